@@ -1,0 +1,19 @@
+// Package linalg holds the dense linear algebra of the model's hot loops: matrix
+// products, triangular solves, Cholesky, the squared-exponential kernel block,
+// exp and the normal distribution, all in float64 and row-major.
+//
+// Three promises go beyond what a BLAS gives:
+//
+//   - Results do not depend on the number of workers.
+//   - In a product or a right-hand solve, a row of the result depends on that row
+//     of the left operand and on the right operand alone: not on neighbouring rows, on its place in
+//     the block, or on the block's size. (Left-hand solves promise it for columns.)
+//   - Every instruction set gives the same bits, because all do the same fused
+//     multiply-adds in the same order. NaNs excepted: a NaN is a NaN everywhere,
+//     but its payload may differ.
+//
+// SIMD.md beside this file says how that is done, tested and measured.
+//
+// Dimensions that do not fit are a caller's bug and panic. Operands must not
+// overlap unless a function says that they may.
+package linalg
