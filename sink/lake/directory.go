@@ -1,0 +1,195 @@
+package lake
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	lockName       = ".lock"
+	runName        = "run.json"
+	attemptsName   = "attempts.jsonl"
+	checkpointName = "checkpoint"
+)
+
+// A Directory is an output directory that this process alone may write to.
+// Its methods are for one goroutine at a time.
+type Directory struct {
+	fs   FS
+	path string
+	lock io.Closer
+}
+
+// Open makes the directory if it is absent, takes its lock, and removes what
+// a killed job left unfinished. It returns [ErrLocked] while another job
+// works there. A nil FS means [OS].
+func Open(path string, fsys FS) (*Directory, error) {
+	if fsys == nil {
+		fsys = OS{}
+	}
+	if err := fsys.MkdirAll(path); err != nil {
+		return nil, explain(path, 0, err)
+	}
+	lock, err := fsys.Lock(filepath.Join(path, lockName))
+	if errors.Is(err, ErrLocked) {
+		return nil, fmt.Errorf("lake: open %s: %w (hint: wait for the other job, or choose another output directory)", path, err)
+	}
+	if err != nil {
+		return nil, explain(path, 0, err)
+	}
+	d := &Directory{fs: fsys, path: path, lock: lock}
+	if err := d.sweep(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return d, nil
+}
+
+// Close gives the lock back. The lock file stays: removing it would let two
+// jobs hold locks on two files of one name.
+func (d *Directory) Close() error { return d.lock.Close() }
+
+// Path returns the path of an entry of the directory.
+func (d *Directory) Path(name string) string { return filepath.Join(d.path, name) }
+
+// sweep removes the unfinished files of killed jobs.
+func (d *Directory) sweep() error {
+	names, err := d.fs.List(d.path)
+	if err != nil {
+		return fmt.Errorf("lake: list %s: %w", d.path, err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, ".") || !strings.HasSuffix(name, TempSuffix) {
+			continue
+		}
+		if err := d.fs.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("lake: remove leftover %s: %w", d.Path(name), err)
+		}
+	}
+	return nil
+}
+
+// Artifacts are the files of one finished job.
+type Artifacts struct {
+	Model       []byte // model file
+	Certificate []byte // canonical JSON
+	Row         []byte // the certificate as a one-row Parquet file
+	Run         []byte // run record, JSON
+}
+
+// Names are the base names under which [Artifacts] were published.
+type Names struct {
+	Model       string
+	Certificate string
+	Row         string
+	Run         string
+}
+
+// Names returns the names that Publish gives: they follow from the content.
+func (a Artifacts) Names() Names {
+	id := hexDigest(a.Certificate)
+	return Names{
+		Model:       "model-" + hexDigest(a.Model) + ".parquet",
+		Certificate: "certificate-" + id + ".json",
+		Row:         "certificate-" + id + ".parquet",
+		Run:         runName,
+	}
+}
+
+// Publish makes the files of a job visible, each whole or not at all: the
+// model first, then the row and the certificate that point to it, the run
+// record last. So a visible certificate has its model beside it, and a run
+// record has everything. Publishing again changes nothing but the run record.
+func (d *Directory) Publish(a Artifacts) (Names, error) {
+	n := a.Names()
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{n.Model, a.Model}, {n.Row, a.Row}, {n.Certificate, a.Certificate}, {n.Run, a.Run}} {
+		if err := d.Put(f.name, f.data); err != nil {
+			return Names{}, err
+		}
+	}
+	return n, nil
+}
+
+// Put publishes one file under a plain name, in place of what was there. A
+// file that has the same bytes already is left as it is.
+func (d *Directory) Put(name string, data []byte) error {
+	if name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return fmt.Errorf("lake: %q is no plain name of a published file", name)
+	}
+	same, err := d.holds(name, data)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return writeFile(d.fs, d.Path(name), data)
+	}
+	// A job killed between rename and sync left the name visible, but not yet
+	// durable.
+	if err := d.fs.SyncDir(d.path); err != nil {
+		return explain(d.Path(name), 0, err)
+	}
+	return nil
+}
+
+// holds tells whether the file name has exactly the content data.
+func (d *Directory) holds(name string, data []byte) (bool, error) {
+	f, err := d.fs.Open(d.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lake: read %s: %w", d.Path(name), err)
+	}
+	same, err := equalContent(f, data)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return false, fmt.Errorf("lake: read %s: %w", d.Path(name), err)
+	}
+	return same, nil
+}
+
+// equalContent compares a stream with data piece by piece: a model of a
+// hundred megabytes is not held twice.
+func equalContent(r io.Reader, data []byte) (bool, error) {
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := io.ReadFull(r, buf)
+		if n > len(data) || !bytes.Equal(buf[:n], data[:n]) {
+			return false, nil
+		}
+		data = data[n:]
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return len(data) == 0, nil
+		case err != nil:
+			return false, err
+		}
+	}
+}
+
+// readFile returns the content of an entry, at most limit bytes of it.
+func (d *Directory) readFile(name string, limit int64) (data []byte, err error) {
+	f, err := d.fs.Open(d.Path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("longer than %d bytes", limit)
+	}
+	return data, err
+}
+
+func hexDigest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,399 @@
+package lake_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// oldAttempt is one that the directory knows from before.
+var (
+	oldAttempt = lake.Attempt{Configuration: strings.Repeat("a", 64), Sample: strings.Repeat("5", 64)}
+	newAttempt = lake.Attempt{Configuration: strings.Repeat("b", 64), Sample: strings.Repeat("5", 64)}
+)
+
+func artifacts() lake.Artifacts {
+	return lake.Artifacts{
+		Model:       bytes.Repeat([]byte("model "), 20000),
+		Certificate: []byte("{\"format\": \"certificate\"}\n"),
+		Row:         []byte("PAR1 row PAR1"),
+		Run:         []byte("{}\n"),
+	}
+}
+
+// job is one run of a job against a directory: everything that a job writes,
+// in its order.
+func job(dir string, fsys lake.FS) (err error) {
+	d, err := lake.Open(dir, fsys)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	state, err := d.Checkpoint()
+	if err != nil && !errors.Is(err, lake.ErrNoCheckpoint) {
+		return err
+	}
+	// Steps that an earlier run has saved are not done again.
+	for step := len(state); step < 2; step++ {
+		state = append(state, byte('0'+step))
+		if err := d.SaveCheckpoint(state); err != nil {
+			return err
+		}
+	}
+	rank, err := d.Register(newAttempt)
+	if err != nil {
+		return err
+	}
+	a := artifacts()
+	a.Certificate = fmt.Appendf(a.Certificate, "attempt %d, state %s\n", rank.OnSample, state)
+	if _, err := d.Publish(a); err != nil {
+		return err
+	}
+	return d.RemoveCheckpoint()
+}
+
+// prepared returns a file system on which an older job has been.
+func prepared(t *testing.T) *memFS {
+	t.Helper()
+	m := newMemFS()
+	d, err := lake.Open("out", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Register(oldAttempt); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Put("run.json", []byte("the older run record")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.operations = 0
+	return m
+}
+
+// wholeOrAbsent checks what a reader may see in the middle of a job: files of
+// the job before, or of this one.
+func wholeOrAbsent(t *testing.T, when string, seen, before, after map[string]string) {
+	t.Helper()
+	for name, content := range seen {
+		switch {
+		case name == "attempts.jsonl":
+			if !strings.HasPrefix(content, before[name]) {
+				t.Errorf("%s: the log of attempts has lost lines: %q", when, content)
+			}
+		case name == "checkpoint":
+			if !strings.HasPrefix(content, "pacsgp-checkpoint/1\n") || !strings.HasSuffix(content, "0") && !strings.HasSuffix(content, "01") {
+				t.Errorf("%s: half a checkpoint is visible: %q", when, content)
+			}
+		case content != before[name] && content != after[name]:
+			t.Errorf("%s: %s is neither the old nor the new file: %.60q", when, name, content)
+		}
+	}
+	for name := range before {
+		if _, ok := seen[name]; !ok {
+			t.Errorf("%s: %s has disappeared", when, name)
+		}
+	}
+	if _, ok := seen["certificate-"+certificateID(after)+".json"]; ok {
+		for name := range after {
+			if _, ok := seen[name]; !ok {
+				t.Errorf("%s: the certificate is visible without %s", when, name)
+			}
+		}
+	}
+}
+
+func certificateID(files map[string]string) string {
+	for name := range files {
+		if id, ok := strings.CutPrefix(name, "certificate-"); ok {
+			return strings.TrimSuffix(strings.TrimSuffix(id, ".json"), ".parquet")
+		}
+	}
+	return ""
+}
+
+func TestPowerCutLeavesWholeFilesAndARunAgainCompletes(t *testing.T) {
+	finished := prepared(t)
+	before := finished.visible()
+	if err := job("out", finished); err != nil {
+		t.Fatal(err)
+	}
+	operations := finished.operations
+	want := finished.powerCut().visible()
+	if diff := cmp.Diff(finished.visible(), want); diff != "" {
+		t.Fatalf("a finished job is not durable (-written +found after a power cut):\n%s", diff)
+	}
+	if operations < 30 {
+		t.Fatalf("only %d operations were seen", operations)
+	}
+	for at := 1; at <= operations; at++ {
+		for _, after := range []bool{false, true} {
+			when := fmt.Sprintf("operation %d, after=%v", at, after)
+			m := prepared(t)
+			m.failAt, m.failure, m.after = at, errPowerCut, after
+			if err := job("out", m); !errors.Is(err, errPowerCut) {
+				t.Fatalf("%s: the job says %v, want the power cut", when, err)
+			}
+			// Once as after a kill (what was written is there), once as after
+			// a power cut (only what was synced is there).
+			killed := m.killed()
+			for how, found := range map[string]*memFS{"killed": killed, "power cut": m.powerCut()} {
+				wholeOrAbsent(t, when+", "+how, found.visible(), before, want)
+				if err := job("out", found); err != nil {
+					t.Fatalf("%s, %s: run again: %v", when, how, err)
+				}
+				if diff := cmp.Diff(want, found.visible()); diff != "" {
+					t.Errorf("%s, %s: other files after a run again (-want +got):\n%s", when, how, diff)
+				}
+				if names, _ := found.List("out"); len(names) != len(want) {
+					t.Errorf("%s, %s: leftovers among %q", when, how, names)
+				}
+			}
+		}
+	}
+}
+
+func TestFullDiskIsAnErrorAndNoHalfFile(t *testing.T) {
+	finished := prepared(t)
+	before := finished.visible()
+	if err := job("out", finished); err != nil {
+		t.Fatal(err)
+	}
+	want := finished.visible()
+	for at := 1; at <= finished.operations; at++ {
+		for _, once := range []bool{false, true} {
+			when := fmt.Sprintf("operation %d, once=%v", at, once)
+			m := prepared(t)
+			m.failAt, m.failure, m.once = at, syscall.ENOSPC, once
+			err := job("out", m)
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Fatalf("%s: the job says %v, want ENOSPC", when, err)
+			}
+			if at < finished.operations-1 && !strings.Contains(err.Error(), "free some") {
+				t.Errorf("%s: no hint in %q", when, err)
+			}
+			wholeOrAbsent(t, when, m.visible(), before, want)
+			m.failAt = 0
+			if err := job("out", m); err != nil {
+				t.Fatalf("%s: run again with space: %v", when, err)
+			}
+			if diff := cmp.Diff(want, m.visible()); diff != "" {
+				t.Errorf("%s: other files after a run again (-want +got):\n%s", when, diff)
+			}
+		}
+	}
+}
+
+func TestTwoJobsNeverShareADirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "out")
+	d, err := lake.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lake.Open(dir, nil); !errors.Is(err, lake.ErrLocked) {
+		t.Errorf("second Open says %v, want ErrLocked", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err = lake.Open(dir, nil)
+	if err != nil {
+		t.Fatalf("Open after Close: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCheckpointDamageIsNoticed(t *testing.T) {
+	dir := t.TempDir()
+	d, err := lake.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Checkpoint(); !errors.Is(err, lake.ErrNoCheckpoint) {
+		t.Fatalf("Checkpoint of an empty directory: %v", err)
+	}
+	if err := d.SaveCheckpoint([]byte("the state of a training")); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(d.Path("checkpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := [][]byte{good[:0], good[:10], good[:len(good)-1], append(bytes.Clone(good), 0)}
+	for bit := range 8 * len(good) {
+		b := bytes.Clone(good)
+		b[bit/8] ^= 1 << (bit % 8)
+		damaged = append(damaged, b)
+	}
+	for i, b := range damaged {
+		if err := os.WriteFile(d.Path("checkpoint"), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if state, err := d.Checkpoint(); !errors.Is(err, lake.ErrDamagedCheckpoint) {
+			t.Fatalf("damage %d: Checkpoint() = %q, %v, want ErrDamagedCheckpoint", i, state, err)
+		}
+	}
+}
+
+func TestAttemptsAreCountedOnce(t *testing.T) {
+	d, err := lake.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	digest := func(c string) string { return strings.Repeat(c, 64) }
+	for i, test := range []struct {
+		configuration, sample string
+		want                  lake.Rank
+	}{
+		{"1", "a", lake.Rank{OnSample: 1, InDirectory: 1}},
+		{"1", "a", lake.Rank{OnSample: 1, InDirectory: 1}}, // the same job again
+		{"2", "a", lake.Rank{OnSample: 2, InDirectory: 2}},
+		{"2", "b", lake.Rank{OnSample: 1, InDirectory: 3}},
+		{"3", "a", lake.Rank{OnSample: 3, InDirectory: 4}},
+		{"2", "a", lake.Rank{OnSample: 2, InDirectory: 2}},
+	} {
+		got, err := d.Register(lake.Attempt{Configuration: digest(test.configuration), Sample: digest(test.sample)})
+		if err != nil || got != test.want {
+			t.Errorf("attempt %d: Register(%s on %s) = %+v, %v, want %+v", i, test.configuration, test.sample, got, err, test.want)
+		}
+	}
+	if _, err := d.Register(lake.Attempt{Configuration: "x", Sample: digest("a")}); err == nil {
+		t.Error("Register took a configuration that is no digest")
+	}
+}
+
+func TestAttemptsToleratesATornLastLineOnly(t *testing.T) {
+	d, err := lake.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, a := range []lake.Attempt{oldAttempt, newAttempt} {
+		if _, err := d.Register(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := os.ReadFile(d.Path("attempts.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineLength := len(whole) / 2
+	for cut := lineLength; cut < len(whole); cut++ {
+		if err := os.WriteFile(d.Path("attempts.jsonl"), whole[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if log, err := d.Attempts(); err != nil || len(log) != 1 {
+			t.Fatalf("cut at %d: Attempts() = %v, %v, want the first line", cut, log, err)
+		}
+		if rank, err := d.Register(newAttempt); err != nil || rank.OnSample != 2 {
+			t.Fatalf("cut at %d: Register = %+v, %v", cut, rank, err)
+		}
+		if got, _ := os.ReadFile(d.Path("attempts.jsonl")); !bytes.Equal(got, whole) {
+			t.Fatalf("cut at %d: the log is not mended: %q", cut, got)
+		}
+	}
+	damaged := bytes.Clone(whole)
+	damaged[3] ^= 1
+	if err := os.WriteFile(d.Path("attempts.jsonl"), damaged, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if log, err := d.Attempts(); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("damage in the first of two lines: Attempts() = %v, %v", log, err)
+	}
+}
+
+func TestPutRefusesNamesOutsideTheDirectory(t *testing.T) {
+	d, err := lake.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, name := range []string{"", ".", "..", "../x", "a/b", ".hidden", "_SUCCESS"} {
+		if err := d.Put(name, nil); err == nil {
+			t.Errorf("Put(%q) is accepted", name)
+		}
+	}
+}
+
+func TestUnwritableDirectoryIsExplained(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lake.Open(filepath.Join(file, "out"), nil); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("Open below a file says %v, want an error that names it", err)
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "lake")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	d, err := lake.Open(dir, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer d.Close()
+	names, err := d.Publish(lake.Artifacts{Model: []byte("m"), Certificate: []byte("c"), Row: []byte("r"), Run: []byte("{}")})
+	fmt.Println(names.Certificate[:len("certificate-2e7d2c03")], err)
+	// Output: certificate-2e7d2c03 <nil>
+}
+
+// Each step is durable when it returns, also where an earlier run had done it
+// and was killed before it was durable.
+func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
+	open := func(m *memFS) *lake.Directory {
+		m.locked = false // the lock of a killed job goes with it
+		d, err := lake.Open("out", m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	steps := map[string]func(d *lake.Directory) error{
+		"attempts.jsonl": func(d *lake.Directory) error { _, err := d.Register(newAttempt); return err },
+		"model.parquet":  func(d *lake.Directory) error { return d.Put("model.parquet", []byte("the model")) },
+		"checkpoint":     func(d *lake.Directory) error { return d.SaveCheckpoint([]byte("state")) },
+	}
+	for name, step := range steps {
+		m := newMemFS()
+		if err := step(open(m)); err != nil {
+			t.Fatal(err)
+		}
+		want := m.visible()[name]
+		if got := m.powerCut().visible()[name]; got != want || want == "" {
+			t.Errorf("%s after a power cut: %q, want %q", name, got, want)
+		}
+		for at := 1; at <= m.operations; at++ {
+			again := newMemFS()
+			again.failAt, again.failure, again.after = at, errPowerCut, true
+			if err := step(open(again)); !errors.Is(err, errPowerCut) {
+				t.Fatalf("%s: operation %d: %v, want the power cut", name, at, err)
+			}
+			again = again.killed()
+			if err := step(open(again)); err != nil {
+				t.Fatal(err)
+			}
+			if got := again.powerCut().visible()[name]; got != want {
+				t.Errorf("%s, killed at operation %d, run again, after a power cut: %q, want %q", name, at, got, want)
+			}
+		}
+	}
+}

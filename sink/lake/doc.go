@@ -1,0 +1,18 @@
+// Package lake publishes artifacts in a directory of a file system, so that
+// what is visible there is always either whole or absent.
+//
+// Every file is written under a hidden name beside its destination, synced,
+// renamed, and the directory synced. A job that was killed at any moment, or
+// that met a full disk, leaves at most hidden files, which the next
+// [Open] removes; the job run again writes the same bytes.
+//
+// The directory of a job:
+//
+//	model-<sha256>.parquet         by the SHA-256 of its bytes
+//	certificate-<sha256>.json      by the SHA-256 of its bytes
+//	certificate-<sha256>.parquet   the same certificate as one row, by the same name
+//	run.json                       the latest run record; last to be written
+//	attempts.jsonl                 one line for each different job that came to a result
+//	checkpoint                     state of an unfinished training
+//	.lock                          held while a job works in the directory
+package lake

@@ -1,0 +1,30 @@
+//go:build unix && !aix && !solaris
+
+package lake
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// SyncDir opens the directory and syncs it: on POSIX systems that is what
+// makes a new name survive a power cut.
+func (OS) SyncDir(dir string) error {
+	d, err := os.Open(dir) //nolint:gosec // G304: the caller's own directory
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lockFile takes flock(2), which belongs to the open file: a second job in
+// the same process is refused as well.
+func lockFile(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) //nolint:gosec // G115: a descriptor fits
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrLocked
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"syscall"
+)
+
+// A Pending is a file that nobody sees until [Pending.Commit]. It is written
+// under a hidden name in the directory of its destination, so that the final
+// rename stays inside one file system.
+type Pending struct {
+	fs      FS
+	file    File
+	path    string
+	written int64
+	err     error // the first failure; Commit returns it
+}
+
+// Create starts a file that Commit will publish as path, in place of what
+// may be there.
+func Create(fsys FS, path string) (*Pending, error) {
+	f, err := fsys.CreateTemp(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return nil, explain(path, 0, err)
+	}
+	return &Pending{fs: fsys, file: f, path: path}, nil
+}
+
+// Write appends to the file. A failure is final: Commit will return it too.
+func (p *Pending) Write(b []byte) (int, error) {
+	if p.err != nil {
+		return 0, p.err
+	}
+	n, err := p.file.Write(b)
+	p.written += int64(n)
+	if err != nil {
+		p.err = explain(p.path, p.written+int64(len(b)-n), err)
+	}
+	return n, p.err
+}
+
+// Commit publishes the file: content first, then the name, each made durable
+// before the next step. When it returns nil the file survives a power cut.
+// After an error nothing is at the destination but what was there before, or,
+// if only the last step failed, the whole new file.
+func (p *Pending) Commit() error {
+	if p.file == nil {
+		return fmt.Errorf("lake: %s: committed or given up before", p.path)
+	}
+	if p.err == nil {
+		p.fail(p.file.Sync())
+	}
+	p.fail(p.file.Close())
+	if p.err == nil {
+		p.fail(p.fs.Rename(p.file.Name(), p.path))
+	}
+	if p.err != nil {
+		// The failure to report is the first one; a leftover that cannot be
+		// removed now is removed when the directory is opened again.
+		_ = p.fs.Remove(p.file.Name())
+		p.file = nil
+		return p.err
+	}
+	p.file = nil
+	if err := p.fs.SyncDir(filepath.Dir(p.path)); err != nil {
+		return explain(p.path, p.written, err)
+	}
+	return nil
+}
+
+// Abort gives the file up and removes what was written. After Commit it does
+// nothing, so that it can be deferred.
+func (p *Pending) Abort() {
+	if p.file == nil {
+		return
+	}
+	_ = p.file.Close() // nothing of the file is wanted any more
+	_ = p.fs.Remove(p.file.Name())
+	p.file = nil
+}
+
+func (p *Pending) fail(err error) {
+	if err != nil && p.err == nil {
+		p.err = explain(p.path, p.written, err)
+	}
+}
+
+// explain adds what to do about a failed write.
+func explain(path string, size int64, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("lake: write %s: %w (hint: no space is left for at least %d bytes; nothing half-written stays, so free some and run the same job again)", path, err, size)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("lake: write %s: %w (hint: choose an output directory that this user may write to)", path, err)
+	}
+	return fmt.Errorf("lake: write %s: %w", path, err)
+}
+
+// writeFile publishes data under path.
+func writeFile(fsys FS, path string, data ...[]byte) error {
+	p, err := Create(fsys, path)
+	if err != nil {
+		return err
+	}
+	defer p.Abort()
+	for _, b := range data {
+		if _, err := p.Write(b); err != nil {
+			return err
+		}
+	}
+	return p.Commit()
+}
