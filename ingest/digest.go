@@ -1,0 +1,41 @@
+package ingest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"math"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/endian"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A Digester computes a [pipeline.ColumnDigest] from a column's values as they
+// come. The digest depends on the values and their order only, not on how they
+// were cut into pieces.
+type Digester struct{ h hash.Hash }
+
+// NewDigester returns a digester that has seen no value.
+func NewDigester() *Digester { return &Digester{h: sha256.New()} }
+
+// Add appends the values to what has been digested.
+func (d *Digester) Add(values []float64) {
+	if !endian.IsBigEndian {
+		d.h.Write(arrow.Float64Traits.CastToBytes(values)) //nolint:errcheck // a hash never returns an error
+		return
+	}
+	var b [8]byte
+	for _, v := range values {
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+		d.h.Write(b[:]) //nolint:errcheck // a hash never returns an error
+	}
+}
+
+// Sum returns the digest of the values so far.
+func (d *Digester) Sum() pipeline.ColumnDigest {
+	var sum pipeline.ColumnDigest
+	d.h.Sum(sum[:0])
+	return sum
+}

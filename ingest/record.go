@@ -1,0 +1,170 @@
+package ingest
+
+import (
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+)
+
+// Records makes the record batches of a source: one float64 column a used
+// column, and with [Mark] the column of reasons. Its buffers come from a pool
+// to which a batch's Release returns them. It may be used by several goroutines.
+type Records struct {
+	schema *arrow.Schema
+	names  []string
+	mark   bool
+	mem    *pool
+}
+
+// NewRecords prepares batches of the named columns.
+func NewRecords(names []string, bad BadRows) *Records {
+	fields := make([]arrow.Field, 0, len(names)+1)
+	for _, name := range names {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64})
+	}
+	if bad == Mark {
+		fields = append(fields, arrow.Field{Name: ReasonColumn, Type: arrow.BinaryTypes.String, Nullable: true})
+	}
+	return &Records{
+		schema: arrow.NewSchema(fields, nil),
+		names:  names,
+		mark:   bad == Mark,
+		mem:    &pool{under: memory.NewGoAllocator()},
+	}
+}
+
+// A Block is a batch that is being filled: Columns[j] has room for its rows.
+// Either [Records.New] turns it into a record or Drop gives it back.
+type Block struct {
+	Columns [][]float64
+	buffers []*memory.Buffer
+}
+
+// Block returns room for the given number of rows. The values are arbitrary.
+func (r *Records) Block(rows int) *Block {
+	b := &Block{Columns: make([][]float64, len(r.names)), buffers: make([]*memory.Buffer, len(r.names))}
+	for j := range r.names {
+		buf := memory.NewResizableBuffer(r.mem)
+		buf.Resize(arrow.Float64Traits.BytesRequired(rows))
+		b.buffers[j] = buf
+		b.Columns[j] = arrow.Float64Traits.CastFromBytes(buf.Bytes())
+	}
+	return b
+}
+
+// Drop gives the block's memory back unused.
+func (b *Block) Drop() {
+	for _, buf := range b.buffers {
+		buf.Release()
+	}
+	b.buffers, b.Columns = nil, nil
+}
+
+// New wraps the block as a record, which owns its memory from here on. bad
+// lists the rows (from 0 in the block, ascending) that have bad cells; it must
+// be empty unless the records are made for [Mark].
+func (r *Records) New(b *Block, bad []int) arrow.Record {
+	rows := 0
+	if len(b.Columns) > 0 {
+		rows = len(b.Columns[0])
+	}
+	columns := make([]arrow.Array, 0, len(b.Columns)+1)
+	var reasons arrow.Array
+	if r.mark {
+		reasons = r.reasons(b, rows, bad)
+		wipe(b, bad)
+	}
+	for _, buf := range b.buffers {
+		data := array.NewData(arrow.PrimitiveTypes.Float64, rows, []*memory.Buffer{nil, buf}, nil, 0, 0)
+		columns = append(columns, array.NewFloat64Data(data))
+		data.Release()
+		buf.Release()
+	}
+	if r.mark {
+		columns = append(columns, reasons)
+	}
+	record := array.NewRecord(r.schema, columns, int64(rows))
+	for _, c := range columns {
+		c.Release()
+	}
+	return record
+}
+
+// reasons builds the column of reasons.
+func (r *Records) reasons(b *Block, rows int, bad []int) arrow.Array {
+	builder := array.NewStringBuilder(memory.DefaultAllocator)
+	defer builder.Release()
+	builder.Reserve(rows)
+	next := 0
+	for _, i := range bad {
+		for ; next < i; next++ {
+			builder.AppendNull()
+		}
+		builder.Append(Reason(r.names, b.Columns, i))
+		next++
+	}
+	for ; next < rows; next++ {
+		builder.AppendNull()
+	}
+	return builder.NewArray()
+}
+
+// wipe puts the usual NaN into all bad cells.
+func wipe(b *Block, bad []int) {
+	for _, c := range b.Columns {
+		for _, i := range bad {
+			if FaultOf(c[i]) != None {
+				c[i] = math.NaN()
+			}
+		}
+	}
+}
+
+// Reason says in words what is wrong with row i, for all its bad cells.
+func Reason(names []string, columns [][]float64, i int) string {
+	var words []string
+	for j, c := range columns {
+		if f := FaultOf(c[i]); f != None {
+			words = append(words, names[j]+" "+f.String())
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// pool is an allocator that keeps freed buffers for reuse.
+type pool struct {
+	under memory.Allocator
+	free  sync.Pool // of *[]byte
+}
+
+// Allocate returns a buffer of the given size, zeroed or not.
+func (p *pool) Allocate(size int) []byte {
+	if kept, ok := p.free.Get().(*[]byte); ok {
+		if cap(*kept) >= size {
+			return (*kept)[:size]
+		}
+	}
+	return p.under.Allocate(size)
+}
+
+// Reallocate returns a buffer of the given size that begins with the bytes of b.
+func (p *pool) Reallocate(size int, b []byte) []byte {
+	if size <= cap(b) {
+		return b[:size]
+	}
+	grown := p.Allocate(size)
+	copy(grown, b)
+	p.Free(b)
+	return grown
+}
+
+// Free keeps b for a later Allocate.
+func (p *pool) Free(b []byte) {
+	if cap(b) > 0 {
+		p.free.Put(&b)
+	}
+}

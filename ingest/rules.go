@@ -1,0 +1,144 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+)
+
+// BadRows says what a source does with a row that breaks a row rule.
+type BadRows int
+
+const (
+	// Reject stops with a [BadRowError] at the first bad row. It is the
+	// default: a certificate over silently dropped rows would be false.
+	Reject BadRows = iota
+	// Mark keeps the row. Its bad cells are NaN, and the record batch has one
+	// more last column, [ReasonColumn], that says what is wrong.
+	Mark
+)
+
+// ReasonColumn is the name of the text column that [Mark] adds: null where the
+// row is good.
+const ReasonColumn = "_reason"
+
+// MaxInteger is the largest magnitude of an integer (or of a decimal's digits
+// without its point) that a row may hold: beyond it float64 skips integers.
+const MaxInteger = 1 << 53
+
+// RowRules returns the rules that a row must satisfy, in words, as the model
+// file and the certificate list them.
+func RowRules() []string {
+	return []string{
+		"no null in a used column",
+		"no NaN in a used column",
+		"no infinity in a used column",
+		"integers and digits of decimals within ±2^53",
+	}
+}
+
+// A Fault is the rule that a cell breaks.
+type Fault uint8
+
+// The faults of a cell.
+const (
+	None     Fault = iota
+	Null           // no value
+	NotANum        // a NaN that the source itself holds
+	Infinite       // +Inf or −Inf
+	TooLong        // an integer or decimal beyond MaxInteger
+	TooFar         // a point in time that the stored form cannot give as seconds
+)
+
+// String returns the fault in words, as messages use it.
+func (f Fault) String() string {
+	switch f {
+	case None:
+		return "good"
+	case Null:
+		return "is null"
+	case NotANum:
+		return "is NaN"
+	case Infinite:
+		return "is infinite"
+	case TooLong:
+		return "has more digits than a float64 holds (beyond 2^53)"
+	case TooFar:
+		return "is a time out of range"
+	default:
+		return fmt.Sprintf("has fault %d", uint8(f))
+	}
+}
+
+// faultCell is a quiet NaN that neither processors nor the usual writers make;
+// the fault stands in its low byte.
+const faultCell = 0x7FFC_BAD0_0000_0000
+
+// Cell returns the NaN that stands for a cell with this fault until [Check] has
+// seen it. A source whose own NaN has the very same bits is only reported in
+// other words; it is bad either way.
+func (f Fault) Cell() float64 { return math.Float64frombits(faultCell | uint64(f)) }
+
+// FaultOf returns the fault of a decoded cell.
+func FaultOf(v float64) Fault {
+	switch {
+	case !math.IsNaN(v) && !math.IsInf(v, 0):
+		return None
+	case math.IsInf(v, 0):
+		return Infinite
+	}
+	if b := math.Float64bits(v); b&^0xFF == faultCell && b&0xFF != 0 && b&0xFF <= uint64(TooFar) {
+		return Fault(b & 0xFF)
+	}
+	return NotANum
+}
+
+// Check reports whether all values are finite, and the smallest and largest of
+// the values that are numbers (+Inf, −Inf if there is none).
+func Check(values []float64) (lo, hi float64, finite bool) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	// v − v is 0 for finite v and NaN otherwise; the sums keep a NaN for ever.
+	var s0, s1, s2, s3 float64
+	n := len(values) &^ 3
+	for i := 0; i < n; i += 4 {
+		v := values[i : i+4 : i+4]
+		s0 += v[0] - v[0]
+		s1 += v[1] - v[1]
+		s2 += v[2] - v[2]
+		s3 += v[3] - v[3]
+		for _, x := range v {
+			if x < lo {
+				lo = x
+			}
+			if x > hi {
+				hi = x
+			}
+		}
+	}
+	for _, x := range values[n:] {
+		s0 += x - x
+		if x < lo {
+			lo = x
+		}
+		if x > hi {
+			hi = x
+		}
+	}
+	return lo, hi, s0+s1+s2+s3 == 0
+}
+
+// A BadRowError says which row breaks which rule. Reading again does not help.
+type BadRowError struct {
+	Where  string // file, or topic and partition
+	Row    int64  // number of the row in Where, 0 first
+	Column string
+	Fault  Fault
+}
+
+// Error returns place, fault and what to do about it.
+func (e *BadRowError) Error() string {
+	hint := "correct or remove the row, or leave the column out of the features"
+	if e.Fault == TooLong {
+		hint = "store the column as a double if it is a quantity, or leave it out of the features if it is an identifier"
+	}
+	return fmt.Sprintf("ingest: %s: row %d (from 0), column %q %v; %s", e.Where, e.Row, e.Column, e.Fault, hint)
+}

@@ -1,0 +1,295 @@
+package pipelinetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// TestSource checks that a source keeps the contract of [pipeline.Source]. open
+// returns the source anew, as another process would see it; all rows must be
+// good ones, and there must be at least one.
+func TestSource(t *testing.T, open func() pipeline.Source) {
+	t.Helper()
+	t.Run("columns", func(t *testing.T) { testColumns(t, open()) })
+	t.Run("shards", func(t *testing.T) { testShards(t, open()) })
+	t.Run("rows", func(t *testing.T) { testRows(t, open()) })
+	t.Run("again", func(t *testing.T) { testAgain(t, open(), open()) })
+	t.Run("concurrent", func(t *testing.T) { testConcurrent(t, open()) })
+	t.Run("ownership", func(t *testing.T) { testOwnership(t, open()) })
+	t.Run("canceled", func(t *testing.T) { testCanceled(t, open()) })
+	t.Run("out of range", func(t *testing.T) { testOutOfRange(t, open()) })
+	t.Run("close early", func(t *testing.T) { testCloseEarly(t, open()) })
+}
+
+func testColumns(t *testing.T, src pipeline.Source) {
+	columns := src.Columns()
+	if len(columns) == 0 {
+		t.Fatal("Columns() is empty")
+	}
+	sorted := slices.Clone(columns)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) != len(columns) {
+		t.Errorf("Columns() = %q, a name occurs twice", columns)
+	}
+	columns[0] += " changed"
+	if src.Columns()[0] == columns[0] {
+		t.Error("Columns() gives its own slice away: a caller's change is seen by others")
+	}
+}
+
+func testShards(t *testing.T, src pipeline.Source) {
+	shards := src.Shards()
+	var first int64
+	for i, s := range shards {
+		if s.First != first {
+			t.Errorf("Shards()[%d].First = %d, want %d: ordinals follow one another", i, s.First, first)
+		}
+		if s.Rows < 0 {
+			t.Errorf("Shards()[%d].Rows = %d", i, s.Rows)
+		}
+		if s.Name == "" {
+			t.Errorf("Shards()[%d] has no name for messages", i)
+		}
+		first += s.Rows
+	}
+	if first == 0 {
+		t.Error("the source has no rows: the test says nothing")
+	}
+}
+
+func testRows(t *testing.T, src pipeline.Source) {
+	for i, s := range src.Shards() {
+		columns, digests := Read(t, src, i)
+		for j, values := range columns {
+			if int64(len(values)) != s.Rows {
+				t.Errorf("shard %d (%s), column %d: %d rows, want %d", i, s.Name, j, len(values), s.Rows)
+			}
+			for r, v := range values {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					t.Errorf("shard %d (%s), column %d, row %d is %v: a bad row must be an error", i, s.Name, j, r, v)
+				}
+			}
+			if want := digestRef(values); digests[j] != want {
+				t.Errorf("shard %d (%s), column %d: digest %x, want %x of the values delivered", i, s.Name, j, digests[j], want)
+			}
+		}
+	}
+}
+
+// digestRef is the digest as the contract words it.
+func digestRef(values []float64) pipeline.ColumnDigest {
+	var b []byte
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	return sha256.Sum256(b)
+}
+
+// Read returns the columns of shard i and their digests. It fails the test if
+// anything is not as the contract says.
+func Read(t testing.TB, src pipeline.Source, i int) ([][]float64, []pipeline.ColumnDigest) {
+	t.Helper()
+	b, err := src.Open(t.Context(), i)
+	if err != nil {
+		t.Fatalf("Open(%d): %v", i, err)
+	}
+	columns := make([][]float64, len(src.Columns()))
+	for {
+		record, err := b.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("shard %d: Next: %v", i, err)
+		}
+		appendRecord(t, columns, src.Columns(), record)
+		record.Release()
+	}
+	for range 2 {
+		if _, err := b.Next(t.Context()); !errors.Is(err, io.EOF) {
+			t.Errorf("shard %d: Next after the end = %v, want io.EOF", i, err)
+		}
+	}
+	digests := b.ColumnDigests()
+	if len(digests) != len(columns) {
+		t.Fatalf("shard %d: %d digests for %d columns", i, len(digests), len(columns))
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("shard %d: Close: %v", i, err)
+	}
+	return columns, digests
+}
+
+// appendRecord appends a batch to columns and checks its form.
+func appendRecord(t testing.TB, columns [][]float64, names []string, record arrow.Record) {
+	t.Helper()
+	if record.NumRows() == 0 {
+		t.Error("an empty batch")
+	}
+	if int(record.NumCols()) != len(names) {
+		t.Fatalf("a batch of %d columns, want %q", record.NumCols(), names)
+	}
+	for j, name := range names {
+		if got := record.ColumnName(j); got != name {
+			t.Errorf("column %d of the batch is %q, want %q", j, got, name)
+		}
+		values, ok := record.Column(j).(*array.Float64)
+		if !ok {
+			t.Fatalf("column %q is a %T, want *array.Float64", name, record.Column(j))
+		}
+		if values.NullN() != 0 {
+			t.Errorf("column %q has %d nulls", name, values.NullN())
+		}
+		columns[j] = append(columns[j], values.Float64Values()...)
+	}
+}
+
+func testAgain(t *testing.T, src, other pipeline.Source) {
+	if a, b := src.Columns(), other.Columns(); !slices.Equal(a, b) {
+		t.Fatalf("columns of two openings: %q and %q", a, b)
+	}
+	if a, b := len(src.Shards()), len(other.Shards()); a != b {
+		t.Fatalf("two openings have %d and %d shards", a, b)
+	}
+	for i := range src.Shards() {
+		_, first := Read(t, src, i)
+		_, second := Read(t, src, i)
+		_, third := Read(t, other, i)
+		if !slices.Equal(first, second) || !slices.Equal(first, third) {
+			t.Errorf("shard %d: three readings, different digests", i)
+		}
+	}
+}
+
+func testConcurrent(t *testing.T, src pipeline.Source) {
+	n := len(src.Shards())
+	want := make([][]pipeline.ColumnDigest, n)
+	for i := range want {
+		_, want[i] = Read(t, src, i)
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for k := range min(n, 8) {
+				i := (k*7 + g) % n
+				got, err := readDigests(t.Context(), src, i)
+				if err != nil {
+					t.Errorf("shard %d beside other readers: %v", i, err)
+				} else if !slices.Equal(got, want[i]) {
+					t.Errorf("shard %d beside other readers: other digests", i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func readDigests(ctx context.Context, src pipeline.Source, i int) ([]pipeline.ColumnDigest, error) {
+	b, err := src.Open(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		record, err := b.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return b.ColumnDigests(), b.Close()
+		}
+		if err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+		record.Release()
+	}
+}
+
+// testOwnership keeps all batches of a shard until its end: a later Next must
+// not write into an earlier batch.
+func testOwnership(t *testing.T, src pipeline.Source) {
+	for i := range src.Shards() {
+		want, _ := Read(t, src, i)
+		b, err := src.Open(t.Context(), i)
+		if err != nil {
+			t.Fatalf("Open(%d): %v", i, err)
+		}
+		var kept []arrow.Record
+		for {
+			record, err := b.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("shard %d: Next: %v", i, err)
+			}
+			kept = append(kept, record)
+		}
+		if err := b.Close(); err != nil {
+			t.Errorf("shard %d: Close: %v", i, err)
+		}
+		got := make([][]float64, len(want))
+		for _, record := range kept {
+			appendRecord(t, got, src.Columns(), record)
+			record.Release()
+		}
+		for j := range want {
+			if !slices.Equal(got[j], want[j]) {
+				t.Errorf("shard %d, column %d: batches changed after they were delivered", i, j)
+			}
+		}
+	}
+}
+
+func testCanceled(t *testing.T, src pipeline.Source) {
+	ctx, cancel := context.WithCancel(t.Context())
+	b, err := src.Open(ctx, 0)
+	if err != nil {
+		t.Fatalf("Open(0): %v", err)
+	}
+	cancel()
+	if record, err := b.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Next with a canceled context = %v, %v, want context.Canceled", record, err)
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := src.Open(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("Open with a canceled context: %v, want context.Canceled", err)
+	}
+}
+
+func testOutOfRange(t *testing.T, src pipeline.Source) {
+	for _, i := range []int{-1, len(src.Shards())} {
+		if _, err := src.Open(t.Context(), i); err == nil {
+			t.Errorf("Open(%d) of %d shards: no error", i, len(src.Shards()))
+		}
+	}
+}
+
+func testCloseEarly(t *testing.T, src pipeline.Source) {
+	b, err := src.Open(t.Context(), 0)
+	if err != nil {
+		t.Fatalf("Open(0): %v", err)
+	}
+	if record, err := b.Next(t.Context()); err == nil {
+		record.Release()
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("Close before the end: %v", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if record, err := b.Next(t.Context()); err == nil {
+		t.Errorf("Next after Close = %v, want an error", record)
+	}
+}
