@@ -2,42 +2,6 @@ package linalg
 
 import "math"
 
-// Gemm computes c = alpha·op(a)·op(b) + beta·c, where op transposes if tA or tB is
-// set. With beta = 0, c is not read.
-func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
-	m, k := a.dims(tA)
-	kb, n := b.dims(tB)
-	a.check("a", a.Rows, a.Cols)
-	b.check("b", b.Rows, b.Cols)
-	if k != kb {
-		panic("linalg: gemm: inner dimensions differ")
-	}
-	c.check("c", m, n)
-	at := func(i, l int) float64 {
-		if tA {
-			return a.Data[l*a.Stride+i]
-		}
-		return a.Data[i*a.Stride+l]
-	}
-	p.For(m, func(i int) {
-		row := c.Row(i)
-		scale(beta, row)
-		if tB {
-			for j := range row {
-				s := 0.0
-				for l := range k {
-					s = math.FMA(at(i, l), b.Data[j*b.Stride+l], s)
-				}
-				row[j] = math.FMA(alpha, s, row[j])
-			}
-			return
-		}
-		for l := range k {
-			Axpy(alpha*at(i, l), b.Row(l), row)
-		}
-	})
-}
-
 func scale(beta float64, row []float64) {
 	for j := range row {
 		if beta == 0 {
@@ -46,44 +10,6 @@ func scale(beta float64, row []float64) {
 			row[j] *= beta
 		}
 	}
-}
-
-// Syrk computes the lower triangle of c = alpha·a·aᵀ + beta·c, or of
-// alpha·aᵀ·a + beta·c if tA is set. The strictly upper triangle is left alone. With
-// beta = 0, c is not read.
-func (p *Pool) Syrk(tA bool, alpha float64, a Mat, beta float64, c Mat) {
-	n, k := a.dims(tA)
-	c.check("c", n, n)
-	at := func(i, l int) float64 {
-		if tA {
-			return a.Data[l*a.Stride+i]
-		}
-		return a.Data[i*a.Stride+l]
-	}
-	p.For(n, func(i int) {
-		row := c.Row(i)[:i+1]
-		scale(beta, row)
-		for l := range k {
-			x := alpha * at(i, l)
-			for j := range row {
-				row[j] = math.FMA(x, at(j, l), row[j])
-			}
-		}
-	})
-}
-
-// SyrkWeighted computes the lower triangle of c = beta·c + Σ_r w[r]·a_rᵀ·a_r, where a_r is
-// row r of a. Weights may be negative. The strictly upper triangle is left
-// alone. With beta = 0, c is not read.
-func (p *Pool) SyrkWeighted(w []float64, a Mat, beta float64, c Mat) {
-	c.check("c", a.Cols, a.Cols)
-	p.For(a.Cols, func(i int) {
-		row := c.Row(i)[:i+1]
-		scale(beta, row)
-		for r := range a.Rows {
-			Axpy(w[r]*a.Data[r*a.Stride+i], a.Row(r)[:i+1], row)
-		}
-	})
 }
 
 // TrsmRightLowerTrans overwrites b with b·l⁻ᵀ. Of l, square and lower triangular, the
@@ -137,20 +63,6 @@ func (p *Pool) TrsmLeftLowerTrans(l, b Mat) {
 			Axpy(-l.Data[i*l.Stride+k], b.Row(i), b.Row(k))
 		}
 	}
-}
-
-// TrmmRightLower computes dst = b·c, where c is square and lower triangular; its
-// strictly upper part is not read.
-func (p *Pool) TrmmRightLower(c, b, dst Mat) {
-	c.check("c", b.Cols, b.Cols)
-	dst.check("dst", b.Rows, b.Cols)
-	p.For(b.Rows, func(r int) {
-		out := dst.Row(r)
-		scale(0, out)
-		for k, x := range b.Row(r) {
-			Axpy(x, c.Row(k)[:k+1], out[:k+1])
-		}
-	})
 }
 
 // Cholesky overwrites the lower triangle of the symmetric matrix a with its
@@ -252,6 +164,3 @@ func Sum(x []float64) float64 {
 	}
 	return s
 }
-
-// InstructionSet names the set in use: "avx512", "avx2" or "portable".
-func InstructionSet() string { return "portable" }

@@ -1,0 +1,72 @@
+package linalg
+
+import (
+	"fmt"
+	"testing"
+)
+
+// benchWorkers runs f with one and two workers as sub-benchmarks and reports GFLOP/s.
+func benchWorkers(b *testing.B, name string, flops float64, f func(p *Pool)) {
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(b *testing.B) {
+			p := NewPool(workers)
+			defer p.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				f(p)
+			}
+			b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}
+
+// benchSets runs f for every instruction set.
+func benchSets(b *testing.B, f func(b *testing.B)) {
+	before := InstructionSet()
+	defer func() {
+		if err := UseInstructionSet(before); err != nil {
+			b.Fatal(err)
+		}
+	}()
+	for _, name := range InstructionSets() {
+		if err := UseInstructionSet(name); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, f)
+	}
+}
+
+var benchSizes = []int{100, 500, 1000, 2000}
+
+// blockRows is a row block of the model.
+const blockRows = 512
+
+func randNormal(rows, cols int) Mat {
+	r, m := newRand(), NewMat(rows, cols)
+	for i := range m.Data {
+		m.Data[i] = r.NormFloat64()
+	}
+	return m
+}
+
+func BenchmarkGemm(b *testing.B) {
+	benchSets(b, func(b *testing.B) {
+		for _, n := range benchSizes {
+			x, y, c := randNormal(blockRows, n), randNormal(n, n), NewMat(blockRows, n)
+			benchWorkers(b, fmt.Sprintf("n=%d", n), 2*blockRows*float64(n)*float64(n), func(p *Pool) {
+				p.Gemm(false, false, 1, x, y, 0, c)
+			})
+		}
+	})
+}
+
+func BenchmarkSyrk(b *testing.B) {
+	benchSets(b, func(b *testing.B) {
+		for _, n := range benchSizes {
+			x, c := randNormal(blockRows, n), NewMat(n, n)
+			benchWorkers(b, fmt.Sprintf("n=%d", n), blockRows*float64(n)*float64(n), func(p *Pool) {
+				p.Syrk(true, 1, x, 0, c)
+			})
+		}
+	})
+}

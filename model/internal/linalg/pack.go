@@ -1,0 +1,79 @@
+package linalg
+
+// kBlock is how many steps along k one sum of a micro-kernel takes before it goes to
+// memory. Blocks start at 0. It is part of the definition of every result,
+// the same for all sets.
+const kBlock = 288
+
+// A source is an operand seen as panels: bands of a few neighbouring members, each
+// member one row (or column) of the matrix with one element for each step along k.
+type source struct {
+	m     Mat
+	byRow bool      // members are rows of m, steps are columns; else the reverse
+	w     []float64 // one factor for each step, or nil; only if !byRow
+}
+
+// pack puts members [i0, i1), at most width, and steps [k0, k1) into dst: width elements for each
+// step, zeros for what is missing.
+func (s *kernelSet) pack(dst []float64, width int, src source, i0, i1, k0, k1 int) {
+	if k0 >= k1 {
+		return
+	}
+	if i1-i0 < width {
+		clear(dst[:width*(k1-k0)])
+	}
+	if src.byRow {
+		s.packMembers(dst, width, src.m, i0, i1, k0, k1)
+		return
+	}
+	from := src.m.Data[k0*src.m.Stride+i0:]
+	var w []float64
+	if src.w != nil {
+		w = src.w[k0:k1]
+	}
+	if i1-i0 == width {
+		s.packRows(k1-k0, from, src.m.Stride, dst, width, w)
+		return
+	}
+	for k := range k1 - k0 {
+		row := dst[k*width : k*width+i1-i0]
+		copy(row, from[k*src.m.Stride:])
+		if w != nil {
+			for j := range row {
+				row[j] *= w[k]
+			}
+		}
+	}
+}
+
+func (s *kernelSet) packMembers(dst []float64, width int, m Mat, i0, i1, k0, k1 int) {
+	fours := (k1 - k0) &^ 3
+	i := i0
+	for ; i+4 <= i1; i += 4 {
+		from, to := m.Data[i*m.Stride+k0:], dst[i-i0:]
+		if fours > 0 {
+			s.packTrans(fours, from, m.Stride, to, width)
+		}
+		for k := fours; k < k1-k0; k++ {
+			for r := range 4 {
+				to[k*width+r] = from[r*m.Stride+k]
+			}
+		}
+	}
+	for ; i < i1; i++ {
+		for k, v := range m.Data[i*m.Stride+k0 : i*m.Stride+k1] {
+			dst[k*width+i-i0] = v
+		}
+	}
+}
+
+// packAll packs members [i0, i1) as panels of the given width, one after the other.
+func (s *kernelSet) packAll(dst []float64, width int, src source, i0, i1, k0, k1 int) {
+	for i := i0; i < i1; i += width {
+		s.pack(dst, width, src, i, min(i+width, i1), k0, k1)
+		dst = dst[min(width*(k1-k0), len(dst)):]
+	}
+}
+
+// roundUp returns the least multiple of unit that is at least n.
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }

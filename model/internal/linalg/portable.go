@@ -1,0 +1,75 @@
+package linalg
+
+import "math"
+
+// The portable set: plain Go, on every processor the same bits as the assembly,
+// which is why it asks for fused multiply-adds by name. (Every 64-bit processor of
+// the last decade has the instruction; on others math.FMA is right but slow.)
+var portable = kernelSet{
+	name:      "portable",
+	mr:        4,
+	nr:        4,
+	gemm:      gemmPortable,
+	packTrans: packTransPortable,
+	packRows:  packRowsPortable,
+}
+
+func gemmPortable(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool) {
+	var tile [4][4]float64
+	gemmHalf(k, a, b, &tile[0], &tile[1])
+	if rows > 2 {
+		gemmHalf(k, a[2:], b, &tile[2], &tile[3])
+	}
+	for i := range rows {
+		row := c[i*ldc : i*ldc+cols]
+		for j := range row {
+			old := row[j]
+			if store {
+				old = 0
+			}
+			row[j] = math.FMA(alpha, tile[i][j], old)
+		}
+	}
+}
+
+// gemmHalf forms two rows of the tile: as many sums as fit into registers.
+func gemmHalf(k int, a, b []float64, r0, r1 *[4]float64) {
+	var s00, s01, s02, s03, s10, s11, s12, s13 float64
+	b = b[:4*k]
+	a = a[:4*k-2]
+	for len(b) >= 4 && len(a) >= 2 {
+		x, y := a[0], a[1]
+		s00 = math.FMA(x, b[0], s00)
+		s01 = math.FMA(x, b[1], s01)
+		s02 = math.FMA(x, b[2], s02)
+		s03 = math.FMA(x, b[3], s03)
+		s10 = math.FMA(y, b[0], s10)
+		s11 = math.FMA(y, b[1], s11)
+		s12 = math.FMA(y, b[2], s12)
+		s13 = math.FMA(y, b[3], s13)
+		b = b[4:]
+		a = a[min(4, len(a)):]
+	}
+	*r0 = [4]float64{s00, s01, s02, s03}
+	*r1 = [4]float64{s10, s11, s12, s13}
+}
+
+func packTransPortable(k int, src []float64, ld int, dst []float64, stride int) {
+	r0, r1, r2, r3 := src[:k], src[ld:ld+k], src[2*ld:2*ld+k], src[3*ld:3*ld+k]
+	for i := range k {
+		d := dst[i*stride : i*stride+4]
+		d[0], d[1], d[2], d[3] = r0[i], r1[i], r2[i], r3[i]
+	}
+}
+
+func packRowsPortable(k int, src []float64, ld int, dst []float64, width int, w []float64) {
+	for i := range k {
+		row := dst[i*width : (i+1)*width]
+		copy(row, src[i*ld:i*ld+width])
+		if w != nil {
+			for j := range row {
+				row[j] *= w[i]
+			}
+		}
+	}
+}

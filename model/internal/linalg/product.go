@@ -1,0 +1,245 @@
+package linalg
+
+import "fmt"
+
+const (
+	// chunkRows is how many rows of the left operand are packed at a time: with
+	// kBlock steps they take a quarter of a level-2 cache of 1 MB.
+	chunkRows = 96
+	// slabCols is how many columns of the right operand are packed at a time.
+	slabCols = 2016
+	// serialWork is the number of multiply-adds below which sharing costs more than it gains.
+	serialWork = 1 << 17
+)
+
+// A product is c = alpha·a·b + beta·c on its way through the blocks of k and the
+// columns.
+type product struct {
+	pool  *Pool
+	set   *kernelSet
+	alpha float64
+	a, b  source
+	c     Mat
+	fresh bool // c is written, not added to, by its first block of k
+	lower bool // only c's lower triangle
+	tri   bool // b is lower triangular: step k of column j counts from k = j on
+
+	j0, j1 int // slab of columns
+	k0, k1 int // block of k
+	chunk  int // rows of one piece of work
+	right  []float64
+}
+
+// multiply runs q over k steps.
+func (p *Pool) multiply(q *product, k int) {
+	m, n := q.c.Rows, q.c.Cols
+	if m == 0 || n == 0 || k == 0 {
+		return
+	}
+	buf := p.scratch.Get().(*buffer)
+	defer p.scratch.Put(buf)
+	q.pool, q.set = p, current.Load()
+	pieces := (m + chunkRows - 1) / chunkRows
+	if m*n*k >= serialWork {
+		pieces = roundUp(pieces, p.workers)
+	}
+	q.chunk = roundUp((m+pieces-1)/pieces, q.set.mr)
+	pieces = (m + q.chunk - 1) / q.chunk
+	for q.j0 = 0; q.j0 < n; q.j0 = q.j1 {
+		q.j1 = min(q.j0+slabCols, n)
+		panels := (q.j1 - q.j0 + q.set.nr - 1) / q.set.nr
+		q.right = buf.get(panels * q.set.nr * min(k, kBlock))
+		for q.k0 = 0; q.k0 < k; q.k0 = q.k1 {
+			q.k1 = min(q.k0+kBlock, k)
+			p.run(panels, (*packRight)(q))
+			p.run(pieces, (*tileRows)(q))
+		}
+	}
+}
+
+// from returns the first step that counts for the panel of columns at j.
+func (q *product) from(j int) int {
+	if q.tri {
+		return max(q.k0, j)
+	}
+	return q.k0
+}
+
+// packRight is the packing of the panels of b.
+type packRight product
+
+func (r *packRight) run(i int) {
+	q := (*product)(r)
+	nr, steps := q.set.nr, q.k1-q.k0
+	j := q.j0 + i*nr
+	k := q.from(j)
+	if k >= q.k1 {
+		return
+	}
+	panel := q.right[(i*steps+k-q.k0)*nr:]
+	q.set.pack(panel, nr, q.b, j, min(j+nr, q.j1), k, q.k1)
+	if q.tri {
+		for l := k; l < min(j+nr, q.k1); l++ {
+			clear(panel[(l-k)*nr+l-j+1 : (l-k+1)*nr])
+		}
+	}
+}
+
+// tileRows is the product for one chunk of rows, last chunk first, because that is the
+// longest if only a lower triangle is wanted.
+type tileRows product
+
+func (t *tileRows) run(i int) {
+	q := (*product)(t)
+	pieces := (q.c.Rows + q.chunk - 1) / q.chunk
+	i0 := (pieces - 1 - i) * q.chunk
+	i1 := min(i0+q.chunk, q.c.Rows)
+	j1 := q.j1
+	if q.lower {
+		j1 = min(j1, i1)
+	}
+	if j1 <= q.j0 {
+		return
+	}
+	buf := q.pool.scratch.Get().(*buffer)
+	defer q.pool.scratch.Put(buf)
+	left := buf.get(roundUp(i1-i0, q.set.mr)*(q.k1-q.k0) + q.set.mr*q.set.nr)
+	tile := left[len(left)-q.set.mr*q.set.nr:]
+	q.set.packAll(left, q.set.mr, q.a, i0, i1, q.k0, q.k1)
+	for j := q.j0; j < j1; j += q.set.nr {
+		q.tiles(left, tile, i0, i1, j, min(j+q.set.nr, j1))
+	}
+}
+
+// tiles computes one band of tiles: rows [i0, i1), columns [j, j1); tile is scratch.
+func (q *product) tiles(left, tile []float64, i0, i1, j, j1 int) {
+	mr, nr, steps := q.set.mr, q.set.nr, q.k1-q.k0
+	k := q.from(j)
+	if k >= q.k1 {
+		return
+	}
+	store := q.fresh && (q.k0 == 0 || (q.tri && j >= q.k0))
+	right := q.right[((j-q.j0)/nr*steps+k-q.k0)*nr:]
+	first := i0
+	if q.lower && j > i0 {
+		first += (j - i0) / mr * mr
+	}
+	for i := first; i < i1; i += mr {
+		a := left[(i-i0)*steps+(k-q.k0)*mr:]
+		rows := min(mr, i1-i)
+		c := q.c.Data[i*q.c.Stride+j:]
+		if q.lower && i < j1-1 {
+			q.diagonalTile(tile, a, right, i, i+rows, j, j1, store)
+			continue
+		}
+		q.set.gemm(q.k1-k, q.alpha, a, right, c, q.c.Stride, rows, j1-j, store)
+	}
+}
+
+// diagonalTile computes the part of a tile that lies in c's lower triangle, with the
+// roundings of the micro-kernel.
+func (q *product) diagonalTile(tile, a, b []float64, i0, i1, j0, j1 int, store bool) {
+	nr := q.set.nr
+	for i := i0; i < i1; i++ {
+		if i >= j0 && !store {
+			copy(tile[(i-i0)*nr:(i-i0+1)*nr], q.c.Row(i)[j0:min(j1, i+1)])
+		}
+	}
+	q.set.gemm(q.k1-q.k0, q.alpha, a, b, tile, nr, i1-i0, j1-j0, store)
+	for i := max(i0, j0); i < i1; i++ {
+		copy(q.c.Row(i)[j0:min(j1, i+1)], tile[(i-i0)*nr:(i-i0+1)*nr])
+	}
+}
+
+// prescale multiplies c (its lower triangle only, if lower) by beta, unless beta is 0 or 1 and steps
+// will follow.
+func prescale(beta float64, c Mat, lower bool, steps int) {
+	if beta == 1 || (beta == 0 && steps > 0) {
+		return
+	}
+	for i := range c.Rows {
+		row := c.Row(i)
+		if lower {
+			row = row[:i+1]
+		}
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}
+
+// Gemm computes c = alpha·op(a)·op(b) + beta·c, where op transposes if tA or tB is
+// set. With beta = 0, c is not read.
+func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
+	m, k := a.dims(tA)
+	kb, n := b.dims(tB)
+	a.check("a", a.Rows, a.Cols)
+	b.check("b", b.Rows, b.Cols)
+	c.check("c", m, n)
+	if k != kb {
+		panic(fmt.Sprintf("linalg: gemm: inner dimensions %d and %d", k, kb))
+	}
+	prescale(beta, c, false, k)
+	p.multiply(&product{
+		alpha: alpha,
+		a:     source{m: a, byRow: !tA},
+		b:     source{m: b, byRow: tB},
+		c:     c,
+		fresh: beta == 0,
+	}, k)
+}
+
+// Syrk computes the lower triangle of c = alpha·a·aᵀ + beta·c, or of
+// alpha·aᵀ·a + beta·c if tA is set. The strictly upper triangle is left alone. With
+// beta = 0, c is not read.
+func (p *Pool) Syrk(tA bool, alpha float64, a Mat, beta float64, c Mat) {
+	n, k := a.dims(tA)
+	a.check("a", a.Rows, a.Cols)
+	c.check("c", n, n)
+	prescale(beta, c, true, k)
+	p.multiply(&product{
+		alpha: alpha,
+		a:     source{m: a, byRow: !tA},
+		b:     source{m: a, byRow: !tA},
+		c:     c,
+		fresh: beta == 0,
+		lower: true,
+	}, k)
+}
+
+// SyrkWeighted computes the lower triangle of c = beta·c + Σ_r w[r]·a_rᵀ·a_r, where a_r is
+// row r of a. Weights may be negative. The strictly upper triangle is left
+// alone. With beta = 0, c is not read.
+func (p *Pool) SyrkWeighted(w []float64, a Mat, beta float64, c Mat) {
+	a.check("a", len(w), a.Cols)
+	c.check("c", a.Cols, a.Cols)
+	prescale(beta, c, true, a.Rows)
+	p.multiply(&product{
+		alpha: 1,
+		a:     source{m: a, w: w},
+		b:     source{m: a},
+		c:     c,
+		fresh: beta == 0,
+		lower: true,
+	}, a.Rows)
+}
+
+// TrmmRightLower computes dst = b·c, where c is square and lower triangular; its
+// strictly upper part is not used.
+func (p *Pool) TrmmRightLower(c, b, dst Mat) {
+	b.check("b", b.Rows, b.Cols)
+	c.check("c", b.Cols, b.Cols)
+	dst.check("dst", b.Rows, b.Cols)
+	p.multiply(&product{
+		alpha: 1,
+		a:     source{m: b, byRow: true},
+		b:     source{m: c},
+		c:     dst,
+		fresh: true,
+		tri:   true,
+	}, b.Cols)
+}

@@ -1,0 +1,61 @@
+package linalg
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// A kernelSet is one implementation of the innermost loops. All sets compute the same bits.
+type kernelSet struct {
+	name string
+
+	// mr×nr is the tile of gemm. Both divide diagonalBlock.
+	mr, nr int
+
+	// gemm computes c = alpha·a·b + c, or alpha·a·b if store is set, for a tile of
+	// rows ≤ mr and cols ≤ nr elements: a and b are packed panels of mr and nr elements for each of k > 0
+	// steps. Each element is one chain of k fused multiply-adds and one more for alpha.
+	gemm func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool)
+
+	// packTrans puts four rows of src, k columns (a multiple of 4), into columns 0..3 of dst.
+	packTrans func(k int, src []float64, ld int, dst []float64, stride int)
+
+	// packRows puts k rows of src, width columns (a multiple of 4), into dst without
+	// gaps, row i multiplied by w[i] unless w is nil.
+	packRows func(k int, src []float64, ld int, dst []float64, width int, w []float64)
+}
+
+// current is the set in use. It changes only in tests.
+var current = newCurrent()
+
+func newCurrent() *atomic.Pointer[kernelSet] {
+	p := new(atomic.Pointer[kernelSet])
+	p.Store(available()[0])
+	return p
+}
+
+// InstructionSet names the set in use, the best that the processor has: "avx512",
+// "avx2" or "portable".
+func InstructionSet() string { return current.Load().name }
+
+// InstructionSets names the sets that this build and processor can run, best first.
+// The last is "portable".
+func InstructionSets() []string {
+	var names []string
+	for _, s := range available() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// UseInstructionSet chooses the set for the whole program. It is meant for tests and
+// benchmarks that compare sets, and must not be called while operations run.
+func UseInstructionSet(name string) error {
+	for _, s := range available() {
+		if s.name == name {
+			current.Store(s)
+			return nil
+		}
+	}
+	return fmt.Errorf("linalg: instruction set %q: this build and processor have %q", name, InstructionSets())
+}

@@ -1,0 +1,65 @@
+//go:build !noasm
+
+package linalg
+
+import "golang.org/x/sys/cpu"
+
+// available returns the sets that the processor can run, best first.
+func available() []*kernelSet {
+	var sets []*kernelSet
+	x := cpu.X86
+	hasAVX2 := x.HasAVX2 && x.HasFMA
+	if hasAVX2 && x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512VL {
+		sets = append(sets, &avx512)
+	}
+	if hasAVX2 {
+		sets = append(sets, &avx2)
+	}
+	return append(sets, &portable)
+}
+
+var avx512 = kernelSet{
+	name: "avx512",
+	mr:   8,
+	nr:   24,
+	gemm: func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool) {
+		gemmAVX512(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store)
+	},
+	packTrans: avx2PackTrans,
+	packRows:  avx2PackRows,
+}
+
+var avx2 = kernelSet{
+	name: "avx2",
+	mr:   4,
+	nr:   12,
+	gemm: func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool) {
+		gemmAVX2(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store)
+	},
+	packTrans: avx2PackTrans,
+	packRows:  avx2PackRows,
+}
+
+func avx2PackTrans(k int, src []float64, ld int, dst []float64, stride int) {
+	packTransAVX2(k, &src[0], ld, &dst[0], stride)
+}
+
+func avx2PackRows(k int, src []float64, ld int, dst []float64, width int, w []float64) {
+	var weights *float64
+	if w != nil {
+		weights = &w[0]
+	}
+	packRowsAVX2(k, &src[0], ld, &dst[0], width, weights)
+}
+
+//go:noescape
+func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool)
+
+//go:noescape
+func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool)
+
+//go:noescape
+func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)
+
+//go:noescape
+func packRowsAVX2(k int, src *float64, ld int, dst *float64, width int, w *float64)
