@@ -1,0 +1,30 @@
+package model
+
+import "math"
+
+// adam is the optimiser of θ and Z: Kingma and Ba (2015), algorithm 1.
+type adam struct {
+	mean, square []float64
+	steps        int
+}
+
+const (
+	adamBeta1   = 0.9
+	adamBeta2   = 0.99
+	adamEpsilon = 1e-12
+)
+
+func newAdam(n int) adam { return adam{mean: make([]float64, n), square: make([]float64, n)} }
+
+// direction overwrites the gradient with the step of unit rate, to be
+// subtracted. Its elements are of size 1 at most, nearly.
+func (a *adam) direction(gradient []float64) {
+	a.steps++
+	c1 := 1 - math.Pow(adamBeta1, float64(a.steps))
+	c2 := 1 - math.Pow(adamBeta2, float64(a.steps))
+	for i, g := range gradient {
+		a.mean[i] = float64(adamBeta1*a.mean[i]) + float64((1-adamBeta1)*g)
+		a.square[i] = float64(adamBeta2*a.square[i]) + float64((1-adamBeta2)*g*g)
+		gradient[i] = (a.mean[i] / c1) / (math.Sqrt(a.square[i]/c2) + adamEpsilon)
+	}
+}

@@ -1,0 +1,132 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+// Config describes one training run. Loss, N, Delta, Dim and Grids are required;
+// every other zero value means a default.
+type Config struct {
+	Dim   int       // number of features
+	N     int64     // number of train rows: the N of the bound
+	Delta float64   // in (0, 1)
+	Loss  loss.Loss // in scaled units
+
+	// ARD gives each feature a lengthscale of its own.
+	ARD bool
+	// Grids has one grid a parameter: ln lengthscales (Dim of them, or one
+	// if not ARD), then ln variance.
+	Grids []Grid
+
+	// Inducing is M. Zero means min(N, 2000, 10√N), rounded. The trainer
+	// lowers it to the number of different start rows.
+	Inducing int
+	// Jitter is relative to the kernel's variance. Zero means 1e-6.
+	Jitter float64
+	// Plan is the schedule. Its zero fields are filled in from N and M.
+	Plan Plan
+	// Seed drives the choice of start rows and centres.
+	Seed uint64
+	// Workers is the number of goroutines that compute. It changes no
+	// result. Zero means 1.
+	Workers int
+}
+
+// Plan is the schedule of a [Trainer]. A shorter one gives a looser bound
+// sooner; each stage adapts its rates to its own length.
+type Plan struct {
+	// Joint is the number of steps that move θ, Z and q together. Zero means
+	// a default; negative means none: θ and Z stay where they start.
+	Joint int
+	// Batch is the number of rows of a joint step. Zero means
+	// max(N/4, 2M, 1000), at most N; N means full passes.
+	Batch int
+	// Settle is the greatest number of steps that refine q after θ has been
+	// put on its grid; they end earlier when the bound stops falling. Zero
+	// means a default.
+	Settle int
+	// SettleBatch is the number of rows of a settle step. Zero means all N
+	// rows up to 200,000, and 200,000 beyond.
+	SettleBatch int
+}
+
+// Parameters returns the number of hyper-parameters.
+func (c Config) Parameters() int {
+	if c.ARD {
+		return c.Dim + 1
+	}
+	return 2
+}
+
+// ErrConfig says that a configuration cannot be trained with.
+var ErrConfig = errors.New("model: invalid configuration")
+
+// withDefaults fills in the defaults and reports every fault.
+func (c Config) withDefaults() (Config, error) {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.Dim < 1, "model: %d features, want at least 1", c.Dim)
+	fault(c.N < 1, "model: %d train rows, want at least 1", c.N)
+	fault(!(c.Delta > 0 && c.Delta < 1), "model: delta is %g, want 0 < delta < 1", c.Delta)
+	fault(c.Loss == nil, "model: no loss")
+	fault(c.Inducing < 0, "model: %d inducing points", c.Inducing)
+	fault(!(c.Jitter >= 0 && c.Jitter <= 0.1), "model: relative jitter is %g, want 0 (default) to 0.1", c.Jitter)
+	fault(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0, "model: negative number in the plan %+v", c.Plan)
+	fault(len(c.Grids) != c.Parameters(), "model: %d grids for %d hyper-parameters", len(c.Grids), c.Parameters())
+	for i, g := range c.Grids {
+		if err := g.validate(fmt.Sprintf("hyper-parameter %d", i)); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+	}
+	if c.Inducing == 0 {
+		c.Inducing = int(math.Round(min(float64(c.N), 2000, 10*math.Sqrt(float64(c.N)))))
+	}
+	if c.Jitter == 0 {
+		c.Jitter = 1e-6
+	}
+	c.Workers = max(1, c.Workers)
+	c.Plan = c.Plan.withDefaults(c.N, c.Inducing)
+	return c, nil
+}
+
+const (
+	defaultJoint  = 60
+	defaultSettle = 12
+	largePass     = 200_000
+)
+
+func (p Plan) withDefaults(n int64, m int) Plan {
+	if p.Joint == 0 {
+		p.Joint = defaultJoint
+	}
+	p.Joint = max(0, p.Joint)
+	if p.Batch == 0 {
+		p.Batch = int(min(n, largePass, max(n/4, int64(2*m), 1000)))
+	}
+	p.Batch = int(min(n, int64(p.Batch)))
+	if p.Settle == 0 {
+		p.Settle = defaultSettle
+	}
+	if p.SettleBatch == 0 {
+		p.SettleBatch = largePass
+	}
+	p.SettleBatch = int(min(n, int64(p.SettleBatch)))
+	return p
+}
+
+// StartRows returns how many rows [NewTrainer] makes good use of: more are
+// ignored.
+func (c Config) StartRows() int {
+	return int(min(max(c.N, 1), 20_000))
+}

@@ -1,0 +1,209 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// EstimateRows is the greatest number of rows that [Estimate] uses.
+const EstimateRows = 1000
+
+// Estimated is a maximum-likelihood estimate of the hyper-parameters.
+type Estimated struct {
+	// Theta is ln lengthscales (one a feature, or one) and last ln variance.
+	Theta []float64
+	// LnNoise is the logarithm of the noise variance.
+	LnNoise float64
+	// Rows is the number of rows used.
+	Rows int
+}
+
+// Estimate fits an exact Gaussian process with Gaussian noise to the first
+// EstimateRows rows, by gradient ascent of the log evidence with a fixed number of
+// steps. Logarithms stay within ±6. The result depends on the rows alone.
+func Estimate(rows Rows, ard bool, workers int) (Estimated, error) {
+	if err := rows.Validate(); err != nil {
+		return Estimated{}, err
+	}
+	if rows.Len() == 0 {
+		return Estimated{}, fmt.Errorf("model: estimate of the hyper-parameters needs at least one row")
+	}
+	pool := linalg.NewPool(max(1, workers))
+	defer pool.Close()
+	return estimate(pool, rows.Slice(0, min(rows.Len(), EstimateRows)), ard)
+}
+
+const (
+	estimateSteps = 50
+	estimateRate  = 0.15
+	lnRange       = 6.0
+)
+
+func estimate(pool *linalg.Pool, rows Rows, ard bool) (Estimated, error) {
+	e := newEvidence(pool, rows, ard)
+	theta := make([]float64, e.parameters+1) // the noise is last
+	for i := range e.parameters - 1 {
+		theta[i] = 0.5 * math.Log(float64(rows.Dim)) // typical distance 1 in whitened units
+	}
+	theta[e.parameters] = math.Log(0.1)
+	opt := newAdam(len(theta))
+	best, at := math.Inf(1), append([]float64(nil), theta...)
+	gradient := make([]float64, len(theta))
+	for step := range estimateSteps {
+		nll, ok := e.negativeLog(theta, gradient)
+		if !ok {
+			return Estimated{}, fmt.Errorf("model: kernel matrix of %d rows is not positive definite at ln θ = %v: %w", rows.Len(), theta, ErrNotPositiveDefinite)
+		}
+		if nll < best {
+			best = nll
+			copy(at, theta)
+		}
+		rate := estimateRate * (1 - 0.8*float64(step)/estimateSteps)
+		opt.direction(gradient)
+		for i := range theta {
+			theta[i] = max(-lnRange, min(lnRange, theta[i]-rate*gradient[i]))
+		}
+		theta[e.parameters] = max(math.Log(1e-4), theta[e.parameters])
+	}
+	return Estimated{Theta: at[:e.parameters], LnNoise: at[e.parameters], Rows: rows.Len()}, nil
+}
+
+// evidence computes the exact process's negative log evidence with gradient.
+type evidence struct {
+	pool       *linalg.Pool
+	rows       Rows
+	ard        bool
+	parameters int // lengthscales and variance, without the noise
+	invScale   []float64
+	x          linalg.Mat // [n×d]
+	ones       linalg.Mat // [n×(d+1)]: x and a column of ones
+	k, l, w    linalg.Mat // [n×n]
+	gx         linalg.Mat // [n×(d+1)]
+	alpha      []float64
+}
+
+func newEvidence(pool *linalg.Pool, rows Rows, ard bool) *evidence {
+	n, d := rows.Len(), rows.Dim
+	e := &evidence{
+		pool: pool, rows: rows, ard: ard, parameters: 2,
+		invScale: make([]float64, d),
+		x:        linalg.Mat{Rows: n, Cols: d, Stride: d, Data: rows.X},
+		ones:     withOnes(rows),
+		k:        linalg.NewMat(n, n), l: linalg.NewMat(n, n), w: linalg.NewMat(n, n),
+		gx:    linalg.NewMat(n, d+1),
+		alpha: make([]float64, n),
+	}
+	if ard {
+		e.parameters = d + 1
+	}
+	return e
+}
+
+// withOnes returns [n×(d+1)]: the features, and a last column of ones.
+func withOnes(rows Rows) linalg.Mat {
+	a := linalg.NewMat(rows.Len(), rows.Dim+1)
+	for i := range rows.Len() {
+		copy(a.Row(i), rows.Row(i))
+		a.Row(i)[rows.Dim] = 1
+	}
+	return a
+}
+
+// negativeLog returns ½ yᵀK⁻¹y + ½ ln det K and, with W = ½(K⁻¹ − ααᵀ) its
+// derivative in K, the derivatives in ln θ and ln noise.
+func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool) {
+	n, d := e.rows.Len(), e.rows.Dim
+	variance := math.Exp(theta[e.parameters-1])
+	noise := math.Exp(theta[e.parameters])
+	expandScales(theta, e.ard, e.invScale)
+	e.pool.SEKernel(e.x, e.x, e.invScale, variance, e.k)
+	copy(e.l.Data, e.k.Data)
+	for i := range n {
+		e.l.Data[i*n+i] += noise + 1e-8*variance
+	}
+	if !e.pool.Cholesky(e.l) {
+		return 0, false
+	}
+	copy(e.alpha, e.rows.Y)
+	alpha := column(e.alpha)
+	e.pool.TrsmLeftLower(e.l, alpha)
+	nll = 0.5 * linalg.Dot(e.alpha, e.alpha)
+	e.pool.TrsmLeftLowerTrans(e.l, alpha)
+	for i := range n {
+		nll += math.Log(e.l.Data[i*n+i])
+	}
+	invertLower(e.pool, e.l, e.w)
+	e.pool.Syrk(true, 1, e.w, 0, e.l) // K⁻¹, lower triangle
+	e.sensitivity(noise, gradient)
+
+	clear(gradient[:e.parameters])
+	e.pool.Gemm(false, false, 1, e.w, e.ones, 0, e.gx) // [G x, row sums of G]
+	for i := range n {
+		xi, gi := e.rows.Row(i), e.gx.Row(i)
+		sum := gi[d]
+		gradient[e.parameters-1] += sum
+		for j := range d {
+			// Σ_ii' G (x−x')² = 2 Σ_i x_i (x_i·ΣG − (Gx)_i), G symmetric.
+			at := 0
+			if e.ard {
+				at = j
+			}
+			gradient[at] += 2 * xi[j] * (xi[j]*sum - gi[j]) * e.invScale[j] * e.invScale[j]
+		}
+	}
+	return nll, true
+}
+
+// sensitivity overwrites w with G = W∘K, from K⁻¹ in the lower triangle of l,
+// and stores the noise's derivative.
+func (e *evidence) sensitivity(noise float64, gradient []float64) {
+	n := e.rows.Len()
+	trace := 0.0
+	for i := range n {
+		for j := range i + 1 {
+			w := 0.5 * (e.l.Data[i*n+j] - e.alpha[i]*e.alpha[j])
+			if i == j {
+				trace += w
+			}
+			g := w * e.k.Data[i*n+j]
+			e.w.Data[i*n+j], e.w.Data[j*n+i] = g, g
+		}
+	}
+	gradient[e.parameters] = trace * noise
+}
+
+// expandScales writes the reciprocal lengthscales of all features.
+func expandScales(theta []float64, ard bool, invScale []float64) {
+	for j := range invScale {
+		if ard {
+			invScale[j] = math.Exp(-theta[j])
+		} else {
+			invScale[j] = math.Exp(-theta[0])
+		}
+	}
+}
+
+// column returns a view of v as a matrix of one column.
+func column(v []float64) linalg.Mat {
+	return linalg.Mat{Rows: len(v), Cols: 1, Stride: 1, Data: v}
+}
+
+// invertLower sets dst to l⁻¹, lower triangular with zeros above.
+func invertLower(pool *linalg.Pool, l, dst linalg.Mat) {
+	for i := range dst.Rows {
+		clear(dst.Row(i))
+		dst.Row(i)[i] = 1
+	}
+	pool.TrsmLeftLower(l, dst)
+}
+
+// mirror copies the lower triangle to the upper.
+func mirror(a linalg.Mat) {
+	for i := range a.Rows {
+		for j := range i {
+			a.Data[j*a.Stride+i] = a.Data[i*a.Stride+j]
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package model
+
+import (
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// hyperGradient turns the sums of a sweep into the derivatives of J_b with
+// respect to θ and Z at fixed whitened m and S, which leaves the KL alone:
+//
+//	dJ = b Σ dE + d ln 1/p_θ
+//
+// The kernel columns' part has been collected by the sweep. K_ZZ enters
+// through L: with X = m hᵀ + 2(S−I)H, all whitened and summed over rows, and Φ
+// the lower triangle with half its diagonal,
+//
+//	dE/dL = −tril(L⁻ᵀX),  dE/dK_ZZ = −L⁻ᵀ Φ(X) L⁻¹
+//
+// the second by the reverse mode of Cholesky (Murray 2016, eq. 10), because
+// the upper part of Lᵀtril(L⁻ᵀX) is the only one that differs from X.
+type hyperGradient struct {
+	theta []float64
+	z     linalg.Mat // [M×d]
+}
+
+// gradient computes into t.gradient. h and bigH are whitened and not scaled,
+// sMinusI is S−I; work is M×M scratch.
+func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bigH, sMinusI, work linalg.Mat) {
+	t.pool.Gemm(false, false, 2, sMinusI, bigH, 0, work)
+	for i := range work.Rows {
+		row := work.Row(i)
+		linalg.Axpy(t.mean[i], h, row)
+		row[i] *= 0.5
+		clear(row[i+1:])
+	}
+	t.pool.TrsmLeftLowerTrans(t.l, work)
+	t.pool.TrsmRightLower(t.l, work)
+	clear(dst.theta)
+	clear(dst.z.Data)
+	t.columnPart(dst)
+	t.squarePart(dst, work)
+	weight := t.weight * scale
+	for i := range dst.theta {
+		_, slope := t.cfg.Grids[i].priceAt(t.theta[i])
+		dst.theta[i] = weight*dst.theta[i] + slope
+	}
+	for i := range dst.z.Data {
+		dst.z.Data[i] *= weight
+	}
+}
+
+// lengthscaleIndex returns which parameter feature j's lengthscale is.
+func (t *Trainer) lengthscaleIndex(j int) int {
+	if t.cfg.ARD {
+		return j
+	}
+	return 0
+}
+
+// columnPart adds what the kernel columns k(x, z) and k(x, x) = σ² contribute:
+// with G = (dE/dk)∘k, d ln l_j gets Σ G (x−z)_j²/l_j², d ln σ² gets Σ G + σ²Σw
+// and dz gets Σ_i G (x−z)/l².
+func (t *Trainer) columnPart(dst hyperGradient) {
+	s, d := t.sweep, t.cfg.Dim
+	dst.theta[len(dst.theta)-1] += s.gTotal + s.variance*s.sumW
+	for j := range d {
+		inv2 := s.invScale[j] * s.invScale[j]
+		sum := s.gx2[j]
+		for i := range t.z.Rows {
+			z, gx, g := t.z.Row(i)[j], s.gx.Row(i)[j], s.gx.Row(i)[d]
+			sum += z * (z*g - 2*gx)
+			dst.z.Row(i)[j] += (gx - z*g) * inv2
+		}
+		dst.theta[t.lengthscaleIndex(j)] += sum * inv2
+	}
+}
+
+// squarePart adds what K_ZZ + jI contributes, with −dE/dK_ZZ in work, which is
+// overwritten. The jitter is a multiple of σ².
+func (t *Trainer) squarePart(dst hyperGradient, work linalg.Mat) {
+	m, d, s := work.Rows, t.cfg.Dim, t.sweep
+	total := 0.0
+	for i := range m {
+		row := work.Row(i)
+		for j := range row {
+			row[j] *= -t.kuu.Row(i)[j]
+		}
+		total += linalg.Sum(row) + row[i]*t.cfg.Jitter
+	}
+	dst.theta[len(dst.theta)-1] += total
+	for i := range m { // G + Gᵀ
+		for j := range i + 1 {
+			g := work.Row(i)[j] + work.Row(j)[i]
+			work.Row(i)[j], work.Row(j)[i] = g, g
+		}
+	}
+	gz := linalg.NewMat(m, d+1)
+	t.pool.Gemm(false, false, 1, work, withOnes(Rows{X: t.z.Data, Y: make([]float64, m), Dim: d}), 0, gz)
+	for i := range m {
+		sum := gz.Row(i)[d]
+		for j, z := range t.z.Row(i) {
+			inv2 := s.invScale[j] * s.invScale[j]
+			pull := z*sum - gz.Row(i)[j] // Σ_i' (G+Gᵀ)(z_i − z_i')
+			dst.theta[t.lengthscaleIndex(j)] += z * pull * inv2
+			dst.z.Row(i)[j] -= pull * inv2
+		}
+	}
+}
+
+// price returns ln 1/p_θ, interpolated between grid values.
+func (t *Trainer) price() float64 {
+	sum := 0.0
+	for i, g := range t.cfg.Grids {
+		p, _ := g.priceAt(t.theta[i])
+		sum += p
+	}
+	return sum
+}
+
+// variance returns σ².
+func (t *Trainer) variance() float64 { return math.Exp(t.theta[len(t.theta)-1]) }

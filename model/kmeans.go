@@ -1,0 +1,113 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+const kmeansRounds = 8
+
+// kmeans returns up to m centres of the rows, in the metric of invScale, after
+// a few rounds of Lloyd's algorithm from randomly chosen different rows. There
+// are fewer than m if there are fewer different rows.
+func kmeans(pool *linalg.Pool, rows Rows, invScale []float64, m int, rng *rand.Rand) linalg.Mat {
+	centres := distinctRows(rows, m, rng)
+	m = centres.Rows
+	if m == rows.Len() {
+		return centres
+	}
+	nearest := make([]int, rows.Len())
+	for range kmeansRounds {
+		assign(pool, rows, centres, invScale, nearest)
+		recentre(rows, nearest, centres)
+	}
+	// Centres that coincide would leave K_ZZ to its jitter.
+	return distinctRows(Rows{X: centres.Data, Y: make([]float64, m), Dim: rows.Dim}, m, rng)
+}
+
+// distinctRows picks m different rows at random, or all different ones.
+func distinctRows(rows Rows, m int, rng *rand.Rand) linalg.Mat {
+	d := rows.Dim
+	order := rng.Perm(rows.Len())
+	// Equal rows are neighbours in the sorted order; the one that comes
+	// first in the random order stands for all.
+	rank := make([]int, rows.Len())
+	for at, i := range order {
+		rank[i] = at
+	}
+	sorted := slices.Clone(order)
+	slices.SortFunc(sorted, func(i, j int) int {
+		if c := slices.Compare(rows.Row(i), rows.Row(j)); c != 0 {
+			return c
+		}
+		return rank[i] - rank[j]
+	})
+	first := make([]bool, rows.Len())
+	for at, i := range sorted {
+		first[i] = at == 0 || !slices.Equal(rows.Row(i), rows.Row(sorted[at-1]))
+	}
+	centres := linalg.Mat{Cols: d, Stride: d}
+	for _, i := range order {
+		if first[i] && centres.Rows < m {
+			centres.Data = append(centres.Data, rows.Row(i)...)
+			centres.Rows++
+		}
+	}
+	return centres
+}
+
+// assign finds the nearest centre of each row: the least |z|² − 2xᵀz in scaled
+// units, the first of equals.
+func assign(pool *linalg.Pool, rows Rows, centres linalg.Mat, invScale []float64, nearest []int) {
+	const block = 1024
+	d := rows.Dim
+	z := linalg.NewMat(centres.Rows, d)
+	half := make([]float64, centres.Rows)
+	for j := range z.Rows {
+		for k, v := range centres.Row(j) {
+			z.Row(j)[k] = v * invScale[k]
+		}
+		half[j] = 0.5 * linalg.Dot(z.Row(j), z.Row(j))
+	}
+	x := linalg.NewMat(block, d)
+	dots := linalg.NewMat(block, z.Rows)
+	for from := 0; from < rows.Len(); from += block {
+		n := min(block, rows.Len()-from)
+		for i := range n {
+			for k, v := range rows.Row(from + i) {
+				x.Row(i)[k] = v * invScale[k]
+			}
+		}
+		pool.Gemm(false, true, 1, x.Slice(0, n, 0, d), z, 0, dots.Slice(0, n, 0, z.Rows))
+		pool.For(n, func(i int) {
+			least, at := math.Inf(1), 0
+			for j, dot := range dots.Row(i) {
+				if q := half[j] - dot; q < least {
+					least, at = q, j
+				}
+			}
+			nearest[from+i] = at
+		})
+	}
+}
+
+// recentre moves each centre to the mean of its rows. One without rows stays.
+func recentre(rows Rows, nearest []int, centres linalg.Mat) {
+	sum := linalg.NewMat(centres.Rows, rows.Dim)
+	count := make([]float64, centres.Rows)
+	for i, at := range nearest {
+		linalg.Axpy(1, rows.Row(i), sum.Row(at))
+		count[at]++
+	}
+	for j := range centres.Rows {
+		if count[j] == 0 {
+			continue
+		}
+		for k := range rows.Dim {
+			centres.Row(j)[k] = sum.Row(j)[k] / count[j]
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package loss
+
+import "math"
+
+// band is 1 where v−y leaves the open interval (−below, above). The zero-one
+// loss is the case below = above = ε.
+//
+//	E = Φ((y−below−m)/s) + Φ((m−y−above)/s)
+//
+// For s → 0 that tends to the loss at m, except on the boundary.
+type band struct {
+	kind         string
+	below, above float64
+}
+
+func (l band) Kind() string { return l.kind }
+
+func (l band) Point(y, f float64) float64 {
+	r := f - y
+	if math.IsNaN(r) {
+		return math.NaN()
+	}
+	if -l.below < r && r < l.above {
+		return 0
+	}
+	return 1
+}
+
+func (l band) Expected(y, m, variance float64) float64 {
+	v, clamped := clampVariance(variance)
+	// Below MinVariance the expectation grows with s for a mean inside the
+	// band, so that the raised variance errs upwards; outside it falls with
+	// s, and 1 is what errs upwards.
+	if clamped && l.Point(y, m) == 1 {
+		return 1
+	}
+	s := math.Sqrt(v)
+	return unit(normCDF((y-l.below-m)/s) + normCDF((m-y-l.above)/s))
+}
+
+func (l band) Gradient(y, m, variance float64) (e, dm, dv float64) {
+	v, _ := clampVariance(variance)
+	s := math.Sqrt(v)
+	a := (y - l.below - m) / s
+	c := (y + l.above - m) / s
+	e = unit(normCDF(a) + normCDF(-c))
+	dm = (normPDF(c) - normPDF(a)) / s
+	dv = (normPDFTimes(c) - normPDFTimes(a)) / (2 * v)
+	return e, dm, dv
+}

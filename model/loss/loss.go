@@ -1,0 +1,125 @@
+package loss
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+)
+
+// The names of the losses, as they stand in configurations and certificates.
+const (
+	ZeroOne     = "zero-one"    // 1 if |v−y| ≥ ε, else 0
+	Band        = "band"        // 0 if −below < v−y < above, else 1
+	Squared     = "squared"     // min(((v−y)/ε)², 1)
+	Exponential = "exponential" // 1 − exp(−((v−y)/ε)²)
+	Relative    = "relative"    // min(|v−y|/|y|, 1), with y in raw units; 1 if y = 0
+)
+
+// MinVariance is the smallest variance of a prediction, in scaled units, that
+// a loss is averaged over: smaller ones, zero and negative ones (rounding)
+// included, are raised to it.
+const MinVariance = 1e-14
+
+// A Loss is a bounded loss, averaged over Gaussian predictions. NaN in any
+// argument gives NaN out, so that no row without a number passes as a good one.
+type Loss interface {
+	// Kind returns the loss's name.
+	Kind() string
+	// Expected returns E l(y, v) for v ~ N(m, variance), in [0, 1]. The
+	// variance is raised to MinVariance; where that was necessary and l is
+	// discontinuous, a mean on or outside the boundary costs 1.
+	Expected(y, m, variance float64) float64
+	// Gradient returns the expectation and its derivatives with respect to m
+	// and to the variance. It is for training: the derivatives know nothing
+	// of the rule for the boundary.
+	Gradient(y, m, variance float64) (e, dm, dv float64)
+	// Point returns l(y, f). The boundary of a discontinuous loss costs 1.
+	Point(y, f float64) float64
+	// Reference returns Expected for arguments and arithmetic of [Precision]
+	// bits: a second, slow implementation that shares no numeric code with
+	// the first.
+	Reference(y, m, variance *big.Float) *big.Float
+}
+
+// ErrParameter says that a loss was asked for with an impossible tolerance.
+var ErrParameter = errors.New("loss: parameter out of range")
+
+// New returns the named loss. All parameters are in scaled units (raw units
+// divided by the target's scale): epsilon > 0 for zero-one, squared and
+// exponential; below, above > 0 for band; offset = centre/scale of the target
+// for relative, whose |y| is that of the raw target. Parameters that the loss
+// does not have are ignored.
+func New(kind string, epsilon, below, above, offset float64) (Loss, error) {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	switch kind {
+	case ZeroOne, Squared, Exponential:
+		if !positive(epsilon) {
+			return nil, fmt.Errorf("%w: %s loss needs a tolerance epsilon > 0, got %g", ErrParameter, kind, epsilon)
+		}
+	case Band:
+		if !positive(below) || !positive(above) {
+			return nil, fmt.Errorf("%w: band loss needs below > 0 and above > 0, got %g and %g", ErrParameter, below, above)
+		}
+	case Relative:
+		if math.IsNaN(offset) || math.IsInf(offset, 0) {
+			return nil, fmt.Errorf("%w: relative loss needs a finite target offset, got %g", ErrParameter, offset)
+		}
+	default:
+		return nil, fmt.Errorf("%w: unknown loss %q (known: %s, %s, %s, %s, %s)", ErrParameter, kind,
+			ZeroOne, Band, Squared, Exponential, Relative)
+	}
+	switch kind {
+	case Squared:
+		return squared{epsilon}, nil
+	case Exponential:
+		return exponential{epsilon}, nil
+	case Relative:
+		return relative{offset}, nil
+	case Band:
+		return band{kind: Band, below: below, above: above}, nil
+	default:
+		return band{kind: ZeroOne, below: epsilon, above: epsilon}, nil
+	}
+}
+
+// clampVariance raises a variance to MinVariance and says whether it had to.
+// NaN stays NaN.
+func clampVariance(v float64) (s2 float64, clamped bool) {
+	if v < MinVariance {
+		return MinVariance, true
+	}
+	return v, false
+}
+
+// unit cuts rounding errors that leave [0, 1]. NaN stays NaN.
+func unit(e float64) float64 {
+	return max(0, min(1, e)) // min and max return NaN if an argument is NaN
+}
+
+// normCDF returns Φ(x). It keeps its relative precision in the left tail, so
+// upper tails are written Φ(−x), never 1−Φ(x).
+func normCDF(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
+
+// normPDF returns φ(x).
+func normPDF(x float64) float64 {
+	const invSqrt2Pi = 1 / (math.Sqrt2 * math.SqrtPi)
+	return invSqrt2Pi * math.Exp(-0.5*x*x)
+}
+
+// normPDFTimes returns x·φ(x), which tends to 0 in both tails: written so
+// that an infinite x does not give NaN.
+func normPDFTimes(x float64) float64 {
+	if math.IsInf(x, 0) {
+		return 0
+	}
+	return x * normPDF(x)
+}
+
+// between returns Φ(c)−Φ(a) for a ≤ c without cancellation in either tail.
+func between(a, c float64) float64 {
+	if a > 0 {
+		return normCDF(-a) - normCDF(-c)
+	}
+	return normCDF(c) - normCDF(a)
+}

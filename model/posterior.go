@@ -1,0 +1,93 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
+)
+
+// ErrPosterior says that the stored numbers of a posterior do not make one.
+var ErrPosterior = errors.New("model: invalid posterior")
+
+// A Posterior is the law Q on functions: a sparse Gaussian process in whitened
+// form, given by the numbers that are stored in a model file. M is the number of
+// inducing points.
+type Posterior struct {
+	Kernel kernel.SquaredExponential
+	Jitter float64   // absolute, on the diagonal of K_ZZ
+	Z      []float64 // [M×d] row-major: inducing points
+	Mean   []float64 // [M]: m
+	L      []float64 // [M×M] row-major, lower: L Lᵀ ≈ K_ZZ + Jitter·I
+	Factor []float64 // [M×M] row-major, lower, diagonal > 0: C, S = C Cᵀ
+}
+
+// Inducing returns M.
+func (p *Posterior) Inducing() int { return len(p.Mean) }
+
+// Dim returns the number of features.
+func (p *Posterior) Dim() int { return p.Kernel.Dim() }
+
+// Validate returns an error unless the sizes agree, every number is finite,
+// both factors are lower triangular and have positive diagonals.
+func (p *Posterior) Validate() error {
+	m := len(p.Mean)
+	if err := p.Kernel.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrPosterior, err)
+	}
+	if m == 0 || len(p.Z) != m*p.Dim() || len(p.L) != m*m || len(p.Factor) != m*m {
+		return fmt.Errorf("%w: sizes disagree: mean %d, Z %d (d=%d), L %d, factor %d",
+			ErrPosterior, m, len(p.Z), p.Dim(), len(p.L), len(p.Factor))
+	}
+	if !(p.Jitter > 0) || math.IsInf(p.Jitter, 1) {
+		return fmt.Errorf("%w: jitter is %g, want a positive number", ErrPosterior, p.Jitter)
+	}
+	for _, part := range []struct {
+		name   string
+		values []float64
+	}{{"Z", p.Z}, {"mean", p.Mean}, {"L", p.L}, {"factor", p.Factor}} {
+		if i := firstNotFinite(part.values); i >= 0 {
+			return fmt.Errorf("%w: %s, value %d is %g", ErrPosterior, part.name, i, part.values[i])
+		}
+	}
+	if err := validateLower("L", p.L, m); err != nil {
+		return err
+	}
+	return validateLower("factor", p.Factor, m)
+}
+
+func validateLower(name string, a []float64, m int) error {
+	for i := range m {
+		if !(a[i*m+i] > 0) {
+			return fmt.Errorf("%w: %s has %g on the diagonal (row %d), want positive numbers", ErrPosterior, name, a[i*m+i], i)
+		}
+		for j := i + 1; j < m; j++ {
+			if a[i*m+j] != 0 {
+				return fmt.Errorf("%w: %s is not lower triangular: element (%d, %d) is %g", ErrPosterior, name, i, j, a[i*m+j])
+			}
+		}
+	}
+	return nil
+}
+
+// KL returns ½(|m|² + tr S − M − ln det S) in plain float64: for progress and
+// for comparisons. The certificate computes its own, outwards.
+func (p *Posterior) KL() float64 {
+	m := len(p.Mean)
+	sum := linalg.Dot(p.Mean, p.Mean) + linalg.Dot(p.Factor, p.Factor) - float64(m)
+	for i := range m {
+		sum -= 2 * math.Log(p.Factor[i*m+i])
+	}
+	return 0.5 * sum
+}
+
+// square returns a view of a row-major m×m slice.
+func square(a []float64, m int) linalg.Mat {
+	return linalg.Mat{Rows: m, Cols: m, Stride: m, Data: a}
+}
+
+// InstructionSet names the processor's instruction set that the linear algebra
+// uses. Results may depend on it in their last bits.
+func InstructionSet() string { return linalg.InstructionSet() }

@@ -1,0 +1,78 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// predictBlock is the number of rows that go through the cache together.
+const predictBlock = 256
+
+// A Predictor evaluates the law of f(x) under Q. A row's result depends on the
+// posterior and on that row alone: not on its neighbours, its place, the number
+// of rows of a call or the number of workers.
+//
+// It is for one goroutine at a time; it shares the posterior, which must not
+// change meanwhile.
+type Predictor struct {
+	posterior *Posterior
+	pool      *linalg.Pool
+	invScale  []float64
+	z, l, c   linalg.Mat
+	k, t      linalg.Mat // [predictBlock×M] scratch: k becomes φ, t = φC
+}
+
+// NewPredictor returns a predictor that computes on the given number of
+// workers. Close it after use.
+func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	m, d := p.Inducing(), p.Dim()
+	r := &Predictor{
+		posterior: p,
+		pool:      linalg.NewPool(max(1, workers)),
+		invScale:  make([]float64, d),
+		z:         linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z},
+		l:         square(p.L, m),
+		c:         square(p.Factor, m),
+		k:         linalg.NewMat(predictBlock, m),
+		t:         linalg.NewMat(predictBlock, m),
+	}
+	for j, l := range p.Kernel.Lengthscales {
+		r.invScale[j] = 1 / l
+	}
+	return r, nil
+}
+
+// Close ends the predictor's workers.
+func (r *Predictor) Close() { r.pool.Close() }
+
+// Predict writes the mean and the variance of f(x) under Q for each row of x
+// [n×d] to mean [n] and variance [n], in scaled units. A variance can be
+// negative by rounding; the losses raise it. A row with a NaN gives NaN.
+func (r *Predictor) Predict(x, mean, variance []float64) error {
+	n, d := len(mean), r.posterior.Dim()
+	if len(variance) != n || len(x) != n*d {
+		return fmt.Errorf("model: predict: %d feature values, %d means and %d variances do not fit d = %d", len(x), n, len(variance), d)
+	}
+	for i := 0; i < n; i += predictBlock {
+		j := min(n, i+predictBlock)
+		r.block(x[i*d:j*d], mean[i:j], variance[i:j])
+	}
+	return nil
+}
+
+func (r *Predictor) block(x, mean, variance []float64) {
+	n, m, d := len(mean), r.posterior.Inducing(), r.posterior.Dim()
+	phi, t := r.k.Slice(0, n, 0, m), r.t.Slice(0, n, 0, m)
+	r.pool.SEKernel(linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.invScale, r.posterior.Kernel.Variance, phi)
+	r.pool.TrsmRightLowerTrans(r.l, phi)
+	r.pool.TrmmRightLower(r.c, phi, t)
+	for i := range n {
+		p, q := phi.Row(i), t.Row(i)
+		mean[i] = linalg.Dot(p, r.posterior.Mean)
+		variance[i] = r.posterior.Kernel.Variance - linalg.Dot(p, p) + linalg.Dot(q, q)
+	}
+}

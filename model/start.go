@@ -1,0 +1,115 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// stretch is what the lengthscales of the maximum-likelihood estimate are
+// multiplied by: the bound prefers smoother functions, whose KL is smaller.
+const stretch = 1.5
+
+// noiseCandidates are the standard deviations of the noise, in units of the
+// estimated one, whose posteriors are tried as start of q.
+var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
+
+// startValues sets θ by maximum likelihood, Z by k-means, and q to the
+// posterior of a Gaussian likelihood (DTC), with the noise that the estimated
+// bound likes best.
+func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
+	e, err := estimate(t.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), t.cfg.ARD)
+	if err != nil {
+		return err
+	}
+	theta := e.Theta
+	for i, g := range t.cfg.Grids {
+		if i < len(theta)-1 {
+			theta[i] += math.Log(stretch)
+		}
+		theta[i] = g.clamp(theta[i])
+	}
+	invScale := make([]float64, t.cfg.Dim)
+	expandScales(theta, t.cfg.ARD, invScale)
+	z := kmeans(t.pool, rows, invScale, t.cfg.Inducing, rng)
+	if z.Rows < t.cfg.Inducing {
+		t.notice = fmt.Sprintf("%d inducing points instead of %d: there are no more different start rows", z.Rows, t.cfg.Inducing)
+	}
+	t.allocate(z.Rows)
+	copy(t.theta, theta)
+	t.z = z
+	return t.startPosterior(rows)
+}
+
+// startPosterior scans the noise of the DTC posterior
+//
+//	Λ = I + ΦᵀΦ/σ_n²,  m = S Φᵀy/σ_n²
+func (t *Trainer) startPosterior(rows Rows) error {
+	const judged = 2048 // rows that the bound is estimated on
+	m := t.z.Rows
+	for i := range m {
+		t.precision.Row(i)[i] = 1
+	}
+	if err := t.derive(); err != nil { // for L
+		return err
+	}
+	gram, moment := linalg.NewMat(m, m), make([]float64, m)
+	t.leastSquares(rows, gram, moment)
+	best := math.Inf(1)
+	for _, sd := range noiseCandidates {
+		copy(t.mean, moment)
+		for i := range m {
+			t.mean[i] /= sd * sd
+			p := t.precision.Row(i)
+			for j, g := range gram.Row(i) {
+				p[j] = g / (sd * sd)
+			}
+			p[i]++
+		}
+		copy(t.factor.Data, t.precision.Data)
+		if !t.pool.Cholesky(t.factor) {
+			return fmt.Errorf("model: factorize the start posterior (M=%d, noise %g): %w", m, sd, ErrNotPositiveDefinite)
+		}
+		t.pool.TrsmLeftLower(t.factor, column(t.mean))
+		t.pool.TrsmLeftLowerTrans(t.factor, column(t.mean))
+		if err := t.derive(); err != nil {
+			return err
+		}
+		some := rows.Slice(0, min(rows.Len(), judged))
+		t.sweep.reset(false)
+		t.sweep.add(some.X, some.Y)
+		t.sweep.flush()
+		t.measure()
+		if t.last.Bound < best {
+			best = t.last.Bound
+			t.risk = t.last.Risk
+			t.best = t.last
+			copy(t.bestMean, t.mean)
+			copy(t.bestLambda.Data, t.precision.Data)
+		}
+	}
+	copy(t.mean, t.bestMean)
+	copy(t.precision.Data, t.bestLambda.Data)
+	t.last = t.best
+	t.best = Progress{Bound: math.Inf(1)}
+	t.weight = riskWeight(t.last.Risk, t.last.Bound)
+	return nil
+}
+
+// leastSquares sets gram = ΦᵀΦ and moment = Φᵀy, whitened.
+func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
+	d, m := rows.Dim, t.z.Rows
+	k := t.sweep.k
+	for from := 0; from < rows.Len(); from += sweepBlock {
+		some := rows.Slice(from, min(rows.Len(), from+sweepBlock))
+		x := linalg.Mat{Rows: some.Len(), Cols: d, Stride: d, Data: some.X}
+		phi := k.Slice(0, some.Len(), 0, m)
+		t.pool.SEKernel(x, t.z, t.sweep.invScale, t.sweep.variance, phi)
+		t.pool.TrsmRightLowerTrans(t.l, phi)
+		t.pool.Syrk(true, 1, phi, 1, gram)
+		t.pool.Gemm(true, false, 1, phi, column(some.Y), 1, column(moment))
+	}
+	mirror(gram)
+}

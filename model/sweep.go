@@ -1,0 +1,147 @@
+package model
+
+import (
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+// sweepBlock is the number of rows that are computed together. Rows are
+// gathered into blocks of this size however the caller cuts them, so that no
+// result depends on the caller's chunks.
+const sweepBlock = 1024
+
+// A sweep adds up, over the rows of one pass, everything that a step needs. It
+// works in unwhitened kernel columns k, where neither mean nor variance nor
+// their derivatives need a triangular solve a row:
+//
+//	μ = kᵀa,  s² = σ² + kᵀA k,  dE/dk = g a + 2w A k
+//
+// With the relative jitter j, A has elements of size 1/j at most, and the
+// rounding errors of s² are of order 1e-16 M/j: harmless for training. The
+// certificate's predictor is the whitened one.
+type sweep struct {
+	pool *linalg.Pool
+	loss loss.Loss
+	dim  int
+	back bool // collect the derivatives with respect to θ and Z too
+
+	// Of the posterior that is swept.
+	z        linalg.Mat // [M×d]
+	invScale []float64  // [d]
+	variance float64
+	a        []float64  // [M]
+	bigA     linalg.Mat // [M×M], symmetric
+
+	// Sums over rows.
+	seen   int64
+	risk   float64    // Σ E
+	h      []float64  // [M]: Σ g k
+	bigH   linalg.Mat // [M×M], lower triangle: Σ w k kᵀ
+	sumW   float64    // Σ w
+	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dE/dk)∘k
+	gx2    []float64  // [d]: Σ_ij G_ij x_i²
+	gTotal float64    // Σ_ij G_ij
+
+	// One block.
+	rows       int
+	x          linalg.Mat // [B×(d+1)], last column 1
+	xd         linalg.Mat // [B×d]
+	y          []float64
+	k, p       linalg.Mat // [B×M]: kernel columns; kᵀA, then G
+	mu, g, w   []float64
+	e, rowSums []float64
+}
+
+func newSweep(pool *linalg.Pool, l loss.Loss, m, d int) *sweep {
+	vec := func() []float64 { return make([]float64, sweepBlock) }
+	s := &sweep{
+		pool: pool, loss: l, dim: d,
+		invScale: make([]float64, d), a: make([]float64, m), bigA: linalg.NewMat(m, m),
+		h: make([]float64, m), bigH: linalg.NewMat(m, m),
+		gx: linalg.NewMat(m, d+1), gx2: make([]float64, d),
+		x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
+		k: linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
+		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(),
+	}
+	return s
+}
+
+// reset empties the sums.
+func (s *sweep) reset(back bool) {
+	s.back = back
+	s.seen, s.risk, s.sumW, s.gTotal, s.rows = 0, 0, 0, 0, 0
+	clear(s.h)
+	clear(s.bigH.Data)
+	clear(s.gx.Data)
+	clear(s.gx2)
+}
+
+// add takes rows, and computes whenever a block is full.
+func (s *sweep) add(x, y []float64) {
+	for i := range y {
+		row := x[i*s.dim : (i+1)*s.dim]
+		copy(s.xd.Row(s.rows), row)
+		copy(s.x.Row(s.rows), row)
+		s.x.Row(s.rows)[s.dim] = 1
+		s.y[s.rows] = y[i]
+		if s.rows++; s.rows == sweepBlock {
+			s.flush()
+		}
+	}
+}
+
+// flush computes the block that has been gathered.
+func (s *sweep) flush() {
+	n, m := s.rows, s.z.Rows
+	if n == 0 {
+		return
+	}
+	s.rows = 0
+	k, p := s.k.Slice(0, n, 0, m), s.p.Slice(0, n, 0, m)
+	s.pool.SEKernel(s.xd.Slice(0, n, 0, s.dim), s.z, s.invScale, s.variance, k)
+	s.pool.Gemm(false, false, 1, k, s.bigA, 0, p)
+	s.pool.For(n, func(i int) {
+		s.mu[i] = linalg.Dot(k.Row(i), s.a)
+		v := s.variance + linalg.Dot(k.Row(i), p.Row(i))
+		s.e[i], s.g[i], s.w[i] = s.loss.Gradient(s.y[i], s.mu[i], v)
+	})
+	s.seen += int64(n)
+	for i := range n {
+		s.risk += s.e[i]
+		s.sumW += s.w[i]
+	}
+	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))
+	s.pool.SyrkWeighted(s.w[:n], k, 1, s.bigH)
+	if s.back {
+		s.backward(n, k, p)
+	}
+}
+
+// backward turns p = kᵀA into G = (g a + 2w p)∘k and adds up its moments.
+func (s *sweep) backward(n int, k, p linalg.Mat) {
+	s.pool.For(n, func(i int) {
+		g, w2 := s.g[i], 2*s.w[i]
+		kr, pr := k.Row(i), p.Row(i)
+		sum := 0.0
+		for j, kj := range kr {
+			t := (float64(g*s.a[j]) + float64(w2*pr[j])) * kj
+			pr[j] = t
+			sum += t
+		}
+		s.rowSums[i] = sum
+	})
+	s.pool.Gemm(true, false, 1, p, s.x.Slice(0, n, 0, s.dim+1), 1, s.gx)
+	for i := range n {
+		s.gTotal += s.rowSums[i]
+		for j, v := range s.xd.Row(i) {
+			s.gx2[j] += s.rowSums[i] * v * v
+		}
+	}
+}
+
+// finite reports whether the sums are numbers.
+func (s *sweep) finite() bool {
+	return !math.IsNaN(s.risk) && !math.IsInf(s.sumW, 0) && !math.IsNaN(s.sumW) && firstNotFinite(s.h) < 0
+}

@@ -1,0 +1,334 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
+)
+
+var (
+	// ErrNotPositiveDefinite says that a matrix that is positive definite in
+	// exact arithmetic could not be factorized. More jitter helps.
+	ErrNotPositiveDefinite = errors.New("model: matrix is not positive definite")
+	// ErrDiverged says that a pass gave something that is not a number.
+	ErrDiverged = errors.New("model: training has diverged")
+)
+
+// A PassKind says how the rows of a pass are chosen.
+type PassKind int
+
+// The kinds of passes.
+const (
+	FullPass  PassKind = iota // every train row once, in the fixed order
+	MiniBatch                 // the next Rows rows of the shuffled stream
+)
+
+// A Pass is what a [Trainer] wants to read next.
+type Pass struct {
+	Kind PassKind
+	Rows int // how many rows
+}
+
+// A Phase is a stage of training.
+type Phase int
+
+// The phases, in order.
+const (
+	Joint   Phase = iota // θ, Z and q move
+	Settle               // θ is on its grid and stays; Z stays; q is refined
+	Settled              // done
+)
+
+// String returns the phase's name.
+func (p Phase) String() string { return [...]string{"joint", "settle", "done"}[p] }
+
+// Progress says where a trainer stands. Bound, Risk, KL and Price are those of
+// the last completed pass: estimates if it was a mini-batch, and never the
+// certificate's numbers.
+type Progress struct {
+	Phase       Phase
+	Step, Steps int // completed, and the most that there will be
+	Bound       float64
+	Risk        float64
+	KL          float64
+	Price       float64 // ln 1/p_θ
+}
+
+// A Trainer is a step machine that fits a [Posterior] by minimising the bound.
+// Its caller reads rows and owns the loop:
+//
+//	for !t.Done() {
+//		pass := t.Want()
+//		t.Begin()
+//		// t.Add the rows of pass, in order, in chunks of any size
+//		t.End()
+//	}
+//
+// Results depend on configuration, start rows and the rows added, not on the
+// chunks, not on Workers. Memory is O(M² + M·block). Not for concurrent use.
+type Trainer struct {
+	cfg   Config
+	pool  *linalg.Pool
+	sweep *sweep
+
+	// State between steps: what MarshalBinary writes.
+	phase        Phase
+	step         int       // in this phase
+	stepsDone    int       // in all phases
+	theta        []float64 // ln lengthscales, ln variance
+	z            linalg.Mat
+	mean         []float64  // [M]: m
+	precision    linalg.Mat // [M×M]: Λ, lower triangle mirrored
+	optTheta     adam
+	optZ         adam
+	risk         float64 // running mean over joint steps, or of the last pass
+	weight       float64 // b
+	rate         float64 // of natural-gradient steps while settling
+	last         Progress
+	best         Progress // of the settle phase
+	bestMean     []float64
+	bestLambda   linalg.Mat
+	settleFailed int // consecutive passes without a gain
+	notice       string
+
+	// Derived from the state by Begin.
+	open   bool
+	kl     float64
+	kuu    linalg.Mat // [M×M]: K_ZZ without jitter
+	l      linalg.Mat
+	fresh  bool       // kuu and l belong to θ and z
+	factor linalg.Mat // lower: Λ = RRᵀ
+	sMinus linalg.Mat // S − I, symmetric
+	work   linalg.Mat
+}
+
+// NewTrainer returns a trainer with start values found from the start rows:
+// scaled rows, reference rows first, then train rows in the order of their
+// roles' hashes; [Config.StartRows] says how many are of use. The rows are not
+// kept. Close the trainer after use.
+func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := start.Validate(); err != nil {
+		return nil, err
+	}
+	if start.Len() == 0 || start.Dim != cfg.Dim {
+		return nil, fmt.Errorf("%w: %d start rows of %d features, want at least one of %d", ErrConfig, start.Len(), start.Dim, cfg.Dim)
+	}
+	start = start.Slice(0, min(start.Len(), cfg.StartRows()))
+	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
+	if err := t.startValues(start, rand.New(rand.NewPCG(cfg.Seed, 0x7061637367700001))); err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.skipEmptyPhases()
+	return t, nil
+}
+
+// Close ends the trainer's workers. Result may still be called.
+func (t *Trainer) Close() { t.pool.Close() }
+
+// allocate makes room for m inducing points.
+func (t *Trainer) allocate(m int) {
+	p := t.cfg.Parameters()
+	t.sweep = newSweep(t.pool, t.cfg.Loss, m, t.cfg.Dim)
+	t.theta = make([]float64, p)
+	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
+	t.precision, t.bestLambda = linalg.NewMat(m, m), linalg.NewMat(m, m)
+	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
+	t.kuu, t.l, t.factor = linalg.NewMat(m, m), linalg.NewMat(m, m), linalg.NewMat(m, m)
+	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
+	t.best.Bound = math.Inf(1)
+}
+
+// Inducing returns M, which may be less than was asked for.
+func (t *Trainer) Inducing() int { return t.z.Rows }
+
+// Notice returns what a user should know about the start, or "".
+func (t *Trainer) Notice() string { return t.notice }
+
+// Plan returns the schedule with its defaults filled in.
+func (t *Trainer) Plan() Plan { return t.cfg.Plan }
+
+// Done reports whether training has ended.
+func (t *Trainer) Done() bool { return t.phase == Settled }
+
+// Want returns what the next pass is to read.
+func (t *Trainer) Want() Pass {
+	n := t.cfg.Plan.Batch
+	if t.phase == Settle {
+		n = t.cfg.Plan.SettleBatch
+	}
+	if int64(n) >= t.cfg.N {
+		return Pass{Kind: FullPass, Rows: int(t.cfg.N)}
+	}
+	return Pass{Kind: MiniBatch, Rows: n}
+}
+
+// Progress returns where training stands.
+func (t *Trainer) Progress() Progress {
+	p := t.last
+	p.Phase, p.Step = t.phase, t.stepsDone
+	p.Steps = t.cfg.Plan.Joint + t.cfg.Plan.Settle
+	if t.phase == Settle {
+		p.Steps = t.stepsDone - t.step + t.cfg.Plan.Settle
+	}
+	if t.phase == Settled {
+		p.Steps = t.stepsDone
+	}
+	return p
+}
+
+// Settle asks the trainer to put θ on its grid now and to go to the last
+// phase. If it is there already, it ends after the next pass. It must not be
+// called between Begin and End.
+func (t *Trainer) Settle() {
+	switch t.phase {
+	case Joint:
+		t.toGrid()
+	case Settle:
+		t.cfg.Plan.Settle = t.step + 1
+	case Settled:
+	}
+}
+
+// skipEmptyPhases leaves the joint phase if it has no step.
+func (t *Trainer) skipEmptyPhases() {
+	if t.phase == Joint && t.step >= t.cfg.Plan.Joint {
+		t.toGrid()
+	}
+}
+
+// toGrid rounds θ and starts to settle. Whatever q learns from here on, it
+// learns with the θ that is certified.
+func (t *Trainer) toGrid() {
+	for i, g := range t.cfg.Grids {
+		t.theta[i] = g.Value(g.Nearest(t.theta[i]))
+	}
+	t.fresh = false
+	t.phase, t.step, t.rate = Settle, 0, settleRate
+}
+
+// Begin starts a pass.
+func (t *Trainer) Begin() error {
+	if t.Done() || t.open {
+		return fmt.Errorf("model: Begin out of turn (phase %v)", t.phase)
+	}
+	if err := t.derive(); err != nil {
+		return err
+	}
+	t.sweep.reset(t.phase == Joint)
+	t.open = true
+	return nil
+}
+
+// Add takes rows of the pass: scaled features [n×d] and targets [n]. It does
+// not keep the slices.
+func (t *Trainer) Add(x, y []float64) error {
+	if !t.open || len(x) != len(y)*t.cfg.Dim {
+		return fmt.Errorf("model: Add out of turn, or %d feature values for %d targets of %d features", len(x), len(y), t.cfg.Dim)
+	}
+	t.sweep.add(x, y)
+	return nil
+}
+
+// End completes a pass: it updates q, and θ and Z too in the joint phase.
+func (t *Trainer) End() error {
+	if !t.open {
+		return errors.New("model: End without Begin")
+	}
+	t.open = false
+	t.sweep.flush()
+	if t.sweep.seen == 0 {
+		return errors.New("model: a pass without rows")
+	}
+	if !t.sweep.finite() {
+		return fmt.Errorf("%w: risk %g after %d steps; are the rows scaled and finite?", ErrDiverged, t.sweep.risk, t.stepsDone)
+	}
+	t.step++
+	t.stepsDone++
+	if t.phase == Joint {
+		return t.endJoint()
+	}
+	return t.endSettle()
+}
+
+// measure records risk, KL and bound of the q that was swept, and returns the
+// factor from sums over the pass to sums over all rows.
+func (t *Trainer) measure() (scale float64) {
+	n := float64(t.cfg.N)
+	risk := t.sweep.risk / float64(t.sweep.seen)
+	price := t.price()
+	t.last = Progress{Risk: risk, KL: t.kl, Price: price, Bound: pacBound(risk, t.kl+price, n, t.cfg.Delta)}
+	return n / float64(t.sweep.seen)
+}
+
+// Result returns the posterior and θ's grid indices. It is valid when Done.
+func (t *Trainer) Result() (*Posterior, []int, error) {
+	if !t.Done() {
+		return nil, nil, errors.New("model: Result before the end of training")
+	}
+	pool := linalg.NewPool(t.cfg.Workers)
+	defer pool.Close()
+	m := t.z.Rows
+	indices := make([]int, len(t.theta))
+	for i, g := range t.cfg.Grids {
+		indices[i] = g.Nearest(t.theta[i])
+	}
+	p := &Posterior{
+		Kernel: kernel.SquaredExponential{Lengthscales: make([]float64, t.cfg.Dim), Variance: t.variance()},
+		Jitter: t.cfg.Jitter * t.variance(),
+		Z:      append([]float64(nil), t.z.Data...),
+		Mean:   append([]float64(nil), t.mean...),
+		Factor: make([]float64, m*m),
+	}
+	for j := range p.Kernel.Lengthscales {
+		p.Kernel.Lengthscales[j] = math.Exp(t.theta[t.lengthscaleIndex(j)])
+	}
+	kuu := linalg.NewMat(m, m)
+	if err := factorKuu(pool, p.Kernel, t.z, p.Jitter, kuu); err != nil {
+		return nil, nil, err
+	}
+	p.L = kuu.Data
+	if err := covarianceFactor(pool, t.precision, square(p.Factor, m)); err != nil {
+		return nil, nil, err
+	}
+	return p, indices, nil
+}
+
+// factorKuu sets l to the lower factor of K_ZZ + jI, the kernel formed by
+// direct differences with the reference implementation.
+func factorKuu(pool *linalg.Pool, k kernel.SquaredExponential, z linalg.Mat, jitter float64, l linalg.Mat) error {
+	pool.For(z.Rows, func(i int) {
+		for j := range i + 1 {
+			l.Row(i)[j] = k.At(z.Row(i), z.Row(j))
+		}
+		l.Row(i)[i] += jitter
+	})
+	if !pool.Cholesky(l) {
+		return fmt.Errorf("model: factorize K_ZZ (M=%d, jitter %g): %w", z.Rows, jitter, ErrNotPositiveDefinite)
+	}
+	return nil
+}
+
+// covarianceFactor sets c to the lower factor of S = Λ⁻¹.
+func covarianceFactor(pool *linalg.Pool, precision, c linalg.Mat) error {
+	m := precision.Rows
+	r, inverse := linalg.NewMat(m, m), linalg.NewMat(m, m)
+	copy(r.Data, precision.Data)
+	if !pool.Cholesky(r) {
+		return fmt.Errorf("model: factorize the precision of q (M=%d): %w", m, ErrNotPositiveDefinite)
+	}
+	invertLower(pool, r, inverse)
+	pool.Syrk(true, 1, inverse, 0, c)
+	if !pool.Cholesky(c) {
+		return fmt.Errorf("model: factorize the covariance of q (M=%d): %w", m, ErrNotPositiveDefinite)
+	}
+	return nil
+}
