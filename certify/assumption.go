@@ -1,0 +1,103 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Identifiers of the assumptions that every certificate names. [Evidence]
+// states the first six; [Certify] derives the others from its numbers.
+const (
+	AssumeIndependentRows = "independent-rows"
+	AssumePriorFirst      = "prior-before-rows"
+	AssumeLossFirst       = "loss-before-rows"
+	AssumeRolesByKey      = "roles-by-key"
+	AssumeSeparatePass    = "separate-last-pass"
+	AssumeLossAccuracy    = "losses-within-slack"
+	AssumeJitter          = "jitter"
+	AssumeGridWeights     = "grid-weights"
+	AssumeOneAttempt      = "one-attempt"
+)
+
+// A standardAssumption is the text of an assumption that every certificate
+// names, and the statuses that it may have.
+type standardAssumption struct {
+	id, text string
+	derived  bool // from numbers, by Certify
+	enforced bool // whether a program can enforce it
+}
+
+// standardAssumptions returns them in the order of the document.
+func standardAssumptions() []standardAssumption {
+	return []standardAssumption{
+		{id: AssumeIndependentRows, text: "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows."},
+		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) depends on declarations and reference rows only, on no certified row."},
+		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta depend on declarations and reference rows only, on no certified row."},
+		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and the declared key alone."},
+		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
+		{id: AssumeLossAccuracy, enforced: true, text: "Losses as computed differ from exact ones by no more than the slack."},
+		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},
+		{id: AssumeGridWeights, derived: true, text: "The hyper-parameters are values of the declared grids, whose weights add up to at most 1."},
+		{id: AssumeOneAttempt, derived: true, text: "The job (loss, tolerance, delta, key, features, files) was not chosen among several after looking at their results."},
+	}
+}
+
+// completeAssumptions returns the given assumptions with their standard texts,
+// in the order of the document, together with those that follow from numbers.
+// Further ones come last, in the order given.
+func completeAssumptions(given []Assumption, derived map[string]Assumption) ([]Assumption, error) {
+	var faults []error
+	byID := make(map[string]Assumption, len(given))
+	for _, a := range given {
+		if _, twice := byID[a.ID]; twice {
+			faults = append(faults, fmt.Errorf("assumption %q is stated twice", a.ID))
+		}
+		byID[a.ID] = a
+	}
+	var all []Assumption
+	for _, s := range standardAssumptions() {
+		a, stated := byID[s.id]
+		switch {
+		case s.derived && stated:
+			faults = append(faults, fmt.Errorf("assumption %q follows from numbers; it is not to be stated", s.id))
+		case s.derived:
+			a = derived[s.id]
+		case !stated:
+			faults = append(faults, fmt.Errorf("assumption %q is not stated: is it enforced, assumed or broken?", s.id))
+		case a.Status == AssumptionEnforced && !s.enforced:
+			faults = append(faults, fmt.Errorf("assumption %q cannot be enforced", s.id))
+		case a.Text != "" && a.Text != s.text:
+			faults = append(faults, fmt.Errorf("assumption %q has a text of its own, %q", s.id, a.Text))
+		}
+		a.ID, a.Text = s.id, s.text
+		all = append(all, a)
+		delete(byID, s.id)
+	}
+	for _, a := range given {
+		if _, further := byID[a.ID]; further {
+			all = append(all, a)
+		}
+	}
+	for _, a := range all {
+		faults = append(faults, a.validate())
+	}
+	return all, errors.Join(faults...)
+}
+
+// validate reports an unknown status and missing words.
+func (a Assumption) validate() error {
+	switch a.Status {
+	case AssumptionEnforced, AssumptionAssumed:
+	case AssumptionBroken:
+		if a.Diagnostic == "" {
+			return fmt.Errorf("assumption %q is broken: its diagnostic must say how", a.ID)
+		}
+	default:
+		return fmt.Errorf("assumption %q has the status %q, want enforced, assumed or broken", a.ID, a.Status)
+	}
+	if a.ID == "" || a.Text == "" {
+		return fmt.Errorf("assumption %q has no identifier or no text", a.ID)
+	}
+	return errors.Join(plainText("assumption's identifier", a.ID), plainText("assumption's text", a.Text),
+		plainText("assumption's diagnostic", a.Diagnostic))
+}

@@ -1,0 +1,139 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+)
+
+// Slack is η: it is added to every empirical risk before the inversion, and to
+// every bound after it. It covers the difference between losses as computed
+// (by this program or by a reader of the model file, the rounding to 2⁻⁶⁰
+// included) and exact ones: before the inversion on the certified rows, after
+// it on fresh ones.
+const Slack = 1e-6
+
+// maxNats bounds KL and ln 1/p_θ, so that their sum is finite.
+const maxNats = 1e15
+
+// Terms are the numbers that the bound for a draw of Q is made of.
+type Terms struct {
+	Risk            float64 // R_S(Q), an upper bound on it, in [0, 1]
+	KL              float64 // KL(Q‖P), an upper bound on it, ≥ 0
+	LnInverseWeight float64 // ln 1/p_θ, an upper bound on it, ≥ 0
+	N               int64   // certified examples, ≥ 1
+	Delta           float64 // the decimal number δ, 0 < δ < 1
+}
+
+// Bounds are what follows from [Terms].
+type Bounds struct {
+	LnXi           float64 // ≥ ln ξ(N)
+	LnInverseDelta float64 // ≥ ln 1/δ
+	Exponent       float64 // c ≥ (KL + ln 1/p_θ + ln ξ + ln 1/δ)/N
+	Upper          float64 // B ≥ R(Q), in [0, 1]
+	Pinsker        float64 // ≥ Upper up to rounding, in [0, 1]: R_S + √(c/2)
+	Lower          float64 // ≤ R(Q), on the same event as Upper
+}
+
+// Bound returns B with R(Q) ≤ B, a lower bound that holds together with it, and
+// the terms between. B = min(1, kl⁻¹(min(1, R_S + η), c) + η), each step rounded
+// up; the lower bound is the mirror image. Terms out of range, NaN included,
+// are an error.
+func Bound(t Terms) (Bounds, error) {
+	if err := t.validate(); err != nil {
+		return Bounds{}, fmt.Errorf("certify: bound: %w", err)
+	}
+	b := Bounds{LnXi: LnXi(t.N), LnInverseDelta: lnInverseDelta(t.Delta)}
+	sum := empty()
+	sum.Add(sum, exact(t.KL))
+	sum.Add(sum, exact(t.LnInverseWeight))
+	sum.Add(sum, exact(b.LnXi))
+	sum.Add(sum, exact(b.LnInverseDelta))
+	b.Exponent = perExample(sum, t.N)
+
+	q := min(1, addUp(t.Risk, Slack))
+	b.Upper = min(1, addUp(KLInverse(q, b.Exponent), Slack))
+	b.Pinsker = min(1, addUp(Pinsker(q, b.Exponent), Slack))
+	least := max(0, subtractDown(t.Risk, Slack))
+	b.Lower = max(0, subtractDown(KLInverseLower(least, b.Exponent), Slack))
+	return b, nil
+}
+
+// TestBound returns an upper bound, with confidence 1−δ over the draw of n
+// independent examples, on the expected loss of one predictor that was fixed
+// before they were drawn and whose mean loss on them is risk: min(1,
+// kl⁻¹(min(1, risk + η), ln(1/δ)/n) + η), by Chernoff's bound (Langford 2005).
+// Numbers out of range, NaN included, are
+// an error.
+func TestBound(risk float64, n int64, delta float64) (float64, error) {
+	if err := (Terms{Risk: risk, N: n, Delta: delta}).validate(); err != nil {
+		return 0, fmt.Errorf("certify: test bound: %w", err)
+	}
+	c := perExample(exact(lnInverseDelta(delta)), n)
+	q := min(1, addUp(risk, Slack))
+	return min(1, addUp(KLInverse(q, c), Slack)), nil
+}
+
+// Pinsker returns an upper bound on q + √(c/2), which is never below the
+// supremum that [KLInverse] bounds. It may be above 1. It requires 0 ≤ q ≤ 1
+// and c ≥ 0 and panics otherwise, NaN included.
+func Pinsker(q, c float64) float64 {
+	if !(0 <= q && q <= 1 && c >= 0) { // written so that NaN fails
+		panic("certify: Pinsker argument out of range")
+	}
+	if math.IsInf(c, 1) {
+		return c
+	}
+	root := empty().Sqrt(empty().Mul(exact(c), exact(0.5)))
+	return upward(widen(root.Add(root, exact(q)), -200))
+}
+
+// perExample returns sum/n, rounded up. The sum has positive terms, so that
+// widening covers the rounding of their addition.
+func perExample(sum *big.Float, n int64) float64 {
+	return upward(widen(sum.Quo(sum, exactInt(n)), -200))
+}
+
+// lnInverseDelta returns an upper bound on ln 1/δ for 0 < δ < 1. δ is the
+// shortest decimal number that reads back as the float64 delta, which is what a
+// certificate shows: 0.01 means one in a hundred, not the binary neighbour of it.
+func lnInverseDelta(delta float64) float64 {
+	inverse, err := decimal(delta)
+	if err != nil || inverse.Sign() <= 0 {
+		return math.Inf(1)
+	}
+	inverse.Inv(inverse)
+	return upward(widen(ln(widen(empty().SetRat(inverse), -240)), -200))
+}
+
+// decimal returns the shortest decimal number that reads back as x.
+func decimal(x float64) (*big.Rat, error) {
+	r, ok := new(big.Rat).SetString(strconv.FormatFloat(x, 'g', -1, 64))
+	if !ok {
+		return nil, fmt.Errorf("%g is no decimal number", x)
+	}
+	return r, nil
+}
+
+// validate reports all faults. Each condition is written so that NaN fails.
+func (t Terms) validate() error {
+	var faults []error
+	if !(0 <= t.Risk && t.Risk <= 1) {
+		faults = append(faults, fmt.Errorf("empirical risk is %g, want a number in [0, 1]", t.Risk))
+	}
+	if !(0 <= t.KL && t.KL <= maxNats) {
+		faults = append(faults, fmt.Errorf("KL is %g, want a number from 0 to %g", t.KL, maxNats))
+	}
+	if !(0 <= t.LnInverseWeight && t.LnInverseWeight <= maxNats) {
+		faults = append(faults, fmt.Errorf("ln 1/p of the hyper-parameters is %g, want a number from 0 to %g", t.LnInverseWeight, maxNats))
+	}
+	if t.N < 1 {
+		faults = append(faults, fmt.Errorf("N is %d, want at least one certified example", t.N))
+	}
+	if !(0 < t.Delta && t.Delta < 1) {
+		faults = append(faults, fmt.Errorf("delta is %g, want a number between 0 and 1, such as 0.01 for a confidence of 99 %%", t.Delta))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,21 @@
+// Package certify turns plain numbers about a fitted law Q over functions into
+// a certificate: a document of guarantees that hold with confidence 1−δ.
+//
+// The theorem (Maurer 2004, "A note on the PAC Bayesian theorem", with the sum
+// ξ kept exact). Let P be fixed before N independent rows are drawn and let a
+// loss have values in [0, 1]. Then, with probability at least 1−δ over the draw
+// of the rows, for all laws Q at the same time,
+//
+//	kl(R_S(Q)‖R(Q)) ≤ (KL(Q‖P) + ln 1/p_θ + ln ξ(N) + ln 1/δ) / N
+//
+// where R_S is the mean loss of a draw of Q on the rows, R its expected loss on
+// a fresh row, and p_θ the weight that was declared for the hyper-parameters θ
+// before the rows were seen (a union over the grid of all θ).
+//
+// Every number errs outwards: what enters an upper bound is never below the
+// exact value, what enters a lower bound never above. docs/proofs.md proves
+// each rounding bound. The package computes with integers, with math/big and
+// with single float64 operations only, so that a certificate can be recomputed
+// bit for bit on every platform. It imports the standard library and nothing
+// else: it can be audited alone.
+package certify

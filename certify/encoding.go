@@ -1,0 +1,119 @@
+package certify
+
+import (
+	"bytes"
+	_ "embed" // for the schema
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+//go:embed schema.json
+var schema []byte
+
+// Schema returns the JSON Schema (draft 2020-12) of the document.
+func Schema() []byte { return bytes.Clone(schema) }
+
+// Marshal returns the canonical bytes of the certificate: indented JSON with
+// fields in a fixed order, and a newline at the end. A number that JSON cannot
+// hold is an error.
+func Marshal(c Certificate) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(c); err != nil {
+		return nil, fmt.Errorf("certify: marshal certificate: %w", err)
+	}
+	return buffer.Bytes(), nil
+}
+
+// Parse reads the canonical bytes of a certificate. An unknown field, another
+// format, and bytes that [Marshal] would have written otherwise are errors. It
+// does not check that the numbers follow from each other: see [Recompute].
+func Parse(data []byte) (Certificate, error) {
+	var c Certificate
+	if err := unmarshalStrict(data, &c); err != nil {
+		return Certificate{}, fmt.Errorf("certify: parse certificate: %w", err)
+	}
+	if c.Format != Format {
+		return Certificate{}, fmt.Errorf("certify: parse certificate: format is %q, this program reads %q", c.Format, Format)
+	}
+	again, err := Marshal(c)
+	if err != nil {
+		return Certificate{}, err
+	}
+	if !bytes.Equal(again, data) {
+		at := 0
+		for at < min(len(again), len(data)) && again[at] == data[at] {
+			at++
+		}
+		return Certificate{}, fmt.Errorf("certify: parse certificate: not in canonical form from byte %d on: was the file edited?", at)
+	}
+	return c, nil
+}
+
+// unmarshalStrict reads one JSON value and nothing after it, without unknown fields.
+func unmarshalStrict(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something after the JSON value")
+	}
+	return nil
+}
+
+// compactObject returns a JSON object without white space.
+func compactObject(data []byte) ([]byte, error) {
+	var object map[string]json.RawMessage
+	if err := unmarshalStrict(data, &object); err != nil {
+		return nil, fmt.Errorf("want a JSON object: %w", err)
+	}
+	if object == nil {
+		return nil, errors.New("want a JSON object, got null")
+	}
+	var buffer bytes.Buffer
+	if err := json.Compact(&buffer, data); err != nil {
+		return nil, fmt.Errorf("want a JSON object: %w", err)
+	}
+	return buffer.Bytes(), nil
+}
+
+// difference names the first place where two decoded JSON values differ.
+func difference(path string, got, want any) string {
+	switch want := want.(type) {
+	case map[string]any:
+		got, ok := got.(map[string]any)
+		if !ok {
+			break
+		}
+		union := maps.Clone(want)
+		maps.Copy(union, got)
+		for _, key := range slices.Sorted(maps.Keys(union)) {
+			if !reflect.DeepEqual(got[key], want[key]) {
+				return difference(path+"."+key, got[key], want[key])
+			}
+		}
+	case []any:
+		got, ok := got.([]any)
+		if !ok || len(got) != len(want) {
+			break
+		}
+		for i := range want {
+			if !reflect.DeepEqual(got[i], want[i]) {
+				return difference(fmt.Sprintf("%s[%d]", path, i), got[i], want[i])
+			}
+		}
+	}
+	if path == "" {
+		path = "."
+	}
+	return fmt.Sprintf("%s is %v, but the evidence in it gives %v", path, got, want)
+}

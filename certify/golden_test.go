@@ -1,0 +1,82 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// Values with 18 digits from an independent computation with 60 digits.
+func TestKLInverseGolden(t *testing.T) {
+	for _, v := range []struct{ q, c, want float64 }{
+		{0, .05, .0487705754992859909},
+		{.011, .0517, .0821267674411694483},
+		{.1, .05, .220078601106924618},
+		{.5, .2, .787088816381081231},
+		{.9, .3, .998036728216553065},
+		{1e-6, 1e-3, .001007408366891592},
+	} {
+		got := KLInverse(v.q, v.c)
+		if got < v.want {
+			t.Errorf("unsound: KLInverse(%g, %g) = %.18g, below %.18g", v.q, v.c, got, v.want)
+		}
+		if got > v.want*(1+4*0x1p-53) {
+			t.Errorf("loose: KLInverse(%g, %g) = %.18g, want %.18g", v.q, v.c, got, v.want)
+		}
+	}
+}
+
+func TestXiGolden(t *testing.T) {
+	for _, v := range []struct {
+		n  int64
+		xi string
+	}{{1, "2.00000000"}, {2, "2.50000000"}, {10, "4.66021568"}, {100, "13.20996063"}, {1000, "40.30321293"}} {
+		if got := fmt.Sprintf("%.8f", math.Exp(LnXi(v.n))); got != v.xi {
+			t.Errorf("xi(%d) = %s, want %s", v.n, got, v.xi)
+		}
+	}
+}
+
+// The rows of the paper's tables for which theory gives the arithmetic: KL/N,
+// 1,201 values for each hyper-parameter, δ = 0.01, 2√N in place of ξ.
+func TestPaperRows(t *testing.T) {
+	for _, v := range []struct {
+		name      string
+		risk, klN float64
+		n         int64
+		theta     int
+		want      string
+	}{
+		{"boston", .093, .104, 404, 2, "0.3325"},
+		{"pol", .011, .035, 12000, 27, "0.0822"},
+	} {
+		theta := make([]Parameter, v.theta)
+		for i := range theta {
+			theta[i] = Parameter{Name: fmt.Sprint(i), Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorFlat}, Index: 600}
+		}
+		penalty, err := LnInverseWeight(theta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := v.klN + (penalty+math.Log(200*math.Sqrt(float64(v.n))))/float64(v.n)
+		if got := fmt.Sprintf("%.4f", KLInverse(v.risk, c)); got != v.want {
+			t.Errorf("%s: KLInverse(%g, %g) = %s, want %s", v.name, v.risk, c, got, v.want)
+		}
+	}
+}
+
+func BenchmarkKLInverse(b *testing.B) {
+	for b.Loop() {
+		KLInverse(.011, .0517)
+	}
+}
+
+func BenchmarkLnXi(b *testing.B) {
+	for _, n := range []int64{300, 32_000, XiLimit} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				LnXi(n)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package certify
+
+import (
+	"math"
+	"math/big"
+)
+
+// klError bounds the error of relativeEntropy: |computed − exact| < 2⁻²²⁰
+// (docs/proofs.md, 4).
+const klError = -220
+
+// KL returns the relative entropy of Bernoulli laws, in nats,
+//
+//	kl(q‖p) = q ln(q/p) + (1−q) ln((1−q)/(1−p)),  0 ln 0 = 0,
+//
+// to within half an ulp and 2⁻²²⁰. It is +Inf where p is 0 or 1 and q is not.
+// It requires 0 ≤ q ≤ 1 and 0 ≤ p ≤ 1 and panics otherwise, NaN included.
+func KL(q, p float64) float64 {
+	if !(0 <= q && q <= 1 && 0 <= p && p <= 1) { // written so that NaN fails
+		panic("certify: KL argument outside [0, 1]")
+	}
+	if p == q {
+		return 0
+	}
+	if p == 0 || p == 1 {
+		return math.Inf(1)
+	}
+	f, _ := relativeEntropy(q, p).Float64()
+	return max(f, 0)
+}
+
+// relativeEntropy returns kl(q‖p) for 0 ≤ q ≤ 1, 0 < p < 1 with an absolute
+// error below 2^klError.
+func relativeEntropy(q, p float64) *big.Float {
+	sum := empty()
+	if q > 0 {
+		a := exact(q)
+		sum.Add(sum, empty().Mul(a, ln(empty().Quo(a, exact(p)))))
+	}
+	if q < 1 {
+		one := exact(1)
+		b := empty().Sub(one, exact(q))
+		sum.Add(sum, empty().Mul(b, ln(empty().Quo(b, empty().Sub(one, exact(p))))))
+	}
+	return sum
+}
+
+// KLInverse returns an upper bound on
+//
+//	sup { p ∈ [q, 1] : kl(q‖p) ≤ c }
+//
+// It is the smallest float64 p whose computed kl(q‖p), less the bound on the
+// rounding error of kl, reaches c: never below the supremum, and above it by at
+// most one ulp where the supremum is above 2⁻¹⁰⁰ (docs/proofs.md, 5). It is q
+// for c = 0 and 1 for q = 1 or c = +Inf. It requires 0 ≤ q ≤ 1 and c ≥ 0 and
+// panics otherwise, NaN included.
+func KLInverse(q, c float64) float64 {
+	if !(0 <= q && q <= 1 && c >= 0) { // written so that NaN fails
+		panic("certify: KLInverse argument out of range")
+	}
+	if c == 0 || q == 1 {
+		return q
+	}
+	if math.IsInf(c, 1) {
+		return 1
+	}
+	_, outer := bracket(q, 1, q, c)
+	return outer
+}
+
+// KLInverseLower returns a lower bound on
+//
+//	inf { p ∈ [0, q] : kl(q‖p) ≤ c }
+//
+// It is the mirror image of [KLInverse]: never above the infimum. It requires
+// 0 ≤ q ≤ 1 and c ≥ 0 and panics otherwise, NaN included.
+func KLInverseLower(q, c float64) float64 {
+	if !(0 <= q && q <= 1 && c >= 0) { // written so that NaN fails
+		panic("certify: KLInverseLower argument out of range")
+	}
+	if c == 0 || q == 0 {
+		return q
+	}
+	if math.IsInf(c, 1) {
+		return 0
+	}
+	_, outer := bracket(q, 0, q, c)
+	return outer
+}
+
+// bracket moves inner, where kl(q‖·) is not yet known to reach c, and outer,
+// where it does, towards each other until they are neighbouring float64
+// numbers. Only a value that was tested becomes outer. Newton's step from the
+// outer end is tried in turn with halving the number of float64 between the
+// ends, so that the loop takes at most 2·64 steps.
+func bracket(inner, outer, q, c float64) (float64, float64) {
+	target := empty().Add(exact(c), pow2(klError))
+	excess := math.Inf(1) // computed kl at outer, less target
+	for newton := true; ; newton = !newton {
+		a, b := math.Float64bits(inner), math.Float64bits(outer)
+		if max(a, b)-min(a, b) <= 1 {
+			return inner, outer
+		}
+		p := math.Float64frombits(min(a, b) + (max(a, b)-min(a, b))/2)
+		if step := newtonStep(outer, q, excess); newton && min(inner, outer) < step && step < max(inner, outer) {
+			p = step
+		}
+		over := relativeEntropy(q, p)
+		if over.Sub(over, target); over.Sign() >= 0 {
+			outer = p
+			excess, _ = over.Float64()
+		} else {
+			inner = p
+		}
+	}
+}
+
+// newtonStep returns where the tangent of kl(q‖·) at p falls by excess. It is
+// only a proposal; the conversions keep it from being fused to other bits.
+func newtonStep(p, q, excess float64) float64 {
+	slope := float64(p-q) / float64(p*float64(1-p))
+	return p - float64(excess/slope)
+}

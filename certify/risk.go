@@ -1,0 +1,136 @@
+package certify
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+)
+
+// UnitsPerLoss is the number of units in a loss of 1: a [RiskSum] counts losses
+// in units of 2⁻⁶⁰.
+const UnitsPerLoss = 1 << 60
+
+// A RiskSum is the exact sum of the losses of a number of examples, each
+// rounded up to a multiple of 2⁻⁶⁰. It is one-sided, and the same number for
+// every order, sharding and number of workers. The zero value is an empty sum.
+//
+// As JSON it is {"count": examples, "sum": 32 hexadecimal digits}, the 128-bit
+// sum in units of 2⁻⁶⁰.
+type RiskSum struct {
+	hi, lo uint64 // the sum in units of 2⁻⁶⁰, at most count·2⁶⁰
+	count  int64
+}
+
+// Units returns loss in units of 2⁻⁶⁰, rounded up. A loss outside [0, 1], NaN
+// included, is an error.
+func Units(loss float64) (uint64, error) {
+	if !(0 <= loss && loss <= 1) { // written so that NaN fails
+		return 0, fmt.Errorf("certify: loss %g is outside [0, 1]: no bound covers it", loss)
+	}
+	return uint64(math.Ceil(loss * UnitsPerLoss)), nil // the product is exact: a power of two
+}
+
+// Add adds the loss of one example, rounded up to a multiple of 2⁻⁶⁰. A loss
+// outside [0, 1], NaN included, is an error and adds nothing.
+func (s *RiskSum) Add(loss float64) error {
+	units, err := Units(loss)
+	if err != nil {
+		return err
+	}
+	return s.AddUnits(units)
+}
+
+// AddUnits adds one example whose loss is units·2⁻⁶⁰. More than one loss of 1,
+// or more than 2⁶³−1 examples, is an error and adds nothing.
+func (s *RiskSum) AddUnits(units uint64) error {
+	if units > UnitsPerLoss {
+		return fmt.Errorf("certify: loss of %d units of 2^-60 is above 1", units)
+	}
+	return s.Merge(RiskSum{lo: units, count: 1})
+}
+
+// Merge adds the examples of other. It is associative and commutative. A count
+// above 2⁶³−1 is an error and adds nothing.
+func (s *RiskSum) Merge(other RiskSum) error {
+	if s.count > math.MaxInt64-other.count {
+		return fmt.Errorf("certify: %d and %d examples are more than a risk sum can count", s.count, other.count)
+	}
+	lo, carry := bits.Add64(s.lo, other.lo, 0)
+	s.hi, s.lo = s.hi+other.hi+carry, lo
+	s.count += other.count
+	return nil
+}
+
+// Count returns the number of examples.
+func (s RiskSum) Count() int64 { return s.count }
+
+// Upper returns the mean loss rounded up: the smallest float64 that is not
+// below it. It is NaN for an empty sum.
+func (s RiskSum) Upper() float64 {
+	if s.count == 0 {
+		return math.NaN()
+	}
+	mean := new(big.Rat).SetFrac(s.total(), new(big.Int).Lsh(big.NewInt(s.count), 60))
+	f, _ := mean.Float64() // the nearest
+	if new(big.Rat).SetFloat64(f).Cmp(mean) < 0 {
+		f = math.Nextafter(f, 2)
+	}
+	return f
+}
+
+// total returns the sum in units of 2⁻⁶⁰.
+func (s RiskSum) total() *big.Int {
+	sum := new(big.Int).SetUint64(s.hi)
+	return sum.Lsh(sum, 64).Or(sum, new(big.Int).SetUint64(s.lo))
+}
+
+// riskSumJSON is the JSON form of a RiskSum.
+type riskSumJSON struct {
+	Count int64  `json:"count"`
+	Sum   string `json:"sum"`
+}
+
+// MarshalJSON writes the count and the exact sum.
+func (s RiskSum) MarshalJSON() ([]byte, error) {
+	return json.Marshal(riskSumJSON{Count: s.count, Sum: fmt.Sprintf("%016x%016x", s.hi, s.lo)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A sum above its count, or of
+// another form, is an error.
+func (s *RiskSum) UnmarshalJSON(data []byte) error {
+	var j riskSumJSON
+	if err := unmarshalStrict(data, &j); err != nil {
+		return fmt.Errorf("certify: risk sum: %w", err)
+	}
+	digits, err := hex.DecodeString(j.Sum)
+	if err != nil || len(digits) != 16 {
+		return fmt.Errorf("certify: risk sum %q is not 32 hexadecimal digits", j.Sum)
+	}
+	read := RiskSum{count: j.Count}
+	for i, b := range digits {
+		if i < 8 {
+			read.hi = read.hi<<8 | uint64(b)
+		} else {
+			read.lo = read.lo<<8 | uint64(b)
+		}
+	}
+	if err := read.validate(); err != nil {
+		return err
+	}
+	*s = read
+	return nil
+}
+
+// validate checks that the sum is one of losses in [0, 1].
+func (s RiskSum) validate() error {
+	if s.count < 0 {
+		return fmt.Errorf("certify: risk sum over %d examples", s.count)
+	}
+	if limit := new(big.Int).Lsh(big.NewInt(s.count), 60); s.total().Cmp(limit) > 0 {
+		return fmt.Errorf("certify: risk sum is above 1 for each of its %d examples", s.count)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package certify
+
+import (
+	"math/big"
+	"strconv"
+)
+
+// atMost prints a number in [0, 1] rounded up, with at least four decimals and
+// at least three digits that count.
+func atMost(x float64) string { return outward(x, true) }
+
+// atLeast prints a number in [0, 1] rounded down, in the same form.
+func atLeast(x float64) string { return outward(x, false) }
+
+// outward prints x ≥ 0 rounded to a decimal number on the side asked for. The
+// decimal number is exact: no digit is lost on the way.
+func outward(x float64, up bool) string {
+	exactly, scaled := new(big.Rat).SetFloat64(x), new(big.Rat)
+	if exactly == nil {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	decimals := 4
+	power := big.NewInt(10_000)
+	for ; exactly.Sign() > 0 && decimals < 18; decimals++ {
+		if scaled.Mul(exactly, new(big.Rat).SetInt(power)); scaled.Cmp(big.NewRat(100, 1)) >= 0 {
+			break
+		}
+		power.Mul(power, big.NewInt(10))
+	}
+	scaled.Mul(exactly, new(big.Rat).SetInt(power))
+	digits, rest := new(big.Int).QuoRem(scaled.Num(), scaled.Denom(), new(big.Int))
+	if up && rest.Sign() > 0 {
+		digits.Add(digits, big.NewInt(1))
+	}
+	return new(big.Rat).SetFrac(digits, power).FloatString(decimals)
+}
+
+// confidence prints 1 − δ in percent, without rounding.
+func confidence(delta float64) string {
+	d, err := decimal(delta)
+	if err != nil {
+		return "1 - " + plain(delta)
+	}
+	percent := d.Mul(d.Sub(big.NewRat(1, 1), d), big.NewRat(100, 1))
+	decimals, _ := percent.FloatPrec()
+	return percent.FloatString(min(decimals, 400)) + " %"
+}
+
+// plain prints a declared number as it was declared.
+func plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
