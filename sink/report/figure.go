@@ -1,0 +1,182 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+
+	stdfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// A Step is the state of training after some passes over the train rows.
+type Step struct {
+	Pass  float64 // passes over the train rows so far
+	Bound float64 // estimate of the bound, in [0, 1]
+	Risk  float64 // estimate of the empirical risk, in [0, 1]
+}
+
+// A Point is one row: what was observed, and the mean of Q there, in raw units.
+type Point struct {
+	Observed  float64
+	Predicted float64
+}
+
+// A Figure is what the plot of one run shows: how the bound fell while
+// training, and predictions against observations with the tolerance as a band.
+type Figure struct {
+	Title    string // what was certified, in one line
+	Subtitle string // for whom and with what confidence
+	Target   string // name of the target, for the axes
+
+	Steps    []Step
+	Bound    float64 // certified, after the last pass
+	Baseline float64 // the bound of the best constant
+
+	Points       []Point
+	PointsTitle  string  // which rows they are
+	Below, Above float64 // tolerance in raw units: no loss while −Below ≤ predicted − observed ≤ Above; 0, 0: no band
+}
+
+// Size of a figure on paper, and the resolution of its PNG.
+const (
+	width      = 26 * vg.Centimeter
+	height     = 12 * vg.Centimeter
+	resolution = 110 // dots an inch
+)
+
+// Colours that stay apart for colour-blind readers and in grey (Okabe and Ito,
+// 2008), on a white ground.
+var (
+	ink    = color.NRGBA{R: 0x22, G: 0x26, B: 0x2d, A: 0xff}
+	faint  = color.NRGBA{R: 0x8a, G: 0x90, B: 0x99, A: 0xff}
+	slate  = color.NRGBA{R: 0x5b, G: 0x63, B: 0x6e, A: 0xff}
+	rule   = color.NRGBA{R: 0xe6, G: 0xe8, B: 0xeb, A: 0xff}
+	blue   = color.NRGBA{R: 0x00, G: 0x5f, B: 0x9e, A: 0xff}
+	sky    = color.NRGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}
+	orange = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+	green  = color.NRGBA{R: 0x00, G: 0x7d, B: 0x5a, A: 0xff}
+)
+
+// WritePNG draws the figure. The same figure gives the same bytes.
+func (f Figure) WritePNG(w io.Writer) error {
+	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(resolution))
+	if err := f.draw(draw.New(c)); err != nil {
+		return err
+	}
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
+		return fmt.Errorf("report: write PNG: %w", err)
+	}
+	return nil
+}
+
+// WriteSVG draws the figure. The same figure gives the same bytes.
+func (f Figure) WriteSVG(w io.Writer) error {
+	c := vgsvg.New(width, height)
+	if err := f.draw(draw.New(c)); err != nil {
+		return err
+	}
+	if _, err := c.WriteTo(w); err != nil {
+		return fmt.Errorf("report: write SVG: %w", err)
+	}
+	return nil
+}
+
+func (f Figure) draw(c draw.Canvas) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	progress, err := f.progressPanel()
+	if err != nil {
+		return fmt.Errorf("report: progress panel: %w", err)
+	}
+	rows, err := f.rowsPanel()
+	if err != nil {
+		return fmt.Errorf("report: rows panel: %w", err)
+	}
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	head := 1.65 * vg.Centimeter
+	margin := 0.6 * vg.Centimeter
+	inner := draw.Crop(c, margin, -margin, margin*0.6, -margin*0.7)
+	writeAt(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, f.Title, 14, ink, true)
+	writeAt(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 20}, f.Subtitle, 9.5, slate, false)
+	body := draw.Crop(inner, 0, 0, 0, -head)
+	split := (body.Max.X - body.Min.X) * 0.54
+	progress.Draw(draw.Crop(body, 0, split-(body.Max.X-body.Min.X)-margin/2, 0, 0))
+	rows.Draw(draw.Crop(body, split+margin/2, 0, 0, 0))
+	return nil
+}
+
+// check refuses numbers that a plot cannot show.
+func (f Figure) check() error {
+	numbers := []float64{f.Bound, f.Baseline, f.Below, f.Above}
+	for _, s := range f.Steps {
+		numbers = append(numbers, s.Pass, s.Bound, s.Risk)
+	}
+	for _, p := range f.Points {
+		numbers = append(numbers, p.Observed, p.Predicted)
+	}
+	for _, x := range numbers {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return errors.New("report: a number of the figure is NaN or infinite")
+		}
+	}
+	if f.Below < 0 || f.Above < 0 {
+		return fmt.Errorf("report: tolerance −%v, +%v, want two numbers of at least 0", f.Below, f.Above)
+	}
+	return nil
+}
+
+// face is the typeface of the whole figure.
+func face(size vg.Length, bold bool) font.Font {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+	if bold {
+		f.Weight = stdfont.WeightBold
+	}
+	return f
+}
+
+func style(size vg.Length, c color.Color, bold bool) text.Style {
+	return text.Style{Color: c, Font: face(size, bold), Handler: plot.DefaultTextHandler, YAlign: text.YTop}
+}
+
+// writeAt writes one line from the given corner, smaller if it would not fit.
+func writeAt(c draw.Canvas, at vg.Point, words string, size vg.Length, col color.Color, bold bool) {
+	s := style(size, col, bold)
+	if room, need := c.Max.X-at.X, s.Width(words); need > room {
+		s = style(max(size*room/need, 4), col, bold)
+	}
+	c.FillText(s, at, words)
+}
+
+// newPanel is an empty plot in the figure's style.
+func newPanel(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = color.Transparent
+	p.Title.Text = title
+	p.Title.TextStyle.Font, p.Title.TextStyle.Color = face(10.5, true), ink
+	p.Title.Padding = 6
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle.Font, a.Label.TextStyle.Color = face(9.5, false), ink
+		a.Label.Padding = 4
+		a.Tick.Label.Font, a.Tick.Label.Color = face(9, false), ink
+		a.LineStyle.Color, a.Tick.LineStyle.Color = faint, faint
+		a.LineStyle.Width, a.Tick.LineStyle.Width = 0.6, 0.6
+		a.Tick.Length = 3
+		a.Padding = 0
+	}
+	p.X.Label.Text, p.Y.Label.Text = x, y
+	p.Legend.TextStyle.Font, p.Legend.TextStyle.Color = face(9, false), ink
+	p.Legend.ThumbnailWidth = 18
+	p.Legend.Padding = 3
+	return p
+}

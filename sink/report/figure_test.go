@@ -1,0 +1,108 @@
+package report
+
+import (
+	"bytes"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+)
+
+// testFigure looks like a run on a noisy target.
+func testFigure() Figure {
+	rng := rand.New(rand.NewPCG(1, 2))
+	f := Figure{
+		Title:    "At most 11.4 % of fresh rows are missed by more than 0.6 m/s",
+		Subtitle: "by a function drawn at random from Q, with 99 % confidence over the draw of 32,000 train rows",
+		Target:   "wind [m/s]", PointsTitle: "reference rows",
+		Bound: 0.11385, Baseline: 0.5512, Below: 0.6, Above: 0.6,
+	}
+	for i := range 60 {
+		t := float64(i) / 4
+		fall := math.Exp(-t / 2.5)
+		f.Steps = append(f.Steps, Step{Pass: t, Bound: 0.113 + 0.3*fall, Risk: 0.031 + 0.12*fall + 0.004*rng.NormFloat64()*fall})
+	}
+	for range 900 {
+		y := 3 + 2*rng.NormFloat64()
+		f.Points = append(f.Points, Point{Observed: y, Predicted: y + 0.28*rng.NormFloat64()})
+	}
+	return f
+}
+
+func TestFigureIsTheSameBytesTwice(t *testing.T) {
+	var png1, png2, svg1, svg2 bytes.Buffer
+	for _, err := range []error{
+		testFigure().WritePNG(&png1), testFigure().WritePNG(&png2), testFigure().WriteSVG(&svg1), testFigure().WriteSVG(&svg2),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(png1.Bytes(), png2.Bytes()) || !bytes.Equal(svg1.Bytes(), svg2.Bytes()) {
+		t.Error("the same figure gives other bytes the second time")
+	}
+	if dir := os.Getenv("PACSGP_FIGURES"); dir != "" { // to look at them
+		if err := os.WriteFile(dir+"/figure.png", png1.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := png.Decode(&png1); err != nil {
+		t.Errorf("the PNG does not decode: %v", err)
+	}
+	if !strings.Contains(svg1.String(), "<svg") {
+		t.Errorf("no SVG: %.100q", svg1.String())
+	}
+}
+
+func TestFigureOfDegenerateData(t *testing.T) {
+	full := testFigure()
+	for name, change := range map[string]func(f *Figure){
+		"no steps":          func(f *Figure) { f.Steps = nil },
+		"one step":          func(f *Figure) { f.Steps = f.Steps[:1] },
+		"no points":         func(f *Figure) { f.Points = nil },
+		"one point":         func(f *Figure) { f.Points = f.Points[:1] },
+		"no tolerance":      func(f *Figure) { f.Below, f.Above = 0, 0 },
+		"one-sided":         func(f *Figure) { f.Below = 0 },
+		"a huge tolerance":  func(f *Figure) { f.Below, f.Above = 1e9, 1e9 },
+		"all bounds are 0":  func(f *Figure) { f.Bound, f.Baseline, f.Steps = 0, 0, nil },
+		"equal points":      func(f *Figure) { f.Points = []Point{{5, 5}, {5, 5}} },
+		"tiny values":       func(f *Figure) { f.Points = []Point{{1e-300, 2e-300}, {0, 0}} },
+		"huge values":       func(f *Figure) { f.Points = []Point{{1e300, -1e300}, {0, 0}} },
+		"nothing whatever":  func(f *Figure) { *f = Figure{} },
+		"words with no end": func(f *Figure) { f.Title = strings.Repeat("word ", 200) },
+	} {
+		f := full
+		change(&f)
+		var b bytes.Buffer
+		if err := f.WritePNG(&b); err != nil || b.Len() == 0 {
+			t.Errorf("%s: %v, %d bytes", name, err, b.Len())
+		}
+	}
+}
+
+func TestFigureRefusesNaN(t *testing.T) {
+	for name, change := range map[string]func(f *Figure){
+		"bound":     func(f *Figure) { f.Bound = math.NaN() },
+		"step":      func(f *Figure) { f.Steps[0].Risk = math.Inf(1) },
+		"point":     func(f *Figure) { f.Points[0].Predicted = math.NaN() },
+		"tolerance": func(f *Figure) { f.Below = -1 },
+	} {
+		f := testFigure()
+		change(&f)
+		if err := f.WritePNG(&bytes.Buffer{}); err == nil {
+			t.Errorf("%s: a figure with it is drawn", name)
+		}
+	}
+}
+
+func BenchmarkWritePNG(b *testing.B) {
+	f := testFigure()
+	for b.Loop() {
+		var out bytes.Buffer
+		if err := f.WritePNG(&out); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
