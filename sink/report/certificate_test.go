@@ -1,0 +1,176 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// testCertificate certifies made-up evidence.
+func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certificate {
+	t.Helper()
+	sum := func(n int, loss float64) (s certify.RiskSum) {
+		for range n {
+			if err := s.Add(loss); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	const n = 1800
+	ev := certify.Evidence{
+		Loss:  certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6, Target: "wind", Unit: "m/s"},
+		Delta: 0.01, Risk: sum(n, 0.03125), KL: 61.25,
+		Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, ARD: true},
+		Theta: []certify.Parameter{
+			{Name: "ln lengthscale of temp", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 612},
+			{Name: "ln variance", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 600},
+		},
+		Constant: certify.Constant{Value: 3.125, Origin: certify.OriginReference, Risk: sum(n, 0.5)},
+		Ledger:   certify.Ledger{Unit: "row", Rows: 2000, Reference: 200, Train: n},
+		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Shards: 3, Rows: 2000, Columns: []string{"temp", "wind"}},
+		RowRules: []string{"every used value is a finite number"}, ModelDigest: strings.Repeat("0d", 32),
+		Configuration: json.RawMessage(`{"delta":0.01}`), RolesKey: "pacsgp",
+		Jitter:  certify.JitterCheck{Bound: 1e-9, Limit: 5e-9},
+		Attempt: certify.Attempt{OnThisSample: 2, InThisDirectory: 3}, Software: "pacsgp test",
+	}
+	for _, id := range []string{
+		certify.AssumeIndependentRows, certify.AssumePriorFirst, certify.AssumeLossFirst,
+		certify.AssumeRolesByKey, certify.AssumeSeparatePass, certify.AssumeLossAccuracy,
+	} {
+		a := certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
+		if id == certify.AssumeIndependentRows {
+			a.Status, a.Diagnostic = certify.AssumptionAssumed, "Neighbouring targets have correlation 0.01."
+		}
+		ev.Assumptions = append(ev.Assumptions, a)
+	}
+	if change != nil {
+		change(&ev)
+	}
+	c, err := certify.Certify(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestWriteCertificateSaysWhatCounts(t *testing.T) {
+	c := testCertificate(t, nil)
+	var b bytes.Buffer
+	if err := WriteCertificate(&b, c, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	flat := strings.Join(strings.Fields(b.String()), " ")
+	draw := c.Guarantees[0]
+	for _, want := range []string{
+		"CERTIFIED draw of Q: risk at most " + ceil(draw.Bound, 4) + ", confidence at least 99 %",
+		draw.Statement, c.Guarantees[1].Statement, c.Baseline.Statement,
+		"independent-rows (assumed)", "Neighbouring targets have correlation 0.01.",
+		"nothing about any single row", "job 2 on these rows", "1800 train", c.Model.Digest, c.Sample.Digest, "61.25 nats",
+	} {
+		if !strings.Contains(flat, want) {
+			t.Errorf("the certificate does not say %q:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "\x1b") {
+		t.Error("plain text has escape sequences")
+	}
+	if file := os.Getenv("PACSGP_FIGURES"); file != "" { // to look at it
+		if err := os.WriteFile(file+"/certificate.txt", b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWriteCertificateKeepsToTheWidth(t *testing.T) {
+	c := testCertificate(t, nil)
+	for _, width := range []int{80, 100, 500} {
+		var b bytes.Buffer
+		if err := WriteCertificate(&b, c, Style{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(b.String(), "\n") {
+			if n := utf8.RuneCountInString(line); n > min(width, 100) {
+				t.Errorf("width %d: a line of %d columns: %q", width, n, line)
+			}
+		}
+	}
+}
+
+func TestWriteCertificateMarksStatuses(t *testing.T) {
+	for status, change := range map[string]func(ev *certify.Evidence){
+		certify.StatusVacuous:    func(ev *certify.Evidence) { ev.KL = 5000 },
+		certify.StatusIndicative: func(ev *certify.Evidence) { ev.Jitter.Bound = 1 },
+	} {
+		var b bytes.Buffer
+		if err := WriteCertificate(&b, testCertificate(t, change), Style{Colour: true}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), strings.ToUpper(status)) || strings.Contains(b.String(), "CERTIFIED  ") {
+			t.Errorf("%s is not marked:\n%s", status, b.String())
+		}
+		if !strings.Contains(b.String(), "\x1b[") {
+			t.Errorf("%s: no colour on a terminal", status)
+		}
+	}
+}
+
+// A certificate may come from anybody: its words must not drive the terminal.
+func TestWriteCertificateDoesNotPassOnControlCharacters(t *testing.T) {
+	c := testCertificate(t, nil)
+	c.Guarantees[0].Statement = "certified\x1b[2J\x1b]0;title\a \u202edetrever"
+	c.Guarantees[0].Status = "cert\x1b[1Aified"
+	c.Assumptions[0].Diagnostic = "a\x9bb"
+	c.RowRules = []string{"\x00"}
+	c.Software = "\r\n"
+	var b bytes.Buffer
+	if err := WriteCertificate(&b, c, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && printable(string(r)) != string(r) }); i >= 0 {
+		t.Errorf("it prints %q", b.String()[i:i+10])
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+func TestWriteCertificateReturnsTheWritersError(t *testing.T) {
+	if err := WriteCertificate(fullDisk{}, testCertificate(t, nil), Style{}); err == nil {
+		t.Error("an error of the writer is lost")
+	}
+}
+
+func TestNumbersAreRoundedOutwards(t *testing.T) {
+	for _, test := range []struct {
+		x        float64
+		digits   int
+		up, down string
+	}{
+		{0.11385, 4, "0.1139", "0.1138"},
+		{0.1138, 4, "0.1138", "0.1137"}, // the float64 is below 0.1138
+		{0.5, 4, "0.5000", "0.5000"},
+		{0, 4, "0.0000", "0.0000"},
+		{1e-300, 4, "0.0001", "0.0000"},
+		{math.Nextafter(0.25, 1), 2, "0.26", "0.25"},
+		{1600.0000001, 2, "1600.01", "1600.00"},
+		{math.Inf(1), 2, "+Inf", "+Inf"},
+	} {
+		if up, down := ceil(test.x, test.digits), floor(test.x, test.digits); up != test.up || down != test.down {
+			t.Errorf("%v: ceil %s, floor %s, want %s, %s", test.x, up, down, test.up, test.down)
+		}
+	}
+	for delta, want := range map[float64]string{0.01: "99", 0.05: "95", 0.001: "99.9", 1e-6: "99.9999"} {
+		if got := confidence(delta); got != want {
+			t.Errorf("confidence(%v) = %s, want %s", delta, got, want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// A Style says how to print for people. Its zero value is 80 columns of plain
+// text.
+type Style struct {
+	// Width is the number of columns. Zero means 80; what is below 40 or above
+	// 100 is taken as that, for nobody reads longer lines.
+	Width int
+	// Colour marks statuses by ANSI colours, beside their words.
+	Colour bool
+}
+
+// StyleOf returns the style for a file: as wide as the terminal and coloured,
+// or plain if it is no terminal.
+func StyleOf(f *os.File) Style {
+	fd := int(f.Fd()) //nolint:gosec // G115: a descriptor fits
+	if !term.IsTerminal(fd) {
+		return Style{}
+	}
+	width, _, err := term.GetSize(fd)
+	if err != nil {
+		return Style{}
+	}
+	return Style{Width: width, Colour: true}
+}
+
+func (s Style) width() int {
+	if s.Width == 0 {
+		return 80
+	}
+	return max(40, min(100, s.Width))
+}
+
+// ANSI colours.
+const (
+	bold   = "1"
+	red    = "1;31"
+	yellow = "1;33"
+	leaf   = "1;32"
+	dim    = "2"
+)
+
+func (s Style) paint(code, words string) string {
+	if !s.Colour {
+		return words
+	}
+	return "\x1b[" + code + "m" + words + "\x1b[0m"
+}
+
+// wrap breaks words into lines of at most width columns. The first line starts
+// with head, the others with as many spaces. A longer word gets its own line.
+func wrap(head, words string, width int) string {
+	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
+	var b strings.Builder
+	b.WriteString(head)
+	column := len(indent)
+	for i, word := range strings.Fields(words) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+length > width:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += length
+	}
+	return b.String()
+}
+
+// printable replaces what could move the cursor, change the colour or reverse
+// the reading order: the words of a certificate may come from anybody.
+func printable(words string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, words)
+}
