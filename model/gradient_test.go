@@ -1,0 +1,202 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+// testRows returns rows of a smooth function with noise.
+func testRows(n, d int, seed uint64) Rows {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	r := Rows{X: make([]float64, n*d), Y: make([]float64, n), Dim: d}
+	for i := range n {
+		sum := 0.0
+		for j := range d {
+			x := 3.4*rng.Float64() - 1.7
+			r.X[i*d+j] = x
+			sum += math.Sin(float64(j+1) * x)
+		}
+		r.Y[i] = sum/math.Sqrt(float64(d)) + 0.2*rng.NormFloat64()
+	}
+	return r
+}
+
+// flatGrids returns the paper's grid for p parameters.
+func flatGrids(p int) []Grid {
+	g := make([]Grid, p)
+	for i := range g {
+		g[i] = Grid{Min: -6, Step: 0.01, Count: 1201}
+	}
+	return g
+}
+
+func mustLoss(t testing.TB, kind string, eps float64) loss.Loss {
+	t.Helper()
+	l, err := loss.New(kind, eps, 0.8*eps, 1.3*eps, 0.37)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func testConfig(t testing.TB, rows Rows, ard bool) Config {
+	c := Config{Dim: rows.Dim, N: int64(rows.Len()), Delta: 0.01, Loss: mustLoss(t, loss.ZeroOne, 0.6), ARD: ard, Seed: 3}
+	c.Grids = flatGrids(c.Parameters())
+	return c
+}
+
+func newTestTrainer(t testing.TB, c Config, rows Rows) *Trainer {
+	t.Helper()
+	tr, err := NewTrainer(c, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tr.Close)
+	return tr
+}
+
+// objective returns J_b of the trainer's state over the rows.
+func (t *Trainer) objective(tb testing.TB, rows Rows, scale float64) float64 {
+	tb.Helper()
+	t.fresh = false
+	if err := t.derive(); err != nil {
+		tb.Fatal(err)
+	}
+	t.sweep.reset(false)
+	t.sweep.add(rows.X, rows.Y)
+	t.sweep.flush()
+	return t.weight*scale*t.sweep.risk + t.kl + t.price()
+}
+
+// The derivatives of J_b in every θ, some coordinates of Z and the direction
+// of q agree with central differences, for every loss.
+func TestGradientsAgreeWithDifferences(t *testing.T) {
+	rows := testRows(90, 3, 5)
+	for _, kind := range []string{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative} {
+		for _, ard := range []bool{true, false} {
+			c := testConfig(t, rows, ard)
+			c.Loss, c.Inducing, c.Jitter = mustLoss(t, kind, 0.6), 12, 1e-3
+			c.Grids[0].Penalty = make([]float64, c.Grids[0].Count)
+			for i := range c.Grids[0].Penalty {
+				c.Grids[0].Penalty[i] = 5 + 0.02*float64(i)
+			}
+			tr := newTestTrainer(t, c, rows)
+			tr.theta[0] += 0.003 // inside a cell of the grid
+			const scale = 1.7
+			if err := tr.derive(); err != nil {
+				t.Fatal(err)
+			}
+			tr.objective(t, rows, scale)
+			tr.sweep.reset(true)
+			tr.sweep.add(rows.X, rows.Y)
+			tr.sweep.flush()
+			tr.whiten()
+			dst := hyperGradient{theta: make([]float64, len(tr.theta)), z: linalg.NewMat(12, 3)}
+			tr.gradientInto(dst, scale, tr.sweep.h, tr.sweep.bigH, tr.sMinus, tr.work)
+			check := func(name string, at *float64, got float64) {
+				t.Helper()
+				const h = 1e-4
+				value := *at
+				f := func(x float64) float64 { *at = x; return tr.objective(t, rows, scale) }
+				want := (8*(f(value+h)-f(value-h)) - (f(value+2*h) - f(value-2*h))) / (12 * h)
+				*at = value
+				if !(math.Abs(got-want) <= 2e-6*(1+math.Abs(want))) {
+					t.Errorf("%s, ARD %t: d J/d %s = %.9g, differences give %.9g", kind, ard, name, got, want)
+				}
+			}
+			for i := range tr.theta {
+				check("theta", &tr.theta[i], dst.theta[i])
+			}
+			for i := 0; i < len(tr.z.Data); i += 5 {
+				check("z", &tr.z.Data[i], dst.z.Data[i])
+			}
+		}
+	}
+}
+
+// The natural gradient's ingredients are derivatives: with respect to m it is
+// m + bΣgφ, and with respect to S, (I − Λ)/2 + bΣwφφᵀ.
+func TestGradientOfQAgreesWithDifferences(t *testing.T) {
+	rows := testRows(80, 2, 6)
+	c := testConfig(t, rows, true)
+	c.Inducing, c.Jitter = 8, 1e-3
+	tr := newTestTrainer(t, c, rows)
+	const scale, h = 1.3, 1e-4
+	tr.objective(t, rows, scale)
+	tr.whiten()
+	dm := make([]float64, 8)
+	for i := range dm {
+		dm[i] = tr.mean[i] + tr.weight*scale*tr.sweep.h[i]
+	}
+	// dJ/dΛ = −S (dJ/dS) S.
+	ds := linalg.NewMat(8, 8)
+	for i := range 8 {
+		for j := range 8 {
+			ds.Row(i)[j] = tr.weight*scale*tr.sweep.bigH.Row(i)[j] - 0.5*tr.precision.Row(i)[j]
+		}
+		ds.Row(i)[i] += 0.5
+	}
+	s, left, dl := linalg.NewMat(8, 8), linalg.NewMat(8, 8), linalg.NewMat(8, 8)
+	copy(s.Data, tr.sMinus.Data)
+	for i := range 8 {
+		s.Row(i)[i]++
+	}
+	tr.pool.Gemm(false, false, -1, s, ds, 0, left)
+	tr.pool.Gemm(false, false, 1, left, s, 0, dl)
+	difference := func(set func(step float64)) float64 {
+		f := func(step float64) float64 {
+			set(step)
+			v := tr.objective(t, rows, scale)
+			set(-step)
+			return v
+		}
+		return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
+	}
+	for i := range 8 {
+		want := difference(func(step float64) { tr.mean[i] += step })
+		if !(math.Abs(dm[i]-want) <= 2e-6*(1+math.Abs(want))) {
+			t.Errorf("dJ/dm[%d] = %.9g, differences give %.9g", i, dm[i], want)
+		}
+		for j := range i + 1 {
+			want := difference(func(step float64) {
+				tr.precision.Row(i)[j] += step
+				if i != j {
+					tr.precision.Row(j)[i] += step
+				}
+			})
+			got := dl.Row(i)[j]
+			if i != j {
+				got *= 2
+			}
+			if !(math.Abs(got-want) <= 2e-6*(1+math.Abs(want))) {
+				t.Errorf("dJ/dΛ[%d,%d] = %.9g, differences give %.9g", i, j, got, want)
+			}
+		}
+	}
+}
+
+// A small natural-gradient step lowers J_b.
+func TestNaturalGradientDecreasesObjective(t *testing.T) {
+	rows := testRows(120, 2, 7)
+	for _, kind := range []string{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative} {
+		c := testConfig(t, rows, true)
+		c.Loss, c.Inducing = mustLoss(t, kind, 0.4), 20
+		tr := newTestTrainer(t, c, rows)
+		before := tr.objective(t, rows, 1)
+		for step := range 5 {
+			tr.whiten()
+			if err := tr.naturalStep(0.1, 1); err != nil {
+				t.Fatal(err)
+			}
+			after := tr.objective(t, rows, 1)
+			if !(after < before) {
+				t.Errorf("%s: step %d raised J_b from %.9g to %.9g", kind, step, before, after)
+			}
+			before = after
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package model
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// stateFormat begins every state and names its version.
+const stateFormat = "pacsgp-trainer/1\n"
+
+// ErrState says that a state cannot be resumed from: it is damaged, or belongs
+// to another configuration or instruction set. The run must start anew.
+var ErrState = errors.New("model: unusable trainer state")
+
+// MarshalBinary returns the whole state between two passes. A trainer resumed
+// from it gives the same bits as this one from here on. It is an error to call
+// it between Begin and End.
+func (t *Trainer) MarshalBinary() ([]byte, error) {
+	if t.open {
+		return nil, errors.New("model: state asked for inside a pass")
+	}
+	w := stateWriter{}
+	w.WriteString(stateFormat)
+	w.text(linalg.InstructionSet())
+	w.integers(int64(t.cfg.fingerprint()), int64(t.z.Rows), int64(t.phase), int64(t.step), int64(t.stepsDone),
+		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle))
+	w.text(t.notice)
+	w.floats(t.risk, t.weight, t.rate)
+	for _, p := range []Progress{t.last, t.best} {
+		w.floats(p.Bound, p.Risk, p.KL, p.Price)
+	}
+	for _, v := range t.vectors() {
+		w.floats(v...)
+	}
+	w.checksum()
+	return w.Bytes(), nil
+}
+
+// ResumeTrainer returns the trainer whose state was written, under the same
+// configuration. Workers may differ.
+func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := stateReader{data: state}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	if set := r.text(); set != linalg.InstructionSet() {
+		return nil, fmt.Errorf("%w: written with instruction set %q, this machine uses %q", ErrState, set, linalg.InstructionSet())
+	}
+	if print := r.integer(); print != int64(cfg.fingerprint()) {
+		return nil, fmt.Errorf("%w: it belongs to another configuration", ErrState)
+	}
+	m := r.integer()
+	if r.failed || m < 1 || m > int64(cfg.Inducing) {
+		return nil, fmt.Errorf("%w: it has %d inducing points", ErrState, m)
+	}
+	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
+	t.z = linalg.NewMat(int(m), cfg.Dim)
+	t.allocate(int(m))
+	t.phase = Phase(r.integer())
+	for _, p := range []*int{&t.step, &t.stepsDone, &t.settleFailed, &t.optTheta.steps, &t.optZ.steps, &t.cfg.Plan.Settle} {
+		*p = int(r.integer())
+	}
+	t.notice = r.text()
+	r.floats(&t.risk, &t.weight, &t.rate)
+	for _, p := range []*Progress{&t.last, &t.best} {
+		r.floats(&p.Bound, &p.Risk, &p.KL, &p.Price)
+	}
+	for _, v := range t.vectors() {
+		r.fill(v)
+	}
+	if r.failed || len(r.data) != 0 || t.phase < Joint || t.phase > Settled {
+		t.Close()
+		return nil, fmt.Errorf("%w: it is cut short or too long", ErrState)
+	}
+	return t, nil
+}
+
+// vectors returns all slices of the state, in the order of the format.
+func (t *Trainer) vectors() [][]float64 {
+	return [][]float64{
+		t.theta, t.z.Data, t.mean, t.precision.Data, t.bestMean, t.bestLambda.Data,
+		t.optTheta.mean, t.optTheta.square, t.optZ.mean, t.optZ.square,
+	}
+}
+
+// fingerprint hashes what the course of training depends on.
+func (c Config) fingerprint() uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %d %x %t %x %d %x %+v %d %s", c.Dim, c.N, c.Delta, c.ARD, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
+	// The loss's parameters show in its values.
+	for _, y := range []float64{-1.3, 0.1, 2.7} {
+		for _, f := range []float64{-0.9, 0.4, 0.45, 2.1} {
+			fmt.Fprintf(h, " %x", c.Loss.Expected(y, f, 0.3))
+		}
+	}
+	return h.Sum64()
+}
+
+type stateWriter struct{ bytes.Buffer }
+
+func (w *stateWriter) integers(v ...int64) {
+	for _, x := range v {
+		w.Write(binary.LittleEndian.AppendUint64(nil, uint64(x)))
+	}
+}
+
+func (w *stateWriter) floats(v ...float64) {
+	b := make([]byte, 0, 8*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	w.Write(b)
+}
+
+func (w *stateWriter) text(s string) {
+	w.integers(int64(len(s)))
+	w.WriteString(s)
+}
+
+// checksum ends the state. It finds accidents, not forgeries.
+func (w *stateWriter) checksum() {
+	h := fnv.New64a()
+	h.Write(w.Bytes()) // never fails
+	w.Write(h.Sum(nil))
+}
+
+// A stateReader reads what a stateWriter wrote; after the first fault it gives
+// zeros.
+type stateReader struct {
+	data   []byte
+	failed bool
+}
+
+// open checks format and checksum.
+func (r *stateReader) open() error {
+	body := len(r.data) - 8
+	if body < len(stateFormat) || string(r.data[:len(stateFormat)]) != stateFormat {
+		return fmt.Errorf("%w: it does not begin with %q", ErrState, stateFormat)
+	}
+	h := fnv.New64a()
+	h.Write(r.data[:body]) // never fails
+	if !bytes.Equal(h.Sum(nil), r.data[body:]) {
+		return fmt.Errorf("%w: its checksum is wrong", ErrState)
+	}
+	r.data = r.data[len(stateFormat):body]
+	return nil
+}
+
+func (r *stateReader) take(n int) []byte {
+	if r.failed || n < 0 || n > len(r.data) {
+		r.failed = true
+		return nil
+	}
+	b := r.data[:n]
+	r.data = r.data[n:]
+	return b
+}
+
+func (r *stateReader) integer() int64 {
+	if b := r.take(8); b != nil {
+		return int64(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+func (r *stateReader) floats(dst ...*float64) {
+	for _, p := range dst {
+		*p = math.Float64frombits(uint64(r.integer()))
+	}
+}
+
+func (r *stateReader) fill(dst []float64) {
+	b := r.take(8 * len(dst))
+	for i := range dst {
+		if b != nil {
+			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+	}
+}
+
+func (r *stateReader) text() string {
+	n := r.integer()
+	if n > 1<<16 {
+		r.failed = true
+		return ""
+	}
+	return string(r.take(int(n)))
+}
