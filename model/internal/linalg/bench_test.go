@@ -70,3 +70,35 @@ func BenchmarkSyrk(b *testing.B) {
 		}
 	})
 }
+
+// benchLower returns a lower triangle whose inverse does not grow.
+func benchLower(n int) Mat { return lowerOnly(randLower(newRand(), n, 0)) }
+
+func BenchmarkTrsm(b *testing.B) {
+	benchSets(b, func(b *testing.B) {
+		for _, n := range benchSizes {
+			x, l := randNormal(blockRows, n), benchLower(n)
+			benchWorkers(b, fmt.Sprintf("n=%d", n), blockRows*float64(n)*float64(n), func(p *Pool) {
+				p.TrsmRightLowerTrans(l, x)
+			})
+		}
+	})
+}
+
+func BenchmarkCholesky(b *testing.B) {
+	benchSets(b, func(b *testing.B) {
+		for _, n := range benchSizes {
+			l := benchLower(n)
+			a, c := NewMat(n, n), NewMat(n, n)
+			p := NewPool(1)
+			p.Syrk(false, 1, l, 0, a)
+			p.Close()
+			benchWorkers(b, fmt.Sprintf("n=%d", n), float64(n)*float64(n)*float64(n)/3, func(p *Pool) {
+				copy(c.Data, a.Data)
+				if !p.Cholesky(c) {
+					b.Fatal("not positive definite")
+				}
+			})
+		}
+	})
+}

@@ -106,7 +106,8 @@ func (f *fork) work() {
 
 // A buffer is scratch memory of one call, kept by the pool between calls.
 type buffer struct {
-	data []float64
+	data    []float64
+	offsets []int
 }
 
 // get returns n elements of any value. The buffer owns them.

@@ -12,6 +12,9 @@ var portable = kernelSet{
 	gemm:      gemmPortable,
 	packTrans: packTransPortable,
 	packRows:  packRowsPortable,
+	axpy:      axpyPortable,
+	dot:       dotPortable,
+	sum:       sumPortable,
 }
 
 func gemmPortable(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool) {

@@ -60,7 +60,7 @@ func (p *Pool) multiply(q *product, k int) {
 // from returns the first step that counts for the panel of columns at j.
 func (q *product) from(j int) int {
 	if q.tri {
-		return max(q.k0, j)
+		return max(q.k0, j/zeroStep*zeroStep)
 	}
 	return q.k0
 }
@@ -80,7 +80,7 @@ func (r *packRight) run(i int) {
 	q.set.pack(panel, nr, q.b, j, min(j+nr, q.j1), k, q.k1)
 	if q.tri {
 		for l := k; l < min(j+nr, q.k1); l++ {
-			clear(panel[(l-k)*nr+l-j+1 : (l-k+1)*nr])
+			clear(panel[(l-k)*nr+max(l-j+1, 0) : (l-k+1)*nr])
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (q *product) tiles(left, tile []float64, i0, i1, j, j1 int) {
 	if k >= q.k1 {
 		return
 	}
-	store := q.fresh && (q.k0 == 0 || (q.tri && j >= q.k0))
+	store := q.fresh && (q.k0 == 0 || (q.tri && j/zeroStep*zeroStep >= q.k0))
 	right := q.right[((j-q.j0)/nr*steps+k-q.k0)*nr:]
 	first := i0
 	if q.lower && j > i0 {

@@ -23,6 +23,13 @@ type kernelSet struct {
 	// packRows puts k rows of src, width columns (a multiple of 4), into dst without
 	// gaps, row i multiplied by w[i] unless w is nil.
 	packRows func(k int, src []float64, ld int, dst []float64, width int, w []float64)
+
+	// axpy computes y += alpha·x for slices of the same length > 0.
+	axpy func(alpha float64, x, y []float64)
+
+	// dot and sum return Σ x·y and Σ x for a multiple of lanes elements > 0.
+	dot func(x, y []float64) float64
+	sum func(x []float64) float64
 }
 
 // current is the set in use. It changes only in tests.

@@ -27,6 +27,9 @@ var avx512 = kernelSet{
 	},
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
+	axpy:      avx2Axpy,
+	dot:       avx2Dot,
+	sum:       avx2Sum,
 }
 
 var avx2 = kernelSet{
@@ -38,6 +41,9 @@ var avx2 = kernelSet{
 	},
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
+	axpy:      avx2Axpy,
+	dot:       avx2Dot,
+	sum:       avx2Sum,
 }
 
 func avx2PackTrans(k int, src []float64, ld int, dst []float64, stride int) {
@@ -52,6 +58,12 @@ func avx2PackRows(k int, src []float64, ld int, dst []float64, width int, w []fl
 	packRowsAVX2(k, &src[0], ld, &dst[0], width, weights)
 }
 
+func avx2Axpy(alpha float64, x, y []float64) { axpyAVX2(len(x), alpha, &x[0], &y[0]) }
+
+func avx2Dot(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) }
+
+func avx2Sum(x []float64) float64 { return sumAVX2(len(x), &x[0]) }
+
 //go:noescape
 func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool)
 
@@ -63,3 +75,12 @@ func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)
 
 //go:noescape
 func packRowsAVX2(k int, src *float64, ld int, dst *float64, width int, w *float64)
+
+//go:noescape
+func axpyAVX2(n int, alpha float64, x, y *float64)
+
+//go:noescape
+func dotAVX2(n int, x, y *float64) float64
+
+//go:noescape
+func sumAVX2(n int, x *float64) float64
