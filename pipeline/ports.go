@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // A Shard is the unit of reading: one (file, row group) of a lake, or one
@@ -45,4 +47,37 @@ type Source interface {
 	Shards() []Shard
 	// Open starts to read shard i anew.
 	Open(ctx context.Context, i int) (Batches, error)
+}
+
+// A Sink keeps what a job produces. What it has acknowledged is durable and
+// whole; putting the same thing twice is harmless.
+type Sink interface {
+	// PutModel encodes and stores a model and returns the SHA-256 of its
+	// bytes, in hexadecimal.
+	PutModel(ctx context.Context, m Model) (digest string, err error)
+	// GetModel reads the model of that digest back from its stored bytes.
+	GetModel(ctx context.Context, digest string) (Model, error)
+	// PutCertificate stores a certificate in all its forms and returns its
+	// id: the SHA-256 of its JSON document, in hexadecimal.
+	PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error)
+}
+
+// Attempts is the log of finished runs beside a job's outputs.
+type Attempts interface {
+	// Record notes a run by the digests of its configuration and of its
+	// sample, durably, and returns how many different configurations the
+	// log holds for this sample, and how many different runs in all, up to
+	// and including the first time that this one was noted.
+	Record(ctx context.Context, configuration, sample string) (onSample, inDirectory int, err error)
+}
+
+// Checkpoints keeps the one latest checkpoint of a job.
+type Checkpoints interface {
+	// Save replaces the checkpoint atomically and durably.
+	Save(ctx context.Context, state []byte) error
+	// Load returns the checkpoint, or nil if there is none. A damaged one
+	// is an error.
+	Load(ctx context.Context) ([]byte, error)
+	// Clear removes the checkpoint, if there is one.
+	Clear(ctx context.Context) error
 }

@@ -1,0 +1,49 @@
+package pipeline
+
+import (
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// ModelFormat names the version of the model file.
+const ModelFormat = "pacsgp-model/1"
+
+// An Affine maps a raw column to scaled units: (value − Centre) / Scale.
+type Affine struct {
+	Name   string  `json:"name"`
+	Centre float64 `json:"centre"`
+	Scale  float64 `json:"scale"` // > 0
+}
+
+// A LossSpec declares the loss of a job, in raw units of the target.
+type LossSpec struct {
+	Kind    string  `json:"kind"`              // zero-one, band, squared, exponential, relative
+	Epsilon float64 `json:"epsilon,omitempty"` // tolerance of zero-one, squared, exponential
+	Below   float64 `json:"below,omitempty"`   // band: no loss while −Below ≤ f − y ≤ Above
+	Above   float64 `json:"above,omitempty"`
+}
+
+// ModelMeta is the part of a model file that is not a table.
+type ModelMeta struct {
+	Format   string              `json:"format"`
+	Kernel   string              `json:"kernel"` // squared-exponential
+	ARD      bool                `json:"ard"`
+	Theta    []certify.Parameter `json:"theta"` // ln lengthscales (d, or one if not ARD), then ln variance
+	Features []Affine            `json:"features"`
+	Target   Affine              `json:"target"`
+	Loss     LossSpec            `json:"loss"`
+	RowRules []string            `json:"row_rules"`
+
+	// The numbers that predictions are made with, in scaled units.
+	Lengthscales []float64 `json:"lengthscales"` // one a feature
+	Variance     float64   `json:"variance"`
+	Jitter       float64   `json:"jitter"` // absolute, on the diagonal of K_ZZ
+	Inducing     int       `json:"inducing"`
+}
+
+// A Model is what a model file holds: how rows are read and scaled, and the
+// posterior Q over functions of the scaled features.
+type Model struct {
+	Meta      ModelMeta
+	Posterior *model.Posterior
+}

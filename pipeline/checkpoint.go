@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"time"
+
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// A checkpoint is the whole state of a training between two steps: of the
+// trainer and, in the same record, of its place in the rows.
+type checkpoint struct {
+	// What it belongs to. A checkpoint of another job, sample, software or
+	// instruction set is not resumed, for the result would not be the same
+	// bytes as that of an uninterrupted run.
+	Configuration, Sample, Instructions string
+
+	Candidate int      // being trained
+	Finished  [][]byte // states of the trainers that are done
+	Trainer   []byte   // state of the one at work; nil before its first step
+	Taken     int64    // rows taken from the shuffled reader
+	Hurried   bool     // the time limit has been reached
+	Spent     time.Duration
+	Trace     []Progress
+}
+
+// checkpointVersion is part of the identity: another version is not resumed.
+const checkpointVersion = "1 "
+
+func newCheckpoint(job Job, s *Survey) (checkpoint, error) {
+	configuration, err := job.Digest()
+	return checkpoint{
+		Configuration: checkpointVersion + configuration.String(),
+		Sample:        s.Digest.String(),
+		Instructions:  model.InstructionSet(),
+	}, err
+}
+
+// resume takes over the stored checkpoint if it belongs to this training.
+func (t *training) resume(ctx context.Context) error {
+	data, err := t.env.Checkpoints.Load(ctx)
+	if err != nil || data == nil {
+		return err
+	}
+	var stored checkpoint
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&stored); err != nil {
+		return fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
+	}
+	var other string
+	switch {
+	case stored.Configuration != t.state.Configuration:
+		other = "another configuration"
+	case stored.Sample != t.state.Sample:
+		other = "other rows"
+	case stored.Instructions != t.state.Instructions:
+		other = "the instruction set " + stored.Instructions
+	default:
+		t.state, t.resumed = stored, true
+		t.env.Observer.notice(fmt.Sprintf("resumed from the checkpoint after %d steps", len(stored.Trace)))
+		return nil
+	}
+	t.env.Observer.notice("the checkpoint belongs to " + other + ": training starts anew")
+	return nil
+}
+
+// checkpointIfDue saves the state if the last one is old enough. When that is
+// changes no result.
+func (t *training) checkpointIfDue(ctx context.Context, trainer *model.Trainer, batches *shuffled) error {
+	if time.Since(t.saved) < t.env.Resources.Checkpoint {
+		return nil
+	}
+	var err error
+	if t.state.Trainer, err = trainer.MarshalBinary(); err != nil {
+		return err
+	}
+	t.state.Taken = batches.taken
+	return t.save(ctx)
+}
+
+func (t *training) save(ctx context.Context) error {
+	state := t.state
+	state.Spent = t.spent()
+	var out bytes.Buffer
+	if err := gob.NewEncoder(&out).Encode(state); err != nil {
+		return fmt.Errorf("pipeline: checkpoint: %w", err)
+	}
+	if err := t.env.Checkpoints.Save(ctx, out.Bytes()); err != nil {
+		return err
+	}
+	t.saved = time.Now()
+	return nil
+}

@@ -1,0 +1,35 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// A Digest is a SHA-256.
+type Digest [32]byte
+
+// String returns the digest in hexadecimal.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// sampleDigest combines the column digests of all shards, restricted to the
+// used columns, into the digest of the sample. docs/format.md, section
+// "Sample digest", specifies it. No names of files or columns enter.
+func sampleDigest(shards []Shard, columns [][]ColumnDigest, used []int) Digest {
+	sample := sha256.New()
+	sample.Write([]byte("pacsgp/sample/1\x00"))
+	sample.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(shards))))
+	for i, shard := range shards {
+		h := sha256.New()
+		h.Write([]byte("pacsgp/shard/1\x00"))
+		head := binary.LittleEndian.AppendUint64(nil, uint64(shard.First)) //nolint:gosec // not negative
+		head = binary.LittleEndian.AppendUint64(head, uint64(shard.Rows))  //nolint:gosec // not negative
+		head = binary.LittleEndian.AppendUint64(head, uint64(len(used)))
+		h.Write(head)
+		for _, c := range used {
+			h.Write(columns[i][c][:])
+		}
+		sample.Write(h.Sum(nil))
+	}
+	return Digest(sample.Sum(nil))
+}

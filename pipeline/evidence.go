@@ -1,0 +1,77 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// evidence hands plain numbers and words over to certify: what the last pass
+// found and what the job declared.
+func (r *Result) evidence(job Job, s *Survey, found *examination, jitter certify.JitterCheck, configuration []byte) (certify.Evidence, error) {
+	meta := r.Model.Meta
+	kl, err := certify.GaussianKL(r.Model.Posterior.Mean, r.Model.Posterior.Factor, r.Model.Posterior.Inducing())
+	if err != nil {
+		return certify.Evidence{}, err
+	}
+	ev := certify.Evidence{
+		Loss: certify.Loss{
+			Kind: meta.Loss.Kind, Epsilon: meta.Loss.Epsilon, Below: meta.Loss.Below, Above: meta.Loss.Above,
+			Target: meta.Target.Name, Unit: job.Loss.Unit,
+		},
+		Delta:    job.Delta,
+		Risk:     found.Risk,
+		KL:       kl,
+		Kernel:   certify.Kernel{Family: meta.Kernel, ARD: meta.ARD},
+		Theta:    meta.Theta,
+		Constant: certify.Constant{Value: meta.Target.Centre, Origin: certify.OriginDeclared, Risk: found.Baseline},
+		Ledger: certify.Ledger{
+			Unit: "row", Rows: found.Rows, Reference: found.Rows - found.Train, Train: found.Train,
+		},
+		Sample: certify.Sample{
+			Digest: found.Digest.String(), Shards: int64(found.Shards), Rows: found.Rows,
+			Columns: append(meta.featureNames(), meta.Target.Name),
+		},
+		RowRules:      meta.RowRules,
+		ModelDigest:   r.ModelDigest,
+		Configuration: configuration,
+		RolesKey:      job.Roles.Key,
+		OptimiserSeed: job.Train.Seed,
+		Jitter:        jitter,
+		Assumptions:   assumptions(job, s),
+	}
+	if s.Roles.Reference() > 0 {
+		ev.Constant.Value, ev.Constant.Origin = found.Constant, certify.OriginReference
+	}
+	return ev, nil
+}
+
+// assumptions states what the run enforced, what it had to assume, and what it
+// broke. Numbers in a diagnostic are rounded to what does not depend on the
+// machine.
+func assumptions(job Job, s *Survey) []certify.Assumption {
+	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
+	rows.Diagnostic = fmt.Sprintf("Correlation of the targets of neighbouring rows: %.3f over %d pairs.", s.Neighbour.Correlation, s.Neighbour.Pairs)
+	if s.Neighbour.Suspicious() {
+		rows.Diagnostic += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
+	} else {
+		rows.Diagnostic += " This does not speak against independence."
+	}
+	prior := certify.Assumption{ID: certify.AssumePriorFirst, Status: certify.AssumptionEnforced}
+	loss := certify.Assumption{ID: certify.AssumeLossFirst, Status: certify.AssumptionEnforced}
+	if job.Scaling.Mode == ScalingAllRows {
+		prior.Status = certify.AssumptionBroken
+		prior.Diagnostic = "scaling.mode is all-rows: features and target were scaled with the mean and deviation of all rows, the certified ones included."
+		if job.Loss.EpsilonStd != 0 {
+			loss.Status = certify.AssumptionBroken
+			loss.Diagnostic = "The tolerance was given in standard deviations of the target over all rows, the certified ones included."
+		}
+	}
+	enforced := func(id string) certify.Assumption {
+		return certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
+	}
+	return []certify.Assumption{
+		rows, prior, loss,
+		enforced(certify.AssumeRolesByKey), enforced(certify.AssumeSeparatePass), enforced(certify.AssumeLossAccuracy),
+	}
+}

@@ -1,0 +1,260 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+)
+
+// chunkRows is how many scaled rows the trainer is handed at a time in a full
+// pass. It is a constant, for the sums of a pass are made chunk by chunk.
+const chunkRows = 4096
+
+// A feed delivers the scaled train rows of a sample, again and again: in
+// ordinal order for full passes, through a shuffle buffer for mini-batches. It
+// keeps them in memory if they fit the budget and reads the source again if
+// not; what it delivers is the same.
+type feed struct {
+	src     Source
+	roles   Roles
+	scale   scaler
+	readers int
+	x, y    []float64 // all train rows, or nil
+}
+
+func newFeed(ctx context.Context, src Source, s *Survey, res Resources) (*feed, error) {
+	f := &feed{src: src, roles: s.Roles, scale: s.scaler(), readers: res.Workers}
+	n, d := s.Roles.Train(), len(s.Features)
+	if n*int64(d+1)*8 > res.Memory {
+		return f, nil
+	}
+	x, y := make([]float64, n*int64(d)), make([]float64, n)
+	at := 0
+	err := f.rows(ctx, nil, func(rx, ry []float64) error {
+		copy(x[at*d:], rx)
+		copy(y[at:], ry)
+		at += len(ry)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.x, f.y = x, y
+	return f, nil
+}
+
+func (s *Survey) scaler() scaler { return scaler{s.Used, s.Features, s.Target} }
+
+// rows delivers the train rows of the shards in the given order. The slices are
+// valid until use returns.
+func (f *feed) rows(ctx context.Context, order []int, use func(x, y []float64) error) error {
+	d := f.scale.inputs()
+	if f.x != nil {
+		return f.kept(order, use)
+	}
+	var x, y []float64
+	_, err := stream(ctx, f.src, order, f.readers, func(b block) error {
+		if len(y) < b.rows {
+			x, y = make([]float64, b.rows*d), make([]float64, b.rows)
+		}
+		return f.roles.runs(b, func(from, to int) error {
+			f.scale.scale(b, from, to, x, y)
+			return use(x[:(to-from)*d], y[:to-from])
+		})
+	})
+	return err
+}
+
+// kept delivers rows from memory, shard by shard.
+func (f *feed) kept(order []int, use func(x, y []float64) error) error {
+	d := int64(f.scale.inputs())
+	if order == nil {
+		return use(f.x, f.y)
+	}
+	shards := f.src.Shards()
+	for _, i := range order {
+		from := f.roles.trainIndex(shards[i].First)
+		to := f.roles.trainIndex(shards[i].First + shards[i].Rows)
+		if err := use(f.x[from*d:to*d], f.y[from:to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// full delivers all train rows in ordinal order, in chunks of chunkRows rows
+// (the last may be shorter), wherever batches and shards end.
+func (f *feed) full(ctx context.Context, use func(x, y []float64) error) error {
+	d := f.scale.inputs()
+	x, y := make([]float64, 0, chunkRows*d), make([]float64, 0, chunkRows)
+	err := f.rows(ctx, nil, func(rx, ry []float64) error {
+		for len(ry) > 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			k := min(chunkRows-len(y), len(ry))
+			x, y = append(x, rx[:k*d]...), append(y, ry[:k]...)
+			rx, ry = rx[k*d:], ry[k:]
+			if len(y) < chunkRows {
+				continue
+			}
+			if err := use(x, y); err != nil {
+				return err
+			}
+			x, y = x[:0], y[:0]
+		}
+		return nil
+	})
+	if err != nil || len(y) == 0 {
+		return err
+	}
+	return use(x, y)
+}
+
+// packetRows is how many rows the producer of an epoch hands over at a time.
+const packetRows = 512
+
+// A shuffled reader delivers the train rows in random order, epoch after epoch,
+// without end. An epoch passes all shards, in an order drawn anew, through a
+// shuffle buffer. The order depends on the seed, the epoch and the size of the
+// buffer alone; its place in it is the number of rows taken so far.
+type shuffled struct {
+	feed   *feed
+	buffer int
+	seed   uint64
+	taken  int64 // rows since the first epoch began
+
+	x, y []float64 // of the batch taken last
+
+	// Of the epoch being read: its producer runs up to two packets ahead. It
+	// alone sends on and closes packets.
+	packets <-chan packet
+	failed  <-chan error
+	cancel  context.CancelFunc // nil while no epoch is open
+	rest    packet             // of the packet received last
+}
+
+type packet struct{ x, y []float64 }
+
+// take returns the next n rows. They are valid until the next call.
+func (r *shuffled) take(ctx context.Context, n int) (x, y []float64, err error) {
+	d := r.feed.scale.inputs()
+	r.x, r.y = r.x[:0], r.y[:0]
+	for len(r.y) < n {
+		if len(r.rest.y) == 0 {
+			if r.rest, err = r.receive(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+		k := min(n-len(r.y), len(r.rest.y))
+		r.x, r.y = append(r.x, r.rest.x[:k*d]...), append(r.y, r.rest.y[:k]...)
+		r.rest = packet{r.rest.x[k*d:], r.rest.y[k:]}
+		r.taken += int64(k)
+	}
+	return r.x, r.y, nil
+}
+
+// receive returns the next packet, of the next epoch if this one has ended.
+func (r *shuffled) receive(ctx context.Context) (packet, error) {
+	for range 2 {
+		if r.cancel == nil {
+			r.open(ctx)
+		}
+		if p, ok := <-r.packets; ok {
+			return p, nil
+		}
+		if err := <-r.failed; err != nil {
+			return packet{}, err
+		}
+		r.cancel()
+		r.cancel = nil
+	}
+	return packet{}, errors.New("pipeline: the source has no more train rows")
+}
+
+// open starts the producer of the epoch at the place where the reader stands.
+func (r *shuffled) open(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	packets, failed := make(chan packet, 1), make(chan error, 1)
+	r.packets, r.failed, r.cancel = packets, failed, cancel
+	n := r.feed.roles.Train()
+	epoch, skip := r.taken/n, r.taken%n
+	go func() {
+		defer close(packets)
+		failed <- r.feed.shuffle(ctx, r.seed, epoch, r.buffer, func(p packet) error {
+			k := min(skip, int64(len(p.y)))
+			skip -= k
+			if p = (packet{p.x[k*int64(r.feed.scale.inputs()):], p.y[k:]}); len(p.y) == 0 {
+				return nil
+			}
+			select {
+			case packets <- p:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+}
+
+// close stops the producer and waits for its end.
+func (r *shuffled) close() {
+	if r.cancel == nil {
+		return
+	}
+	r.cancel()
+	for range r.packets { //nolint:revive // until the producer has closed it
+	}
+	r.cancel = nil
+}
+
+// shuffle delivers all train rows once, in the order of an epoch, in packets
+// that the receiver owns.
+func (f *feed) shuffle(ctx context.Context, seed uint64, epoch int64, buffer int, use func(packet) error) error {
+	d := f.scale.inputs()
+	rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent
+	order := rng.Perm(len(f.src.Shards()))
+	capacity := int(min(int64(buffer), f.roles.Train()))
+	bx, by := make([]float64, 0, capacity*d), make([]float64, 0, capacity)
+	var out packet
+	emit := func(slot int) error {
+		if out.y == nil {
+			out = packet{make([]float64, 0, packetRows*d), make([]float64, 0, packetRows)}
+		}
+		out.x, out.y = append(out.x, bx[slot*d:(slot+1)*d]...), append(out.y, by[slot])
+		if len(out.y) < packetRows {
+			return nil
+		}
+		full := out
+		out = packet{}
+		return use(full)
+	}
+	err := f.rows(ctx, order, func(x, y []float64) error {
+		for i, v := range y {
+			row := x[i*d : (i+1)*d]
+			if len(by) < capacity {
+				bx, by = append(bx, row...), append(by, v)
+				continue
+			}
+			slot := rng.IntN(capacity)
+			if err := emit(slot); err != nil {
+				return err
+			}
+			copy(bx[slot*d:], row)
+			by[slot] = v
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, slot := range rng.Perm(len(by)) {
+		if err := emit(slot); err != nil {
+			return err
+		}
+	}
+	if len(out.y) == 0 {
+		return nil
+	}
+	return use(out)
+}

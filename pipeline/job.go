@@ -1,0 +1,275 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A Job is everything that decides what a run computes. Two runs of equal jobs
+// on equal samples give the same bytes. Its JSON form is the configuration in
+// the certificate. Where rows come from, where artifacts go, workers and memory
+// are in [Resources]: they do not change a result.
+type Job struct {
+	Target   string     `json:"target"`
+	Features []string   `json:"features,omitempty"` // nil: every numeric column but the target
+	Exclude  []string   `json:"exclude,omitempty"`
+	Loss     LossDecl   `json:"loss"`
+	Delta    float64    `json:"delta"` // in (0, 1); no default
+	Kernel   KernelDecl `json:"kernel"`
+	Grid     GridDecl   `json:"grid"`
+	Inducing []int      `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
+	Scaling  Scaling    `json:"scaling"`
+	Roles    RolesDecl  `json:"roles"`
+	Train    TrainDecl  `json:"train"`
+}
+
+// A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
+type LossDecl struct {
+	Kind       string  `json:"kind"`                  // zero-one (default), band, squared, exponential, relative
+	Epsilon    float64 `json:"epsilon,omitempty"`     // in raw units of the target
+	EpsilonStd float64 `json:"epsilon_std,omitempty"` // in standard deviations of the target over the reference rows
+	Below      float64 `json:"below,omitempty"`       // band, raw units
+	Above      float64 `json:"above,omitempty"`
+	Unit       string  `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
+}
+
+// A KernelDecl declares the covariance function: squared exponential.
+type KernelDecl struct {
+	Isotropic bool `json:"isotropic"` // one lengthscale for all features instead of one each (ARD)
+}
+
+// A GridDecl declares the grid of every hyper-parameter (natural logarithms of
+// lengthscales in scaled units and of the signal variance) and its weights.
+type GridDecl struct {
+	Min   float64 `json:"min"`   // default -6
+	Max   float64 `json:"max"`   // default 6
+	Step  float64 `json:"step"`  // default 0.01
+	Prior string  `json:"prior"` // flat (default) or peaked around the reference rows' estimate
+	Width float64 `json:"width"` // of the peak, in natural logarithms; default 0.5
+}
+
+// Scaling modes.
+const (
+	ScalingReference = "reference" // from the reference rows: the default
+	ScalingAllRows   = "all-rows"  // as the paper did; the guarantee is then indicative
+	ScalingDeclared  = "declared"  // constants of the configuration; there are no reference rows
+)
+
+// A Scaling declares where the constants of [Affine] come from.
+type Scaling struct {
+	Mode     string            `json:"mode"`
+	Features map[string]Affine `json:"features,omitempty"` // declared mode
+	Target   *Affine           `json:"target,omitempty"`   // declared mode
+}
+
+// A RolesDecl declares the key that assigns roles to rows.
+type RolesDecl struct {
+	Key string `json:"key"` // default "pacsgp"
+}
+
+// Training modes.
+const (
+	TrainAuto      = "auto" // mini-batches from 20,000 train rows on, full passes below
+	TrainMiniBatch = "mini-batch"
+	TrainFullPass  = "full-pass"
+)
+
+// A TrainDecl declares how the posterior is fitted.
+type TrainDecl struct {
+	Mode   string        `json:"mode"`
+	Batch  int           `json:"batch,omitempty"`  // rows of a mini-batch; 0: by a rule in N
+	Buffer int           `json:"buffer,omitempty"` // rows of the shuffle buffer; default 65,536
+	Passes float64       `json:"passes,omitempty"` // at most so many passes over the train rows; 0: by a rule in N
+	Time   time.Duration `json:"time,omitempty"`   // stop training after this time; 0: no limit
+	Seed   uint64        `json:"seed"`             // of the optimiser; no part of the guarantee
+}
+
+// Resources are what a run may use. They never change a result.
+type Resources struct {
+	Workers    int           // goroutines that compute or decode; 0: 1
+	Memory     int64         // bytes for rows kept between passes; 0: 512 MiB
+	Checkpoint time.Duration // between checkpoints; 0: 30 s
+}
+
+func (r Resources) withDefaults() Resources {
+	r.Workers = max(r.Workers, 1)
+	if r.Memory <= 0 {
+		r.Memory = 512 << 20
+	}
+	if r.Checkpoint <= 0 {
+		r.Checkpoint = 30 * time.Second
+	}
+	return r
+}
+
+// ErrConfig marks a fault of the job's declaration: no retry helps.
+var ErrConfig = errors.New("bad job")
+
+// WithDefaults returns the job with its defaults filled in, or all faults that
+// it has, each wrapping [ErrConfig].
+func (j Job) WithDefaults() (Job, error) {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	if j.Target == "" {
+		fault("target: name the column to predict")
+	}
+	if slices.Contains(j.Features, j.Target) && j.Target != "" {
+		fault("features: %q is the target", j.Target)
+	}
+	if !(0 < j.Delta && j.Delta < 1) {
+		fault("delta: %s", needDelta(j.Delta))
+	}
+	j.Loss = j.Loss.withDefaults(fault)
+	j.Grid = j.Grid.withDefaults(fault)
+	for _, m := range j.Inducing {
+		if m < 1 || m > MaxInducing {
+			fault("inducing: %d is not in 1..%d", m, MaxInducing)
+		}
+	}
+	j.Scaling = j.Scaling.withDefaults(fault)
+	if j.Grid.Prior == "peaked" && j.Scaling.Mode != ScalingReference {
+		fault("grid.prior: peaked needs scaling.mode reference, for the reference rows' estimate is its centre")
+	}
+	if j.Loss.EpsilonStd != 0 && j.Scaling.Mode == ScalingDeclared {
+		fault("loss.epsilon: std means standard deviations over reference rows; with declared scaling give epsilon in raw units")
+	}
+	if j.Roles.Key == "" {
+		j.Roles.Key = "pacsgp"
+	}
+	j.Train = j.Train.withDefaults(fault)
+	return j, errors.Join(faults...)
+}
+
+// MaxInducing is the largest number of inducing points.
+const MaxInducing = 4000
+
+func needDelta(delta float64) string {
+	if delta == 0 {
+		return "say the confidence: the certificate fails with probability at most δ over the draw of the rows, " +
+			"0.01 means 99 % confidence; it has no default because it is your risk to choose"
+	}
+	return strconv.FormatFloat(delta, 'g', -1, 64) + " is not between 0 and 1, both excluded"
+}
+
+const needEpsilon = "say the tolerance ε: a prediction counts as a miss when it is off by more than ε; " +
+	"give it in the target's units, or as {std: 0.6} in standard deviations of the target; " +
+	"it has no default because only you know which error hurts"
+
+func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
+	if l.Kind == "" {
+		l.Kind = "zero-one"
+	}
+	switch l.Kind {
+	case "zero-one", "squared", "exponential":
+		switch {
+		case l.Epsilon == 0 && l.EpsilonStd == 0:
+			fault("loss.epsilon: %s", needEpsilon)
+		case l.Epsilon != 0 && l.EpsilonStd != 0:
+			fault("loss.epsilon: give it in raw units or in standard deviations, not both")
+		case !(l.Epsilon+l.EpsilonStd > 0) || math.IsInf(l.Epsilon+l.EpsilonStd, 0):
+			fault("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
+		}
+	case "band":
+		if !(l.Below > 0 && l.Above > 0) || math.IsInf(l.Below+l.Above, 0) {
+			fault("loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
+		}
+	case "relative":
+	default:
+		fault("loss.kind: %q is none of zero-one, band, squared, exponential, relative", l.Kind)
+	}
+	return l
+}
+
+func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
+	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
+		g.Min, g.Max, g.Step = -6, 6, 0.01
+	}
+	if g.Prior == "" {
+		g.Prior = "flat"
+	}
+	if g.Prior == "peaked" && g.Width == 0 {
+		g.Width = 0.5
+	}
+	if !(g.Min < g.Max && g.Step > 0 && (g.Max-g.Min)/g.Step <= 1e6) || math.IsInf(g.Min-g.Max, 0) {
+		fault("grid: min %v, max %v, step %v is no grid of 2 to 1,000,001 values", g.Min, g.Max, g.Step)
+	}
+	if g.Prior != "flat" && g.Prior != "peaked" {
+		fault("grid.prior: %q is neither flat nor peaked", g.Prior)
+	}
+	if g.Prior == "peaked" && !(g.Width > 0 && g.Width <= 100) {
+		fault("grid.width: %v is not in (0, 100]", g.Width)
+	}
+	return g
+}
+
+func (s Scaling) withDefaults(fault func(string, ...any)) Scaling {
+	switch s.Mode {
+	case "":
+		s.Mode = ScalingReference
+	case ScalingReference, ScalingAllRows:
+	case ScalingDeclared:
+		if s.Target == nil {
+			fault("scaling.target: declared scaling needs centre and scale of the target")
+		}
+		if len(s.Features) == 0 {
+			fault("scaling.features: declared scaling needs centre and scale of each feature")
+		}
+	default:
+		fault("scaling.mode: %q is none of %s, %s, %s", s.Mode, ScalingReference, ScalingAllRows, ScalingDeclared)
+	}
+	check := func(name string, a Affine) {
+		if !(a.Scale > 0) || math.IsInf(a.Scale, 0) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
+			fault("scaling: %s: centre %v, scale %v: want finite numbers, scale > 0", name, a.Centre, a.Scale)
+		}
+	}
+	for name, a := range s.Features {
+		check(name, a)
+	}
+	if s.Target != nil {
+		check("target", *s.Target)
+	}
+	return s
+}
+
+func (t TrainDecl) withDefaults(fault func(string, ...any)) TrainDecl {
+	if t.Mode == "" {
+		t.Mode = TrainAuto
+	}
+	if t.Mode != TrainAuto && t.Mode != TrainMiniBatch && t.Mode != TrainFullPass {
+		fault("train.mode: %q is none of %s, %s, %s", t.Mode, TrainAuto, TrainMiniBatch, TrainFullPass)
+	}
+	if t.Buffer == 0 {
+		t.Buffer = 1 << 16
+	}
+	if t.Batch < 0 || t.Buffer < 1 || t.Batch > t.Buffer {
+		fault("train: batch %d, buffer %d: want 0 ≤ batch ≤ buffer", t.Batch, t.Buffer)
+	}
+	if !(t.Passes >= 0) || math.IsInf(t.Passes, 0) || t.Time < 0 {
+		fault("train: passes and time must not be negative")
+	}
+	return t
+}
+
+// canonical is the job's JSON form, as it stands in the certificate.
+func (j Job) canonical() ([]byte, error) {
+	doc, err := json.Marshal(j)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: configuration: %w", err)
+	}
+	return doc, nil
+}
+
+// Digest is the SHA-256 of the job's JSON form: the identity of the
+// configuration. Call it on the result of WithDefaults.
+func (j Job) Digest() (Digest, error) {
+	doc, err := j.canonical()
+	return sha256.Sum256(doc), err
+}

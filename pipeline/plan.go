@@ -1,0 +1,87 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// An Outlook says, before any row is read, what a sample of that size can
+// certify.
+type Outlook struct {
+	Rows            int64          `json:"rows"`
+	Reference       int64          `json:"reference"`
+	Train           int64          `json:"train"` // the N of the bound
+	Features        int            `json:"features"`
+	LnInverseWeight float64        `json:"ln_inverse_weight"` // nats that a flat grid costs
+	Confidence      float64        `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
+	Bounds          []OutlookBound `json:"bounds"`
+	KeptBytes       int64          `json:"kept_bytes"` // what keeping the train rows would take
+	Kept            bool           `json:"kept"`       // whether they fit the memory budget
+}
+
+// An OutlookBound is the bound at one empirical risk and one divergence.
+type OutlookBound struct {
+	Risk  float64 `json:"risk"`
+	KL    float64 `json:"kl"` // nats
+	Bound float64 `json:"bound"`
+}
+
+// NewOutlook computes the outlook of a job with its defaults filled in on n
+// rows with d features. A peaked grid is charged as a flat one, for where its
+// peak will be is not known.
+func NewOutlook(job Job, n int64, d int, res Resources) (Outlook, error) {
+	roles := int64(0)
+	if job.Scaling.Mode != ScalingDeclared {
+		roles = ReferenceCount(n)
+	}
+	o := Outlook{Rows: n, Reference: roles, Train: n - roles, Features: d}
+	if o.Train < 1 {
+		return o, fmt.Errorf("%w: %d rows leave no row to certify on", ErrData, n)
+	}
+	parameters := d + 1
+	if job.Kernel.Isotropic {
+		parameters = 2
+	}
+	theta := make([]certify.Parameter, parameters)
+	for i := range theta {
+		theta[i] = certify.Parameter{Name: fmt.Sprintf("parameter %d", i+1), Grid: job.Grid.flat()}
+	}
+	weight, err := certify.LnInverseWeight(theta)
+	if err != nil {
+		return o, fmt.Errorf("%w: grid: %w", ErrConfig, err)
+	}
+	o.LnInverseWeight = weight
+	for _, risk := range []float64{0.01, 0.05, 0.1, 0.2} {
+		for _, perRow := range []float64{0.003, 0.01, 0.03, 0.1} {
+			kl := perRow * float64(o.Train)
+			b, err := certify.Bound(certify.Terms{Risk: risk, KL: kl, LnInverseWeight: weight, N: o.Train, Delta: job.Delta})
+			if err != nil {
+				return o, fmt.Errorf("pipeline: %w", err)
+			}
+			o.Confidence = b.LnXi + b.LnInverseDelta
+			o.Bounds = append(o.Bounds, OutlookBound{risk, kl, b.Upper})
+		}
+	}
+	o.KeptBytes = o.Train * int64(d+1) * 8
+	o.Kept = o.KeptBytes <= res.withDefaults().Memory
+	return o, nil
+}
+
+// flat is the grid with equal weights.
+func (g GridDecl) flat() certify.Grid {
+	return certify.Grid{Min: g.Min, Step: g.Step, Count: g.count(), Prior: certify.PriorFlat}
+}
+
+// count is the number of values from Min to Max; a Max that misses the last
+// one by rounding counts.
+func (g GridDecl) count() int { return int((g.Max-g.Min)/g.Step+1e-6) + 1 }
+
+// peaked is the grid with weights that fall from the value nearest to centre.
+func (g GridDecl) peaked(centre float64) certify.Grid {
+	at := (centre - g.Min) / g.Step
+	index := int(max(0, min(float64(g.count()-1), at+0.5)))
+	grid := g.flat()
+	grid.Prior, grid.Centre, grid.Width = certify.PriorPeaked, index, g.Width
+	return grid
+}

@@ -1,0 +1,43 @@
+package pipeline
+
+import "time"
+
+// Phases of a run, in order.
+const (
+	PhaseSurvey   = "survey"    // the first pass: digest, roles, scaling
+	PhaseTrain    = "train"     // fitting Q
+	PhaseLastPass = "last pass" // exact risk and digest from the reopened source
+	PhasePublish  = "publish"
+)
+
+// Progress is one observation of a run.
+type Progress struct {
+	Phase    string        `json:"phase"`
+	Inducing int           `json:"inducing,omitempty"` // the candidate being trained
+	Stage    string        `json:"stage,omitempty"`    // of training
+	Step     int           `json:"step,omitempty"`
+	Steps    int           `json:"steps,omitempty"` // planned
+	Bound    float64       `json:"bound,omitempty"` // an estimate: only the certificate's is proven
+	Risk     float64       `json:"risk,omitempty"`  // an estimate
+	KL       float64       `json:"kl,omitempty"`    // nats
+	Elapsed  time.Duration `json:"elapsed"`         // since the run began, or was resumed
+}
+
+// An Observer is told how a run goes on. It is called from one goroutine and
+// must not block for long. The zero Observer hears nothing.
+type Observer struct {
+	Progress func(Progress)
+	Notice   func(text string) // something that a user should know and that is no error
+}
+
+func (o Observer) progress(p Progress) {
+	if o.Progress != nil {
+		o.Progress(p)
+	}
+}
+
+func (o Observer) notice(text string) {
+	if o.Notice != nil {
+		o.Notice(text)
+	}
+}

@@ -1,0 +1,278 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// ErrChanged says that rows or model bytes are not what they were when the
+// model was trained. Nothing is published.
+var ErrChanged = errors.New("changed since training")
+
+// Environment is what a run works with.
+type Environment struct {
+	// Open opens the source anew with these features (nil: those that the
+	// job declares) and the job's target. It is called for training and
+	// again for the last pass.
+	Open        func(ctx context.Context, features []string) (Source, error)
+	Sink        Sink
+	Attempts    Attempts
+	Checkpoints Checkpoints
+	Resources   Resources
+	Observer    Observer
+	Software    string // names the program in the certificate
+}
+
+// A Result is what a finished run published, and how it went.
+type Result struct {
+	Certificate certify.Certificate
+	ID          string // of the certificate
+	ModelDigest string
+	Model       Model
+	Training    Training
+	Facts       Facts
+	Outlines    Outlines
+}
+
+// Facts are findings of the last pass that no theorem covers. They stand in
+// the run record.
+type Facts struct {
+	MeanRisk         float64    `json:"mean_empirical_risk"`  // loss of the mean of Q on the train rows
+	MeanSquaredError float64    `json:"mean_squared_error"`   // of the mean of Q on the train rows, raw units
+	AuditError       float64    `json:"audit_error"`          // fast against slow expected loss
+	Neighbours       Neighbours `json:"neighbouring_targets"` //
+	Instructions     string     `json:"instruction_set"`      // of the linear algebra
+	Notices          []string   `json:"notices,omitempty"`    //
+	SurveySeconds    float64    `json:"survey_seconds"`       //
+	TrainSeconds     float64    `json:"train_seconds"`        // of this process; a resumed run counts from its resumption
+	LastPassSeconds  float64    `json:"last_pass_seconds"`    //
+}
+
+// Outlines are the reference rows with the model's predictions, in raw units,
+// for a plot.
+type Outlines struct {
+	Observed, Mean, Deviation []float64
+}
+
+// Run trains, makes the last pass and publishes. The job must have its defaults
+// filled in. Killed at any moment and called again with the same arguments it
+// goes on from its last checkpoint and gives the same bytes. What it returns
+// without an error is durable in the sink.
+func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
+	env.Resources = env.Resources.withDefaults()
+	began := time.Now()
+	env.Observer.progress(Progress{Phase: PhaseSurvey})
+	src, err := env.Open(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	s, err := survey(ctx, src, job, env.Resources.Workers)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range s.Notices {
+		env.Observer.notice(text)
+	}
+	surveyed := time.Since(began)
+	fit, err := train(ctx, src, s, job, env, began)
+	if err != nil {
+		return nil, err
+	}
+	trained := time.Since(began)
+	digest, err := env.Sink.PutModel(ctx, fit.Model)
+	if err != nil {
+		return nil, err
+	}
+	env.Observer.progress(Progress{Phase: PhaseLastPass, Elapsed: time.Since(began)})
+	r := &Result{ModelDigest: digest, Training: fit.Training}
+	if err := r.certify(ctx, job, s, env); err != nil {
+		return nil, err
+	}
+	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: time.Since(began)})
+	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
+		return nil, err
+	}
+	r.Facts.Notices = s.Notices
+	r.Facts.SurveySeconds = surveyed.Seconds()
+	r.Facts.TrainSeconds = (trained - surveyed).Seconds()
+	r.Facts.LastPassSeconds = (time.Since(began) - trained).Seconds()
+	r.Outlines, err = outlines(s, r.Model, env.Resources.Workers)
+	if err != nil {
+		return nil, err
+	}
+	return r, env.Checkpoints.Clear(ctx)
+}
+
+// certify makes the last pass. It gets from training nothing but a digest of
+// model bytes and the survey's findings to compare with: the source is opened
+// again and the model is read back.
+func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environment) error {
+	var err error
+	if r.Model, err = env.Sink.GetModel(ctx, r.ModelDigest); err != nil {
+		return err
+	}
+	constant := s.Target.Centre
+	if s.Roles.Reference() > 0 {
+		if constant, err = bestConstant(s.reference.column(s.Used[len(s.Features)]), r.Model.Meta.Loss, s.Target); err != nil {
+			return err
+		}
+	}
+	src, err := env.Open(ctx, r.Model.Meta.featureNames())
+	if err != nil {
+		return err
+	}
+	roles := NewRoles(job.Roles.Key, rowsOf(src), job.Scaling.Mode == ScalingDeclared)
+	found, err := examine(ctx, src, r.Model, roles, constant, env.Resources.Workers)
+	if err != nil {
+		return err
+	}
+	if found.Digest != s.Digest {
+		return fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
+			"the source was changed meanwhile; run again on a source that stands still", ErrChanged, found.Digest, s.Digest)
+	}
+	if err := found.checkScaling(job, r.Model.Meta, constant); err != nil {
+		return err
+	}
+	jitter, err := checkNumbers(r.Model, found)
+	if err != nil {
+		return err
+	}
+	configuration, err := job.canonical()
+	if err != nil {
+		return err
+	}
+	identity := Digest(sha256.Sum256(configuration))
+	onSample, inDirectory, err := env.Attempts.Record(ctx, identity.String(), found.Digest.String())
+	if err != nil {
+		return err
+	}
+	r.Facts = Facts{
+		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared, AuditError: found.AuditError,
+		Neighbours: s.Neighbour, Instructions: model.InstructionSet(),
+	}
+	evidence, err := r.evidence(job, s, found, jitter, configuration)
+	if err != nil {
+		return err
+	}
+	evidence.Attempt = certify.Attempt{OnThisSample: int64(onSample), InThisDirectory: int64(inDirectory)}
+	evidence.Software = env.Software
+	r.Certificate, err = certify.Certify(evidence)
+	return err
+}
+
+// rowsOf is the number of rows of a source.
+func rowsOf(src Source) int64 {
+	var n int64
+	for _, shard := range src.Shards() {
+		n += shard.Rows
+	}
+	return n
+}
+
+func (m ModelMeta) featureNames() []string {
+	names := make([]string, len(m.Features))
+	for i, f := range m.Features {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// checkScaling demands that a model's scaling, and the baseline's constant, are
+// what the reference rows of this pass give, bit for bit.
+func (e *examination) checkScaling(job Job, meta ModelMeta, constant float64) error {
+	if job.Scaling.Mode != ScalingReference {
+		return nil
+	}
+	for i, a := range append(slices.Clone(meta.Features), meta.Target) {
+		if got := e.Reference[i]; got.Centre != a.Centre || got.Scale != a.Scale {
+			return fmt.Errorf("%w: the reference rows give column %q centre %v and scale %v, the model has %v and %v",
+				ErrChanged, a.Name, got.Centre, got.Scale, a.Centre, a.Scale)
+		}
+	}
+	if e.Constant != constant {
+		return fmt.Errorf("%w: the best constant on the reference rows is %v, not %v", ErrChanged, e.Constant, constant)
+	}
+	return nil
+}
+
+// errNumbers says that a model's stored numbers do not bear a certificate.
+var errNumbers = errors.New("no certificate for these numbers")
+
+// checkNumbers checks what the bound takes for granted about the model's stored
+// numbers: the jitter condition of theory.md §2.1, lengthscales and variance on
+// the grid, and that the slack covers the arithmetic.
+func checkNumbers(m Model, found *examination) (certify.JitterCheck, error) {
+	check, limit, err := m.Posterior.JitterCheck()
+	if err != nil {
+		return certify.JitterCheck{}, fmt.Errorf("pipeline: %w: %w", errNumbers, err)
+	}
+	// A tenth of the slack: the rest is for what a few rows do not show.
+	if !(found.AuditError <= certify.Slack/10) {
+		return certify.JitterCheck{}, fmt.Errorf("pipeline: %w: computed in high precision, a row's expected loss differs by %g, more than a tenth of the slack %g",
+			errNumbers, found.AuditError, certify.Slack)
+	}
+	return certify.JitterCheck{Bound: check, Limit: limit}, checkTheta(m.Meta)
+}
+
+// checkTheta demands that the numbers predictions are made with are those of
+// the declared grid values, up to the rounding of exp.
+func checkTheta(meta ModelMeta) error {
+	want := len(meta.Features) + 1
+	if !meta.ARD {
+		want = 2
+	}
+	if len(meta.Theta) != want || len(meta.Lengthscales) != len(meta.Features) {
+		return fmt.Errorf("pipeline: %w: %d hyper-parameters and %d lengthscales for %d features",
+			errNumbers, len(meta.Theta), len(meta.Lengthscales), len(meta.Features))
+	}
+	off := func(value float64, p certify.Parameter) bool {
+		return !(math.Abs(math.Log(value)-p.Value()) <= 1e-12*max(1, math.Abs(p.Value())))
+	}
+	for i, l := range meta.Lengthscales {
+		p := meta.Theta[0]
+		if meta.ARD {
+			p = meta.Theta[i]
+		}
+		if off(l, p) {
+			return fmt.Errorf("pipeline: %w: lengthscale %v of %q is not the grid's exp(%v)", errNumbers, l, meta.Features[i].Name, p.Value())
+		}
+	}
+	if p := meta.Theta[want-1]; off(meta.Variance, p) {
+		return fmt.Errorf("pipeline: %w: variance %v is not the grid's exp(%v)", errNumbers, meta.Variance, p.Value())
+	}
+	return nil
+}
+
+// outlines predicts the reference rows, or where there are none the rows that
+// start values came from.
+func outlines(s *Survey, m Model, workers int) (Outlines, error) {
+	rows := s.reference
+	if rows.n == 0 {
+		rows = s.start
+	}
+	x, y := s.scaler().scaleRaw(rows)
+	predictor, err := model.NewPredictor(m.Posterior, workers)
+	if err != nil {
+		return Outlines{}, err
+	}
+	defer predictor.Close()
+	mean, variance := make([]float64, rows.n), make([]float64, rows.n)
+	if err := predictor.Predict(x, mean, variance); err != nil {
+		return Outlines{}, err
+	}
+	t := m.Meta.Target
+	for i := range y {
+		y[i] = y[i]*t.Scale + t.Centre
+		mean[i] = mean[i]*t.Scale + t.Centre
+		variance[i] = math.Sqrt(max(0, variance[i])) * t.Scale
+	}
+	return Outlines{Observed: y, Mean: mean, Deviation: variance}, nil
+}

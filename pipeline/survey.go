@@ -1,0 +1,278 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ErrData marks a fault of the rows: too few of them, or a column that says
+// nothing. No retry on the same rows helps.
+var ErrData = errors.New("unusable rows")
+
+// startRows is how many rows, reference rows included, start values are sought
+// on. Start values are part of Q, which may depend on every row, so that train
+// rows may fill up what the reference rows leave.
+const startRows = 8000
+
+// A Survey is what the first pass over a sample found: its digest, its roles,
+// its scaling and the rows for start values. Reference rows alone decide what
+// the prior, the scaling and the loss depend on.
+type Survey struct {
+	Columns   []string // of the source; the target is last
+	Used      []int    // the columns that count: features in order, then the target
+	Shards    int
+	Roles     Roles
+	Features  []Affine
+	Target    Affine
+	Digest    Digest
+	Notices   []string
+	Neighbour Neighbours
+
+	reference rawRows // in ordinal order
+	start     rawRows // the startRows rows of lowest rank, in the order of rank
+}
+
+// rawRows are rows of all columns of the source, row-major.
+type rawRows struct {
+	n, columns int
+	values     []float64
+}
+
+func newRawRows(n, columns int) rawRows {
+	return rawRows{n, columns, make([]float64, n*columns)}
+}
+
+func (r rawRows) row(i int) []float64 { return r.values[i*r.columns : (i+1)*r.columns] }
+
+func (r rawRows) column(c int) []float64 {
+	out := make([]float64, r.n)
+	for i := range out {
+		out[i] = r.values[i*r.columns+c]
+	}
+	return out
+}
+
+// Neighbours measures how alike the targets of consecutive rows are: the
+// diagnostic for the assumption of independent rows. It proves nothing, for a
+// sorted lake of independent rows looks dependent too.
+type Neighbours struct {
+	Pairs       int64   `json:"pairs"`
+	Correlation float64 `json:"correlation"` // of the targets of neighbouring rows, in [-1, 1]
+}
+
+// Suspicious reports whether independent rows in arrival order would show such
+// a correlation less than once in 10,000 times.
+func (n Neighbours) Suspicious() bool {
+	return n.Pairs > 30 && math.Abs(n.Correlation)*math.Sqrt(float64(n.Pairs)) > 3.9
+}
+
+// survey makes the first pass.
+func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, error) {
+	shards := src.Shards()
+	s := &Survey{Columns: src.Columns(), Shards: len(shards)}
+	var n int64
+	for _, shard := range shards {
+		n += shard.Rows
+	}
+	if n < 2 {
+		return nil, fmt.Errorf("%w: the source has %d rows: want 2 at the least, and some thousands for a bound that says something", ErrData, n)
+	}
+	s.Roles = NewRoles(job.Roles.Key, n, job.Scaling.Mode == ScalingDeclared)
+	if job.Scaling.Mode == ScalingReference && s.Roles.Reference() < 2 {
+		return nil, fmt.Errorf("%w: %d rows leave %d reference rows, and scaling needs 2: give 20 rows or more, or declare the scaling",
+			ErrData, n, s.Roles.Reference())
+	}
+	collect := newCollector(s, n, job.Scaling.Mode == ScalingAllRows)
+	digests, err := stream(ctx, src, nil, workers, collect.add)
+	if err != nil {
+		return nil, err
+	}
+	s.reference, s.start = collect.reference, collect.start
+	s.Neighbour = collect.neighbours()
+	if err := s.scale(job, collect); err != nil {
+		return nil, err
+	}
+	s.Digest = sampleDigest(shards, digests, s.Used)
+	return s, nil
+}
+
+// A collector is the fold of the first pass.
+type collector struct {
+	roles     Roles
+	target    int     // index of the target column
+	starts    []rank  // by ordinal; hash is replaced by the place in the order of rank
+	reference rawRows // in ordinal order
+	start     rawRows
+	filled    int       // reference rows so far
+	moments   []moments // of all rows; nil unless the scaling needs them
+
+	// of the target, shifted by its first value
+	last                          float64
+	lastShard                     int
+	shift, sum, squares, products float64
+	rows, pairs                   int64
+}
+
+// moments are a running mean and sum of squared differences (Welford).
+type moments struct {
+	n        float64
+	mean, m2 float64
+}
+
+func (m *moments) add(x float64) {
+	m.n++
+	d := x - m.mean
+	m.mean += d / m.n
+	m.m2 += d * (x - m.mean)
+}
+
+func newCollector(s *Survey, n int64, allRows bool) *collector {
+	columns := len(s.Columns)
+	var all []moments
+	if allRows {
+		all = make([]moments, columns)
+	}
+	starts := firstByHash(s.Roles.Key, n, max(min(n, startRows), s.Roles.Reference()))
+	for i := range starts {
+		starts[i].hash = uint64(i)
+	}
+	slices.SortFunc(starts, func(a, b rank) int { return int(a.ordinal - b.ordinal) })
+	return &collector{
+		roles: s.Roles, target: columns - 1, starts: starts, lastShard: -1,
+		reference: newRawRows(int(s.Roles.Reference()), columns),
+		start:     newRawRows(len(starts), columns),
+		moments:   all,
+	}
+}
+
+func (c *collector) add(b block) error {
+	end := b.first + int64(b.rows)
+	for len(c.starts) > 0 && c.starts[0].ordinal < end {
+		copyRow(c.start.row(int(c.starts[0].hash)), b, int(c.starts[0].ordinal-b.first)) //nolint:gosec // a place in the order
+		c.starts = c.starts[1:]
+	}
+	for _, ordinal := range c.roles.referenceIn(b.first, end) {
+		copyRow(c.reference.row(c.filled), b, int(ordinal-b.first))
+		c.filled++
+	}
+	for i := range c.moments {
+		for _, x := range b.columns[i] {
+			c.moments[i].add(x)
+		}
+	}
+	c.addNeighbours(b)
+	return nil
+}
+
+func copyRow(dst []float64, b block, i int) {
+	for c, column := range b.columns {
+		dst[c] = column[i]
+	}
+}
+
+func (c *collector) addNeighbours(b block) {
+	for i, y := range b.columns[c.target] {
+		if c.rows == 0 {
+			c.shift = y
+		}
+		y -= c.shift
+		if i > 0 || b.shard == c.lastShard {
+			c.products += y * c.last
+			c.pairs++
+		}
+		c.sum += y
+		c.squares += y * y
+		c.rows++
+		c.last, c.lastShard = y, b.shard
+	}
+}
+
+func (c *collector) neighbours() Neighbours {
+	mean := c.sum / float64(c.rows)
+	variance := c.squares/float64(c.rows) - mean*mean
+	if c.pairs == 0 || !(variance > 0) {
+		return Neighbours{Pairs: c.pairs}
+	}
+	r := (c.products/float64(c.pairs) - mean*mean) / variance
+	return Neighbours{c.pairs, max(-1, min(1, r))}
+}
+
+// scale decides the constants of the scaling and the features that are used.
+func (s *Survey) scale(job Job, c *collector) error {
+	last := len(s.Columns) - 1
+	for i, name := range s.Columns {
+		a, constant, err := s.affine(job, c, i)
+		if err != nil {
+			return err
+		}
+		a.Name = name
+		switch {
+		case i == last && constant:
+			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", ErrData, name, a.Centre)
+		case i == last:
+			s.Target = a
+		case constant && slices.Contains(job.Features, name):
+			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
+		case constant:
+			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all reference rows", name, a.Centre))
+			continue
+		default:
+			s.Features = append(s.Features, a)
+		}
+		s.Used = append(s.Used, i)
+	}
+	if len(s.Features) == 0 {
+		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the reference rows", ErrData)
+	}
+	return nil
+}
+
+// affine is the scaling of column i, and whether the column is constant where
+// the scaling comes from.
+func (s *Survey) affine(job Job, c *collector, i int) (a Affine, constant bool, err error) {
+	name, isTarget := s.Columns[i], i == len(s.Columns)-1
+	switch job.Scaling.Mode {
+	case ScalingDeclared:
+		if isTarget {
+			return *job.Scaling.Target, false, nil
+		}
+		a, ok := job.Scaling.Features[name]
+		if !ok {
+			return a, false, fmt.Errorf("%w: scaling.features: %q is a feature without declared centre and scale", ErrConfig, name)
+		}
+		return a, false, nil
+	case ScalingAllRows:
+		m := c.moments[i]
+		a = Affine{Centre: m.mean, Scale: math.Sqrt(m.m2 / m.n)}
+	default:
+		a = standardise(s.reference.column(i))
+	}
+	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) {
+		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", ErrData, name)
+	}
+	return a, !(a.Scale > 0), nil
+}
+
+// standardise returns the mean and the population standard deviation of x, by
+// plain sums in order: docs/format.md, section "Scaling". A column of one value
+// has scale 0 exactly.
+func standardise(x []float64) Affine {
+	if slices.Min(x) == slices.Max(x) {
+		return Affine{Centre: x[0]}
+	}
+	n := float64(len(x))
+	var sum float64
+	for _, v := range x {
+		sum += v
+	}
+	mean := sum / n
+	var squares float64
+	for _, v := range x {
+		d := v - mean
+		squares += float64(d * d)
+	}
+	return Affine{Centre: mean, Scale: math.Sqrt(squares / n)}
+}

@@ -1,0 +1,390 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// Training is how the fit went: for the run record.
+type Training struct {
+	Inducing  int        `json:"inducing"`   // of the chosen candidate
+	Steps     int        `json:"steps"`      // made by the chosen candidate
+	StoppedBy string     `json:"stopped_by"` // plan (its end, or no more gain) or time
+	Resumed   bool       `json:"resumed"`
+	Trace     []Progress `json:"trace"`
+}
+
+// fitted is the outcome of training.
+type fitted struct {
+	Model    Model
+	Training Training
+}
+
+// fullPassBelow is the number of train rows below which mode auto makes full
+// passes: such a pass costs little more than a useful mini-batch.
+const fullPassBelow = 20_000
+
+// train fits the candidates one after the other and returns the best. Q may
+// depend on all rows, so that choosing among candidates by the bound is free.
+func train(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*fitted, error) {
+	t, err := newTraining(ctx, src, s, job, env, began)
+	if err != nil {
+		return nil, err
+	}
+	for t.state.Candidate < len(t.candidates) {
+		if err := t.fit(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t.best(ctx)
+}
+
+// A training holds what all candidates share.
+type training struct {
+	job        Job
+	env        Environment
+	survey     *Survey
+	feed       *feed
+	config     model.Config // of the candidate at hand
+	theta      []certify.Parameter
+	start      model.Rows
+	candidates []int
+	state      checkpoint
+	began      time.Time
+	saved      time.Time
+	resumed    bool
+}
+
+func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*training, error) {
+	f, err := newFeed(ctx, src, s, env.Resources)
+	if err != nil {
+		return nil, err
+	}
+	t := &training{job: job, env: env, survey: s, feed: f, began: began, saved: time.Now(), candidates: job.Inducing}
+	if len(t.candidates) == 0 {
+		t.candidates = []int{0} // the trainer's rule in N
+	}
+	x, y := s.scaler().scaleRaw(s.start)
+	t.start = model.Rows{X: x, Y: y, Dim: len(s.Features)}
+	if t.config, err = t.configure(); err != nil {
+		return nil, err
+	}
+	if t.state, err = newCheckpoint(job, s); err != nil {
+		return nil, err
+	}
+	return t, t.resume(ctx)
+}
+
+// configure translates the job.
+func (t *training) configure() (model.Config, error) {
+	s, job := t.survey, t.job
+	spec := s.loss(job)
+	l, err := scaledLoss(spec, s.Target)
+	if err != nil {
+		return model.Config{}, err
+	}
+	if t.theta, err = parameters(job, s, t.env.Resources.Workers); err != nil {
+		return model.Config{}, err
+	}
+	c := model.Config{
+		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta, Loss: l, ARD: !job.Kernel.Isotropic,
+		Plan: plan(job.Train, s.Roles.Train()), Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
+	}
+	for _, p := range t.theta {
+		g, err := priced(p.Grid)
+		if err != nil {
+			return c, err
+		}
+		c.Grids = append(c.Grids, g)
+	}
+	return c, nil
+}
+
+// plan translates the training declaration.
+func plan(t TrainDecl, n int64) model.Plan {
+	p := model.Plan{Batch: t.Batch}
+	if t.Mode == TrainFullPass || t.Mode == TrainAuto && t.Batch == 0 && n < fullPassBelow {
+		p.Batch = int(n)
+	}
+	if t.Passes > 0 && p.Batch > 0 {
+		p.Joint = max(1, int(math.Round(t.Passes*float64(n)/float64(p.Batch))))
+	}
+	return p
+}
+
+// loss is the declared loss in raw units.
+func (s *Survey) loss(job Job) LossSpec {
+	epsilon := job.Loss.Epsilon
+	if job.Loss.EpsilonStd != 0 {
+		epsilon = job.Loss.EpsilonStd * s.Target.Scale
+	}
+	return LossSpec{Kind: job.Loss.Kind, Epsilon: epsilon, Below: job.Loss.Below, Above: job.Loss.Above}
+}
+
+// parameters declares the grid of each hyper-parameter. The centre of a peaked
+// prior is the estimate of the reference rows alone.
+func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
+	names := []string{"ln lengthscale"}
+	if !job.Kernel.Isotropic {
+		names = names[:0]
+		for _, f := range s.Features {
+			names = append(names, "ln lengthscale of "+f.Name)
+		}
+	}
+	names = append(names, "ln variance")
+	theta := make([]certify.Parameter, len(names))
+	for i, name := range names {
+		theta[i] = certify.Parameter{Name: name, Grid: job.Grid.flat()}
+	}
+	if job.Grid.Prior != certify.PriorPeaked {
+		return theta, nil
+	}
+	centre, err := estimate(job, s, workers)
+	if err != nil {
+		return nil, err
+	}
+	for i := range theta {
+		theta[i].Grid = job.Grid.peaked(centre[i])
+	}
+	return theta, nil
+}
+
+// estimate is the maximum-likelihood estimate of ln θ on the reference rows.
+// The bound likes smoother functions than the likelihood does, by a factor of
+// about 1.5 in the lengthscales (theory.md §4): the centre says so.
+func estimate(job Job, s *Survey, workers int) ([]float64, error) {
+	x, y := s.scaler().scaleRaw(s.reference)
+	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, !job.Kernel.Isotropic, workers)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d reference rows: %w", len(y), err)
+	}
+	centre := append([]float64(nil), e.Theta...)
+	for i := range len(centre) - 1 {
+		centre[i] += math.Log(1.5)
+	}
+	return centre, nil
+}
+
+// priced gives a grid the prices of its values in nats.
+func priced(g certify.Grid) (model.Grid, error) {
+	out := model.Grid{Min: g.Min, Step: g.Step, Count: g.Count}
+	if g.Prior == certify.PriorFlat {
+		return out, nil
+	}
+	for i := range g.Count {
+		price, err := certify.LnInverseWeight([]certify.Parameter{{Name: "price", Grid: g, Index: i}})
+		if err != nil {
+			return out, fmt.Errorf("pipeline: %w", err)
+		}
+		out.Penalty = append(out.Penalty, price)
+	}
+	return out, nil
+}
+
+// fit trains the candidate at hand, from its checkpoint if there is one, to its
+// end.
+func (t *training) fit(ctx context.Context) error {
+	config := t.config
+	config.Inducing = t.candidates[t.state.Candidate]
+	trainer, err := t.trainer(config)
+	if err != nil {
+		return err
+	}
+	defer trainer.Close()
+	batches := &shuffled{feed: t.feed, buffer: t.job.Train.Buffer, seed: t.job.Train.Seed, taken: t.state.Taken}
+	defer batches.close()
+	for !trainer.Done() {
+		if err := t.step(ctx, trainer, batches); err != nil {
+			return err
+		}
+		if err := t.checkpointIfDue(ctx, trainer, batches); err != nil {
+			return err
+		}
+	}
+	state, err := trainer.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	t.state.Finished = append(t.state.Finished, state)
+	t.state.Candidate++
+	t.state.Trainer, t.state.Taken = nil, 0
+	return t.save(ctx)
+}
+
+// trainer makes a new trainer, or one from the checkpoint.
+func (t *training) trainer(config model.Config) (*model.Trainer, error) {
+	if t.state.Trainer != nil {
+		return model.ResumeTrainer(config, t.state.Trainer)
+	}
+	return model.NewTrainer(config, t.start)
+}
+
+// step makes one step of a trainer: a full pass or a mini-batch.
+func (t *training) step(ctx context.Context, trainer *model.Trainer, batches *shuffled) error {
+	if err := trainer.Begin(); err != nil {
+		return err
+	}
+	switch pass := trainer.Want(); pass.Kind {
+	case model.FullPass:
+		if err := t.feed.full(ctx, trainer.Add); err != nil {
+			return err
+		}
+	case model.MiniBatch:
+		x, y, err := batches.take(ctx, pass.Rows)
+		if err != nil {
+			return err
+		}
+		if err := inChunks(x, y, trainer.Add); err != nil {
+			return err
+		}
+	}
+	if err := trainer.End(); err != nil {
+		return err
+	}
+	p := trainer.Progress()
+	progress := Progress{
+		Phase: PhaseTrain, Inducing: trainer.Inducing(), Stage: p.Phase.String(), Step: p.Step, Steps: p.Steps,
+		Bound: p.Bound, Risk: p.Risk, KL: p.KL, Elapsed: time.Since(t.began),
+	}
+	t.state.Trace = append(t.state.Trace, progress)
+	t.env.Observer.progress(progress)
+	if limit := t.job.Train.Time; limit > 0 && !t.state.Hurried && t.spent() > limit {
+		t.state.Hurried = true
+		trainer.Settle()
+	}
+	return nil
+}
+
+// best returns the fitted candidate of the lowest bound, its risk computed by a
+// full pass if there are several.
+func (t *training) best(ctx context.Context) (*fitted, error) {
+	var chosen *fitted
+	least := math.Inf(1)
+	for i, state := range t.state.Finished {
+		config := t.config
+		config.Inducing = t.candidates[i]
+		f, err := t.finish(config, state)
+		if err != nil {
+			return nil, err
+		}
+		if len(t.state.Finished) == 1 {
+			return f, nil
+		}
+		bound, err := t.bound(ctx, f.Model)
+		if err != nil {
+			return nil, err
+		}
+		t.env.Observer.notice(fmt.Sprintf("%d inducing points: bound about %.4f", f.Training.Inducing, bound))
+		if bound < least || chosen == nil {
+			chosen, least = f, bound
+		}
+	}
+	return chosen, nil
+}
+
+// bound is the bound of a model on the train rows, before the last pass.
+func (t *training) bound(ctx context.Context, m Model) (float64, error) {
+	predictor, err := model.NewPredictor(m.Posterior, t.env.Resources.Workers)
+	if err != nil {
+		return 0, err
+	}
+	defer predictor.Close()
+	var risk certify.RiskSum
+	mean, variance := make([]float64, chunkRows), make([]float64, chunkRows)
+	err = t.feed.full(ctx, func(x, y []float64) error {
+		if err := predictor.Predict(x, mean[:len(y)], variance[:len(y)]); err != nil {
+			return err
+		}
+		for i, v := range y {
+			if err := risk.Add(t.config.Loss.Expected(v, mean[i], variance[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
+	if err != nil {
+		return 0, err
+	}
+	weight, err := certify.LnInverseWeight(m.Meta.Theta)
+	if err != nil {
+		return 0, err
+	}
+	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: risk.Count(), Delta: t.job.Delta})
+	return b.Upper, err
+}
+
+// finish makes the model of a trainer that is done.
+func (t *training) finish(config model.Config, state []byte) (*fitted, error) {
+	trainer, err := model.ResumeTrainer(config, state)
+	if err != nil {
+		return nil, err
+	}
+	defer trainer.Close()
+	posterior, indices, err := trainer.Result()
+	if err != nil {
+		return nil, err
+	}
+	if text := trainer.Notice(); text != "" {
+		t.env.Observer.notice(text)
+	}
+	s := t.survey
+	m := Model{
+		Meta: ModelMeta{
+			Format: ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: config.ARD,
+			Features: s.Features, Target: s.Target, Loss: s.loss(t.job), RowRules: rowRules(),
+			Lengthscales: posterior.Kernel.Lengthscales, Variance: posterior.Kernel.Variance,
+			Jitter: posterior.Jitter, Inducing: posterior.Inducing(),
+		},
+		Posterior: posterior,
+	}
+	for i, p := range t.theta {
+		p.Index = indices[i]
+		m.Meta.Theta = append(m.Meta.Theta, p)
+	}
+	training := Training{
+		Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
+		Resumed: t.resumed, Trace: t.state.Trace,
+	}
+	if t.state.Hurried {
+		training.StoppedBy = "time"
+	}
+	return &fitted{m, training}, nil
+}
+
+// rowRules says in words what a row must satisfy.
+func rowRules() []string {
+	return []string{
+		"every feature and the target is present (not null)",
+		"every feature and the target is a finite number (no NaN, no infinity)",
+		"integers are at most 2^53 in absolute value",
+	}
+}
+
+// inChunks hands rows over chunkRows at a time.
+func inChunks(x, y []float64, add func(x, y []float64) error) error {
+	if len(y) == 0 {
+		return errors.New("pipeline: an empty batch")
+	}
+	d := len(x) / len(y)
+	for len(y) > 0 {
+		k := min(chunkRows, len(y))
+		if err := add(x[:k*d], y[:k]); err != nil {
+			return err
+		}
+		x, y = x[k*d:], y[k:]
+	}
+	return nil
+}
+
+// spent is the time that training took, this process and those before it.
+func (t *training) spent() time.Duration { return t.state.Spent + time.Since(t.began) }

@@ -1,0 +1,272 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// ErrRefused says that a certificate does not hold for the model or the rows
+// that it was checked against.
+var ErrRefused = errors.New("refused")
+
+// A Verification is what a check of a certificate found in order.
+type Verification struct {
+	Evidence bool     // whether the rows were read again, or only the arithmetic checked
+	Checked  []string // one line each, for people
+}
+
+func (v *Verification) note(format string, args ...any) {
+	v.Checked = append(v.Checked, fmt.Sprintf(format, args...))
+}
+
+// Verify checks a certificate against its model, whose stored bytes have the
+// given SHA-256, and against the rows if open is not nil. An error that wraps
+// [ErrRefused] says what does not agree.
+func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
+	open func(ctx context.Context, features []string, target string) (Source, error), workers int,
+) (*Verification, error) {
+	v := &Verification{}
+	job, err := v.files(c, m, modelDigest)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if open == nil {
+		return v, nil
+	}
+	src, err := open(ctx, m.Meta.featureNames(), m.Meta.Target.Name)
+	if err != nil {
+		return nil, err
+	}
+	n := rowsOf(src)
+	if n != c.Sample.Rows {
+		return nil, fmt.Errorf("%w: the data have %d rows, the certificate speaks of %d", ErrRefused, n, c.Sample.Rows)
+	}
+	roles := NewRoles(c.Roles.Key, n, job.Scaling.Mode == ScalingDeclared)
+	found, err := examine(ctx, src, m, roles, c.Baseline.Constant, workers)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.rows(c, m, job, found); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err := v.centre(ctx, src, c, job, workers); err != nil {
+		return nil, err
+	}
+	v.Evidence = true
+	return v, nil
+}
+
+// files checks what follows from model and certificate alone.
+func (v *Verification) files(c certify.Certificate, m Model, modelDigest string) (Job, error) {
+	var job Job
+	if err := certify.Recompute(c); err != nil {
+		return job, err
+	}
+	v.note("every number and sentence of the certificate follows from its evidence")
+	if c.Model.Digest != modelDigest {
+		return job, fmt.Errorf("the certificate is for the model file with SHA-256 %s, this one has %s", c.Model.Digest, modelDigest)
+	}
+	v.note("the model file is the one that the certificate names")
+	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
+	if err != nil {
+		return job, err
+	}
+	if kl != draw.KL {
+		return job, fmt.Errorf("the model has KL %v, the certificate says %v", kl, draw.KL)
+	}
+	if err := sameModel(c, m.Meta, draw); err != nil {
+		return job, err
+	}
+	bound, limit, err := m.Posterior.JitterCheck()
+	if err != nil {
+		return job, err
+	}
+	if !(bound <= limit) {
+		return job, fmt.Errorf("the jitter condition fails: the factor's error is bounded by %v only, the limit is %v", bound, limit)
+	}
+	v.note("KL, hyper-parameters and jitter condition follow from the model's stored numbers")
+	if err := json.Unmarshal(c.Configuration.Values, &job); err != nil {
+		return job, fmt.Errorf("configuration: %w", err)
+	}
+	return job, sameJob(c, m.Meta, job)
+}
+
+// sameModel compares what certificate and model both say.
+func sameModel(c certify.Certificate, meta ModelMeta, draw certify.Guarantee) error {
+	if err := checkTheta(meta); err != nil {
+		return err
+	}
+	theta := make([]certify.Parameter, len(c.Theta))
+	for i, t := range c.Theta {
+		theta[i] = t.Parameter
+	}
+	l := draw.Loss
+	loss := LossSpec{Kind: l.Kind, Epsilon: l.Epsilon, Below: l.Below, Above: l.Above}
+	for _, check := range []struct {
+		what string
+		same bool
+	}{
+		{"hyper-parameters", slices.Equal(theta, meta.Theta)},
+		{"kernel", c.Kernel == certify.Kernel{Family: meta.Kernel, ARD: meta.ARD}},
+		{"columns", slices.Equal(c.Sample.Columns, append(meta.featureNames(), meta.Target.Name))},
+		{"loss", loss == meta.Loss},
+		{"row rules", slices.Equal(c.RowRules, meta.RowRules)},
+	} {
+		if !check.same {
+			return fmt.Errorf("model and certificate differ in %s", check.what)
+		}
+	}
+	return nil
+}
+
+// sameJob compares what the certificate says with its own configuration.
+func sameJob(c certify.Certificate, meta ModelMeta, job Job) error {
+	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	epsilon := job.Loss.Epsilon
+	if job.Loss.EpsilonStd != 0 {
+		epsilon = job.Loss.EpsilonStd * meta.Target.Scale
+	}
+	reference := ReferenceCount(c.Ledger.Rows)
+	if job.Scaling.Mode == ScalingDeclared {
+		reference = 0
+	}
+	for _, check := range []struct {
+		what string
+		same bool
+	}{
+		{"delta", job.Delta == draw.Delta},
+		{"the tolerance", epsilon == draw.Loss.Epsilon && job.Loss.Below == draw.Loss.Below && job.Loss.Above == draw.Loss.Above},
+		{"the loss", job.Loss.Kind == draw.Loss.Kind && job.Loss.Unit == draw.Loss.Unit},
+		{"the target", job.Target == meta.Target.Name},
+		{"the key of the roles", job.Roles.Key == c.Roles.Key},
+		{"the number of reference rows", reference == c.Ledger.Reference},
+		{"the scaling and the assumptions", allowed(job, c)},
+		{"the grid", sameGrid(job, c)},
+		{"declared scaling constants", sameScaling(job, meta)},
+	} {
+		if !check.same {
+			return fmt.Errorf("the certificate contradicts its configuration in %s", check.what)
+		}
+	}
+	return nil
+}
+
+// allowed reports whether the assumptions are marked broken where the job
+// breaks them.
+func allowed(job Job, c certify.Certificate) bool {
+	if job.Scaling.Mode != ScalingAllRows {
+		return true
+	}
+	for _, a := range c.Assumptions {
+		if a.ID == certify.AssumePriorFirst {
+			return a.Status == certify.AssumptionBroken
+		}
+	}
+	return false
+}
+
+func sameGrid(job Job, c certify.Certificate) bool {
+	want := job.Grid.flat()
+	for _, t := range c.Theta {
+		g := t.Grid
+		if job.Grid.Prior == certify.PriorPeaked {
+			want.Prior, want.Centre, want.Width = certify.PriorPeaked, g.Centre, job.Grid.Width
+		}
+		if g != want {
+			return false
+		}
+	}
+	return true
+}
+
+func sameScaling(job Job, meta ModelMeta) bool {
+	if job.Scaling.Mode != ScalingDeclared {
+		return true
+	}
+	same := func(a, b Affine) bool { return a.Centre == b.Centre && a.Scale == b.Scale }
+	for _, f := range meta.Features {
+		if declared, ok := job.Scaling.Features[f.Name]; !ok || !same(declared, f) {
+			return false
+		}
+	}
+	return job.Scaling.Target != nil && same(*job.Scaling.Target, meta.Target)
+}
+
+// riskAgreement is how far the recomputed empirical risks may be from the
+// stated ones: nothing on the same instruction set, a few roundings on another.
+// It is a hundredth of the slack, which covers it.
+const riskAgreement = certify.Slack / 100
+
+// rows checks what follows from the rows.
+func (v *Verification) rows(c certify.Certificate, m Model, job Job, found *examination) error {
+	if found.Digest.String() != c.Sample.Digest {
+		return fmt.Errorf("the data have the sample digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Digest, c.Sample.Digest)
+	}
+	v.note("the data are the sample: %d rows in %d shards, digest %.12s…", found.Rows, found.Shards, c.Sample.Digest)
+	if int64(found.Shards) != c.Sample.Shards || found.Train != c.Ledger.Train {
+		return fmt.Errorf("the data have %d shards and %d train rows, the certificate says %d and %d", found.Shards, found.Train, c.Sample.Shards, c.Ledger.Train)
+	}
+	if err := found.checkScaling(job, m.Meta, c.Baseline.Constant); err != nil {
+		return err
+	}
+	v.note("roles, scaling and baseline follow from the key and the reference rows")
+	if _, err := checkNumbers(m, found); err != nil {
+		return err
+	}
+	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	for _, risk := range []struct {
+		what          string
+		found, stated certify.RiskSum
+	}{
+		{"a draw of Q", found.Risk, draw.EmpiricalRisk.Exact},
+		{"the constant", found.Baseline, c.Baseline.EmpiricalRisk.Exact},
+	} {
+		off := math.Abs(risk.found.Upper() - risk.stated.Upper())
+		switch {
+		case risk.found == risk.stated:
+			v.note("the empirical risk of %s is the same to the last bit: %.6f", risk.what, risk.stated.Upper())
+		case off <= riskAgreement:
+			v.note("the empirical risk of %s agrees within %.1g, as between instruction sets: %.6f", risk.what, off, risk.stated.Upper())
+		default:
+			return fmt.Errorf("the empirical risk of %s is %v on these rows, the certificate says %v", risk.what, risk.found.Upper(), risk.stated.Upper())
+		}
+	}
+	return nil
+}
+
+// centreSteps is how far the estimate behind a peaked prior may be from its
+// stated centre, in natural logarithms: it is an optimisation, and instruction
+// sets differ in its last digits.
+const centreAgreement = 0.01
+
+// centre checks that a peaked prior stands where the reference rows put it.
+func (v *Verification) centre(ctx context.Context, src Source, c certify.Certificate, job Job, workers int) error {
+	if job.Grid.Prior != certify.PriorPeaked {
+		return nil
+	}
+	s, err := survey(ctx, src, job, workers)
+	if err != nil {
+		return err
+	}
+	theta, err := parameters(job, s, workers)
+	if err != nil {
+		return err
+	}
+	for i, p := range theta {
+		stated := c.Theta[i].Grid
+		off := math.Abs(float64(p.Grid.Centre-stated.Centre)) * stated.Step
+		if !(off <= max(stated.Step, centreAgreement)) {
+			return fmt.Errorf("%w: the reference rows put the peak of %q at %v, the certificate at %v",
+				ErrRefused, p.Name, p.Grid.Value(p.Grid.Centre), stated.Value(stated.Centre))
+		}
+	}
+	v.note("the peaks of the grid's weights are where the reference rows put them")
+	return nil
+}
