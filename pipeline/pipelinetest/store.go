@@ -1,0 +1,105 @@
+package pipelinetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Store keeps what a job produces in memory: a [pipeline.Sink],
+// [pipeline.Attempts] and [pipeline.Checkpoints] for tests. It is for one
+// goroutine at a time. The zero Store is empty.
+type Store struct {
+	Models       map[string][]byte // by digest
+	Certificates [][]byte          // in the order of their publication
+	Log          [][2]string       // configuration and sample of each attempt
+	State        []byte            // the checkpoint
+}
+
+var (
+	_ pipeline.Sink        = (*Store)(nil)
+	_ pipeline.Attempts    = (*Store)(nil)
+	_ pipeline.Checkpoints = (*Store)(nil)
+)
+
+// PutModel keeps the model's gob form.
+func (s *Store) PutModel(_ context.Context, m pipeline.Model) (string, error) {
+	var out bytes.Buffer
+	if err := gob.NewEncoder(&out).Encode(m); err != nil {
+		return "", fmt.Errorf("pipelinetest: model: %w", err)
+	}
+	digest := hexDigest(out.Bytes())
+	if s.Models == nil {
+		s.Models = map[string][]byte{}
+	}
+	s.Models[digest] = out.Bytes()
+	return digest, nil
+}
+
+// GetModel decodes the kept bytes, if they still have the digest.
+func (s *Store) GetModel(_ context.Context, digest string) (pipeline.Model, error) {
+	var m pipeline.Model
+	data, ok := s.Models[digest]
+	if !ok || hexDigest(data) != digest {
+		return m, fmt.Errorf("pipelinetest: no model with digest %s", digest)
+	}
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&m); err != nil {
+		return m, fmt.Errorf("pipelinetest: model: %w", err)
+	}
+	return m, nil
+}
+
+// PutCertificate keeps the certificate's bytes.
+func (s *Store) PutCertificate(_ context.Context, c certify.Certificate) (string, error) {
+	doc, err := certify.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	s.Certificates = append(s.Certificates, doc)
+	return hexDigest(doc), nil
+}
+
+// Record counts attempts.
+func (s *Store) Record(_ context.Context, configuration, sample string) (onSample, inDirectory int, err error) {
+	entry := [2]string{configuration, sample}
+	if !slices.Contains(s.Log, entry) {
+		s.Log = append(s.Log, entry)
+	}
+	for _, e := range s.Log {
+		inDirectory++
+		if e[1] == sample {
+			onSample++
+		}
+		if e == entry {
+			break
+		}
+	}
+	return onSample, inDirectory, nil
+}
+
+// Save keeps a copy of the checkpoint.
+func (s *Store) Save(_ context.Context, state []byte) error {
+	s.State = bytes.Clone(state)
+	return nil
+}
+
+// Load returns the checkpoint, or nil.
+func (s *Store) Load(context.Context) ([]byte, error) { return s.State, nil }
+
+// Clear forgets the checkpoint.
+func (s *Store) Clear(context.Context) error {
+	s.State = nil
+	return nil
+}
+
+func hexDigest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,133 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// waves are n rows of y = sin 2x + noise, with a second feature that does not
+// matter.
+func waves(n int, noise float64, seed uint64) [][]float64 {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	columns := [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}
+	for i := range n {
+		x := 6*rng.Float64() - 3
+		columns[0][i], columns[1][i] = x, rng.Float64()
+		columns[2][i] = math.Sin(2*x) + noise*rng.NormFloat64()
+	}
+	return columns
+}
+
+func source(columns [][]float64, shards ...int) *pipelinetest.Memory {
+	return pipelinetest.NewMemory([]string{"a", "b", "y"}, columns, shards...)
+}
+
+func job(t testing.TB, change func(*pipeline.Job)) pipeline.Job {
+	t.Helper()
+	j := pipeline.Job{Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6}, Delta: 0.01, Inducing: []int{20}}
+	if change != nil {
+		change(&j)
+	}
+	j, err := j.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func environment(src pipeline.Source, store *pipelinetest.Store) pipeline.Environment {
+	return pipeline.Environment{
+		Open: func(context.Context, []string) (pipeline.Source, error) { return src, nil },
+		Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
+	}
+}
+
+func run(t testing.TB, j pipeline.Job, env pipeline.Environment) *pipeline.Result {
+	t.Helper()
+	r, err := pipeline.Run(t.Context(), j, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRunCertifies(t *testing.T) {
+	var store pipelinetest.Store
+	r := run(t, job(t, nil), environment(source(waves(600, 0.1, 1), 250, 350), &store))
+	draw, _ := r.Certificate.Guarantee(certify.GuaranteeDraw)
+	if draw.Status != certify.StatusCertified || !(draw.Bound < 0.5) {
+		t.Errorf("bound = %v (%s), want a certified one below 0.5: %s", draw.Bound, draw.Status, draw.Statement)
+	}
+	if draw.N != 570-30 && draw.N != 600-60 {
+		t.Errorf("N = %d, want 540: a tenth of 600 rows are reference rows", draw.N)
+	}
+	if len(store.Certificates) != 1 || store.State != nil {
+		t.Errorf("%d certificates, checkpoint of %d bytes left: want 1 and none", len(store.Certificates), len(store.State))
+	}
+}
+
+func TestSameBytes(t *testing.T) {
+	columns := waves(900, 0.2, 2)
+	j := job(t, func(j *pipeline.Job) { j.Train.Mode, j.Train.Batch, j.Train.Buffer = pipeline.TrainMiniBatch, 200, 300 })
+	var want []byte
+	for _, res := range []pipeline.Resources{{Workers: 1}, {Workers: 2}, {Workers: 3, Memory: 1}, {Workers: 1, Memory: 1}} {
+		var store pipelinetest.Store
+		env := environment(source(columns, 100, 500, 300), &store)
+		env.Resources = res
+		run(t, j, env)
+		if want == nil {
+			want = store.Certificates[0]
+		}
+		if !bytes.Equal(store.Certificates[0], want) {
+			t.Errorf("%+v: another certificate than with one worker and much memory", res)
+		}
+	}
+}
+
+func TestResumeGivesSameBytes(t *testing.T) {
+	columns := waves(700, 0.2, 3)
+	j := job(t, func(j *pipeline.Job) {
+		j.Train.Mode, j.Train.Batch, j.Inducing = pipeline.TrainMiniBatch, 150, []int{5, 12}
+	})
+	var whole pipelinetest.Store
+	steps := 0
+	env := environment(source(columns, 400, 300), &whole)
+	env.Observer.Progress = func(pipeline.Progress) { steps++ }
+	run(t, j, env)
+
+	var store pipelinetest.Store
+	stopped := errors.New("stopped")
+	for stop := 2; ; stop += 7 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		env := environment(source(columns, 400, 300), &store)
+		env.Resources.Checkpoint = 1
+		seen := 0
+		env.Observer.Progress = func(pipeline.Progress) {
+			if seen++; seen == stop {
+				cancel(stopped)
+			}
+		}
+		_, err := pipeline.Run(ctx, j, env)
+		cancel(nil)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if stop > 3*steps {
+			t.Fatal("no run came to its end")
+		}
+	}
+	if !bytes.Equal(store.Certificates[0], whole.Certificates[0]) {
+		t.Error("a run that was stopped and resumed gave another certificate")
+	}
+}
