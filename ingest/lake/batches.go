@@ -1,0 +1,206 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// batches reads one row group. It keeps one page a column in memory, never a
+// whole chunk.
+type batches struct {
+	src     *Source
+	shard   shard
+	file    *os.File
+	tools   *tools
+	cursors []*cursor // nil: the column is constant[j]
+	fixed   []float64
+	digests []*ingest.Digester
+	read    int64
+	done    bool
+	err     error // of an earlier call; nothing is read after it
+}
+
+// tools is what reading a shard needs and the next one can use again.
+type tools struct {
+	codec  decompressor
+	stored []byte
+}
+
+var errClosed = errors.New("lake: batches are closed")
+
+// Next decodes the next rows.
+func (b *batches) Next(ctx context.Context) (arrow.Record, error) {
+	switch {
+	case b.err != nil:
+		return nil, b.err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case b.done:
+		return nil, io.EOF
+	case b.read == b.shard.group.rows:
+		if b.err = b.finish(); b.err != nil {
+			return nil, b.err
+		}
+		b.done = true
+		return nil, io.EOF
+	}
+	record, err := b.decode()
+	if err != nil {
+		b.err = err
+		return nil, err
+	}
+	return record, nil
+}
+
+// decode reads, checks and digests one batch.
+func (b *batches) decode() (arrow.Record, error) {
+	rows := int(min(int64(b.src.batchRows), b.shard.group.rows-b.read))
+	block := b.src.records.Block(rows)
+	finite := true
+	for j, c := range b.cursors {
+		values := block.Columns[j]
+		if c == nil {
+			for i := range values {
+				values[i] = b.fixed[j]
+			}
+			finite = finite && ingest.FaultOf(b.fixed[j]) == ingest.None
+			continue
+		}
+		if err := guard(func() error { return c.read(values) }); err != nil {
+			block.Drop()
+			return nil, b.columnError(j, err)
+		}
+		finite = finite && c.seen.finite
+	}
+	var bad []int
+	if !finite {
+		bad = badRows(block.Columns)
+	}
+	if len(bad) > 0 && b.src.bad == ingest.Reject {
+		err := b.badRow(block.Columns, bad[0])
+		block.Drop()
+		return nil, err
+	}
+	record := b.src.records.New(block, bad)
+	for j, d := range b.digests {
+		d.Add(record.Column(j).(*array.Float64).Float64Values())
+	}
+	b.read += int64(rows)
+	return record, nil
+}
+
+// badRows returns the rows with a bad cell.
+func badRows(columns [][]float64) []int {
+	var bad []int
+	for i := range columns[0] {
+		for _, c := range columns {
+			if v := c[i]; v-v != 0 {
+				bad = append(bad, i)
+				break
+			}
+		}
+	}
+	return bad
+}
+
+// badRow is the error for the first bad cell of row i of the batch.
+func (b *batches) badRow(columns [][]float64, i int) error {
+	for j, c := range columns {
+		if f := ingest.FaultOf(c[i]); f != ingest.None {
+			return &ingest.BadRowError{
+				Where:  b.shard.file.path,
+				Row:    b.shard.group.first + b.read + int64(i),
+				Column: b.src.columns[j],
+				Fault:  f,
+			}
+		}
+	}
+	return nil
+}
+
+// columnError adds the place to an error of column j.
+func (b *batches) columnError(j int, err error) error {
+	from := b.shard.group.first + b.read
+	return fmt.Errorf("lake: %s, row group %d, column %q, at or after row %d: %w",
+		b.shard.file.path, b.shard.group.index, b.src.columns[j], from, err)
+}
+
+// finish checks the chunks' ends.
+func (b *batches) finish() error {
+	for j, c := range b.cursors {
+		if c == nil {
+			continue
+		}
+		if err := guard(c.finish); err != nil {
+			return b.columnError(j, err)
+		}
+	}
+	return nil
+}
+
+// ColumnDigests returns the digests of the columns, nil if the source leaves
+// them out.
+func (b *batches) ColumnDigests() []pipeline.ColumnDigest {
+	if b.digests == nil {
+		return nil
+	}
+	digests := make([]pipeline.ColumnDigest, len(b.digests))
+	for j, d := range b.digests {
+		digests[j] = d.Sum()
+	}
+	return digests
+}
+
+// Close closes the file. It may be called more than once.
+func (b *batches) Close() error {
+	if b.file == nil {
+		return nil
+	}
+	err := b.file.Close()
+	b.src.tools.Put(b.tools)
+	b.file, b.tools, b.cursors = nil, nil, nil
+	if b.err == nil {
+		b.err = errClosed
+	}
+	return err
+}
+
+// hiveNumber converts the value of a key in a path. The usual word for null is
+// a null; what is no number is NaN, with ok false.
+func hiveNumber(s string) (v float64, ok bool) {
+	if s == "__HIVE_DEFAULT_PARTITION__" {
+		return ingest.Null.Cell(), true
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || !decimalDigits(s) {
+		return math.NaN(), false
+	}
+	if v == math.Trunc(v) && math.Abs(v) > ingest.MaxInteger {
+		return ingest.TooLong.Cell(), true
+	}
+	return v, true
+}
+
+// decimalDigits excludes what Go's parser takes beyond plain decimal numbers
+// (0x1p-2, 1_000, infinity).
+func decimalDigits(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9', c == '.', c == '-', c == '+', c == 'e', c == 'E':
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,185 @@
+package lake
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/endian"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// A kind is how stored values become float64. Each kind is monotone: it keeps
+// the order of the stored values, so that the converted statistics of a chunk
+// bound its converted values.
+type kind uint8
+
+const (
+	kindDouble       kind = iota
+	kindFloat             // exact
+	kindInt32             // exact
+	kindUint32            // stored in 32 bits, exact
+	kindInt64             // a fault beyond 2⁵³
+	kindUint64            // stored in 64 bits, a fault beyond 2⁵³
+	kindBoolean           // 0 or 1
+	kindDate              // days; seconds since 1970, exact
+	kindTimestamp         // units of 10^−digits s; seconds since 1970, correctly rounded
+	kindInt96             // nanoseconds of a day and the Julian day; as kindTimestamp
+	kindDecimal32         // unscaled integer; correctly rounded
+	kindDecimal64         // same, a fault beyond 2⁵³ unscaled
+	kindDecimalBytes      // same, big endian
+)
+
+const (
+	// maxDecimalScale is the largest power of ten that float64 holds exactly:
+	// with an unscaled value within 2⁵³, one division rounds correctly.
+	maxDecimalScale = 22
+	// maxDecimalWidth bounds the bytes of a decimal; 38 digits need 16.
+	maxDecimalWidth = 32
+
+	secondsPerDay  = 86400
+	nanosPerDay    = secondsPerDay * 1_000_000_000
+	julianDay1970  = 2440588
+	maxInt96Days   = math.MaxInt64/nanosPerDay - 1
+	int64Precision = ingest.MaxInteger
+)
+
+// powersOfTen are exact up to 10²².
+var powersOfTen = [...]float64{
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+}
+
+// plain converts len(dst) values in PLAIN encoding. src has their bytes.
+func (c *column) plain(dst []float64, src []byte) {
+	switch c.kind {
+	case kindDouble:
+		if !endian.IsBigEndian {
+			copy(arrow.Float64Traits.CastToBytes(dst), src)
+			return
+		}
+		for i := range dst {
+			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
+		}
+	case kindFloat:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
+		}
+	case kindInt32:
+		for i := range dst {
+			dst[i] = float64(int32(binary.LittleEndian.Uint32(src[4*i:])))
+		}
+	case kindInt64:
+		for i := range dst {
+			dst[i] = exactInteger(int64(binary.LittleEndian.Uint64(src[8*i:])))
+		}
+	case kindInt96:
+		for i := range dst {
+			dst[i] = int96Seconds(src[12*i:])
+		}
+	case kindDecimalBytes:
+		for i := range dst {
+			dst[i] = decimalBytes(src[c.width*i:][:c.width], c.digits)
+		}
+	default:
+		if c.width == 4 {
+			for i := range dst {
+				dst[i] = c.integerValue(int64(int32(binary.LittleEndian.Uint32(src[4*i:]))))
+			}
+			return
+		}
+		for i := range dst {
+			dst[i] = c.integerValue(int64(binary.LittleEndian.Uint64(src[8*i:])))
+		}
+	}
+}
+
+// integerValue converts a value that is stored as an INT32 or INT64.
+func (c *column) integerValue(v int64) float64 {
+	switch c.kind {
+	case kindUint32:
+		return float64(uint32(v))
+	case kindUint64:
+		if uint64(v) > int64Precision {
+			return ingest.TooLong.Cell()
+		}
+		return float64(v)
+	case kindDate:
+		return float64(v * secondsPerDay)
+	case kindTimestamp:
+		return seconds(v, c.digits)
+	case kindDecimal32, kindDecimal64:
+		if v > int64Precision || v < -int64Precision {
+			return ingest.TooLong.Cell()
+		}
+		return float64(v) / powersOfTen[c.digits]
+	default:
+		return exactInteger(v)
+	}
+}
+
+// integers reports whether the values are stored as INT32 or INT64.
+func (c *column) integers() bool {
+	switch c.kind {
+	case kindInt32, kindUint32, kindInt64, kindUint64, kindDate, kindTimestamp, kindDecimal32, kindDecimal64:
+		return true
+	default:
+		return false
+	}
+}
+
+// exactInteger converts an integer if float64 holds it and all its neighbours.
+func exactInteger(v int64) float64 {
+	if v > int64Precision || v < -int64Precision {
+		return ingest.TooLong.Cell()
+	}
+	return float64(v)
+}
+
+// seconds returns v·10^−digits, correctly rounded, so that a point in time has
+// the same value whatever unit it is stored in. digits is 3, 6 or 9.
+func seconds(v int64, digits int) float64 {
+	for digits > 0 && v%1000 == 0 {
+		v /= 1000
+		digits -= 3
+	}
+	if -int64Precision <= v && v <= int64Precision {
+		return float64(v) / powersOfTen[digits]
+	}
+	// Rare: finer than float64 at this distance from 1970. The decimal
+	// conversion of the library rounds correctly.
+	f, err := strconv.ParseFloat(fmt.Sprintf("%de-%d", v, digits), 64)
+	if err != nil {
+		return ingest.TooFar.Cell() // cannot happen: the number is below 10¹⁹
+	}
+	return f
+}
+
+// int96Seconds converts the deprecated timestamp of Impala and older Spark:
+// nanoseconds of the day, then the Julian day number.
+func int96Seconds(b []byte) float64 {
+	nanos := int64(binary.LittleEndian.Uint64(b))
+	days := int64(int32(binary.LittleEndian.Uint32(b[8:]))) - julianDay1970
+	if nanos < 0 || nanos > nanosPerDay || days > maxInt96Days || days < -maxInt96Days {
+		return ingest.TooFar.Cell()
+	}
+	return seconds(days*nanosPerDay+nanos, 9)
+}
+
+// decimalBytes converts a big-endian two's complement integer of 1 to 32 bytes.
+func decimalBytes(b []byte, digits int) float64 {
+	v := int64(int8(b[0]))
+	for _, x := range b[1:] {
+		if v > int64Precision>>8 || v < -int64Precision>>8-1 {
+			return ingest.TooLong.Cell()
+		}
+		v = v<<8 | int64(x)
+	}
+	if v > int64Precision || v < -int64Precision {
+		return ingest.TooLong.Cell()
+	}
+	return float64(v) / powersOfTen[digits]
+}

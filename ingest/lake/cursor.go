@@ -1,0 +1,252 @@
+package lake
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// A cursor reads the values of one chunk from its first to its last, as many at
+// a time as are asked for. It keeps one page and the dictionary.
+type cursor struct {
+	col   *column
+	chunk chunk
+	pages pageReader
+	codec *decompressor
+	left  int64 // rows of the chunk that are in later pages
+
+	raw    []byte // own buffer for stored pages, if they are not decompressed
+	body   []byte // of the current page, decompressed
+	own    []byte // the levels of a page of version 2
+	values valueReader
+	levels hybrid
+	level  []int32   // levels of the rows being read
+	table  []float64 // the dictionary
+
+	rows    int  // rows of the page that are still to be read
+	leveled bool // the page has definition levels
+	seen    statistics
+}
+
+// newCursor returns a cursor before the first row. shared is a buffer that the
+// cursors of one goroutine may share.
+func newCursor(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte) *cursor {
+	c := &cursor{col: col, chunk: ch, codec: codec, left: ch.rows, seen: newStatistics()}
+	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
+	if ch.codec == format.Uncompressed {
+		c.pages.raw = &c.raw // values are read from where the page was stored
+	}
+	return c
+}
+
+// read decodes the next len(dst) values. Nulls and other faults are cells made
+// by [ingest.Fault.Cell].
+func (c *cursor) read(dst []float64) error {
+	all := dst
+	for len(dst) > 0 {
+		for c.rows == 0 {
+			if err := c.nextPage(); err != nil {
+				if errors.Is(err, io.EOF) {
+					err = fmt.Errorf("the chunk ends %d rows early: %w", int64(len(dst))+c.left, errMalformed)
+				}
+				return err
+			}
+		}
+		n := min(c.rows, len(dst))
+		if err := c.readPage(dst[:n]); err != nil {
+			return err
+		}
+		c.rows -= n
+		dst = dst[n:]
+	}
+	return c.seen.add(all, &c.chunk)
+}
+
+// finish checks, after the last row, that the chunk has no more, and its
+// statistics.
+func (c *cursor) finish() error {
+	if c.rows > 0 || c.left > 0 {
+		return fmt.Errorf("%d rows were not read", int64(c.rows)+c.left)
+	}
+	for {
+		err := c.nextPage()
+		if errors.Is(err, io.EOF) {
+			return c.seen.compare(&c.chunk)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readPage decodes values of the current page.
+func (c *cursor) readPage(dst []float64) error {
+	if !c.leveled || c.levels.skipOnes(len(dst)) {
+		return c.values.read(dst)
+	}
+	if cap(c.level) < len(dst) {
+		c.level = make([]int32, len(dst))
+	}
+	level := c.level[:len(dst)]
+	if err := c.levels.read(level); err != nil {
+		return err
+	}
+	present := 0
+	for _, l := range level {
+		if l&^1 != 0 {
+			return fmt.Errorf("definition level %d of a flat column: %w", l, errMalformed)
+		}
+		present += int(l)
+	}
+	if err := c.values.read(dst[:present]); err != nil {
+		return err
+	}
+	if present == len(dst) {
+		return nil
+	}
+	// Spread from the end, so that no value is overwritten before it moved.
+	null := ingest.Null.Cell()
+	from := present
+	for i := len(dst) - 1; i >= 0; i-- {
+		if level[i] == 0 {
+			dst[i] = null
+			continue
+		}
+		from--
+		dst[i] = dst[from]
+	}
+	return nil
+}
+
+// nextPage makes the next data page the current one. It passes over index pages
+// and reads dictionary pages on the way.
+func (c *cursor) nextPage() error {
+	for {
+		stored, err := c.pages.next()
+		if err != nil {
+			return err
+		}
+		switch h := &c.pages.header; {
+		case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
+			if err := c.dictionary(stored, &h.DictionaryPageHeader.V); err != nil {
+				return fmt.Errorf("dictionary: %w", err)
+			}
+		case h.Type == format.DataPage && h.DataPageHeader.Valid:
+			return c.dataPage(stored, &h.DataPageHeader.V)
+		case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
+			return c.dataPage2(stored, &h.DataPageHeaderV2.V)
+		case h.Type == format.IndexPage:
+		default:
+			return fmt.Errorf("page of type %d: %w", h.Type, errMalformed)
+		}
+	}
+}
+
+// decompressed returns the first size bytes of what is stored, in buf if they
+// had to be decompressed.
+func (c *cursor) decompressed(buf *[]byte, stored []byte, size int64) ([]byte, error) {
+	if c.chunk.codec == format.Uncompressed {
+		if size != int64(len(stored)) {
+			return nil, wrongLength(len(stored), int(size))
+		}
+		return stored, nil
+	}
+	if size < 0 || size > maxPage || size > c.chunk.uncompressed {
+		return nil, fmt.Errorf("a page claims %d bytes, its chunk has %d (at most %d are read): %w", size, c.chunk.uncompressed, maxPage, errMalformed)
+	}
+	dst := grow(buf, int(size))
+	return dst, c.codec.decompress(c.chunk.codec, dst, stored)
+}
+
+// dictionary decodes the dictionary page.
+func (c *cursor) dictionary(stored []byte, h *format.DictionaryPageHeader) error {
+	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary {
+		return fmt.Errorf("encoding %v is not read", h.Encoding)
+	}
+	if c.col.width == 0 {
+		return fmt.Errorf("booleans with a dictionary: %w", errMalformed)
+	}
+	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize))
+	if err != nil {
+		return err
+	}
+	n := int64(h.NumValues)
+	if n < 0 || n*int64(c.col.width) > int64(len(b)) {
+		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
+	}
+	c.table = make([]float64, n)
+	c.col.plain(c.table, b)
+	return nil
+}
+
+// dataPage starts a data page of version 1: levels and values are compressed
+// together, the levels with their length in front.
+func (c *cursor) dataPage(stored []byte, h *format.DataPageHeader) error {
+	if err := c.start(h.NumValues); err != nil {
+		return err
+	}
+	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize))
+	if err != nil {
+		return err
+	}
+	c.leveled = c.col.optional
+	if c.leveled {
+		if h.DefinitionLevelEncoding != format.RLE {
+			return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.DefinitionLevelEncoding)
+		}
+		if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+			return fmt.Errorf("definition levels end early: %w", errMalformed)
+		}
+		n := 4 + int(binary.LittleEndian.Uint32(b))
+		c.levels.reset(b[4:n], 1)
+		b = b[n:]
+	}
+	return c.values.reset(c.col, h.Encoding, b, c.table)
+}
+
+// dataPage2 starts a data page of version 2: the levels stand uncompressed
+// before the values.
+func (c *cursor) dataPage2(stored []byte, h *format.DataPageHeaderV2) error {
+	if err := c.start(h.NumValues); err != nil {
+		return err
+	}
+	repetition, definition := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
+	if repetition < 0 || definition < 0 || repetition+definition > int64(len(stored)) {
+		return fmt.Errorf("levels of %d and %d bytes in a page of %d: %w", repetition, definition, len(stored), errMalformed)
+	}
+	levels := stored[repetition : repetition+definition]
+	values := stored[repetition+definition:]
+	size := int64(c.pages.header.UncompressedPageSize) - repetition - definition
+	c.leveled = c.col.optional && definition > 0
+	switch {
+	case c.chunk.codec != format.Uncompressed && h.IsCompressed.Valid && !h.IsCompressed.V:
+		if size != int64(len(values)) {
+			return wrongLength(len(values), int(size))
+		}
+		values = keep(&c.body, values)
+	case size != 0: // a page of nulls stores nothing, in some codecs not even that
+		var err error
+		if values, err = c.decompressed(&c.body, values, size); err != nil {
+			return err
+		}
+	}
+	if c.leveled {
+		c.levels.reset(keep(&c.own, levels), 1)
+	}
+	return c.values.reset(c.col, h.Encoding, values, c.table)
+}
+
+// start takes the rows of a data page off those of the chunk.
+func (c *cursor) start(values int32) error {
+	if values < 0 || int64(values) > c.left {
+		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", values, c.left, errMalformed)
+	}
+	c.rows = int(values)
+	c.left -= int64(values)
+	return nil
+}

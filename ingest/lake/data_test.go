@@ -1,0 +1,24 @@
+package lake_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// sharedData returns the folder of the data that tests read but the project
+// does not contain: PACSGP_DATA, or ../shared/data beside the project.
+func sharedData(t testing.TB, elem ...string) string {
+	t.Helper()
+	root := os.Getenv("PACSGP_DATA")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	if _, err := os.Stat(root); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
+		}
+		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
+	}
+	return filepath.Join(append([]string{root}, elem...)...)
+}

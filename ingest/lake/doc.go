@@ -1,0 +1,28 @@
+// Package lake reads the rows of a Parquet lake: files, directories with hive
+// keys, globs. It implements [pipeline.Source]; a shard is one row group.
+//
+// # How a column gets out of a file
+//
+// The file format's definitions and the footer come from parquet-go (its
+// packages format and encoding/thrift, its bit unpacking). The column pages are
+// walked here, for four reasons that were measured on that library's reader:
+//
+//   - sizes are checked before anything is allocated: a flipped bit in a page
+//     header, a frame header of the codec or the run length of a level must not
+//     cost gigabytes;
+//   - page bodies are decompressed once, to their exact size, and become float64
+//     in the batch's own memory, without a page object or a value in between;
+//   - its paths for LZ4_RAW and run-length encoded booleans return wrong values,
+//     and it takes one row group's codec for all of them;
+//   - what is damaged is an error here and not a panic. (What is left of such
+//     libraries, codecs and thrift, runs behind one recover: see guard.)
+//
+// The tests compare each value with what parquet-go itself reads.
+//
+// # What is checked
+//
+// Row counts of pages, chunk, row group and file against each other; page
+// checksums where the writer left them; the smallest value, the largest one and
+// the number of nulls of a chunk against the footer's statistics; and that the
+// footer is the one that [Open] saw. What still gets through changes the digest.
+package lake

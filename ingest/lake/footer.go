@@ -1,0 +1,175 @@
+package lake
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+const (
+	magic          = "PAR1"
+	magicEncrypted = "PARE"
+	tailLength     = 8  // the footer's length and the magic
+	signature      = 28 // of a plain footer in a file with encrypted columns
+)
+
+// A footer is what a file says of itself: its schema and where its chunks are.
+type footer struct {
+	sum     [sha256.Size]byte // of its bytes
+	size    int64             // of the file
+	start   int64             // where the footer begins and data must have ended
+	rows    int64
+	columns []column
+	groups  []format.RowGroup
+}
+
+// openFile opens a data file.
+func openFile(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("lake: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("lake: %w", err), f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// footerBytes reads the footer of a file of the given size.
+func footerBytes(r io.ReaderAt, size int64) ([]byte, error) {
+	if size < int64(len(magic))+tailLength {
+		return nil, fmt.Errorf("%d bytes are too few for a Parquet file; was it written to its end?", size)
+	}
+	var tail [tailLength]byte
+	if _, err := r.ReadAt(tail[:], size-tailLength); err != nil {
+		return nil, err
+	}
+	switch string(tail[4:]) {
+	case magic:
+	case magicEncrypted:
+		return nil, errors.New("the file is encrypted, which is not read; decrypt it first")
+	default:
+		return nil, errors.New("the file does not end like a Parquet file; is it one, and was it written to its end?")
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[:]))
+	if length > size-tailLength-int64(len(magic)) {
+		return nil, fmt.Errorf("the footer claims %d bytes of a file of %d: %w", length, size, errMalformed)
+	}
+	b := make([]byte, length)
+	if _, err := r.ReadAt(b, size-tailLength-length); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// parseFooter decodes a footer and checks it against itself and the file's size.
+func parseFooter(b []byte, size int64) (*footer, error) {
+	meta := new(format.FileMetaData)
+	err := guard(func() error {
+		n, err := decodeThrift(b, meta)
+		if err == nil && n != len(b) && n+signature != len(b) {
+			err = fmt.Errorf("%d bytes follow it: %w", len(b)-n, errMalformed)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("footer: %w", err)
+	}
+	f := &footer{
+		sum:    sha256.Sum256(b),
+		size:   size,
+		start:  size - tailLength - int64(len(b)),
+		rows:   meta.NumRows,
+		groups: meta.RowGroups,
+	}
+	var rows int64
+	for g := range f.groups {
+		n := f.groups[g].NumRows
+		if n < 0 || n > math.MaxInt64/2-rows {
+			return nil, fmt.Errorf("row group %d claims %d rows: %w", g, n, errMalformed)
+		}
+		rows += n
+	}
+	if rows != f.rows {
+		return nil, fmt.Errorf("the file claims %d rows, its row groups %d: %w", f.rows, rows, errMalformed)
+	}
+	if f.columns, err = schemaColumns(meta); err != nil {
+		return nil, fmt.Errorf("footer: %w", err)
+	}
+	for i := range f.columns {
+		f.columns[i].refused = f.refusal(&f.columns[i])
+	}
+	return f, nil
+}
+
+// readFooter reads the footer of an open file.
+func readFooter(r io.ReaderAt, size int64) (*footer, error) {
+	b, err := footerBytes(r, size)
+	if err != nil {
+		return nil, err
+	}
+	return parseFooter(b, size)
+}
+
+// refusal says why a column of a readable type cannot be read all the same.
+func (f *footer) refusal(c *column) string {
+	for g := range f.groups {
+		if why := chunkRefusal(c, &f.groups[g].Columns[c.leaf]); why != "" {
+			return fmt.Sprintf("row group %d: %s", g, why)
+		}
+	}
+	return ""
+}
+
+func chunkRefusal(c *column, chunk *format.ColumnChunk) string {
+	const rewrite = "rewrite the file with codec ZSTD or SNAPPY"
+	switch m := &chunk.MetaData; {
+	case chunk.CryptoMetadata.Value != nil:
+		return "the column is encrypted, which is not read; decrypt the file first"
+	case chunk.FilePath != "":
+		return fmt.Sprintf("the column's data are in another file (%q), which is not read; rewrite the file", chunk.FilePath)
+	case m.Codec == format.Lz4Raw || m.Codec == format.Lz4 || m.Codec == format.LZO:
+		return fmt.Sprintf("codec %v is not read; %s", m.Codec, rewrite)
+	case !readableCodec(m.Codec):
+		return fmt.Sprintf("codec number %d is unknown; %s", m.Codec, rewrite)
+	case c.kind == kindBoolean && c.width == 0 && rleBooleans(m):
+		return refusedRLE
+	}
+	return ""
+}
+
+// refusedRLE is the message for booleans in run-length encoding.
+const refusedRLE = "booleans in encoding RLE are not read; write the column as int8, or the file with data pages 1.0 and booleans in PLAIN"
+
+// rleBooleans reports whether the footer says that data pages are run-length
+// encoded. (Where it does not say, the page does.)
+func rleBooleans(m *format.ColumnMetaData) bool {
+	if len(m.EncodingStats) == 0 {
+		return slices.Contains(m.Encoding, format.RLE) && !slices.Contains(m.Encoding, format.Plain)
+	}
+	return slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool {
+		return s.PageType != format.DictionaryPage && s.Encoding == format.RLE && s.Count > 0
+	})
+}
+
+// guard runs f, which calls into libraries that may panic on damaged input, and
+// turns a panic into an error. It must not start goroutines.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decoding failed: %v: %w", p, errMalformed)
+		}
+	}()
+	return f()
+}

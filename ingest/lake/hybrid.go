@@ -1,0 +1,111 @@
+package lake
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/parquet-go/bitpack"
+)
+
+// hybridWindow is how many packed values are unpacked at a time: a multiple of
+// 8, so that each window begins at a byte.
+const hybridWindow = 512
+
+// unpackPadding is how many bytes behind its input the unpacking may read. All
+// buffers of pages have that much capacity to spare.
+const unpackPadding = 32
+
+// A hybrid reads integers of a fixed width in Parquet's mix of runs and packed
+// groups of eight: definition levels (width 1) and indexes into a dictionary.
+// It decodes what is asked for, never a run's claimed length.
+type hybrid struct {
+	src   []byte // what is left; the array goes on for unpackPadding bytes
+	width uint
+
+	run    uint64 // values left in the current run of equal values
+	value  int32  // of the run
+	packed uint64 // values left in the current packed groups, outside the window
+	window []int32
+	buf    [hybridWindow]int32
+}
+
+func (h *hybrid) reset(src []byte, width uint) {
+	h.src, h.width = src, width
+	h.run, h.packed, h.window = 0, 0, nil
+}
+
+// read decodes len(dst) values.
+func (h *hybrid) read(dst []int32) error {
+	for len(dst) > 0 {
+		switch {
+		case h.run > 0:
+			n := int(min(h.run, uint64(len(dst))))
+			for i := range dst[:n] {
+				dst[i] = h.value
+			}
+			h.run -= uint64(n)
+			dst = dst[n:]
+		case len(h.window) > 0:
+			n := copy(dst, h.window)
+			h.window = h.window[n:]
+			dst = dst[n:]
+		case h.packed > 0:
+			h.unpack()
+		default:
+			if err := h.header(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// skipOnes skips n values if they are the next ones of a run of ones: the usual
+// case of levels, a column without nulls.
+func (h *hybrid) skipOnes(n int) bool {
+	if h.run == 0 && len(h.window) == 0 && h.packed == 0 && h.header() != nil {
+		return false // read reports it
+	}
+	if h.value != 1 || h.run < uint64(n) {
+		return false
+	}
+	h.run -= uint64(n)
+	return true
+}
+
+// header starts the next run or sequence of packed groups.
+func (h *hybrid) header() error {
+	u, n := binary.Uvarint(h.src)
+	if n <= 0 {
+		return fmt.Errorf("levels or indexes end early: %w", errMalformed)
+	}
+	h.src = h.src[n:]
+	if u&1 == 1 {
+		groups := min(u>>1, uint64(len(h.src))) // each has width bytes, so one at least
+		h.packed = groups * 8
+		// A writer may cut the last group short.
+		if have := uint64(len(h.src)) * 8 / uint64(h.width); have < h.packed {
+			h.packed = have
+		}
+		return nil
+	}
+	size := int(h.width+7) / 8
+	if size > len(h.src) {
+		return fmt.Errorf("a run of levels or indexes ends early: %w", errMalformed)
+	}
+	var b [4]byte
+	copy(b[:], h.src[:size])
+	h.src = h.src[size:]
+	h.run, h.value = u>>1, int32(binary.LittleEndian.Uint32(b[:]))
+	return nil
+}
+
+// unpack fills the window from the packed groups.
+func (h *hybrid) unpack() {
+	n := int(min(h.packed, hybridWindow))
+	h.window = h.buf[:n]
+	bytes := min((n*int(h.width)+7)/8, len(h.src))
+	bitpack.Unpack(h.window, h.src[:bytes+unpackPadding], h.width)
+	h.src = h.src[bytes:]
+	h.packed -= uint64(n)
+}

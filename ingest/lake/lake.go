@@ -1,0 +1,190 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+var _ pipeline.Source = (*Source)(nil)
+
+// Config says what to read.
+type Config struct {
+	// Paths are files, directories and globs, in the order of their rows.
+	Paths []string
+	// Features are the columns before the target, in their order. Nil means
+	// all numeric columns that all files have, sorted by name.
+	Features []string
+	// Exclude names columns that are not to be default features.
+	Exclude []string
+	// Target is the last column. Empty means that there is none.
+	Target string
+	// BadRows says what to do with rows that break a rule.
+	BadRows ingest.BadRows
+	// BatchRows is the largest number of rows of a batch. Zero means 8,192.
+	BatchRows int
+	// NoDigests leaves the column digests out, for passes whose values nobody
+	// certifies: ColumnDigests then returns nil.
+	NoDigests bool
+}
+
+// defaultBatchRows makes a batch of twenty columns a little over 1 MiB.
+const defaultBatchRows = 8192
+
+// A Source is the rows of a lake. It holds no file open between readings.
+type Source struct {
+	columns   []string
+	shards    []shard
+	notices   []string
+	files     []File
+	records   *ingest.Records
+	bad       ingest.BadRows
+	batchRows int
+	digests   bool
+	tools     sync.Pool // of *tools
+	cache     footerCache
+}
+
+// A shard is a row group of a file.
+type shard struct {
+	file  *dataFile
+	group group
+	first int64 // ordinal
+}
+
+// A group is a row group: its place and first row in its file.
+type group struct {
+	index       int
+	first, rows int64
+}
+
+// Open lists the files, reads their footers and decides which columns are used.
+// No row is read. Rows are read from the files again by the Source's Open, which
+// refuses files that have changed since.
+func Open(ctx context.Context, cfg Config) (*Source, error) {
+	if cfg.BatchRows < 0 {
+		return nil, fmt.Errorf("lake: batches of %d rows", cfg.BatchRows)
+	}
+	files, notices, err := survey(ctx, cfg.Paths)
+	if err != nil {
+		return nil, err
+	}
+	columns, left, err := ingest.Select(tables(files), ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Target: cfg.Target})
+	if err != nil {
+		return nil, err
+	}
+	if err := refused(files, columns); err != nil {
+		return nil, err
+	}
+	if cfg.BadRows == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
+		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
+	}
+	s := &Source{
+		columns:   columns,
+		notices:   append(notices, left...),
+		records:   ingest.NewRecords(columns, cfg.BadRows),
+		bad:       cfg.BadRows,
+		batchRows: cfg.BatchRows,
+		digests:   !cfg.NoDigests,
+	}
+	if s.batchRows == 0 {
+		s.batchRows = defaultBatchRows
+	}
+	s.tools.New = func() any { return new(tools) }
+	var first int64
+	for _, f := range files {
+		s.files = append(s.files, f.summary())
+		for _, g := range f.groups {
+			s.shards = append(s.shards, shard{file: f, group: g, first: first})
+			first += g.rows
+		}
+	}
+	return s, nil
+}
+
+// refused reports the first file with a used column whose chunks are not read.
+func refused(files []*dataFile, columns []string) error {
+	for _, f := range files {
+		for _, name := range columns {
+			if c := f.column(name); c.refused != "" {
+				return fmt.Errorf("lake: %s, column %q, %s; or leave the column out of the features", f.path, name, c.refused)
+			}
+		}
+	}
+	return nil
+}
+
+// Columns returns the names of the used columns: features, then the target.
+func (s *Source) Columns() []string { return slices.Clone(s.columns) }
+
+// Notices returns what a user should know about the choice of files and
+// columns: what was left out, and why.
+func (s *Source) Notices() []string { return slices.Clone(s.notices) }
+
+// Files describes the files, by their footers.
+func (s *Source) Files() []File { return slices.Clone(s.files) }
+
+// Shards returns the row groups in order. Empty ones are left out.
+func (s *Source) Shards() []pipeline.Shard {
+	shards := make([]pipeline.Shard, len(s.shards))
+	for i, sh := range s.shards {
+		shards[i] = pipeline.Shard{
+			First: sh.first,
+			Rows:  sh.group.rows,
+			Name:  fmt.Sprintf("%s, row group %d", sh.file.path, sh.group.index),
+		}
+	}
+	return shards
+}
+
+// Open opens the file of shard i again and starts to read its row group.
+func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if i < 0 || i >= len(s.shards) {
+		return nil, fmt.Errorf("lake: there is no shard %d; there are %d", i, len(s.shards))
+	}
+	sh := s.shards[i]
+	file, size, err := openFile(sh.file.path)
+	if err != nil {
+		return nil, err
+	}
+	foot, err := s.cache.footer(sh.file, file, size)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.path, err), file.Close())
+	}
+	b := &batches{src: s, shard: sh, file: file, tools: s.tools.Get().(*tools)}
+	if err := b.start(foot); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// start makes the cursors.
+func (b *batches) start(foot *footer) error {
+	f := b.shard.file
+	for j, name := range b.src.columns {
+		if b.src.digests {
+			b.digests = append(b.digests, ingest.NewDigester())
+		}
+		col := f.column(name)
+		if col.leaf < 0 {
+			b.cursors = append(b.cursors, nil)
+			b.fixed = append(b.fixed, f.key(name))
+			continue
+		}
+		ch, err := foot.chunk(b.shard.group.index, col)
+		if err != nil {
+			return b.columnError(j, err)
+		}
+		b.cursors = append(b.cursors, newCursor(b.file, col, ch, &b.tools.codec, &b.tools.stored))
+		b.fixed = append(b.fixed, 0)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package lake
+
+import (
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// A column is one leaf or one hive key of a file, with what is needed to read it.
+type column struct {
+	ingest.Column
+	leaf     int // place among the leaves of the schema; −1 for a hive key
+	optional bool
+	kind     kind
+	width    int // bytes of a value in PLAIN, 0 for booleans
+	digits   int // decimal places of decimals; 3, 6 or 9 for timestamps
+	physical format.Type
+	ordered  bool   // the file says what its statistics' order is
+	refused  string // why the chunks of a readable type are not read, "" if they are
+}
+
+// hints of columns that are not read.
+const (
+	hintText   = "encode it as numbers, or leave it out"
+	hintNested = "flatten it into columns of its own, or leave it out"
+	hintCast   = "store it as a number, or leave it out"
+)
+
+// schemaColumns describes the columns of a footer's schema: its top-level
+// leaves, and one unusable column for each group or list.
+func schemaColumns(meta *format.FileMetaData) ([]column, error) {
+	elements := meta.Schema
+	if len(elements) == 0 || elements[0].Type.Valid {
+		return nil, fmt.Errorf("the schema has no root: %w", errMalformed)
+	}
+	var columns []column
+	leaf, i := 0, 1
+	for range max(elements[0].NumChildren.V, 0) {
+		if i >= len(elements) {
+			return nil, fmt.Errorf("the schema ends early: %w", errMalformed)
+		}
+		e := &elements[i]
+		end, leaves, err := subtree(elements, i)
+		if err != nil {
+			return nil, err
+		}
+		c := column{leaf: leaf}
+		if e.Type.Valid {
+			c = leafColumn(e, leaf)
+			c.ordered = leaf < len(meta.ColumnOrders) && meta.ColumnOrders[leaf].Value != nil
+		} else {
+			c.Type, c.Use, c.Why = groupType(e), ingest.Unusable, hintNested
+		}
+		c.Name = e.Name
+		columns = append(columns, c)
+		leaf += leaves
+		i = end
+	}
+	if i != len(elements) {
+		return nil, fmt.Errorf("the schema has %d elements too many: %w", len(elements)-i, errMalformed)
+	}
+	for g := range meta.RowGroups {
+		if n := len(meta.RowGroups[g].Columns); n != leaf {
+			return nil, fmt.Errorf("row group %d has %d columns, the schema %d: %w", g, n, leaf, errMalformed)
+		}
+	}
+	return columns, nil
+}
+
+// subtree returns where the schema goes on after element i and all that is
+// below it, and how many leaves that is.
+func subtree(elements []format.SchemaElement, i int) (end, leaves int, err error) {
+	open := int64(1) // elements that are still to come
+	for ; open > 0; i++ {
+		if i >= len(elements) {
+			return 0, 0, fmt.Errorf("the schema ends early: %w", errMalformed)
+		}
+		open--
+		if elements[i].Type.Valid {
+			leaves++
+		} else {
+			open += int64(max(elements[i].NumChildren.V, 0))
+		}
+	}
+	return i, leaves, nil
+}
+
+// groupType names a nested column.
+func groupType(e *format.SchemaElement) string {
+	switch e.LogicalType.Value.(type) {
+	case *format.ListType:
+		return "a list"
+	case *format.MapType:
+		return "a map"
+	}
+	switch c := e.ConvertedType; {
+	case c.Valid && c.V == deprecated.List:
+		return "a list"
+	case c.Valid && c.V == deprecated.Map:
+		return "a map"
+	}
+	return "a nested group"
+}
+
+// leafColumn decides how the values of a leaf become float64.
+func leafColumn(e *format.SchemaElement, leaf int) column {
+	c := column{leaf: leaf, optional: e.RepetitionType.V == format.Optional, physical: e.Type.V}
+	refuse := func(typ, why string) column {
+		c.Type, c.Use, c.Why = typ, ingest.Unusable, why
+		return c
+	}
+	if e.RepetitionType.V == format.Repeated {
+		return refuse("a repeated column", hintNested)
+	}
+	switch a := annotationOf(e); a.kind {
+	case annotatedNone:
+		return c.unannotated()
+	case annotatedInteger:
+		return c.integer(a)
+	case annotatedDecimal:
+		return c.decimal(e, a)
+	case annotatedDate:
+		if c.physical != format.Int32 {
+			return refuse("a date stored as "+c.physical.String(), hintCast)
+		}
+		c.Type, c.kind, c.width = "date", kindDate, 4
+		c.Use = ingest.OnRequest
+		return c
+	case annotatedTimestamp:
+		if c.physical != format.Int64 {
+			return refuse("a timestamp stored as "+c.physical.String(), hintCast)
+		}
+		c.Type, c.kind, c.width, c.digits = a.name, kindTimestamp, 8, a.digits
+		c.Use = ingest.OnRequest
+		return c
+	default:
+		return refuse(a.name, a.why)
+	}
+}
+
+// unannotated reads a leaf that has its stored type only.
+func (c column) unannotated() column {
+	switch c.physical {
+	case format.Boolean:
+		c.Type, c.kind = "boolean", kindBoolean
+	case format.Int32:
+		c.Type, c.kind, c.width = "int32", kindInt32, 4
+	case format.Int64:
+		c.Type, c.kind, c.width = "int64", kindInt64, 8
+	case format.Int96:
+		c.Type, c.kind, c.width = "timestamp(INT96)", kindInt96, 12
+		c.Use = ingest.OnRequest
+	case format.Float:
+		c.Type, c.kind, c.width = "float", kindFloat, 4
+	case format.Double:
+		c.Type, c.kind, c.width = "double", kindDouble, 8
+	default:
+		c.Type, c.Use, c.Why = "binary ("+c.physical.String()+")", ingest.Unusable, hintText
+	}
+	return c
+}
+
+// integer reads a leaf that is annotated as an integer of some width.
+func (c column) integer(a annotation) column {
+	c.Type = a.name
+	switch {
+	case c.physical == format.Int32 && a.signed:
+		c.kind, c.width = kindInt32, 4
+	case c.physical == format.Int32:
+		c.kind, c.width = kindUint32, 4
+	case c.physical == format.Int64 && a.signed:
+		c.kind, c.width = kindInt64, 8
+	case c.physical == format.Int64:
+		c.kind, c.width = kindUint64, 8
+	default:
+		c.Type, c.Use, c.Why = a.name+" stored as "+c.physical.String(), ingest.Unusable, hintCast
+	}
+	return c
+}
+
+// decimal reads a leaf that is annotated as a decimal.
+func (c column) decimal(e *format.SchemaElement, a annotation) column {
+	c.Type, c.digits = a.name, a.digits
+	switch c.physical {
+	case format.Int32:
+		c.kind, c.width = kindDecimal32, 4
+	case format.Int64:
+		c.kind, c.width = kindDecimal64, 8
+	case format.FixedLenByteArray:
+		c.kind, c.width = kindDecimalBytes, int(e.TypeLength.V)
+	}
+	switch {
+	case c.width < 1 || c.width > maxDecimalWidth:
+		c.Type += " stored as " + c.physical.String()
+		c.Use, c.Why = ingest.Unusable, hintCast
+	case c.digits < 0 || c.digits > maxDecimalScale:
+		c.Use, c.Why = ingest.Unusable, fmt.Sprintf("at most %d decimal places are read; %s", maxDecimalScale, hintCast)
+	}
+	return c
+}
+
+// hiveColumn describes a key in the path: a number if every value of it is.
+func hiveColumn(name string, numeric bool) column {
+	c := column{leaf: -1}
+	c.Name, c.Type = name, "number in the path"
+	if !numeric {
+		c.Type, c.Use, c.Why = "text in the path", ingest.Unusable, hintText
+	}
+	return c
+}

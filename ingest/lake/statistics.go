@@ -1,0 +1,59 @@
+package lake
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// statistics are what the decoded values of a chunk say, to be compared with
+// what its writer said in the footer. Contradictions catch decoding faults and
+// damage that no checksum sees.
+type statistics struct {
+	lo, hi float64
+	nulls  int64
+	faults bool // a value that is no finite number: bounds may not be attained
+	finite bool // of the batch added last
+}
+
+func newStatistics() statistics {
+	return statistics{lo: math.Inf(1), hi: math.Inf(-1), finite: true}
+}
+
+// add takes in the next values. A value outside the footer's bounds is an error
+// at once.
+func (s *statistics) add(values []float64, ch *chunk) error {
+	lo, hi, finite := ingest.Check(values)
+	s.finite = finite
+	if !finite {
+		for _, v := range values {
+			switch ingest.FaultOf(v) {
+			case ingest.None:
+			case ingest.Null:
+				s.nulls++
+			default:
+				s.faults = true
+			}
+		}
+	}
+	s.lo, s.hi = min(s.lo, lo), max(s.hi, hi)
+	if lo < ch.lo || hi > ch.hi { // false where a bound is NaN: unknown
+		return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", lo, hi, ch.lo, ch.hi)
+	}
+	return nil
+}
+
+// compare checks all values of a chunk against the footer.
+func (s *statistics) compare(ch *chunk) error {
+	if ch.nulls > 0 && s.nulls != ch.nulls {
+		return fmt.Errorf("%d nulls, but the footer's statistics say %d: the file is damaged or was written wrongly; write it again", s.nulls, ch.nulls)
+	}
+	if s.faults || s.nulls == ch.rows {
+		return nil
+	}
+	if !(math.IsNaN(ch.lo) || s.lo == ch.lo) || !(math.IsNaN(ch.hi) || s.hi == ch.hi) {
+		return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", s.lo, s.hi, ch.lo, ch.hi)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package lake
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// A File is what a data file's footer says, for people.
+type File struct {
+	Path      string
+	Bytes     int64
+	Rows      int64
+	RowGroups int
+	Columns   []ingest.Column // of the file, then the keys of its path
+}
+
+// Survey lists the data files that the paths mean and reads their footers, no
+// row. The notices say which files were passed over.
+func Survey(ctx context.Context, paths []string) (files []File, notices []string, err error) {
+	found, notices, err := survey(ctx, paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range found {
+		files = append(files, f.summary())
+	}
+	return files, notices, nil
+}
+
+// A dataFile is a listed file with what is kept of its footer.
+type dataFile struct {
+	listed
+	sum     [sha256.Size]byte // of the footer
+	size    int64
+	rows    int64
+	groups  []group // with rows
+	columns []column
+}
+
+// survey lists files and reads their footers.
+func survey(ctx context.Context, paths []string) ([]*dataFile, []string, error) {
+	found, notices, err := listFiles(ctx, paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	textKeys := textKeys(found)
+	files := make([]*dataFile, len(found))
+	for i, l := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		f, err := surveyFile(l, textKeys)
+		if err != nil {
+			return nil, nil, fmt.Errorf("lake: %s: %w", l.path, err)
+		}
+		if i > 0 && slices.Equal(f.columns, files[i-1].columns) {
+			f.columns = files[i-1].columns // most lakes have one schema
+		}
+		files[i] = f
+	}
+	return files, notices, nil
+}
+
+// textKeys returns the keys in paths that are not a number in every file.
+func textKeys(files []listed) map[string]bool {
+	text := map[string]bool{}
+	for _, f := range files {
+		for _, k := range f.keys {
+			if _, ok := hiveNumber(k.value); !ok {
+				text[k.name] = true
+			}
+		}
+	}
+	return text
+}
+
+// surveyFile reads the footer of one file.
+func surveyFile(l listed, textKeys map[string]bool) (*dataFile, error) {
+	file, size, err := openFile(l.path)
+	if err != nil {
+		return nil, err
+	}
+	foot, err := readFooter(file, size)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	f := &dataFile{listed: l, sum: foot.sum, size: size, rows: foot.rows, columns: foot.columns}
+	var first int64
+	for g := range foot.groups {
+		rows := foot.groups[g].NumRows
+		if rows > 0 {
+			f.groups = append(f.groups, group{index: g, first: first, rows: rows})
+		}
+		first += rows
+	}
+	for _, k := range l.keys {
+		f.columns = append(f.columns, hiveColumn(k.name, !textKeys[k.name]))
+	}
+	return f, nil
+}
+
+// column returns the column of a name that ingest.Select has found usable.
+func (f *dataFile) column(name string) *column {
+	i := slices.IndexFunc(f.columns, func(c column) bool { return c.Name == name })
+	return &f.columns[i]
+}
+
+// key returns the value of a key in the path.
+func (f *dataFile) key(name string) float64 {
+	for _, k := range f.keys {
+		if k.name == name {
+			v, _ := hiveNumber(k.value)
+			return v
+		}
+	}
+	return ingest.Null.Cell()
+}
+
+// summary describes the file for people.
+func (f *dataFile) summary() File {
+	s := File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups)}
+	for _, c := range f.columns {
+		s.Columns = append(s.Columns, c.Column)
+	}
+	return s
+}
+
+// tables describes the columns of the files, one table for files that have the
+// same.
+func tables(files []*dataFile) []ingest.Table {
+	var ts []ingest.Table
+	seen := map[string]bool{}
+	for _, f := range files {
+		t := ingest.Table{Name: f.path}
+		var key strings.Builder
+		for _, c := range f.columns {
+			t.Columns = append(t.Columns, c.Column)
+			key.WriteString(strconv.Quote(c.Name) + c.Type)
+		}
+		if !seen[key.String()] {
+			seen[key.String()] = true
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
+// footerCache keeps the decoded footers of the files that were opened last: the
+// shards of a file are read one after the other, by a few readers.
+type footerCache struct {
+	mu   sync.Mutex
+	kept []kept
+}
+
+type kept struct {
+	file *dataFile
+	foot *footer
+}
+
+const footersKept = 8
+
+// footer returns the footer of an open file. It reads it again and refuses it if
+// it is not the one that was there when the source was opened.
+func (c *footerCache) footer(f *dataFile, r io.ReaderAt, size int64) (*footer, error) {
+	b, err := footerBytes(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if size != f.size || sha256.Sum256(b) != f.sum {
+		return nil, errors.New("the file has changed since the job looked at it first; start again when nobody writes to it")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.kept {
+		if k.file == f {
+			return k.foot, nil
+		}
+	}
+	foot, err := parseFooter(b, size)
+	if err != nil {
+		return nil, err
+	}
+	c.kept = append(c.kept, kept{f, foot})
+	if len(c.kept) > footersKept {
+		c.kept = slices.Delete(c.kept, 0, 1)
+	}
+	return foot, nil
+}

@@ -1,0 +1,175 @@
+package lake
+
+import (
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// A valueReader decodes the values of one data page that are not null.
+type valueReader struct {
+	col      *column
+	encoding format.Encoding
+	data     []byte
+	pos      int // values read so far, in PLAIN and BYTE_STREAM_SPLIT
+	stride   int // bytes of one stream of BYTE_STREAM_SPLIT
+	table    []float64
+	indexes  hybrid
+	delta    delta
+	ints     [hybridWindow]int32
+	longs    [hybridWindow]int64
+	bytes    []byte // values of BYTE_STREAM_SPLIT, put together
+}
+
+// reset starts a page with the given values.
+func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, table []float64) error {
+	v.col, v.encoding, v.data, v.table, v.pos = col, encoding, data, table, 0
+	switch encoding {
+	case format.Plain:
+		return nil
+	case format.RLEDictionary, format.PlainDictionary:
+		v.encoding = format.RLEDictionary
+		if col.width == 0 {
+			return fmt.Errorf("booleans with a dictionary: %w", errMalformed)
+		}
+		if len(data) == 0 {
+			return nil // only nulls
+		}
+		if data[0] > 32 {
+			return fmt.Errorf("indexes of %d bits: %w", data[0], errMalformed)
+		}
+		v.indexes.reset(data[1:], uint(data[0]))
+		return nil
+	case format.DeltaBinaryPacked:
+		if !col.integers() {
+			break
+		}
+		if len(data) == 0 {
+			v.delta.total = 0
+			return nil // only nulls
+		}
+		return v.delta.reset(data)
+	case format.ByteStreamSplit:
+		if col.width == 0 {
+			break
+		}
+		v.stride = len(data) / col.width
+		return nil
+	case format.RLE:
+		if col.kind == kindBoolean {
+			return fmt.Errorf("%s", refusedRLE)
+		}
+	}
+	return fmt.Errorf("encoding %v of %s values is not read; rewrite the file with encoding PLAIN or a dictionary", encoding, col.Type)
+}
+
+// read decodes the next len(dst) values.
+func (v *valueReader) read(dst []float64) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	switch v.encoding {
+	case format.RLEDictionary:
+		return v.lookUp(dst)
+	case format.DeltaBinaryPacked:
+		return v.sums(dst)
+	case format.ByteStreamSplit:
+		return v.streams(dst)
+	default:
+		if v.col.kind == kindBoolean {
+			return v.bits(dst)
+		}
+		from, to := v.pos*v.col.width, (v.pos+len(dst))*v.col.width
+		if to > len(v.data) {
+			return v.short()
+		}
+		v.col.plain(dst, v.data[from:to])
+		v.pos += len(dst)
+		return nil
+	}
+}
+
+func (v *valueReader) short() error {
+	return fmt.Errorf("the page has fewer values than its header says: %w", errMalformed)
+}
+
+// bits decodes booleans, the lowest bit of a byte first.
+func (v *valueReader) bits(dst []float64) error {
+	if v.pos+len(dst) > 8*len(v.data) {
+		return v.short()
+	}
+	for i := range dst {
+		at := v.pos + i
+		dst[i] = float64(v.data[at>>3] >> (at & 7) & 1)
+	}
+	v.pos += len(dst)
+	return nil
+}
+
+// lookUp decodes indexes into the dictionary.
+func (v *valueReader) lookUp(dst []float64) error {
+	table := v.table
+	if len(v.data) == 0 || len(table) == 0 {
+		return v.short()
+	}
+	if v.indexes.width == 0 {
+		for i := range dst {
+			dst[i] = table[0]
+		}
+		return nil
+	}
+	for len(dst) > 0 {
+		ints := v.ints[:min(len(dst), len(v.ints))]
+		if err := v.indexes.read(ints); err != nil {
+			return err
+		}
+		for i, x := range ints {
+			if uint(uint32(x)) >= uint(len(table)) {
+				return fmt.Errorf("index %d into a dictionary of %d: %w", uint32(x), len(table), errMalformed)
+			}
+			dst[i] = table[uint32(x)]
+		}
+		dst = dst[len(ints):]
+	}
+	return nil
+}
+
+// sums decodes integers that are stored as differences.
+func (v *valueReader) sums(dst []float64) error {
+	for len(dst) > 0 {
+		longs := v.longs[:min(len(dst), len(v.longs))]
+		if err := v.delta.read(longs); err != nil {
+			return err
+		}
+		if v.col.width == 4 {
+			for i, x := range longs {
+				dst[i] = v.col.integerValue(int64(int32(x)))
+			}
+		} else {
+			for i, x := range longs {
+				dst[i] = v.col.integerValue(x)
+			}
+		}
+		dst = dst[len(longs):]
+	}
+	return nil
+}
+
+// streams decodes values whose first bytes stand together, then their second
+// bytes, and so on.
+func (v *valueReader) streams(dst []float64) error {
+	if v.pos+len(dst) > v.stride {
+		return v.short()
+	}
+	width := v.col.width
+	b := grow(&v.bytes, width*len(dst))
+	for k := range width {
+		stream := v.data[k*v.stride+v.pos:][:len(dst)]
+		for i, x := range stream {
+			b[i*width+k] = x
+		}
+	}
+	v.col.plain(dst, b)
+	v.pos += len(dst)
+	return nil
+}

@@ -1,0 +1,171 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Use says how a column may enter a job.
+type Use int
+
+const (
+	// Numeric columns are features unless the job says otherwise.
+	Numeric Use = iota
+	// OnRequest columns are read if the job names them (dates, timestamps).
+	OnRequest
+	// Unusable columns cannot be read as numbers; Column.Why says why.
+	Unusable
+)
+
+// A Column describes one column of a file to [Select] and to people.
+type Column struct {
+	Name string
+	Type string // as a person would write it: double, int64, timestamp(us), text
+	Use  Use
+	Why  string // of an Unusable column: the reason and what to do about it
+}
+
+// A Table is the columns of one file, or of several that have the same.
+type Table struct {
+	Name    string // for messages: the first file that has these columns
+	Columns []Column
+}
+
+// A Choice says which columns a job uses.
+type Choice struct {
+	Features []string // nil: all numeric columns that all tables have
+	Exclude  []string // left out of that default
+	Target   string   // "": none, the rows are only predicted for
+}
+
+// Select returns the columns that the choice means, in the order of the model:
+// the declared features in their order (or the default ones, sorted bytewise),
+// then the target. The notices say which columns the default left out and why.
+// All faults of the choice are reported together.
+func Select(tables []Table, c Choice) (names, notices []string, err error) {
+	index := make([]map[string][]Column, len(tables))
+	for i, t := range tables {
+		index[i] = make(map[string][]Column, len(t.Columns))
+		for _, col := range t.Columns {
+			index[i][col.Name] = append(index[i][col.Name], col)
+		}
+	}
+	features, notices, err := c.features(tables, index)
+	errs := []error{err}
+	names = slices.Clone(features)
+	if c.Target != "" {
+		names = append(names, c.Target)
+		if slices.Contains(features, c.Target) {
+			errs = append(errs, fmt.Errorf("ingest: %q is the target and also a feature; take it out of the features", c.Target))
+		}
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			if name != c.Target || i < len(features) {
+				errs = append(errs, fmt.Errorf("ingest: column %q is declared twice", name))
+			}
+			continue
+		}
+		for k := range tables {
+			if err := usable(tables[k], index[k][name], name); err != nil {
+				errs = append(errs, err)
+				break // one file is enough to understand
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	if len(features) == 0 {
+		return nil, nil, fmt.Errorf("ingest: no feature is left: %s", strings.Join(append(notices, "declare the features by name"), "; "))
+	}
+	return names, notices, nil
+}
+
+// usable explains why a named column of a table cannot be read, if so.
+func usable(t Table, found []Column, name string) error {
+	switch {
+	case len(found) == 0:
+		return fmt.Errorf("ingest: %s has no column %q; it has %s", t.Name, name, list(t.Columns))
+	case len(found) > 1:
+		return fmt.Errorf("ingest: %s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
+	case found[0].Use == Unusable:
+		return fmt.Errorf("ingest: %s: column %q is %s, which is not read as numbers: %s", t.Name, name, found[0].Type, found[0].Why)
+	}
+	return nil
+}
+
+// list names the columns of a table, at most 30 of them.
+func list(columns []Column) string {
+	const most = 30
+	var names []string
+	for _, c := range columns[:min(len(columns), most)] {
+		names = append(names, c.Name)
+	}
+	if len(columns) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(columns)-most))
+	}
+	return strings.Join(names, ", ")
+}
+
+// features returns the declared features or the default ones.
+func (c Choice) features(tables []Table, index []map[string][]Column) (features, notices []string, err error) {
+	if c.Features != nil {
+		if len(c.Exclude) > 0 {
+			return nil, nil, errors.New("ingest: features and exclude are both declared; exclude is for the default features only")
+		}
+		return c.Features, nil, nil
+	}
+	var errs []error
+	for _, name := range c.Exclude {
+		if !slices.ContainsFunc(index, func(m map[string][]Column) bool { return len(m[name]) > 0 }) {
+			errs = append(errs, fmt.Errorf("ingest: exclude names column %q, which no file has", name))
+		}
+	}
+	for _, name := range allNames(tables) {
+		if name == c.Target || slices.Contains(c.Exclude, name) {
+			continue
+		}
+		if why := leftOut(tables, index, name); why != "" {
+			notices = append(notices, fmt.Sprintf("column %q is left out: %s", name, why))
+			continue
+		}
+		features = append(features, name)
+	}
+	return features, notices, errors.Join(errs...)
+}
+
+// allNames returns the names of the columns of all tables, sorted bytewise.
+func allNames(tables []Table) []string {
+	var names []string
+	for _, t := range tables {
+		for _, c := range t.Columns {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// leftOut says why a column is no default feature; "" if it is one.
+func leftOut(tables []Table, index []map[string][]Column, name string) string {
+	if name == "" {
+		return "it has no name"
+	}
+	for k, t := range tables {
+		found := index[k][name]
+		switch {
+		case len(found) == 0:
+			return t.Name + " does not have it"
+		case len(found) > 1:
+			return fmt.Sprintf("%s has %d columns of that name", t.Name, len(found))
+		case found[0].Use == OnRequest:
+			return fmt.Sprintf("it is %s; declare it as a feature to use it as seconds since 1970", found[0].Type)
+		case found[0].Use == Unusable:
+			return fmt.Sprintf("it is %s", found[0].Type)
+		}
+	}
+	return ""
+}
