@@ -61,15 +61,15 @@ func Bound(t Terms) (Bounds, error) {
 	return b, nil
 }
 
-// TestBound returns an upper bound, with confidence 1−δ over the draw of n
+// HoldoutBound returns an upper bound, with confidence 1−δ over the draw of n
 // independent examples, on the expected loss of one predictor that was fixed
 // before they were drawn and whose mean loss on them is risk: min(1,
 // kl⁻¹(min(1, risk + η), ln(1/δ)/n) + η), by Chernoff's bound (Langford 2005).
 // Numbers out of range, NaN included, are
 // an error.
-func TestBound(risk float64, n int64, delta float64) (float64, error) {
+func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
 	if err := (Terms{Risk: risk, N: n, Delta: delta}).validate(); err != nil {
-		return 0, fmt.Errorf("certify: test bound: %w", err)
+		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
 	}
 	c := perExample(exact(lnInverseDelta(delta)), n)
 	q := min(1, addUp(risk, Slack))

@@ -35,7 +35,7 @@ func Certify(ev Evidence) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	c.Baseline.Bound, err = TestBound(c.Baseline.EmpiricalRisk.Upper, ev.Risk.Count(), ev.Delta)
+	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Upper, ev.Risk.Count(), ev.Delta)
 	if err != nil {
 		return Certificate{}, err
 	}

@@ -88,35 +88,44 @@ func KLInverseLower(q, c float64) float64 {
 	return outer
 }
 
-// bracket moves inner, where kl(q‖·) is not yet known to reach c, and outer,
-// where it does, towards each other until they are neighbouring float64
-// numbers. Only a value that was tested becomes outer. Newton's step from the
-// outer end is tried in turn with halving the number of float64 between the
-// ends, so that the loop takes at most 2·64 steps.
+// bracket moves inner, where kl(q‖·) is not known to reach c, and outer, where
+// it does, towards each other until they are neighbouring float64 numbers. Only
+// a value that was tested becomes outer. Newton's step from the best value so
+// far is followed by halving the number of float64 between the ends if it leads
+// out of the bracket or gains less than a factor of two, so that the loop takes
+// at most 2·64 steps beyond those in which Newton's step gains.
 func bracket(inner, outer, q, c float64) (float64, float64) {
 	target := empty().Add(exact(c), pow2(klError))
-	excess := math.Inf(1) // computed kl at outer, less target
-	for newton := true; ; newton = !newton {
+	least := math.Inf(1)                                   // |kl − target| at the best value
+	proposal := q + math.Copysign(math.Sqrt(c/2), outer-q) // by Pinsker's inequality
+	for newton := true; ; {
 		a, b := math.Float64bits(inner), math.Float64bits(outer)
 		if max(a, b)-min(a, b) <= 1 {
 			return inner, outer
 		}
 		p := math.Float64frombits(min(a, b) + (max(a, b)-min(a, b))/2)
-		if step := newtonStep(outer, q, excess); newton && min(inner, outer) < step && step < max(inner, outer) {
-			p = step
+		if newton = newton && min(inner, outer) < proposal && proposal < max(inner, outer); newton {
+			p = proposal
 		}
 		over := relativeEntropy(q, p)
-		if over.Sub(over, target); over.Sign() >= 0 {
+		over.Sub(over, target)
+		other := inner
+		if over.Sign() >= 0 {
 			outer = p
-			excess, _ = over.Float64()
 		} else {
-			inner = p
+			inner, other = p, outer
+		}
+		excess, _ := over.Float64()
+		newton = !newton || math.Abs(excess) <= least/2
+		if math.Abs(excess) < least {
+			least, proposal = math.Abs(excess), newtonStep(p, q, excess)
+		}
+		if proposal == p {
+			proposal = math.Nextafter(p, other)
 		}
 	}
 }
 
-// newtonStep returns where the tangent of kl(q‖·) at p falls by excess. It is
-// only a proposal; the conversions keep it from being fused to other bits.
 func newtonStep(p, q, excess float64) float64 {
 	slope := float64(p-q) / float64(p*float64(1-p))
 	return p - float64(excess/slope)

@@ -84,11 +84,12 @@ func ln(x *big.Float) *big.Float {
 // counts: the rest is below 2⁻²⁵⁶ of the sum.
 func artanh(z *big.Float) *big.Float {
 	sum, power, z2 := empty().Set(z), empty().Set(z), empty().Mul(z, z)
+	term, odd := empty(), new(big.Float).SetPrec(64)
 	for k := int64(3); power.Sign() != 0; k += 2 {
 		power.Mul(power, z2)
-		term := empty().Quo(power, exactInt(k))
+		term.Quo(power, odd.SetInt64(k))
 		sum.Add(sum, term)
-		if term.Sign() == 0 || term.MantExp(nil) < sum.MantExp(nil)-precision-2 {
+		if term.MantExp(nil) < sum.MantExp(nil)-precision-2 {
 			break
 		}
 	}

@@ -21,7 +21,7 @@ func statement(g Guarantee, baseline Baseline, assumptions []Assumption) string 
 
 // certified says what the theorem gives, and for whom.
 func certified(g Guarantee) string {
-	population := fmt.Sprintf("With confidence of at least %s over the draw of the N = %d certified rows (the train rows; reference rows are not counted), "+
+	population := fmt.Sprintf("Under the stated assumptions, and with confidence of at least %s over the draw of the N = %d certified rows (the train rows; reference rows are not counted), "+
 		"for a fresh row drawn independently from the same source that satisfies the row rules: ", confidence(g.Delta), g.N)
 	if g.ID == GuaranteeMean {
 		return population + claim(g) + fmt.Sprintf(". This is twice the bound of %s and holds on the same event.", GuaranteeDraw)

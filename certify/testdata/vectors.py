@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Writes the vectors that the tests of certify are held against.
+
+Independent of the Go code: mpmath with 120 digits, formulas by definition.
+Floating-point inputs are written so that they read back exactly; results have
+40 digits. Run: python3 vectors.py (mpmath 1.3 or later; about two minutes).
+"""
+import csv
+import json
+import math
+import random
+from fractions import Fraction
+from pathlib import Path
+
+from mpmath import mp, mpf, exp, log, log1p, sqrt, gammainc, matrix, det
+
+mp.dps = 120
+HERE = Path(__file__).parent
+RNG = random.Random(20040312)
+
+
+def digits(x):
+    if 0 < x < mpf(10) ** -400:
+        return "0"  # far below the least float64, which a lower bound must then not reach
+    return mp.nstr(x, 40, strip_zeros=False, min_fixed=-2, max_fixed=2)
+
+
+def write(name, header, rows):
+    with open(HERE / name, "w", newline="") as f:
+        out = csv.writer(f, lineterminator="\n")
+        out.writerow(header)
+        out.writerows(rows)
+    print(name, len(rows))
+
+
+def kl(q, p):
+    q, p = mpf(q), mpf(p)
+    a = q * log(q / p) if q > 0 else mpf(0)
+    b = (1 - q) * (log1p(-q) - log1p(-p)) if q < 1 else mpf(0)
+    return a + b
+
+
+def kl_at(q, x):
+    """kl(q||p) at p = 1/(1+exp(-x)), exact for p near 0 and near 1."""
+    q = mpf(q)
+    ln_p, ln_1p = -log1p(exp(-x)), -log1p(exp(x))
+    a = q * (log(q) - ln_p) if q > 0 else mpf(0)
+    b = (1 - q) * (log1p(-q) - ln_1p) if q < 1 else mpf(0)
+    return a + b
+
+
+def invert(q, c, upper):
+    """The p on the side asked for with kl(q||p) = c, by bisection of its log-odds."""
+    q, c = mpf(q), mpf(c)
+    if upper and q == 1 or not upper and q == 0:
+        return q
+    if q == 0:
+        return -mp.expm1(-c)
+    if q == 1:
+        return exp(-c)
+    at = log(q) - log1p(-q)
+    step = mpf(1)
+    sign = 1 if upper else -1
+    while kl_at(q, at + sign * step) < c:
+        step *= 2
+    near, far = at, at + sign * step
+    for _ in range(240):
+        mid = (near + far) / 2
+        if kl_at(q, mid) < c:
+            near = mid
+        else:
+            far = mid
+    p = 1 / (1 + exp(-(near + far) / 2))
+    residual = abs(kl_at(q, (near + far) / 2) - c)
+    assert residual < mpf(10) ** -50 * (1 + c), (q, c, residual)
+    return p
+
+
+def xi(n):
+    if n <= 2000:  # by definition
+        n_ = mpf(n)
+        term = lambda k: mp.binomial(n, k) * (mpf(k) / n_) ** k * (1 - mpf(k) / n_) ** (n - k)
+        return sum(term(k) for k in range(n + 1))
+    if n <= 10**6:  # = exp(n) n^-n Gamma(n+1, n)
+        return exp(n - n * log(mpf(n))) * gammainc(n + 1, n)
+    total, term, i = mpf(0), mpf(1), 0  # 1 + Ramanujan's Q(n)
+    while term > mpf(10) ** -60:
+        total += term
+        term *= mpf(n - i) / n
+        i += 1
+    return total
+
+
+def edge_values():
+    return [0.0, 5e-324, 1e-300, 1e-30, 1e-16, 2**-53, 1e-12, 1e-6, 1e-3, .011, .1, .25, .5, .75, .9, .99,
+            1 - 1e-6, 1 - 1e-12, 1 - 2**-52, 1 - 2**-53, 1.0]
+
+
+def random_q():
+    kind = RNG.randrange(4)
+    if kind == 0:
+        return RNG.random()
+    if kind == 1:
+        return 10 ** RNG.uniform(-15, 0)
+    if kind == 2:
+        return 1 - 10 ** RNG.uniform(-15, 0)
+    return RNG.uniform(0, .2)
+
+
+def write_kl():
+    rows = []
+    inner = [p for p in edge_values() if 0 < p < 1]
+    pairs = [(q, p) for q in edge_values() for p in inner]
+    pairs += [(random_q(), min(max(random_q(), 1e-300), 1 - 2**-53)) for _ in range(300)]
+    for _ in range(150):  # neighbours, where terms cancel
+        q = RNG.uniform(.001, .999)
+        pairs.append((q, min(q * (1 + 10 ** RNG.uniform(-16, -3)), 1 - 2**-53)))
+    for q, p in pairs:
+        rows.append([repr(q), repr(p), digits(kl(q, p))])
+    write("kl.csv", ["q", "p", "kl"], rows)
+
+
+def write_inverse():
+    rows = []
+    cs = [1e-300, 1e-40, 1e-18, 1e-12, 1e-9, 1e-6, 1e-3, .05, .5, 2.0, 10.0, 36.0, 40.0, 700.0, 1000.0]
+    pairs = [(q, c) for q in edge_values() for c in cs]
+    pairs += [(random_q(), 10 ** RNG.uniform(-12, 1.5)) for _ in range(1200)]
+    pairs += [(RNG.uniform(0, .3), RNG.uniform(0, .2)) for _ in range(600)]
+    for q, c in pairs:
+        rows.append([repr(q), repr(c), digits(invert(q, c, True)), digits(invert(q, c, False))])
+    write("klinverse.csv", ["q", "c", "upper", "lower"], rows)
+
+
+def write_xi():
+    ns = list(range(1, 61)) + [99, 100, 101, 300, 404, 999, 1000, 1500, 2000, 2001, 5000, 12000, 32000, 39146,
+                               100000, 1000000, 10**7, 10**8, 10**9, 10**10]
+    assert abs(xi(2000) / (exp(2000 - 2000 * log(mpf(2000))) * gammainc(2001, 2000)) - 1) < mpf(10) ** -80
+    write("xi.csv", ["n", "ln_xi"], [[n, digits(log(xi(n)))] for n in ns])
+
+
+def write_weights():
+    rows = []
+    for case in range(160):
+        parameters, total = [], mpf(0)
+        for _ in range(RNG.randint(1, 5)):
+            count = RNG.choice([1, 2, 3, 25, 97, 1201])
+            grid = {"min": -6.0, "step": RNG.choice([.01, .125, .5, 10 ** RNG.uniform(-4, 1)]), "count": count, "prior": "flat"}
+            index = RNG.randrange(count)
+            if case % 4 == 0:
+                total += log(mpf(count))
+            else:
+                grid.update(prior="peaked", centre=RNG.randrange(count), width=10 ** RNG.uniform(-3, 3))
+                r = mpf(grid["step"]) / mpf(grid["width"])
+                z = sum(exp(-r * abs(i - grid["centre"])) for i in range(count))
+                total += r * abs(index - grid["centre"]) + log(z)
+            parameters.append({"name": f"p{len(parameters)}", "grid": grid, "index": index})
+        rows.append([json.dumps(parameters), digits(total)])
+    write("weights.csv", ["parameters", "ln_inverse_weight"], rows)
+
+
+def write_gaussian():
+    rows = []
+    for case in range(160):
+        m = RNG.randint(1, 7)
+        spread = RNG.choice([0, 1, 4, 8])
+        mean = [RNG.gauss(0, 1) * 10 ** RNG.uniform(-spread, spread / 2) for _ in range(m)]
+        factor = [[0.0] * m for _ in range(m)]
+        for i in range(m):
+            for j in range(i):
+                factor[i][j] = RNG.gauss(0, 1) * 10 ** RNG.uniform(-spread, spread / 2)
+            factor[i][i] = 10 ** RNG.uniform(-spread, spread / 2)
+        if case % 8 == 0:  # close to the prior, where everything cancels
+            mean = [x * 1e-9 for x in mean]
+            factor = [[(1 + 1e-9 * RNG.random()) * (i == j) for j in range(m)] for i in range(m)]
+        c = matrix([[mpf(x) for x in row] for row in factor])
+        s = c * c.T
+        trace = sum(s[i, i] for i in range(m))
+        value = (sum(mpf(x) ** 2 for x in mean) + trace - m - log(det(s))) / 2
+        rows.append([json.dumps(mean), json.dumps([x for row in factor for x in row]), digits(value)])
+    write("gaussian.csv", ["mean", "factor", "kl"], rows)
+
+
+def write_risk():
+    rows = []
+    for _ in range(120):
+        losses = [min(1.0, RNG.choice([0.0, 1.0, RNG.random(), 10 ** RNG.uniform(-25, 0), 2**-60, 3 * 2**-61]))
+                  for _ in range(RNG.randint(1, 40))]
+        units = sum(math.ceil(Fraction(x) * 2**60) for x in losses)
+        mean = mpf(sum(Fraction(x) for x in losses).numerator) / sum(Fraction(x) for x in losses).denominator / len(losses)
+        rows.append([json.dumps(losses), f"{units:032x}", digits(mean)])
+    write("risk.csv", ["losses", "sum", "mean"], rows)
+
+
+def write_bounds():
+    """Whole bounds, with eta = 1e-6 as the float64 that it is."""
+    rows, eta, cache = [], mpf(1e-6), {}
+    ns = [1, 2, 8, 80, 300, 404, 1000, 2000, 12000, 32000, 39146, 10**6, 10**9]
+    for case in range(420):
+        n = RNG.choice(ns)
+        if n not in cache:
+            cache[n] = log(xi(n))
+        risk = RNG.choice([0.0, 1.0, RNG.random(), random_q(), RNG.uniform(0, .3)])
+        kl_q = RNG.choice([0.0, RNG.uniform(0, .3) * n, 10 ** RNG.uniform(-9, 4)])
+        weight = RNG.choice([0.0, 14.180, RNG.uniform(0, 200)])
+        delta = RNG.choice(["0.01", "0.05", "0.001", "0.3", "1e-12", "0.99"])
+        inverse_delta = -log(mpf(delta))
+        c = (mpf(kl_q) + mpf(weight) + cache[n] + inverse_delta) / n
+        q = min(mpf(1), mpf(risk) + eta)
+        upper = min(mpf(1), invert(q, c, True) + eta) if q < 1 else mpf(1)
+        pinsker = min(mpf(1), q + sqrt(c / 2) + eta)
+        least = max(mpf(0), mpf(risk) - eta)
+        lower = max(mpf(0), invert(least, c, False) - eta)
+        holdout = min(mpf(1), invert(q, inverse_delta / n, True) + eta) if q < 1 else mpf(1)
+        rows.append([repr(risk), repr(kl_q), repr(weight), n, delta] + [digits(x) for x in (c, upper, pinsker, lower, holdout)])
+    write("bounds.csv", ["risk", "kl", "ln_inverse_weight", "n", "delta", "exponent", "upper", "pinsker", "lower", "holdout"], rows)
+
+
+if __name__ == "__main__":
+    write_risk()
+    write_weights()
+    write_gaussian()
+    write_kl()
+    write_xi()
+    write_bounds()
+    write_inverse()

@@ -1,0 +1,229 @@
+package certify
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// readVectors returns the rows of a file that testdata/vectors.py wrote, as
+// maps from column to text, and fails if there are fewer than least.
+func readVectors(t *testing.T, name string, least int) []map[string]string {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) <= least {
+		t.Fatalf("%s holds %d vectors, want at least %d", name, len(records)-1, least)
+	}
+	rows := make([]map[string]string, 0, len(records))
+	for _, record := range records[1:] {
+		row := make(map[string]string, len(record))
+		for i, text := range record {
+			row[records[0][i]] = text
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// number reads a float64 that was written so that it reads back exactly.
+func number(t *testing.T, text string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// truth reads a decimal number of 40 digits.
+func truth(t *testing.T, text string) *big.Float {
+	t.Helper()
+	x, _, err := big.ParseFloat(text, 10, 200, big.ToNearestEven)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// below reports whether got is less than want by more than the rounding of
+// want to 40 digits.
+func below(got float64, want *big.Float) bool {
+	digits := new(big.Float).Mul(new(big.Float).Abs(want), big.NewFloat(1e-39))
+	return !math.IsInf(got, 1) && big.NewFloat(got).Cmp(new(big.Float).Sub(want, digits)) < 0
+}
+
+// above is the mirror image of below.
+func above(got float64, want *big.Float) bool {
+	digits := new(big.Float).Mul(new(big.Float).Abs(want), big.NewFloat(1e-39))
+	return math.IsInf(got, 1) || big.NewFloat(got).Cmp(new(big.Float).Add(want, digits)) > 0
+}
+
+// plus returns want(1 + relative) + absolute.
+func plus(want *big.Float, relative, absolute float64) *big.Float {
+	x := new(big.Float).Mul(want, big.NewFloat(relative))
+	return x.Add(x.Add(x, want), big.NewFloat(absolute))
+}
+
+func TestKLVectors(t *testing.T) {
+	for _, v := range readVectors(t, "kl.csv", 800) {
+		q, p, want := number(t, v["q"]), number(t, v["p"]), truth(t, v["kl"])
+		got := KL(q, p)
+		if below(got, plus(want, -0x1p-53, -0x1p-200)) || above(got, plus(want, 0x1p-53, 0x1p-200)) {
+			t.Errorf("KL(%g, %g) = %.18g, want %.18g", q, p, got, want)
+		}
+	}
+}
+
+func TestKLInverseIsSoundOnVectors(t *testing.T) {
+	for _, v := range readVectors(t, "klinverse.csv", 2000) {
+		q, c := number(t, v["q"]), number(t, v["c"])
+		upper, lower := truth(t, v["upper"]), truth(t, v["lower"])
+		if got := KLInverse(q, c); below(got, upper) {
+			t.Errorf("unsound: KLInverse(%g, %g) = %.18g is below %.18g", q, c, got, upper)
+		} else if above(got, plus(upper, 0x1p-52, 0x1p-105)) {
+			t.Errorf("loose: KLInverse(%g, %g) = %.18g, want %.18g", q, c, got, upper)
+		}
+		if got := KLInverseLower(q, c); above(got, lower) {
+			t.Errorf("unsound: KLInverseLower(%g, %g) = %.18g is above %.18g", q, c, got, lower)
+		} else if below(got, plus(lower, -0x1p-52, -0x1p-105)) {
+			t.Errorf("loose: KLInverseLower(%g, %g) = %.18g, want %.18g", q, c, got, lower)
+		}
+		if got := Pinsker(q, c); below(got, upper) {
+			t.Errorf("unsound: Pinsker(%g, %g) = %g is below %.18g", q, c, got, upper)
+		}
+	}
+}
+
+func TestLnXiIsSoundOnVectors(t *testing.T) {
+	for _, v := range readVectors(t, "xi.csv", 70) {
+		n, want := int64(number(t, v["n"])), truth(t, v["ln_xi"])
+		if got := LnXi(n); below(got, want) {
+			t.Errorf("unsound: LnXi(%d) = %.18g is below %.18g", n, got, want)
+		} else if above(got, plus(want, 0x1p-52, 1e-11)) {
+			t.Errorf("loose: LnXi(%d) = %.18g, want %.18g", n, got, want)
+		}
+	}
+}
+
+func TestLnInverseWeightIsSoundOnVectors(t *testing.T) {
+	for _, v := range readVectors(t, "weights.csv", 150) {
+		var theta []Parameter
+		if err := json.Unmarshal([]byte(v["parameters"]), &theta); err != nil {
+			t.Fatal(err)
+		}
+		want := truth(t, v["ln_inverse_weight"])
+		got, err := LnInverseWeight(theta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if below(got, want) {
+			t.Errorf("unsound: LnInverseWeight(%s) = %.18g is below %.18g", v["parameters"], got, want)
+		} else if above(got, plus(want, 2*0x1p-52, 1e-30)) {
+			t.Errorf("loose: LnInverseWeight(%s) = %.18g, want %.18g", v["parameters"], got, want)
+		}
+	}
+}
+
+func TestGaussianKLIsSoundOnVectors(t *testing.T) {
+	for _, v := range readVectors(t, "gaussian.csv", 150) {
+		var mean, factor []float64
+		if err := json.Unmarshal([]byte(v["mean"]), &mean); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(v["factor"]), &factor); err != nil {
+			t.Fatal(err)
+		}
+		want := truth(t, v["kl"])
+		got, err := GaussianKL(mean, factor, len(mean))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if below(got, want) {
+			t.Errorf("unsound: GaussianKL(%s, %s) = %.18g is below %.18g", v["mean"], v["factor"], got, want)
+		} else if above(got, plus(want, 1.001e-9, 1.001e-9)) {
+			t.Errorf("loose: GaussianKL(%s, %s) = %.18g, want %.18g", v["mean"], v["factor"], got, want)
+		}
+	}
+}
+
+func TestRiskSumIsSoundOnVectors(t *testing.T) {
+	for _, v := range readVectors(t, "risk.csv", 100) {
+		var losses []float64
+		if err := json.Unmarshal([]byte(v["losses"]), &losses); err != nil {
+			t.Fatal(err)
+		}
+		var s RiskSum
+		for _, loss := range losses {
+			if err := s.Add(loss); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var parsed struct{ Sum string }
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &parsed); err != nil {
+			t.Fatal(err)
+		}
+		if parsed.Sum != v["sum"] {
+			t.Errorf("sum of %v is %s, want %s", losses, parsed.Sum, v["sum"])
+		}
+		want := truth(t, v["mean"])
+		if got := s.Upper(); below(got, want) {
+			t.Errorf("unsound: mean of %v is %.18g, below %.18g", losses, got, want)
+		} else if above(got, plus(want, 0x1p-52, 0x1p-60)) {
+			t.Errorf("loose: mean of %v is %.18g, want %.18g", losses, got, want)
+		}
+	}
+}
+
+// Leaving out any of KL, ln 1/p_θ, ln ξ, ln 1/δ or the slack puts some bound
+// below these values.
+func TestBoundIsSoundOnVectors(t *testing.T) {
+	for _, v := range readVectors(t, "bounds.csv", 400) {
+		terms := Terms{
+			Risk: number(t, v["risk"]), KL: number(t, v["kl"]), LnInverseWeight: number(t, v["ln_inverse_weight"]),
+			N: int64(number(t, v["n"])), Delta: number(t, v["delta"]),
+		}
+		b, err := Bound(terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holdout, err := HoldoutBound(terms.Risk, terms.N, terms.Delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []struct {
+			name     string
+			got      float64
+			relative float64
+		}{{"exponent", b.Exponent, 1e-11}, {"upper", b.Upper, 1e-11}, {"pinsker", b.Pinsker, 1e-11}, {"holdout", holdout, 1e-14}} {
+			want := truth(t, v[x.name])
+			if below(x.got, want) {
+				t.Errorf("unsound: %s of %+v is %.18g, below %.18g", x.name, terms, x.got, want)
+			} else if above(x.got, plus(want, x.relative, 0)) {
+				t.Errorf("loose: %s of %+v is %.18g, want %.18g", x.name, terms, x.got, want)
+			}
+		}
+		want := truth(t, v["lower"])
+		if above(b.Lower, want) {
+			t.Errorf("unsound: lower bound of %+v is %.18g, above %.18g", terms, b.Lower, want)
+		} else if below(b.Lower, plus(want, -1e-9, -1e-11)) {
+			t.Errorf("loose: lower bound of %+v is %.18g, want %.18g", terms, b.Lower, want)
+		}
+	}
+}
