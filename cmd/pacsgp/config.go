@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A configuration is a job file: one YAML document. Its keys are those of the
+// structs below; any other key is an error.
+type configuration struct {
+	Source   sourceConfig  `yaml:"source"`
+	Target   string        `yaml:"target"`
+	Features []string      `yaml:"features"`
+	Exclude  []string      `yaml:"exclude"`
+	Loss     lossConfig    `yaml:"loss"`
+	Delta    float64       `yaml:"delta"`
+	Kernel   kernelConfig  `yaml:"kernel"`
+	Grid     gridConfig    `yaml:"grid"`
+	Inducing oneOrMore     `yaml:"inducing"`
+	Scaling  scalingConfig `yaml:"scaling"`
+	Roles    rolesConfig   `yaml:"roles"`
+	Train    trainConfig   `yaml:"train"`
+
+	Output     string        `yaml:"output"`
+	Limit      float64       `yaml:"limit"`
+	Workers    int           `yaml:"workers"`
+	Memory     byteSize      `yaml:"memory"`
+	Checkpoint time.Duration `yaml:"checkpoint"`
+}
+
+type sourceConfig struct {
+	Paths []string `yaml:"paths"`
+}
+
+type lossConfig struct {
+	Kind    string  `yaml:"kind"`
+	Epsilon epsilon `yaml:"epsilon"`
+	Below   float64 `yaml:"below"`
+	Above   float64 `yaml:"above"`
+	Unit    string  `yaml:"unit"`
+}
+
+type kernelConfig struct {
+	Isotropic bool `yaml:"isotropic"`
+}
+
+type gridConfig struct {
+	Min   float64 `yaml:"min"`
+	Max   float64 `yaml:"max"`
+	Step  float64 `yaml:"step"`
+	Prior string  `yaml:"prior"`
+	Width float64 `yaml:"width"`
+}
+
+type scalingConfig struct {
+	Mode     string                  `yaml:"mode"`
+	Features map[string]affineConfig `yaml:"features"`
+	Target   *affineConfig           `yaml:"target"`
+}
+
+type affineConfig struct {
+	Centre float64 `yaml:"centre"`
+	Scale  float64 `yaml:"scale"`
+}
+
+type rolesConfig struct {
+	Key string `yaml:"key"`
+}
+
+type trainConfig struct {
+	Mode   string        `yaml:"mode"`
+	Batch  int           `yaml:"batch"`
+	Buffer int           `yaml:"buffer"`
+	Passes float64       `yaml:"passes"`
+	Time   time.Duration `yaml:"time"`
+	Seed   uint64        `yaml:"seed"`
+}
+
+// epsilon is a number in raw units, or {std: number}.
+type epsilon struct{ raw, std float64 }
+
+// UnmarshalYAML reads the two forms.
+func (e *epsilon) UnmarshalYAML(read func(any) error) error {
+	if err := read(&e.raw); err == nil {
+		return nil
+	}
+	var form struct {
+		Std float64 `yaml:"std"`
+	}
+	if err := read(&form); err != nil || form.Std == 0 {
+		return errors.New("epsilon: want a number in the target's units, or {std: number}")
+	}
+	e.std = form.Std
+	return nil
+}
+
+// parseEpsilon reads the flag's form: a number, or a number followed by "std".
+func parseEpsilon(s string) (epsilon, error) {
+	number, inStd := strings.CutSuffix(s, "std")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	switch {
+	case err != nil:
+		return epsilon{}, fmt.Errorf("epsilon %q: want a number in the target's units, or a number of standard deviations as in 0.6std", s)
+	case inStd:
+		return epsilon{std: x}, nil
+	default:
+		return epsilon{raw: x}, nil
+	}
+}
+
+// oneOrMore is a number or a list of numbers.
+type oneOrMore []int
+
+// UnmarshalYAML reads the two forms.
+func (o *oneOrMore) UnmarshalYAML(read func(any) error) error {
+	var one int
+	if err := read(&one); err == nil {
+		*o = []int{one}
+		return nil
+	}
+	var more []int
+	if err := read(&more); err != nil {
+		return errors.New("want a whole number or a list of whole numbers")
+	}
+	*o = more
+	return nil
+}
+
+// byteSize is a number of bytes with an optional unit: 512MiB, 2GB.
+type byteSize int64
+
+var sizePattern = regexp.MustCompile(`^([0-9]+) *(|B|[KMGT]i?B)$`)
+
+// UnmarshalYAML reads the size.
+func (b *byteSize) UnmarshalYAML(read func(any) error) error {
+	var s string
+	if err := read(&s); err != nil {
+		return errors.New("want a size such as 512MiB")
+	}
+	size, err := parseSize(s)
+	*b = size
+	return err
+}
+
+func parseSize(s string) (byteSize, error) {
+	m := sizePattern.FindStringSubmatch(s)
+	if m == nil {
+		return 0, fmt.Errorf("%q is no size: want for instance 512MiB or 2GB", s)
+	}
+	n, err := strconv.ParseInt(m[1], 10, 40)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no size: the number is too large", s)
+	}
+	base := int64(1000)
+	if strings.Contains(m[2], "i") {
+		base = 1024
+	}
+	if unit := strings.TrimRight(m[2], "iB"); unit != "" {
+		for range strings.Index("KMGT", unit) + 1 {
+			n *= base
+		}
+	}
+	return byteSize(n), nil
+}
+
+// readConfiguration reads a job file. Unknown keys and wrong types are errors
+// with line and column; ${VAR} is replaced by the variable that lookup finds.
+func readConfiguration(path string, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
+	var c configuration
+	raw, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return c, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
+	}
+	text, err := interpolate(raw, lookup)
+	if err != nil {
+		return c, nil, fmt.Errorf("%w: %s: %w", pipeline.ErrConfig, path, err)
+	}
+	tree, err := parser.ParseBytes(text, 0)
+	if err == nil {
+		err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c)
+	}
+	if err != nil {
+		// Without the excerpt that the library can show: a value may be secret.
+		return c, nil, fmt.Errorf("%w: %s: %s", pipeline.ErrConfig, path, yaml.FormatError(err, false, false))
+	}
+	return c, tree, nil
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// interpolate replaces ${VAR} everywhere but in comment lines.
+func interpolate(text []byte, lookup func(string) (string, bool)) ([]byte, error) {
+	var faults []error
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	for i, line := range lines {
+		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) {
+			continue
+		}
+		lines[i] = variable.ReplaceAllFunc(line, func(m []byte) []byte {
+			name := string(m[2 : len(m)-1])
+			value, ok := lookup(name)
+			if !ok {
+				faults = append(faults, fmt.Errorf("[%d:%d] the environment has no variable %s", i+1, bytes.Index(line, m)+1, name))
+			}
+			return []byte(value)
+		})
+	}
+	return bytes.Join(lines, nil), errors.Join(faults...)
+}
+
+// job is the part of the configuration that decides the result.
+func (c configuration) job() pipeline.Job {
+	scaling := pipeline.Scaling{Mode: c.Scaling.Mode}
+	for name, a := range c.Scaling.Features {
+		if scaling.Features == nil {
+			scaling.Features = map[string]pipeline.Affine{}
+		}
+		scaling.Features[name] = pipeline.Affine{Name: name, Centre: a.Centre, Scale: a.Scale}
+	}
+	if a := c.Scaling.Target; a != nil {
+		scaling.Target = &pipeline.Affine{Name: c.Target, Centre: a.Centre, Scale: a.Scale}
+	}
+	return pipeline.Job{
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude,
+		Loss: pipeline.LossDecl{
+			Kind: c.Loss.Kind, Epsilon: c.Loss.Epsilon.raw, EpsilonStd: c.Loss.Epsilon.std,
+			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
+		},
+		Delta:    c.Delta,
+		Kernel:   pipeline.KernelDecl(c.Kernel),
+		Grid:     pipeline.GridDecl(c.Grid),
+		Inducing: c.Inducing,
+		Scaling:  scaling,
+		Roles:    pipeline.RolesDecl(c.Roles),
+		Train:    pipeline.TrainDecl(c.Train),
+	}
+}
+
+func (c configuration) resources() pipeline.Resources {
+	return pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory), Checkpoint: c.Checkpoint}
+}
+
+// relativeTo makes the file's relative paths relative to the file's folder.
+func (c *configuration) relativeTo(folder string) {
+	for i, p := range c.Source.Paths {
+		if !filepath.IsAbs(p) {
+			c.Source.Paths[i] = filepath.Join(folder, p)
+		}
+	}
+	if c.Output != "" && !filepath.IsAbs(c.Output) {
+		c.Output = filepath.Join(folder, c.Output)
+	}
+}
+
+// placed adds line and column to the faults of a job whose key stands in the
+// file. A fault's text starts with the key.
+func placed(err error, path string, tree *ast.File) error {
+	var faults []error
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost error is meant
+	if !ok {
+		return err
+	}
+	for _, fault := range joined.Unwrap() {
+		text := strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": ")
+		key, _, _ := strings.Cut(text, ":")
+		place := ""
+		if query, err := yaml.PathString("$." + key); err == nil && tree != nil {
+			if node, err := query.FilterFile(tree); err == nil && node != nil {
+				at := node.GetToken().Position
+				place = fmt.Sprintf("[%d:%d] ", at.Line, at.Column)
+			}
+		}
+		faults = append(faults, fmt.Errorf("%w: %s: %s%s", pipeline.ErrConfig, path, place, text))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+func inspectCommand(w world) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "inspect FILE",
+		Short: "Print a model or a certificate for people, or as JSON for machines",
+		Args:  exactly(1, "FILE: a model (.parquet) or a certificate (.json)"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			head, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			if bytes.HasPrefix(head, []byte("PAR1")) {
+				return inspectModel(w, args[0], asJSON)
+			}
+			return inspectCertificate(w, args[0], asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func inspectCertificate(w world, path string, asJSON bool) error {
+	c, _, err := readCertificate(path)
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		return report.WriteCertificate(w.stdout, c, w.style)
+	}
+	doc, err := certify.Marshal(c)
+	if err != nil {
+		return err
+	}
+	_, err = w.stdout.Write(doc)
+	return err
+}
+
+func inspectModel(w world, path string, asJSON bool) error {
+	m, digest, err := readModel(path)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		doc, err := json.MarshalIndent(struct {
+			Digest string             `json:"digest"`
+			KL     float64            `json:"kl"`
+			Meta   pipeline.ModelMeta `json:"model"`
+		}{digest, m.Posterior.KL(), m.Meta}, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w.stdout, "%s\n", doc)
+		return err
+	}
+	meta := m.Meta
+	_, _ = fmt.Fprintf(w.stdout, "Model %s\n  SHA-256   %s\n  kernel    %s, signal standard deviation %.4g %s\n  inducing  %d points, jitter %.3g\n  KL        %.2f nats\n  target    %s = %.6g + %.6g · f\n  loss      %s\n\n",
+		meta.Format, digest, meta.Kernel, math.Sqrt(meta.Variance)*meta.Target.Scale, "in the target's units", meta.Inducing, meta.Jitter,
+		m.Posterior.KL(), meta.Target.Name, meta.Target.Centre, meta.Target.Scale, lossWords(meta.Loss))
+	table := tabwriter.NewWriter(w.stdout, 2, 4, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(table, "feature\tcentre\tscale\tlengthscale (raw units)\tin scaled units\t")
+	for i, f := range meta.Features {
+		_, _ = fmt.Fprintf(table, "%s\t%.6g\t%.6g\t%.4g\t%.4g\t\n", f.Name, f.Centre, f.Scale, meta.Lengthscales[i]*f.Scale, meta.Lengthscales[i])
+	}
+	return table.Flush()
+}
+
+func lossWords(l pipeline.LossSpec) string {
+	switch l.Kind {
+	case certify.LossBand:
+		return fmt.Sprintf("%s, from %g below to %g above the target", l.Kind, l.Below, l.Above)
+	case certify.LossRelative:
+		return l.Kind
+	default:
+		return fmt.Sprintf("%s, tolerance %g", l.Kind, l.Epsilon)
+	}
+}

@@ -1,0 +1,135 @@
+// Pacsgp fits a sparse Gaussian process to the rows of a Parquet lake and
+// publishes it with a certificate: a number that bounds, with a stated
+// confidence, how often it misses fresh rows of the same source.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+// Exit statuses of the command.
+const (
+	exitFailure      = 1
+	exitUsage        = 2
+	exitNotCertified = 3
+	exitConfig       = 78
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	w := world{
+		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
+		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: report.StyleOf(os.Stdout),
+	}
+	err := run(ctx, os.Args[1:], w)
+	stop()
+	if err == nil {
+		return
+	}
+	explain(os.Stderr, err)
+	os.Exit(status(err))
+}
+
+// A world is what the command takes from outside. Tests give it another one.
+type world struct {
+	stdout, stderr io.Writer
+	lookup         func(string) (string, bool) // environment variables
+	fs             lake.FS
+	terminal       int          // columns of the terminal behind stderr; 0: no terminal
+	style          report.Style // of what is printed on stdout
+}
+
+// run is the command: it parses args and does what they ask for.
+func run(ctx context.Context, args []string, w world) error {
+	root := &cobra.Command{
+		Use:   "pacsgp",
+		Short: "Sparse Gaussian processes with a certificate, from a Parquet lake",
+		Long: "pacsgp fits a sparse Gaussian process to the rows of a Parquet lake by minimising a\n" +
+			"PAC-Bayesian bound, makes a last pass over the same rows, and publishes the model with\n" +
+			"a certificate that anybody who holds the model, the certificate and the rows can check.\n\n" +
+			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required kind of\n" +
+			"certificate (vacuous, above the job's limit, or only indicative), 78 bad configuration.",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetArgs(args)
+	root.SetOut(w.stdout)
+	root.SetErr(w.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(
+		demoCommand(w), trainCommand(w), verifyCommand(w), predictCommand(w),
+		inspectCommand(w), planCommand(w), versionCommand(w),
+	)
+	err := root.ExecuteContext(ctx)
+	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
+		return usageError{err}
+	}
+	return err
+}
+
+// A usageError is a fault of the command line.
+type usageError struct{ error }
+
+// Unwrap returns the fault.
+func (e usageError) Unwrap() error { return e.error }
+
+// notCertified says why a run that finished has no certificate of the required
+// kind.
+type notCertified struct{ reason string }
+
+// Error returns the reason.
+func (e notCertified) Error() string { return e.reason }
+
+// exactly wraps cobra's check of the number of arguments.
+func exactly(n int, names string) cobra.PositionalArgs {
+	return between(n, n, names)
+}
+
+func between(least, most int, names string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usageError{fmt.Errorf("got %d arguments, want %s", len(args), names)}
+		}
+		return nil
+	}
+}
+
+func status(err error) int {
+	var usage usageError
+	var verdict notCertified
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &verdict):
+		return exitNotCertified
+	case errors.Is(err, pipeline.ErrConfig):
+		return exitConfig
+	default:
+		return exitFailure
+	}
+}
+
+// explain prints an error for people: each fault of several on its own line.
+func explain(w io.Writer, err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		_, _ = fmt.Fprintf(w, "pacsgp: %s\n", line)
+	}
+	var usage usageError
+	if errors.As(err, &usage) {
+		_, _ = fmt.Fprintln(w, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+// runFile and plotFile are the names in the output directory that belong to the
+// latest run. Model and certificate are named by their content.
+const (
+	runFile  = "run.json"
+	plotFile = "run.png"
+)
+
+// An outcome is a finished run, for people and for the run record.
+type outcome struct {
+	result *pipeline.Result
+	record runRecord
+	output string
+	limit  float64
+}
+
+// A runRecord is what is true of one run and no part of any identity.
+type runRecord struct {
+	Format      string            `json:"format"` // pacsgp-run/1
+	Status      string            `json:"status"` // of the guarantee for a draw of Q
+	Bound       float64           `json:"bound"`
+	Limit       float64           `json:"limit,omitempty"`
+	Certificate string            `json:"certificate"` // file names in the output directory
+	Row         string            `json:"certificate_row"`
+	Model       string            `json:"model"`
+	ID          string            `json:"id"` // of the certificate
+	Attempt     certify.Attempt   `json:"attempt"`
+	Began       time.Time         `json:"began"`
+	Seconds     float64           `json:"seconds"`
+	Software    string            `json:"software"`
+	Go          string            `json:"go"`
+	Platform    string            `json:"platform"`
+	Workers     int               `json:"workers"`
+	Memory      int64             `json:"memory"`
+	Facts       pipeline.Facts    `json:"facts"`
+	Training    pipeline.Training `json:"training"`
+}
+
+func newOutcome(p prepared, r *pipeline.Result, began time.Time) *outcome {
+	draw, _ := r.Certificate.Guarantee(certify.GuaranteeDraw)
+	return &outcome{
+		result: r, output: p.output, limit: p.limit,
+		record: runRecord{
+			Format: "pacsgp-run/1", Status: draw.Status, Bound: draw.Bound, Limit: p.limit,
+			Certificate: lake.CertificateName(r.ID), Row: lake.RowName(r.ID), Model: lake.ModelName(r.ModelDigest), ID: r.ID,
+			Attempt: r.Certificate.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
+			Software: software(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+			Workers: p.resources.Workers, Memory: p.resources.Memory, Facts: r.Facts, Training: r.Training,
+		},
+	}
+}
+
+// write puts run record and plot into the output directory.
+func (o *outcome) write(dir *lake.Directory) error {
+	var plot bytes.Buffer
+	if err := o.figure().WritePNG(&plot); err != nil {
+		return err
+	}
+	if err := dir.Put(plotFile, plot.Bytes()); err != nil {
+		return err
+	}
+	doc, err := json.MarshalIndent(o.record, "", "  ")
+	if err != nil {
+		return fmt.Errorf("run record: %w", err)
+	}
+	return dir.Put(runFile, append(doc, '\n'))
+}
+
+// figure is the plot of the run.
+func (o *outcome) figure() report.Figure {
+	c := o.result.Certificate
+	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	f := report.Figure{
+		Title:    fmt.Sprintf("%s: %s, B = %s", draw.Loss.Target, draw.Status, certify.AtMost(draw.Bound)),
+		Subtitle: fmt.Sprintf("%s loss of a draw of Q on a fresh row, confidence %g over N = %d rows", draw.Loss.Kind, 1-draw.Delta, draw.N),
+		Target:   draw.Loss.Target,
+		Bound:    draw.Bound, Baseline: c.Baseline.Bound,
+		PointsTitle: "Reference rows",
+		Below:       max(draw.Loss.Epsilon, draw.Loss.Below), Above: max(draw.Loss.Epsilon, draw.Loss.Above),
+	}
+	if c.Ledger.Reference == 0 {
+		f.PointsTitle = "Train rows"
+	}
+	for i, p := range o.result.Training.Trace {
+		f.Steps = append(f.Steps, report.Step{Pass: float64(i + 1), Bound: p.Bound, Risk: p.Risk})
+	}
+	for i, y := range o.result.Outlines.Observed {
+		f.Points = append(f.Points, report.Point{Observed: y, Predicted: o.result.Outlines.Mean[i]})
+	}
+	return f
+}
+
+// report prints the certificate and where everything is.
+func (o *outcome) report(w world) error {
+	if err := report.WriteCertificate(w.stdout, o.result.Certificate, w.style); err != nil {
+		return err
+	}
+	path := func(name string) string { return filepath.Join(o.output, name) }
+	_, err := fmt.Fprintf(w.stdout, "\nFiles\n  model        %s\n  certificate  %s\n  as a row     %s\n  run record   %s\n  plot         %s\n\nCheck it\n  pacsgp verify %s %s DATA\n",
+		path(o.record.Model), path(o.record.Certificate), path(o.record.Row), path(runFile), path(plotFile),
+		path(o.record.Model), path(o.record.Certificate))
+	return err
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+func planCommand(w world) *cobra.Command {
+	var path string
+	var asJSON bool
+	var o overrides
+	cmd := &cobra.Command{
+		Use:   "plan -c job.yaml",
+		Short: "Say what a job would read and what so many rows can certify, from footers alone",
+		Args:  exactly(0, "none, for the job file is given by -c"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := loadJob(path, w, o, cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			return plan(cmd.Context(), p, w, asJSON)
+		},
+	}
+	cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&o.epsilon, "epsilon", "", "tolerance, as for train")
+	cmd.Flags().Float64Var(&o.delta, "delta", 0, "delta, as for train")
+	cmd.Flags().IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points, as for train")
+	return cmd
+}
+
+// A prospect is what plan prints.
+type prospect struct {
+	Files   []ingestlake.File `json:"files"`
+	Columns []string          `json:"columns"`
+	Notices []string          `json:"notices"`
+	pipeline.Outlook
+	Estimate pipeline.Estimate `json:"estimate"`
+}
+
+func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
+	src, err := ingestlake.Open(ctx, ingestlake.Config{
+		Paths: p.paths, Features: p.job.Features, Exclude: p.job.Exclude, Target: p.job.Target,
+	})
+	if err != nil {
+		return err
+	}
+	out := prospect{Files: src.Files(), Columns: src.Columns(), Notices: src.Notices()}
+	var rows int64
+	for _, s := range src.Shards() {
+		rows += s.Rows
+	}
+	d := len(out.Columns) - 1
+	if out.Outlook, err = pipeline.NewOutlook(p.job, rows, d, p.resources); err != nil {
+		return err
+	}
+	if out.Estimate, err = pipeline.NewEstimate(p.job, out.Train, d, p.resources); err != nil {
+		return err
+	}
+	if asJSON {
+		doc, err := json.MarshalIndent(out, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w.stdout, "%s\n", doc)
+		return err
+	}
+	return out.print(w.stdout)
+}
+
+// filesShown is how many files plan lists by name.
+const filesShown = 20
+
+func (p prospect) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "file\trows\trow groups\tsize")
+	for i, f := range p.Files {
+		if i == filesShown {
+			_, _ = fmt.Fprintf(table, "… and %d more\t\t\t\n", len(p.Files)-i)
+			break
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", f.Path, f.Rows, f.RowGroups, bytesWords(f.Bytes))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	last := len(p.Columns) - 1
+	_, _ = fmt.Fprintf(w, "\ntarget     %s\nfeatures   %d: %v\n", p.Columns[last], p.Features, p.Columns[:last])
+	for _, text := range p.Notices {
+		_, _ = fmt.Fprintln(w, "note      ", text)
+	}
+	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %d train (fitting and certifying: the N of the bound)\n",
+		p.Rows, p.Reference, p.Train)
+	kept := "kept in memory"
+	if !p.Kept {
+		kept = "more than the budget: read again in each pass"
+	}
+	_, _ = fmt.Fprintf(w, "memory     about %s: %s for the rows (%s), the rest for M = %d\n",
+		bytesWords(p.Estimate.Bytes), bytesWords(p.KeptBytes), kept, p.Estimate.Inducing)
+	_, _ = fmt.Fprintf(w, "time       about %v: %d training steps of %d rows, one last pass, at %.1f GFLOP/s measured just now\n",
+		p.Estimate.Time.Round(time.Second), p.Estimate.Steps, p.Estimate.Batch, p.Estimate.Rate/1e9)
+	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n\n", p.LnInverseWeight, p.Confidence)
+	return p.bounds(w)
+}
+
+// bounds prints the table of bounds: a row an empirical risk, a column a KL.
+func (p prospect) bounds(w io.Writer) error {
+	_, _ = fmt.Fprintf(w, "The bound that N = %d would give, by empirical risk and KL (a good fit ends with a KL of a few hundredths of N):\n", p.Train)
+	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', tabwriter.AlignRight)
+	risk := -1.0
+	var header, lines string
+	for _, b := range p.Bounds {
+		if b.Risk != risk {
+			risk = b.Risk
+			lines += fmt.Sprintf("\nrisk %.2f\t", risk)
+		}
+		if risk == p.Bounds[0].Risk {
+			header += fmt.Sprintf("KL %.0f\t", b.KL)
+		}
+		lines += certify.AtMost(b.Bound) + "\t"
+	}
+	_, _ = fmt.Fprintf(table, "\t%s%s\n", header, lines)
+	return table.Flush()
+}
+
+func bytesWords(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, suffix := float64(n)/unit, 0
+	for value >= unit && suffix < 3 {
+		value /= unit
+		suffix++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[suffix])
+}

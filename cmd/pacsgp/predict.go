@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+func predictCommand(w world) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
+		Short: "Write predictions of a certified model as Parquet",
+		Long: "Write one row for each row of the data: mean, standard deviation of f (without the noise\n" +
+			"of an observation) and the certificate's id. A row that breaks the certificate's row rules\n" +
+			"gets nulls and a reason.",
+		Args: between(3, 1<<20, "MODEL CERTIFICATE DATA ..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output == "" {
+				return usageError{errors.New("-o: name the file to write")}
+			}
+			return predict(cmd.Context(), w, args[0], args[1], args[2:], output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
+	return cmd
+}
+
+func predict(ctx context.Context, w world, modelPath, certificatePath string, data []string, output string) error {
+	m, digest, err := readModel(modelPath)
+	if err != nil {
+		return err
+	}
+	c, id, err := readCertificate(certificatePath)
+	if err != nil {
+		return err
+	}
+	workers := runtime.GOMAXPROCS(0)
+	if _, err := pipeline.Verify(ctx, c, m, digest, nil, workers); err != nil {
+		return err
+	}
+	var features []string
+	for _, f := range m.Meta.Features {
+		features = append(features, f.Name)
+	}
+	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, BadRows: ingest.Mark})
+	if err != nil {
+		return err
+	}
+	file, err := sinklake.Create(w.fs, output)
+	if err != nil {
+		return err
+	}
+	defer file.Abort()
+	out := sink.NewPredictions(file, id)
+	var rows, refused int64
+	err = pipeline.Predict(ctx, src, m, workers, func(batch []pipeline.Prediction) error {
+		for _, p := range batch {
+			if rows++; p.Reason != "" {
+				refused++
+			}
+		}
+		return out.Write(batch)
+	})
+	if err != nil {
+		return err
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	if err := file.Commit(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.stdout, "%s: %d rows, %d of them without a prediction (column reason says why)\n", output, rows, refused)
+	return err
+}

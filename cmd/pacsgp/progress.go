@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// terminalWidth returns the columns of the terminal behind f, or 0.
+func terminalWidth(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd())) //nolint:gosec // a descriptor
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// A display shows how a run goes on: a bar on a terminal, one structured line
+// a step otherwise.
+type display struct {
+	w     world
+	log   *slog.Logger
+	bar   *progressbar.ProgressBar
+	stage string
+}
+
+func newDisplay(w world) *display {
+	return &display{w: w, log: slog.New(slog.NewJSONHandler(w.stderr, nil))}
+}
+
+func (d *display) observer() pipeline.Observer {
+	return pipeline.Observer{Progress: d.progress, Notice: d.notice}
+}
+
+func (d *display) progress(p pipeline.Progress) {
+	if d.w.terminal == 0 {
+		d.logLine(p)
+		return
+	}
+	if stage := fmt.Sprint(p.Phase, p.Inducing); stage != d.stage || d.bar == nil {
+		d.end()
+		d.stage = stage
+		d.bar = progressbar.NewOptions(max(p.Steps, -1),
+			progressbar.OptionSetWriter(d.w.stderr), progressbar.OptionSetWidth(min(30, d.w.terminal/3)),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(p.Steps > 0),
+			progressbar.OptionSetElapsedTime(true), progressbar.OptionSpinnerType(14),
+			progressbar.OptionSetTheme(progressbar.ThemeUnicode), progressbar.OptionSetRenderBlankState(true),
+		)
+	}
+	d.bar.Describe(describe(p))
+	if p.Steps > 0 {
+		d.bar.ChangeMax(p.Steps)
+		_ = d.bar.Set(p.Step) // a terminal that cannot be written to stops no run
+	}
+}
+
+// describe is the text before the bar, of one width so that the bar stands still.
+func describe(p pipeline.Progress) string {
+	if p.Phase != pipeline.PhaseTrain || p.Steps == 0 {
+		return fmt.Sprintf("%-48s", p.Phase)
+	}
+	return fmt.Sprintf("%-48s", fmt.Sprintf("train M=%d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Bound, p.Risk, p.KL))
+}
+
+// end leaves the bar as it is and starts a new line.
+func (d *display) end() {
+	if d.bar == nil {
+		return
+	}
+	_ = d.bar.Exit()
+	_, _ = fmt.Fprintln(d.w.stderr)
+	d.bar = nil
+}
+
+func (d *display) logLine(p pipeline.Progress) {
+	attrs := []slog.Attr{slog.Duration("elapsed", p.Elapsed.Round(time.Millisecond))}
+	if p.Steps > 0 {
+		attrs = append(attrs, slog.Int("inducing", p.Inducing), slog.String("stage", p.Stage),
+			slog.Int("step", p.Step), slog.Int("steps", p.Steps),
+			slog.Float64("bound", p.Bound), slog.Float64("risk", p.Risk), slog.Float64("kl", p.KL))
+	}
+	d.log.LogAttrs(context.Background(), slog.LevelInfo, p.Phase, attrs...)
+}
+
+func (d *display) notice(text string) {
+	if d.w.terminal == 0 {
+		d.log.Warn(text)
+		return
+	}
+	d.end()
+	_, _ = fmt.Fprintln(d.w.stderr, "note:", text)
+}

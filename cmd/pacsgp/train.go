@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// overrides are the flags of train that override the job file.
+type overrides struct {
+	epsilon, memory, output string
+	delta, passes, limit    float64
+	inducing                []int
+	time                    time.Duration
+	seed                    uint64
+	workers                 int
+}
+
+func trainCommand(w world) *cobra.Command {
+	var path string
+	var asJSON bool
+	var o overrides
+	cmd := &cobra.Command{
+		Use:   "train -c job.yaml",
+		Short: "Fit a model to a lake, certify it and publish both",
+		Long: "Fit a model to the rows of a lake, make the last pass, and write model, certificate, run\n" +
+			"record and plot to the output directory. Killed and started again, it goes on from its\n" +
+			"last checkpoint and writes the same bytes. docs/job.md explains the job file.",
+		Args: exactly(0, "none, for the job file is given by -c"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadJob(path, w, o, cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			outcome, err := train(cmd.Context(), c, w)
+			if err != nil {
+				return err
+			}
+			if err := outcome.print(w, asJSON); err != nil {
+				return err
+			}
+			return outcome.verdict(c.limit)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&path, "config", "c", "", "the job file (YAML)")
+	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
+	f.StringVar(&o.epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
+	f.Float64Var(&o.delta, "delta", 0, "the certificate fails with probability at most delta")
+	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound is at most this")
+	f.IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points to choose from")
+	f.Float64Var(&o.passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
+	f.DurationVar(&o.time, "time", 0, "stop training after this time")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of the optimiser")
+	f.IntVar(&o.workers, "workers", 0, "goroutines that compute (default: all processors)")
+	f.StringVar(&o.memory, "memory", "", "for rows kept between passes, as in 512MiB")
+	f.StringVarP(&o.output, "output", "o", "", "output directory")
+	return cmd
+}
+
+// A prepared job is a configuration that can be run.
+type prepared struct {
+	job       pipeline.Job
+	paths     []string
+	output    string
+	limit     float64
+	resources pipeline.Resources
+}
+
+// loadJob reads the job file, applies the flags and checks the whole.
+func loadJob(path string, w world, o overrides, changed func(string) bool) (prepared, error) {
+	if path == "" {
+		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has two")}
+	}
+	c, tree, err := readConfiguration(path, w.lookup)
+	if err != nil {
+		return prepared{}, err
+	}
+	c.relativeTo(filepath.Dir(path))
+	if err := o.apply(&c, changed); err != nil {
+		return prepared{}, usageError{err}
+	}
+	p, err := prepare(c)
+	if err != nil {
+		return prepared{}, placed(err, path, tree)
+	}
+	return p, nil
+}
+
+// prepare fills in the defaults and reports all faults.
+func prepare(c configuration) (prepared, error) {
+	job, err := c.job().WithDefaults()
+	faults := []error{}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the outermost error is meant
+		faults = append(faults, joined.Unwrap()...)
+	}
+	fault := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
+		}
+	}
+	fault(len(c.Source.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
+	fault(c.Output != "", "output: name the directory for model and certificate")
+	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
+	fault(c.Workers >= 0, "workers: %d is negative", c.Workers)
+	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", c.Checkpoint)
+	p := prepared{job: job, paths: c.Source.Paths, output: c.Output, limit: c.Limit, resources: c.resources()}
+	if p.resources.Workers == 0 {
+		p.resources.Workers = runtime.GOMAXPROCS(0)
+	}
+	return p, errors.Join(faults...)
+}
+
+func (o overrides) apply(c *configuration, changed func(string) bool) error {
+	if changed("epsilon") {
+		e, err := parseEpsilon(o.epsilon)
+		if err != nil {
+			return err
+		}
+		c.Loss.Epsilon = e
+	}
+	if changed("memory") {
+		size, err := parseSize(o.memory)
+		if err != nil {
+			return err
+		}
+		c.Memory = size
+	}
+	for name, set := range map[string]func(){
+		"delta":    func() { c.Delta = o.delta },
+		"limit":    func() { c.Limit = o.limit },
+		"inducing": func() { c.Inducing = o.inducing },
+		"passes":   func() { c.Train.Passes = o.passes },
+		"time":     func() { c.Train.Time = o.time },
+		"seed":     func() { c.Train.Seed = o.seed },
+		"workers":  func() { c.Workers = o.workers },
+		"output":   func() { c.Output = o.output },
+	} {
+		if changed(name) {
+			set()
+		}
+	}
+	return nil
+}
+
+// openLake opens the source of a job.
+func openLake(ctx context.Context, paths []string, job pipeline.Job, features []string, notice func(string)) (pipeline.Source, error) {
+	config := ingestlake.Config{Paths: paths, Features: features, Target: job.Target}
+	if features == nil {
+		config.Features, config.Exclude = job.Features, job.Exclude
+	}
+	src, err := ingestlake.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if features == nil {
+		for _, text := range src.Notices() {
+			notice(text)
+		}
+	}
+	return src, nil
+}
+
+// train runs a job.
+func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
+	began := time.Now()
+	dir, err := sinklake.Open(p.output, w.fs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	show := newDisplay(w)
+	defer show.end()
+	env := pipeline.Environment{
+		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
+			return openLake(ctx, p.paths, p.job, features, show.notice)
+		},
+		Sink: dir, Attempts: dir, Checkpoints: dir,
+		Resources: p.resources, Observer: show.observer(), Software: software(),
+	}
+	result, err := pipeline.Run(ctx, p.job, env)
+	if err != nil {
+		return nil, err
+	}
+	o = newOutcome(p, result, began)
+	return o, o.write(dir)
+}
+
+// verdict turns a finished run into an exit status.
+func (o *outcome) verdict(limit float64) error {
+	draw, _ := o.result.Certificate.Guarantee(certify.GuaranteeDraw)
+	switch {
+	case draw.Status != certify.StatusCertified:
+		return notCertified{fmt.Sprintf("finished, but the guarantee is %s: see the statement above", draw.Status)}
+	case limit > 0 && !(draw.Bound <= limit):
+		return notCertified{fmt.Sprintf("finished and certified, but the bound %.6f is above the job's limit %v", draw.Bound, limit)}
+	default:
+		return nil
+	}
+}
+
+// print shows the outcome on standard output.
+func (o *outcome) print(w world, asJSON bool) error {
+	if asJSON {
+		doc, err := json.MarshalIndent(o.record, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w.stdout, "%s\n", doc)
+		return err
+	}
+	return o.report(w)
+}

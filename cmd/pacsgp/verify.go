@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+func verifyCommand(w world) *cobra.Command {
+	var id string
+	cmd := &cobra.Command{
+		Use:   "verify MODEL CERTIFICATE [DATA ...]",
+		Short: "Check a certificate against its model and, if given, its rows",
+		Long: "Check a certificate. With model and certificate alone, the arithmetic and the model's\n" +
+			"numbers are checked; with the data (files, directories or globs, in the job's order),\n" +
+			"everything is computed again from the rows.",
+		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return verify(cmd.Context(), w, args[0], args[1], id, args[2:])
+		},
+	}
+	cmd.Flags().StringVar(&id, "id", "", "the certificate's id, as you know it from elsewhere")
+	return cmd
+}
+
+func verify(ctx context.Context, w world, modelPath, certificatePath, id string, data []string) error {
+	m, digest, err := readModel(modelPath)
+	if err != nil {
+		return err
+	}
+	c, got, err := readCertificate(certificatePath)
+	if err != nil {
+		return err
+	}
+	if id != "" && id != got {
+		return fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, id)
+	}
+	var open func(context.Context, []string, string) (pipeline.Source, error)
+	if len(data) > 0 {
+		open = func(ctx context.Context, features []string, target string) (pipeline.Source, error) {
+			return ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, Target: target})
+		}
+	}
+	v, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))
+	if err != nil {
+		return err
+	}
+	for _, line := range v.Checked {
+		_, _ = fmt.Fprintln(w.stdout, "ok:", line)
+	}
+	verdict := "arithmetic consistent, evidence not rechecked: give the data to check everything"
+	if v.Evidence {
+		verdict = "verified: the certificate follows from the model and these rows"
+	}
+	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	_, err = fmt.Fprintf(w.stdout, "%s\nid %s\nstatus %s\n%s\n", verdict, got, draw.Status, draw.Statement)
+	return err
+}
+
+// readModel reads a model file and returns the SHA-256 of its bytes with it.
+func readModel(path string) (pipeline.Model, string, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return pipeline.Model{}, "", err
+	}
+	m, err := sink.DecodeModel(data)
+	if err != nil {
+		return m, "", fmt.Errorf("%s: %w", path, err)
+	}
+	sum := sha256.Sum256(data)
+	return m, hex.EncodeToString(sum[:]), nil
+}
+
+// readCertificate reads a certificate and returns its id with it.
+func readCertificate(path string) (certify.Certificate, string, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return certify.Certificate{}, "", err
+	}
+	c, err := certify.Parse(data)
+	if err != nil {
+		return c, "", fmt.Errorf("%s: %w", path, err)
+	}
+	sum := sha256.Sum256(data)
+	return c, hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// software names the program in certificates: its version only, so that two
+// builds of one source give the same bytes.
+func software() string { return "pacsgp " + version() }
+
+// version is the module's version, or "devel" in a build from a checkout.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}
+
+func versionCommand(w world) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, the Go release and the instruction set in use",
+		Args:  exactly(0, "none"),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(w.stdout, "%s %s %s/%s, instruction set %s\n",
+				software(), runtime.Version(), runtime.GOOS, runtime.GOARCH, model.InstructionSet())
+			return err
+		},
+	}
+}
