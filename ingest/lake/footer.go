@@ -125,6 +125,9 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 // refusal says why a column of a readable type cannot be read all the same.
 func (f *footer) refusal(c *column) string {
 	for g := range f.groups {
+		if f.groups[g].NumRows == 0 {
+			continue
+		}
 		if why := chunkRefusal(c, &f.groups[g].Columns[c.leaf]); why != "" {
 			return fmt.Sprintf("row group %d: %s", g, why)
 		}
@@ -143,7 +146,7 @@ func chunkRefusal(c *column, chunk *format.ColumnChunk) string {
 		return fmt.Sprintf("codec %v is not read; %s", m.Codec, rewrite)
 	case !readableCodec(m.Codec):
 		return fmt.Sprintf("codec number %d is unknown; %s", m.Codec, rewrite)
-	case c.kind == kindBoolean && c.width == 0 && rleBooleans(m):
+	case c.kind == kindBoolean && rleBooleans(m):
 		return refusedRLE
 	}
 	return ""

@@ -1,11 +1,17 @@
 package lake_test
 
 import (
+	"errors"
+	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -87,5 +93,154 @@ func TestWritersSame(t *testing.T) {
 	}
 	if read != 46 {
 		t.Errorf("%d files were read, want 46", read)
+	}
+}
+
+// open opens one path with the columns of data/writers.
+func open(t *testing.T, cfg lake.Config) *lake.Source {
+	t.Helper()
+	if cfg.Features == nil && cfg.Target == "" {
+		cfg.Features, cfg.Target = writersFeatures, writersTarget
+	}
+	src, err := lake.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func TestWritersGroups(t *testing.T) {
+	want := table(t, open(t, lake.Config{Paths: []string{sharedData(t, "writers", "same", "pyarrow-none.parquet")}}))
+	files, err := filepath.Glob(sharedData(t, "writers", "groups", "*.parquet"))
+	if err != nil || len(files) != 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, path := range files {
+		src := open(t, lake.Config{Paths: []string{path}})
+		if len(src.Shards()) < 2 {
+			t.Errorf("%s: %d shards", path, len(src.Shards()))
+		}
+		got := table(t, src)
+		for j := range want {
+			if !slices.Equal(got[j], want[j]) {
+				t.Errorf("%s: column %s differs", path, src.Columns()[j])
+			}
+		}
+	}
+}
+
+func TestWritersConformance(t *testing.T) {
+	pipelinetest.TestSource(t, func() pipeline.Source {
+		return open(t, lake.Config{
+			Paths:     []string{sharedData(t, "writers", "groups", "pyarrow-rows777.parquet"), sharedData(t, "writers", "same", "parquetmr-10-optional-zstd.parquet")},
+			BatchRows: 250,
+		})
+	})
+}
+
+func TestWritersNulls(t *testing.T) {
+	for name, want := range map[string]ingest.BadRowError{
+		"all-null-column.parquet":      {Row: 0, Column: "pres", Fault: ingest.Null},
+		"inf-target-row39.parquet":     {Row: 39, Column: "pm", Fault: ingest.Infinite},
+		"nan-feature-row03.parquet":    {Row: 3, Column: "temp", Fault: ingest.NotANum},
+		"neginf-feature-row00.parquet": {Row: 0, Column: "wind", Fault: ingest.Infinite},
+		"null-feature-row07.parquet":   {Row: 7, Column: "pres", Fault: ingest.Null},
+		"null-target-row11.parquet":    {Row: 11, Column: "pm", Fault: ingest.Null},
+	} {
+		want.Where = sharedData(t, "writers", "nulls", name)
+		for _, batchRows := range []int{1, 7, 1000} {
+			src := open(t, lake.Config{Paths: []string{want.Where}, BatchRows: batchRows})
+			_, err := readAll(t, src)
+			var bad *ingest.BadRowError
+			if !errors.As(err, &bad) || *bad != want {
+				t.Errorf("%s in batches of %d: %v, want %v", name, batchRows, err, &want)
+			}
+		}
+	}
+	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, "writers", "nulls", "null-type-column.parquet")}, Features: writersFeatures, Target: writersTarget})
+	wantError(t, err, "pres", "column of nulls", "leave it out")
+	src := open(t, lake.Config{Paths: []string{sharedData(t, "writers", "nulls", "null-type-column.parquet")}, Target: writersTarget})
+	if slices.Contains(src.Columns(), "pres") {
+		t.Errorf("columns %q: pres has no type", src.Columns())
+	}
+}
+
+func TestMarkKeepsBadRows(t *testing.T) {
+	path := sharedData(t, "writers", "nulls", "null-feature-row07.parquet")
+	src := open(t, lake.Config{Paths: []string{path}, BadRows: ingest.Mark, BatchRows: 6, Features: writersFeatures, Target: writersTarget})
+	b, err := src.Open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := 0
+	for {
+		record, err := b.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := int(record.NumCols()) - 1
+		if record.ColumnName(last) != ingest.ReasonColumn {
+			t.Fatalf("last column is %q", record.ColumnName(last))
+		}
+		reasons := record.Column(last).(*array.String)
+		pres := record.Column(1).(*array.Float64)
+		for i := range int(record.NumRows()) {
+			if bad := row == 7; bad == reasons.IsNull(i) || bad != math.IsNaN(pres.Value(i)) {
+				t.Errorf("row %d: pres %v, reason %q", row, pres.Value(i), reasons.ValueStr(i))
+			} else if bad && reasons.Value(i) != "pres is null" {
+				t.Errorf("row %d: reason %q", row, reasons.Value(i))
+			}
+			row++
+		}
+		record.Release()
+	}
+	if row != 40 {
+		t.Errorf("%d rows, want 40", row)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// readAll reads all rows; it returns the digests or the first error.
+func readAll(t *testing.T, src pipeline.Source) (digests []pipeline.ColumnDigest, err error) {
+	t.Helper()
+	for i := range src.Shards() {
+		b, err := src.Open(t.Context(), i)
+		if err != nil {
+			return nil, err
+		}
+		for {
+			record, err := b.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, errors.Join(err, b.Close())
+			}
+			record.Release()
+		}
+		digests = append(digests, b.ColumnDigests()...)
+		if err := b.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return digests, nil
+}
+
+// wantError checks that an error says what it must.
+func wantError(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error, want one with %q", words)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q does not say %q", err, w)
+		}
 	}
 }
