@@ -2,6 +2,7 @@ package lake
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,27 +18,26 @@ type Attempt struct {
 	Sample        string `json:"sample"`
 }
 
-// A Rank counts different attempts up to and with one of them.
-type Rank struct {
-	OnSample    int // on the same sample
-	InDirectory int // on any sample
-}
-
 // maxAttempts bounds what is read of the log: 64 MiB are some 400,000 lines.
 const maxAttempts = 64 << 20
 
-// Register appends a to the log of attempts, unless it stands there already,
-// and returns its rank. The line is durable when Register returns, so call it
-// before the result is shown to anybody: trying until it passes is then
+// Record appends an attempt to the log, unless it stands there already, and
+// returns its rank: how many different attempts on this sample, and in all,
+// there are up to and with it. The line is durable when Record returns, so it
+// comes before the result is shown to anybody: trying until it passes is then
 // counted, even if a try is killed right after its result was known. The same
 // job run again has the same rank.
-func (d *Directory) Register(a Attempt) (Rank, error) {
+func (d *Directory) Record(ctx context.Context, configuration, sample string) (onSample, inDirectory int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, 0, err
+	}
+	a := Attempt{Configuration: configuration, Sample: sample}
 	if err := a.check(); err != nil {
-		return Rank{}, err
+		return 0, 0, err
 	}
 	log, torn, err := d.attempts()
 	if err != nil {
-		return Rank{}, err
+		return 0, 0, err
 	}
 	known := slices.Contains(log, a)
 	if !known {
@@ -53,9 +53,10 @@ func (d *Directory) Register(a Attempt) (Rank, error) {
 		err = d.appendAttempts(encodeAttempts(log[len(log)-1:]))
 	}
 	if err != nil {
-		return Rank{}, err
+		return 0, 0, err
 	}
-	return rank(log, a), nil
+	onSample, inDirectory = rank(log, a)
+	return onSample, inDirectory, nil
 }
 
 // Attempts returns the different attempts in the order of their first result.
@@ -143,16 +144,15 @@ func (a Attempt) check() error {
 }
 
 // rank counts up to the place of a, which is in the log.
-func rank(log []Attempt, a Attempt) Rank {
-	var r Rank
+func rank(log []Attempt, a Attempt) (onSample, inDirectory int) {
 	for _, other := range log {
-		r.InDirectory++
+		inDirectory++
 		if other.Sample == a.Sample {
-			r.OnSample++
+			onSample++
 		}
 		if other == a {
 			break
 		}
 	}
-	return r
+	return onSample, inDirectory
 }

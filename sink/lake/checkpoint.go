@@ -2,6 +2,7 @@ package lake
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -10,11 +11,8 @@ import (
 	"io/fs"
 )
 
-// ErrNoCheckpoint says that the directory holds no checkpoint.
-var ErrNoCheckpoint = errors.New("lake: no checkpoint")
-
 // ErrDamagedCheckpoint says that the checkpoint is not what was written. A
-// retry does not help; training starts anew after [Directory.RemoveCheckpoint].
+// retry does not help; training starts anew once the file is removed.
 var ErrDamagedCheckpoint = errors.New("lake: damaged checkpoint")
 
 // checkpointMagic opens a checkpoint file; the SHA-256 of the state, its
@@ -23,9 +21,12 @@ const checkpointMagic = "pacsgp-checkpoint/1\n"
 
 const checkpointHeader = len(checkpointMagic) + sha256.Size + 8
 
-// SaveCheckpoint replaces the checkpoint by state, in one step: a job killed
+// Save replaces the checkpoint by state, in one step: a job killed
 // at any moment finds the old one or the new one.
-func (d *Directory) SaveCheckpoint(state []byte) error {
+func (d *Directory) Save(ctx context.Context, state []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	sum := sha256.Sum256(state)
 	header := make([]byte, 0, checkpointHeader)
 	header = append(header, checkpointMagic...)
@@ -34,11 +35,15 @@ func (d *Directory) SaveCheckpoint(state []byte) error {
 	return writeFile(d.fs, d.Path(checkpointName), header, state)
 }
 
-// Checkpoint returns the last saved state, checked against its digest.
-func (d *Directory) Checkpoint() (state []byte, err error) {
+// Load returns the last saved state, checked against its digest, or nil if
+// there is none.
+func (d *Directory) Load(ctx context.Context) (state []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	f, err := d.fs.Open(d.Path(checkpointName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoCheckpoint
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lake: read %s: %w", d.Path(checkpointName), err)
@@ -46,11 +51,11 @@ func (d *Directory) Checkpoint() (state []byte, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	header := make([]byte, checkpointHeader)
 	if _, err := io.ReadFull(f, header); err != nil {
-		return nil, fmt.Errorf("%w: %s: header: %w", ErrDamagedCheckpoint, d.Path(checkpointName), err)
+		return nil, d.damaged("header: %w", err)
 	}
 	rest, isCheckpoint := bytes.CutPrefix(header, []byte(checkpointMagic))
 	if !isCheckpoint {
-		return nil, fmt.Errorf("%w: %s: it does not start with %q", ErrDamagedCheckpoint, d.Path(checkpointName), checkpointMagic)
+		return nil, d.damaged("it does not start with %q", checkpointMagic)
 	}
 	// The length is checked by what arrives, not allocated on its word.
 	state, err = io.ReadAll(f)
@@ -58,16 +63,19 @@ func (d *Directory) Checkpoint() (state []byte, err error) {
 		return nil, fmt.Errorf("lake: read %s: %w", d.Path(checkpointName), err)
 	}
 	if want := binary.LittleEndian.Uint64(rest[sha256.Size:]); want != uint64(len(state)) {
-		return nil, fmt.Errorf("%w: %s: %d bytes of state, the header says %d", ErrDamagedCheckpoint, d.Path(checkpointName), len(state), want)
+		return nil, d.damaged("%d bytes of state, the header says %d", len(state), want)
 	}
 	if sum := sha256.Sum256(state); !bytes.Equal(sum[:], rest[:sha256.Size]) {
-		return nil, fmt.Errorf("%w: %s: the digest does not match", ErrDamagedCheckpoint, d.Path(checkpointName))
+		return nil, d.damaged("the digest does not match")
 	}
 	return state, nil
 }
 
-// RemoveCheckpoint removes the checkpoint, if there is one.
-func (d *Directory) RemoveCheckpoint() error {
+// Clear removes the checkpoint, if there is one.
+func (d *Directory) Clear(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	err := d.fs.Remove(d.Path(checkpointName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -76,7 +84,11 @@ func (d *Directory) RemoveCheckpoint() error {
 		err = d.fs.SyncDir(d.path)
 	}
 	if err != nil {
-		return fmt.Errorf("lake: remove %s: %w", d.Path(checkpointName), err)
+		return explain(d.Path(checkpointName), 0, err)
 	}
 	return nil
+}
+
+func (d *Directory) damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %w (hint: remove the file to train anew)", ErrDamagedCheckpoint, d.Path(checkpointName), fmt.Errorf(format, args...))
 }

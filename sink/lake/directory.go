@@ -2,8 +2,6 @@ package lake
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +12,6 @@ import (
 
 const (
 	lockName       = ".lock"
-	runName        = "run.json"
 	attemptsName   = "attempts.jsonl"
 	checkpointName = "checkpoint"
 )
@@ -73,50 +70,6 @@ func (d *Directory) sweep() error {
 		}
 	}
 	return nil
-}
-
-// Artifacts are the files of one finished job.
-type Artifacts struct {
-	Model       []byte // model file
-	Certificate []byte // canonical JSON
-	Row         []byte // the certificate as a one-row Parquet file
-	Run         []byte // run record, JSON
-}
-
-// Names are the base names under which [Artifacts] were published.
-type Names struct {
-	Model       string
-	Certificate string
-	Row         string
-	Run         string
-}
-
-// Names returns the names that Publish gives: they follow from the content.
-func (a Artifacts) Names() Names {
-	id := hexDigest(a.Certificate)
-	return Names{
-		Model:       "model-" + hexDigest(a.Model) + ".parquet",
-		Certificate: "certificate-" + id + ".json",
-		Row:         "certificate-" + id + ".parquet",
-		Run:         runName,
-	}
-}
-
-// Publish makes the files of a job visible, each whole or not at all: the
-// model first, then the row and the certificate that point to it, the run
-// record last. So a visible certificate has its model beside it, and a run
-// record has everything. Publishing again changes nothing but the run record.
-func (d *Directory) Publish(a Artifacts) (Names, error) {
-	n := a.Names()
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{n.Model, a.Model}, {n.Row, a.Row}, {n.Certificate, a.Certificate}, {n.Run, a.Run}} {
-		if err := d.Put(f.name, f.data); err != nil {
-			return Names{}, err
-		}
-	}
-	return n, nil
 }
 
 // Put publishes one file under a plain name, in place of what was there. A
@@ -187,9 +140,4 @@ func (d *Directory) readFile(name string, limit int64) (data []byte, err error) 
 		err = fmt.Errorf("longer than %d bytes", limit)
 	}
 	return data, err
-}
-
-func hexDigest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

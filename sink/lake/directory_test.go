@@ -2,6 +2,7 @@ package lake_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -21,12 +26,28 @@ var (
 	newAttempt = lake.Attempt{Configuration: strings.Repeat("b", 64), Sample: strings.Repeat("5", 64)}
 )
 
-func artifacts() lake.Artifacts {
-	return lake.Artifacts{
-		Model:       bytes.Repeat([]byte("model "), 20000),
-		Certificate: []byte("{\"format\": \"certificate\"}\n"),
-		Row:         []byte("PAR1 row PAR1"),
-		Run:         []byte("{}\n"),
+// smallModel is a valid model of one inducing point.
+func smallModel() pipeline.Model {
+	k := kernel.SquaredExponential{Lengthscales: []float64{1}, Variance: 1}
+	zero := func(name string) certify.Parameter {
+		return certify.Parameter{Name: name, Grid: certify.Grid{Step: 1, Count: 1, Prior: certify.PriorFlat}}
+	}
+	return pipeline.Model{
+		Meta: pipeline.ModelMeta{
+			Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: true,
+			Theta:    []certify.Parameter{zero("ln lengthscale of x"), zero("ln variance")},
+			Features: []pipeline.Affine{{Name: "x", Scale: 1}}, Target: pipeline.Affine{Name: "y", Scale: 1},
+			Loss: pipeline.LossSpec{Kind: certify.LossZeroOne, Epsilon: 1}, Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,
+		},
+		Posterior: &model.Posterior{Kernel: k, Jitter: 1e-8, Z: []float64{0}, Mean: []float64{0.5}, L: []float64{1}, Factor: []float64{0.5}},
+	}
+}
+
+// certificateOf names what a run came to.
+func certificateOf(modelDigest, software string, attempt int) certify.Certificate {
+	return certify.Certificate{
+		Format: certify.Format, Guarantees: []certify.Guarantee{{ID: certify.GuaranteeDraw}}, Configuration: certify.Configuration{Values: []byte("{}")},
+		Model: certify.ModelFile{Digest: modelDigest}, Software: software, Attempt: certify.Attempt{OnThisSample: int64(attempt)},
 	}
 }
 
@@ -38,27 +59,36 @@ func job(dir string, fsys lake.FS) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	state, err := d.Checkpoint()
-	if err != nil && !errors.Is(err, lake.ErrNoCheckpoint) {
+	ctx := context.Background()
+	state, err := d.Load(ctx)
+	if err != nil {
 		return err
 	}
 	// Steps that an earlier run has saved are not done again.
 	for step := len(state); step < 2; step++ {
 		state = append(state, byte('0'+step))
-		if err := d.SaveCheckpoint(state); err != nil {
+		if err := d.Save(ctx, state); err != nil {
 			return err
 		}
 	}
-	rank, err := d.Register(newAttempt)
+	digest, err := d.PutModel(ctx, smallModel())
 	if err != nil {
 		return err
 	}
-	a := artifacts()
-	a.Certificate = fmt.Appendf(a.Certificate, "attempt %d, state %s\n", rank.OnSample, state)
-	if _, err := d.Publish(a); err != nil {
+	if _, err := d.GetModel(ctx, digest); err != nil {
 		return err
 	}
-	return d.RemoveCheckpoint()
+	attempt, _, err := d.Record(ctx, newAttempt.Configuration, newAttempt.Sample)
+	if err != nil {
+		return err
+	}
+	if _, err := d.PutCertificate(ctx, certificateOf(digest, string(state), attempt)); err != nil {
+		return err
+	}
+	if err := d.Clear(ctx); err != nil {
+		return err
+	}
+	return d.Put("run.json", []byte("{}\n"))
 }
 
 // prepared returns a file system on which an older job has been.
@@ -69,7 +99,7 @@ func prepared(t *testing.T) *memFS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Register(oldAttempt); err != nil {
+	if _, _, err := d.Record(t.Context(), oldAttempt.Configuration, oldAttempt.Sample); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Put("run.json", []byte("the older run record")); err != nil {
@@ -107,7 +137,7 @@ func wholeOrAbsent(t *testing.T, when string, seen, before, after map[string]str
 	}
 	if _, ok := seen["certificate-"+certificateID(after)+".json"]; ok {
 		for name := range after {
-			if _, ok := seen[name]; !ok {
+			if _, ok := seen[name]; !ok && name != "run.json" {
 				t.Errorf("%s: the certificate is visible without %s", when, name)
 			}
 		}
@@ -180,7 +210,7 @@ func TestFullDiskIsAnErrorAndNoHalfFile(t *testing.T) {
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("%s: the job says %v, want ENOSPC", when, err)
 			}
-			if at < finished.operations-1 && !strings.Contains(err.Error(), "free some") {
+			if !strings.Contains(err.Error(), "free some") {
 				t.Errorf("%s: no hint in %q", when, err)
 			}
 			wholeOrAbsent(t, when, m.visible(), before, want)
@@ -223,10 +253,10 @@ func TestCheckpointDamageIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if _, err := d.Checkpoint(); !errors.Is(err, lake.ErrNoCheckpoint) {
-		t.Fatalf("Checkpoint of an empty directory: %v", err)
+	if state, err := d.Load(t.Context()); err != nil || state != nil {
+		t.Fatalf("Load from an empty directory = %q, %v", state, err)
 	}
-	if err := d.SaveCheckpoint([]byte("the state of a training")); err != nil {
+	if err := d.Save(t.Context(), []byte("the state of a training")); err != nil {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(d.Path("checkpoint"))
@@ -243,8 +273,8 @@ func TestCheckpointDamageIsNoticed(t *testing.T) {
 		if err := os.WriteFile(d.Path("checkpoint"), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if state, err := d.Checkpoint(); !errors.Is(err, lake.ErrDamagedCheckpoint) {
-			t.Fatalf("damage %d: Checkpoint() = %q, %v, want ErrDamagedCheckpoint", i, state, err)
+		if state, err := d.Load(t.Context()); !errors.Is(err, lake.ErrDamagedCheckpoint) {
+			t.Fatalf("damage %d: Load() = %q, %v, want ErrDamagedCheckpoint", i, state, err)
 		}
 	}
 }
@@ -258,22 +288,23 @@ func TestAttemptsAreCountedOnce(t *testing.T) {
 	digest := func(c string) string { return strings.Repeat(c, 64) }
 	for i, test := range []struct {
 		configuration, sample string
-		want                  lake.Rank
+		onSample, inDirectory int
 	}{
-		{"1", "a", lake.Rank{OnSample: 1, InDirectory: 1}},
-		{"1", "a", lake.Rank{OnSample: 1, InDirectory: 1}}, // the same job again
-		{"2", "a", lake.Rank{OnSample: 2, InDirectory: 2}},
-		{"2", "b", lake.Rank{OnSample: 1, InDirectory: 3}},
-		{"3", "a", lake.Rank{OnSample: 3, InDirectory: 4}},
-		{"2", "a", lake.Rank{OnSample: 2, InDirectory: 2}},
+		{"1", "a", 1, 1},
+		{"1", "a", 1, 1}, // the same job again
+		{"2", "a", 2, 2},
+		{"2", "b", 1, 3},
+		{"3", "a", 3, 4},
+		{"2", "a", 2, 2},
 	} {
-		got, err := d.Register(lake.Attempt{Configuration: digest(test.configuration), Sample: digest(test.sample)})
-		if err != nil || got != test.want {
-			t.Errorf("attempt %d: Register(%s on %s) = %+v, %v, want %+v", i, test.configuration, test.sample, got, err, test.want)
+		onSample, inDirectory, err := d.Record(t.Context(), digest(test.configuration), digest(test.sample))
+		if err != nil || onSample != test.onSample || inDirectory != test.inDirectory {
+			t.Errorf("attempt %d: Record(%s on %s) = %d, %d, %v, want %d, %d", i, test.configuration, test.sample,
+				onSample, inDirectory, err, test.onSample, test.inDirectory)
 		}
 	}
-	if _, err := d.Register(lake.Attempt{Configuration: "x", Sample: digest("a")}); err == nil {
-		t.Error("Register took a configuration that is no digest")
+	if _, _, err := d.Record(t.Context(), "x", digest("a")); err == nil {
+		t.Error("Record took a configuration that is no digest")
 	}
 }
 
@@ -284,7 +315,7 @@ func TestAttemptsToleratesATornLastLineOnly(t *testing.T) {
 	}
 	defer d.Close()
 	for _, a := range []lake.Attempt{oldAttempt, newAttempt} {
-		if _, err := d.Register(a); err != nil {
+		if _, _, err := d.Record(t.Context(), a.Configuration, a.Sample); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -300,8 +331,8 @@ func TestAttemptsToleratesATornLastLineOnly(t *testing.T) {
 		if log, err := d.Attempts(); err != nil || len(log) != 1 {
 			t.Fatalf("cut at %d: Attempts() = %v, %v, want the first line", cut, log, err)
 		}
-		if rank, err := d.Register(newAttempt); err != nil || rank.OnSample != 2 {
-			t.Fatalf("cut at %d: Register = %+v, %v", cut, rank, err)
+		if rank, _, err := d.Record(t.Context(), newAttempt.Configuration, newAttempt.Sample); err != nil || rank != 2 {
+			t.Fatalf("cut at %d: Record = %d, %v", cut, rank, err)
 		}
 		if got, _ := os.ReadFile(d.Path("attempts.jsonl")); !bytes.Equal(got, whole) {
 			t.Fatalf("cut at %d: the log is not mended: %q", cut, got)
@@ -351,9 +382,67 @@ func Example() {
 		panic(err)
 	}
 	defer d.Close()
-	names, err := d.Publish(lake.Artifacts{Model: []byte("m"), Certificate: []byte("c"), Row: []byte("r"), Run: []byte("{}")})
-	fmt.Println(names.Certificate[:len("certificate-2e7d2c03")], err)
-	// Output: certificate-2e7d2c03 <nil>
+	digest, err := d.PutModel(context.Background(), smallModel())
+	if err != nil {
+		panic(err)
+	}
+	m, err := d.GetModel(context.Background(), digest)
+	fmt.Println(m.Meta.Inducing, "inducing point", err)
+	// Output: 1 inducing point <nil>
+}
+
+func TestGetModelRefusesChangedBytes(t *testing.T) {
+	d, err := lake.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	digest, err := d.PutModel(t.Context(), smallModel())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := d.Path(lake.ModelName(digest))
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range good {
+		bad := bytes.Clone(good)
+		bad[at] ^= 0x40
+		if err := os.WriteFile(file, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.GetModel(t.Context(), digest); !errors.Is(err, pipeline.ErrChanged) {
+			t.Fatalf("byte %d of %d is changed: %v, want ErrChanged", at, len(good), err)
+		}
+	}
+	// Publishing again mends the file.
+	if _, err := d.PutModel(t.Context(), smallModel()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.GetModel(t.Context(), digest); err != nil {
+		t.Errorf("after publishing again: %v", err)
+	}
+}
+
+func TestCanceledContextStopsEveryStep(t *testing.T) {
+	d, err := lake.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, put := d.PutModel(ctx, smallModel())
+	_, get := d.GetModel(ctx, "x")
+	_, certificate := d.PutCertificate(ctx, certify.Certificate{})
+	_, _, record := d.Record(ctx, newAttempt.Configuration, newAttempt.Sample)
+	_, load := d.Load(ctx)
+	for step, err := range []error{put, get, certificate, record, load, d.Save(ctx, nil), d.Clear(ctx)} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("step %d: %v, want context.Canceled", step, err)
+		}
+	}
 }
 
 // Each step is durable when it returns, also where an earlier run had done it
@@ -368,9 +457,12 @@ func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 		return d
 	}
 	steps := map[string]func(d *lake.Directory) error{
-		"attempts.jsonl": func(d *lake.Directory) error { _, err := d.Register(newAttempt); return err },
-		"model.parquet":  func(d *lake.Directory) error { return d.Put("model.parquet", []byte("the model")) },
-		"checkpoint":     func(d *lake.Directory) error { return d.SaveCheckpoint([]byte("state")) },
+		"attempts.jsonl": func(d *lake.Directory) error {
+			_, _, err := d.Record(t.Context(), newAttempt.Configuration, newAttempt.Sample)
+			return err
+		},
+		"model.parquet": func(d *lake.Directory) error { return d.Put("model.parquet", []byte("the model")) },
+		"checkpoint":    func(d *lake.Directory) error { return d.Save(t.Context(), []byte("state")) },
 	}
 	for name, step := range steps {
 		m := newMemFS()

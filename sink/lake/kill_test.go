@@ -141,7 +141,7 @@ func TestSIGKILLAtEveryOperationLeavesWholeFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Register(oldAttempt); err != nil {
+		if _, _, err := d.Record(t.Context(), oldAttempt.Configuration, oldAttempt.Sample); err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(d.Put("run.json", []byte("the older run record")), d.Close()); err != nil {

@@ -1,0 +1,236 @@
+package sink
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// ErrModelFile says that bytes are no model file of a version that is known
+// here, or a damaged one. A retry on the same bytes does not help.
+var ErrModelFile = errors.New("sink: not a valid model file")
+
+// metadataKey is the key of the metadata in the footer of a model file.
+const metadataKey = "pacsgp"
+
+// kernelName is the one kernel of this version of the format.
+const kernelName = "squared-exponential"
+
+// Limits of a model file, far beyond what can be trained.
+const (
+	maxInducing = 1 << 16
+	maxFeatures = 1 << 14
+	maxMetadata = 16 << 20
+)
+
+// EncodeModel returns the bytes of a model file. The same model gives the
+// same bytes.
+func EncodeModel(m pipeline.Model) ([]byte, error) {
+	p := m.Posterior
+	if err := checkModel(m); err != nil {
+		return nil, fmt.Errorf("sink: encode model: %w", err)
+	}
+	metadata, err := marshalMeta(m.Meta)
+	if err != nil {
+		return nil, fmt.Errorf("sink: encode model: %w", err)
+	}
+	t := table{m: p.Inducing(), d: p.Dim(), z: p.Z, mean: p.Mean, l: p.L, s: p.Factor}
+	var b bytes.Buffer
+	size := int(tableBytes(t.m, t.d))
+	b.Grow(size + size/16 + len(metadata) + 1<<16) // levels, headers, footer: one allocation
+	err = writeTable(&b, string(metadata), t)
+	if err == nil {
+		err = seal(b.Bytes())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sink: encode model (M=%d, d=%d): %w", t.m, t.d, err)
+	}
+	return b.Bytes(), nil
+}
+
+// DecodeModel reads a model file. It refuses what EncodeModel would not have
+// written: another version, numbers that are not finite, sizes that disagree,
+// a diagonal that is not positive. The model shares no memory with data.
+func DecodeModel(data []byte) (m pipeline.Model, err error) {
+	if err := checkSeal(data); err != nil {
+		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
+	}
+	// Damage stops at the seal. A file that somebody made can still have any
+	// content, and the Parquet library panics on some.
+	defer func() {
+		if r := recover(); r != nil {
+			m, err = pipeline.Model{}, fmt.Errorf("%w: the Parquet library panics on it: %v", ErrModelFile, r)
+		}
+	}()
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
+	}
+	metadata, ok := f.Lookup(metadataKey)
+	if !ok {
+		return pipeline.Model{}, fmt.Errorf("%w: its footer has no value for the key %q", ErrModelFile, metadataKey)
+	}
+	meta, err := parseMeta([]byte(metadata))
+	if err != nil {
+		return pipeline.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
+	}
+	d := len(meta.Features)
+	if need := tableBytes(meta.Inducing, d); need > int64(len(data)) {
+		return pipeline.Model{}, fmt.Errorf("%w: %d inducing points in %d dimensions are %d bytes, and the file has %d", ErrModelFile, meta.Inducing, d, need, len(data))
+	}
+	t, err := readTable(f, meta.Inducing, d)
+	if err != nil {
+		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
+	}
+	m = pipeline.Model{Meta: meta, Posterior: &model.Posterior{
+		Kernel: kernel.SquaredExponential{Lengthscales: meta.Lengthscales, Variance: meta.Variance},
+		Jitter: meta.Jitter,
+		Z:      t.z, Mean: t.mean, L: t.l, Factor: t.s,
+	}}
+	if err := checkModel(m); err != nil {
+		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
+	}
+	return m, nil
+}
+
+// marshalMeta returns the canonical JSON of the metadata: members in the order
+// of the specification, no white space, shortest numbers that read back equal.
+func marshalMeta(meta pipeline.ModelMeta) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(meta); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// parseMeta reads metadata and refuses it unless it is canonical: so there are
+// no unknown, missing or doubled members.
+func parseMeta(data []byte) (pipeline.ModelMeta, error) {
+	var meta pipeline.ModelMeta
+	if len(data) > maxMetadata {
+		return meta, fmt.Errorf("%d bytes of JSON, want at most %d", len(data), maxMetadata)
+	}
+	var version struct {
+		Format string `json:"format"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return meta, err
+	}
+	if version.Format != pipeline.ModelFormat {
+		return meta, fmt.Errorf("format %q, this program reads %q (hint: use the version of pacsgp that wrote the file)", version.Format, pipeline.ModelFormat)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&meta); err != nil {
+		return meta, err
+	}
+	canonical, err := marshalMeta(meta)
+	if err != nil {
+		return meta, err
+	}
+	if !bytes.Equal(canonical, data) {
+		return meta, errors.New("the JSON is not in the canonical form of docs/format.md")
+	}
+	return meta, checkMeta(meta)
+}
+
+// checkMeta checks the metadata by themselves.
+func checkMeta(meta pipeline.ModelMeta) error {
+	d := len(meta.Features)
+	theta := 2
+	if meta.ARD {
+		theta = d + 1
+	}
+	switch {
+	case meta.Format != pipeline.ModelFormat:
+		return fmt.Errorf("format %q, want %q", meta.Format, pipeline.ModelFormat)
+	case meta.Kernel != kernelName:
+		return fmt.Errorf("kernel %q, want %q", meta.Kernel, kernelName)
+	case d < 1 || d > maxFeatures:
+		return fmt.Errorf("%d features, want 1 to %d", d, maxFeatures)
+	case meta.Inducing < 1 || meta.Inducing > maxInducing:
+		return fmt.Errorf("%d inducing points, want 1 to %d", meta.Inducing, maxInducing)
+	case len(meta.Lengthscales) != d:
+		return fmt.Errorf("%d lengthscales for %d features", len(meta.Lengthscales), d)
+	case len(meta.Theta) != theta:
+		return fmt.Errorf("%d hyper-parameters, want %d", len(meta.Theta), theta)
+	case !positive(meta.Variance):
+		return fmt.Errorf("variance %v, want a positive number", meta.Variance)
+	case !positive(meta.Jitter):
+		return fmt.Errorf("jitter %v, want a positive number", meta.Jitter)
+	}
+	names := make(map[string]bool, d+1)
+	for j, a := range append(meta.Features[:d:d], meta.Target) {
+		if a.Name == "" || names[a.Name] {
+			return fmt.Errorf("column %d: the name %q is empty or taken", j, a.Name)
+		}
+		if names[a.Name] = true; !finite(a.Centre) || !positive(a.Scale) {
+			return fmt.Errorf("column %q: centre %v and scale %v, want a finite and a positive number", a.Name, a.Centre, a.Scale)
+		}
+	}
+	return checkTheta(meta)
+}
+
+// checkTheta checks that the kernel's parameters are exp of grid values, but
+// for the rounding of the exponential: the price of θ is that of its place on
+// the grid.
+func checkTheta(meta pipeline.ModelMeta) error {
+	for i, p := range meta.Theta {
+		if err := p.Grid.Validate(); err != nil {
+			return fmt.Errorf("hyper-parameter %q: %w", p.Name, err)
+		}
+		if p.Index < 0 || p.Index >= p.Grid.Count {
+			return fmt.Errorf("hyper-parameter %q: index %d of %d values", p.Name, p.Index, p.Grid.Count)
+		}
+		parameters := meta.Lengthscales
+		switch {
+		case i == len(meta.Theta)-1:
+			parameters = []float64{meta.Variance}
+		case meta.ARD:
+			parameters = meta.Lengthscales[i : i+1]
+		}
+		for _, x := range parameters {
+			if want := math.Exp(p.Value()); !(math.Abs(x-want) <= 1e-14*want) {
+				return fmt.Errorf("hyper-parameter %q: %v is not exp(%v), the value on its grid", p.Name, x, p.Value())
+			}
+		}
+	}
+	return nil
+}
+
+// checkModel checks that metadata and posterior belong together.
+func checkModel(m pipeline.Model) error {
+	if m.Posterior == nil {
+		return errors.New("it has no posterior")
+	}
+	if err := checkMeta(m.Meta); err != nil {
+		return err
+	}
+	if err := m.Posterior.Validate(); err != nil {
+		return err
+	}
+	k := m.Posterior.Kernel
+	same := len(k.Lengthscales) == len(m.Meta.Lengthscales) && k.Variance == m.Meta.Variance &&
+		m.Posterior.Jitter == m.Meta.Jitter && m.Posterior.Inducing() == m.Meta.Inducing
+	for j := 0; same && j < len(k.Lengthscales); j++ {
+		same = k.Lengthscales[j] == m.Meta.Lengthscales[j]
+	}
+	if !same {
+		return errors.New("kernel, jitter or size of the posterior are not those of the metadata")
+	}
+	return nil
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }

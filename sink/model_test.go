@@ -1,0 +1,424 @@
+package sink_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// testModel returns a model of M inducing points in d dimensions whose L is
+// the Cholesky factor of its kernel matrix.
+func testModel(m, d int, ard bool) pipeline.Model {
+	rng := rand.New(rand.NewPCG(uint64(m), uint64(d)))
+	grid := certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}
+	meta := pipeline.ModelMeta{
+		Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: ard,
+		Target:   pipeline.Affine{Name: "wind <m/s> & more", Centre: 3.25, Scale: 1.7},
+		Loss:     pipeline.LossSpec{Kind: certify.LossZeroOne, Epsilon: 1.0200000000000002},
+		RowRules: []string{"every used value is a finite number"},
+		Jitter:   1e-8, Inducing: m,
+	}
+	for j := range d {
+		index := 600 + 7*j
+		if !ard {
+			index = 620
+		}
+		p := certify.Parameter{Name: fmt.Sprintf("ln lengthscale %d", j), Grid: grid, Index: index}
+		meta.Features = append(meta.Features, pipeline.Affine{Name: fmt.Sprintf("x%02d", j), Centre: rng.NormFloat64(), Scale: 0.1 + rng.Float64()})
+		meta.Lengthscales = append(meta.Lengthscales, math.Exp(p.Value()))
+		if ard || j == 0 {
+			meta.Theta = append(meta.Theta, p)
+		}
+	}
+	variance := certify.Parameter{Name: "ln variance", Grid: grid, Index: 633}
+	meta.Theta = append(meta.Theta, variance)
+	meta.Variance = math.Exp(variance.Value())
+	p := &model.Posterior{
+		Kernel: kernel.SquaredExponential{Lengthscales: meta.Lengthscales, Variance: meta.Variance}, Jitter: meta.Jitter,
+		Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
+	}
+	for i := range p.Z {
+		p.Z[i] = 2 * rng.NormFloat64()
+	}
+	for i := range m {
+		p.Mean[i] = 0.3 * rng.NormFloat64()
+		for j := range i {
+			p.Factor[i*m+j] = 0.05 * rng.NormFloat64()
+		}
+		p.Factor[i*m+i] = 0.2 + 0.8*rng.Float64()
+	}
+	return pipeline.Model{Meta: meta, Posterior: factorised(p)}
+}
+
+// factorised sets L to the Cholesky factor of K_ZZ + jI, by the textbook.
+func factorised(p *model.Posterior) *model.Posterior {
+	m, d := len(p.Mean), len(p.Kernel.Lengthscales)
+	for i := range m {
+		for j := range i + 1 {
+			r := 0.0
+			for c, l := range p.Kernel.Lengthscales {
+				t := (p.Z[i*d+c] - p.Z[j*d+c]) / l
+				r += t * t
+			}
+			a := p.Kernel.Variance * math.Exp(-r/2)
+			if i == j {
+				a += p.Jitter
+			}
+			for k := range j {
+				a -= p.L[i*m+k] * p.L[j*m+k]
+			}
+			if i == j {
+				p.L[i*m+i] = math.Sqrt(a)
+			} else {
+				p.L[i*m+j] = a / p.L[j*m+j]
+			}
+		}
+	}
+	return p
+}
+
+func encode(t testing.TB, m pipeline.Model) []byte {
+	t.Helper()
+	data, err := sink.EncodeModel(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestModelReadsBackAsItWas(t *testing.T) {
+	for _, test := range []struct {
+		m, d int
+		ard  bool
+	}{{1, 1, true}, {1, 1, false}, {2, 3, true}, {17, 5, false}, {200, 26, true}, {1100, 2, true}} {
+		want := testModel(test.m, test.d, test.ard)
+		data := encode(t, want)
+		if !bytes.Equal(data, encode(t, want)) {
+			t.Errorf("M=%d: the same model gives other bytes the second time", test.m)
+		}
+		got, err := sink.DecodeModel(data)
+		if err != nil {
+			t.Fatalf("M=%d, d=%d: %v", test.m, test.d, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("M=%d, d=%d (-written +read):\n%s", test.m, test.d, diff)
+		}
+		if !bytes.Equal(data, encode(t, got)) {
+			t.Errorf("M=%d: a model that was read is written as other bytes", test.m)
+		}
+	}
+}
+
+func TestModelPagesCarryChecksums(t *testing.T) {
+	data := encode(t, testModel(1100, 2, true))
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if groups := f.Metadata().RowGroups; len(groups) < 2 {
+		t.Errorf("%d row groups: the writer holds the whole model", len(groups))
+	}
+	for _, group := range f.Metadata().RowGroups {
+		for _, chunk := range group.Columns {
+			if chunk.MetaData.Codec != format.Uncompressed {
+				t.Errorf("column %v is compressed", chunk.MetaData.PathInSchema)
+			}
+		}
+	}
+	// A changed value is noticed by the page's checksum: without one it would
+	// be read back.
+	at := bytes.Index(data, doubleBytes(testModel(1100, 2, true).Posterior.Mean[500]))
+	if at < 0 {
+		t.Fatal("the value is not stored plainly")
+	}
+	data[at] ^= 1
+	if _, err := sink.DecodeModel(data); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("a changed value: %v, want a checksum error", err)
+	}
+	if _, err := sink.DecodeModel(resealed(data)); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), "crc32") {
+		t.Errorf("a changed value in a file that was sealed anew: %v, want the page's checksum error", err)
+	}
+}
+
+func doubleBytes(x float64) []byte {
+	b := make([]byte, 8)
+	for i := range b {
+		b[i] = byte(math.Float64bits(x) >> (8 * i))
+	}
+	return b
+}
+
+func TestEncodeModelRefusesWhatIsNoModel(t *testing.T) {
+	for name, change := range map[string]func(m *pipeline.Model){
+		"no posterior":        func(m *pipeline.Model) { m.Posterior = nil },
+		"NaN in the mean":     func(m *pipeline.Model) { m.Posterior.Mean[1] = math.NaN() },
+		"Inf in L":            func(m *pipeline.Model) { m.Posterior.L[3] = math.Inf(1) },
+		"zero diagonal of S":  func(m *pipeline.Model) { m.Posterior.Factor[0] = 0 },
+		"upper triangle":      func(m *pipeline.Model) { m.Posterior.L[1] = 1 },
+		"short Z":             func(m *pipeline.Model) { m.Posterior.Z = m.Posterior.Z[1:] },
+		"other M":             func(m *pipeline.Model) { m.Meta.Inducing++ },
+		"other format":        func(m *pipeline.Model) { m.Meta.Format = "pacsgp-model/2" },
+		"other kernel":        func(m *pipeline.Model) { m.Meta.Kernel = "matern" },
+		"other lengthscale":   func(m *pipeline.Model) { m.Meta.Lengthscales = []float64{1, 2} },
+		"other variance":      func(m *pipeline.Model) { m.Meta.Variance *= 2 },
+		"other jitter":        func(m *pipeline.Model) { m.Meta.Jitter *= 2 },
+		"zero scale":          func(m *pipeline.Model) { m.Meta.Features[1].Scale = 0 },
+		"NaN centre":          func(m *pipeline.Model) { m.Meta.Target.Centre = math.NaN() },
+		"feature named twice": func(m *pipeline.Model) { m.Meta.Features[1].Name = m.Meta.Features[0].Name },
+		"feature is target":   func(m *pipeline.Model) { m.Meta.Features[1].Name = m.Meta.Target.Name },
+		"no features":         func(m *pipeline.Model) { m.Meta.Features = nil },
+		"theta off its grid":  func(m *pipeline.Model) { m.Meta.Theta[0].Index = 1201 },
+		"theta not the scale": func(m *pipeline.Model) { m.Meta.Theta[0].Index++ },
+		"no grid":             func(m *pipeline.Model) { m.Meta.Theta[0].Grid.Step = 0 },
+		"theta too short":     func(m *pipeline.Model) { m.Meta.Theta = m.Meta.Theta[1:] },
+		"NaN epsilon":         func(m *pipeline.Model) { m.Meta.Loss.Epsilon = math.NaN() },
+	} {
+		m := testModel(5, 2, true)
+		change(&m)
+		if data, err := sink.EncodeModel(m); err == nil {
+			t.Errorf("%s: EncodeModel gives %d bytes", name, len(data))
+		}
+	}
+}
+
+// A fileRow is a row of a model file, for writing wrong ones.
+type fileRow struct {
+	Z    []float64 `parquet:"z,list"`
+	Mean float64   `parquet:"mean"`
+	L    []float64 `parquet:"l,list"`
+	S    []float64 `parquet:"s,list"`
+}
+
+// rewrite reads a model file by rows, changes them, and writes them again.
+func rewrite(t *testing.T, data []byte, change func(rows []fileRow, metadata string) ([]fileRow, string), options ...parquet.WriterOption) []byte {
+	t.Helper()
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata, _ := f.Lookup("pacsgp")
+	rows, err := parquet.Read[fileRow](bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, metadata = change(rows, metadata)
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[fileRow](&b, append(options,
+		parquet.KeyValueMetadata("pacsgp", metadata),
+		parquet.KeyValueMetadata("pacsgp-sha256", strings.Repeat("0", 64)))...)
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sealed(b.Bytes())
+}
+
+// sealed writes the digest of a file over the last 64 zeros in it.
+func sealed(data []byte) []byte {
+	zeros := bytes.Repeat([]byte("0"), 64)
+	at := bytes.LastIndex(data, zeros)
+	sum := sha256.Sum256(data)
+	return append(append(bytes.Clone(data[:at]), hex.EncodeToString(sum[:])...), data[at+64:]...)
+}
+
+// resealed seals a changed model file anew, as a forger would.
+func resealed(data []byte) []byte {
+	at := bytes.LastIndex(data, []byte("pacsgp-sha256")) + len("pacsgp-sha256") + 2
+	clean := bytes.Clone(data)
+	copy(clean[at:], bytes.Repeat([]byte("0"), 64))
+	return sealed(clean)
+}
+
+func TestDecodeModelRefusesWhatIsNoModel(t *testing.T) {
+	good := encode(t, testModel(5, 2, true))
+	type rows = []fileRow
+	same := rewrite(t, good, func(r rows, m string) (rows, string) { return r, m })
+	if _, err := sink.DecodeModel(same); err != nil {
+		t.Fatalf("another writer's file of the same rows: %v", err)
+	}
+	for name, test := range map[string]struct {
+		want   string
+		change func(r rows, m string) (rows, string)
+	}{
+		"unknown version": {"this program reads", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "model/1", "model/2", 1) }},
+		"unknown member":  {"unknown field", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "{", `{"x":1,`, 1) }},
+		"doubled member": {"canonical", func(r rows, m string) (rows, string) {
+			return r, strings.Replace(m, `"ard":true`, `"ard":true,"ard":true`, 1)
+		}},
+		"white space":     {"canonical", func(r rows, m string) (rows, string) { return r, m + " " }},
+		"no JSON":         {"metadata", func(r rows, _ string) (rows, string) { return r, "x" }},
+		"no metadata":     {"metadata", func(r rows, _ string) (rows, string) { return r, "" }},
+		"a row less":      {"4 rows", func(r rows, m string) (rows, string) { return r[:4], m }},
+		"no rows":         {"0 rows", func(_ rows, m string) (rows, string) { return nil, m }},
+		"a short row":     {"row 3", func(r rows, m string) (rows, string) { r[3].L = r[3].L[1:]; return r, m }},
+		"a long row":      {"row 3", func(r rows, m string) (rows, string) { r[3].S = append(r[3].S, 1); return r, m }},
+		"an empty row":    {"", func(r rows, m string) (rows, string) { r[3].Z = nil; return r, m }},
+		"a short last":    {"row 4", func(r rows, m string) (rows, string) { r[4].L = r[4].L[1:]; return r, m }},
+		"shifted lengths": {"row 0", func(r rows, m string) (rows, string) { r[1].L, r[0].L = r[0].L, r[1].L; return r, m }},
+		"NaN":             {"finite", func(r rows, m string) (rows, string) { r[2].Mean = math.NaN(); return r, m }},
+		"infinite Z":      {"finite", func(r rows, m string) (rows, string) { r[2].Z[0] = math.Inf(-1); return r, m }},
+		"diagonal of L":   {"diagonal", func(r rows, m string) (rows, string) { r[2].L[2] = -1; return r, m }},
+		"diagonal of C":   {"diagonal", func(r rows, m string) (rows, string) { r[2].S[2] = 0; return r, m }},
+		"giant M": {"inducing points", func(r rows, m string) (rows, string) {
+			return r, strings.Replace(m, `"inducing":5`, `"inducing":60000`, 1)
+		}},
+		"negative M": {"inducing points", func(r rows, m string) (rows, string) {
+			return r, strings.Replace(m, `"inducing":5`, `"inducing":-5`, 1)
+		}},
+	} {
+		bad := rewrite(t, good, test.change)
+		if m, err := sink.DecodeModel(bad); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: DecodeModel = M %d, %v, want an error with %q", name, m.Meta.Inducing, err, test.want)
+		}
+	}
+	keep := func(r rows, m string) (rows, string) { return r, m }
+	compressed := rewrite(t, good, keep, parquet.Compression(&parquet.Snappy))
+	if _, err := sink.DecodeModel(compressed); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), "compressed") {
+		t.Errorf("a compressed file: %v", err)
+	}
+	for name, data := range map[string][]byte{"nothing": nil, "PAR1": []byte("PAR1"), "text": []byte("a text of some length"), "cut off": good[:len(good)/2]} {
+		if _, err := sink.DecodeModel(data); !errors.Is(err, sink.ErrModelFile) {
+			t.Errorf("%s: %v, want ErrModelFile", name, err)
+		}
+	}
+}
+
+func damage(rng *rand.Rand, good []byte, kind int) []byte {
+	bad := bytes.Clone(good)
+	switch at := rng.IntN(len(bad)); kind % 3 {
+	case 0:
+		bad[at] ^= 1 << rng.IntN(8)
+	case 1:
+		bad = bad[:at]
+	default:
+		part := bad[at:min(len(bad), at+64)]
+		for i := range part {
+			part[i] ^= byte(1 + rng.IntN(255))
+		}
+	}
+	return bad
+}
+
+func TestDamagedModelIsRefused(t *testing.T) {
+	good := encode(t, testModel(40, 3, true))
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range 3000 {
+		bad := damage(rng, good, i)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := sink.DecodeModel(bad)
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, sink.ErrModelFile) {
+			t.Fatalf("damage %d: %v, want ErrModelFile", i, err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<16 {
+			t.Errorf("damage %d: %d bytes are allocated for a damaged file of %d", i, used, len(good))
+		}
+	}
+}
+
+// A forger can seal anything. What is read then is refused, or is a valid
+// model of another digest: never a panic.
+func TestForgedModelIsRefusedOrValid(t *testing.T) {
+	good := encode(t, testModel(40, 3, true))
+	footer := bytes.LastIndex(good, []byte("pacsgp-sha256"))
+	rng := rand.New(rand.NewPCG(5, 6))
+	refused := 0
+	for range 1000 {
+		bad := bytes.Clone(good)
+		bad[4+rng.IntN(footer-4)] ^= 1 << rng.IntN(8)
+		m, err := sink.DecodeModel(resealed(bad))
+		if err == nil {
+			encode(t, m)
+			continue
+		}
+		if refused++; !errors.Is(err, sink.ErrModelFile) {
+			t.Fatalf("%v is no ErrModelFile", err)
+		}
+	}
+	if refused < 500 {
+		t.Errorf("only %d of 1000 forged files are refused", refused)
+	}
+}
+
+func FuzzDecodeModel(f *testing.F) {
+	f.Add(encode(f, testModel(3, 2, true)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := sink.DecodeModel(data)
+		if err != nil {
+			return
+		}
+		again, err := sink.EncodeModel(m)
+		if err != nil {
+			t.Fatalf("a model that was read cannot be written: %v", err)
+		}
+		if back, err := sink.DecodeModel(again); err != nil || !cmp.Equal(m, back) {
+			t.Fatalf("a model that was read, written and read is another one: %v", err)
+		}
+	})
+}
+
+func ExampleEncodeModel() {
+	data, err := sink.EncodeModel(testModel(3, 2, true))
+	fmt.Println(len(data) > 0, err)
+	// Output: true <nil>
+}
+
+func BenchmarkModel(b *testing.B) {
+	for _, m := range []int{500, 2000, 4000} {
+		large := testModel(1, 8, true)
+		large = withInducing(large, m)
+		data := encode(b, large)
+		b.Run(fmt.Sprintf("encode/M=%d", m), func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				encode(b, large)
+			}
+		})
+		b.Run(fmt.Sprintf("decode/M=%d", m), func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := sink.DecodeModel(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// withInducing blows a model up without factorising anything.
+func withInducing(m pipeline.Model, n int) pipeline.Model {
+	rng := rand.New(rand.NewPCG(1, 1))
+	m.Meta.Inducing = n
+	p := *m.Posterior
+	p.Z, p.Mean, p.L, p.Factor = make([]float64, n*p.Dim()), make([]float64, n), make([]float64, n*n), make([]float64, n*n)
+	for i := range n {
+		for j := range i + 1 {
+			p.L[i*n+j], p.Factor[i*n+j] = rng.Float64(), 1-rng.Float64()
+		}
+		p.L[i*n+i]++
+	}
+	m.Posterior = &p
+	return m
+}
