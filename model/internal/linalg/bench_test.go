@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -98,6 +99,62 @@ func BenchmarkCholesky(b *testing.B) {
 				if !p.Cholesky(c) {
 					b.Fatal("not positive definite")
 				}
+			})
+		}
+	})
+}
+
+// BenchmarkFunctions takes a million values in pieces that stay in cache.
+func BenchmarkFunctions(b *testing.B) {
+	const total, piece = 1 << 20, 1 << 11
+	x, y, z := make([]float64, piece), make([]float64, piece), make([]float64, piece)
+	r := newRand()
+	for i := range x {
+		x[i] = 3 * r.NormFloat64()
+	}
+	run := func(b *testing.B, name string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				for range total / piece {
+					f()
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/total, "ns/value")
+		})
+	}
+	run(b, "math.Exp", func() {
+		for i, v := range x {
+			y[i] = math.Exp(v)
+		}
+	})
+	run(b, "math.Erfc", func() {
+		for i, v := range x {
+			y[i] = 0.5 * math.Erfc(-v/math.Sqrt2)
+		}
+	})
+	benchSets(b, func(b *testing.B) {
+		run(b, "Exp", func() { Exp(y, x) })
+		run(b, "NormCDF", func() { NormCDF(y, x) })
+		run(b, "NormPDF", func() { NormPDF(y, x) })
+		run(b, "NormCDFPDF", func() { NormCDFPDF(y, z, x) })
+	})
+}
+
+func BenchmarkSEKernel(b *testing.B) {
+	benchSets(b, func(b *testing.B) {
+		for _, d := range []int{8, 26} {
+			x, z, c := randNormal(blockRows, d), randNormal(500, d), NewMat(blockRows, 500)
+			inv := make([]float64, d)
+			for i := range inv {
+				inv[i] = 0.5
+			}
+			b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
+				p := NewPool(1)
+				defer p.Close()
+				for b.Loop() {
+					p.SEKernel(x, z, inv, 1, c)
+				}
+				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(blockRows*500), "ns/element")
 			})
 		}
 	})

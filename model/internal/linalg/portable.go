@@ -6,15 +6,21 @@ import "math"
 // which is why it asks for fused multiply-adds by name. (Every 64-bit processor of
 // the last decade has the instruction; on others math.FMA is right but slow.)
 var portable = kernelSet{
-	name:      "portable",
-	mr:        4,
-	nr:        4,
-	gemm:      gemmPortable,
-	packTrans: packTransPortable,
-	packRows:  packRowsPortable,
-	axpy:      axpyPortable,
-	dot:       dotPortable,
-	sum:       sumPortable,
+	name:       "portable",
+	mr:         4,
+	nr:         4,
+	gemm:       gemmPortable,
+	packTrans:  packTransPortable,
+	packRows:   packRowsPortable,
+	axpy:       axpyPortable,
+	dot:        dotPortable,
+	sum:        sumPortable,
+	exp:        expPortable,
+	cdf:        cdfPortable,
+	pdf:        pdfPortable,
+	cdfPDF:     cdfPDFPortable,
+	kernelCols: portableKernelCols,
+	kernel:     kernelPortable,
 }
 
 func gemmPortable(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool) {

@@ -30,6 +30,15 @@ type kernelSet struct {
 	// dot and sum return Σ x·y and Σ x for a multiple of lanes elements > 0.
 	dot func(x, y []float64) float64
 	sum func(x []float64) float64
+
+	// exp, cdf, pdf and cdfPDF are the functions of constants.go, for slices of the same length > 0.
+	exp, cdf, pdf func(dst, x []float64)
+	cdfPDF        func(cdf, pdf, x []float64)
+
+	// kernel computes rows × kernelCols elements of a squared-exponential kernel block; z is a
+	// panel of kernelCols columns for each of d > 0 features.
+	kernelCols int
+	kernel     func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64)
 }
 
 // current is the set in use. It changes only in tests.

@@ -30,6 +30,15 @@ var avx512 = kernelSet{
 	axpy:      avx2Axpy,
 	dot:       avx2Dot,
 	sum:       avx2Sum,
+	exp:       func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0]) },
+	cdf:       func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0]) },
+	pdf:       func(dst, x []float64) { pdfAVX512(len(x), &dst[0], &x[0]) },
+	cdfPDF:    func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0]) },
+
+	kernelCols: 16,
+	kernel: func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
+		kernelAVX512(rows, d, &x[0], ldx, &z[0], &inv[0], lddst, variance, &dst[0])
+	},
 }
 
 var avx2 = kernelSet{
@@ -44,6 +53,15 @@ var avx2 = kernelSet{
 	axpy:      avx2Axpy,
 	dot:       avx2Dot,
 	sum:       avx2Sum,
+	exp:       func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0]) },
+	cdf:       func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0]) },
+	pdf:       func(dst, x []float64) { pdfAVX2(len(x), &dst[0], &x[0]) },
+	cdfPDF:    func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0]) },
+
+	kernelCols: 8,
+	kernel: func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
+		kernelAVX2(rows, d, &x[0], ldx, &z[0], &inv[0], lddst, variance, &dst[0])
+	},
 }
 
 func avx2PackTrans(k int, src []float64, ld int, dst []float64, stride int) {
@@ -84,3 +102,33 @@ func dotAVX2(n int, x, y *float64) float64
 
 //go:noescape
 func sumAVX2(n int, x *float64) float64
+
+//go:noescape
+func expAVX512(n int, dst, x *float64)
+
+//go:noescape
+func cdfAVX512(n int, dst, x *float64)
+
+//go:noescape
+func pdfAVX512(n int, dst, x *float64)
+
+//go:noescape
+func cdfPDFAVX512(n int, cdf, pdf, x *float64)
+
+//go:noescape
+func kernelAVX512(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst *float64)
+
+//go:noescape
+func expAVX2(n int, dst, x *float64)
+
+//go:noescape
+func cdfAVX2(n int, dst, x *float64)
+
+//go:noescape
+func pdfAVX2(n int, dst, x *float64)
+
+//go:noescape
+func cdfPDFAVX2(n int, cdf, pdf, x *float64)
+
+//go:noescape
+func kernelAVX2(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst *float64)
