@@ -3,6 +3,7 @@ package certify
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Identifiers of the assumptions that every certificate names. [Evidence]
@@ -82,6 +83,11 @@ func completeAssumptions(given []Assumption, derived map[string]Assumption) ([]A
 		faults = append(faults, a.validate())
 	}
 	return all, errors.Join(faults...)
+}
+
+// broken reports whether any assumption is broken.
+func broken(assumptions []Assumption) bool {
+	return slices.ContainsFunc(assumptions, func(a Assumption) bool { return a.Status == AssumptionBroken })
 }
 
 // validate reports an unknown status and missing words.

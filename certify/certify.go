@@ -50,7 +50,7 @@ func Certify(ev Evidence) (Certificate, error) {
 	mean.ID, mean.Predictor, mean.Method = GuaranteeMean, PredictorMean, methodMean
 	mean.Bound, mean.BoundPinsker, mean.LowerBound = min(1, 2*b.Upper), min(1, 2*b.Pinsker), 0
 	c.Guarantees = []Guarantee{draw, mean}
-	c.Baseline.Statement = baselineStatement(c.Baseline, draw)
+	c.Baseline.Statement = baselineStatement(c.Baseline, draw, c.Assumptions)
 	for i := range c.Guarantees {
 		c.Guarantees[i].Status = status(c.Guarantees[i].Bound, c.Baseline.Bound, c.Assumptions)
 		c.Guarantees[i].Statement = statement(c.Guarantees[i], c.Baseline, c.Assumptions)
@@ -61,10 +61,8 @@ func Certify(ev Evidence) (Certificate, error) {
 // status says what a bound is worth. A broken assumption voids it; a bound that
 // is not below 1 and below the baseline's, NaN included, says nothing.
 func status(bound, baseline float64, assumptions []Assumption) string {
-	for _, a := range assumptions {
-		if a.Status == AssumptionBroken {
-			return StatusIndicative
-		}
+	if broken(assumptions) {
+		return StatusIndicative
 	}
 	if !(bound < 1 && bound < baseline) {
 		return StatusVacuous

@@ -93,6 +93,20 @@ func LnInverseWeight(theta []Parameter) (float64, error) {
 	return upward(widen(sum, -200)), nil
 }
 
+// LnInverseWeights returns what each value of the grid costs alone: entry i is
+// [LnInverseWeight] of one parameter at index i. It checks the grid once.
+func (g Grid) LnInverseWeights() ([]float64, error) {
+	if err := g.Validate(); err != nil {
+		return nil, fmt.Errorf("certify: %w", err)
+	}
+	costs := make([]float64, g.Count)
+	normaliser := ln(g.normaliser())
+	for i := range costs {
+		costs[i] = upward(widen(empty().Add(g.distance(i), normaliser), -200))
+	}
+	return costs, nil
+}
+
 // validate reports faults of the grid and of the index.
 func (p Parameter) validate() error {
 	if err := p.Grid.Validate(); err != nil {
@@ -104,21 +118,23 @@ func (p Parameter) validate() error {
 	return nil
 }
 
-// lnInverseWeight returns an upper bound on −ln of the weight of value i.
+// lnInverseWeight returns −ln of the weight of value i, an upper bound on it up
+// to rounding.
 func (g Grid) lnInverseWeight(i int) *big.Float {
+	return empty().Add(g.distance(i), ln(g.normaliser()))
+}
+
+// distance returns |i−Centre|·Step/Width, or 0 for the flat prior.
+func (g Grid) distance(i int) *big.Float {
 	steps := i - g.Centre
 	if steps < 0 {
 		steps = -steps
 	}
-	if g.Prior == PriorFlat {
-		steps = 0
-	}
-	distance := empty().Mul(g.rate(), exactInt(int64(steps)))
-	return distance.Add(distance, ln(g.normaliser()))
+	return empty().Mul(g.rate(), exactInt(int64(steps)))
 }
 
 // rate returns Step/Width, by which the logarithm of a peaked weight falls from
-// one value to the next.
+// one value to the next. It is 0 for the flat prior.
 func (g Grid) rate() *big.Float {
 	if g.Prior == PriorFlat {
 		return empty()

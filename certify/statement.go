@@ -48,7 +48,7 @@ func indicative(g Guarantee, assumptions []Assumption) string {
 	words.WriteString("Indicative only: NOTHING IS CERTIFIED, because an assumption of the theorem is broken.")
 	for _, a := range assumptions {
 		if a.Status == AssumptionBroken {
-			fmt.Fprintf(&words, " Broken: %q (%s) %s", a.ID, a.Text, a.Diagnostic)
+			fmt.Fprintf(&words, " Broken: %s. The theorem needs: %s What happened: %s", a.ID, a.Text, a.Diagnostic)
 		}
 	}
 	fmt.Fprintf(&words, " The formula gives %s for %s, which bounds nothing.", atMost(g.Bound), subject(g))
@@ -108,12 +108,16 @@ func unit(l Loss) string {
 }
 
 // baselineStatement puts the baseline into words.
-func baselineStatement(b Baseline, draw Guarantee) string {
+func baselineStatement(b Baseline, draw Guarantee, assumptions []Assumption) string {
 	origin := "declared"
 	if b.Origin == OriginReference {
 		origin = "chosen on the reference rows"
 	}
-	return fmt.Sprintf("The constant prediction %s, %s, has a mean loss of at most %s on the same N = %d rows, and with confidence of at least %s its expected loss on a fresh row is at most %s. "+
-		"This holds at its own confidence, not jointly with the guarantees.",
-		plain(b.Constant), origin, atMost(b.EmpiricalRisk.Upper), draw.N, confidence(draw.Delta), atMost(b.Bound))
+	words := fmt.Sprintf("The constant prediction %s, %s, has a mean loss of at most %s on the same N = %d rows.",
+		plain(b.Constant), origin, atMost(b.EmpiricalRisk.Upper), draw.N)
+	if broken(assumptions) {
+		return words + fmt.Sprintf(" The formula gives %s for a fresh row, which bounds nothing, because an assumption is broken.", atMost(b.Bound))
+	}
+	return words + fmt.Sprintf(" Under the stated assumptions, and with confidence of at least %s over the draw of these rows, its expected loss on a fresh row is at most %s. "+
+		"This holds at its own confidence, not jointly with the guarantees.", confidence(draw.Delta), atMost(b.Bound))
 }

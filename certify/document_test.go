@@ -1,0 +1,289 @@
+package certify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// variants returns evidence of every loss, status and kind of grid.
+func variants(t *testing.T) map[string]Evidence {
+	t.Helper()
+	change := func(f func(*Evidence)) Evidence {
+		ev := sound(t)
+		f(&ev)
+		return ev
+	}
+	return map[string]Evidence{
+		"zero-one":    sound(t),
+		"band":        change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossBand, Above: 3, Target: "delay"} }),
+		"squared":     change(func(ev *Evidence) { ev.Loss.Kind = LossSquared }),
+		"exponential": change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossExponential, Epsilon: .25, Target: "delay"} }),
+		"relative":    change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossRelative, Target: "delay"} }),
+		"vacuous":     change(func(ev *Evidence) { ev.KL = 20_000 }),
+		"worse":       change(func(ev *Evidence) { ev.Constant.Risk = ev.Risk }),
+		"scaled": change(func(ev *Evidence) {
+			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
+		}),
+		"jitter": change(func(ev *Evidence) { ev.Jitter.Bound = 1 }),
+		"further": change(func(ev *Evidence) {
+			ev.Assumptions = append(ev.Assumptions, Assumption{ID: "manifest", Status: AssumptionAssumed, Text: "The files are those that were written."})
+		}),
+		"isotropic": change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:] }),
+		"declared":  change(func(ev *Evidence) { ev.Constant = Constant{Value: -1, Origin: OriginDeclared, Risk: ev.Constant.Risk} }),
+		"no rules":  change(func(ev *Evidence) { ev.RowRules = nil }),
+	}
+}
+
+func marshal(t *testing.T, c Certificate) []byte {
+	t.Helper()
+	data, err := Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// What Certify makes satisfies the schema, reads back to the same bytes, and
+// follows from the evidence in it.
+func TestDocumentRoundTrip(t *testing.T) {
+	schema := compileSchema(t)
+	for name, ev := range variants(t) {
+		t.Run(name, func(t *testing.T) {
+			c := certificate(t, ev)
+			data := marshal(t, c)
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(value); err != nil {
+				t.Errorf("the schema refuses the document: %v", err)
+			}
+			parsed, err := Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(data), string(marshal(t, parsed))); diff != "" {
+				t.Errorf("the document changes when it is read (-written +read):\n%s", diff)
+			}
+			for _, c := range []Certificate{c, parsed} {
+				if err := Recompute(c); err != nil {
+					t.Error(err)
+				}
+			}
+			if again := marshal(t, certificate(t, ev)); !bytes.Equal(again, data) {
+				t.Error("the same evidence gives other bytes")
+			}
+		})
+	}
+}
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("certificate.json", value); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("certificate.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// A leaf of a JSON document: its path, and how to change it.
+type leaf struct {
+	path string
+	set  func(any)
+	old  any
+}
+
+// leaves returns the leaves below value.
+func leaves(path string, value any, set func(any)) []leaf {
+	var all []leaf
+	switch value := value.(type) {
+	case map[string]any:
+		for key, member := range value {
+			all = append(all, leaves(path+"."+key, member, func(x any) { value[key] = x })...)
+		}
+	case []any:
+		for i, member := range value {
+			all = append(all, leaves(fmt.Sprintf("%s[%d]", path, i), member, func(x any) { value[i] = x })...)
+		}
+	default:
+		all = append(all, leaf{path, set, value})
+	}
+	return all
+}
+
+// altered returns other values for a leaf: numbers move as little as they can.
+func altered(old any) []any {
+	switch old := old.(type) {
+	case bool:
+		return []any{!old}
+	case string:
+		if old == "" {
+			return []any{"x"}
+		}
+		last := byte('0')
+		if old[len(old)-1] == last {
+			last = '1'
+		}
+		return []any{old + "x", old[:len(old)-1] + string(last)}
+	case json.Number:
+		x, err := old.Float64()
+		if err != nil {
+			return nil
+		}
+		return []any{math.Nextafter(x, math.Inf(1)), math.Nextafter(x, math.Inf(-1)), x + 1}
+	}
+	return nil
+}
+
+// evidenceOnly holds the places that repeat evidence from which nothing else in
+// the document follows: rows or files are needed to check them.
+func evidenceOnly(path string) bool {
+	for _, prefix := range []string{
+		".sample.digest", ".sample.shards", ".sample.columns", ".row_rules", ".model.digest", ".roles.key", ".optimiser.seed", ".software",
+		".jitter.", ".kernel.", ".theta[0].name", ".theta[1].name", ".theta[2].name", ".assumptions[0].diagnostic", ".assumptions[5].diagnostic",
+	} {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Every number and every sentence that follows from others is bound to them:
+// the smallest change of one is refused.
+func TestEveryChangeOfADerivedValueIsRefused(t *testing.T) {
+	data := marshal(t, certificate(t, sound(t)))
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var document any
+	if err := decoder.Decode(&document); err != nil {
+		t.Fatal(err)
+	}
+	changes := 0
+	for _, leaf := range leaves("", document, nil) {
+		for _, value := range altered(leaf.old) {
+			leaf.set(value)
+			text, err := json.Marshal(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaf.set(leaf.old)
+			var c Certificate
+			if err := unmarshalStrict(text, &c); err != nil {
+				continue // not even the form is right
+			}
+			changes++
+			if bytes.Equal(marshal(t, c), data) {
+				t.Errorf("%s: the change to %v vanishes when it is read", leaf.path, value)
+			}
+			if err := Recompute(c); (err == nil) && !evidenceOnly(leaf.path) {
+				t.Errorf("%s: the change from %v to %v is accepted", leaf.path, leaf.old, value)
+			}
+		}
+	}
+	if changes < 200 {
+		t.Errorf("only %d changes were tried", changes)
+	}
+}
+
+func TestRecomputeNamesThePlace(t *testing.T) {
+	c := certificate(t, sound(t))
+	c.Guarantees[0].Bound = .05
+	err := Recompute(c)
+	if err == nil || !strings.Contains(err.Error(), ".guarantees[0].bound is 0.05") {
+		t.Errorf("error is %v, want one that names the bound", err)
+	}
+	c = certificate(t, sound(t))
+	c.Guarantees = c.Guarantees[1:]
+	if err := Recompute(c); err == nil {
+		t.Error("a certificate without pb-full is accepted")
+	}
+	c = certificate(t, sound(t))
+	c.Guarantees = append(c.Guarantees, c.Guarantees[0])
+	if err := Recompute(c); err == nil {
+		t.Error("a certificate with a guarantee too many is accepted")
+	}
+	c = certificate(t, sound(t))
+	c.Guarantees[1].KL = math.NaN()
+	if err := Recompute(c); err == nil {
+		t.Error("a certificate with NaN is accepted")
+	}
+}
+
+func TestParseIsStrict(t *testing.T) {
+	data := string(marshal(t, certificate(t, sound(t))))
+	if _, err := Parse([]byte(data)); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"empty":             "",
+		"null":              "null\n",
+		"unknown field":     strings.Replace(data, `"format"`, `"note": "", "format"`, 1),
+		"another format":    strings.Replace(data, "pacsgp-certificate/1", "pacsgp-certificate/2", 1),
+		"no final newline":  strings.TrimSuffix(data, "\n"),
+		"more white space":  strings.Replace(data, `"delta": 0.01`, `"delta":  0.01`, 1),
+		"number rewritten":  strings.Replace(data, `"delta": 0.01`, `"delta": 0.010`, 1),
+		"something after":   data + "{}",
+		"field twice":       strings.Replace(data, `"software"`, `"software": "x", "software"`, 1),
+		"other case":        strings.Replace(data, `"software"`, `"Software"`, 1),
+		"fields reordered":  strings.Replace(strings.Replace(data, `"bound": 0.0`, `"boond": 0.0`, 1), `"kl": 420.5`, `"bound": 420.5`, 1),
+		"sum in upper case": strings.Replace(data, "8455af01a7d5510da", "8455AF01A7D5510DA", 1),
+		"cut short":         data[:len(data)/2],
+		"not UTF-8":         strings.Replace(data, "minutes", "minut\xff", 1),
+	} {
+		if text == data {
+			t.Fatalf("%s: the test changes nothing", name)
+		}
+		if _, err := Parse([]byte(text)); err == nil {
+			t.Errorf("%s: Parse accepts it", name)
+		}
+	}
+}
+
+// The schema refuses what is no certificate, so that other programs may rely on it.
+func TestSchemaRefuses(t *testing.T) {
+	schema := compileSchema(t)
+	data := string(marshal(t, certificate(t, sound(t))))
+	for _, v := range [][2]string{
+		{`"status": "certified"`, `"status": "true"`},
+		{`"predictor": "draw of Q"`, `"predictor": "mean of Q"`},
+		{`"delta": 0.01`, `"delta": 1`},
+		{`"bound": 0.`, `"bound": 1.`},
+		{`"kl": 420.5`, `"kl": "420.5"`},
+		{`"epsilon": 15`, `"epsilon": 0`},
+		{`"epsilon": 15`, `"below": 15`},
+		{`"slack": 0.000001`, `"slack": 0`},
+		{`"unit": "row"`, `"unit": "day"`},
+		{`"software"`, `"softwear"`},
+		{`"exponent"`, `"exponents"`},
+		{strings.Repeat("b1", 32), "b1"},
+		{`"status": "assumed"`, `"status": "broken", "was": ""`},
+	} {
+		text := strings.Replace(data, v[0], v[1], 1)
+		if text == data {
+			t.Fatalf("the document does not hold %s", v[0])
+		}
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); err == nil {
+			t.Errorf("with %s in place of %s the schema accepts it", v[1], v[0])
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package certify
+
+import (
+	"math"
+	"testing"
+)
+
+func flat(count int) Grid { return Grid{Min: -6, Step: .01, Count: count, Prior: PriorFlat} }
+
+func peaked(count, centre int, width float64) Grid {
+	return Grid{Min: -6, Step: .01, Count: count, Prior: PriorPeaked, Centre: centre, Width: width}
+}
+
+// The union over the grid pays for every value that could have been chosen:
+// weights as charged, exp(−cost), never add up to more than 1.
+func TestWeightsAddUpToAtMostOne(t *testing.T) {
+	for _, g := range []Grid{flat(1), flat(2), flat(1201), peaked(1, 0, 1), peaked(2, 1, 1e-9), peaked(1201, 600, .5), peaked(1201, 0, .02), peaked(97, 96, 1e6)} {
+		costs, err := g.LnInverseWeights()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := empty()
+		for i, cost := range costs {
+			if i%97 == 0 {
+				alone, err := LnInverseWeight([]Parameter{{Name: "a", Grid: g, Index: i}})
+				if err != nil || cost != alone {
+					t.Errorf("%+v: value %d costs %g in the list, %g alone (%v)", g, i, cost, alone, err)
+				}
+			}
+			if cost > 0 {
+				sum.Add(sum, expNegUp(exact(cost)))
+			} else {
+				sum.Add(sum, exact(1))
+			}
+		}
+		// expNegUp is above by 2⁻¹⁹⁹ relatively; costs are rounded up to float64.
+		if excess, _ := sum.Sub(sum, exact(1)).Float64(); excess > 0x1p-180 {
+			t.Errorf("%+v: weights add up to 1 + %g", g, excess)
+		} else if excess < -1e-14 {
+			t.Errorf("%+v: weights waste %g", g, -excess)
+		}
+	}
+}
+
+func TestLnInverseWeightKnownValues(t *testing.T) {
+	for _, v := range []struct {
+		name  string
+		theta []Parameter
+		want  float64
+	}{
+		{"nothing chosen", nil, 0},
+		{"one value only", []Parameter{{Name: "a", Grid: flat(1)}}, 0},
+		{"the paper's grid", []Parameter{{Name: "a", Grid: flat(1201)}}, math.Log(1201)},
+		{"28 parameters", make28(), 28 * math.Log(1201)},
+		{"a very narrow peak, hit", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 7}}, 0},
+		{"a very narrow peak, missed by one", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 8}}, 1000},
+		{"a very wide peak", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e9), Index: 1200}}, math.Log(1201)},
+	} {
+		got, err := LnInverseWeight(v.theta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(math.Abs(got-v.want) <= 1e-7*(1+v.want)) {
+			t.Errorf("%s: LnInverseWeight = %g, want %g", v.name, got, v.want)
+		}
+	}
+}
+
+func make28() []Parameter {
+	theta := make([]Parameter, 28)
+	for i := range theta {
+		theta[i] = Parameter{Name: "a", Grid: flat(1201), Index: i}
+	}
+	return theta
+}
+
+func TestGridFaultsAreErrors(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for name, g := range map[string]Grid{
+		"min NaN":             {Min: nan, Step: 1, Count: 2, Prior: PriorFlat},
+		"min infinite":        {Min: -inf, Step: 1, Count: 2, Prior: PriorFlat},
+		"step NaN":            {Step: nan, Count: 2, Prior: PriorFlat},
+		"step 0":              {Count: 2, Prior: PriorFlat},
+		"step infinite":       {Step: inf, Count: 2, Prior: PriorFlat},
+		"no values":           {Step: 1, Prior: PriorFlat},
+		"too many values":     {Step: 1, Count: 1_000_001, Prior: PriorFlat},
+		"last value infinite": {Step: 1e308, Count: 3, Prior: PriorFlat},
+		"no prior":            {Step: 1, Count: 2},
+		"flat with a centre":  {Step: 1, Count: 2, Prior: PriorFlat, Centre: 1},
+		"flat with a width":   {Step: 1, Count: 2, Prior: PriorFlat, Width: 1},
+		"centre too high":     {Step: 1, Count: 2, Prior: PriorPeaked, Centre: 2, Width: 1},
+		"centre negative":     {Step: 1, Count: 2, Prior: PriorPeaked, Centre: -1, Width: 1},
+		"width 0":             {Step: 1, Count: 2, Prior: PriorPeaked},
+		"width NaN":           {Step: 1, Count: 2, Prior: PriorPeaked, Width: nan},
+		"width infinite":      {Step: 1, Count: 2, Prior: PriorPeaked, Width: inf},
+		"width of 2^41 steps": {Step: 1, Count: 2, Prior: PriorPeaked, Width: 1 << 41},
+	} {
+		if err := g.Validate(); err == nil {
+			t.Errorf("%s: Validate accepts %+v", name, g)
+		}
+		if _, err := g.LnInverseWeights(); err == nil {
+			t.Errorf("%s: LnInverseWeights accepts %+v", name, g)
+		}
+	}
+	for _, index := range []int{-1, 2} {
+		if got, err := LnInverseWeight([]Parameter{{Name: "a", Grid: flat(2), Index: index}}); err == nil {
+			t.Errorf("LnInverseWeight at index %d of two values = %g, want an error", index, got)
+		}
+	}
+}
+
+func TestGridValue(t *testing.T) {
+	g := flat(1201)
+	for i, want := range map[int]float64{0: -6, 600: 0, 1200: 6} {
+		if got := g.Value(i); got != want {
+			t.Errorf("value %d is %g, want %g", i, got, want)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package certify
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// mustHold fails unless the text holds every part.
+func mustHold(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q does not say %q", text, part)
+		}
+	}
+}
+
+// mustNotHold fails if the text holds any part.
+func mustNotHold(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%q says %q", text, part)
+		}
+	}
+}
+
+func guarantee(t *testing.T, c Certificate, id string) Guarantee {
+	t.Helper()
+	g, ok := c.Guarantee(id)
+	if !ok {
+		t.Fatalf("there is no guarantee %q", id)
+	}
+	return g
+}
+
+// The sentence about a draw of Q says who draws what, what the confidence is
+// over, what N counts, who the population is, and that the mean is not meant.
+func TestStatementOfTheDraw(t *testing.T) {
+	g := guarantee(t, certificate(t, sound(t)), GuaranteeDraw)
+	if g.Status != StatusCertified || g.Predictor != PredictorDraw {
+		t.Fatalf("status %s of %s, want certified of a draw of Q", g.Status, g.Predictor)
+	}
+	mustHold(t, g.Statement,
+		"Under the stated assumptions", "confidence of at least 99 % over the draw of the N = 12000 certified rows", "reference rows are not counted",
+		"a fresh row drawn independently from the same source that satisfies the row rules",
+		`a function drawn at random from the fitted law Q misses the target "delay" by more than 15 minutes with probability at most `+atMost(g.Bound),
+		"at least "+atLeast(g.LowerBound), "average over both", "nor of the mean of Q")
+}
+
+// The sentence about the mean speaks of the mean only, at twice the bound.
+func TestStatementOfTheMean(t *testing.T) {
+	c := certificate(t, sound(t))
+	draw, mean := guarantee(t, c, GuaranteeDraw), guarantee(t, c, GuaranteeMean)
+	if mean.Bound != 2*draw.Bound || mean.LowerBound != 0 || mean.Predictor != PredictorMean {
+		t.Errorf("guarantee of the mean is %+v", mean)
+	}
+	mustHold(t, mean.Statement, "the mean of the fitted law Q misses", "probability at most "+atMost(mean.Bound), "twice the bound of pb-full", "same event")
+	mustNotHold(t, mean.Statement, "drawn at random from", "at least 0")
+}
+
+func TestBoundOfTheMeanStopsAtOne(t *testing.T) {
+	ev := sound(t)
+	ev.KL = 12_000
+	mean := guarantee(t, certificate(t, ev), GuaranteeMean)
+	if mean.Bound != 1 || mean.Status != StatusVacuous {
+		t.Errorf("bound of the mean is %g, %s", mean.Bound, mean.Status)
+	}
+}
+
+func TestStatementsOfOtherLosses(t *testing.T) {
+	all := variants(t)
+	for name, parts := range map[string][]string{
+		"band":        {`is more than 0 (in units of the target) below the target "delay", or more than 3 (in units of the target) above it, with probability at most`},
+		"squared":     {"the expected loss of a function drawn at random from the fitted law Q is at most", "((f - y) / 15)^2, but at most 1, with f and y in minutes"},
+		"exponential": {"the expected loss of", "1 - exp(-((f - y) / 0.25)^2), with f and y in units of the target"},
+		"relative":    {"the expected loss of", "|f - y| / |y|, but at most 1"},
+	} {
+		g := guarantee(t, certificate(t, all[name]), GuaranteeDraw)
+		mustHold(t, g.Statement, parts...)
+		if name != "band" {
+			mustNotHold(t, g.Statement, "with probability", "misses")
+		}
+	}
+}
+
+// A bound that is not below 1 and below the baseline is published as saying nothing.
+func TestVacuousStatements(t *testing.T) {
+	all := variants(t)
+	g := guarantee(t, certificate(t, all["vacuous"]), GuaranteeDraw)
+	c := certificate(t, all["worse"])
+	for _, g := range []Guarantee{g, guarantee(t, c, GuaranteeDraw), guarantee(t, c, GuaranteeMean)} {
+		if g.Status != StatusVacuous {
+			t.Errorf("%s is %s, want vacuous", g.ID, g.Status)
+		}
+		mustHold(t, g.Statement, "Vacuous: nothing")
+		mustNotHold(t, g.Statement, "confidence", "probability")
+	}
+	worse := guarantee(t, c, GuaranteeDraw)
+	mustHold(t, worse.Statement, "is not below "+atMost(c.Baseline.Bound)+", the bound that the constant prediction 7.25 gets on the same 12000 rows")
+	one := Guarantee{ID: GuaranteeDraw, Predictor: PredictorDraw, Bound: 1, Status: StatusVacuous}
+	mustHold(t, statement(one, Baseline{Bound: 1}, nil), "The bound is 1, which holds for every predictor")
+}
+
+func TestStatusOfABound(t *testing.T) {
+	nan := math.NaN()
+	for _, v := range []struct {
+		bound, baseline float64
+		want            string
+	}{
+		{.1, .2, StatusCertified}, {.2, .2, StatusVacuous}, {.3, .2, StatusVacuous}, {1, 1, StatusVacuous},
+		{nan, .2, StatusVacuous}, {.1, nan, StatusVacuous}, {nan, nan, StatusVacuous},
+	} {
+		if got := status(v.bound, v.baseline, nil); got != v.want {
+			t.Errorf("status of bound %g with baseline %g is %s, want %s", v.bound, v.baseline, got, v.want)
+		}
+	}
+}
+
+// A broken assumption voids every guarantee, and the sentence says which and why.
+func TestIndicativeStatements(t *testing.T) {
+	all := variants(t)
+	for name, parts := range map[string][]string{
+		"scaled": {"Broken: prior-before-rows. The theorem needs: The prior (kernel family", "What happened: Scaling used all rows."},
+		"jitter": {"Broken: jitter.", "bounded by 1 only, the limit is 5e-09"},
+	} {
+		c := certificate(t, all[name])
+		for _, g := range c.Guarantees {
+			if g.Status != StatusIndicative {
+				t.Errorf("%s: %s is %s, want indicative", name, g.ID, g.Status)
+			}
+			mustHold(t, g.Statement, append(parts, "NOTHING IS CERTIFIED", "which bounds nothing")...)
+			mustNotHold(t, g.Statement, "confidence", "probability")
+		}
+		mustHold(t, c.Baseline.Statement, "which bounds nothing")
+		mustNotHold(t, c.Baseline.Statement, "confidence")
+	}
+	ev := all["scaled"]
+	ev.KL = 20_000
+	if g := guarantee(t, certificate(t, ev), GuaranteeDraw); g.Status != StatusIndicative {
+		t.Errorf("a vacuous bound with a broken assumption is %s, want indicative", g.Status)
+	}
+}
+
+func TestBaselineStatement(t *testing.T) {
+	all := variants(t)
+	b := certificate(t, all["zero-one"]).Baseline
+	mustHold(t, b.Statement, "constant prediction 7.25, chosen on the reference rows", "N = 12000 rows", "at most "+atMost(b.Bound), "its own confidence, not jointly")
+	mustHold(t, certificate(t, all["declared"]).Baseline.Statement, "constant prediction -1, declared,")
+}
+
+// Numbers in words are never on the wrong side of the number that they stand for.
+func TestWordsRoundOutward(t *testing.T) {
+	for _, v := range []struct {
+		x        float64
+		up, down string
+	}{
+		{0, "0.0000", "0.0000"},
+		{1, "1.0000", "1.0000"},
+		{.5, "0.5000", "0.5000"},
+		{.08330001, "0.0834", "0.0833"},
+		{.1, "0.1001", "0.1000"}, // the float64 is above one tenth
+		{.3, "0.3000", "0.2999"}, // the float64 is below three tenths
+		{math.Nextafter(1, 0), "1.0000", "0.9999"},
+		{.000123456, "0.000124", "0.000123"},
+		{1.00001e-12, "0.00000000000101", "0.00000000000100"},
+		{5e-324, "0.000000000000000001", "0.000000000000000000"},
+	} {
+		if got := atMost(v.x); got != v.up {
+			t.Errorf("atMost(%g) = %s, want %s", v.x, got, v.up)
+		}
+		if got := atLeast(v.x); got != v.down {
+			t.Errorf("atLeast(%g) = %s, want %s", v.x, got, v.down)
+		}
+	}
+	random := rand.New(rand.NewPCG(13, 14))
+	for range 3000 {
+		x := math.Pow(random.Float64(), 1+20*random.Float64())
+		up, ok := new(big.Rat).SetString(atMost(x))
+		down, ok2 := new(big.Rat).SetString(atLeast(x))
+		exactly := new(big.Rat).SetFloat64(x)
+		if !ok || !ok2 || up.Cmp(exactly) < 0 || down.Cmp(exactly) > 0 {
+			t.Errorf("%.17g is printed as at most %s, at least %s", x, atMost(x), atLeast(x))
+		}
+	}
+}
+
+func TestConfidenceIsExact(t *testing.T) {
+	for delta, want := range map[float64]string{
+		.01: "99 %", .05: "95 %", .3: "70 %", .001: "99.9 %", .025: "97.5 %", 1e-12: "99.9999999999 %", .99: "1 %",
+	} {
+		if got := confidence(delta); got != want {
+			t.Errorf("confidence(%g) = %s, want %s", delta, got, want)
+		}
+	}
+}
+
+// δ is the decimal number that the certificate shows: ln 1/δ is not below that
+// of the decimal, even where the float64 is above it.
+func TestDeltaIsTheDecimalNumber(t *testing.T) {
+	for _, delta := range []float64{.01, .05, .1, .2, .3, .001, 1e-12, .99} {
+		d, err := decimal(delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slowLn(new(big.Float).SetPrec(1400).SetRat(d.Inv(d)))
+		if got := lnInverseDelta(delta); big.NewFloat(got).Cmp(want) < 0 {
+			t.Errorf("ln 1/%g = %.17g is below %.25g", delta, got, want)
+		} else if nearest, _ := want.Float64(); got > math.Nextafter(nearest, 1e9) {
+			t.Errorf("ln 1/%g = %.17g is loose, want %.17g", delta, got, nearest)
+		}
+	}
+}
