@@ -33,8 +33,17 @@ type batches struct {
 
 // tools is what reading a shard needs and the next one can use again.
 type tools struct {
-	codec  decompressor
-	stored []byte
+	codec   decompressor
+	stored  []byte
+	cursors []*cursor
+}
+
+// cursor returns the j-th cursor.
+func (t *tools) cursor(j int) *cursor {
+	for len(t.cursors) <= j {
+		t.cursors = append(t.cursors, new(cursor))
+	}
+	return t.cursors[j]
 }
 
 var errClosed = errors.New("lake: batches are closed")

@@ -33,15 +33,15 @@ type cursor struct {
 	seen    statistics
 }
 
-// newCursor returns a cursor before the first row. shared is a buffer that the
-// cursors of one goroutine may share.
-func newCursor(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte) *cursor {
-	c := &cursor{col: col, chunk: ch, codec: codec, left: ch.rows, seen: newStatistics()}
+// reset makes c a cursor before the first row of a chunk. It keeps its buffers.
+// shared is a buffer that the cursors of one goroutine may share.
+func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte) {
+	c.col, c.chunk, c.codec, c.left, c.seen = col, ch, codec, ch.rows, newStatistics()
+	c.rows, c.leveled, c.table = 0, false, c.table[:0]
 	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
 	if ch.codec == format.Uncompressed {
 		c.pages.raw = &c.raw // values are read from where the page was stored
 	}
-	return c
 }
 
 // read decodes the next len(dst) values. Nulls and other faults are cells made
@@ -179,7 +179,10 @@ func (c *cursor) dictionary(stored []byte, h *format.DictionaryPageHeader) error
 	if n < 0 || n*int64(c.col.width) > int64(len(b)) {
 		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
 	}
-	c.table = make([]float64, n)
+	if int64(cap(c.table)) < n {
+		c.table = make([]float64, n)
+	}
+	c.table = c.table[:n]
 	c.col.plain(c.table, b)
 	return nil
 }

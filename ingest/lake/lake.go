@@ -183,7 +183,9 @@ func (b *batches) start(foot *footer) error {
 		if err != nil {
 			return b.columnError(j, err)
 		}
-		b.cursors = append(b.cursors, newCursor(b.file, col, ch, &b.tools.codec, &b.tools.stored))
+		c := b.tools.cursor(j)
+		c.reset(b.file, col, ch, &b.tools.codec, &b.tools.stored)
+		b.cursors = append(b.cursors, c)
 		b.fixed = append(b.fixed, 0)
 	}
 	return nil

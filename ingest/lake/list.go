@@ -106,7 +106,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 	}
 	var found []string
 	for _, m := range matches {
-		if hidden(filepath.Base(m)) {
+		if hiddenMatch(pattern, m) {
 			continue
 		}
 		info, err := os.Stat(m)
@@ -127,6 +127,17 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		return nil, fmt.Errorf("lake: no data file matches %s; * stands for one level (a directory is read with all levels below it), names beginning with _ or . are passed over", pattern)
 	}
 	return found, nil
+}
+
+// hiddenMatch reports whether a wildcard stands for a hidden name in a match.
+func hiddenMatch(pattern, match string) bool {
+	wild := strings.Split(filepath.ToSlash(pattern), "/")
+	for i, name := range strings.Split(filepath.ToSlash(match), "/") {
+		if hidden(name) && (i >= len(wild) || wild[i] != name) {
+			return true
+		}
+	}
+	return false
 }
 
 // directory returns the data files below a directory. above are the real paths

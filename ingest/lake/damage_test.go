@@ -1,0 +1,132 @@
+package lake_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/ingest/synth"
+)
+
+// damage returns a copy with one bit flipped (half of them near the end, where
+// the footer is), cut off, or with a run of zeros.
+func damage(rng *rand.Rand, whole []byte) (damaged []byte, what string) {
+	b := slices.Clone(whole)
+	switch rng.IntN(4) {
+	case 0:
+		at := rng.IntN(len(b))
+		b[at] ^= 1 << rng.IntN(8)
+		return b, fmt.Sprintf("bit of byte %d flipped", at)
+	case 1:
+		at := len(b) - 1 - rng.IntN(min(2000, len(b)))
+		b[at] ^= 1 << rng.IntN(8)
+		return b, fmt.Sprintf("bit of byte %d flipped", at)
+	case 2:
+		n := rng.IntN(len(b))
+		return b[:n], fmt.Sprintf("cut to %d bytes", n)
+	default:
+		at := rng.IntN(len(b))
+		end := min(at+1+rng.IntN(64), len(b))
+		clear(b[at:end])
+		return b, fmt.Sprintf("bytes %d to %d zeroed", at, end)
+	}
+}
+
+// damagedWriters are the files of the collection whose damage is tried, one
+// for each way of decoding.
+var damagedWriters = []string{
+	"pyarrow-none", "pyarrow-snappy", "pyarrow-zstd", "pyarrow-gzip", "pyarrow-brotli", "pyarrow-plain",
+	"pyarrow-bytestreamsplit", "pyarrow-smallpages", "pyarrow-checksum", "pyarrow-decimal-fixed", "pyarrow-time-int96",
+	"duckdb-v2", "parquetmr-10-optional-snappy", "parquetmr-20-optional-zstd", "fastparquet-GZIP", "polars-zstd",
+}
+
+// Damaged between two readings, a file is refused or has the digest that it had;
+// damaged before the first reading, it is refused or has another one, unless
+// its values are the same. Nothing panics, nothing allocates beyond reason.
+func TestDamage(t *testing.T) {
+	dir := t.TempDir()
+	g, err := synth.New(synth.Config{Seed: 3, Noise: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WriteLake(t.Context(), dir, 1, 3000); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("synth", func(t *testing.T) {
+		testDamage(t, filepath.Join(dir, "part-00.parquet"), lake.Config{Target: "y"}, 500)
+	})
+	for _, name := range damagedWriters {
+		t.Run(name, func(t *testing.T) {
+			cfg := lake.Config{Target: writersTarget, Features: []string{"temp", "hour", "time"}}
+			testDamage(t, sharedData(t, "writers", "same", name+".parquet"), cfg, 120)
+		})
+	}
+}
+
+func testDamage(t *testing.T, path string, cfg lake.Config, copies int) {
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim := filepath.Join(t.TempDir(), "victim.parquet")
+	cfg.Paths = []string{victim}
+	write := func(b []byte) {
+		if err := os.WriteFile(victim, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(whole)
+	src, err := lake.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readAll(t, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(len(whole))))
+	var refused, same, changed int
+	for range copies {
+		b, what := damage(rng, whole)
+		write(b)
+		before := allocated()
+		got, err := readAll(t, src) // the source was opened before the damage
+		switch {
+		case err != nil:
+			refused++
+		case slices.Equal(got, want):
+			same++
+		default:
+			changed++ // the digest tells
+			if hasChecksums(path) {
+				t.Errorf("%s: read with another digest, though pages have checksums", what)
+			}
+		}
+		if fresh, err := lake.Open(t.Context(), cfg); err == nil {
+			if _, err := readAll(t, fresh); err == nil && fresh.Shards()[0].Rows != src.Shards()[0].Rows {
+				t.Errorf("%s: %d rows, want %d or an error", what, fresh.Shards()[0].Rows, src.Shards()[0].Rows)
+			}
+		}
+		if n := allocated() - before; n > 64<<20 {
+			t.Errorf("%s: %d MiB were allocated for a file of %d bytes", what, n>>20, len(whole))
+		}
+	}
+	t.Logf("%d copies: %d refused, %d with the same digest, %d with another", copies, refused, same, changed)
+}
+
+// hasChecksums reports whether all pages of a file have a checksum.
+func hasChecksums(path string) bool {
+	name := filepath.Base(path)
+	return name == "part-00.parquet" || name == "pyarrow-checksum.parquet"
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}

@@ -1,0 +1,201 @@
+package lake
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	deltapkg "github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// padded copies b into an array with the room that unpacking needs.
+func padded(b []byte) []byte {
+	var own []byte
+	return keep(&own, b)
+}
+
+// pieces cuts n into random parts.
+func pieces(rng *rand.Rand, n int, use func(from, to int)) {
+	for from := 0; from < n; {
+		to := min(n, from+1+rng.IntN(700))
+		use(from, to)
+		from = to
+	}
+}
+
+func TestHybrid(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for width := uint(1); width <= 32; width++ {
+		want := make([]int32, 3000)
+		for i := range want {
+			if i > 0 && rng.IntN(4) > 0 && i%1000 < 500 {
+				want[i] = want[i-1] // runs
+			} else {
+				want[i] = int32(rng.Uint64() & (1<<width - 1))
+			}
+		}
+		e := rle.Encoding{BitWidth: int(width)}
+		b, err := e.EncodeInt32(nil, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var h hybrid
+		h.reset(padded(b), width)
+		got := make([]int32, len(want))
+		pieces(rng, len(want), func(from, to int) {
+			if err := h.read(got[from:to]); err != nil {
+				t.Fatalf("width %d, values %d to %d: %v", width, from, to, err)
+			}
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("width %d: wrong values", width)
+		}
+		if err := h.read(make([]int32, 8)); err == nil {
+			t.Errorf("width %d: no error after the end", width)
+		}
+	}
+}
+
+// A run may claim any length; only what is asked for is decoded.
+func TestHybridClaims(t *testing.T) {
+	var h hybrid
+	h.reset(padded(append(binary.AppendUvarint(nil, math.MaxUint64-1), 1)), 1)
+	if !h.skipOnes(10) {
+		t.Error("a run of ones is not skipped")
+	}
+	dst := make([]int32, 5)
+	if err := h.read(dst); err != nil || !slices.Equal(dst, []int32{1, 1, 1, 1, 1}) {
+		t.Errorf("read = %v, %v", dst, err)
+	}
+	h.reset(padded(append(binary.AppendUvarint(nil, math.MaxUint64), 0xAA)), 1)
+	if err := h.read(dst); err != nil || !slices.Equal(dst, []int32{0, 1, 0, 1, 0}) {
+		t.Errorf("read of packed groups = %v, %v", dst, err)
+	}
+	if err := h.read(dst); err == nil {
+		t.Error("packed groups beyond the input: no error")
+	}
+}
+
+func TestDelta(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{1, 2, 31, 32, 33, 128, 129, 130, 5000} {
+		want := make([]int64, n)
+		for i := range want {
+			want[i] = int64(rng.Uint64()) >> rng.IntN(64)
+		}
+		var e deltapkg.BinaryPackedEncoding
+		b, err := e.EncodeInt64(nil, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d delta
+		if err := d.reset(padded(b)); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]int64, n)
+		pieces(rng, n, func(from, to int) {
+			if err := d.read(got[from:to]); err != nil {
+				t.Fatalf("%d values, %d to %d: %v", n, from, to, err)
+			}
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("%d values: wrong", n)
+		}
+		if err := d.read(make([]int64, 1)); err == nil {
+			t.Errorf("%d values: no error after the end", n)
+		}
+	}
+}
+
+func TestDeltaRejectsClaims(t *testing.T) {
+	for _, header := range [][]uint64{{0, 1, 5, 0}, {128, 0, 5, 0}, {1 << 40, 4, 5, 0}, {128, 3, 5, 0}, {128, 4, 5}} {
+		var b []byte
+		for _, u := range header {
+			b = binary.AppendUvarint(b, u)
+		}
+		var d delta
+		if err := d.reset(padded(b)); err == nil {
+			t.Errorf("header %v: no error", header)
+		}
+	}
+}
+
+// seconds is the rational number rounded once, in each unit.
+func TestSecondsRoundsCorrectly(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	unit := map[int]int64{3: 1e3, 6: 1e6, 9: 1e9}
+	for range 20000 {
+		for digits, u := range unit {
+			v := int64(rng.Uint64()) >> rng.IntN(64)
+			want, _ := new(big.Rat).SetFrac64(v, u).Float64()
+			if got := seconds(v, digits); got != want {
+				t.Fatalf("seconds(%d, %d) = %v, want %v", v, digits, got, want)
+			}
+		}
+	}
+}
+
+func TestDecimalBytes(t *testing.T) {
+	for _, v := range []int64{0, 1, -1, 127, -128, 255, -256, ingest.MaxInteger, -ingest.MaxInteger} {
+		for width := 8; width <= maxDecimalWidth; width++ {
+			b := make([]byte, width)
+			for i := range b {
+				b[i] = byte(v >> 63)
+			}
+			binary.BigEndian.PutUint64(b[width-8:], uint64(v))
+			if got, want := decimalBytes(b, 3), float64(v)/1000; got != want {
+				t.Errorf("decimalBytes(%d in %d bytes) = %v, want %v", v, width, got, want)
+			}
+		}
+	}
+	for _, b := range [][]byte{{0x00, 0x20, 0, 0, 0, 0, 0, 1}, {0xFF, 0xDF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, bytes.Repeat([]byte{0x7F}, 16), bytes.Repeat([]byte{0x80}, 16)} {
+		if f := ingest.FaultOf(decimalBytes(b, 0)); f != ingest.TooLong {
+			t.Errorf("decimalBytes(%x): %v, want too long", b, f)
+		}
+	}
+}
+
+// The walk accepts what the library writes, whole, and calls every prefix short.
+func TestDecodeThrift(t *testing.T) {
+	h := format.PageHeader{Type: format.DataPage, UncompressedPageSize: 100, CompressedPageSize: 90}
+	h.DataPageHeader.Set(format.DataPageHeader{NumValues: 7, Statistics: format.Statistics{MinValue: []byte("12345678"), NullCount: 3}})
+	var protocol thrift.CompactProtocol
+	b, err := thrift.Marshal(&protocol, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got format.PageHeader
+	if n, err := decodeThrift(append(slices.Clone(b), 1, 2, 3), &got); n != len(b) || err != nil || got.DataPageHeader.V.NumValues != 7 {
+		t.Errorf("decodeThrift = %d, %v, want %d", n, err, len(b))
+	}
+	for n := range b {
+		if _, err := decodeThrift(b[:n], &got); err == nil {
+			t.Errorf("prefix of %d bytes: no error", n)
+		}
+	}
+}
+
+func FuzzDecodeThrift(f *testing.F) {
+	f.Add([]byte{0x15, 0, 0x15, 2, 0x15, 2, 0x4c, 0x15, 2, 0, 0})
+	f.Add([]byte{0x19, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0x07})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var h format.PageHeader
+		err := guard(func() error {
+			n, err := decodeThrift(b, &h)
+			if n > len(b) {
+				t.Errorf("%d bytes of %d", n, len(b))
+			}
+			return err
+		})
+		_ = err // an error or not: it must return, without a panic
+	})
+}

@@ -1,0 +1,190 @@
+package lake_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/ingest/synth"
+)
+
+// tree writes one small file of rows and copies it to the given places.
+func tree(t *testing.T, places ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	g, err := synth.New(synth.Config{Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WriteLake(t.Context(), filepath.Join(dir, ".source"), 1, 10); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, ".source", "part-00.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range places {
+		path := filepath.Join(dir, filepath.FromSlash(p))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// files returns the paths below dir that a survey finds, with slashes.
+func files(t *testing.T, dir string, paths ...string) (names, notices []string) {
+	t.Helper()
+	for i, p := range paths {
+		paths[i] = filepath.Join(dir, filepath.FromSlash(p))
+	}
+	found, notices, err := lake.Survey(t.Context(), paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		rel, err := filepath.Rel(dir, f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, filepath.ToSlash(rel))
+	}
+	return names, notices
+}
+
+func TestListOrder(t *testing.T) {
+	dir := tree(t, "b/2.parquet", "b/10.parquet", "a/z.PARQUET", "a-1/x.parquet", "a/_tmp/x.parquet", "a/.x.parquet", "a/_SUCCESS", "a/notes.txt", "c.data")
+	for _, c := range []struct {
+		paths, want []string
+	}{
+		{[]string{"."}, []string{"a-1/x.parquet", "a/z.PARQUET", "b/10.parquet", "b/2.parquet"}},
+		{[]string{"b", "a"}, []string{"b/10.parquet", "b/2.parquet", "a/z.PARQUET"}},
+		{[]string{"b/2.parquet", "b"}, []string{"b/2.parquet", "b/10.parquet"}},
+		{[]string{"*/*.parquet"}, []string{"a-1/x.parquet", "b/10.parquet", "b/2.parquet"}},
+		{[]string{"b*", "./b/../b/2.parquet"}, []string{"b/10.parquet", "b/2.parquet"}},
+		{[]string{"c.data", "a/.x.parquet"}, []string{"c.data", "a/.x.parquet"}}, // declared by name
+	} {
+		if got, _ := files(t, dir, slices.Clone(c.paths)...); !slices.Equal(got, c.want) {
+			t.Errorf("files of %q = %q, want %q", c.paths, got, c.want)
+		}
+	}
+	if _, notices := files(t, dir, "."); len(notices) != 1 {
+		t.Errorf("notices %q, want one on files that were passed over", notices)
+	}
+}
+
+func TestListSymbolicLinks(t *testing.T) {
+	dir := tree(t, "real/x.parquet")
+	for link, to := range map[string]string{"real/loop": "..", "data": "real", "y.parquet": "real/x.parquet"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if got, _ := files(t, dir, "."); len(got) != 1 {
+		t.Errorf("files %q, want the one file once", got)
+	}
+}
+
+func TestListErrors(t *testing.T) {
+	dir := tree(t, "a/x.parquet", "empty/_SUCCESS")
+	for path, words := range map[string][]string{
+		"missing":   {"missing", "relative to"},
+		"empty":     {"no data file", "*.parquet"},
+		"a/*.csv":   {"no data file matches", "*.csv"},
+		"[":         {"pattern"},
+		"a/x.parqu": {"x.parqu"},
+	} {
+		_, _, err := lake.Survey(t.Context(), []string{filepath.Join(dir, path)})
+		wantError(t, err, words...)
+	}
+	_, _, err := lake.Survey(t.Context(), nil)
+	wantError(t, err, "no path is declared")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := lake.Survey(ctx, []string{dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Survey with a canceled context: %v", err)
+	}
+}
+
+func TestHiveKeys(t *testing.T) {
+	dir := tree(t, "k=1/name=a%20b/p.parquet", "k=02.5/name=7/p.parquet", "k=__HIVE_DEFAULT_PARTITION__/name=8/p.parquet")
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"k", "x1", "x2", "x3", "y"}; !slices.Equal(src.Columns(), want) {
+		t.Errorf("columns %q, want %q", src.Columns(), want)
+	}
+	if len(src.Notices()) != 1 {
+		t.Errorf("notices %q, want one on name", src.Notices())
+	}
+	_, err = readAll(t, src)
+	wantError(t, err, "row 0", `"k" is null`)
+	_, err = lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"name"}, Target: "y"})
+	wantError(t, err, "name", "text in the path")
+}
+
+func TestColumnChoice(t *testing.T) {
+	dir := tree(t, "p.parquet")
+	for _, c := range []struct {
+		cfg   lake.Config
+		words []string
+	}{
+		{lake.Config{Target: "z"}, []string{`no column "z"`, "it has x1, x2, x3, y"}},
+		{lake.Config{Features: []string{"x1", "y"}, Target: "y"}, []string{"target and also a feature"}},
+		{lake.Config{Features: []string{"x1", "x1"}, Target: "y"}, []string{"twice"}},
+		{lake.Config{Features: []string{"x9", "x8"}, Target: "y"}, []string{"x9", "x8"}},
+		{lake.Config{Exclude: []string{"x7"}, Target: "y"}, []string{"x7", "no file has"}},
+		{lake.Config{Exclude: []string{"x1", "x2", "x3"}, Target: "y"}, []string{"no feature is left"}},
+		{lake.Config{Exclude: []string{"x1"}, Features: []string{"x2"}, Target: "y"}, []string{"exclude"}},
+		{lake.Config{Target: "y", BatchRows: -1}, []string{"batches of -1"}},
+	} {
+		c.cfg.Paths = []string{dir}
+		_, err := lake.Open(t.Context(), c.cfg)
+		wantError(t, err, c.words...)
+	}
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"y", "x2"}, NoDigests: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(src.Columns(), []string{"y", "x2"}) {
+		t.Errorf("columns %q", src.Columns())
+	}
+	if digests, err := readAll(t, src); err != nil || digests != nil {
+		t.Errorf("without digests: %v, %v", digests, err)
+	}
+}
+
+func TestChangedFileIsRefused(t *testing.T) {
+	dir := tree(t, "p.parquet")
+	path := filepath.Join(dir, "p.parquet")
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := synth.New(synth.Config{Seed: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WriteLake(t.Context(), dir, 1, 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "part-00.parquet"), path); err != nil {
+		t.Fatal(err)
+	}
+	_, err = readAll(t, src)
+	wantError(t, err, path, "has changed")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(t, src); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("removed file: %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package lake_test
+
+import (
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/lake"
+)
+
+// columnRef reads a column of a file value by value with parquet-go's own
+// reader: slow, and another implementation than ours. Nulls are NaN.
+func columnRef(t *testing.T, path, name string) (values []float64) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, ok := file.Schema().Lookup(name)
+	if !ok {
+		t.Fatalf("%s has no column %q", path, name)
+	}
+	for _, g := range file.RowGroups() {
+		pages := g.ColumnChunks()[leaf.ColumnIndex].Pages()
+		for {
+			page, err := pages.ReadPage()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			buf := make([]parquet.Value, page.NumValues())
+			if _, err := page.Values().ReadValues(buf); err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			for _, v := range buf {
+				values = append(values, valueRef(v))
+			}
+			parquet.Release(page)
+		}
+		if err := pages.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return values
+}
+
+func valueRef(v parquet.Value) float64 {
+	switch {
+	case v.IsNull():
+		return math.NaN()
+	case v.Kind() == parquet.Double:
+		return v.Double()
+	case v.Kind() == parquet.Float:
+		return float64(v.Float())
+	case v.Kind() == parquet.Int32:
+		return float64(v.Int32())
+	case v.Kind() == parquet.Int64:
+		return float64(v.Int64())
+	default:
+		return math.Inf(1)
+	}
+}
+
+// readMarked reads all rows of a source with ingest.Mark, and counts bad ones.
+func readMarked(t *testing.T, src *lake.Source) (columns [][]float64, bad int) {
+	t.Helper()
+	columns = make([][]float64, len(src.Columns()))
+	for i := range src.Shards() {
+		b, err := src.Open(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			record, err := b.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range columns {
+				columns[j] = append(columns[j], record.Column(j).(*array.Float64).Float64Values()...)
+			}
+			reasons := record.Column(len(columns))
+			bad += reasons.Len() - reasons.NullN()
+			record.Release()
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return columns, bad
+}
+
+func sameCell(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+// The real data: what parquet-go reads, cell for cell, and the numbers of rows
+// of the collection's README.
+func TestRealData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a million rows twice")
+	}
+	for _, c := range []struct {
+		folder, target string
+		rows, shards   int
+		bad            int // rows with a null, counted with pyarrow
+	}{
+		{"beijing_air", "PM2.5", 420768, 60, 37183},
+		{"hflights", "ArrDelay", 227496, 26, 3622},
+		{"flights", "delay", 200000, 4, 0},
+		{"kin40k", "y", 40000, 8, 0},
+		{"pol", "y", 15000, 3, 0},
+		{"boston", "MEDV", 506, 1, 0},
+	} {
+		t.Run(c.folder, func(t *testing.T) {
+			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, c.folder)}, Target: c.target, BadRows: ingest.Mark})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, bad := readMarked(t, src)
+			if len(got[0]) != c.rows || len(src.Shards()) != c.shards || bad != c.bad {
+				t.Errorf("%d rows in %d shards, %d bad, want %d in %d, %d", len(got[0]), len(src.Shards()), bad, c.rows, c.shards, c.bad)
+			}
+			for j, name := range src.Columns() {
+				if name == "month" && c.folder == "hflights" { // the folder's key
+					if i := slices.Index(src.Columns(), "Month"); !slices.Equal(got[j], got[i]) {
+						t.Error("the key month differs from the column Month")
+					}
+					continue
+				}
+				var want []float64
+				for _, f := range src.Files() {
+					want = append(want, columnRef(t, f.Path, name)...)
+				}
+				if !slices.EqualFunc(got[j], want, sameCell) {
+					t.Errorf("column %q differs from what parquet-go reads", name)
+				}
+			}
+		})
+	}
+}
+
+// A station with its nulls is refused by default, and the message helps.
+func TestRealDataRefusedByDefault(t *testing.T) {
+	path := filepath.Join(sharedData(t, "beijing_air"), "Aotizhongxin.parquet")
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "PM2.5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = readAll(t, src)
+	var bad *ingest.BadRowError
+	if !errors.As(err, &bad) || bad.Fault != ingest.Null {
+		t.Fatalf("%v, want the row of a null", err)
+	}
+	want := columnRef(t, path, bad.Column)
+	if !math.IsNaN(want[bad.Row]) {
+		t.Errorf("row %d of %q is %v, not null", bad.Row, bad.Column, want[bad.Row])
+	}
+	for i := range bad.Row {
+		if math.IsNaN(want[i]) {
+			t.Errorf("row %d was null before row %d", i, bad.Row)
+		}
+	}
+	wantError(t, err, "Aotizhongxin.parquet", "row", "is null", "leave the column out")
+}

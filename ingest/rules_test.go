@@ -1,0 +1,150 @@
+package ingest_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// checkRef is Check as its comment words it.
+func checkRef(values []float64) (lo, hi float64, finite bool) {
+	lo, hi, finite = math.Inf(1), math.Inf(-1), true
+	for _, v := range values {
+		finite = finite && !math.IsNaN(v) && !math.IsInf(v, 0)
+		if !math.IsNaN(v) {
+			lo, hi = math.Min(lo, v), math.Max(hi, v)
+		}
+	}
+	return lo, hi, finite
+}
+
+func TestCheck(t *testing.T) {
+	odd := []float64{
+		math.NaN(), math.Copysign(math.NaN(), -1), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64,
+		0, math.Copysign(0, -1), math.SmallestNonzeroFloat64, ingest.Null.Cell(),
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for n := range 67 {
+		for k := range 2 * (n + 1) {
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = rng.NormFloat64()
+			}
+			if k < n { // one odd value at each place
+				values[k] = odd[rng.IntN(len(odd))]
+			}
+			lo, hi, finite := ingest.Check(values)
+			wantLo, wantHi, wantFinite := checkRef(values)
+			if lo != wantLo || hi != wantHi || finite != wantFinite {
+				t.Fatalf("Check(%v) = %v, %v, %v, want %v, %v, %v", values, lo, hi, finite, wantLo, wantHi, wantFinite)
+			}
+		}
+	}
+}
+
+func TestFaultOf(t *testing.T) {
+	for f := ingest.Null; f <= ingest.TooFar; f++ {
+		if v := f.Cell(); !math.IsNaN(v) || ingest.FaultOf(v) != f {
+			t.Errorf("FaultOf(%v.Cell()) = %v", f, ingest.FaultOf(v))
+		}
+	}
+	for v, want := range map[float64]ingest.Fault{
+		0: ingest.None, -math.MaxFloat64: ingest.None, math.Inf(1): ingest.Infinite, math.Inf(-1): ingest.Infinite,
+	} {
+		if got := ingest.FaultOf(v); got != want {
+			t.Errorf("FaultOf(%v) = %v, want %v", v, got, want)
+		}
+	}
+	if got := ingest.FaultOf(math.NaN()); got != ingest.NotANum {
+		t.Errorf("FaultOf(NaN) = %v", got)
+	}
+}
+
+func TestDigestIsOfTheBits(t *testing.T) {
+	values := []float64{1, math.Copysign(0, -1), 0.1, -1e300, math.NaN()}
+	var b []byte
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	d := ingest.NewDigester()
+	d.Add(values[:2])
+	d.Add(nil)
+	d.Add(values[2:])
+	if got, want := d.Sum(), sha256.Sum256(b); got != want {
+		t.Errorf("digest %x, want %x", got, want)
+	}
+}
+
+func TestRecordsMark(t *testing.T) {
+	r := ingest.NewRecords([]string{"a", "b"}, ingest.Mark)
+	block := r.Block(3)
+	copy(block.Columns[0], []float64{1, math.Inf(-1), 3})
+	copy(block.Columns[1], []float64{4, ingest.Null.Cell(), ingest.TooLong.Cell()})
+	record := r.New(block, []int{1, 2})
+	defer record.Release()
+	reasons := record.Column(2).(*array.String)
+	if !reasons.IsNull(0) || reasons.Value(1) != "a is infinite; b is null" || !strings.HasPrefix(reasons.Value(2), "b has more digits") {
+		t.Errorf("reasons %v", reasons)
+	}
+	a, b := record.Column(0).(*array.Float64), record.Column(1).(*array.Float64)
+	if !math.IsNaN(a.Value(1)) || a.Value(2) != 3 || math.Float64bits(b.Value(1)) != math.Float64bits(math.NaN()) {
+		t.Errorf("columns %v, %v: bad cells must be the usual NaN, good ones untouched", a, b)
+	}
+}
+
+// A released batch's memory is used again, and only then.
+func TestRecordsReuseMemory(t *testing.T) {
+	r := ingest.NewRecords([]string{"a"}, ingest.Reject)
+	kept := r.New(fill(r.Block(100), 1), nil)
+	for i := range 20 {
+		record := r.New(fill(r.Block(100), float64(i+2)), nil)
+		record.Release()
+	}
+	for i, v := range kept.Column(0).(*array.Float64).Float64Values() {
+		if v != 1 {
+			t.Fatalf("row %d of a batch that was kept is %v, want 1", i, v)
+		}
+	}
+	kept.Release()
+}
+
+func fill(b *ingest.Block, v float64) *ingest.Block {
+	for _, c := range b.Columns {
+		for i := range c {
+			c[i] = v
+		}
+	}
+	return b
+}
+
+func ExampleSelect() {
+	tables := []ingest.Table{{Name: "a.parquet", Columns: []ingest.Column{
+		{Name: "wind", Type: "double"},
+		{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers, or leave it out"},
+		{Name: "pm", Type: "int16"},
+		{Name: "hour", Type: "int32"},
+	}}}
+	columns, notices, err := ingest.Select(tables, ingest.Choice{Target: "pm"})
+	fmt.Printf("%q %q %v\n", columns, notices, err)
+	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text"] <nil>
+}
+
+func BenchmarkCheck(b *testing.B) {
+	values := make([]float64, 8192)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range values {
+		values[i] = rng.NormFloat64()
+	}
+	b.SetBytes(8 * 8192)
+	for b.Loop() {
+		ingest.Check(values)
+	}
+}
