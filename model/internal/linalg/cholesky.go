@@ -16,7 +16,9 @@ func (p *Pool) Cholesky(a Mat) bool {
 func (p *Pool) cholesky(a Mat) bool {
 	n := a.Rows
 	if n <= diagonalBlock {
-		return current.Load().choleskyBlock(a)
+		buf := p.scratch.Get().(*buffer)
+		defer p.scratch.Put(buf)
+		return current.Load().choleskyBlock(a, buf.get(diagonalBlock*diagonalBlock))
 	}
 	h := (n/2 + diagonalBlock - 1) / diagonalBlock * diagonalBlock
 	lead, below, rest := a.Slice(0, h, 0, h), a.Slice(h, n, 0, h), a.Slice(h, n, h, n)
@@ -31,19 +33,20 @@ func (p *Pool) cholesky(a Mat) bool {
 	return p.cholesky(rest)
 }
 
-// choleskyBlock factors a small matrix: the columns of the factor are formed as rows, which
-// vectors like better.
-func (s *kernelSet) choleskyBlock(a Mat) bool {
+// choleskyBlock factors a small matrix column by column. The columns of the factor are
+// kept as rows of mem: column j is what the earlier columns leave of a's, divided by a root.
+func (s *kernelSet) choleskyBlock(a Mat, mem []float64) bool {
 	const width = diagonalBlock
-	var mem [width * width]float64
 	n := a.Rows
+	clear(mem)
 	for i := range n {
 		for j, v := range a.Row(i)[:i+1] {
 			mem[j*width+i] = v
 		}
 	}
 	for j := range n {
-		col := mem[j*width : j*width+n]
+		col := mem[j*width : (j+1)*width]
+		s.combine(j, mem[j:], width, mem, col)
 		if !(col[j] > 0 && col[j] <= math.MaxFloat64) {
 			return false
 		}
@@ -51,14 +54,11 @@ func (s *kernelSet) choleskyBlock(a Mat) bool {
 		for i := j; i < n; i++ {
 			col[i] /= d
 		}
-		for i := j + 1; i < n; i++ {
-			s.axpy(-col[i], col[i:], mem[i*width+i:i*width+n])
-		}
 	}
 	for i := range n {
 		row := a.Row(i)
-		clear(row)
-		for j := range i + 1 {
+		clear(row[i+1:])
+		for j := range row[:i+1] {
 			row[j] = mem[j*width+i]
 		}
 	}

@@ -13,6 +13,7 @@ var portable = kernelSet{
 	packTrans:  packTransPortable,
 	packRows:   packRowsPortable,
 	axpy:       axpyPortable,
+	combine:    combinePortable,
 	dot:        dotPortable,
 	sum:        sumPortable,
 	exp:        expPortable,
@@ -80,5 +81,11 @@ func packRowsPortable(k int, src []float64, ld int, dst []float64, width int, w 
 				row[j] *= w[i]
 			}
 		}
+	}
+}
+
+func combinePortable(n int, coef []float64, stride int, rows, y []float64) {
+	for k := range n {
+		axpyPortable(-coef[k*stride], rows[k*diagonalBlock:(k+1)*diagonalBlock], y)
 	}
 }

@@ -27,6 +27,9 @@ type kernelSet struct {
 	// axpy computes y += alpha·x for slices of the same length > 0.
 	axpy func(alpha float64, x, y []float64)
 
+	// combine computes y −= Σ coef[k·stride]·(row k) for n rows of diagonalBlock elements.
+	combine func(n int, coef []float64, stride int, rows, y []float64)
+
 	// dot and sum return Σ x·y and Σ x for a multiple of lanes elements > 0.
 	dot func(x, y []float64) float64
 	sum func(x []float64) float64

@@ -28,6 +28,7 @@ var avx512 = kernelSet{
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
 	axpy:      avx2Axpy,
+	combine:   avx2Combine,
 	dot:       avx2Dot,
 	sum:       avx2Sum,
 	exp:       func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0]) },
@@ -51,6 +52,7 @@ var avx2 = kernelSet{
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
 	axpy:      avx2Axpy,
+	combine:   avx2Combine,
 	dot:       avx2Dot,
 	sum:       avx2Sum,
 	exp:       func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0]) },
@@ -78,6 +80,12 @@ func avx2PackRows(k int, src []float64, ld int, dst []float64, width int, w []fl
 
 func avx2Axpy(alpha float64, x, y []float64) { axpyAVX2(len(x), alpha, &x[0], &y[0]) }
 
+func avx2Combine(n int, coef []float64, stride int, rows, y []float64) {
+	if n > 0 {
+		combineAVX2(n, &coef[0], stride, &rows[0], &y[0])
+	}
+}
+
 func avx2Dot(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) }
 
 func avx2Sum(x []float64) float64 { return sumAVX2(len(x), &x[0]) }
@@ -96,6 +104,9 @@ func packRowsAVX2(k int, src *float64, ld int, dst *float64, width int, w *float
 
 //go:noescape
 func axpyAVX2(n int, alpha float64, x, y *float64)
+
+//go:noescape
+func combineAVX2(n int, coef *float64, stride int, rows, y *float64)
 
 //go:noescape
 func dotAVX2(n int, x, y *float64) float64

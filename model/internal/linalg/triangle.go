@@ -72,19 +72,19 @@ func (p *packTriangle) run(b int) {
 	p.set.packAll(p.diagonal[b*width*width:], p.set.nr, source{m: inv, byRow: p.trans}, 0, j1-j0, 0, j1-j0)
 }
 
-// invert sets inv to l⁻¹, zeros above the diagonal included, row by row:
-// row i is (eᵢ − Σ_{k<i} l_ik·row k)/l_ii.
+// invert sets inv, of stride diagonalBlock, to l⁻¹, zeros above the diagonal included, row by
+// row: row i is (eᵢ − Σ_{k<i} l_ik·row k)/l_ii.
 func (s *kernelSet) invert(inv, l Mat) {
 	for i := range l.Rows {
-		row, lrow := inv.Row(i), l.Row(i)
+		row := inv.Data[i*diagonalBlock : (i+1)*diagonalBlock]
 		clear(row)
-		for k, v := range lrow[:i] {
-			s.axpy(-v, inv.Row(k)[:k+1], row[:k+1])
-		}
+		lrow := l.Row(i)
+		s.combine(i, lrow, 1, inv.Data, row)
 		for j := range row[:i] {
 			row[j] /= lrow[i]
 		}
 		row[i] = 1 / lrow[i]
+		clear(row[i+1:]) // of what a NaN may have left there
 	}
 }
 
