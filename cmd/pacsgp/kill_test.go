@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A killer ends its own process at one operation.
+type killer struct {
+	order
+	operations int
+}
+
+func (k *killer) hook(op operation, effect func() error) error {
+	half := k.How == howHalf
+	switch op.kind {
+	case opSync, opRename, opRemove, opSyncDir:
+		if half {
+			return effect()
+		}
+	case opWrite:
+		if !half {
+			return effect()
+		}
+	default:
+		return effect()
+	}
+	if k.operations++; k.operations != k.At {
+		return effect()
+	}
+	fmt.Fprintln(os.Stderr, "dies", k.How, op.kind, op.name)
+	switch k.How {
+	case howHalf:
+		op.half()
+	case howAfter:
+		if err := effect(); err != nil {
+			return err
+		}
+	}
+	die()
+	return nil
+}
+
+// die is kill -9: no deferred function runs, no buffer is flushed.
+func die() {
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Kill()
+	}
+	select {}
+}
+
+// killed reports whether err is the end of a process by SIGKILL.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == -1
+}
+
+// published returns the artifacts in an output directory, by name.
+func published(t *testing.T, out string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, pattern := range []string{"model-*", "certificate-*", "attempts.jsonl"} {
+		names, err := filepath.Glob(filepath.Join(out, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			files[filepath.Base(name)] = string(readFile(t, name))
+		}
+	}
+	return files
+}
+
+// complete checks an output directory after a run that came to its end: these
+// artifacts and no other, one attempt, no checkpoint and nothing unfinished.
+func complete(t *testing.T, when, out string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, published(t, out)); diff != "" {
+		t.Errorf("%s: other artifacts than those of an uninterrupted run (-want +got):\n%.2000s", when, diff)
+	}
+	known := maps.Clone(want)
+	for _, name := range []string{".lock", runFile, plotFile} {
+		known[name] = ""
+	}
+	for _, name := range names(t, out) {
+		if _, ok := known[name]; !ok {
+			t.Errorf("%s: %s is left over", when, name)
+		}
+	}
+}
+
+// whole checks an output directory after a kill: what stands under a published
+// name is all there.
+func whole(t *testing.T, when, out string, want map[string]string) {
+	t.Helper()
+	for _, name := range names(t, out) {
+		data := readFile(t, filepath.Join(out, name))
+		fault := ""
+		switch {
+		case strings.HasPrefix(name, ".") || name == "checkpoint": // the next run refuses a damaged checkpoint
+		case name == runFile:
+			if err := json.Unmarshal(data, new(runRecord)); err != nil {
+				fault = err.Error()
+			}
+		case name == plotFile:
+			if _, err := png.Decode(bytes.NewReader(data)); err != nil {
+				fault = err.Error()
+			}
+		case name == "attempts.jsonl":
+			if !strings.HasPrefix(want[name], string(data)) {
+				fault = fmt.Sprintf("%q", data)
+			}
+		case want[name] != string(data):
+			sum := sha256.Sum256(data)
+			fault = fmt.Sprintf("%d bytes with SHA-256 %s, not those of an uninterrupted run", len(data), hex.EncodeToString(sum[:]))
+		}
+		if fault != "" {
+			t.Errorf("%s: %s is visible and is %s", when, name, fault)
+		}
+	}
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// uninterrupted runs a tiny job of mini-batches with a checkpoint after every
+// step, and returns the job file, the artifacts and the run record.
+func uninterrupted(t *testing.T, inducing string) (job string, want map[string]string, record runRecord) {
+	t.Helper()
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job = tiny(jobFile{
+		"checkpoint": "1ns", "inducing": inducing, "train": "{mode: mini-batch, batch: 60, buffer: 90, passes: 1.5}",
+	}).write(t, dir)
+	out := filepath.Join(dir, "out")
+	succeed(t, "train", "-c", job)
+	want = published(t, out)
+	if len(want) != 4 {
+		t.Fatalf("%d artifacts, want model, certificate in two forms and attempts.jsonl", len(want))
+	}
+	complete(t, "uninterrupted", out, want)
+	if err := json.Unmarshal(readFile(t, filepath.Join(out, runFile)), &record); err != nil {
+		t.Fatal(err)
+	}
+	return job, want, record
+}
+
+func TestKilledAtEveryOperationThenResumed(t *testing.T) {
+	job, want, record := uninterrupted(t, "8")
+	stride := 1
+	if testing.Short() {
+		stride = 9
+	}
+	for _, how := range []string{howBefore, howAfter, howHalf} {
+		survived := false
+		for at := 1; !survived; at += stride {
+			if at > 1000 {
+				t.Fatalf("%s: no run survives", how)
+			}
+			out := t.TempDir()
+			args := []string{"train", "-c", job, "-o", out}
+			log, err := child(t, order{Args: args, At: at, How: how}).CombinedOutput()
+			survived = err == nil
+			if !survived && !killed(err) {
+				t.Fatalf("kill %d %s: the run was to die and says %v: %s", at, how, err, log)
+			}
+			when := fmt.Sprintf("operation %d: %s", at, lastLine(log))
+			whole(t, when, out, want)
+			succeed(t, args...)
+			complete(t, when, out, want)
+			if survived && at < 2*len(record.Training.Trace) {
+				t.Errorf("%s: only %d operations for %d steps: were there no checkpoints?", how, at, len(record.Training.Trace))
+			}
+		}
+	}
+}
+
+func lastLine(log []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	return lines[len(lines)-1]
+}
+
+// A step is a line of the log: where the child is.
+type step struct {
+	Phase string        `json:"msg"`
+	Stage string        `json:"stage"`
+	Step  int           `json:"step"`
+	Took  time.Duration `json:"elapsed"`
+}
+
+// A moment is when to kill: so long after the child has said that it is in a
+// phase, at a step of training.
+type moment struct {
+	phase string
+	step  int // 0 in the last pass
+	delay time.Duration
+}
+
+// inside reports whether a child whose last word this was died inside training
+// or last pass.
+func (m moment) inside(last step) bool {
+	return last.Phase == m.phase && last.Stage != "done"
+}
+
+func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
+	job, want, record := uninterrupted(t, "[6, 12]")
+	moments := 10
+	if testing.Short() {
+		moments = 2
+	}
+	rng := rand.New(rand.NewPCG(3, 1))
+	trace := record.Training.Trace
+	training := trace[len(trace)-1].Elapsed - trace[0].Elapsed
+	lastPass := time.Duration(record.Facts.LastPassSeconds * float64(time.Second))
+	draw := map[string]func() moment{
+		pipeline.PhaseTrain: func() moment {
+			return moment{pipeline.PhaseTrain, 1 + rng.IntN(len(trace)-1), time.Duration(rng.Int64N(1 + int64(training)/int64(len(trace))))}
+		},
+		pipeline.PhaseLastPass: func() moment {
+			return moment{pipeline.PhaseLastPass, 0, time.Duration(rng.Int64N(1 + int64(lastPass)))}
+		},
+	}
+	for _, phase := range []string{pipeline.PhaseTrain, pipeline.PhaseLastPass} {
+		hits := 0
+		// A child that is faster than the kill proves nothing: draw again.
+		for tries := 0; hits < moments && tries < 10*moments; tries++ {
+			m, out := draw[phase](), t.TempDir()
+			args := []string{"train", "-c", job, "-o", out}
+			last := killAt(t, m, args)
+			if !m.inside(last) {
+				continue
+			}
+			hits++
+			when := fmt.Sprintf("killed %v after %s %d", m.delay, m.phase, m.step)
+			whole(t, when, out, want)
+			succeed(t, args...)
+			complete(t, when, out, want)
+			var resumed runRecord
+			if err := json.Unmarshal(readFile(t, filepath.Join(out, runFile)), &resumed); err != nil {
+				t.Fatal(err)
+			}
+			if !resumed.Training.Resumed && m.step != 1 || len(resumed.Training.Trace) != len(trace) {
+				t.Errorf("%s: resumed = %v with %d steps in all, want a resumed run with %d", when, resumed.Training.Resumed, len(resumed.Training.Trace), len(trace))
+			}
+		}
+		if hits < moments {
+			t.Errorf("%d kills inside %s, want %d", hits, phase, moments)
+		}
+	}
+}
+
+// killAt runs the command in a process of its own, kills it at the moment and
+// returns its last word.
+func killAt(t *testing.T, m moment, args []string) (last step) {
+	t.Helper()
+	cmd := child(t, order{Args: args})
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		last = step{}
+		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
+			t.Fatalf("the child says %q: %v", lines.Text(), err)
+		}
+		if last.Phase == m.phase && last.Step >= m.step {
+			break
+		}
+	}
+	time.Sleep(m.delay) // the random moment itself
+	_ = cmd.Process.Kill()
+	for lines.Scan() { // what it said until it died
+		last = step{}
+		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
+			t.Fatalf("the child says %q: %v", lines.Text(), err)
+		}
+	}
+	if err := cmd.Wait(); err != nil && !killed(err) {
+		t.Fatalf("the child was to die and says %v", err)
+	}
+	return last
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+// childVariable makes this test binary be the command, as an [order] says.
+const childVariable = "PACSGP_COMMAND_TEST_CHILD"
+
+// An order is what a child process does: the command's arguments and, if At is
+// not 0, at which operation on the file system it dies.
+type order struct {
+	Args []string
+	At   int
+	How  string
+}
+
+// How a child dies at an operation: before it or after it, or in the middle of
+// a write.
+const (
+	howBefore = "before"
+	howAfter  = "after"
+	howHalf   = "half"
+)
+
+func TestMain(m *testing.M) {
+	text := os.Getenv(childVariable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		panic(err)
+	}
+	k := &killer{order: o}
+	err := run(context.Background(), o.Args, testWorld(os.Stdout, os.Stderr, hookFS{hook: k.hook}, nil))
+	if err != nil {
+		explain(os.Stderr, err)
+		os.Exit(status(err))
+	}
+	os.Exit(0)
+}
+
+func testWorld(stdout, stderr io.Writer, fsys lake.FS, environment map[string]string) world {
+	return world{
+		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{},
+		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
+	}
+}
+
+// child prepares a process of its own that obeys the order.
+func child(t *testing.T, o order, environment ...string) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(append(os.Environ(), environment...), childVariable+"="+string(text))
+	return cmd
+}
+
+// An answer is what one call of the command said.
+type answer struct {
+	stdout  string
+	log     string // stderr while it ran
+	message string // what main prints about the error
+	status  int
+}
+
+// pacsgp calls the command in this process.
+func pacsgp(t *testing.T, args ...string) answer {
+	t.Helper()
+	return pacsgpOn(t, plain(), nil, args...)
+}
+
+func pacsgpOn(t *testing.T, fsys lake.FS, environment map[string]string, args ...string) answer {
+	t.Helper()
+	var stdout, log, message bytes.Buffer
+	err := run(t.Context(), args, testWorld(&stdout, &log, fsys, environment))
+	a := answer{stdout: stdout.String(), log: log.String()}
+	if err != nil {
+		explain(&message, err)
+		a.status, a.message = status(err), message.String()
+	}
+	return a
+}
+
+// succeed calls the command, which has to end with status 0.
+func succeed(t *testing.T, args ...string) answer {
+	t.Helper()
+	a := pacsgp(t, args...)
+	if a.status != 0 {
+		t.Fatalf("pacsgp %q: status %d: %s", args, a.status, a.message)
+	}
+	return a
+}
+
+// A jobFile is a job as the tests vary it: key and value in YAML. A key without
+// a value is left out.
+type jobFile map[string]string
+
+// tiny is a job of some 14 steps that takes a fraction of a second and ends
+// certified on [smallLake].
+func tiny(change jobFile) jobFile {
+	j := jobFile{
+		"source": "{paths: [lake]}", "target": "y", "loss": "{epsilon: 0.7}", "delta": "0.05",
+		"inducing": "12", "train": "{passes: 2}", "output": "out",
+	}
+	for key, value := range change {
+		j[key] = value
+	}
+	return j
+}
+
+// write writes the job into dir and returns its path.
+func (j jobFile) write(t *testing.T, dir string) string {
+	t.Helper()
+	keys := make([]string, 0, len(j))
+	for key := range j {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	var text strings.Builder
+	for _, key := range keys {
+		if j[key] != "" {
+			fmt.Fprintf(&text, "%s: %s\n", key, j[key])
+		}
+	}
+	path := filepath.Join(dir, "job.yaml")
+	writeFile(t, path, []byte(text.String()))
+	return path
+}
+
+// smallLake writes dir/lake: 180 rows of a smooth function of x1 and x2 in three
+// files.
+func smallLake(t *testing.T, dir string) {
+	t.Helper()
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 180); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallSeed draws long lengthscales.
+const smallSeed = 22
+
+func writeFile(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
