@@ -16,8 +16,8 @@ func (p *Pool) Cholesky(a Mat) bool {
 func (p *Pool) cholesky(a Mat) bool {
 	n := a.Rows
 	if n <= diagonalBlock {
-		buf := p.scratch.Get().(*buffer)
-		defer p.scratch.Put(buf)
+		buf := p.pieces.take()
+		defer p.pieces.put(buf)
 		return current.Load().choleskyBlock(a, buf.get(diagonalBlock*diagonalBlock))
 	}
 	h := (n/2 + diagonalBlock - 1) / diagonalBlock * diagonalBlock

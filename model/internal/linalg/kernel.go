@@ -41,15 +41,16 @@ func (p *Pool) SEKernel(x, z Mat, invScale []float64, variance float64, dst Mat)
 		}
 		return
 	}
-	buf := p.scratch.Get().(*buffer)
-	defer p.scratch.Put(buf)
+	buf := p.calls.take()
+	defer p.calls.put(buf)
 	set := current.Load()
-	b := kernelBlock{
+	buf.kernel = kernelBlock{
 		pool: p, set: set, x: x, dst: dst, d: d, inv: invScale, variance: variance, cols: set.kernelCols,
 		panels: buf.get(roundUp(z.Rows, set.kernelCols) * d),
 	}
+	b := &buf.kernel
 	set.packAll(b.panels, b.cols, source{m: z, byRow: true}, 0, z.Rows, 0, d)
-	p.run((x.Rows+kernelRows-1)/kernelRows, &b)
+	p.run((x.Rows+kernelRows-1)/kernelRows, b)
 }
 
 func (b *kernelBlock) run(piece int) {
@@ -69,8 +70,8 @@ func (b *kernelBlock) run(piece int) {
 
 // lastColumns computes less than a whole panel.
 func (b *kernelBlock) lastColumns(i0, rows, j int, z []float64) {
-	buf := b.pool.scratch.Get().(*buffer)
-	defer b.pool.scratch.Put(buf)
+	buf := b.pool.pieces.take()
+	defer b.pool.pieces.put(buf)
 	out := buf.get(rows * b.cols)
 	b.set.kernel(rows, b.d, b.x.Data[i0*b.x.Stride:], b.x.Stride, z, b.inv, b.cols, b.variance, out)
 	for i := range rows {

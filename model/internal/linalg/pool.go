@@ -13,7 +13,8 @@ import (
 type Pool struct {
 	workers int
 	offers  chan *fork // unbuffered: a send succeeds only if a worker is idle
-	scratch sync.Pool  // of *buffer
+	calls   shelf      // memory of whole operations
+	pieces  shelf      // memory of pieces of work
 	forks   sync.Pool  // of *fork
 	closing sync.Once
 	done    sync.WaitGroup
@@ -40,7 +41,6 @@ type fork struct {
 // includes the caller: NewPool(1) starts no goroutine. Close ends them.
 func NewPool(workers int) *Pool {
 	p := &Pool{workers: max(1, workers), offers: make(chan *fork)}
-	p.scratch.New = func() any { return new(buffer) }
 	p.forks.New = func() any { return new(fork) }
 	for range p.workers - 1 {
 		p.done.Go(func() {
@@ -104,10 +104,41 @@ func (f *fork) work() {
 	}
 }
 
-// A buffer is scratch memory of one call, kept by the pool between calls.
+// A buffer is scratch memory of one call, kept by the pool between calls. It also holds
+// the call's own state, so that a call allocates nothing once buffers have grown.
 type buffer struct {
 	data    []float64
 	offsets []int
+	product product
+	pack    packTriangle
+	rows    solveRows
+	cols    solveCols
+	kernel  kernelBlock
+}
+
+// A shelf keeps buffers between uses. It holds as many as were ever in use at once.
+type shelf struct {
+	mu   sync.Mutex
+	free []*buffer
+}
+
+func (s *shelf) take() *buffer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.free)
+	if n == 0 {
+		return new(buffer)
+	}
+	b := s.free[n-1]
+	s.free = s.free[:n-1]
+	return b
+}
+
+func (s *shelf) put(b *buffer) {
+	*b = buffer{data: b.data, offsets: b.offsets} // no longer holds on to operands
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, b)
 }
 
 // get returns n elements of any value. The buffer owns them.

@@ -30,14 +30,16 @@ type product struct {
 	right  []float64
 }
 
-// multiply runs q over k steps.
-func (p *Pool) multiply(q *product, k int) {
-	m, n := q.c.Rows, q.c.Cols
+// multiply runs the product over k steps.
+func (p *Pool) multiply(what product, k int) {
+	m, n := what.c.Rows, what.c.Cols
 	if m == 0 || n == 0 || k == 0 {
 		return
 	}
-	buf := p.scratch.Get().(*buffer)
-	defer p.scratch.Put(buf)
+	buf := p.calls.take()
+	defer p.calls.put(buf)
+	buf.product = what
+	q := &buf.product
 	q.pool, q.set = p, current.Load()
 	pieces := (m + chunkRows - 1) / chunkRows
 	if m*n*k >= serialWork {
@@ -101,8 +103,8 @@ func (t *tileRows) run(i int) {
 	if j1 <= q.j0 {
 		return
 	}
-	buf := q.pool.scratch.Get().(*buffer)
-	defer q.pool.scratch.Put(buf)
+	buf := q.pool.pieces.take()
+	defer q.pool.pieces.put(buf)
 	left := buf.get(roundUp(i1-i0, q.set.mr)*(q.k1-q.k0) + q.set.mr*q.set.nr)
 	tile := left[len(left)-q.set.mr*q.set.nr:]
 	q.set.packAll(left, q.set.mr, q.a, i0, i1, q.k0, q.k1)
@@ -184,7 +186,7 @@ func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 		panic(fmt.Sprintf("linalg: gemm: inner dimensions %d and %d", k, kb))
 	}
 	prescale(beta, c, false, k)
-	p.multiply(&product{
+	p.multiply(product{
 		alpha: alpha,
 		a:     source{m: a, byRow: !tA},
 		b:     source{m: b, byRow: tB},
@@ -201,7 +203,7 @@ func (p *Pool) Syrk(tA bool, alpha float64, a Mat, beta float64, c Mat) {
 	a.check("a", a.Rows, a.Cols)
 	c.check("c", n, n)
 	prescale(beta, c, true, k)
-	p.multiply(&product{
+	p.multiply(product{
 		alpha: alpha,
 		a:     source{m: a, byRow: !tA},
 		b:     source{m: a, byRow: !tA},
@@ -218,7 +220,7 @@ func (p *Pool) SyrkWeighted(w []float64, a Mat, beta float64, c Mat) {
 	a.check("a", len(w), a.Cols)
 	c.check("c", a.Cols, a.Cols)
 	prescale(beta, c, true, a.Rows)
-	p.multiply(&product{
+	p.multiply(product{
 		alpha: 1,
 		a:     source{m: a, w: w},
 		b:     source{m: a},
@@ -234,7 +236,7 @@ func (p *Pool) TrmmRightLower(c, b, dst Mat) {
 	b.check("b", b.Rows, b.Cols)
 	c.check("c", b.Cols, b.Cols)
 	dst.check("dst", b.Rows, b.Cols)
-	p.multiply(&product{
+	p.multiply(product{
 		alpha: 1,
 		a:     source{m: b, byRow: true},
 		b:     source{m: c},

@@ -213,3 +213,29 @@ func TestSpecialValues(t *testing.T) {
 		}
 	})
 }
+
+// TestNoAllocation: once its buffers have grown, an operation allocates nothing.
+func TestNoAllocation(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	a, c, l := randMat(newRand(), 130, 100, 0), NewMat(130, 100), clone(lowerOnly(randLower(newRand(), 100, 0)))
+	s, inv := NewMat(100, 100), make([]float64, 100)
+	got := testing.AllocsPerRun(10, func() {
+		p.Gemm(false, true, 1, a, l, 0, c)
+		p.Syrk(true, 1, a, 0, s)
+		p.TrmmRightLower(l, a, c)
+		p.TrsmRightLowerTrans(l, c)
+		p.TrsmLeftLower(l, s)
+		p.SEKernel(a, a.Slice(0, 100, 0, 100), inv, 1, c)
+		for i := range s.Rows {
+			clear(s.Row(i))
+			s.Row(i)[i] = 2
+		}
+		if !p.Cholesky(s) {
+			t.Fatal("not positive definite")
+		}
+	})
+	if got != 0 {
+		t.Errorf("allocations = %g, want 0", got)
+	}
+}

@@ -16,9 +16,10 @@ func (p *Pool) solveChunk(rows, n int) int {
 
 // prepare packs l into memory of buf.
 func (p *Pool) prepare(l Mat, trans bool, buf *buffer) *triangle {
-	t := &triangle{set: current.Load(), l: l, trans: trans}
+	buf.pack = packTriangle{triangle: triangle{set: current.Load(), l: l, trans: trans}, pool: p}
+	t := &buf.pack.triangle
 	t.layout(buf)
-	p.run(t.blocks(), &packTriangle{triangle: t, pool: p})
+	p.run(t.blocks(), &buf.pack)
 	return t
 }
 
@@ -28,11 +29,11 @@ func (p *Pool) solveRight(l, b Mat, trans bool) {
 	if b.Rows == 0 || b.Cols == 0 {
 		return
 	}
-	buf := p.scratch.Get().(*buffer)
-	defer p.scratch.Put(buf)
+	buf := p.calls.take()
+	defer p.calls.put(buf)
 	chunk := p.solveChunk(b.Rows, b.Cols)
-	s := solveRows{triangle: p.prepare(l, trans, buf), pool: p, b: b, chunk: chunk}
-	p.run((b.Rows+chunk-1)/chunk, &s)
+	buf.rows = solveRows{triangle: p.prepare(l, trans, buf), pool: p, b: b, chunk: chunk}
+	p.run((b.Rows+chunk-1)/chunk, &buf.rows)
 }
 
 // TrsmRightLowerTrans overwrites b with b·l⁻ᵀ. Of l, square and lower triangular, the
@@ -60,11 +61,11 @@ func (p *Pool) solveLeft(l, b Mat, trans bool) {
 	if b.Rows == 0 || b.Cols == 0 {
 		return
 	}
-	buf := p.scratch.Get().(*buffer)
-	defer p.scratch.Put(buf)
+	buf := p.calls.take()
+	defer p.calls.put(buf)
 	chunk := p.solveChunk(b.Cols, b.Rows)
-	s := solveCols{triangle: p.prepare(l, trans, buf), pool: p, b: b, chunk: chunk}
-	p.run((b.Cols+chunk-1)/chunk, &s)
+	buf.cols = solveCols{triangle: p.prepare(l, trans, buf), pool: p, b: b, chunk: chunk}
+	p.run((b.Cols+chunk-1)/chunk, &buf.cols)
 }
 
 // solveCols solves for one chunk of columns.
@@ -78,8 +79,8 @@ type solveCols struct {
 func (s *solveCols) run(i int) {
 	j0 := i * s.chunk
 	j1 := min(j0+s.chunk, s.b.Cols)
-	buf := s.pool.scratch.Get().(*buffer)
-	defer s.pool.scratch.Put(buf)
+	buf := s.pool.pieces.take()
+	defer s.pool.pieces.put(buf)
 	b := s.b.Slice(0, s.b.Rows, j0, j1)
 	x := Mat{Rows: j1 - j0, Cols: b.Rows, Stride: b.Rows, Data: buf.get((j1 - j0) * b.Rows)}
 	s.set.packMembers(x.Data, x.Stride, b, 0, b.Rows, 0, b.Cols)

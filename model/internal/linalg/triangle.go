@@ -56,7 +56,7 @@ func (t *triangle) layout(buf *buffer) {
 
 // packTriangle is the packing of a triangle, block by block.
 type packTriangle struct {
-	*triangle
+	triangle
 	pool *Pool
 }
 
@@ -65,8 +65,8 @@ func (p *packTriangle) run(b int) {
 	j0, j1 := p.cols(b)
 	k0, k1 := p.steps(b)
 	p.set.packAll(p.offdiag[p.offsets[b]:], p.set.nr, source{m: p.l, byRow: p.trans}, j0, j1, k0, k1)
-	buf := p.pool.scratch.Get().(*buffer)
-	defer p.pool.scratch.Put(buf)
+	buf := p.pool.pieces.take()
+	defer p.pool.pieces.put(buf)
 	inv := Mat{Rows: j1 - j0, Cols: j1 - j0, Stride: width, Data: buf.get(width * width)}
 	p.set.invert(inv, p.l.Slice(j0, j1, j0, j1))
 	p.set.packAll(p.diagonal[b*width*width:], p.set.nr, source{m: inv, byRow: p.trans}, 0, j1-j0, 0, j1-j0)
@@ -105,8 +105,8 @@ func (s *solveRows) run(i int) {
 // solve overwrites x, few enough rows to stay in cache, with the solution. The solved
 // columns are kept packed, since they are the left operand of all that follows.
 func (t *triangle) solve(p *Pool, x Mat) {
-	buf := p.scratch.Get().(*buffer)
-	defer p.scratch.Put(buf)
+	buf := p.pieces.take()
+	defer p.pieces.put(buf)
 	rows := roundUp(x.Rows, t.set.mr)
 	mem := buf.get(rows * (t.l.Rows + diagonalBlock))
 	s := solution{triangle: t, x: x, rows: rows, packed: mem[:rows*t.l.Rows], block: mem[rows*t.l.Rows:]}
