@@ -8,7 +8,7 @@ import (
 
 // evidence hands plain numbers and words over to certify: what the last pass
 // found and what the job declared.
-func (r *Result) evidence(job Job, s *Survey, found *examination, jitter certify.JitterCheck, configuration []byte) (certify.Evidence, error) {
+func (r *Result) evidence(job Job, found *examination, jitter certify.JitterCheck, configuration []byte) (certify.Evidence, error) {
 	meta := r.Model.Meta
 	kl, err := certify.GaussianKL(r.Model.Posterior.Mean, r.Model.Posterior.Factor, r.Model.Posterior.Inducing())
 	if err != nil {
@@ -38,9 +38,9 @@ func (r *Result) evidence(job Job, s *Survey, found *examination, jitter certify
 		RolesKey:      job.Roles.Key,
 		OptimiserSeed: job.Train.Seed,
 		Jitter:        jitter,
-		Assumptions:   assumptions(job, s),
+		Assumptions:   assumptions(job, found.Neighbour),
 	}
-	if s.Roles.Reference() > 0 {
+	if len(found.Reference) > 0 {
 		ev.Constant.Value, ev.Constant.Origin = found.Constant, certify.OriginReference
 	}
 	return ev, nil
@@ -49,10 +49,10 @@ func (r *Result) evidence(job Job, s *Survey, found *examination, jitter certify
 // assumptions states what the run enforced, what it had to assume, and what it
 // broke. Numbers in a diagnostic are rounded to what does not depend on the
 // machine.
-func assumptions(job Job, s *Survey) []certify.Assumption {
+func assumptions(job Job, n Neighbours) []certify.Assumption {
 	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
-	rows.Diagnostic = fmt.Sprintf("Correlation of the targets of neighbouring rows: %.3f over %d pairs.", s.Neighbour.Correlation, s.Neighbour.Pairs)
-	if s.Neighbour.Suspicious() {
+	rows.Diagnostic = fmt.Sprintf("Correlation of the targets of neighbouring rows: %.3f over %d pairs.", n.Correlation, n.Pairs)
+	if n.Suspicious() {
 		rows.Diagnostic += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
 	} else {
 		rows.Diagnostic += " This does not speak against independence."

@@ -25,6 +25,7 @@ type examination struct {
 	Squared     float64         // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine        // scaling that the reference rows give: features, then target
 	Constant    float64         // the best constant on the reference rows, raw units
+	Neighbour   Neighbours      // of the targets
 	AuditError  float64         // largest difference between the fast and the slow expected loss
 }
 
@@ -61,6 +62,7 @@ func examine(ctx context.Context, src Source, m Model, roles Roles, constant flo
 	found := e.found
 	found.Shards = len(shards)
 	found.Digest = sampleDigest(shards, digests, used)
+	found.Neighbour = e.beside.found()
 	found.Squared = e.squares / float64(max(found.Train, 1))
 	if roles.Reference() > 0 {
 		for c := range used {
@@ -102,6 +104,7 @@ type examiner struct {
 	reference                      rawRows
 	filled                         int
 	squares                        float64
+	beside                         neighbours
 	found                          examination
 }
 
@@ -132,6 +135,7 @@ func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner
 // add is the fold's step: one batch.
 func (e *examiner) add(b block) error {
 	e.found.Rows += int64(b.rows)
+	e.beside.add(b.shard, b.columns[len(b.columns)-1])
 	for _, ordinal := range e.roles.referenceIn(b.first, b.first+int64(b.rows)) {
 		copyRow(e.reference.row(e.filled), b, int(ordinal-b.first))
 		e.filled++

@@ -156,9 +156,9 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	}
 	r.Facts = Facts{
 		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared, AuditError: found.AuditError,
-		Neighbours: s.Neighbour, Instructions: model.InstructionSet(),
+		Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
 	}
-	evidence, err := r.evidence(job, s, found, jitter, configuration)
+	evidence, err := r.evidence(job, found, jitter, configuration)
 	if err != nil {
 		return err
 	}
@@ -186,12 +186,19 @@ func (m ModelMeta) featureNames() []string {
 }
 
 // checkScaling demands that a model's scaling, and the baseline's constant, are
-// what the reference rows of this pass give, bit for bit.
+// what the reference rows of this pass give, bit for bit. Without reference rows
+// the constant is the declared centre of the target.
 func (e *examination) checkScaling(job Job, meta ModelMeta, constant float64) error {
-	if job.Scaling.Mode != ScalingReference {
+	if job.Scaling.Mode == ScalingDeclared {
+		if constant != meta.Target.Centre {
+			return fmt.Errorf("%w: the baseline's constant is %v, not the declared centre %v of the target", ErrChanged, constant, meta.Target.Centre)
+		}
 		return nil
 	}
 	for i, a := range append(slices.Clone(meta.Features), meta.Target) {
+		if job.Scaling.Mode != ScalingReference {
+			break // such a scaling is no part of what is certified
+		}
 		if got := e.Reference[i]; got.Centre != a.Centre || got.Scale != a.Scale {
 			return fmt.Errorf("%w: the reference rows give column %q centre %v and scale %v, the model has %v and %v",
 				ErrChanged, a.Name, got.Centre, got.Scale, a.Centre, a.Scale)
@@ -219,12 +226,17 @@ func checkNumbers(m Model, found *examination) (certify.JitterCheck, error) {
 		return certify.JitterCheck{}, fmt.Errorf("pipeline: %w: computed in high precision, a row's expected loss differs by %g, more than a tenth of the slack %g",
 			errNumbers, found.AuditError, certify.Slack)
 	}
-	return certify.JitterCheck{Bound: check, Limit: limit}, checkTheta(m.Meta)
+	return certify.JitterCheck{Bound: check, Limit: limit}, checkTheta(m)
 }
 
 // checkTheta demands that the numbers predictions are made with are those of
-// the declared grid values, up to the rounding of exp.
-func checkTheta(meta ModelMeta) error {
+// the declared grid values, up to the rounding of exp, in both parts of a model.
+func checkTheta(m Model) error {
+	meta, k := m.Meta, m.Posterior.Kernel
+	if !slices.Equal(meta.Lengthscales, k.Lengthscales) || meta.Variance != k.Variance ||
+		meta.Jitter != m.Posterior.Jitter || meta.Inducing != m.Posterior.Inducing() {
+		return fmt.Errorf("pipeline: %w: the model's description and its posterior differ in lengthscales, variance, jitter or number of inducing points", errNumbers)
+	}
 	want := len(meta.Features) + 1
 	if !meta.ARD {
 		want = 2

@@ -65,7 +65,7 @@ func stream(ctx context.Context, src Source, order []int, readers int, use func(
 			queue = append(queue, ch)
 		}
 		shard := order[turn]
-		d, err := consume(queue[0], shards[shard], shard, use)
+		d, err := consume(ctx, queue[0], shards[shard], shard, use)
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +121,8 @@ func decode(ctx context.Context, src Source, shard int, out chan<- delivery) {
 	}
 }
 
-// consume takes a shard's deliveries to their end.
-func consume(in <-chan delivery, shard Shard, index int, use func(block) error) ([]ColumnDigest, error) {
+// consume takes a shard's deliveries to their end. They end early if ctx is done.
+func consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(block) error) ([]ColumnDigest, error) {
 	next := shard.First
 	for d := range in {
 		if d.err != nil {
@@ -145,7 +145,7 @@ func consume(in <-chan delivery, shard Shard, index int, use func(block) error) 
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("pipeline: %s: reading was stopped", shard.Name)
+	return nil, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
 }
 
 // toBlock views a record's columns. The conversion is checked, for a source

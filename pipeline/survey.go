@@ -21,15 +21,14 @@ const startRows = 8000
 // its scaling and the rows for start values. Reference rows alone decide what
 // the prior, the scaling and the loss depend on.
 type Survey struct {
-	Columns   []string // of the source; the target is last
-	Used      []int    // the columns that count: features in order, then the target
-	Shards    int
-	Roles     Roles
-	Features  []Affine
-	Target    Affine
-	Digest    Digest
-	Notices   []string
-	Neighbour Neighbours
+	Columns  []string // of the source; the target is last
+	Used     []int    // the columns that count: features in order, then the target
+	Shards   int
+	Roles    Roles
+	Features []Affine
+	Target   Affine
+	Digest   Digest
+	Notices  []string
 
 	reference rawRows // in ordinal order
 	start     rawRows // the startRows rows of lowest rank, in the order of rank
@@ -55,20 +54,6 @@ func (r rawRows) column(c int) []float64 {
 	return out
 }
 
-// Neighbours measures how alike the targets of consecutive rows are: the
-// diagnostic for the assumption of independent rows. It proves nothing, for a
-// sorted lake of independent rows looks dependent too.
-type Neighbours struct {
-	Pairs       int64   `json:"pairs"`
-	Correlation float64 `json:"correlation"` // of the targets of neighbouring rows, in [-1, 1]
-}
-
-// Suspicious reports whether independent rows in arrival order would show such
-// a correlation less than once in 10,000 times.
-func (n Neighbours) Suspicious() bool {
-	return n.Pairs > 30 && math.Abs(n.Correlation)*math.Sqrt(float64(n.Pairs)) > 3.9
-}
-
 // survey makes the first pass.
 func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, error) {
 	shards := src.Shards()
@@ -91,7 +76,6 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 		return nil, err
 	}
 	s.reference, s.start = collect.reference, collect.start
-	s.Neighbour = collect.neighbours()
 	if err := s.scale(job, collect); err != nil {
 		return nil, err
 	}
@@ -102,18 +86,11 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 // A collector is the fold of the first pass.
 type collector struct {
 	roles     Roles
-	target    int     // index of the target column
 	starts    []rank  // by ordinal; hash is replaced by the place in the order of rank
 	reference rawRows // in ordinal order
 	start     rawRows
 	filled    int       // reference rows so far
 	moments   []moments // of all rows; nil unless the scaling needs them
-
-	// of the target, shifted by its first value
-	last                          float64
-	lastShard                     int
-	shift, sum, squares, products float64
-	rows, pairs                   int64
 }
 
 // moments are a running mean and sum of squared differences (Welford).
@@ -141,7 +118,7 @@ func newCollector(s *Survey, n int64, allRows bool) *collector {
 	}
 	slices.SortFunc(starts, func(a, b rank) int { return int(a.ordinal - b.ordinal) })
 	return &collector{
-		roles: s.Roles, target: columns - 1, starts: starts, lastShard: -1,
+		roles: s.Roles, starts: starts,
 		reference: newRawRows(int(s.Roles.Reference()), columns),
 		start:     newRawRows(len(starts), columns),
 		moments:   all,
@@ -163,7 +140,6 @@ func (c *collector) add(b block) error {
 			c.moments[i].add(x)
 		}
 	}
-	c.addNeighbours(b)
 	return nil
 }
 
@@ -171,33 +147,6 @@ func copyRow(dst []float64, b block, i int) {
 	for c, column := range b.columns {
 		dst[c] = column[i]
 	}
-}
-
-func (c *collector) addNeighbours(b block) {
-	for i, y := range b.columns[c.target] {
-		if c.rows == 0 {
-			c.shift = y
-		}
-		y -= c.shift
-		if i > 0 || b.shard == c.lastShard {
-			c.products += y * c.last
-			c.pairs++
-		}
-		c.sum += y
-		c.squares += y * y
-		c.rows++
-		c.last, c.lastShard = y, b.shard
-	}
-}
-
-func (c *collector) neighbours() Neighbours {
-	mean := c.sum / float64(c.rows)
-	variance := c.squares/float64(c.rows) - mean*mean
-	if c.pairs == 0 || !(variance > 0) {
-		return Neighbours{Pairs: c.pairs}
-	}
-	r := (c.products/float64(c.pairs) - mean*mean) / variance
-	return Neighbours{c.pairs, max(-1, min(1, r))}
 }
 
 // scale decides the constants of the scaling and the features that are used.

@@ -81,7 +81,7 @@ func (v *Verification) files(c certify.Certificate, m Model, modelDigest string)
 	if kl != draw.KL {
 		return job, fmt.Errorf("the model has KL %v, the certificate says %v", kl, draw.KL)
 	}
-	if err := sameModel(c, m.Meta, draw); err != nil {
+	if err := sameModel(c, m, draw); err != nil {
 		return job, err
 	}
 	bound, limit, err := m.Posterior.JitterCheck()
@@ -91,18 +91,26 @@ func (v *Verification) files(c certify.Certificate, m Model, modelDigest string)
 	if !(bound <= limit) {
 		return job, fmt.Errorf("the jitter condition fails: the factor's error is bounded by %v only, the limit is %v", bound, limit)
 	}
+	// Between instruction sets the bound differs by roundings of its own size.
+	if stated := c.Jitter; !(bound <= 2*stated.Bound && stated.Bound <= 2*bound && stated.Limit == limit) {
+		return job, fmt.Errorf("the jitter check gives a bound of %v and a limit of %v, the certificate says %v and %v", bound, limit, stated.Bound, stated.Limit)
+	}
 	v.note("KL, hyper-parameters and jitter condition follow from the model's stored numbers")
 	if err := json.Unmarshal(c.Configuration.Values, &job); err != nil {
 		return job, fmt.Errorf("configuration: %w", err)
 	}
-	return job, sameJob(c, m.Meta, job)
+	if err := sameJob(c, m.Meta, job); err != nil {
+		return job, err
+	}
+	return job, sameAssumptions(c, job, nil)
 }
 
 // sameModel compares what certificate and model both say.
-func sameModel(c certify.Certificate, meta ModelMeta, draw certify.Guarantee) error {
-	if err := checkTheta(meta); err != nil {
+func sameModel(c certify.Certificate, m Model, draw certify.Guarantee) error {
+	if err := checkTheta(m); err != nil {
 		return err
 	}
+	meta := m.Meta
 	theta := make([]certify.Parameter, len(c.Theta))
 	for i, t := range c.Theta {
 		theta[i] = t.Parameter
@@ -147,7 +155,8 @@ func sameJob(c certify.Certificate, meta ModelMeta, job Job) error {
 		{"the target", job.Target == meta.Target.Name},
 		{"the key of the roles", job.Roles.Key == c.Roles.Key},
 		{"the number of reference rows", reference == c.Ledger.Reference},
-		{"the scaling and the assumptions", allowed(job, c)},
+		{"the optimiser's seed", job.Train.Seed == c.Optimiser.Seed},
+		{"the origin of the baseline's constant", (reference == 0) == (c.Baseline.Origin == certify.OriginDeclared)},
 		{"the grid", sameGrid(job, c)},
 		{"declared scaling constants", sameScaling(job, meta)},
 	} {
@@ -158,18 +167,37 @@ func sameJob(c certify.Certificate, meta ModelMeta, job Job) error {
 	return nil
 }
 
-// allowed reports whether the assumptions are marked broken where the job
-// breaks them.
-func allowed(job Job, c certify.Certificate) bool {
-	if job.Scaling.Mode != ScalingAllRows {
-		return true
+// sameAssumptions demands the assumptions, with statuses and diagnostics, that
+// the job leads to. Which diagnostic the rows give is known if found is.
+func sameAssumptions(c certify.Certificate, job Job, found *examination) error {
+	var n Neighbours
+	if found != nil {
+		n = found.Neighbour
 	}
+	stated := map[string]certify.Assumption{}
 	for _, a := range c.Assumptions {
-		if a.ID == certify.AssumePriorFirst {
-			return a.Status == certify.AssumptionBroken
+		stated[a.ID] = a
+	}
+	for _, derived := range []string{certify.AssumeJitter, certify.AssumeGridWeights, certify.AssumeOneAttempt} {
+		delete(stated, derived) // certify.Recompute has checked them
+	}
+	for _, want := range assumptions(job, n) {
+		got := stated[want.ID]
+		delete(stated, want.ID)
+		if got.Status != want.Status {
+			return fmt.Errorf("the job leaves the assumption %q %s, the certificate says %s", want.ID, want.Status, got.Status)
+		}
+		if want.ID == certify.AssumeIndependentRows && found == nil {
+			continue
+		}
+		if got.Diagnostic != want.Diagnostic {
+			return fmt.Errorf("the diagnostic of the assumption %q is %q, the certificate says %q", want.ID, want.Diagnostic, got.Diagnostic)
 		}
 	}
-	return false
+	for id := range stated {
+		return fmt.Errorf("the assumption %q is none that the job leads to", id)
+	}
+	return nil
 }
 
 func sameGrid(job Job, c certify.Certificate) bool {
@@ -217,6 +245,10 @@ func (v *Verification) rows(c certify.Certificate, m Model, job Job, found *exam
 		return err
 	}
 	v.note("roles, scaling and baseline follow from the key and the reference rows")
+	if err := sameAssumptions(c, job, found); err != nil {
+		return err
+	}
+	v.note("assumptions have the status that the job leaves them, and the diagnostic of the rows")
 	if _, err := checkNumbers(m, found); err != nil {
 		return err
 	}

@@ -1,0 +1,166 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// A lake is a table in memory whose columns can be asked for by name, as an
+// adapter does it. The last column is the target.
+type lake struct {
+	names   []string
+	columns [][]float64
+	shards  []int
+}
+
+func newLake(columns [][]float64, shards ...int) *lake {
+	return &lake{[]string{"a", "b", "y"}, columns, shards}
+}
+
+func (l *lake) open(features []string) (*pipelinetest.Memory, error) {
+	last := len(l.names) - 1
+	if features == nil {
+		features = l.names[:last]
+	}
+	names := append(slices.Clone(features), l.names[last])
+	columns := make([][]float64, len(names))
+	for i, name := range names {
+		at := slices.Index(l.names, name)
+		if at < 0 {
+			return nil, fmt.Errorf("no column %q", name)
+		}
+		columns[i] = l.columns[at]
+	}
+	return pipelinetest.NewMemory(names, columns, l.shards...), nil
+}
+
+func (l *lake) environment(store *pipelinetest.Store) pipeline.Environment {
+	env := environment(nil, store)
+	env.Open = func(_ context.Context, features []string) (pipeline.Source, error) { return l.open(features) }
+	return env
+}
+
+// A published artifact, with everything that it can be checked against.
+type published struct {
+	lake        *lake
+	store       *pipelinetest.Store
+	result      *pipeline.Result
+	certificate certify.Certificate
+	document    []byte
+}
+
+// publish runs a job on the lake.
+func publish(t testing.TB, l *lake, change func(*pipeline.Job)) *published {
+	t.Helper()
+	p := &published{lake: l, store: &pipelinetest.Store{}}
+	p.result = run(t, job(t, change), l.environment(p.store))
+	p.certificate, p.document = p.result.Certificate, p.store.Certificates[0]
+	return p
+}
+
+// verify checks a certificate against a model file and the lake, or without the
+// lake if there is none.
+func (p *published) verify(t testing.TB, c certify.Certificate, m pipeline.Model, digest string, l *lake) (*pipeline.Verification, error) {
+	t.Helper()
+	if l == nil {
+		return pipeline.Verify(t.Context(), c, m, digest, nil, 1)
+	}
+	return pipeline.Verify(t.Context(), c, m, digest, func(_ context.Context, features []string, _ string) (pipeline.Source, error) {
+		return l.open(features)
+	}, 1)
+}
+
+// tiny makes a job as small as tests of the plumbing need it.
+func tiny(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{5}, 2 }
+
+// evidence is what a certificate says it was made from: what a forger would
+// change before certifying anew.
+func evidence(c certify.Certificate) certify.Evidence {
+	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	ev := certify.Evidence{
+		Loss: draw.Loss, Delta: draw.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
+		Constant: certify.Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
+		Ledger:   c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
+		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,
+		Jitter: c.Jitter, Attempt: c.Attempt, Software: c.Software,
+	}
+	for _, x := range c.Theta {
+		ev.Theta = append(ev.Theta, x.Parameter)
+	}
+	derived := []string{certify.AssumeJitter, certify.AssumeGridWeights, certify.AssumeOneAttempt}
+	for _, a := range c.Assumptions {
+		if !slices.Contains(derived, a.ID) {
+			ev.Assumptions = append(ev.Assumptions, a)
+		}
+	}
+	return ev
+}
+
+// forge certifies changed evidence: a certificate without a contradiction in it.
+func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) certify.Certificate {
+	t.Helper()
+	ev := evidence(c)
+	change(&ev)
+	forged, err := certify.Certify(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return forged
+}
+
+// errSource is what a faulty source fails with.
+var errSource = errors.New("the disk is on fire")
+
+// A faulty source fails at a batch of a shard, if it is told to, and counts
+// what was opened and closed.
+type faulty struct {
+	*pipelinetest.Memory
+	shard, batch   int                    // where to fail; batch < 0: never
+	seen           func(shard, batch int) // may be nil
+	opened, closed atomic.Int64
+}
+
+// Open starts to read shard i.
+func (f *faulty) Open(ctx context.Context, i int) (pipeline.Batches, error) {
+	b, err := f.Memory.Open(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	f.opened.Add(1)
+	return &faultyBatches{b, f, i, 0}, nil
+}
+
+type faultyBatches struct {
+	pipeline.Batches
+	of         *faulty
+	shard, now int
+}
+
+// Next fails where it is told to.
+func (b *faultyBatches) Next(ctx context.Context) (arrow.Record, error) {
+	now := b.now
+	b.now++
+	if b.of.seen != nil {
+		b.of.seen(b.shard, now)
+	}
+	if b.shard == b.of.shard && now == b.of.batch {
+		return nil, errSource
+	}
+	return b.Batches.Next(ctx)
+}
+
+// Close counts.
+func (b *faultyBatches) Close() error {
+	b.of.closed.Add(1)
+	return b.Batches.Close()
+}

@@ -1,0 +1,138 @@
+package pipeline_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/hex"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// vectors reads a file of testdata, which names the script that made it.
+func vectors(t *testing.T, name string) [][]string {
+	t.Helper()
+	f, err := os.Open("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records[1:]
+}
+
+func integer(t *testing.T, s string) int64 {
+	t.Helper()
+	i, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// k = min(20000, max(N/20, min(200, N/10))), rounded down.
+func TestReferenceCount(t *testing.T) {
+	for n, want := range map[int64]int64{
+		0: 0, 1: 0, 9: 0, 10: 1, 19: 1, 20: 2, 999: 99, 1999: 199, 2000: 200, 2010: 200, 3999: 200,
+		4000: 200, 4019: 200, 4020: 201, 100_000: 5000, 399_999: 19_999, 400_000: 20_000, 1 << 40: 20_000,
+	} {
+		if got := pipeline.ReferenceCount(n); got != want {
+			t.Errorf("ReferenceCount(%d) = %d, want %d", n, got, want)
+		}
+	}
+}
+
+func TestRoleHashVectors(t *testing.T) {
+	for _, v := range vectors(t, "role_hashes.csv") {
+		want, err := strconv.ParseUint(v[2], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := pipeline.RoleHash(v[0], integer(t, v[1])); got != want {
+			t.Errorf("hash of key %.20q, ordinal %s is %d, want %d", v[0], v[1], got, want)
+		}
+	}
+}
+
+func TestReferenceRowsVectors(t *testing.T) {
+	for _, v := range vectors(t, "reference_rows.csv") {
+		n := integer(t, v[1])
+		rows := pipeline.NewRoles(v[0], n, false).ReferenceRows()
+		digest := sha256.New()
+		for _, ordinal := range rows {
+			digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(ordinal)))
+		}
+		if got := hex.EncodeToString(digest.Sum(nil)); int64(len(rows)) != integer(t, v[2]) || got != v[3] {
+			t.Errorf("key %q, %d rows: %d reference rows with digest %s, want %s with %s", v[0], n, len(rows), got, v[2], v[3])
+		}
+	}
+}
+
+// Every row has one role, and declared scaling leaves no row to the reference.
+func TestRolesAddUp(t *testing.T) {
+	for _, n := range []int64{2, 25, 1000} {
+		for _, isDeclared := range []bool{false, true} {
+			r := pipeline.NewRoles("pacsgp", n, isDeclared)
+			if r.Reference()+r.Train() != n || isDeclared && r.Reference() != 0 {
+				t.Errorf("%d rows, scaling declared %v: %d reference and %d train rows", n, isDeclared, r.Reference(), r.Train())
+			}
+		}
+	}
+}
+
+// The hashes of consecutive ordinals look like draws from the uniform law: 64
+// equal cells hold what chance puts there, and a row's role says nothing about
+// the next row's.
+func TestRoleHashIsSpread(t *testing.T) {
+	const n, cells = 1 << 17, 64
+	var count [cells]float64
+	var products float64
+	last := 0.0
+	for i := range int64(n) {
+		h := pipeline.RoleHash("pacsgp", i)
+		count[h>>58]++
+		u := float64(h)/0x1p64 - 0.5
+		products += u * last
+		last = u
+	}
+	chi := 0.0
+	for _, c := range count {
+		d := c - n/cells
+		chi += d * d / (n / cells)
+	}
+	// 63 degrees of freedom: mean 63, deviation 11.2.
+	if chi < 63-5*11.2 || chi > 63+5*11.2 {
+		t.Errorf("chi squared of %d cells is %.1f, want about 63", cells, chi)
+	}
+	// u has variance 1/12, the mean of n products deviation 1/(12√n).
+	if r := 12 * products / n; math.Abs(r) > 5/math.Sqrt(n) {
+		t.Errorf("hashes of neighbours have correlation %g, want 0 ± %g", r, 1/math.Sqrt(n))
+	}
+}
+
+// Another key makes another choice: two choices of k of n rows share about k²/n.
+func TestRolesDependOnTheKey(t *testing.T) {
+	const n, k = 4000, 200
+	a, b := pipeline.NewRoles("one", n, false).ReferenceRows(), pipeline.NewRoles("two", n, false).ReferenceRows()
+	shared := 0
+	for _, ordinal := range a {
+		if slices.Contains(b, ordinal) {
+			shared++
+		}
+	}
+	const mean = k * k / n // deviation about √mean
+	if math.Abs(float64(shared-mean)) > 5*math.Sqrt(mean) {
+		t.Errorf("two keys share %d of %d reference rows, want about %d", shared, k, mean)
+	}
+	if want := pipeline.NewRoles("one", n, false).ReferenceRows(); !slices.Equal(a, want) {
+		t.Error("the same key gives another choice")
+	}
+}

@@ -1,0 +1,445 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*pipeline.Job)
+	}{
+		{"reference scaling", nil},
+		{"peaked grid", func(j *pipeline.Job) { j.Grid.Prior = "peaked" }},
+		{"declared scaling", declared},
+		{"all-rows scaling", func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }},
+		{"relative loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} }},
+		{"band loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), func(j *pipeline.Job) {
+				tiny(j)
+				if c.change != nil {
+					c.change(j)
+				}
+			})
+			parsed, err := certify.Parse(p.document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, rows := range []*lake{nil, p.lake} {
+				v, err := p.verify(t, parsed, p.result.Model, p.result.ModelDigest, rows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v.Evidence != (rows != nil) || len(v.Checked) == 0 {
+					t.Errorf("with rows %v: evidence checked %v, %q", rows != nil, v.Evidence, v.Checked)
+				}
+			}
+		})
+	}
+}
+
+// declared is a job without reference rows.
+func declared(j *pipeline.Job) {
+	j.Loss = pipeline.LossDecl{Epsilon: 0.4}
+	j.Scaling = pipeline.Scaling{
+		Mode:     pipeline.ScalingDeclared,
+		Features: map[string]pipeline.Affine{"a": {Centre: 0.1, Scale: 1.7}, "b": {Centre: 0.5, Scale: 0.3}},
+		Target:   &pipeline.Affine{Centre: 0, Scale: 0.7},
+	}
+}
+
+// A scalar is a number, string or truth value of a JSON document.
+type scalar struct {
+	path     string
+	from, to int // bytes
+	value    any // json.Number, string or bool
+}
+
+// scalars walks through a document.
+func scalars(t *testing.T, doc []byte) []scalar {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	var found []scalar
+	next := func() (json.Token, int) {
+		from := int(dec.InputOffset())
+		token, err := dec.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token, from + bytes.IndexFunc(doc[from:], func(r rune) bool { return !strings.ContainsRune(" \n\t:,", r) })
+	}
+	var walk func(path string)
+	walk = func(path string) {
+		token, from := next()
+		delim, ok := token.(json.Delim)
+		if !ok {
+			found = append(found, scalar{path, from, int(dec.InputOffset()), token})
+			return
+		}
+		for i := 0; dec.More(); i++ {
+			if delim == '[' {
+				walk(fmt.Sprintf("%s[%d]", path, i))
+				continue
+			}
+			key, _ := next()
+			walk(fmt.Sprintf("%s.%s", path, key))
+		}
+		next()
+	}
+	walk("")
+	return found
+}
+
+// falsified returns other values of the same kind, as JSON.
+func (s scalar) falsified(t *testing.T) [][]byte {
+	t.Helper()
+	var values []any
+	switch v := s.value.(type) {
+	case bool:
+		values = append(values, !v)
+	case json.Number:
+		if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil && i < 1<<53 {
+			values = append(values, i+1, i-1, -i, 3*i+7)
+			break
+		}
+		x, err := v.Float64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, math.Nextafter(x, 0), math.Nextafter(x, math.MaxFloat64), 1.001*x, x/3, -x, 0)
+	case string:
+		values = append(values, v+" ", "", "x"+v)
+		for i, r := range v {
+			if '0' <= r && r <= '9' { // every digit of every number in words and digests
+				values = append(values, v[:i]+string('0'+(r-'0'+1)%10)+v[i+1:])
+			}
+		}
+		if len(v) > 3 {
+			values = append(values, v[:len(v)/2], strings.ToUpper(v))
+		}
+	}
+	var out [][]byte
+	for _, v := range values {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, bytes.TrimSpace(b.Bytes()))
+	}
+	return out
+}
+
+// Nobody can change one number or word of a certificate, wherever it stands.
+// Exempt are the name of the software, which nothing can be held against, and
+// what is within the roundings by which instruction sets differ: last digits of
+// the exact sums, as far as no other number shows them, and a factor of two in
+// the bound of the jitter check. Only the certificate's id covers these.
+func TestVerifyRefusesEveryChangeOfTheCertificate(t *testing.T) {
+	p := publish(t, newLake(waves(80, 0.2, 5), 30, 50), func(j *pipeline.Job) { tiny(j); j.Loss.Unit = "volts" })
+	changes, refused := 0, map[bool]int{}
+	for _, s := range scalars(t, p.document) {
+		for _, value := range s.falsified(t) {
+			doc := slices.Concat(p.document[:s.from], value, p.document[s.to:])
+			if bytes.Equal(doc, p.document) {
+				continue
+			}
+			changes++
+			c, err := certify.Parse(doc)
+			if err != nil {
+				refused[false]++
+				continue
+			}
+			_, err = p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake)
+			switch {
+			case errors.Is(err, pipeline.ErrRefused):
+				refused[true]++
+				if reason := strings.TrimPrefix(err.Error(), pipeline.ErrRefused.Error()+": "); len(reason) < 20 {
+					t.Errorf("%s = %s: refused for no reason: %q", s.path, value, err)
+				}
+			case err != nil:
+				t.Errorf("%s = %s: %v, want a refusal", s.path, value, err)
+			case s.path == ".software", s.path == ".jitter.bound", strings.HasSuffix(s.path, ".exact.sum") && negligible(t, s, value):
+			default:
+				t.Errorf("%s = %s was %v: accepted", s.path, value, s.value)
+			}
+		}
+	}
+	if refused[true] < 200 {
+		t.Errorf("%d changes, %d do not parse and %d are refused: want 200 at the least that get as far as Verify", changes, refused[false], refused[true])
+	}
+	t.Logf("%d changes: %d do not parse, %d are refused", changes, refused[false], refused[true])
+}
+
+// negligible reports whether two sums differ in their last 16 bits at most: for
+// a mean of up to 80 losses that is less than an ulp.
+func negligible(t *testing.T, s scalar, value []byte) bool {
+	t.Helper()
+	var changed string
+	if err := json.Unmarshal(value, &changed); err != nil {
+		t.Fatal(err)
+	}
+	original, ok := s.value.(string)
+	return ok && len(changed) == 32 && changed[:28] == original[:28]
+}
+
+// A forger who certifies changed evidence anew gets a document without a
+// contradiction. The rows and the model contradict it.
+func TestVerifyRefusesForgedEvidence(t *testing.T) {
+	p := publish(t, newLake(waves(200, 0.2, 6), 90, 110), func(j *pipeline.Job) { tiny(j) })
+	lossless := func(n int64) (s certify.RiskSum) {
+		for range n {
+			if err := s.Add(0.001); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	configure := func(ev *certify.Evidence, change func(*pipeline.Job)) {
+		var j pipeline.Job
+		if err := json.Unmarshal(ev.Configuration, &j); err != nil {
+			t.Fatal(err)
+		}
+		change(&j)
+		var err error
+		if ev.Configuration, err = json.Marshal(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []struct {
+		name    string
+		change  func(*certify.Evidence)
+		onFiles bool // whether model and certificate alone give it away
+	}{
+		{"delta", func(ev *certify.Evidence) { ev.Delta = 0.5 }, true},
+		{"delta with its configuration", func(ev *certify.Evidence) {
+			ev.Delta = 0.5
+			configure(ev, func(j *pipeline.Job) { j.Delta = 0.5; j.Loss.EpsilonStd = 9 })
+		}, true},
+		{"risk", func(ev *certify.Evidence) { ev.Risk = lossless(ev.Risk.Count()) }, false},
+		{"risk of the constant", func(ev *certify.Evidence) { ev.Constant.Risk = lossless(ev.Risk.Count()) }, false},
+		{"the constant", func(ev *certify.Evidence) { ev.Constant.Value += 3 }, false},
+		{"origin of the constant", func(ev *certify.Evidence) { ev.Constant.Origin = certify.OriginDeclared }, true},
+		{"KL", func(ev *certify.Evidence) { ev.KL *= 0.999999 }, true},
+		{"epsilon", func(ev *certify.Evidence) { ev.Loss.Epsilon *= 2 }, true},
+		{"loss", func(ev *certify.Evidence) { ev.Loss.Kind = certify.LossSquared }, true},
+		{"unit", func(ev *certify.Evidence) { ev.Loss.Unit = "miles" }, true},
+		{"theta's index", func(ev *certify.Evidence) { ev.Theta[0].Index++ }, true},
+		{"theta's grid", func(ev *certify.Evidence) {
+			for i := range ev.Theta {
+				g := &ev.Theta[i].Grid
+				*g = certify.Grid{Min: g.Value(ev.Theta[i].Index), Step: 1, Count: 1, Prior: certify.PriorFlat}
+				ev.Theta[i].Index = 0
+			}
+		}, true},
+		{"roles' key", func(ev *certify.Evidence) { ev.RolesKey = "better" }, true},
+		{"roles' key with its configuration", func(ev *certify.Evidence) {
+			ev.RolesKey = "better"
+			configure(ev, func(j *pipeline.Job) { j.Roles.Key = "better" })
+		}, false},
+		{"ledger", func(ev *certify.Evidence) {
+			ev.Ledger.Reference--
+			ev.Ledger.Train++
+			ev.Risk, ev.Constant.Risk = lossless(ev.Ledger.Train), lossless(ev.Ledger.Train)
+		}, true},
+		{"sample's digest", func(ev *certify.Evidence) { ev.Sample.Digest = strings.Repeat("0", 64) }, false},
+		{"shards", func(ev *certify.Evidence) { ev.Sample.Shards++ }, false},
+		{"columns", func(ev *certify.Evidence) { ev.Sample.Columns[0] = "c" }, true},
+		{"row rules", func(ev *certify.Evidence) { ev.RowRules = ev.RowRules[1:] }, true},
+		{"model", func(ev *certify.Evidence) { ev.ModelDigest = strings.Repeat("0", 64) }, true},
+		{"seed", func(ev *certify.Evidence) { ev.OptimiserSeed++ }, true},
+		{"jitter's bound", func(ev *certify.Evidence) { ev.Jitter.Bound /= 3 }, true},
+		{"jitter's limit", func(ev *certify.Evidence) { ev.Jitter.Limit *= 2 }, true},
+		{"configured grid", func(ev *certify.Evidence) { configure(ev, func(j *pipeline.Job) { j.Grid.Max = 5 }) }, true},
+		{"configured target", func(ev *certify.Evidence) { configure(ev, func(j *pipeline.Job) { j.Target = "z" }) }, true},
+		{"configured scaling", func(ev *certify.Evidence) { configure(ev, declared) }, true},
+		{"independence established", func(ev *certify.Evidence) {
+			ev.Assumptions[0].Diagnostic = strings.Replace(ev.Assumptions[0].Diagnostic, "0.", "0.0", 1)
+		}, false},
+		{"an enforced assumption", func(ev *certify.Evidence) { ev.Assumptions[1].Status = certify.AssumptionAssumed }, true},
+		{"one more assumption", func(ev *certify.Evidence) {
+			ev.Assumptions = append(ev.Assumptions, certify.Assumption{ID: "audited", Status: certify.AssumptionEnforced, Text: "All is well."})
+		}, true},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			c := forge(t, p.certificate, func(ev *certify.Evidence) {
+				ev.Theta, ev.Assumptions, ev.Sample.Columns = slices.Clone(ev.Theta), slices.Clone(ev.Assumptions), slices.Clone(ev.Sample.Columns)
+				f.change(ev)
+			})
+			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
+				t.Errorf("with the rows: error %v, want a refusal", err)
+			}
+			_, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil)
+			if errors.Is(err, pipeline.ErrRefused) != f.onFiles || (err == nil) == f.onFiles {
+				t.Errorf("without the rows: error %v, want a refusal: %v", err, f.onFiles)
+			}
+		})
+	}
+}
+
+// Every used value of every row counts, to its last bit; others do not.
+func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
+	columns := waves(40, 0.2, 7)
+	columns[1] = make([]float64, 40) // constant: left out of the model
+	p := publish(t, newLake(columns, 15, 25), tiny)
+	if got := p.certificate.Sample.Columns; !slices.Equal(got, []string{"a", "y"}) {
+		t.Fatalf("certified columns are %q, want a and y", got)
+	}
+	for c, column := range columns {
+		for i, old := range column {
+			column[i] = math.Nextafter(old, 1)
+			_, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake)
+			column[i] = old
+			if used := c != 1; errors.Is(err, pipeline.ErrRefused) != used || (err == nil) == used {
+				t.Fatalf("row %d, column %d changed by one bit: error %v", i, c, err)
+			}
+		}
+	}
+	for name, other := range map[string]*lake{
+		"other row groups": newLake(columns, 16, 24),
+		"one row less":     newLake([][]float64{columns[0][:39], columns[1][:39], columns[2][:39]}, 15, 24),
+	} {
+		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, other); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("%s: error %v, want a refusal", name, err)
+		}
+	}
+}
+
+// Every number of the model counts: another file has another digest, and if the
+// certificate is forged to name that one, rows and numbers contradict it.
+func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
+	p := publish(t, newLake(waves(60, 0.2, 8)), func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{3}, 2 })
+	read := func() pipeline.Model {
+		m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	numbers := func(m *pipeline.Model) map[string][]*float64 {
+		q := m.Posterior
+		all := map[string][]*float64{
+			"jitter": {&q.Jitter, &m.Meta.Jitter}, "variance": {&q.Kernel.Variance, &m.Meta.Variance},
+			"target's centre": {&m.Meta.Target.Centre}, "target's scale": {&m.Meta.Target.Scale}, "epsilon": {&m.Meta.Loss.Epsilon},
+		}
+		for i := range m.Meta.Features {
+			all[fmt.Sprint("centre ", i)] = []*float64{&m.Meta.Features[i].Centre}
+			all[fmt.Sprint("scale ", i)] = []*float64{&m.Meta.Features[i].Scale}
+			all[fmt.Sprint("lengthscale ", i)] = []*float64{&m.Meta.Lengthscales[i], &q.Kernel.Lengthscales[i]}
+			all[fmt.Sprint("description's lengthscale ", i)] = []*float64{&m.Meta.Lengthscales[i]}
+		}
+		for name, part := range map[string][]float64{"Z": q.Z, "mean": q.Mean, "L": q.L, "factor": q.Factor} {
+			for i := range part {
+				all[fmt.Sprint(name, " ", i)] = []*float64{&part[i]}
+			}
+		}
+		return all
+	}
+	honest := read()
+	for name := range numbers(&honest) {
+		for _, change := range []func(float64) float64{
+			func(x float64) float64 { return math.Nextafter(x, 9) },
+			func(x float64) float64 { return 1.01*x + 0.001 },
+		} {
+			m := read()
+			for _, x := range numbers(&m)[name] {
+				*x = change(*x)
+			}
+			digest, err := p.store.PutModel(t.Context(), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.verify(t, p.certificate, m, digest, nil); !errors.Is(err, pipeline.ErrRefused) || !strings.Contains(err.Error(), digest) {
+				t.Errorf("%s: error %v, want a refusal that names the digest %s", name, err, digest)
+			}
+		}
+		m := read()
+		for _, x := range numbers(&m)[name] {
+			*x = 1.01**x + 0.001
+		}
+		digest, err := p.store.PutModel(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest })
+		if _, err := p.verify(t, c, m, digest, p.lake); err == nil {
+			t.Errorf("%s is changed by 1 %%, and the certificate names that model: accepted", name)
+		}
+	}
+}
+
+// The peak of a peaked prior has to stand where the reference rows put it.
+func TestVerifyRefusesAMovedPeak(t *testing.T) {
+	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
+	c := forge(t, p.certificate, func(ev *certify.Evidence) {
+		for i := range ev.Theta {
+			ev.Theta[i].Grid.Centre = ev.Theta[i].Index + 40 // right beside the value
+		}
+	})
+	m := p.result.Model
+	m.Meta.Theta = evidence(c).Theta
+	if _, err := p.verify(t, c, m, p.result.ModelDigest, nil); err != nil {
+		t.Fatalf("without rows nothing is wrong with it, but: %v", err)
+	}
+	if _, err := p.verify(t, c, m, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) || !strings.Contains(err.Error(), "peak") {
+		t.Errorf("error %v, want a refusal because of the peak", err)
+	}
+}
+
+// With scaling by all rows nothing is certified, and that cannot be hidden.
+func TestAllRowsScalingIsIndicative(t *testing.T) {
+	for name, loss := range map[string]pipeline.LossDecl{"raw": {Epsilon: 0.4}, "deviations": {EpsilonStd: 0.6}} {
+		p := publish(t, newLake(waves(300, 0.1, 10)), func(j *pipeline.Job) {
+			tiny(j)
+			j.Loss, j.Scaling.Mode = loss, pipeline.ScalingAllRows
+		})
+		for _, g := range p.certificate.Guarantees {
+			if g.Status != certify.StatusIndicative {
+				t.Errorf("%s: guarantee %s is %s, want indicative", name, g.ID, g.Status)
+			}
+		}
+		broken := 0
+		for i, a := range p.certificate.Assumptions {
+			if a.Status != certify.AssumptionBroken {
+				continue
+			}
+			broken++
+			hidden := forge(t, p.certificate, func(ev *certify.Evidence) {
+				ev.Assumptions = slices.Clone(ev.Assumptions)
+				ev.Assumptions[i].Status, ev.Assumptions[i].Diagnostic = certify.AssumptionEnforced, ""
+			})
+			if _, err := p.verify(t, hidden, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+				t.Errorf("%s: %s hidden: error %v, want a refusal", name, a.ID, err)
+			}
+		}
+		if want := map[string]int{"raw": 1, "deviations": 2}[name]; broken != want {
+			t.Errorf("%s: %d assumptions are broken, want %d", name, broken, want)
+		}
+		// Nor by another configuration: the reference rows do not give such a scaling.
+		hidden := forge(t, p.certificate, func(ev *certify.Evidence) {
+			ev.Assumptions = slices.Clone(ev.Assumptions)
+			for i := range ev.Assumptions[1:] {
+				ev.Assumptions[i+1].Status, ev.Assumptions[i+1].Diagnostic = certify.AssumptionEnforced, ""
+			}
+			ev.Configuration = bytes.Replace(ev.Configuration, []byte(`"all-rows"`), []byte(`"reference"`), 1)
+		})
+		if _, err := p.verify(t, hidden, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("%s: hidden with its configuration: error %v, want a refusal", name, err)
+		}
+	}
+}
