@@ -1,0 +1,42 @@
+# Packages and flags of a target: make test PKG=./certify/... ARGS=-short
+PKG  ?= ./...
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help test lint fmt race bench build demo results ci vulncheck clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: ## all tests, with the Python and the data that they need
+	@.ci/test $(ARGS) $(PKG)
+
+lint: ## golangci-lint, as .golangci.yml says
+	@tools=$$(.ci/tools) && "$$tools/golangci-lint" run $(ARGS) $(PKG)
+
+fmt: ## gofumpt and the order of imports, in place
+	@tools=$$(.ci/tools) && "$$tools/golangci-lint" fmt $(ARGS) $(PKG)
+
+race: ## tests under the race detector, the long ones left out
+	go test -race -short -shuffle=on -timeout 20m $(ARGS) $(PKG)
+
+bench: ## Go benchmarks
+	go test -run '^$$' -bench . -benchmem -timeout 60m $(ARGS) $(PKG)
+
+build: ## the static binary ./pacsgp
+	CGO_ENABLED=0 go build -trimpath -o pacsgp $(ARGS) ./cmd/pacsgp
+
+demo: ## from generated rows to a verified certificate, in a minute
+	go run ./cmd/pacsgp demo $(ARGS)
+
+results: ## the runs on real data behind docs/results.md
+	go run ./cmd/results $(ARGS)
+
+ci: ## all that must hold before a change lands
+	@.ci/run
+
+vulncheck: ## known vulnerabilities; needs the network, not part of ci
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 $(ARGS) $(PKG)
+
+clean: ## remove what make has built here
+	rm -rf .venv pacsgp
