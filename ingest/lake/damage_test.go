@@ -54,7 +54,7 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.WriteLake(t.Context(), dir, 1, 3000); err != nil {
+	if err := g.WriteLake(t.Context(), dir, 1, 0, 3000); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("synth", func(t *testing.T) {

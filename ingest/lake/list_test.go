@@ -20,7 +20,7 @@ func tree(t *testing.T, places ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.WriteLake(t.Context(), filepath.Join(dir, ".source"), 1, 10); err != nil {
+	if err := g.WriteLake(t.Context(), filepath.Join(dir, ".source"), 1, 0, 10); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, ".source", "part-00.parquet"))
@@ -173,7 +173,7 @@ func TestChangedFileIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.WriteLake(t.Context(), dir, 1, 10); err != nil {
+	if err := g.WriteLake(t.Context(), dir, 1, 0, 10); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(filepath.Join(dir, "part-00.parquet"), path); err != nil {

@@ -18,21 +18,21 @@ const (
 	chunkRows = 1024
 )
 
-// WriteLake writes the first rows of the source as a lake: the given number of
-// Parquet files part-00.parquet and so on in dir, of equal length but for one
-// row, compressed with zstd, each page with its checksum. dir is made if it is
-// missing; files of these names are replaced, each as a whole.
-func (g *Generator) WriteLake(ctx context.Context, dir string, files int, rows int64) error {
-	if files < 1 || rows < int64(files) {
-		return fmt.Errorf("synth: %d rows in %d files", rows, files)
+// WriteLake writes rows [first, first+rows) of the source as a lake: the given
+// number of Parquet files part-00.parquet and so on in dir, of equal length but
+// for one row, compressed with zstd, each page with its checksum. dir is made if
+// it is missing; files of these names are replaced, each as a whole.
+func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first, rows int64) error {
+	if files < 1 || first < 0 || rows < int64(files) {
+		return fmt.Errorf("synth: %d rows from row %d on in %d files", rows, first, files)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // data for everybody to read
 		return fmt.Errorf("synth: %w", err)
 	}
 	digits := max(2, len(fmt.Sprint(files-1)))
-	var first int64
+	begin := first
 	for i := range files {
-		next := rows * int64(i+1) / int64(files)
+		next := begin + rows*int64(i+1)/int64(files)
 		path := filepath.Join(dir, fmt.Sprintf("part-%0*d.parquet", digits, i))
 		if err := g.writeFile(ctx, path, first, next-first); err != nil {
 			return fmt.Errorf("synth: %s: %w", path, err)

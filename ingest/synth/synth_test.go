@@ -118,7 +118,7 @@ func TestConfigErrors(t *testing.T) {
 func TestWriteLake(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lake")
 	g := newGenerator(t, synth.Config{Seed: 2, Noise: 0.1, Features: 11})
-	if err := g.WriteLake(t.Context(), dir, 3, 2500); err != nil {
+	if err := g.WriteLake(t.Context(), dir, 3, 0, 2500); err != nil {
 		t.Fatal(err)
 	}
 	open := func() pipeline.Source {
@@ -142,7 +142,7 @@ func TestWriteLake(t *testing.T) {
 			}
 		}
 	}
-	if err := g.WriteLake(t.Context(), dir, 3, 2); err == nil {
+	if err := g.WriteLake(t.Context(), dir, 3, 0, 2); err == nil {
 		t.Error("2 rows in 3 files: no error")
 	}
 }
