@@ -107,13 +107,14 @@ func (f *fork) work() {
 // A buffer is scratch memory of one call, kept by the pool between calls. It also holds
 // the call's own state, so that a call allocates nothing once buffers have grown.
 type buffer struct {
-	data    []float64
-	offsets []int
-	product product
-	pack    packTriangle
-	rows    solveRows
-	cols    solveCols
-	kernel  kernelBlock
+	data     []float64
+	offsets  []int
+	product  product
+	pack     packTriangle
+	rows     solveRows
+	cols     solveCols
+	multiply multiplyRows
+	kernel   kernelBlock
 }
 
 // A shelf keeps buffers between uses. It holds as many as were ever in use at once.

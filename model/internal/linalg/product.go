@@ -41,10 +41,7 @@ func (p *Pool) multiply(what product, k int) {
 	buf.product = what
 	q := &buf.product
 	q.pool, q.set = p, current.Load()
-	pieces := (m + chunkRows - 1) / chunkRows
-	if m*n*k >= serialWork {
-		pieces = roundUp(pieces, p.workers)
-	}
+	pieces := p.pieceCount(m, n, k)
 	q.chunk = roundUp((m+pieces-1)/pieces, q.set.mr)
 	pieces = (m + q.chunk - 1) / q.chunk
 	for q.j0 = 0; q.j0 < n; q.j0 = q.j1 {
@@ -57,6 +54,15 @@ func (p *Pool) multiply(what product, k int) {
 			p.run(pieces, (*tileRows)(q))
 		}
 	}
+}
+
+// pieceCount returns into how many pieces to cut the rows of an m×n×k product.
+func (p *Pool) pieceCount(m, n, k int) int {
+	pieces := (m + chunkRows - 1) / chunkRows
+	if m*n*k >= serialWork {
+		pieces = roundUp(pieces, p.workers)
+	}
+	return pieces
 }
 
 // from returns the first step that counts for the panel of columns at j.
@@ -186,6 +192,10 @@ func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 		panic(fmt.Sprintf("linalg: gemm: inner dimensions %d and %d", k, kb))
 	}
 	prescale(beta, c, false, k)
+	if tA && n == 1 && k > 0 {
+		p.transTimesVector(alpha, a, column{b, tB}, beta == 0, c)
+		return
+	}
 	p.multiply(product{
 		alpha: alpha,
 		a:     source{m: a, byRow: !tA},

@@ -31,8 +31,15 @@ func (p *Pool) solveRight(l, b Mat, trans bool) {
 	}
 	buf := p.calls.take()
 	defer p.calls.put(buf)
+	p.solveChunks(p.prepare(l, trans, buf), b)
+}
+
+// solveChunks solves for all rows of b, a few at a time.
+func (p *Pool) solveChunks(t *triangle, b Mat) {
+	buf := p.calls.take()
+	defer p.calls.put(buf)
 	chunk := p.solveChunk(b.Rows, b.Cols)
-	buf.rows = solveRows{triangle: p.prepare(l, trans, buf), pool: p, b: b, chunk: chunk}
+	buf.rows = solveRows{triangle: t, pool: p, b: b, chunk: chunk}
 	p.run((b.Rows+chunk-1)/chunk, &buf.rows)
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Sizes around the blocks of 48 and 288.
-var triangleSizes = []int{1, 2, 3, 5, 8, 23, 24, 25, 47, 48, 49, 95, 96, 97, 100, 144, 150, 287, 288, 289, 337, 600}
+var triangleSizes = []int{1, 2, 3, 5, 8, 23, 24, 25, 47, 48, 49, 95, 96, 97, 100, 144, 150, 287, 288, 289, 340}
 
 // randLower returns a well-conditioned lower triangular matrix; above the diagonal
 // stands NaN, which nobody may read.
@@ -188,5 +188,29 @@ func TestCholeskyRefuses(t *testing.T) {
 	}
 	if !p.Cholesky(NewMat(0, 0)) {
 		t.Error("cholesky of nothing = false, want true")
+	}
+}
+
+// TestPrepared: what is packed once has the bits of what is packed anew.
+func TestPrepared(t *testing.T) {
+	for i, n := range append([]int{600}, triangleSizes...) {
+		m := smallSizes[(3*i)%len(smallSizes)]
+		r := newRand()
+		l, b := randLower(r, n, 1), randMat(r, m, n, 2)
+		what := fmt.Sprintf("prepared n=%d m=%d", n, m)
+		sameInAllSets(t, what, func(p *Pool) Mat {
+			want, got := clone(b), cloneWide(b)
+			p.TrsmRightLowerTrans(l, want)
+			s := p.NewSolver(l)
+			s.Solve(got)
+			checkGuards(t, what, got)
+			equalBits(t, what+" solver", got, want)
+			product, out := NewMat(m, n), randMat(r, m, n, 1)
+			p.TrmmRightLower(l, want, product)
+			p.NewMultiplier(l).Multiply(want, out)
+			checkGuards(t, what, out)
+			equalBits(t, what+" multiplier", out, product)
+			return product
+		})
 	}
 }
