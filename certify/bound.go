@@ -53,11 +53,10 @@ func Bound(t Terms) (Bounds, error) {
 	sum.Add(sum, exact(b.LnInverseDelta))
 	b.Exponent = perExample(sum, t.N)
 
-	q := min(1, addUp(t.Risk, Slack))
-	b.Upper = min(1, addUp(KLInverse(q, b.Exponent), Slack))
-	b.Pinsker = min(1, addUp(Pinsker(q, b.Exponent), Slack))
-	least := max(0, subtractDown(t.Risk, Slack))
-	b.Lower = max(0, subtractDown(KLInverseLower(least, b.Exponent), Slack))
+	q := addSlack(t.Risk)
+	b.Upper = addSlack(KLInverse(q, b.Exponent))
+	b.Pinsker = addSlack(Pinsker(q, b.Exponent))
+	b.Lower = takeSlack(KLInverseLower(takeSlack(t.Risk), b.Exponent))
 	return b, nil
 }
 
@@ -72,8 +71,7 @@ func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
 		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
 	}
 	c := perExample(exact(lnInverseDelta(delta)), n)
-	q := min(1, addUp(risk, Slack))
-	return min(1, addUp(KLInverse(q, c), Slack)), nil
+	return addSlack(KLInverse(addSlack(risk), c)), nil
 }
 
 // Pinsker returns an upper bound on q + √(c/2), which is never below the
@@ -89,6 +87,12 @@ func Pinsker(q, c float64) float64 {
 	root := empty().Sqrt(empty().Mul(exact(c), exact(0.5)))
 	return upward(widen(root.Add(root, exact(q)), -200))
 }
+
+// addSlack returns min(1, x + η), rounded up.
+func addSlack(x float64) float64 { return min(1, upward(empty().Add(exact(x), exact(Slack)))) }
+
+// takeSlack returns max(0, x − η), rounded down.
+func takeSlack(x float64) float64 { return max(0, downward(empty().Sub(exact(x), exact(Slack)))) }
 
 // perExample returns sum/n, rounded up. The sum has positive terms, so that
 // widening covers the rounding of their addition.
@@ -130,7 +134,7 @@ func (t Terms) validate() error {
 		faults = append(faults, fmt.Errorf("ln 1/p of the hyper-parameters is %g, want a number from 0 to %g", t.LnInverseWeight, maxNats))
 	}
 	if t.N < 1 {
-		faults = append(faults, fmt.Errorf("N is %d, want at least one certified example", t.N))
+		faults = append(faults, fmt.Errorf("%d certified examples, want at least one", t.N))
 	}
 	if !(0 < t.Delta && t.Delta < 1) {
 		faults = append(faults, fmt.Errorf("delta is %g, want a number between 0 and 1, such as 0.01 for a confidence of 99 %%", t.Delta))

@@ -150,7 +150,7 @@ func (ev Evidence) validateRecord() error {
 	if j := ev.Jitter; !(0 <= j.Bound && j.Bound <= math.MaxFloat64 && 0 < j.Limit && j.Limit <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("jitter check has bound %g and limit %g, want finite numbers", j.Bound, j.Limit))
 	}
-	if a := ev.Attempt; !(1 <= a.OnThisSample && a.OnThisSample <= a.InThisDirectory) {
+	if a := ev.Attempt; a.OnThisSample < 1 || a.InThisDirectory < a.OnThisSample {
 		faults = append(faults, fmt.Errorf("attempt %d on this sample, %d in this directory: they count from 1", a.OnThisSample, a.InThisDirectory))
 	}
 	if ev.Software == "" {

@@ -49,11 +49,11 @@ func relativeEntropy(q, p float64) *big.Float {
 //
 //	sup { p ∈ [q, 1] : kl(q‖p) ≤ c }
 //
-// It is the smallest float64 p whose computed kl(q‖p), less the bound on the
-// rounding error of kl, reaches c: never below the supremum, and above it by at
-// most one ulp where the supremum is above 2⁻¹⁰⁰ (docs/proofs.md, 5). It is q
-// for c = 0 and 1 for q = 1 or c = +Inf. It requires 0 ≤ q ≤ 1 and c ≥ 0 and
-// panics otherwise, NaN included.
+// It is a float64 p whose computed kl(q‖p), less the bound on the rounding error
+// of kl, reaches c, while that of p's lower neighbour does not: never below the
+// supremum, and above it by at most an ulp where c ≥ 2⁻¹⁰⁰ (docs/proofs.md, 5).
+// It is q for c = 0 and 1 for q = 1 or c = +Inf. It requires 0 ≤ q ≤ 1 and
+// c ≥ 0 and panics otherwise, NaN included.
 func KLInverse(q, c float64) float64 {
 	if !(0 <= q && q <= 1 && c >= 0) { // written so that NaN fails
 		panic("certify: KLInverse argument out of range")
@@ -64,8 +64,7 @@ func KLInverse(q, c float64) float64 {
 	if math.IsInf(c, 1) {
 		return 1
 	}
-	_, outer := bracket(q, 1, q, c)
-	return outer
+	return bracket(q, 1, q, c)
 }
 
 // KLInverseLower returns a lower bound on
@@ -84,24 +83,25 @@ func KLInverseLower(q, c float64) float64 {
 	if math.IsInf(c, 1) {
 		return 0
 	}
-	_, outer := bracket(q, 0, q, c)
-	return outer
+	return bracket(q, 0, q, c)
 }
 
 // bracket moves inner, where kl(q‖·) is not known to reach c, and outer, where
-// it does, towards each other until they are neighbouring float64 numbers. Only
-// a value that was tested becomes outer. Newton's step from the best value so
-// far is followed by halving the number of float64 between the ends if it leads
-// out of the bracket or gains less than a factor of two, so that the loop takes
-// at most 2·64 steps beyond those in which Newton's step gains.
-func bracket(inner, outer, q, c float64) (float64, float64) {
+// it does, towards each other until they are neighbouring float64 numbers, and
+// returns outer. Only a value that was tested becomes outer.
+//
+// Newton's step from the best value so far is tried first. Where it leads out
+// of the bracket or gains less than a factor of two, the number of float64
+// between the ends is halved. Every turn moves an end, so that the loop ends;
+// it takes about ten turns.
+func bracket(inner, outer, q, c float64) float64 {
 	target := empty().Add(exact(c), pow2(klError))
 	least := math.Inf(1)                                   // |kl − target| at the best value
 	proposal := q + math.Copysign(math.Sqrt(c/2), outer-q) // by Pinsker's inequality
 	for newton := true; ; {
 		a, b := math.Float64bits(inner), math.Float64bits(outer)
 		if max(a, b)-min(a, b) <= 1 {
-			return inner, outer
+			return outer
 		}
 		p := math.Float64frombits(min(a, b) + (max(a, b)-min(a, b))/2)
 		if newton = newton && min(inner, outer) < proposal && proposal < max(inner, outer); newton {
@@ -126,6 +126,8 @@ func bracket(inner, outer, q, c float64) (float64, float64) {
 	}
 }
 
+// newtonStep returns where the tangent of kl(q‖·) at p falls by excess. It is
+// only a proposal. The conversions keep its operations from being fused.
 func newtonStep(p, q, excess float64) float64 {
 	slope := float64(p-q) / float64(p*float64(1-p))
 	return p - float64(excess/slope)

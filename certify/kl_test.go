@@ -9,8 +9,16 @@ import (
 func TestKLSpecialValues(t *testing.T) {
 	inf := math.Inf(1)
 	for _, v := range []struct{ q, p, want float64 }{
-		{0, 0, 0}, {1, 1, 0}, {.3, .3, 0}, {0, 1, inf}, {1, 0, inf}, {.5, 0, inf}, {.5, 1, inf},
-		{0, .5, math.Ln2}, {1, .5, math.Ln2}, {.5, math.Nextafter(.5, 1), 0x1p-105},
+		{0, 0, 0},
+		{1, 1, 0},
+		{.3, .3, 0},
+		{0, 1, inf},
+		{1, 0, inf},
+		{.5, 0, inf},
+		{.5, 1, inf},
+		{0, .5, math.Ln2},
+		{1, .5, math.Ln2},
+		{.5, math.Nextafter(.5, 1), 0x1p-105},
 	} {
 		if got := KL(v.q, v.p); !(got == v.want || math.Abs(got-v.want) <= 1e-15*v.want) {
 			t.Errorf("KL(%g, %g) = %g, want %g", v.q, v.p, got, v.want)
@@ -21,8 +29,15 @@ func TestKLSpecialValues(t *testing.T) {
 func TestKLInverseSpecialValues(t *testing.T) {
 	inf := math.Inf(1)
 	for _, v := range []struct{ q, c, upper, lower float64 }{
-		{0, 0, 0, 0}, {.3, 0, .3, .3}, {1, 0, 1, 1}, {.3, inf, 1, 0}, {0, inf, 1, 0}, {1, inf, 1, 0},
-		{.3, 1e6, 1, 0}, {1, math.Ln2, 1, .5}, {0, math.Ln2, .5, 0},
+		{0, 0, 0, 0},
+		{.3, 0, .3, .3},
+		{1, 0, 1, 1},
+		{.3, inf, 1, 0},
+		{0, inf, 1, 0},
+		{1, inf, 1, 0},
+		{.3, 1e6, 1, 0},
+		{1, math.Ln2, 1, .5},
+		{0, math.Ln2, .5, 0},
 	} {
 		if got := KLInverse(v.q, v.c); !(got >= v.upper && got <= v.upper+1e-15) {
 			t.Errorf("KLInverse(%g, %g) = %g, want %g", v.q, v.c, got, v.upper)

@@ -49,12 +49,6 @@ func downward(x *big.Float) float64 {
 	return f
 }
 
-// addUp returns the smallest float64 that is not below a + b, which are finite.
-func addUp(a, b float64) float64 { return upward(empty().Add(exact(a), exact(b))) }
-
-// subtractDown returns the largest float64 that is not above a − b.
-func subtractDown(a, b float64) float64 { return downward(empty().Sub(exact(a), exact(b))) }
-
 // ln returns the natural logarithm of x > 0 with a relative error below 2⁻²⁴⁰.
 //
 // With x = m·2^e and √½ ≤ m < √2 it is e ln 2 + 2 artanh z, z = (m−1)/(m+1), by

@@ -39,7 +39,7 @@ func vacuous(g Guarantee, baseline Baseline) string {
 		return fmt.Sprintf("Vacuous: nothing is promised about %s. The bound is 1, which holds for every predictor.", subject(g))
 	}
 	return fmt.Sprintf("Vacuous: nothing useful is promised about %s. Its bound, %s, is not below %s, the bound that the constant prediction %s gets on the same %d rows.",
-		subject(g), atMost(g.Bound), atMost(baseline.Bound), plain(baseline.Constant), g.N)
+		subject(g), AtMost(g.Bound), AtMost(baseline.Bound), plain(baseline.Constant), g.N)
 }
 
 // indicative says which assumptions are broken.
@@ -51,7 +51,7 @@ func indicative(g Guarantee, assumptions []Assumption) string {
 			fmt.Fprintf(&words, " Broken: %s. The theorem needs: %s What happened: %s", a.ID, a.Text, a.Diagnostic)
 		}
 	}
-	fmt.Fprintf(&words, " The formula gives %s for %s, which bounds nothing.", atMost(g.Bound), subject(g))
+	fmt.Fprintf(&words, " The formula gives %s for %s, which bounds nothing.", AtMost(g.Bound), subject(g))
 	return words.String()
 }
 
@@ -67,7 +67,7 @@ func subject(g Guarantee) string {
 // probability, for others an expectation.
 func claim(g Guarantee) string {
 	target := strconv.Quote(g.Loss.Target)
-	limit := "at most " + atMost(g.Bound)
+	limit := "at most " + AtMost(g.Bound)
 	switch g.Loss.Kind {
 	case LossZeroOne:
 		return fmt.Sprintf("%s misses the target %s by more than %s with probability %s", subject(g), target, amount(g.Loss, g.Loss.Epsilon), limit)
@@ -114,10 +114,10 @@ func baselineStatement(b Baseline, draw Guarantee, assumptions []Assumption) str
 		origin = "chosen on the reference rows"
 	}
 	words := fmt.Sprintf("The constant prediction %s, %s, has a mean loss of at most %s on the same N = %d rows.",
-		plain(b.Constant), origin, atMost(b.EmpiricalRisk.Upper), draw.N)
+		plain(b.Constant), origin, AtMost(b.EmpiricalRisk.Upper), draw.N)
 	if broken(assumptions) {
-		return words + fmt.Sprintf(" The formula gives %s for a fresh row, which bounds nothing, because an assumption is broken.", atMost(b.Bound))
+		return words + fmt.Sprintf(" The formula gives %s for a fresh row, which bounds nothing, because an assumption is broken.", AtMost(b.Bound))
 	}
 	return words + fmt.Sprintf(" Under the stated assumptions, and with confidence of at least %s over the draw of these rows, its expected loss on a fresh row is at most %s. "+
-		"This holds at its own confidence, not jointly with the guarantees.", confidence(draw.Delta), atMost(b.Bound))
+		"This holds at its own confidence, not jointly with the guarantees.", confidence(draw.Delta), AtMost(b.Bound))
 }

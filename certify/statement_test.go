@@ -47,7 +47,7 @@ func TestStatementOfTheDraw(t *testing.T) {
 	mustHold(t, g.Statement,
 		"Under the stated assumptions", "confidence of at least 99 % over the draw of the N = 12000 certified rows", "reference rows are not counted",
 		"a fresh row drawn independently from the same source that satisfies the row rules",
-		`a function drawn at random from the fitted law Q misses the target "delay" by more than 15 minutes with probability at most `+atMost(g.Bound),
+		`a function drawn at random from the fitted law Q misses the target "delay" by more than 15 minutes with probability at most `+AtMost(g.Bound),
 		"at least "+atLeast(g.LowerBound), "average over both", "nor of the mean of Q")
 }
 
@@ -58,7 +58,7 @@ func TestStatementOfTheMean(t *testing.T) {
 	if mean.Bound != 2*draw.Bound || mean.LowerBound != 0 || mean.Predictor != PredictorMean {
 		t.Errorf("guarantee of the mean is %+v", mean)
 	}
-	mustHold(t, mean.Statement, "the mean of the fitted law Q misses", "probability at most "+atMost(mean.Bound), "twice the bound of pb-full", "same event")
+	mustHold(t, mean.Statement, "the mean of the fitted law Q misses", "probability at most "+AtMost(mean.Bound), "twice the bound of pb-full", "same event")
 	mustNotHold(t, mean.Statement, "drawn at random from", "at least 0")
 }
 
@@ -100,7 +100,7 @@ func TestVacuousStatements(t *testing.T) {
 		mustNotHold(t, g.Statement, "confidence", "probability")
 	}
 	worse := guarantee(t, c, GuaranteeDraw)
-	mustHold(t, worse.Statement, "is not below "+atMost(c.Baseline.Bound)+", the bound that the constant prediction 7.25 gets on the same 12000 rows")
+	mustHold(t, worse.Statement, "is not below "+AtMost(c.Baseline.Bound)+", the bound that the constant prediction 7.25 gets on the same 12000 rows")
 	one := Guarantee{ID: GuaranteeDraw, Predictor: PredictorDraw, Bound: 1, Status: StatusVacuous}
 	mustHold(t, statement(one, Baseline{Bound: 1}, nil), "The bound is 1, which holds for every predictor")
 }
@@ -111,8 +111,13 @@ func TestStatusOfABound(t *testing.T) {
 		bound, baseline float64
 		want            string
 	}{
-		{.1, .2, StatusCertified}, {.2, .2, StatusVacuous}, {.3, .2, StatusVacuous}, {1, 1, StatusVacuous},
-		{nan, .2, StatusVacuous}, {.1, nan, StatusVacuous}, {nan, nan, StatusVacuous},
+		{.1, .2, StatusCertified},
+		{.2, .2, StatusVacuous},
+		{.3, .2, StatusVacuous},
+		{1, 1, StatusVacuous},
+		{nan, .2, StatusVacuous},
+		{.1, nan, StatusVacuous},
+		{nan, nan, StatusVacuous},
 	} {
 		if got := status(v.bound, v.baseline, nil); got != v.want {
 			t.Errorf("status of bound %g with baseline %g is %s, want %s", v.bound, v.baseline, got, v.want)
@@ -148,7 +153,7 @@ func TestIndicativeStatements(t *testing.T) {
 func TestBaselineStatement(t *testing.T) {
 	all := variants(t)
 	b := certificate(t, all["zero-one"]).Baseline
-	mustHold(t, b.Statement, "constant prediction 7.25, chosen on the reference rows", "N = 12000 rows", "at most "+atMost(b.Bound), "its own confidence, not jointly")
+	mustHold(t, b.Statement, "constant prediction 7.25, chosen on the reference rows", "N = 12000 rows", "at most "+AtMost(b.Bound), "its own confidence, not jointly")
 	mustHold(t, certificate(t, all["declared"]).Baseline.Statement, "constant prediction -1, declared,")
 }
 
@@ -169,8 +174,8 @@ func TestWordsRoundOutward(t *testing.T) {
 		{1.00001e-12, "0.00000000000101", "0.00000000000100"},
 		{5e-324, "0.000000000000000001", "0.000000000000000000"},
 	} {
-		if got := atMost(v.x); got != v.up {
-			t.Errorf("atMost(%g) = %s, want %s", v.x, got, v.up)
+		if got := AtMost(v.x); got != v.up {
+			t.Errorf("AtMost(%g) = %s, want %s", v.x, got, v.up)
 		}
 		if got := atLeast(v.x); got != v.down {
 			t.Errorf("atLeast(%g) = %s, want %s", v.x, got, v.down)
@@ -179,11 +184,11 @@ func TestWordsRoundOutward(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 14))
 	for range 3000 {
 		x := math.Pow(random.Float64(), 1+20*random.Float64())
-		up, ok := new(big.Rat).SetString(atMost(x))
+		up, ok := new(big.Rat).SetString(AtMost(x))
 		down, ok2 := new(big.Rat).SetString(atLeast(x))
 		exactly := new(big.Rat).SetFloat64(x)
 		if !ok || !ok2 || up.Cmp(exactly) < 0 || down.Cmp(exactly) > 0 {
-			t.Errorf("%.17g is printed as at most %s, at least %s", x, atMost(x), atLeast(x))
+			t.Errorf("%.17g is printed as at most %s, at least %s", x, AtMost(x), atLeast(x))
 		}
 	}
 }

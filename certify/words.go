@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// atMost prints a number in [0, 1] rounded up, with at least four decimals and
-// at least three digits that count.
-func atMost(x float64) string { return outward(x, true) }
+// AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
+// at least three digits that count. NaN is printed as NaN.
+func AtMost(x float64) string { return outward(x, true) }
 
-// atLeast prints a number in [0, 1] rounded down, in the same form.
+// atLeast prints a lower bound in [0, 1] rounded down, in the same form.
 func atLeast(x float64) string { return outward(x, false) }
 
 // outward prints x ≥ 0 rounded to a decimal number on the side asked for. The
