@@ -17,8 +17,8 @@ import "math"
 //
 // Both polynomials are best approximations by the Remez exchange, at 40 digits.
 
-// width is how often each constant stands in constants, for the widest vector.
-const width = 8
+// vectorWidth is how often each constant stands in constants, for the widest vector.
+const vectorWidth = 8
 
 // Places in constants. The assembly knows them by the same names.
 const (
@@ -100,9 +100,9 @@ var scalars = [constantCount]float64{
 }
 
 // constants are the scalars, each in all lanes of a vector.
-var constants = func() (c [constantCount * width]float64) {
+var constants = func() (c [constantCount * vectorWidth]float64) {
 	for i := range c {
-		c[i] = scalars[i/width]
+		c[i] = scalars[i/vectorWidth]
 	}
 	return c
 }()

@@ -260,3 +260,14 @@ func TestNoAllocation(t *testing.T) {
 		t.Errorf("allocations = %g, want 0", got)
 	}
 }
+
+// FuzzGemm takes shapes, strides and transposes from the fuzzer and compares all sets with each
+// other and with the reference.
+func FuzzGemm(f *testing.F) {
+	f.Add(uint16(3), uint16(5), uint16(300), uint8(0))
+	f.Add(uint16(97), uint16(25), uint16(1), uint8(7))
+	f.Fuzz(func(t *testing.T, m, n, k uint16, flags uint8) {
+		alpha, beta := 1-float64(flags>>4), float64(flags>>2&3)-1
+		testGemm(t, 1+int(m)%120, 1+int(n)%120, 1+int(k)%320, flags&1 != 0, flags&2 != 0, alpha, beta)
+	})
+}

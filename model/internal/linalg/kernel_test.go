@@ -1,0 +1,107 @@
+package linalg
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// kernelBound is the stated error of an element with squared distance r2.
+func kernelBound(d int, r2, value float64) float64 {
+	return value*(gamma(d+4)*r2/2+4*unit) + 0x1p-1070
+}
+
+func TestSEKernel(t *testing.T) {
+	r := newRand()
+	for i, n := range []int{1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 100} {
+		for j, d := range []int{1, 2, 3, 8, 26} {
+			m := []int{1, 2, 5, 63, 64, 65, 130}[(i+j)%7]
+			what := fmt.Sprintf("kernel %d×%d d=%d", m, n, d)
+			x, z, inv := randMat(r, m, d, 1), randMat(r, n, d, 2), make([]float64, d)
+			for k := range inv {
+				inv[k] = math.Exp(r.NormFloat64())
+			}
+			got := sameInAllSets(t, what, func(p *Pool) Mat {
+				out := randMat(r, m, n, 3)
+				p.SEKernel(x, z, inv, 2.5, out)
+				checkGuards(t, what, out)
+				return out
+			})
+			for i := range m {
+				for j, g := range got.Row(i) {
+					r2 := 0.0
+					for k, s := range inv {
+						t := (x.Row(i)[k] - z.Row(j)[k]) * s
+						r2 += t * t
+					}
+					want := 2.5 * math.Exp(-0.5*r2)
+					if bound := 2 * kernelBound(d, r2, want); !(math.Abs(g-want) <= bound) {
+						t.Fatalf("%s: element (%d, %d) = %g, want %g ± %g", what, i, j, g, want, bound)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSEKernelFarAway: points that are near to each other and far from the origin, where products
+// would cancel.
+func TestSEKernelFarAway(t *testing.T) {
+	const shift, step = 0x1p40, 0x1p-10
+	x, z := NewMat(1, 3), NewMat(1, 3)
+	for k := range x.Data {
+		x.Data[k], z.Data[k] = shift, shift+step
+	}
+	withSets(t, func(t *testing.T) {
+		p := NewPool(1)
+		defer p.Close()
+		out := NewMat(1, 1)
+		p.SEKernel(x, z, []float64{1024, 512, 256}, 1, out)
+		r2 := 1 + 0.25 + 0.0625
+		if want := math.Exp(-0.5 * r2); !(math.Abs(out.Data[0]-want) <= 2*kernelBound(3, r2, want)) {
+			t.Errorf("kernel far away = %g, want %g", out.Data[0], want)
+		}
+	})
+}
+
+func TestSEKernelSpecialValues(t *testing.T) {
+	withSets(t, func(t *testing.T) {
+		p := NewPool(1)
+		defer p.Close()
+		x, z, out := NewMat(4, 2), NewMat(20, 2), NewMat(4, 20)
+		x.Row(1)[0], x.Row(2)[1], x.Row(3)[0] = math.NaN(), math.Inf(1), 1e200
+		p.SEKernel(x, z, []float64{1, 1}, 1e5, out)
+		for i, want := range []float64{1e5, math.NaN(), 0, 0} {
+			for j, got := range out.Row(i) {
+				if !sameBits(got, want) {
+					t.Fatalf("element (%d, %d) = %g, want %g", i, j, got, want)
+				}
+			}
+		}
+		p.SEKernel(NewMat(2, 0), NewMat(3, 0), nil, 7, out.Slice(0, 2, 0, 3))
+		if got := out.Row(1)[2]; got != 7 {
+			t.Errorf("kernel without features = %g, want 7", got)
+		}
+	})
+}
+
+// TestSEKernelAlone: an element depends on its two rows alone, and the block of
+// a set with itself is symmetric to the bit.
+func TestSEKernelAlone(t *testing.T) {
+	r := newRand()
+	x, inv := randMat(r, 150, 5, 1), []float64{1, 2, 0.5, 0.3, 0.7}
+	withSets(t, func(t *testing.T) {
+		p := NewPool(2)
+		defer p.Close()
+		whole := NewMat(150, 150)
+		p.SEKernel(x, x, inv, 1.3, whole)
+		equalBits(t, "transposed", transposed(whole, true), whole)
+		for _, i := range []int{0, 63, 64, 149} {
+			for _, j := range []int{0, 7, 8, 143, 149} {
+				one := NewMat(1, 1)
+				p.SEKernel(x.Slice(i, i+1, 0, 5), x.Slice(j, j+1, 0, 5), inv, 1.3, one)
+				equalBits(t, fmt.Sprintf("element (%d, %d)", i, j), one, whole.Slice(i, i+1, j, j+1))
+			}
+		}
+	})
+}
