@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -34,11 +35,11 @@ type configuration struct {
 	Roles    rolesConfig   `yaml:"roles"`
 	Train    trainConfig   `yaml:"train"`
 
-	Output     string        `yaml:"output"`
-	Limit      float64       `yaml:"limit"`
-	Workers    int           `yaml:"workers"`
-	Memory     byteSize      `yaml:"memory"`
-	Checkpoint time.Duration `yaml:"checkpoint"`
+	Output     string   `yaml:"output"`
+	Limit      float64  `yaml:"limit"`
+	Workers    int      `yaml:"workers"`
+	Memory     byteSize `yaml:"memory"`
+	Checkpoint span     `yaml:"checkpoint"`
 }
 
 type sourceConfig struct {
@@ -81,27 +82,27 @@ type rolesConfig struct {
 }
 
 type trainConfig struct {
-	Mode   string        `yaml:"mode"`
-	Batch  int           `yaml:"batch"`
-	Buffer int           `yaml:"buffer"`
-	Passes float64       `yaml:"passes"`
-	Time   time.Duration `yaml:"time"`
-	Seed   uint64        `yaml:"seed"`
+	Mode   string  `yaml:"mode"`
+	Batch  int     `yaml:"batch"`
+	Buffer int     `yaml:"buffer"`
+	Passes float64 `yaml:"passes"`
+	Time   span    `yaml:"time"`
+	Seed   uint64  `yaml:"seed"`
 }
 
 // epsilon is a number in raw units, or {std: number}.
 type epsilon struct{ raw, std float64 }
 
 // UnmarshalYAML reads the two forms.
-func (e *epsilon) UnmarshalYAML(read func(any) error) error {
-	if err := read(&e.raw); err == nil {
+func (e *epsilon) UnmarshalYAML(node ast.Node) error {
+	if err := yaml.NodeToValue(node, &e.raw); err == nil {
 		return nil
 	}
 	var form struct {
 		Std float64 `yaml:"std"`
 	}
-	if err := read(&form); err != nil || form.Std == 0 {
-		return errors.New("epsilon: want a number in the target's units, or {std: number}")
+	if err := yaml.NodeToValue(node, &form, yaml.Strict()); err != nil || form.Std == 0 {
+		return fault(node, "epsilon: want a number in the target's units, or {std: number}")
 	}
 	e.std = form.Std
 	return nil
@@ -125,17 +126,33 @@ func parseEpsilon(s string) (epsilon, error) {
 type oneOrMore []int
 
 // UnmarshalYAML reads the two forms.
-func (o *oneOrMore) UnmarshalYAML(read func(any) error) error {
+func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
 	var one int
-	if err := read(&one); err == nil {
+	if err := yaml.NodeToValue(node, &one); err == nil {
 		*o = []int{one}
 		return nil
 	}
 	var more []int
-	if err := read(&more); err != nil {
-		return errors.New("want a whole number or a list of whole numbers")
+	if err := yaml.NodeToValue(node, &more); err != nil {
+		return fault(node, "want a whole number or a list of whole numbers")
 	}
 	*o = more
+	return nil
+}
+
+// span is a time with its unit: a plain number would be taken for seconds by
+// its writer and for nanoseconds by Go.
+type span time.Duration
+
+// UnmarshalYAML reads the time.
+func (s *span) UnmarshalYAML(node ast.Node) error {
+	var text string
+	err := yaml.NodeToValue(node, &text)
+	d, parsed := time.ParseDuration(text)
+	if err != nil || parsed != nil {
+		return fault(node, "want a time such as 90s, 15m or 2h")
+	}
+	*s = span(d)
 	return nil
 }
 
@@ -145,14 +162,22 @@ type byteSize int64
 var sizePattern = regexp.MustCompile(`^([0-9]+) *(|B|[KMGT]i?B)$`)
 
 // UnmarshalYAML reads the size.
-func (b *byteSize) UnmarshalYAML(read func(any) error) error {
+func (b *byteSize) UnmarshalYAML(node ast.Node) error {
 	var s string
-	if err := read(&s); err != nil {
-		return errors.New("want a size such as 512MiB")
+	if err := yaml.NodeToValue(node, &s); err != nil {
+		return fault(node, "want a size such as 512MiB")
 	}
 	size, err := parseSize(s)
+	if err != nil {
+		return fault(node, err.Error())
+	}
 	*b = size
-	return err
+	return nil
+}
+
+// fault is an error at a place in the job file.
+func fault(node ast.Node, text string) error {
+	return &yaml.SyntaxError{Message: text, Token: node.GetToken()}
 }
 
 func parseSize(s string) (byteSize, error) {
@@ -194,9 +219,39 @@ func readConfiguration(path string, lookup func(string) (string, bool)) (configu
 	}
 	if err != nil {
 		// Without the excerpt that the library can show: a value may be secret.
-		return c, nil, fmt.Errorf("%w: %s: %s", pipeline.ErrConfig, path, yaml.FormatError(err, false, false))
+		return c, nil, fmt.Errorf("%w: %s: %s", pipeline.ErrConfig, path, yaml.FormatError(inWords(err), false, false))
 	}
 	return c, tree, nil
+}
+
+// inWords says what the YAML library says about a value in words that need no Go.
+func inWords(err error) error {
+	var mismatch *yaml.TypeError
+	var unknown *yaml.UnknownFieldError
+	switch {
+	case errors.As(err, &mismatch):
+		return &yaml.SyntaxError{Message: "want " + wanted(mismatch.DstType), Token: mismatch.Token}
+	case errors.As(err, &unknown):
+		return &yaml.SyntaxError{Message: unknown.Message + "; docs/job.md lists the keys", Token: unknown.Token}
+	default:
+		return err
+	}
+}
+
+// wanted names the values that a key takes.
+func wanted(t reflect.Type) string {
+	switch t.Kind() { //nolint:exhaustive // the kinds of a configuration's fields
+	case reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Uint64:
+		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	default:
+		return "keys with values"
+	}
 }
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
@@ -245,12 +300,15 @@ func (c configuration) job() pipeline.Job {
 		Inducing: c.Inducing,
 		Scaling:  scaling,
 		Roles:    pipeline.RolesDecl(c.Roles),
-		Train:    pipeline.TrainDecl(c.Train),
+		Train: pipeline.TrainDecl{
+			Mode: c.Train.Mode, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
+			Passes: c.Train.Passes, Time: time.Duration(c.Train.Time), Seed: c.Train.Seed,
+		},
 	}
 }
 
 func (c configuration) resources() pipeline.Resources {
-	return pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory), Checkpoint: c.Checkpoint}
+	return pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory), Checkpoint: time.Duration(c.Checkpoint)}
 }
 
 // relativeTo makes the file's relative paths relative to the file's folder.

@@ -114,7 +114,7 @@ func prepare(c configuration) (prepared, error) {
 	fault(c.Output != "", "output: name the directory for model and certificate")
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
 	fault(c.Workers >= 0, "workers: %d is negative", c.Workers)
-	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", c.Checkpoint)
+	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
 	p := prepared{job: job, paths: c.Source.Paths, output: c.Output, limit: c.Limit, resources: c.resources()}
 	if p.resources.Workers == 0 {
 		p.resources.Workers = runtime.GOMAXPROCS(0)
@@ -142,7 +142,7 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 		"limit":    func() { c.Limit = o.limit },
 		"inducing": func() { c.Inducing = o.inducing },
 		"passes":   func() { c.Train.Passes = o.passes },
-		"time":     func() { c.Train.Time = o.time },
+		"time":     func() { c.Train.Time = span(o.time) },
 		"seed":     func() { c.Train.Seed = o.seed },
 		"workers":  func() { c.Workers = o.workers },
 		"output":   func() { c.Output = o.output },

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// refused demands that a job ended with the status and a message that holds all
+// these words, that it said nothing on stdout, and that its output directory
+// has nothing that could be taken for a result.
+func refused(t *testing.T, a answer, out string, status int, words ...string) {
+	t.Helper()
+	if a.status != status {
+		t.Errorf("status %d, want %d: %s", a.status, status, a.message)
+	}
+	for _, word := range words {
+		if !strings.Contains(a.message, word) {
+			t.Errorf("the message %q does not hold %q", a.message, word)
+		}
+	}
+	if a.stdout != "" {
+		t.Errorf("stdout has %q, want nothing", a.stdout)
+	}
+	for _, name := range names(t, out) {
+		if name != ".lock" {
+			t.Errorf("the output directory holds %s", name)
+		}
+	}
+	if _, err := os.Stat(out); status == exitConfig && err == nil {
+		t.Error("a bad configuration made the output directory")
+	}
+}
+
+func TestBadConfiguration(t *testing.T) {
+	for name, c := range map[string]struct {
+		change jobFile
+		words  []string
+	}{
+		"unknown key":              {jobFile{"targt": "y"}, []string{"job.yaml", "[7:1]", "targt", "docs/job.md"}},
+		"unknown key in a section": {jobFile{"train": "{passes: 2, epochs: 3}"}, []string{"[7:20]", "epochs"}},
+		"text for a number":        {jobFile{"delta": "small"}, []string{"[1:8]", "want a number"}},
+		"list for a number":        {jobFile{"delta": "[0.01]"}, []string{"[1:8]", "want a number"}},
+		"text for inducing":        {jobFile{"inducing": "many"}, []string{"[2:11]", "whole number"}},
+		"number for a section":     {jobFile{"train": "3"}, []string{"[7:8]", "mapping is expected"}},
+		"number for a list":        {jobFile{"source": "{paths: 3}"}, []string{"[5:17]", "sequence is expected"}},
+		"text for a truth value":   {jobFile{"kernel": "{isotropic: maybe}"}, []string{"[3:21]", "want true or false"}},
+		"negative seed":            {jobFile{"train": "{seed: -1}"}, []string{"[7:15]", "-1"}},
+		"negative time":            {jobFile{"checkpoint": "-5s"}, []string{"[1:13]", "-5s is negative"}},
+		"text for a time":          {jobFile{"train": "{time: soon}"}, []string{"[7:15]", "want a time such as"}},
+		"number for a time":        {jobFile{"checkpoint": "30"}, []string{"[1:13]", "want a time such as"}},
+		"no YAML":                  {jobFile{"delta": "{"}, []string{"job.yaml", "[3:1]"}},
+		"key twice":                {jobFile{"delta": "0.01\ndelta: 0.2"}, []string{"[2:1]", "delta"}},
+		"no delta":                 {jobFile{"delta": ""}, []string{"delta", "the certificate fails with probability at most δ", "0.01 means 99 %"}},
+		"no epsilon":               {jobFile{"loss": ""}, []string{"loss.epsilon", "off by more than ε", "{std: 0.6}"}},
+		"neither":                  {jobFile{"loss": "", "delta": ""}, []string{"the certificate fails with probability at most δ", "off by more than ε"}},
+		"delta 0":                  {jobFile{"delta": "0"}, []string{"delta"}},
+		"delta 1":                  {jobFile{"delta": "1"}, []string{"[1:8]", "not between 0 and 1"}},
+		"delta negative":           {jobFile{"delta": "-0.1"}, []string{"[1:8]", "not between 0 and 1"}},
+		"delta above 1":            {jobFile{"delta": "5"}, []string{"[1:8]", "not between 0 and 1"}},
+		"delta NaN":                {jobFile{"delta": ".nan"}, []string{"[1:8]", "not between 0 and 1"}},
+		"epsilon 0":                {jobFile{"loss": "{epsilon: 0}"}, []string{"loss.epsilon", "off by more than ε"}},
+		"epsilon negative":         {jobFile{"loss": "{epsilon: -1}"}, []string{"[3:17]", "loss.epsilon", "not positive"}},
+		"epsilon infinite":         {jobFile{"loss": "{epsilon: .inf}"}, []string{"loss.epsilon", "not positive and finite"}},
+		"epsilon NaN":              {jobFile{"loss": "{epsilon: .nan}"}, []string{"loss.epsilon", "not positive"}},
+		"epsilon 0 std":            {jobFile{"loss": "{epsilon: {std: 0}}"}, []string{"[3:17]", "epsilon", "{std: number}"}},
+		"epsilon in other words":   {jobFile{"loss": "{epsilon: {sd: 1}}"}, []string{"[3:17]", "epsilon", "{std: number}"}},
+		"unknown loss":             {jobFile{"loss": "{kind: hinge, epsilon: 1}"}, []string{"hinge", "zero-one, band, squared, exponential, relative"}},
+		"half a band":              {jobFile{"loss": "{kind: band, below: 1}"}, []string{"above > 0"}},
+		"no target":                {jobFile{"target": ""}, []string{"target: name the column"}},
+		"no source":                {jobFile{"source": ""}, []string{"source.paths"}},
+		"no output":                {jobFile{"output": ""}, []string{"output: name the directory"}},
+		"variable not set":         {jobFile{"output": "${PACSGP_NO_SUCH_VARIABLE}/out"}, []string{"[4:9]", "PACSGP_NO_SUCH_VARIABLE"}},
+		"limit above 1":            {jobFile{"limit": "20"}, []string{"limit", "between 0 and 1"}},
+		"too many inducing points": {jobFile{"inducing": "100000"}, []string{"inducing", "4000"}},
+		"unknown scaling":          {jobFile{"scaling": "{mode: minmax}"}, []string{"minmax", "reference, all-rows, declared"}},
+		"unknown training":         {jobFile{"train": "{mode: fast}"}, []string{"fast", "mini-batch"}},
+		"unknown prior":            {jobFile{"grid": "{prior: narrow}"}, []string{"narrow", "peaked"}},
+		"no grid":                  {jobFile{"grid": "{min: 2, max: 1, step: 0.1}"}, []string{"grid", "min 2"}},
+		"negative workers":         {jobFile{"workers": "-1"}, []string{"workers"}},
+		"a size that is none":      {jobFile{"memory": "much"}, []string{"[4:9]", "512MiB"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			lines(40).write(t, lakeFile(dir, 0))
+			job := tiny(c.change).write(t, dir)
+			refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, c.words...)
+		})
+	}
+	t.Run("all faults together", func(t *testing.T) {
+		dir := t.TempDir()
+		job := tiny(jobFile{"delta": "2", "loss": "{kind: hinge}", "output": "", "limit": "3"}).write(t, dir)
+		a := pacsgp(t, "train", "-c", job)
+		refused(t, a, filepath.Join(dir, "out"), exitConfig, "delta", "hinge", "output", "limit")
+		if n := strings.Count(a.message, "pacsgp: "); n != 4 {
+			t.Errorf("%d lines, want one for each of 4 faults: %s", n, a.message)
+		}
+	})
+	t.Run("no job file", func(t *testing.T) {
+		dir := t.TempDir()
+		refused(t, pacsgp(t, "train", "-c", filepath.Join(dir, "none.yaml")), filepath.Join(dir, "out"), exitConfig, "none.yaml")
+	})
+}
+
+func TestEnvironmentInJob(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(jobFile{"output": "${PLACE}/out # ${NOT} used\n# ${NEITHER}"}).write(t, dir)
+	a := pacsgpOn(t, plain(), map[string]string{"PLACE": "there", "NOT": ""}, "train", "-c", job)
+	if a.status != 0 || len(published(t, filepath.Join(dir, "there", "out"))) != 4 {
+		t.Errorf("status %d: %s", a.status, a.message)
+	}
+	secret := tiny(jobFile{"delta": "${SECRET}"}).write(t, dir)
+	a = pacsgpOn(t, plain(), map[string]string{"SECRET": "hunter2"}, "train", "-c", secret)
+	if a.status != exitConfig || strings.Contains(a.message, "hunter2") {
+		t.Errorf("status %d, want %d and no value of a variable in the message: %s", a.status, exitConfig, a.message)
+	}
+}
+
+func TestBadRows(t *testing.T) {
+	full := make([]any, 40)
+	for i := range full {
+		full[i] = float64(i)
+	}
+	full[23] = nil
+	constant := make([]float64, 40)
+	text := make([]string, 40)
+	truncated := lines(40).bytes(t)
+	for name, c := range map[string]struct {
+		rows   table
+		change jobFile
+		words  []string
+	}{
+		"no such target":         {lines(40), jobFile{"target": "z"}, []string{"part-00.parquet", `no column "z"`, "x1, x2, y"}},
+		"no such feature":        {lines(40), jobFile{"features": "[x1, x9]"}, []string{"part-00.parquet", `no column "x9"`}},
+		"no such exclusion":      {lines(40), jobFile{"exclude": "[x9]"}, []string{`"x9"`}},
+		"text feature":           {lines(40).with("x2", text), jobFile{"features": "[x1, x2]"}, []string{"part-00.parquet", `"x2"`, "text", "leave it out"}},
+		"text target":            {lines(40).with("y", text), nil, []string{"part-00.parquet", `"y"`, "text"}},
+		"only text features":     {table{"x1": text, "y": lines(40)["y"]}, nil, []string{"no feature is left", "declare the features"}},
+		"no row":                 {lines(0), nil, []string{"0 rows", "want 2"}},
+		"one row":                {lines(1), nil, []string{"1 rows", "want 2"}},
+		"five rows":              {lines(5), nil, []string{"5 rows", "give 20 rows or more, or declare the scaling"}},
+		"constant target":        {lines(40).with("y", constant), nil, []string{`target "y"`, "one value", "nothing to learn"}},
+		"constant feature":       {lines(40).with("x2", constant), jobFile{"features": "[x1, x2]"}, []string{`"x2"`, "one value", "leave it out"}},
+		"only constant features": {table{"x1": constant, "y": lines(40)["y"]}, nil, []string{"no feature is left"}},
+		"null in a feature":      {lines(40).with("x2", full), nil, []string{"part-00.parquet", "row 23", `"x2"`, "null", "leave the column out"}},
+		"null in the target":     {lines(40).with("y", full), nil, []string{"part-00.parquet", "row 23", `"y"`, "null"}},
+		"no file":                {nil, jobFile{"source": "{paths: [empty]}"}, []string{"empty", "no data file", "*.parquet"}},
+		"no match":               {nil, jobFile{"source": "{paths: ['lake/*.csv']}"}, []string{"*.csv", "no data file"}},
+		"no directory":           {nil, jobFile{"source": "{paths: [nowhere]}"}, []string{"nowhere", "no such file"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFile(t, filepath.Join(dir, "empty", "_SUCCESS"), nil)
+			if c.rows != nil {
+				c.rows.write(t, lakeFile(dir, 0))
+			}
+			job := tiny(c.change).write(t, dir)
+			refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitFailure, c.words...)
+		})
+	}
+	for _, length := range []int{0, 3, 4, 11, len(truncated) / 2, len(truncated) - 1} {
+		t.Run("truncated file", func(t *testing.T) {
+			dir := t.TempDir()
+			lines(40).write(t, lakeFile(dir, 0))
+			writeFile(t, lakeFile(dir, 1), truncated[:length])
+			job := tiny(nil).write(t, dir)
+			refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitFailure, "part-01.parquet")
+		})
+	}
+}
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+
+	writeFile(t, filepath.Join(dir, "file"), []byte("keep me"))
+	for _, out := range []string{"file", "file/out"} {
+		a := pacsgp(t, "train", "-c", job, "-o", filepath.Join(dir, out))
+		if a.status != exitFailure || a.stdout != "" || !strings.Contains(a.message, "file") {
+			t.Errorf("-o %s: status %d, stdout %q, message %q", out, a.status, a.stdout, a.message)
+		}
+		if string(readFile(t, filepath.Join(dir, "file"))) != "keep me" {
+			t.Errorf("-o %s: the file in the way has changed", out)
+		}
+	}
+
+	denied := hookFS{hook: func(op operation, _ func() error) error {
+		return &os.PathError{Op: op.kind, Path: op.name, Err: syscall.EACCES}
+	}}
+	out := filepath.Join(dir, "denied")
+	refused(t, pacsgpOn(t, denied, nil, "train", "-c", job, "-o", out), out, exitFailure, "permission denied", "hint: choose an output directory")
+
+	readOnly := filepath.Join(dir, "read-only")
+	if err := os.Mkdir(readOnly, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		t.Log("root may write to a read-only directory: that part is left out")
+		return
+	}
+	for _, out := range []string{readOnly, filepath.Join(readOnly, "out")} {
+		refused(t, pacsgp(t, "train", "-c", job, "-o", out), out, exitFailure, "permission denied", "hint: choose an output directory")
+	}
+}
+
+func TestOutputInUse(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	out := filepath.Join(dir, "out")
+	other, err := lake.Open(out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := tiny(nil).write(t, dir)
+	refused(t, pacsgp(t, "train", "-c", job), out, exitFailure, "in use", "hint: wait for the other job")
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "train", "-c", job)
+}
+
+// A full disk stops at each write and sync in turn. What stands under a
+// published name is whole, nothing unfinished is left, and with space again the
+// same job gives the same bytes.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	succeed(t, "train", "-c", job)
+	want := published(t, filepath.Join(dir, "out"))
+	for _, kind := range []string{opWrite, opSync, opCreate} {
+		failed := true
+		for at := 1; failed; at++ {
+			out, done := t.TempDir(), 0
+			failed = false
+			full := hookFS{hook: func(op operation, effect func() error) error {
+				if op.kind != kind {
+					return effect()
+				}
+				if done++; done < at {
+					return effect()
+				}
+				failed = true
+				if op.half != nil {
+					op.half()
+				}
+				return &os.PathError{Op: kind, Path: op.name, Err: syscall.ENOSPC}
+			}}
+			a := pacsgpOn(t, full, nil, "train", "-c", job, "-o", out)
+			if !failed {
+				if at < 6 {
+					t.Errorf("%s: only %d of them in a run", kind, at-1)
+				}
+				break
+			}
+			if a.status != exitFailure || a.stdout != "" || !strings.Contains(a.message, "no space left on device") || !strings.Contains(a.message, "hint: no space") {
+				t.Errorf("%s %d: status %d, stdout %q, message %q: want a hint and nothing else", kind, at, a.status, a.stdout, a.message)
+			}
+			whole(t, "full disk", out, want)
+			for _, name := range names(t, out) {
+				if strings.HasSuffix(name, lake.TempSuffix) {
+					t.Errorf("%s %d: %s is left over", kind, at, name)
+				}
+			}
+			succeed(t, "train", "-c", job, "-o", out)
+			complete(t, "with space again", out, want)
+		}
+	}
+}
+
+// Temporary files that cannot be removed either are removed by the next run.
+func TestFullDiskThatKeepsLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	broken := hookFS{hook: func(op operation, effect func() error) error {
+		switch op.kind {
+		case opSync, opRemove:
+			return &os.PathError{Op: op.kind, Path: op.name, Err: errors.New("input/output error")}
+		}
+		return effect()
+	}}
+	a := pacsgpOn(t, broken, nil, "train", "-c", job)
+	if a.status != exitFailure || !strings.Contains(a.message, "input/output error") {
+		t.Errorf("status %d, message %q", a.status, a.message)
+	}
+	succeed(t, "train", "-c", job)
+	out := filepath.Join(dir, "out")
+	complete(t, "after a broken disk", out, published(t, out))
+}
