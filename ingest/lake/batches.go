@@ -23,7 +23,7 @@ type batches struct {
 	shard   shard
 	file    *os.File
 	tools   *tools
-	cursors []*cursor // nil: the column is constant[j]
+	cursors []*cursor // nil for a key of the path, whose value is in fixed
 	fixed   []float64
 	digests []*ingest.Digester
 	read    int64

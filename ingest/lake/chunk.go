@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -26,7 +27,7 @@ func (f *footer) chunk(g int, c *column) (chunk, error) {
 		return chunk{}, fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), errMalformed)
 	}
 	if c.refused != "" {
-		return chunk{}, fmt.Errorf("%s", c.refused)
+		return chunk{}, errors.New(c.refused)
 	}
 	ch := chunk{
 		start: m.DataPageOffset, rows: group.NumRows, uncompressed: m.TotalUncompressedSize,

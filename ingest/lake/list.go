@@ -42,12 +42,12 @@ func listFiles(ctx context.Context, paths []string) (files []listed, notices []s
 		}
 		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
 		for _, f := range found {
-			real, err := realPath(f)
+			place, err := realPath(f)
 			if err != nil {
 				return nil, nil, fmt.Errorf("lake: %w", err)
 			}
-			if !l.seen[real] {
-				l.seen[real] = true
+			if !l.seen[place] {
+				l.seen[place] = true
 				files = append(files, listed{path: f, keys: hiveKeys(f)})
 			}
 		}
@@ -146,14 +146,14 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	real, err := realPath(dir)
+	place, err := realPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
-	if slices.Contains(above, real) {
+	if slices.Contains(above, place) {
 		return nil, nil
 	}
-	above = append(slices.Clip(above), real)
+	above = append(slices.Clip(above), place)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)

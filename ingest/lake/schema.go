@@ -191,6 +191,7 @@ func (c column) decimal(e *format.SchemaElement, a annotation) column {
 		c.kind, c.width = kindDecimal64, 8
 	case format.FixedLenByteArray:
 		c.kind, c.width = kindDecimalBytes, int(e.TypeLength.V)
+	default: // no width: refused
 	}
 	switch {
 	case c.width < 1 || c.width > maxDecimalWidth:

@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -57,8 +58,9 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 		return nil
 	case format.RLE:
 		if col.kind == kindBoolean {
-			return fmt.Errorf("%s", refusedRLE)
+			return errors.New(refusedRLE)
 		}
+	default:
 	}
 	return fmt.Errorf("encoding %v of %s values is not read; rewrite the file with encoding PLAIN or a dictionary", encoding, col.Type)
 }
