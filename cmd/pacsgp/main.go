@@ -128,6 +128,9 @@ func explain(w io.Writer, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		_, _ = fmt.Fprintf(w, "pacsgp: %s\n", line)
 	}
+	if errors.Is(err, context.Canceled) {
+		_, _ = fmt.Fprintln(w, "hint: it was interrupted; a training job goes on from its last checkpoint when it is started again")
+	}
 	var usage usageError
 	if errors.As(err, &usage) {
 		_, _ = fmt.Fprintln(w, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")
