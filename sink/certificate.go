@@ -96,6 +96,12 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		parquet.CreatedBy("pacsgp", "1", ""),
 		parquet.Compression(&parquet.Uncompressed),
 		parquet.DataPageVersion(1),
+		// A row of one needs no statistics, and the texts would stand in the
+		// file four times more.
+		parquet.DataPageStatistics(false),
+		parquet.SkipPageBounds("document"),
+		parquet.SkipPageBounds("statement"),
+		parquet.SkipPageBounds("mean_statement"),
 	)
 	if _, err := w.Write([]certificateRow{row}); err != nil {
 		return nil, fmt.Errorf("sink: certificate row: %w", err)

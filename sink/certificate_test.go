@@ -75,7 +75,10 @@ func waves(n int, seed uint64) [][]float64 {
 }
 
 func smallJob() pipeline.Job {
-	return pipeline.Job{Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6, Unit: "m/s"}, Delta: 0.01, Inducing: []int{20}}
+	return pipeline.Job{
+		Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6, Unit: "m/s"}, Delta: 0.01, Inducing: []int{20},
+		Train: pipeline.TrainDecl{Passes: 12},
+	}
 }
 
 func TestCertificateRowSaysWhatTheDocumentSays(t *testing.T) {
@@ -90,6 +93,9 @@ func TestCertificateRowSaysWhatTheDocumentSays(t *testing.T) {
 	document, err := certify.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if limit := 2*len(document) + 20_000; len(data) > limit {
+		t.Errorf("the row has %d bytes for a document of %d, want at most %d", len(data), len(document), limit)
 	}
 	id := sha256.Sum256(document)
 	type row struct {

@@ -17,9 +17,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A Step is the state of training after some passes over the train rows.
+// A Step is the state of training at one time.
 type Step struct {
-	Pass  float64 // passes over the train rows so far
+	Pass  float64 // how far training is, in the unit of [Figure.Unit]
 	Bound float64 // estimate of the bound, in [0, 1]
 	Risk  float64 // estimate of the empirical risk, in [0, 1]
 }
@@ -38,6 +38,7 @@ type Figure struct {
 	Target   string // name of the target, for the axes
 
 	Steps    []Step
+	Unit     string  // of Step.Pass; empty: passes over the train rows
 	Bound    float64 // certified, after the last pass
 	Baseline float64 // the bound of the best constant
 

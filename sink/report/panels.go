@@ -14,7 +14,11 @@ import (
 // progressPanel shows the estimates while training and, as lines across, what
 // was certified in the end.
 func (f Figure) progressPanel() (*plot.Plot, error) {
-	p := newPanel("The bound while training", "passes over the train rows", "risk")
+	unit := f.Unit
+	if unit == "" {
+		unit = "passes over the train rows"
+	}
+	p := newPanel("The bound while training", unit, "risk")
 	p.Add(horizontalGrid())
 	bounds, risks := make(plotter.XYs, len(f.Steps)), make(plotter.XYs, len(f.Steps))
 	last, highest := 0.0, max(f.Bound, f.Baseline)

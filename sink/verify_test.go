@@ -1,0 +1,329 @@
+package sink_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// verifier is the independent program.
+const verifier = "../docs/verify.py"
+
+// A lakeRow has the columns of waves, b as an integer, beside one that no job
+// uses.
+type lakeRow struct {
+	Y    float64 `parquet:"y"`
+	Note string  `parquet:"note"`
+	B    int64   `parquet:"b"`
+	A    float64 `parquet:"a"`
+}
+
+// published are the files of a job on disk, as another program finds them.
+type published struct {
+	result                   *pipeline.Result
+	model, certificate, data string // paths
+}
+
+// publish runs a job over waves and writes its artifacts, and its rows as a
+// lake of two folders and three row groups.
+func publish(t testing.TB, change func(j *pipeline.Job)) published {
+	t.Helper()
+	columns := waves(900, 7)
+	for i, b := range columns[1] {
+		columns[1][i] = math.Round(b)
+	}
+	j := smallJob()
+	if change != nil {
+		change(&j)
+	}
+	r := certified(t, []string{"a", "b", "y"}, columns, []int{300, 350, 250}, j)
+	dir := t.TempDir()
+	document, err := certify.Marshal(r.Certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := published{
+		result: r, model: filepath.Join(dir, "model.parquet"), data: filepath.Join(dir, "lake"),
+		certificate: filepath.Join(dir, "certificate-"+r.ID+".json"),
+	}
+	writeFile(t, p.model, encode(t, r.Model))
+	writeFile(t, p.certificate, document)
+	writeFile(t, filepath.Join(p.data, "_SUCCESS"), nil)
+	writeFile(t, filepath.Join(p.data, ".hidden.parquet"), []byte("no data"))
+	writeFile(t, filepath.Join(p.data, "z.parquet"), lakeFile(t, columns, 650, 900)) // after m=1/, bytewise
+	writeFile(t, filepath.Join(p.data, "m=1", "part.parquet"), lakeFile(t, columns, 0, 300, 650))
+	return p
+}
+
+func writeFile(t testing.TB, name string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lakeFile is a file of the rows between the given ends, a row group between
+// two of them.
+func lakeFile(t testing.TB, columns [][]float64, ends ...int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[lakeRow](&b, parquet.Compression(&parquet.Snappy))
+	for i := 1; i < len(ends); i++ {
+		for row := ends[i-1]; row < ends[i]; row++ {
+			if _, err := w.Write([]lakeRow{{A: columns[0][row], B: int64(columns[1][row]), Y: columns[2][row], Note: "n"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A run is one call of the verifier.
+type run struct {
+	Status int
+	Out    string
+}
+
+// verify calls the verifier once for each list of arguments, in one process:
+// importing its packages takes longer than its work.
+func verify(t testing.TB, calls [][]string) []run {
+	t.Helper()
+	request, err := json.Marshal(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "calls.json"), request)
+	folder, err := filepath.Abs(filepath.Dir(verifier))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script(t, batch, folder, dir)
+	reply, err := os.ReadFile(filepath.Join(dir, "runs.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []run
+	if err := json.Unmarshal(reply, &runs); err != nil || len(runs) != len(calls) {
+		t.Fatalf("%d runs for %d calls: %v", len(runs), len(calls), err)
+	}
+	return runs
+}
+
+const batch = `
+import contextlib, io, json, sys
+folder, work = sys.argv[1:]
+sys.path.insert(0, folder)
+sys.dont_write_bytecode = True
+import verify
+runs = []
+for call in json.load(open(work + "/calls.json")):
+    sys.argv = ["verify.py"] + call
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status = verify.main()
+    runs.append({"Status": status, "Out": out.getvalue()})
+json.dump(runs, open(work + "/runs.json", "w"))
+`
+
+// needPython skips the test where no interpreter is named, before it works.
+func needPython(t testing.TB) {
+	t.Helper()
+	python(t, "--version")
+}
+
+func TestPythonVerifiesWhatGoCertified(t *testing.T) {
+	needPython(t)
+	var names []string
+	var calls [][]string
+	for name, change := range map[string]func(j *pipeline.Job){
+		"zero-one":    nil,
+		"raw epsilon": func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Epsilon: 0.75} },
+		"band":        func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.5, Above: 1.25} },
+		"squared":     func(j *pipeline.Job) { j.Loss.Kind = "squared" },
+		"exponential": func(j *pipeline.Job) { j.Loss.Kind = "exponential" },
+		"relative":    func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} },
+		"isotropic":   func(j *pipeline.Job) { j.Kernel.Isotropic = true },
+		"peaked prior": func(j *pipeline.Job) {
+			j.Grid.Prior = certify.PriorPeaked
+			j.Roles.Key = "another key <&> ü"
+		},
+		"declared scaling": func(j *pipeline.Job) {
+			j.Loss = pipeline.LossDecl{Epsilon: 1.5}
+			j.Scaling = pipeline.Scaling{
+				Mode: pipeline.ScalingDeclared, Target: &pipeline.Affine{Centre: 10, Scale: 2.5},
+				Features: map[string]pipeline.Affine{"a": {Centre: 0, Scale: 1.5}, "b": {Centre: 50, Scale: 30}},
+			}
+		},
+		"all-rows scaling": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
+	} {
+		names = append(names, name)
+		p := publish(t, change)
+		calls = append(calls, []string{p.model, p.data, "--certificate", p.certificate, "--id", p.result.ID})
+	}
+	for i, r := range verify(t, calls) {
+		if r.Status != 0 || !strings.Contains(r.Out, "verified:") {
+			t.Errorf("%s: exit status %d:\n%s", names[i], r.Status, r.Out)
+		}
+		// The same arithmetic on the same machine: no more than rounding.
+		for _, m := range regexp.MustCompile(`off by (\S+) `).FindAllStringSubmatch(r.Out, -1) {
+			var off float64
+			if _, err := fmt.Sscan(m[1], &off); err != nil || !(off <= 1e-9) {
+				t.Errorf("%s: an empirical risk is off by %s, want at most 1e-9:\n%s", names[i], m[1], r.Out)
+			}
+		}
+		t.Logf("%s:\n%s", names[i], r.Out)
+	}
+}
+
+func TestPythonRefusesWhatWasChanged(t *testing.T) {
+	needPython(t)
+	p := publish(t, nil)
+	document, err := os.ReadFile(p.certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := publish(t, func(j *pipeline.Job) { j.Train.Seed = 3; j.Inducing = []int{12} })
+	changed := changedRow(t)
+	type refusal struct {
+		name, want string
+		args       []string
+	}
+	refusals := []refusal{
+		{"another model", "another model file", []string{other.model, p.data, "--certificate", p.certificate}},
+		{"another certificate", "another model file", []string{p.model, p.data, "--certificate", other.certificate}},
+		{"another id", "id is", []string{p.model, "--certificate", p.certificate, "--id", other.result.ID}},
+		{"half the rows", "250 rows in 1 shards", []string{p.model, filepath.Join(p.data, "z.parquet"), "--certificate", p.certificate}},
+		{"another order", "sample digest", []string{p.model, filepath.Join(p.data, "z.parquet"), filepath.Join(p.data, "m=1"), "--certificate", p.certificate}},
+		{"a changed row", "sample digest", []string{p.model, filepath.Join(p.data, "m=1"), changed, "--certificate", p.certificate}},
+		{"no rows", "no data file", []string{p.model, t.TempDir(), "--certificate", p.certificate}},
+	}
+	for i, edit := range []struct{ name, want, from, to string }{
+		{"bound", "the bound B", `"bound": 0.`, `"bound": 0.0`},
+		{"kl", "KL", `"kl": `, `"kl": 1`},
+		{"ln 1/weight", "ln 1/weight", `"ln_inverse_weight": 2`, `"ln_inverse_weight": 1`},
+		{"ln xi", "ln xi", `"ln_xi": 3`, `"ln_xi": 2`},
+		{"delta", "in delta", `"delta": 0.01`, `"delta": 0.02`},
+		{"risk", "mean loss", `"sum": "0000`, `"sum": "0001`},
+		{"n", "out of range", `"n": 810`, `"n": 8100`},
+		{"index", "hyper-parameters", `"index": `, `"index": 1`},
+		{"tolerance", "losses", `"epsilon": `, `"epsilon": 1`},
+		{"setting", "digest of the configuration", `"buffer": 65536`, `"buffer": 65537`},
+		{"slack", "slack", `"slack": 0.000001`, `"slack": 0.0000001`},
+		{"status", "stated as vacuous", `"status": "certified"`, `"status": "vacuous"`},
+		{"key", "in the key", `"key": "pacsgp"` + "\n  },\n  \"optimiser", `"key": "other"` + "\n  },\n  \"optimiser"},
+		{"constant", "no candidate", `"constant": `, `"constant": 1`},
+		{"digest of the sample", "sample digest", `"sample": {` + "\n" + `    "digest": "` + p.result.Certificate.Sample.Digest[:4], `"sample": {` + "\n" + `    "digest": "0123`},
+		{"format", "unknown format", `certificate/1`, `certificate/2`},
+		{"NaN", "NaN", `"kl": `, `"kl": NaN, "x": `},
+	} {
+		edited := bytes.Replace(document, []byte(edit.from), []byte(edit.to), 1)
+		if bytes.Equal(edited, document) {
+			t.Errorf("%s: %q does not stand in the certificate", edit.name, edit.from)
+		}
+		file := filepath.Join(t.TempDir(), fmt.Sprintf("edited-%d.json", i)) // a name without an id
+		writeFile(t, file, edited)
+		refusals = append(refusals, refusal{edit.name, edit.want, []string{p.model, p.data, "--certificate", file}})
+	}
+	var calls [][]string
+	for _, r := range refusals {
+		calls = append(calls, r.args)
+	}
+	calls = append(calls, []string{p.model, "--certificate", p.certificate})
+	runs := verify(t, calls)
+	for i, r := range refusals {
+		_, reason, _ := strings.Cut(runs[i].Out, "REFUSED")
+		if runs[i].Status != 1 || !regexp.MustCompile(r.want).MatchString(reason) {
+			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", r.name, runs[i].Status, r.want, runs[i].Out)
+		}
+	}
+	if last := runs[len(refusals)]; last.Status != 0 || !strings.Contains(last.Out, "evidence not rechecked") {
+		t.Errorf("without rows: exit status %d:\n%s", last.Status, last.Out)
+	}
+}
+
+// changedRow is the last file of the lake with one bit of one value changed.
+func changedRow(t testing.TB) string {
+	t.Helper()
+	columns := waves(900, 7)
+	for i, b := range columns[1] {
+		columns[1][i] = math.Round(b)
+	}
+	columns[2][700] = math.Nextafter(columns[2][700], 100)
+	file := filepath.Join(t.TempDir(), "z.parquet")
+	writeFile(t, file, lakeFile(t, columns, 650, 900))
+	return file
+}
+
+func TestPythonPredictsWhatGoPredicts(t *testing.T) {
+	needPython(t)
+	p := publish(t, nil)
+	out := filepath.Join(t.TempDir(), "predictions.parquet")
+	if text, status := python(t, verifier, p.model, p.data, "--certificate", p.certificate, "--predict", out); status != 0 {
+		t.Fatalf("exit status %d:\n%s", status, text)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Row         int64    `parquet:"row,optional"`
+		Mean        *float64 `parquet:"mean,optional"`
+		Deviation   *float64 `parquet:"deviation,optional"`
+		Certificate *string  `parquet:"certificate,optional"`
+	}
+	rows, err := parquet.Read[row](bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := waves(900, 7)
+	for i, b := range columns[1] {
+		columns[1][i] = math.Round(b)
+	}
+	src := pipelinetest.NewMemory([]string{"a", "b"}, columns[:2], 900)
+	model, err := sink.DecodeModel(encode(t, p.result.Model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst := 0.0
+	err = pipeline.Predict(context.Background(), src, model, 1, func(batch []pipeline.Prediction) error {
+		for _, want := range batch {
+			got := rows[want.Ordinal]
+			if got.Row != want.Ordinal || got.Mean == nil || *got.Certificate != p.result.ID {
+				return fmt.Errorf("row %d is %+v", want.Ordinal, got)
+			}
+			worst = max(worst, math.Abs(*got.Mean-want.Mean), math.Abs(*got.Deviation-want.Deviation))
+		}
+		return nil
+	})
+	if err != nil || len(rows) != 900 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if scale := model.Meta.Target.Scale; !(worst <= 1e-9*scale) {
+		t.Errorf("predictions differ by %g, want at most 1e-9 of the target's scale %g", worst, scale)
+	}
+	t.Logf("predictions differ by at most %g", worst)
+}
