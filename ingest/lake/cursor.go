@@ -165,7 +165,7 @@ func (c *cursor) decompressed(buf *[]byte, stored []byte, size int64) ([]byte, e
 
 // dictionary decodes the dictionary page.
 func (c *cursor) dictionary(stored []byte, h *format.DictionaryPageHeader) error {
-	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary {
+	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary { //nolint:staticcheck // older writers use the deprecated name
 		return fmt.Errorf("encoding %v is not read", h.Encoding)
 	}
 	if c.col.width == 0 {

@@ -96,7 +96,7 @@ func fill(dst []byte, r io.Reader) error {
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:
 		return fmt.Errorf("the page is longer than the %d bytes of its header: %w", len(dst), errMalformed)
-	case err != io.EOF: //nolint:errorlint // ReadFull returns io.EOF itself
+	case err != io.EOF:
 		return err // a wrong checksum at the end
 	}
 	return nil

@@ -28,7 +28,7 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 	switch encoding {
 	case format.Plain:
 		return nil
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, format.PlainDictionary: //nolint:staticcheck // older writers use the deprecated name
 		v.encoding = format.RLEDictionary
 		if col.width == 0 {
 			return fmt.Errorf("booleans with a dictionary: %w", errMalformed)

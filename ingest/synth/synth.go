@@ -57,7 +57,7 @@ func New(cfg Config) (*Generator, error) {
 		return nil, fmt.Errorf("synth: noise %v, want a standard deviation of at least 0", cfg.Noise)
 	}
 	g := &Generator{cfg: cfg, amplitude: math.Sqrt(2 / float64(cfg.Fourier))}
-	rng := rand.New(rand.NewPCG(cfg.Seed, streamFunction))
+	rng := rand.New(rand.NewPCG(cfg.Seed, streamFunction)) //nolint:gosec // reproducible numbers, no secrets
 	for range cfg.Features {
 		g.lengthscales = append(g.lengthscales, math.Exp(uniform(rng, -1, 1)))
 	}
@@ -104,7 +104,7 @@ func (g *Generator) Rows(first int64, n int) [][]float64 {
 func (g *Generator) RowsTo(columns [][]float64, first int64) {
 	x := make([]float64, g.cfg.Features)
 	for i := range columns[0] {
-		rng := rand.New(rand.NewPCG(g.cfg.Seed^streamRows, uint64(first)+uint64(i)))
+		rng := rand.New(rand.NewPCG(g.cfg.Seed^streamRows, uint64(first)+uint64(i))) //nolint:gosec // as above
 		for j := range x {
 			x[j] = uniform(rng, -halfWidth, halfWidth)
 			columns[j][i] = x[j]

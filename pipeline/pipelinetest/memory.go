@@ -131,7 +131,7 @@ func (b *memoryBatches) Next(ctx context.Context) (arrow.Record, error) {
 			}
 			var bits [8]byte
 			binary.LittleEndian.PutUint64(bits[:], math.Float64bits(v))
-			b.sums[j].Write(bits[:])
+			_, _ = b.sums[j].Write(bits[:])
 		}
 		builder := array.NewFloat64Builder(memory.DefaultAllocator)
 		builder.AppendValues(values, nil)
