@@ -153,7 +153,7 @@ func names(t *testing.T, dir string) []string {
 
 // uninterrupted runs a tiny job of mini-batches with a checkpoint after every
 // step, and returns the job file, the artifacts and the run record.
-func uninterrupted(t *testing.T, inducing string) (job string, want map[string]string, record runRecord) {
+func uninterrupted(t *testing.T, inducing string) (job string, want map[string]string, r runRecord) {
 	t.Helper()
 	dir := t.TempDir()
 	smallLake(t, dir)
@@ -167,14 +167,11 @@ func uninterrupted(t *testing.T, inducing string) (job string, want map[string]s
 		t.Fatalf("%d artifacts, want model, certificate in two forms and attempts.jsonl", len(want))
 	}
 	complete(t, "uninterrupted", out, want)
-	if err := json.Unmarshal(readFile(t, filepath.Join(out, runFile)), &record); err != nil {
-		t.Fatal(err)
-	}
-	return job, want, record
+	return job, want, record(t, out)
 }
 
 func TestKilledAtEveryOperationThenResumed(t *testing.T) {
-	job, want, record := uninterrupted(t, "8")
+	job, want, first := uninterrupted(t, "8")
 	stride := 1
 	if testing.Short() {
 		stride = 9
@@ -196,8 +193,8 @@ func TestKilledAtEveryOperationThenResumed(t *testing.T) {
 			whole(t, when, out, want)
 			succeed(t, args...)
 			complete(t, when, out, want)
-			if survived && at < 2*len(record.Training.Trace) {
-				t.Errorf("%s: only %d operations for %d steps: were there no checkpoints?", how, at, len(record.Training.Trace))
+			if survived && at < 2*len(first.Training.Trace) {
+				t.Errorf("%s: only %d operations for %d steps: were there no checkpoints?", how, at, len(first.Training.Trace))
 			}
 		}
 	}
@@ -231,15 +228,15 @@ func (m moment) inside(last step) bool {
 }
 
 func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
-	job, want, record := uninterrupted(t, "[6, 12]")
+	job, want, first := uninterrupted(t, "[6, 12]")
 	moments := 10
 	if testing.Short() {
 		moments = 2
 	}
 	rng := rand.New(rand.NewPCG(3, 1))
-	trace := record.Training.Trace
+	trace := first.Training.Trace
 	training := trace[len(trace)-1].Elapsed - trace[0].Elapsed
-	lastPass := time.Duration(record.Facts.LastPassSeconds * float64(time.Second))
+	lastPass := time.Duration(first.Facts.LastPassSeconds * float64(time.Second))
 	draw := map[string]func() moment{
 		pipeline.PhaseTrain: func() moment {
 			return moment{pipeline.PhaseTrain, 1 + rng.IntN(len(trace)-1), time.Duration(rng.Int64N(1 + int64(training)/int64(len(trace))))}
@@ -263,10 +260,7 @@ func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
 			whole(t, when, out, want)
 			succeed(t, args...)
 			complete(t, when, out, want)
-			var resumed runRecord
-			if err := json.Unmarshal(readFile(t, filepath.Join(out, runFile)), &resumed); err != nil {
-				t.Fatal(err)
-			}
+			resumed := record(t, out)
 			if !resumed.Training.Resumed && m.step != 1 || len(resumed.Training.Trace) != len(trace) {
 				t.Errorf("%s: resumed = %v with %d steps in all, want a resumed run with %d", when, resumed.Training.Resumed, len(resumed.Training.Trace), len(trace))
 			}

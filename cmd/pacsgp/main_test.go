@@ -157,7 +157,7 @@ func smallLake(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 180); err != nil {
+	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -182,4 +182,13 @@ func readFile(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// record reads the run record of an output directory.
+func record(t *testing.T, out string) (r runRecord) {
+	t.Helper()
+	if err := json.Unmarshal(readFile(t, filepath.Join(out, runFile)), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -92,6 +92,15 @@ func (c table) with(name string, values any) table {
 	return changed
 }
 
+// slice returns rows [from, to) of a table of numbers.
+func (c table) slice(from, to int) table {
+	part := table{}
+	for name, values := range c {
+		part[name] = values.([]float64)[from:to]
+	}
+	return part
+}
+
 // lakeFile is the path of the i-th file of a lake that a test writes in dir.
 func lakeFile(dir string, i int) string {
 	return filepath.Join(dir, "lake", fmt.Sprintf("part-%02d.parquet", i))

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// meanwhile runs a job during which something happens after the model file is
+// published and before the last pass.
+func meanwhile(t *testing.T, job string, happens func(modelFile string)) (a answer) {
+	t.Helper()
+	done := 0
+	fsys := hookFS{hook: func(op operation, effect func() error) error {
+		err := effect()
+		if op.kind == opRename && strings.HasPrefix(filepath.Base(op.name), "model-") {
+			done++
+			happens(op.name)
+		}
+		return err
+	}}
+	a = pacsgpOn(t, fsys, nil, "train", "-c", job)
+	if done != 1 {
+		t.Fatalf("%d model files were published, want 1: %s", done, a.message)
+	}
+	return a
+}
+
+// withoutCertificate demands that a run was refused for this reason and left
+// neither a certificate nor an attempt.
+func withoutCertificate(t *testing.T, a answer, out string, words ...string) {
+	t.Helper()
+	if a.status != exitFailure || a.stdout != "" {
+		t.Errorf("status %d, want %d; stdout %q", a.status, exitFailure, a.stdout)
+	}
+	for _, word := range words {
+		if !strings.Contains(a.message, word) {
+			t.Errorf("the message %q does not hold %q", a.message, word)
+		}
+	}
+	for name := range published(t, out) {
+		if !strings.HasPrefix(name, "model-") {
+			t.Errorf("%s is published", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(out, runFile)); err == nil {
+		t.Error("a run record is published")
+	}
+}
+
+// flip returns the data with one bit changed.
+func flip(data []byte, at int, bit uint) []byte {
+	changed := bytes.Clone(data)
+	changed[at] ^= 1 << bit
+	return changed
+}
+
+func TestRowsChangedBeforeLastPass(t *testing.T) {
+	rows := lines(90)
+	for name, c := range map[string]struct {
+		happens func(t *testing.T, dir string)
+		words   []string
+	}{
+		"one feature of one row": {func(t *testing.T, dir string) {
+			x := slices.Clone(rows["x1"].([]float64))
+			x[77] += 1e-9
+			rows.with("x1", x).slice(45, 90).write(t, lakeFile(dir, 1))
+		}, []string{"changed since training", "digest"}},
+		"one target": {func(t *testing.T, dir string) {
+			y := slices.Clone(rows["y"].([]float64))
+			y[3] = -y[3]
+			rows.with("y", y).slice(0, 45).write(t, lakeFile(dir, 0))
+		}, []string{"changed since training", "digest"}},
+		"two rows exchanged": {func(t *testing.T, dir string) {
+			changed := rows
+			for _, name := range []string{"x1", "x2", "y"} {
+				v := slices.Clone(rows[name].([]float64))
+				v[50], v[51] = v[51], v[50]
+				changed = changed.with(name, v)
+			}
+			changed.slice(45, 90).write(t, lakeFile(dir, 1))
+		}, []string{"changed since training", "digest"}},
+		"a row more": {func(t *testing.T, dir string) {
+			lines(91).slice(45, 91).write(t, lakeFile(dir, 1))
+		}, []string{"changed since training", "digest"}},
+		"a file more": {func(t *testing.T, dir string) {
+			rows.slice(0, 5).write(t, lakeFile(dir, 2))
+		}, []string{"changed since training", "digest"}},
+		"a file less": {func(t *testing.T, dir string) {
+			if err := os.Remove(lakeFile(dir, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"changed since training", "digest"}},
+		"files exchanged": {func(t *testing.T, dir string) {
+			rows.slice(45, 90).write(t, lakeFile(dir, 0))
+			rows.slice(0, 45).write(t, lakeFile(dir, 1))
+		}, []string{"changed since training", "digest"}},
+		"a column less": {func(t *testing.T, dir string) {
+			rest := rows.slice(45, 90)
+			delete(rest, "x2")
+			rest.write(t, lakeFile(dir, 1))
+		}, []string{"part-01.parquet", `no column "x2"`}},
+		"a value lost": {func(t *testing.T, dir string) {
+			part := rows.slice(45, 90)
+			gaps := make([]any, 45)
+			for i, v := range part["x2"].([]float64)[:44] {
+				gaps[i] = v
+			}
+			part.with("x2", gaps).write(t, lakeFile(dir, 1))
+		}, []string{"part-01.parquet", "row 44", `"x2"`, "null"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func() {
+				rows.slice(0, 45).write(t, lakeFile(dir, 0))
+				rows.slice(45, 90).write(t, lakeFile(dir, 1))
+			}
+			write()
+			job := tiny(jobFile{"loss": "{epsilon: 8}"}).write(t, dir)
+			out := filepath.Join(dir, "out")
+			withoutCertificate(t, meanwhile(t, job, func(string) { c.happens(t, dir) }), out, c.words...)
+
+			// The old rows again: the run goes on from where it was.
+			if err := os.RemoveAll(filepath.Join(dir, "lake")); err != nil {
+				t.Fatal(err)
+			}
+			write()
+			if a := pacsgp(t, "train", "-c", job); a.status != 0 && a.status != exitNotCertified {
+				t.Fatal(a.message)
+			}
+			if r := record(t, out); r.Attempt.OnThisSample != 1 || !r.Training.Resumed {
+				t.Errorf("on the old rows again: attempt %+v, resumed %v; want the first one, resumed", r.Attempt, r.Training.Resumed)
+			}
+		})
+	}
+}
+
+// The same rows in a file of another writer are the same sample: the digest is
+// over values.
+func TestRewrittenRowsAreTheSameSample(t *testing.T) {
+	dir := t.TempDir()
+	rows := lines(90)
+	rows.write(t, lakeFile(dir, 0))
+	job := tiny(nil).write(t, dir)
+	a := meanwhile(t, job, func(string) {
+		rows.with("comment", make([]string, 90)).write(t, lakeFile(dir, 0))
+	})
+	if a.status != 0 && a.status != exitNotCertified {
+		t.Errorf("status %d: %s", a.status, a.message)
+	}
+}
+
+// Any bit of the model file that changes between training and last pass is
+// noticed; the next run mends the file.
+func TestModelChangedBeforeLastPass(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	out := filepath.Join(dir, "out")
+	succeed(t, "train", "-c", job)
+	want := published(t, out)
+	size := len(readFile(t, filepath.Join(out, record(t, out).Model)))
+	for _, at := range []int{0, 4, size / 3, size / 2, size - 9, size - 1} {
+		if err := os.RemoveAll(out); err != nil {
+			t.Fatal(err)
+		}
+		a := meanwhile(t, job, func(modelFile string) {
+			writeFile(t, modelFile, flip(readFile(t, modelFile), at, uint(at%8)))
+		})
+		withoutCertificate(t, a, out, "changed since training", "SHA-256", "model-")
+		succeed(t, "train", "-c", job)
+		complete(t, "run again", out, want)
+	}
+	for name, happens := range map[string]func(string){
+		"lost":      func(modelFile string) { _ = os.Remove(modelFile) },
+		"truncated": func(modelFile string) { writeFile(t, modelFile, readFile(t, modelFile)[:size/2]) },
+		"longer":    func(modelFile string) { writeFile(t, modelFile, append(readFile(t, modelFile), 0)) },
+	} {
+		if err := os.RemoveAll(out); err != nil {
+			t.Fatal(err)
+		}
+		withoutCertificate(t, meanwhile(t, job, happens), out, "model-")
+		succeed(t, "train", "-c", job)
+		if diff := cmp.Diff(want, published(t, out)); diff != "" {
+			t.Errorf("%s, run again: other artifacts (-want +got):\n%.2000s", name, diff)
+		}
+	}
+}
