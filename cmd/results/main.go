@@ -1,0 +1,116 @@
+// Results makes the table of docs/results.md: the command, at its default
+// settings, on real data. Of each set 80 % of the rows are the job's; the other
+// 20 % are read only after the certificate has been written.
+//
+//	go run ./cmd/results [-data ../shared/data] [-sets pol,kin40k] [-seeds 3]
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+// A set is one data set and how the job declares it.
+type set struct {
+	name   string
+	path   string // below the data folder
+	target string
+	seeds  int  // splits 0..seeds-1
+	spoilt bool // has nulls: the job is expected to be refused
+}
+
+func sets(seeds int) []set {
+	return []set{
+		{name: "pol", path: "pol", target: "y", seeds: seeds},
+		{name: "kin40k", path: "kin40k", target: "y", seeds: seeds},
+		{name: "flights", path: "flights", target: "delay", seeds: 1},
+		{name: "beijing_air, one station", path: "beijing_air/Aotizhongxin.parquet", target: "PM2.5", spoilt: true},
+	}
+}
+
+func main() {
+	data := flag.String("data", defaultData(), "folder of the data sets")
+	out := flag.String("out", "docs/results.md", "the page whose section is replaced")
+	work := flag.String("work", "out/results", "folder for lakes and artifacts")
+	only := flag.String("sets", "", "comma-separated names of sets; empty means all")
+	seeds := flag.Int("seeds", 3, "splits of pol and kin40k")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *data, *out, *work, *only, *seeds); err != nil {
+		fmt.Fprintln(os.Stderr, "results:", err)
+		os.Exit(1)
+	}
+}
+
+// defaultData is where the data are, as for the tests.
+func defaultData() string {
+	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
+		return dir
+	}
+	return filepath.Join("..", "shared", "data")
+}
+
+func run(ctx context.Context, data, out, work, only string, seeds int) error {
+	binary, err := build(ctx, work)
+	if err != nil {
+		return err
+	}
+	var t table
+	for _, s := range sets(seeds) {
+		if only != "" && !slices.Contains(strings.Split(only, ","), s.name) {
+			continue
+		}
+		path := filepath.Join(data, s.path)
+		if s.spoilt {
+			message, err := refusal(ctx, binary, path, work, s)
+			if err != nil {
+				return err
+			}
+			t.Refusals = append(t.Refusals, refused{s.name, message})
+			continue
+		}
+		for seed := range s.seeds {
+			r, err := measure(ctx, binary, path, work, s, seed)
+			if err != nil {
+				return fmt.Errorf("%s, seed %d: %w", s.name, seed, err)
+			}
+			fmt.Fprintf(os.Stderr, "%s seed %d: bound %.4f, fresh risk %.4f, %.1f s, %d MiB\n", s.name, seed, r.Bound, r.Fresh, r.Seconds, r.PeakMiB)
+			t.add(s.name, r)
+		}
+	}
+	return t.write(out)
+}
+
+// The section of the page between these lines is replaced.
+const (
+	sectionBegin = "<!-- results: begin -->"
+	sectionEnd   = "<!-- results: end -->"
+)
+
+// write replaces the section of a page.
+func (t *table) write(path string) error {
+	page, err := os.ReadFile(path) //nolint:gosec // named by the user
+	if err != nil {
+		return err
+	}
+	begin, end := bytes.Index(page, []byte(sectionBegin)), bytes.Index(page, []byte(sectionEnd))
+	if begin < 0 || end < begin {
+		return errors.New(path + " has no section " + sectionBegin + " … " + sectionEnd)
+	}
+	var section bytes.Buffer
+	if err := template.Must(template.New("section").Parse(sectionText)).Execute(&section, t); err != nil {
+		return err
+	}
+	page = slices.Concat(page[:begin+len(sectionBegin)], []byte("\n"), section.Bytes(), page[end:])
+	return os.WriteFile(path, page, 0o644) //nolint:gosec // a page of the documentation
+}

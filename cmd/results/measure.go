@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// build makes the command that is measured.
+func build(ctx context.Context, work string) (string, error) {
+	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // results are for everybody to read
+		return "", err
+	}
+	binary, err := filepath.Abs(filepath.Join(work, "pacsgp"))
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/pacsgp")
+	cmd.Stderr = os.Stderr
+	return binary, cmd.Run()
+}
+
+// jobFile writes the job: defaults, ε = 0.6 standard deviations, δ = 0.01.
+func jobFile(dir, data, target string) (string, error) {
+	text := fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\noutput: artifact\n",
+		strconv.Quote(data), strconv.Quote(target))
+	path := filepath.Join(dir, "job.yaml")
+	return path, os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // no secret
+}
+
+// A record is what is used of a run record.
+type record struct {
+	Certificate string `json:"certificate"`
+	Model       string `json:"model"`
+	Facts       struct {
+		Instructions string  `json:"instruction_set"`
+		Train        float64 `json:"train_seconds"`
+		LastPass     float64 `json:"last_pass_seconds"`
+	} `json:"facts"`
+	Training struct {
+		Inducing int `json:"inducing"`
+		Steps    int `json:"steps"`
+	} `json:"training"`
+}
+
+// measure runs the command on one split and then looks at the rest of the rows.
+func measure(ctx context.Context, binary, data, work string, s set, seed int) (measurement, error) {
+	dir := filepath.Join(work, fmt.Sprintf("%s-%d", s.name, seed))
+	if err := os.RemoveAll(dir); err != nil {
+		return measurement{}, err
+	}
+	rows, err := splitRows(ctx, data, seed)
+	if err != nil {
+		return measurement{}, err
+	}
+	train, err := filepath.Abs(filepath.Join(dir, "train"))
+	if err != nil {
+		return measurement{}, err
+	}
+	if err := rows.write(ctx, data, train, false); err != nil {
+		return measurement{}, err
+	}
+	job, err := jobFile(dir, train, s.target)
+	if err != nil {
+		return measurement{}, err
+	}
+	cmd := exec.CommandContext(ctx, binary, "train", "-c", job, "--json") //nolint:gosec // what build made
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		return measurement{}, fmt.Errorf("%w: %s", err, lastLine(stderr.Bytes()))
+	}
+	seconds := time.Since(began).Seconds()
+	var r record
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		return measurement{}, err
+	}
+	m, err := evaluate(ctx, data, dir, rows, r, s.target)
+	m.Seed, m.Inducing, m.Steps = seed, r.Training.Inducing, r.Training.Steps
+	m.Instructions, m.Train, m.LastPass = r.Facts.Instructions, r.Facts.Train, r.Facts.LastPass
+	m.PeakMiB, m.Seconds = peakMiB(cmd.ProcessState), seconds
+	return m, err
+}
+
+// evaluate reads the certificate and then, for the first time, the rows that
+// were kept apart.
+func evaluate(ctx context.Context, data, dir string, rows *split, r record, target string) (measurement, error) {
+	doc, err := os.ReadFile(filepath.Join(dir, "artifact", r.Certificate)) //nolint:gosec // what the run wrote
+	if err != nil {
+		return measurement{}, err
+	}
+	c, err := certify.Parse(doc)
+	if err != nil {
+		return measurement{}, err
+	}
+	bytesOfModel, err := os.ReadFile(filepath.Join(dir, "artifact", r.Model)) //nolint:gosec // what the run wrote
+	if err != nil {
+		return measurement{}, err
+	}
+	model, err := sink.DecodeModel(bytesOfModel)
+	if err != nil {
+		return measurement{}, err
+	}
+	fresh := filepath.Join(dir, "fresh")
+	if err := rows.write(ctx, data, fresh, true); err != nil {
+		return measurement{}, err
+	}
+	var features []string
+	for _, f := range model.Meta.Features {
+		features = append(features, f.Name)
+	}
+	src, err := lake.Open(ctx, lake.Config{Paths: []string{fresh}, Features: features, Target: target})
+	if err != nil {
+		return measurement{}, err
+	}
+	found, err := pipeline.Evaluate(ctx, src, model, runtime.NumCPU())
+	if err != nil {
+		return measurement{}, err
+	}
+	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	scale := model.Meta.Target.Scale
+	m := measurement{
+		N: draw.N, Bound: draw.Bound, Baseline: c.Baseline.Bound,
+		Fresh: found.Draw, FreshMean: found.Mean, FreshSquared: found.Squared / (scale * scale),
+	}
+	if !(m.Fresh <= m.Bound) {
+		return m, fmt.Errorf("the risk on fresh rows, %v, is above the bound %v", m.Fresh, m.Bound)
+	}
+	return m, nil
+}
+
+// peakMiB is a finished process's peak memory.
+func peakMiB(p *os.ProcessState) int64 {
+	if u, ok := p.SysUsage().(*syscall.Rusage); ok {
+		return u.Maxrss >> 10
+	}
+	return 0
+}
+
+// refusal runs a job that must be refused, and returns what it said.
+func refusal(ctx context.Context, binary, data, work string, s set) (string, error) {
+	dir := filepath.Join(work, "refused")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for everybody to read
+		return "", err
+	}
+	path, err := filepath.Abs(data)
+	if err != nil {
+		return "", err
+	}
+	job, err := jobFile(dir, path, s.target)
+	if err != nil {
+		return "", err
+	}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, binary, "train", "-c", job) //nolint:gosec // what build made
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err == nil {
+		return "", errors.New(s.name + " was not refused")
+	}
+	return string(bytes.ReplaceAll(lastLine(stderr.Bytes()), []byte(path), []byte(s.path))), nil
+}
+
+// lastLine is the last line that is no structured log.
+func lastLine(text []byte) []byte {
+	var kept []byte
+	for line := range bytes.Lines(text) {
+		if !bytes.HasPrefix(line, []byte("{")) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
