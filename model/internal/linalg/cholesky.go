@@ -8,45 +8,73 @@ import "math"
 // not (NaN and infinities included), the contents of a are undefined.
 func (p *Pool) Cholesky(a Mat) bool {
 	a.check("a", a.Rows, a.Rows)
-	return p.cholesky(a)
+	if a.Rows == 0 {
+		return true
+	}
+	buf := p.calls.take()
+	defer p.calls.put(buf)
+	blocks := (a.Rows + diagonalBlock - 1) / diagonalBlock
+	f := factorization{pool: p, set: current.Load(), inverses: buf.get((blocks + 1) * diagonalBlock * diagonalBlock)}
+	return f.factor(a, 0)
 }
 
-// cholesky halves the matrix at a multiple of diagonalBlock: the factor of the leading block, a
-// solve for the rows below, and the factor of what the product of these leaves.
-func (p *Pool) cholesky(a Mat) bool {
+// A factorization is a Cholesky factor in the making. It keeps the inverses of the diagonal
+// blocks, of which the solves need each several times, and one block of scratch behind them.
+type factorization struct {
+	pool     *Pool
+	set      *kernelSet
+	inverses []float64
+}
+
+// inverse returns the place of a block's inverse, and what follows.
+func (f *factorization) inverse(block int) []float64 {
+	return f.inverses[block*diagonalBlock*diagonalBlock:]
+}
+
+// factor halves the matrix, whose first diagonal block has the given number, at a
+// multiple of diagonalBlock: the factor of the leading part, a solve for the rows below, and the
+// factor of what the product of these leaves.
+func (f *factorization) factor(a Mat, block int) bool {
 	n := a.Rows
 	if n <= diagonalBlock {
-		buf := p.pieces.take()
-		defer p.pieces.put(buf)
-		return current.Load().choleskyBlock(a, buf.get(diagonalBlock*diagonalBlock))
+		return f.factorBlock(a, block)
 	}
 	h := (n/2 + diagonalBlock - 1) / diagonalBlock * diagonalBlock
 	lead, below, rest := a.Slice(0, h, 0, h), a.Slice(h, n, 0, h), a.Slice(h, n, h, n)
-	if !p.cholesky(lead) {
+	if !f.factor(lead, block) {
 		return false
 	}
-	p.TrsmRightLowerTrans(lead, below)
-	p.Syrk(false, -1, below, 1, rest)
+	f.solve(lead, below, block)
+	f.pool.Syrk(false, -1, below, 1, rest)
 	for i := range h {
 		clear(a.Row(i)[h:])
 	}
-	return p.cholesky(rest)
+	return f.factor(rest, block+h/diagonalBlock)
 }
 
-// choleskyBlock factors a small matrix column by column. The columns of the factor are
-// kept as rows of mem: column j is what the earlier columns leave of a's, divided by a root.
-func (s *kernelSet) choleskyBlock(a Mat, mem []float64) bool {
+// solve overwrites b with b·l⁻ᵀ, where the inverses of l's diagonal blocks are known.
+func (f *factorization) solve(l, b Mat, block int) {
+	buf := f.pool.calls.take()
+	defer f.pool.calls.put(buf)
+	buf.pack = packTriangle{triangle: triangle{set: f.set, l: l, trans: true}, pool: f.pool}
+	t := &buf.pack.triangle
+	t.layout(buf, f.inverse(block))
+	f.pool.run(t.blocks(), &buf.pack)
+	f.pool.solveChunks(t, b)
+}
+
+// factorBlock factors a small matrix column by column, and inverts the factor. The columns are
+// kept as rows of scratch: column j is what the earlier columns leave of a's, divided by a root.
+// What stands in a row before its own diagonal is of no account.
+func (f *factorization) factorBlock(a Mat, block int) bool {
 	const width = diagonalBlock
 	n := a.Rows
+	mem := f.inverses[len(f.inverses)-width*width:]
 	clear(mem)
-	for i := range n {
-		for j, v := range a.Row(i)[:i+1] {
-			mem[j*width+i] = v
-		}
-	}
+	f.set.packMembers(mem, width, a, 0, n, 0, n)
 	for j := range n {
 		col := mem[j*width : (j+1)*width]
-		s.combine(j, mem[j:], width, mem, col)
+		f.set.combine(j, mem[j:], width, mem, col)
 		if !(col[j] > 0 && col[j] <= math.MaxFloat64) {
 			return false
 		}
@@ -55,12 +83,10 @@ func (s *kernelSet) choleskyBlock(a Mat, mem []float64) bool {
 			col[i] /= d
 		}
 	}
+	f.set.packMembers(a.Data, a.Stride, Mat{Rows: n, Cols: n, Stride: width, Data: mem}, 0, n, 0, n)
 	for i := range n {
-		row := a.Row(i)
-		clear(row[i+1:])
-		for j := range row[:i+1] {
-			row[j] = mem[j*width+i]
-		}
+		clear(a.Row(i)[i+1:])
 	}
+	f.set.packInverse(f.inverse(block), a, true, mem)
 	return true
 }

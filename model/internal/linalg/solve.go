@@ -1,24 +1,23 @@
 package linalg
 
-// cacheElements is how much of a solution may be packed at a time: half a level-2 cache of
-// 1 MB.
-const cacheElements = 1 << 16
+// solveRowsAtOnce is how many rows to solve together. Fewer would read the packed triangle
+// too often from afar, if it is large; more would not stay in cache.
+const solveRowsAtOnce = 128
 
 // solveChunk returns how many of rows to solve at a time.
 func (p *Pool) solveChunk(rows, n int) int {
-	chunk := min(max(cacheElements/n, 24), 192)
-	pieces := (rows + chunk - 1) / chunk
+	pieces := (rows + solveRowsAtOnce - 1) / solveRowsAtOnce
 	if rows*n*n >= serialWork {
 		pieces = roundUp(pieces, p.workers)
 	}
-	return max(roundUp((rows+pieces-1)/max(pieces, 1), 8), 1)
+	return roundUp((rows+pieces-1)/pieces, 8)
 }
 
 // prepare packs l into memory of buf.
 func (p *Pool) prepare(l Mat, trans bool, buf *buffer) *triangle {
 	buf.pack = packTriangle{triangle: triangle{set: current.Load(), l: l, trans: trans}, pool: p}
 	t := &buf.pack.triangle
-	t.layout(buf)
+	t.layout(buf, nil)
 	p.run(t.blocks(), &buf.pack)
 	return t
 }

@@ -20,6 +20,7 @@ type triangle struct {
 	offdiag  []float64 // the panels of each block of columns, all steps beside the diagonal block
 	offsets  []int     // of the blocks in offdiag
 	diagonal []float64 // the inverses of the diagonal blocks, as panels
+	inverted bool      // diagonal was there before
 }
 
 // blocks returns the number of blocks of columns.
@@ -39,8 +40,9 @@ func (t *triangle) steps(b int) (k0, k1 int) {
 	return j1, t.l.Rows
 }
 
-// layout sets the offsets and takes the memory from buf.
-func (t *triangle) layout(buf *buffer) {
+// layout sets the offsets and takes the memory from buf, except that of the diagonal if that
+// is given, with the inverses in place.
+func (t *triangle) layout(buf *buffer, diagonal []float64) {
 	const width = diagonalBlock
 	t.offsets = buf.offsets[:0]
 	size := 0
@@ -50,6 +52,10 @@ func (t *triangle) layout(buf *buffer) {
 		size += width * (k1 - k0)
 	}
 	buf.offsets = t.offsets
+	if t.inverted = diagonal != nil; t.inverted {
+		t.offdiag, t.diagonal = buf.get(size), diagonal
+		return
+	}
 	mem := buf.get(size + t.blocks()*width*width)
 	t.offdiag, t.diagonal = mem[:size], mem[size:]
 }
@@ -61,15 +67,24 @@ type packTriangle struct {
 }
 
 func (p *packTriangle) run(b int) {
-	const width = diagonalBlock
 	j0, j1 := p.cols(b)
 	k0, k1 := p.steps(b)
 	p.set.packAll(p.offdiag[p.offsets[b]:], p.set.nr, source{m: p.l, byRow: p.trans}, j0, j1, k0, k1)
+	if p.inverted {
+		return
+	}
 	buf := p.pool.pieces.take()
 	defer p.pool.pieces.put(buf)
-	inv := Mat{Rows: j1 - j0, Cols: j1 - j0, Stride: width, Data: buf.get(width * width)}
-	p.set.invert(inv, p.l.Slice(j0, j1, j0, j1))
-	p.set.packAll(p.diagonal[b*width*width:], p.set.nr, source{m: inv, byRow: p.trans}, 0, j1-j0, 0, j1-j0)
+	block := p.l.Slice(j0, j1, j0, j1)
+	p.set.packInverse(p.diagonal[b*diagonalBlock*diagonalBlock:], block, p.trans, buf.get(diagonalBlock*diagonalBlock))
+}
+
+// packInverse packs the inverse of a diagonal block; mem is scratch.
+func (s *kernelSet) packInverse(dst []float64, l Mat, trans bool, mem []float64) {
+	n := l.Rows
+	inv := Mat{Rows: n, Cols: n, Stride: diagonalBlock, Data: mem}
+	s.invert(inv, l)
+	s.packAll(dst, s.nr, source{m: inv, byRow: trans}, 0, n, 0, n)
 }
 
 // invert sets inv, of stride diagonalBlock, to l⁻¹, zeros above the diagonal included, row by
