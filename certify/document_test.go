@@ -41,7 +41,7 @@ func variants(t *testing.T) map[string]Evidence {
 	}
 }
 
-func marshal(t *testing.T, c Certificate) []byte {
+func marshal(t testing.TB, c Certificate) []byte {
 	t.Helper()
 	data, err := Marshal(c)
 	if err != nil {
@@ -99,6 +99,42 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 		t.Fatal(err)
 	}
 	return schema
+}
+
+// The bound in the document is that of all terms of the evidence, and each term
+// moves it: a certificate that forgets one cannot pass.
+func TestCertifyUsesEveryTerm(t *testing.T) {
+	ev := sound(t)
+	g := guarantee(t, certificate(t, ev), GuaranteeDraw)
+	weight, err := LnInverseWeight(ev.Theta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := math.Log(1201 * 25); !(weight > want) {
+		t.Errorf("ln 1/p is %g, not above that of the two flat grids, %g", weight, want)
+	}
+	terms := Terms{Risk: ev.Risk.Upper(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta}
+	want, err := Bound(terms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Bound != want.Upper || g.BoundPinsker != want.Pinsker || g.LowerBound != want.Lower || g.Exponent != want.Exponent {
+		t.Errorf("the guarantee is %+v, want the bounds %+v", g, want)
+	}
+	for name, forget := range map[string]func(*Terms){
+		"risk": func(x *Terms) { x.Risk = 0 }, "KL": func(x *Terms) { x.KL = 0 }, "weight": func(x *Terms) { x.LnInverseWeight = 0 },
+		"N": func(x *Terms) { x.N *= 2 }, "delta": func(x *Terms) { x.Delta = .5 },
+	} {
+		less := terms
+		forget(&less)
+		if b, err := Bound(less); err != nil || !(b.Upper < g.Bound) {
+			t.Errorf("%s does not count: the bound without it is %g (%v), with it %g", name, b.Upper, err, g.Bound)
+		}
+	}
+	baseline := certificate(t, ev).Baseline
+	if b, err := HoldoutBound(ev.Constant.Risk.Upper(), 12_000, ev.Delta); err != nil || baseline.Bound != b {
+		t.Errorf("the baseline's bound is %g, want %g (%v)", baseline.Bound, b, err)
+	}
 }
 
 // A leaf of a JSON document: its path, and how to change it.
@@ -286,4 +322,31 @@ func TestSchemaRefuses(t *testing.T) {
 			t.Errorf("with %s in place of %s the schema accepts it", v[1], v[0])
 		}
 	}
+}
+
+// FuzzParse feeds damaged documents: nothing panics, and what is accepted is
+// canonical and follows from itself only if it is recomputed.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("{}\n"))
+	f.Add([]byte("null"))
+	valid := marshal(f, certificate(f, sound(f)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		original := bytes.Clone(valid)
+		if len(data) > 2 { // overwrite a part of the document
+			at := (int(data[0])<<8 | int(data[1])) % len(original)
+			copy(original[at:], data[2:])
+		}
+		for _, text := range [][]byte{data, original} {
+			c, err := Parse(text)
+			if err != nil {
+				continue
+			}
+			if !bytes.Equal(marshal(t, c), text) {
+				t.Errorf("Parse accepts what is not canonical: %q", text)
+			}
+			if err := Recompute(c); err == nil && len(c.Guarantees) != 2 {
+				t.Errorf("Recompute accepts %d guarantees", len(c.Guarantees))
+			}
+		}
+	})
 }

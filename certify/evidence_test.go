@@ -10,7 +10,7 @@ import (
 
 // sound returns evidence whose certificate is certified: a draw of Q loses
 // about 0.011 on 12,000 rows, a constant about 0.66.
-func sound(t *testing.T) Evidence {
+func sound(t testing.TB) Evidence {
 	t.Helper()
 	ev := Evidence{
 		Loss:   Loss{Kind: LossZeroOne, Epsilon: 15, Target: "delay", Unit: "minutes"},
@@ -51,7 +51,7 @@ func sound(t *testing.T) Evidence {
 }
 
 // add adds a loss that must be in range.
-func add(t *testing.T, s *RiskSum, loss float64) {
+func add(t testing.TB, s *RiskSum, loss float64) {
 	t.Helper()
 	if err := s.Add(loss); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func add(t *testing.T, s *RiskSum, loss float64) {
 }
 
 // certificate certifies evidence that must be valid.
-func certificate(t *testing.T, ev Evidence) Certificate {
+func certificate(t testing.TB, ev Evidence) Certificate {
 	t.Helper()
 	c, err := Certify(ev)
 	if err != nil {
