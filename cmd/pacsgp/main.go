@@ -32,7 +32,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	w := world{
 		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
-		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: report.StyleOf(os.Stdout),
+		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout),
 	}
 	err := run(ctx, os.Args[1:], w)
 	stop()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 // terminalWidth returns the columns of the terminal behind f, or 0.
@@ -20,6 +21,14 @@ func terminalWidth(f *os.File) int {
 		return 0
 	}
 	return width
+}
+
+// styleOf is how certificates are printed to f: as wide as its terminal and in
+// colour unless NO_COLOR is set, or plain if it is no terminal.
+func styleOf(f *os.File) report.Style {
+	width := terminalWidth(f)
+	_, plain := os.LookupEnv("NO_COLOR")
+	return report.Style{Width: width, Colour: width > 0 && !plain}
 }
 
 // A display shows how a run goes on: a bar on a terminal, one structured line

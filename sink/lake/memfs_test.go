@@ -118,7 +118,7 @@ func (m *memFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-func (m *memFS) Lock(name string) (io.Closer, error) {
+func (m *memFS) Lock(string) (io.Closer, error) {
 	if m.locked {
 		return nil, lake.ErrLocked
 	}

@@ -22,7 +22,7 @@ func (OS) SyncDir(dir string) error {
 // lockFile takes flock(2), which belongs to the open file: a second job in
 // the same process is refused as well.
 func lockFile(f *os.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) //nolint:gosec // G115: a descriptor fits
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return ErrLocked
 	}

@@ -95,16 +95,13 @@ func (f Figure) draw(c draw.Canvas) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	progress, err := f.progressPanel()
-	if err != nil {
-		return fmt.Errorf("report: progress panel: %w", err)
-	}
+	progress := f.progressPanel()
 	rows, err := f.rowsPanel()
 	if err != nil {
 		return fmt.Errorf("report: rows panel: %w", err)
 	}
 	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
+	c.Fill(c.Path())
 	head := 1.65 * vg.Centimeter
 	margin := 0.6 * vg.Centimeter
 	inner := draw.Crop(c, margin, -margin, margin*0.6, -margin*0.7)
@@ -170,8 +167,8 @@ func newPanel(title, x, y string) *plot.Plot {
 		a.Label.TextStyle.Font, a.Label.TextStyle.Color = face(9.5, false), ink
 		a.Label.Padding = 4
 		a.Tick.Label.Font, a.Tick.Label.Color = face(9, false), ink
-		a.LineStyle.Color, a.Tick.LineStyle.Color = faint, faint
-		a.LineStyle.Width, a.Tick.LineStyle.Width = 0.6, 0.6
+		a.Color, a.Tick.Color = faint, faint
+		a.Width, a.Tick.Width = 0.6, 0.6
 		a.Tick.Length = 3
 		a.Padding = 0
 	}

@@ -13,7 +13,7 @@ import (
 
 // progressPanel shows the estimates while training and, as lines across, what
 // was certified in the end.
-func (f Figure) progressPanel() (*plot.Plot, error) {
+func (f Figure) progressPanel() *plot.Plot {
 	unit := f.Unit
 	if unit == "" {
 		unit = "passes over the train rows"
@@ -57,7 +57,7 @@ func (f Figure) progressPanel() (*plot.Plot, error) {
 	}
 	p.Y.Min, p.Y.Max = 0, highest/0.72 // the legend stands above all lines
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks(6, last), ticks(5, min(1, p.Y.Max))
-	return p, nil
+	return p
 }
 
 // rowsPanel shows predictions against observations, on the same scale on both
@@ -77,13 +77,17 @@ func (f Figure) rowsPanel() (*plot.Plot, error) {
 	if f.Below > 0 || f.Above > 0 {
 		below, above := min(f.Below, hi-lo), min(f.Above, hi-lo)
 		band, err := plotter.NewPolygon(plotter.XYs{ // cut off at the axes
-			{X: lo, Y: lo}, {X: lo + below, Y: lo}, {X: hi, Y: hi - below},
-			{X: hi, Y: hi}, {X: hi - above, Y: hi}, {X: lo, Y: lo + above},
+			{X: lo, Y: lo},
+			{X: lo + below, Y: lo},
+			{X: hi, Y: hi - below},
+			{X: hi, Y: hi},
+			{X: hi - above, Y: hi},
+			{X: lo, Y: lo + above},
 		})
 		if err != nil {
 			return nil, err
 		}
-		band.Color, band.LineStyle.Width = color.NRGBA{R: 0x00, G: 0x7d, B: 0x5a, A: 0x2a}, 0
+		band.Color, band.Width = color.NRGBA{R: 0x00, G: 0x7d, B: 0x5a, A: 0x2a}, 0
 		p.Add(band)
 		p.Legend.Add("tolerance "+f.tolerance(), band)
 	}

@@ -1,12 +1,9 @@
 package report
 
 import (
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/term"
 )
 
 // A Style says how to print for people. Its zero value is 80 columns of plain
@@ -17,20 +14,6 @@ type Style struct {
 	Width int
 	// Colour marks statuses by ANSI colours, beside their words.
 	Colour bool
-}
-
-// StyleOf returns the style for a file: as wide as the terminal and coloured,
-// or plain if it is no terminal.
-func StyleOf(f *os.File) Style {
-	fd := int(f.Fd()) //nolint:gosec // G115: a descriptor fits
-	if !term.IsTerminal(fd) {
-		return Style{}
-	}
-	width, _, err := term.GetSize(fd)
-	if err != nil {
-		return Style{}
-	}
-	return Style{Width: width, Colour: true}
 }
 
 func (s Style) width() int {
