@@ -190,7 +190,8 @@ func (e *examiner) rows(b block, from, to int) error {
 
 // bestConstant returns the prediction, in raw units, that has the lowest loss
 // on the reference rows' targets among 512 candidates: 256 of the sorted targets
-// at evenly spaced places, and each of them plus the loss's half width. The
+// at evenly spaced places, and each of them plus the loss's half width, less a
+// little, for rounding would decide what a target on the boundary loses. The
 // choice uses reference rows alone, so that the constant is one fixed predictor
 // for the train rows.
 func bestConstant(targets []float64, spec LossSpec, target Affine) (float64, error) {
@@ -203,7 +204,7 @@ func bestConstant(targets []float64, spec LossSpec, target Affine) (float64, err
 		scaled[i] = (y - target.Centre) / target.Scale
 	}
 	sorted := slices.Sorted(slices.Values(targets))
-	width := max(spec.Epsilon, spec.Below)
+	width := (1 - 1e-9) * max(spec.Epsilon, spec.Below)
 	const places = 256
 	best, least := 0.0, math.Inf(1)
 	for i := range places {

@@ -1,0 +1,273 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// constants is a column of one value.
+func constants(n int, value float64) []float64 { return slices.Repeat([]float64{value}, n) }
+
+// Rows that nothing can be learnt from are an error with a hint, and nothing is
+// published.
+func TestUnusableRowsAreErrors(t *testing.T) {
+	good := waves(100, 0.1, 40)
+	cut := func(n int) [][]float64 { return [][]float64{good[0][:n], good[1][:n], good[2][:n]} }
+	huge := func() []float64 {
+		c := constants(100, 1e300)
+		for i := range c {
+			c[i] *= float64(i % 3)
+		}
+		return c
+	}
+	for _, c := range []struct {
+		name    string
+		columns [][]float64
+		change  func(*pipeline.Job)
+		want    string
+	}{
+		{"no row", cut(0), nil, "0 rows"},
+		{"one row", cut(1), nil, "1 rows"},
+		{"too few rows for the scaling", cut(19), nil, "declare the scaling"},
+		{"constant target", [][]float64{good[0], good[1], constants(100, 7)}, nil, `target "y" has one value, 7`},
+		{"all features constant", [][]float64{constants(100, 1), constants(100, 2), good[2]}, nil, "no feature is left"},
+		{"declared feature constant", [][]float64{good[0], constants(100, 2), good[2]}, func(j *pipeline.Job) { j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
+		{"overflow", [][]float64{huge(), good[1], good[2]}, nil, "overflow"},
+		{"overflow of all rows", [][]float64{good[0], huge(), good[2]}, func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }, "overflow"},
+		{"undeclared scaling of a feature", good, func(j *pipeline.Job) { declared(j); delete(j.Scaling.Features, "b") }, `"b" is a feature without declared centre`},
+		{"NaN", [][]float64{good[0], good[1], append(slices.Clone(good[2][:99]), math.NaN())}, nil, `row 99, column "y"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var store pipelinetest.Store
+			_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+				tiny(j)
+				if c.change != nil {
+					c.change(j)
+				}
+			}), newLake(c.columns).environment(&store))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one about %q", err, c.want)
+			}
+			if ours := c.name != "NaN"; errors.Is(err, pipeline.ErrData) || errors.Is(err, pipeline.ErrConfig) {
+				if !ours {
+					t.Errorf("error %v is marked as one of the job", err)
+				}
+			} else if ours {
+				t.Errorf("error %v is neither ErrData nor ErrConfig", err)
+			}
+			if len(store.Models)+len(store.Certificates)+len(store.Log) > 0 || store.State != nil {
+				t.Error("something was published")
+			}
+		})
+	}
+}
+
+// A column that is constant on the reference rows and was not asked for is left
+// out with a notice.
+func TestConstantColumnIsLeftOut(t *testing.T) {
+	columns := waves(200, 0.1, 41)
+	columns[0], columns[1] = constants(200, 3), columns[0]
+	var store pipelinetest.Store
+	env := newLake(columns).environment(&store)
+	var notices []string
+	env.Observer.Notice = func(text string) { notices = append(notices, text) }
+	r := run(t, job(t, tiny), env)
+	if got := r.Certificate.Sample.Columns; !slices.Equal(got, []string{"b", "y"}) {
+		t.Errorf("certified columns are %q, want b and y", got)
+	}
+	if !slices.ContainsFunc(notices, func(n string) bool { return strings.Contains(n, `"a" is left out`) }) {
+		t.Errorf("notices are %q, want one about column a", notices)
+	}
+	if !slices.Equal(r.Facts.Notices, notices[:len(r.Facts.Notices)]) || len(r.Facts.Notices) != 1 {
+		t.Errorf("the record has the notices %q", r.Facts.Notices)
+	}
+}
+
+// The smallest samples that can be run give a certificate that says next to
+// nothing.
+func TestSmallestSamplesSayNothing(t *testing.T) {
+	for n, change := range map[int]func(*pipeline.Job){2: declared, 20: nil} {
+		p := publish(t, newLake(waves(n, 0.1, 42)), func(j *pipeline.Job) {
+			tiny(j)
+			if change != nil {
+				change(j)
+			}
+		})
+		for _, g := range p.certificate.Guarantees {
+			if g.Bound < 0.9 || g.Bound == 1 && g.Status != certify.StatusVacuous {
+				t.Errorf("%d rows: guarantee %s is %s with bound %v", n, g.ID, g.Status, g.Bound)
+			}
+		}
+	}
+}
+
+// Whatever is changed between training and last pass, one value, a row group or
+// the number of rows, is noticed and nothing is certified.
+func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
+	for name, change := range map[string]func(columns [][]float64) *lake{
+		"train row": func(c [][]float64) *lake {
+			c[2][trainRow] = math.Nextafter(c[2][trainRow], 9)
+			return newLake(c, 100, 100)
+		},
+		"feature":        func(c [][]float64) *lake { c[1][trainRow] += 1e-9; return newLake(c, 100, 100) },
+		"reference row":  func(c [][]float64) *lake { c[2][referenceRow()] += 1e-9; return newLake(c, 100, 100) },
+		"rows exchanged": func(c [][]float64) *lake { swap(c, trainRow, trainRow+1); return newLake(c, 100, 100) },
+		"row groups":     func(c [][]float64) *lake { return newLake(c, 99, 101) },
+		"a row less":     func(c [][]float64) *lake { return newLake([][]float64{c[0][:199], c[1][:199], c[2][:199]}, 100, 99) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := newLake(waves(200, 0.1, 43), 100, 100), change(waves(200, 0.1, 43))
+			var store pipelinetest.Store
+			env := before.environment(&store)
+			opened := 0
+			env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
+				if opened++; opened == 1 {
+					return before.open(features)
+				}
+				return after.open(features)
+			}
+			_, err := pipeline.Run(t.Context(), job(t, tiny), env)
+			if !errors.Is(err, pipeline.ErrChanged) {
+				t.Errorf("error %v, want ErrChanged", err)
+			}
+			if len(store.Certificates)+len(store.Log) > 0 {
+				t.Error("a certificate was published, or an attempt counted")
+			}
+		})
+	}
+}
+
+// trainRow and the next one are train rows of 200.
+const trainRow = 57
+
+func referenceRow() int64 { return pipeline.NewRoles("pacsgp", 200, false).ReferenceRows()[3] }
+
+func swap(columns [][]float64, i, j int) {
+	for _, c := range columns {
+		c[i], c[j] = c[j], c[i]
+	}
+}
+
+func TestTrainRowIsNoReferenceRow(t *testing.T) {
+	if r := pipeline.NewRoles("pacsgp", 200, false).ReferenceRows(); slices.Contains(r, trainRow) || slices.Contains(r, trainRow+1) {
+		t.Errorf("rows %d and %d are to be train rows; reference rows are %v", trainRow, trainRow+1, r)
+	}
+}
+
+// A damagedSink reads back another model than was put.
+type damagedSink struct {
+	*pipelinetest.Store
+	damage func(*pipeline.Model)
+}
+
+// GetModel returns the damaged model.
+func (s damagedSink) GetModel(ctx context.Context, digest string) (pipeline.Model, error) {
+	m, err := s.Store.GetModel(ctx, digest)
+	s.damage(&m)
+	return m, err
+}
+
+// The last pass works on what the sink gives back, and certifies no model whose
+// numbers do not bear it: there is no certificate, or one that says that the
+// jitter condition is broken, which verifies.
+func TestDamagedModelsAreNotCertified(t *testing.T) {
+	for name, damage := range map[string]func(*pipeline.Model){
+		"L":             func(m *pipeline.Model) { m.Posterior.L[0] *= 1.01 },
+		"Z":             func(m *pipeline.Model) { m.Posterior.Z[0] += 0.01 },
+		"factor":        func(m *pipeline.Model) { m.Posterior.Factor[0] = math.NaN() },
+		"mean":          func(m *pipeline.Model) { m.Posterior.Mean[2] = math.Inf(1) },
+		"lengthscale":   func(m *pipeline.Model) { m.Meta.Lengthscales[0] *= 1.01; m.Posterior.Kernel.Lengthscales[0] *= 1.01 },
+		"variance":      func(m *pipeline.Model) { m.Posterior.Kernel.Variance *= 1.01 },
+		"index":         func(m *pipeline.Model) { m.Meta.Theta[0].Index++ },
+		"scaling":       func(m *pipeline.Model) { m.Meta.Features[1].Scale *= 2 },
+		"target":        func(m *pipeline.Model) { m.Meta.Target.Centre++ },
+		"feature names": func(m *pipeline.Model) { m.Meta.Features[0].Name = "b"; m.Meta.Features[1].Name = "a" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var store pipelinetest.Store
+			env := newLake(waves(200, 0.1, 44)).environment(&store)
+			env.Sink = damagedSink{&store, damage}
+			r, err := pipeline.Run(t.Context(), job(t, tiny), env)
+			if broken := name == "L" || name == "Z"; broken && err == nil {
+				for _, g := range r.Certificate.Guarantees {
+					if g.Status != certify.StatusIndicative {
+						t.Errorf("guarantee %s is %s, want indicative", g.ID, g.Status)
+					}
+				}
+				if _, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, nil, 1); err != nil {
+					t.Errorf("the certificate that says so does not verify: %v", err)
+				}
+			} else if err == nil || len(store.Certificates) > 0 {
+				t.Errorf("error %v, %d certificates: want an error and none", err, len(store.Certificates))
+			}
+		})
+	}
+}
+
+// A byte of the stored model that flips after training is noticed.
+func TestModelBytesThatChangeAreRefused(t *testing.T) {
+	var store pipelinetest.Store
+	env := newLake(waves(200, 0.1, 45)).environment(&store)
+	env.Observer.Progress = func(p pipeline.Progress) {
+		if p.Phase == pipeline.PhaseLastPass {
+			for _, bytes := range store.Models {
+				bytes[len(bytes)/2] ^= 4
+			}
+		}
+	}
+	if _, err := pipeline.Run(t.Context(), job(t, tiny), env); err == nil || len(store.Certificates) > 0 {
+		t.Errorf("error %v, %d certificates: want an error and none", err, len(store.Certificates))
+	}
+}
+
+// A fault of the source in the middle of any pass stops the run, which loses
+// nothing but that pass: called again it gives the bytes of a run without fault.
+func TestRunAfterAFaultOfTheSource(t *testing.T) {
+	columns := waves(300, 0.1, 46)
+	j := job(t, func(j *pipeline.Job) {
+		tiny(j)
+		j.Train.Mode, j.Train.Batch, j.Train.Passes = pipeline.TrainMiniBatch, 60, 2
+	})
+	var whole pipelinetest.Store
+	run(t, j, environment(source(columns, 150, 150), &whole))
+
+	var store pipelinetest.Store
+	readings := 0
+	faults := 0
+	for fault := 1; ; fault += 3 {
+		readings = 0
+		src := &faulty{Memory: source(columns, 150, 150), batch: -1}
+		src.BatchRows = 50
+		src.seen = func(shard, batch int) {
+			if shard == 1 && batch == 1 {
+				if readings++; readings == fault {
+					src.shard, src.batch = 1, 1
+				}
+			}
+		}
+		env := environment(src, &store)
+		env.Resources = pipeline.Resources{Workers: 1, Memory: streamed, Checkpoint: 1}
+		_, err := pipeline.Run(t.Context(), j, env)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errSource) {
+			t.Fatalf("reading %d failed, the run's error is %v", fault, err)
+		}
+		faults++
+	}
+	if faults < 3 {
+		t.Errorf("%d runs were stopped by a fault: want some in the survey, in training and in the last pass", faults)
+	}
+	if len(store.Certificates) != 1 || string(store.Certificates[0]) != string(whole.Certificates[0]) {
+		t.Errorf("%d certificates, or another one than without a fault", len(store.Certificates))
+	}
+}

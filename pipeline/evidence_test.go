@@ -1,0 +1,160 @@
+package pipeline_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A plain is a second, dumb reading of what a certificate should be based on:
+// roles by sorting hashes, scaling by two loops, one row after the other.
+type plain struct {
+	reference, train []int
+	centre, scale    []float64
+}
+
+func plainly(columns [][]float64, key string) plain {
+	n := len(columns[0])
+	hash := make([]uint64, n)
+	ordinals := make([]int, n)
+	for i := range n {
+		text := append([]byte("pacsgp/roles/1\x00"+key+"\x00"), binary.BigEndian.AppendUint64(nil, uint64(i))...)
+		sum := sha256.Sum256(text)
+		hash[i], ordinals[i] = binary.BigEndian.Uint64(sum[:]), i
+	}
+	slices.SortStableFunc(ordinals, func(i, j int) int {
+		if hash[i] < hash[j] {
+			return -1
+		}
+		return 1
+	})
+	k := min(20000, max(n/20, min(200, n/10)))
+	p := plain{reference: ordinals[:k], train: ordinals[k:]}
+	slices.Sort(p.reference)
+	for _, column := range columns {
+		var sum, squares float64
+		for _, i := range p.reference {
+			sum += column[i]
+		}
+		centre := sum / float64(k)
+		for _, i := range p.reference {
+			squares += (column[i] - centre) * (column[i] - centre)
+		}
+		p.centre, p.scale = append(p.centre, centre), append(p.scale, math.Sqrt(squares/float64(k)))
+	}
+	return p
+}
+
+// The empirical risk in the certificate is that of the train rows and of no
+// other row, each loss rounded up to a multiple of 2⁻⁶⁰, added without error;
+// and the scaling is that of the reference rows and of no other row. (A sum of
+// differently fused products may differ in last bits on other processors, hence
+// the tolerance for the scaling.)
+func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
+	columns := waves(400, 0.2, 30)
+	for i := range columns[0] {
+		if i%7 == 0 {
+			columns[2][i] += 3 // rows that are missed: sums see which rows they are over
+		}
+	}
+	p := publish(t, newLake(columns, 150, 250), tiny)
+	want := plainly(columns, "pacsgp")
+	meta := p.result.Model.Meta
+	for c, a := range append(slices.Clone(meta.Features), meta.Target) {
+		if math.Abs(a.Centre-want.centre[c]) > 1e-13 || math.Abs(a.Scale-want.scale[c]) > 1e-13 {
+			t.Errorf("column %s is scaled with %v, %v, want the reference rows' %v, %v", a.Name, a.Centre, a.Scale, want.centre[c], want.scale[c])
+		}
+	}
+	predictor, err := model.NewPredictor(p.result.Model.Posterior, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer predictor.Close()
+	epsilon := meta.Loss.Epsilon / meta.Target.Scale
+	sum := new(big.Int)
+	for _, i := range want.train {
+		var x []float64
+		for c, a := range meta.Features {
+			x = append(x, (columns[c][i]-a.Centre)/a.Scale)
+		}
+		y := (columns[2][i] - meta.Target.Centre) / meta.Target.Scale
+		var m, v [1]float64
+		if err := predictor.Predict(x, m[:], v[:]); err != nil {
+			t.Fatal(err)
+		}
+		s := math.Sqrt(v[0])
+		loss := 0.5*math.Erfc(-(y-epsilon-m[0])/s/math.Sqrt2) + 0.5*math.Erfc(-(m[0]-y-epsilon)/s/math.Sqrt2)
+		units, _ := new(big.Float).SetMantExp(big.NewFloat(loss), 60).Int(nil) // rounded down
+		sum.Add(sum, units)
+	}
+	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+	if draw.N != int64(len(want.train)) || draw.EmpiricalRisk.Exact.Count() != draw.N {
+		t.Fatalf("N = %d, losses of %d rows, want %d", draw.N, draw.EmpiricalRisk.Exact.Count(), len(want.train))
+	}
+	scaled := new(big.Float).SetMantExp(new(big.Float).SetInt(sum), -60)
+	mean, _ := scaled.Quo(scaled, big.NewFloat(float64(draw.N))).Float64()
+	// The formula above is another order of the same operations: some ulps a row.
+	if got := draw.EmpiricalRisk.Upper; math.Abs(got-mean) > 1e-14 {
+		t.Errorf("empirical risk is %.17g, want %.17g", got, mean)
+	}
+	if got := draw.EmpiricalRisk.Upper; p.certificate.Ledger.Reference != int64(len(want.reference)) || !(got > 0.1) {
+		t.Errorf("%d reference rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Ledger.Reference, got, len(want.reference))
+	}
+}
+
+// q is refined with the θ that is certified: θ stands on its grid, coarse here,
+// before the last steps, so that the risk and the KL of the best of them are
+// those of the certificate.
+func TestThetaIsRoundedBeforeTheLastRefinement(t *testing.T) {
+	p := publish(t, newLake(waves(300, 0.2, 31), 300), func(j *pipeline.Job) {
+		j.Inducing, j.Train.Passes = []int{8}, 10
+		j.Grid.Min, j.Grid.Max, j.Grid.Step = -6, 6, 0.75
+	})
+	meta := p.result.Model.Meta
+	for i, l := range meta.Lengthscales {
+		if want := math.Exp(meta.Theta[i].Value()); l != want {
+			t.Errorf("lengthscale %d is %v, not the grid's %v", i, l, want)
+		}
+	}
+	trace := p.result.Training.Trace
+	best := trace[len(trace)-1] // a trainer that is done reports its best refinement
+	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+	if math.Abs(best.Risk-draw.EmpiricalRisk.Upper) > 1e-7 || math.Abs(best.KL-draw.KL) > 1e-6*(1+draw.KL) {
+		t.Errorf("the best refinement has risk %v and KL %v, the certificate %v and %v: what was refined is not what is certified",
+			best.Risk, best.KL, draw.EmpiricalRisk.Upper, draw.KL)
+	}
+}
+
+// Every term of the bound stands in the certificate with the value that model,
+// grid and job give it, and the bound is no lower than they make it.
+func TestCertificateHoldsEveryTermOfTheBound(t *testing.T) {
+	p := publish(t, newLake(waves(300, 0.1, 32)), tiny)
+	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+	q := p.result.Model.Posterior
+	weight := 3 * math.Log(1201) // two lengthscales and the variance on the paper's grid
+	n := float64(draw.N)
+	terms := draw.KL + draw.LnInverseWeight + draw.LnXi + draw.LnInverseDelta
+	for _, term := range []struct {
+		name             string
+		got, want, above float64
+	}{
+		{"KL", draw.KL, q.KL(), 1e-8 * (1 + q.KL())},
+		{"ln 1/p", draw.LnInverseWeight, weight, 1e-12},
+		{"ln xi", draw.LnXi, math.Log(math.Sqrt(n * math.Pi / 2)), 0.1}, // ξ = √(πN/2) + 2/3 + …
+		{"ln 1/delta", draw.LnInverseDelta, math.Log(100), 1e-14},
+		{"exponent", draw.Exponent, terms / n, 1e-14 * terms / n},
+		{"slack", draw.Slack, 1e-6, 0},
+		{"bound", draw.Bound, certify.KLInverse(draw.EmpiricalRisk.Upper+1e-6, terms/n*(1-1e-15)) + 1e-6, 1e-12},
+	} {
+		if !(term.got >= term.want*(1-1e-15) && term.got <= term.want+term.above) {
+			t.Errorf("%s = %v, want %v to %v", term.name, term.got, term.want, term.want+term.above)
+		}
+	}
+}

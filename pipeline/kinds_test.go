@@ -1,0 +1,139 @@
+package pipeline_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Every loss runs from rows to a certificate that verifies and says something.
+func TestEveryLossCertifies(t *testing.T) {
+	columns := waves(400, 0.1, 60)
+	for i := range columns[2] {
+		columns[2][i] += 4
+	}
+	seen := map[string]bool{}
+	for _, loss := range kinds(1) {
+		seen[loss.Kind] = true
+		p := publish(t, newLake(columns, 150, 250), func(j *pipeline.Job) { j.Loss, j.Inducing, j.Train.Passes = loss, []int{12}, 15 })
+		draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+		if draw.Status != certify.StatusCertified && loss.Kind != certify.LossRelative || draw.Loss.Kind != loss.Kind || !(draw.Bound < 0.6) {
+			t.Errorf("%+v: bound %v is %s for loss %+v", loss, draw.Bound, draw.Status, draw.Loss)
+		}
+		if !(draw.LowerBound <= draw.EmpiricalRisk.Upper && draw.EmpiricalRisk.Upper < draw.Bound && draw.Bound <= draw.BoundPinsker+1e-15) {
+			t.Errorf("%+v: lower %v, risk %v, bound %v, Pinsker's %v are out of order", loss, draw.LowerBound, draw.EmpiricalRisk.Upper, draw.Bound, draw.BoundPinsker)
+		}
+		// The mean of Q loses no more than twice what a draw does, on the same rows too.
+		if r := p.result.Facts.MeanRisk; r > 2*draw.EmpiricalRisk.Upper+1e-9 {
+			t.Errorf("%+v: the mean's empirical risk %v is above twice the draw's %v", loss, r, draw.EmpiricalRisk.Upper)
+		}
+		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+			t.Errorf("%+v: %v", loss, err)
+		}
+	}
+	if len(seen) != 5 {
+		t.Errorf("losses %v were run, want all five", seen)
+	}
+}
+
+func TestIsotropicKernelHasOneLengthscale(t *testing.T) {
+	p := publish(t, newLake(waves(300, 0.1, 61)), func(j *pipeline.Job) { tiny(j); j.Kernel.Isotropic = true })
+	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+	if l := p.result.Model.Meta.Lengthscales; len(p.certificate.Theta) != 2 || len(l) != 2 || l[0] != l[1] {
+		t.Errorf("%d hyper-parameters, lengthscales %v: want two, and one lengthscale for both features", len(p.certificate.Theta), l)
+	}
+	if want := 2 * math.Log(1201); math.Abs(draw.LnInverseWeight-want) > 1e-12 {
+		t.Errorf("ln 1/p is %v, want %v", draw.LnInverseWeight, want)
+	}
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+		t.Error(err)
+	}
+}
+
+// A peaked prior pays less than a flat one where the reference rows know
+// something, and what it pays is what its declared weights say.
+func TestPeakedGridPaysForDistance(t *testing.T) {
+	p := publish(t, newLake(waves(400, 0.1, 62)), func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
+	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+	want := 0.0
+	for _, x := range p.certificate.Theta {
+		sum := 0.0
+		for i := range x.Grid.Count {
+			sum += math.Exp(-math.Abs(float64(i-x.Grid.Centre)) * x.Grid.Step / x.Grid.Width)
+		}
+		want += math.Log(sum) + math.Abs(float64(x.Index-x.Grid.Centre))*x.Grid.Step/x.Grid.Width
+	}
+	if math.Abs(draw.LnInverseWeight-want) > 1e-9 {
+		t.Errorf("ln 1/p is %v, want %v", draw.LnInverseWeight, want)
+	}
+	if flat := 3 * math.Log(1201); draw.LnInverseWeight >= flat {
+		t.Errorf("ln 1/p is %v, no less than a flat grid's %v", draw.LnInverseWeight, flat)
+	}
+}
+
+// Of several numbers of inducing points the one with the lowest bound is taken,
+// and the choice costs nothing: Q may depend on every row.
+func TestBestCandidateIsChosen(t *testing.T) {
+	l := newLake(waves(350, 0.15, 63), 150, 200)
+	bounds := map[int]float64{}
+	least := 1.0
+	for _, m := range []int{2, 14, 5} {
+		p := publish(t, l, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{m}, 8 })
+		bounds[m] = p.certificate.Guarantees[0].Bound
+		least = min(least, bounds[m])
+	}
+	var notices []string
+	env := l.environment(publish(t, l, tiny).store)
+	env.Observer.Notice = func(text string) { notices = append(notices, text) }
+	r := run(t, job(t, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{2, 14, 5}, 8 }), env)
+	if got := r.Certificate.Guarantees[0].Bound; got != least || bounds[r.Training.Inducing] != least {
+		t.Errorf("%d inducing points with bound %v were chosen among %v", r.Training.Inducing, got, bounds)
+	}
+	if got := r.Model.Posterior.Inducing(); got != r.Training.Inducing {
+		t.Errorf("the model has %d inducing points, the record says %d", got, r.Training.Inducing)
+	}
+	if words := strings.Join(notices, "\n"); strings.Count(words, "inducing points: bound about") != 3 {
+		t.Errorf("notices are %q, want one about each candidate", words)
+	}
+}
+
+// Jobs that say too little or nonsense are refused with all their faults.
+func TestBadJobsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		job  pipeline.Job
+		want []string
+	}{
+		{"nothing said", pipeline.Job{}, []string{"target", "delta: say the confidence", "epsilon: say the tolerance"}},
+		{"delta", pipeline.Job{Target: "y", Delta: 1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{"delta: 1 is not between"}},
+		{"NaN", pipeline.Job{Target: "y", Delta: math.NaN(), Loss: pipeline.LossDecl{Epsilon: math.NaN()}}, []string{"delta: NaN", "epsilon: NaN"}},
+		{"epsilon", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: -1}}, []string{"epsilon: -1"}},
+		{"both epsilons", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1, EpsilonStd: 1}}, []string{"not both"}},
+		{"target among the features", pipeline.Job{Target: "y", Features: []string{"y"}, Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{`"y" is the target`}},
+		{"inducing", pipeline.Job{Target: "y", Inducing: []int{0, 4001}, Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{"inducing: 0", "inducing: 4001"}},
+		{
+			"peaked without reference rows",
+			pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{EpsilonStd: 1}, Grid: pipeline.GridDecl{Prior: "peaked"}, Scaling: pipeline.Scaling{Mode: pipeline.ScalingDeclared}},
+			[]string{"grid.prior", "scaling.target", "scaling.features", "loss.epsilon"},
+		},
+		{"scale", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Scaling: pipeline.Scaling{
+			Mode: pipeline.ScalingDeclared, Features: map[string]pipeline.Affine{"a": {Scale: 0}}, Target: &pipeline.Affine{Scale: math.Inf(1)},
+		}}, []string{"scaling: a:", "scaling: target:"}},
+		{"names", pipeline.Job{
+			Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "l2"}, Grid: pipeline.GridDecl{Prior: "cauchy"},
+			Scaling: pipeline.Scaling{Mode: "some"}, Train: pipeline.TrainDecl{Mode: "fast"},
+		}, []string{`loss.kind: "l2"`, `grid.prior: "cauchy"`, `scaling.mode: "some"`, `train.mode: "fast"`}},
+		{"train", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Train: pipeline.TrainDecl{Batch: 9, Buffer: 3, Passes: math.NaN()}}, []string{"batch 9, buffer 3", "passes"}},
+		{"grid", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Grid: pipeline.GridDecl{Min: 1, Max: 0, Step: math.NaN()}}, []string{"grid: min 1"}},
+	} {
+		_, err := c.job.WithDefaults()
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want one about %q", c.name, err, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Units are changes of unit of the two features and the target: v → a·v + b.
+type units struct{ a, b [3]float64 }
+
+func (u units) apply(columns [][]float64) [][]float64 {
+	out := make([][]float64, len(columns))
+	for c := range columns {
+		out[c] = make([]float64, len(columns[c]))
+		for i, v := range columns[c] {
+			out[c][i] = u.a[c]*v + u.b[c]
+		}
+	}
+	return out
+}
+
+// invariant are the numbers of a certificate that have no unit.
+func invariant(c certify.Certificate) []float64 {
+	out := []float64{c.Baseline.EmpiricalRisk.Upper, c.Baseline.Bound, c.Jitter.Bound, c.Jitter.Limit}
+	for _, g := range c.Guarantees {
+		out = append(out, g.EmpiricalRisk.Upper, g.KL, g.LnInverseWeight, g.LnXi, g.LnInverseDelta, g.Exponent, g.Bound, g.BoundPinsker, g.LowerBound)
+	}
+	for _, x := range c.Theta {
+		out = append(out, float64(x.Index))
+	}
+	return out
+}
+
+// kinds are the losses, with tolerances in units of which the target has y.
+func kinds(y float64) []pipeline.LossDecl {
+	return []pipeline.LossDecl{
+		{Kind: "zero-one", Epsilon: 0.4 * y},
+		{Kind: "zero-one", EpsilonStd: 0.6},
+		{Kind: "band", Below: 0.3 * y, Above: 0.5 * y},
+		{Kind: "squared", Epsilon: 0.9 * y},
+		{Kind: "exponential", Epsilon: 0.7 * y},
+		{Kind: "relative"},
+	}
+}
+
+// Powers of two leave no trace: the numbers without a unit are the same bits,
+// and tolerances are those in the other unit.
+func TestBoundIsTheSameInOtherUnitsOfAPowerOfTwo(t *testing.T) {
+	columns := waves(250, 0.2, 50)
+	for i := range columns[2] {
+		columns[2][i] += 3 // for the relative loss
+	}
+	for k, loss := range kinds(1) {
+		t.Run(fmt.Sprint(k, " ", loss.Kind), func(t *testing.T) {
+			want := publish(t, newLake(columns, 100, 150), func(j *pipeline.Job) { tiny(j); j.Loss = loss }).certificate
+			for _, u := range []units{
+				{a: [3]float64{0x1p30, 0x1p-40, 1}},
+				{a: [3]float64{1, 1, 0x1p20}},
+				{a: [3]float64{0x1p-200, 4, 0x1p-100}},
+			} {
+				got := publish(t, newLake(u.apply(columns), 100, 150), func(j *pipeline.Job) { tiny(j); j.Loss = kinds(u.a[2])[k] }).certificate
+				if !slices.Equal(invariant(got), invariant(want)) {
+					t.Errorf("units %v: numbers are\n%v, want\n%v", u.a, invariant(got), invariant(want))
+				}
+				if g, w := got.Guarantees[0].Loss.Epsilon, want.Guarantees[0].Loss.Epsilon*u.a[2]; g != w {
+					t.Errorf("units %v: epsilon is %v, want %v", u.a, g, w)
+				}
+				if g, w := got.Baseline.Constant, want.Baseline.Constant*u.a[2]; g != w {
+					t.Errorf("units %v: the constant is %v, want %v", u.a, g, w)
+				}
+			}
+		})
+	}
+}
+
+// Other units and, but for the relative loss, other origins change roundings
+// only: of the scaled rows by some 10⁻¹⁵, which training may amplify.
+func TestBoundIsTheSameInOtherUnits(t *testing.T) {
+	columns := waves(250, 0.2, 51)
+	for i := range columns[2] {
+		columns[2][i] += 3
+	}
+	const tolerance = 1e-8
+	for k, loss := range kinds(1) {
+		t.Run(fmt.Sprint(k, " ", loss.Kind), func(t *testing.T) {
+			want := publish(t, newLake(columns, 100, 150), func(j *pipeline.Job) { tiny(j); j.Loss = loss }).certificate
+			for _, u := range []units{
+				{a: [3]float64{1.8, 0.3048, 1}, b: [3]float64{32, 0, 0}},
+				{a: [3]float64{1, 1, 3.7}},
+				{a: [3]float64{1, -7, 1.8}, b: [3]float64{0, 100, 32}},
+			} {
+				if loss.Kind == "relative" {
+					u.b[2] = 0
+				}
+				got := publish(t, newLake(u.apply(columns), 100, 150), func(j *pipeline.Job) { tiny(j); j.Loss = kinds(u.a[2])[k] }).certificate
+				g, w := invariant(got), invariant(want)
+				for i := range w {
+					// The jitter check's bound is itself made of roundings.
+					if jitter := i == 2; !jitter && math.Abs(g[i]-w[i]) > tolerance*max(1, math.Abs(w[i])) {
+						t.Errorf("units %v %v: number %d is %v, want %v", u.a, u.b, i, g[i], w[i])
+					}
+				}
+			}
+		})
+	}
+}
