@@ -43,7 +43,7 @@ type Plan struct {
 	// a default; negative means none: θ and Z stay where they start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means
-	// max(N/4, 2M, 1000), at most N; N means full passes.
+	// max(N/5, 2M, 1000), at most N; N means full passes.
 	Batch int
 	// Settle is the greatest number of steps that refine q after θ has been
 	// put on its grid; they end earlier when the bound stops falling. Zero
@@ -101,7 +101,7 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 const (
-	defaultJoint  = 60
+	defaultJoint  = 100
 	defaultSettle = 12
 	largePass     = 200_000
 )
@@ -112,7 +112,7 @@ func (p Plan) withDefaults(n int64, m int) Plan {
 	}
 	p.Joint = max(0, p.Joint)
 	if p.Batch == 0 {
-		p.Batch = int(min(n, largePass, max(n/4, int64(2*m), 1000)))
+		p.Batch = int(min(n, largePass, max(n/5, int64(2*m), 1000)))
 	}
 	p.Batch = int(min(n, int64(p.Batch)))
 	if p.Settle == 0 {
@@ -129,4 +129,18 @@ func (p Plan) withDefaults(n int64, m int) Plan {
 // ignored.
 func (c Config) StartRows() int {
 	return int(min(max(c.N, 1), 20_000))
+}
+
+// Scheduled returns the configuration with the number of inducing points and
+// the plan that a trainer would use for its N, before it has seen a row.
+func (c Config) Scheduled() Config {
+	if c.Inducing == 0 {
+		c.Inducing = defaultInducing(c.N)
+	}
+	c.Plan = c.Plan.withDefaults(c.N, c.Inducing)
+	return c
+}
+
+func defaultInducing(n int64) int {
+	return int(math.Round(min(float64(n), 2000, 10*math.Sqrt(float64(n)))))
 }

@@ -66,7 +66,7 @@ func (t *Trainer) whiten() {
 // definite and above floor·I on the diagonal of its factor; where it would
 // not, r is halved, which ends since the old Λ is positive definite. The sums
 // are whitened; scale is N/n.
-func (t *Trainer) naturalStep(rate, scale float64) error {
+func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	const halvings = 12
 	m := t.z.Rows
 	for range halvings {
@@ -88,11 +88,11 @@ func (t *Trainer) naturalStep(rate, scale float64) error {
 			t.pool.TrsmLeftLower(t.factor, column(step))
 			t.pool.TrsmLeftLowerTrans(t.factor, column(step))
 			linalg.Axpy(-rate, step, t.mean)
-			return nil
+			return rate
 		}
 		rate /= 2
 	}
-	return nil // a direction without a usable step: q stays
+	return 0
 }
 
 // pivotFloor keeps posterior variances below 1/pivotFloor² prior ones.
@@ -104,96 +104,4 @@ func smallestDiagonal(l linalg.Mat) float64 {
 		least = min(least, l.Row(i)[i])
 	}
 	return least
-}
-
-// schedule gives the rates of a joint step.
-type schedule struct{ natural, theta, z float64 }
-
-const (
-	naturalRate = 0.2
-	naturalLast = 0.05
-	thetaRate   = 0.03
-	zRate       = 0.012
-	settleRate  = 0.3
-	riskDecay   = 0.9
-)
-
-// schedule holds the rates for a third of the phase and then lowers them.
-func (t *Trainer) schedule() schedule {
-	const hold = 0.3
-	at := float64(t.step) / float64(t.cfg.Plan.Joint)
-	fall := max(0, (at-hold)/(1-hold))
-	return schedule{
-		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall),
-		theta:   thetaRate * (1 - 0.8*fall),
-		z:       zRate * (1 - 0.8*fall),
-	}
-}
-
-// endJoint updates q by a natural-gradient step, and θ and Z by Adam.
-func (t *Trainer) endJoint() error {
-	scale := t.measure()
-	if t.stepsDone == 1 {
-		t.risk = t.last.Risk
-	}
-	t.risk = riskDecay*t.risk + (1-riskDecay)*t.last.Risk
-	t.weight = riskWeight(t.risk, pacBound(t.risk, t.kl+t.last.Price, float64(t.cfg.N), t.cfg.Delta))
-	rates := t.schedule()
-	t.whiten()
-	dst := hyperGradient{theta: make([]float64, len(t.theta)), z: linalg.NewMat(t.z.Rows, t.cfg.Dim)}
-	t.gradientInto(dst, scale, t.sweep.h, t.sweep.bigH, t.sMinus, t.work)
-	if err := t.naturalStep(rates.natural, scale); err != nil {
-		return err
-	}
-	t.moveHyper(dst, rates)
-	if t.step >= t.cfg.Plan.Joint {
-		t.toGrid()
-	}
-	return nil
-}
-
-// moveHyper takes the Adam step of θ and Z, Z's in units of lengthscales.
-func (t *Trainer) moveHyper(g hyperGradient, rates schedule) {
-	d := t.cfg.Dim
-	for i := range g.z.Data { // derivative by z/l
-		g.z.Data[i] /= t.sweep.invScale[i%d]
-	}
-	t.optZ.direction(g.z.Data)
-	for i, step := range g.z.Data {
-		t.z.Data[i] -= rates.z * step / t.sweep.invScale[i%d]
-	}
-	t.optTheta.direction(g.theta)
-	for i, step := range g.theta {
-		t.theta[i] = t.cfg.Grids[i].clamp(t.theta[i] - rates.theta*step)
-	}
-	t.fresh = false
-}
-
-// endSettle keeps the q that was swept if it is the best so far, and takes
-// another natural-gradient step unless that has stopped to help.
-func (t *Trainer) endSettle() error {
-	const gain = 2e-4 // relative, of a pass that is worth another one
-	scale := t.measure()
-	previous := t.best.Bound
-	if t.last.Bound < previous {
-		t.best = t.last
-		copy(t.bestMean, t.mean)
-		copy(t.bestLambda.Data, t.precision.Data)
-	}
-	if t.last.Bound < previous*(1-gain) {
-		t.settleFailed = 0
-	} else {
-		t.settleFailed++
-		t.rate /= 2
-	}
-	if t.step >= t.cfg.Plan.Settle || t.settleFailed >= 2 {
-		t.last = t.best
-		copy(t.mean, t.bestMean)
-		copy(t.precision.Data, t.bestLambda.Data)
-		t.phase = Settled
-		return nil
-	}
-	t.weight = riskWeight(t.last.Risk, t.last.Bound)
-	t.whiten()
-	return t.naturalStep(t.rate, scale)
 }

@@ -8,12 +8,16 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// stretch is what the lengthscales of the maximum-likelihood estimate are
-// multiplied by: the bound prefers smoother functions, whose KL is smaller.
-const stretch = 1.5
+// The bound prefers smoother and smaller functions than the likelihood, for
+// their smaller KL: stretch multiplies the estimated lengthscales, shrink the
+// variance.
+const (
+	stretch = 1.25
+	shrink  = 0.7
+)
 
-// noiseCandidates are the standard deviations of the noise, in units of the
-// estimated one, whose posteriors are tried as start of q.
+// noiseCandidates are the standard deviations of the noise, in scaled units,
+// whose posteriors are tried as start of q.
 var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 
 // startValues sets θ by maximum likelihood, Z by k-means, and q to the
@@ -28,6 +32,8 @@ func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
 	for i, g := range t.cfg.Grids {
 		if i < len(theta)-1 {
 			theta[i] += math.Log(stretch)
+		} else {
+			theta[i] += math.Log(shrink)
 		}
 		theta[i] = g.clamp(theta[i])
 	}

@@ -83,10 +83,13 @@ type Trainer struct {
 	z            linalg.Mat
 	mean         []float64  // [M]: m
 	precision    linalg.Mat // [M×M]: Λ, lower triangle mirrored
+	frozen       []float64  // 1 for each θ that is on its grid for good
 	optTheta     adam
 	optZ         adam
 	risk         float64 // running mean over joint steps, or of the last pass
 	weight       float64 // b
+	brake        float64 // on the rates of θ and Z
+	lowest       float64 // running bound since the brake was last used
 	rate         float64 // of natural-gradient steps while settling
 	last         Progress
 	best         Progress // of the settle phase
@@ -138,13 +141,14 @@ func (t *Trainer) Close() { t.pool.Close() }
 func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
 	t.sweep = newSweep(t.pool, t.cfg.Loss, m, t.cfg.Dim)
-	t.theta = make([]float64, p)
+	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
 	t.precision, t.bestLambda = linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
 	t.kuu, t.l, t.factor = linalg.NewMat(m, m), linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.best.Bound = math.Inf(1)
+	t.brake, t.lowest = 1, math.Inf(1)
 }
 
 // Inducing returns M, which may be less than was asked for.
@@ -205,16 +209,6 @@ func (t *Trainer) skipEmptyPhases() {
 	}
 }
 
-// toGrid rounds θ and starts to settle. Whatever q learns from here on, it
-// learns with the θ that is certified.
-func (t *Trainer) toGrid() {
-	for i, g := range t.cfg.Grids {
-		t.theta[i] = g.Value(g.Nearest(t.theta[i]))
-	}
-	t.fresh = false
-	t.phase, t.step, t.rate = Settle, 0, settleRate
-}
-
 // Begin starts a pass.
 func (t *Trainer) Begin() error {
 	if t.Done() || t.open {
@@ -254,9 +248,11 @@ func (t *Trainer) End() error {
 	t.step++
 	t.stepsDone++
 	if t.phase == Joint {
-		return t.endJoint()
+		t.endJoint()
+	} else {
+		t.endSettle()
 	}
-	return t.endSettle()
+	return nil
 }
 
 // measure records risk, KL and bound of the q that was swept, and returns the

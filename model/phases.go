@@ -1,0 +1,173 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// schedule gives the rates of a joint step.
+type schedule struct{ natural, theta, z float64 }
+
+// The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z
+// spoil the whitened q more than they gain; the ramp lets Adam find the
+// direction before Z takes steps of full size.
+const (
+	naturalRate = 0.15
+	naturalLast = 0.03
+	thetaRate   = 0.04
+	zRate       = 0.05 // lengthscales: the length of a step of one point, about
+	zRateMost   = 0.03 // lengthscales a coordinate
+	zRamp       = 10   // steps
+	rateHold    = 0.3  // fraction of the phase with full rates
+	rateLast    = 0.2  // of θ and Z, relative to the full ones
+	settleRate  = 0.3
+	riskDecay   = 0.7
+)
+
+// schedule returns the rates of this step of the joint phase: constant for a
+// while, then falling.
+func (t *Trainer) schedule() schedule {
+	at := float64(t.step) / float64(t.cfg.Plan.Joint)
+	fall := max(0, (at-rateHold)/(1-rateHold))
+	slow := 1 - (1-rateLast)*fall
+	return schedule{
+		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall),
+		theta:   thetaRate * slow * t.brake,
+		z:       min(zRateMost, zRate/math.Sqrt(float64(t.cfg.Dim))) * slow * t.brake * min(1, float64(t.step)/zRamp),
+	}
+}
+
+// endJoint updates q by a natural-gradient step, and θ and Z by Adam.
+func (t *Trainer) endJoint() {
+	scale := t.measure()
+	if t.stepsDone == 1 {
+		t.risk = t.last.Risk
+	}
+	t.risk = riskDecay*t.risk + (1-riskDecay)*t.last.Risk
+	bound := pacBound(t.risk, t.kl+t.last.Price, float64(t.cfg.N), t.cfg.Delta)
+	t.weight = riskWeight(t.risk, bound)
+	t.watch(bound)
+	rates := t.schedule()
+	t.whiten()
+	dst := hyperGradient{theta: make([]float64, len(t.theta)), z: linalg.NewMat(t.z.Rows, t.cfg.Dim)}
+	t.gradientInto(dst, scale, t.sweep.h, t.sweep.bigH, t.sMinus, t.work)
+	t.naturalStep(rates.natural, scale)
+	t.moveHyper(dst, rates)
+	t.freeze()
+	if t.step >= t.cfg.Plan.Joint {
+		t.toGrid()
+	}
+}
+
+// watch slows θ and Z down for good whenever the running bound has risen by
+// more than chance does: q then cannot follow.
+func (t *Trainer) watch(bound float64) {
+	const rise, slower, least = 1.15, 0.7, 0.05
+	switch {
+	case bound < t.lowest:
+		t.lowest = bound
+	case bound > rise*t.lowest:
+		t.lowest = bound
+		t.brake = max(least, slower*t.brake)
+	}
+}
+
+// moveHyper takes the Adam step of θ and Z, Z's in units of lengthscales.
+func (t *Trainer) moveHyper(g hyperGradient, rates schedule) {
+	d := t.cfg.Dim
+	for i := range g.z.Data { // derivative by z/l
+		g.z.Data[i] /= t.sweep.invScale[i%d]
+	}
+	t.optZ.direction(g.z.Data)
+	for i, step := range g.z.Data {
+		t.z.Data[i] -= rates.z * step / t.sweep.invScale[i%d]
+	}
+	t.optTheta.direction(g.theta)
+	for i, step := range g.theta {
+		if t.frozen[i] == 0 {
+			t.theta[i] = t.cfg.Grids[i].clamp(t.theta[i] - rates.theta*step)
+		}
+	}
+	t.fresh = false
+}
+
+// endSettle keeps the q that was swept if it is the best so far, and takes
+// another natural-gradient step unless that has stopped to help.
+func (t *Trainer) endSettle() {
+	const gain = 2e-4 // relative, of a pass that is worth another one
+	scale := t.measure()
+	previous := t.best.Bound
+	if t.last.Bound < previous {
+		t.best = t.last
+		copy(t.bestMean, t.mean)
+		copy(t.bestLambda.Data, t.precision.Data)
+	}
+	if t.last.Bound < previous*(1-gain) {
+		t.settleFailed = 0
+	} else {
+		t.settleFailed++
+		t.rate /= 2
+	}
+	if t.step >= t.cfg.Plan.Settle || t.settleFailed >= 2 {
+		t.last = t.best
+		copy(t.mean, t.bestMean)
+		copy(t.precision.Data, t.bestLambda.Data)
+		t.phase = Settled
+		return
+	}
+	t.weight = riskWeight(t.last.Risk, t.last.Bound)
+	t.whiten()
+	t.naturalStep(t.rate, scale)
+}
+
+const (
+	coarseStep = 0.05 // grids with larger steps are approached in stages
+	gridStages = 6
+)
+
+// freeze puts parameters with coarse grids on their values in stages over the
+// second half of the joint phase, those nearest to a value first, while the
+// others and q make up for it.
+func (t *Trainer) freeze() {
+	at := float64(t.step) / float64(t.cfg.Plan.Joint)
+	stage := int(2 * (at - 0.5) * gridStages)
+	if stage < 1 {
+		return
+	}
+	var coarse []int
+	for i, g := range t.cfg.Grids {
+		if g.Step > coarseStep {
+			coarse = append(coarse, i)
+		}
+	}
+	distance := func(i int) float64 {
+		if t.frozen[i] == 1 {
+			return -1
+		}
+		g := t.cfg.Grids[i]
+		return math.Abs(t.theta[i]-g.Value(g.Nearest(t.theta[i]))) / g.Step
+	}
+	slices.SortStableFunc(coarse, func(i, j int) int { return cmp.Compare(distance(i), distance(j)) })
+	for _, i := range coarse[:min(len(coarse), (len(coarse)*stage+gridStages-1)/gridStages)] {
+		t.roundToGrid(i)
+		t.frozen[i] = 1
+	}
+}
+
+func (t *Trainer) roundToGrid(i int) {
+	g := t.cfg.Grids[i]
+	t.theta[i] = g.Value(g.Nearest(t.theta[i]))
+	t.fresh = false
+}
+
+// toGrid rounds θ and starts to settle. Whatever q learns from here on, it
+// learns with the θ that is certified.
+func (t *Trainer) toGrid() {
+	for i := range t.theta {
+		t.roundToGrid(i)
+	}
+	t.phase, t.step, t.rate = Settle, 0, settleRate
+}
