@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+func TestInspect(t *testing.T) {
+	a := trained(t, nil)
+	pacsgp(t, "inspect", a.certificate).says(t, 0, "certified", "function drawn at random", a.id[:0])
+	pacsgp(t, "inspect", a.model).says(t, 0, "12 points", "x1", "x2", "zero-one, tolerance 0.7", "lengthscale")
+
+	machine := succeed(t, "inspect", "--json", a.certificate)
+	if machine.stdout != string(readFile(t, a.certificate)) {
+		t.Error("inspect --json of a certificate is not the document itself")
+	}
+	if c, err := certify.Parse([]byte(machine.stdout)); err != nil || len(c.Guarantees) != 2 {
+		t.Errorf("%d guarantees, %v", len(c.Guarantees), err)
+	}
+	var m struct {
+		Digest string             `json:"digest"`
+		KL     float64            `json:"kl"`
+		Model  pipeline.ModelMeta `json:"model"`
+	}
+	decoder := json.NewDecoder(strings.NewReader(succeed(t, "inspect", "--json", a.model).stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&m); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(a.model, m.Digest) || !(m.KL > 0) || len(m.Model.Features) != 2 || m.Model.Inducing != 12 {
+		t.Errorf("inspect --json of a model: %+v", m)
+	}
+
+	for name, data := range map[string][]byte{
+		"text":              []byte("no artifact"),
+		"empty":             nil,
+		"other Parquet":     readFile(t, lakeFile(a.dir, 0)),
+		"half a model":      readFile(t, a.model)[:999],
+		"half certificate":  readFile(t, a.certificate)[:999],
+		"other JSON":        []byte("{}\n"),
+		"run record":        readFile(t, filepath.Join(a.out, runFile)),
+		"spaces after":      append(readFile(t, a.certificate), ' '),
+		"certificate's row": readFile(t, strings.TrimSuffix(a.certificate, "json")+"parquet"),
+	} {
+		path := filepath.Join(a.dir, "file")
+		writeFile(t, path, data)
+		if got := pacsgp(t, "inspect", path); got.status != exitFailure || got.stdout != "" || !strings.Contains(got.message, path) {
+			t.Errorf("%s: status %d, stdout %q, message %q", name, got.status, got.stdout, got.message)
+		}
+	}
+	pacsgp(t, "inspect", filepath.Join(a.dir, "none")).says(t, exitFailure, "no such file")
+}
+
+// plan reads footers only: it says the same about a lake whose pages are gone.
+func TestPlanReadsFooters(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	type plan struct {
+		Files    []struct{ Rows, RowGroups, Bytes int64 }
+		Columns  []string
+		Notices  []string
+		Outlook  pipeline.Outlook
+		Estimate pipeline.Estimate
+	}
+	ask := func() (p plan, text string) {
+		t.Helper()
+		doc := succeed(t, "plan", "-c", job, "--json").stdout
+		if err := errors.Join(json.Unmarshal([]byte(doc), &p), json.Unmarshal([]byte(doc), &p.Outlook)); err != nil {
+			t.Fatalf("%v in %s", err, doc)
+		}
+		p.Estimate.Rate, p.Estimate.Time = 0, 0 // measured
+		return p, succeed(t, "plan", "-c", job).stdout
+	}
+	before, text := ask()
+	if len(before.Files) != 3 || before.Outlook.Rows != 180 || before.Outlook.Train != 162 || before.Outlook.Reference != 18 || fmt.Sprint(before.Columns) != "[x1 x2 y]" {
+		t.Errorf("plan: %+v", before)
+	}
+	for _, word := range []string{"part-02.parquet", "180: 18 reference", "162 train", "memory", "time", "nats", "risk 0."} {
+		if !strings.Contains(text, word) {
+			t.Errorf("plan says nothing of %q: %s", word, text)
+		}
+	}
+	for i := range 3 {
+		data := readFile(t, lakeFile(dir, i))
+		footer := len(data) - 8 - int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+		writeFile(t, lakeFile(dir, i), append(append(bytes.Clone(data[:4]), make([]byte, footer-4)...), data[footer:]...))
+	}
+	if after, _ := ask(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("with zeroed pages plan says %+v, before %+v", after, before)
+	}
+	if a := pacsgp(t, "train", "-c", job); a.status != exitFailure || !strings.Contains(a.message, "part-0") {
+		t.Errorf("train on zeroed pages: status %d: %s", a.status, a.message)
+	}
+	if left := names(t, filepath.Join(dir, "out")); len(left) > 1 {
+		t.Errorf("left over: %q", left)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	ask()
+	if left := names(t, filepath.Join(dir, "out")); left != nil {
+		t.Errorf("plan made an output directory with %q", left)
+	}
+	pacsgp(t, "plan", "-c", tiny(jobFile{"delta": ""}).write(t, dir)).says(t, exitConfig, "delta")
+}
+
+func TestUsage(t *testing.T) {
+	dir := t.TempDir()
+	lines(40).write(t, lakeFile(dir, 0))
+	job := tiny(nil).write(t, dir)
+	for _, args := range [][]string{
+		{"trian"}, {"train"}, {"train", "-c"}, {"train", "--config"}, {"train", job}, {"train", "-c", job, "more"},
+		{"train", "-c", job, "--fast"}, {"train", "-c", job, "--delta", "small"}, {"train", "-c", job, "--epsilon", "wide"},
+		{"train", "-c", job, "--memory", "lots"}, {"train", "-c", job, "--workers", "1.5"}, {"train", "-c", job, "--time", "5"},
+		{"train", "-c", job, "--seed", "-1"}, {"train", "-c", job, "--inducing", "few"},
+		{"verify"}, {"verify", "model"}, {"verify", "--id"}, {"predict"}, {"predict", "m", "c", "d"}, {"inspect"}, {"inspect", "a", "b"},
+		{"plan"}, {"plan", "-c", job, "more"}, {"version", "more"}, {"--fast"},
+	} {
+		a := pacsgp(t, args...)
+		if a.status != exitUsage || a.stdout != "" || !strings.Contains(a.message, "hint: pacsgp --help") {
+			t.Errorf("pacsgp %q: status %d, stdout %q, message %q", args, a.status, a.stdout, a.message)
+		}
+	}
+	if left := names(t, filepath.Join(dir, "out")); left != nil {
+		t.Errorf("left over: %q", left)
+	}
+	pacsgp(t, "version").says(t, 0, "pacsgp ", "go1.", "instruction set ")
+	help := pacsgp(t, "--help")
+	help.says(t, 0, "78 bad configuration", "train", "verify", "predict", "inspect", "plan", "demo", "version")
+	pacsgp(t).says(t, 0, "Usage")
+	// A flag overrides the file, and its value is checked as the file's is.
+	pacsgp(t, "train", "-c", job, "--delta", "2").says(t, exitConfig, "delta: 2 is not between 0 and 1")
+	pacsgp(t, "train", "-c", job, "--epsilon", "-1").says(t, exitConfig, "loss.epsilon: -1 is not positive")
+}
+
+// A run that finishes without the certificate that was asked for publishes what
+// it found, says why, and ends with status 3.
+func TestNotCertified(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	for name, c := range map[string]struct {
+		change jobFile
+		status string
+		words  []string
+	}{
+		"vacuous":       {jobFile{"loss": "{epsilon: 0.001}"}, certify.StatusVacuous, []string{"vacuous"}},
+		"indicative":    {jobFile{"scaling": "{mode: all-rows}"}, certify.StatusIndicative, []string{"indicative"}},
+		"above a limit": {jobFile{"limit": "0.001"}, certify.StatusCertified, []string{"above the job's limit 0.001"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			a := pacsgp(t, "train", "-c", tiny(c.change).write(t, dir), "-o", out)
+			if a.status != exitNotCertified {
+				t.Fatalf("status %d, want %d: %s", a.status, exitNotCertified, a.message)
+			}
+			for _, word := range c.words {
+				if !strings.Contains(a.message, word) {
+					t.Errorf("%q is missing in %q", word, a.message)
+				}
+			}
+			complete(t, name, out, published(t, out))
+			r := record(t, out)
+			if r.Status != c.status || len(published(t, out)) != 4 || !strings.Contains(a.stdout, c.status) {
+				t.Errorf("status %q, artifacts %q, stdout %q", r.Status, names(t, out), a.stdout)
+			}
+			cert := filepath.Join(out, r.Certificate)
+			pacsgp(t, "verify", filepath.Join(out, r.Model), cert, filepath.Join(dir, "lake")).says(t, 0, "verified:", "status "+c.status)
+			limited := pacsgp(t, "train", "-c", tiny(c.change).write(t, dir), "-o", out, "--limit", "0.0001", "--json")
+			var shown runRecord
+			if err := json.Unmarshal([]byte(limited.stdout), &shown); err != nil || limited.status != exitNotCertified || shown.ID != r.ID {
+				t.Errorf("--json: %v, status %d, certificate %s", err, limited.status, shown.ID)
+			}
+		})
+	}
+	job := tiny(jobFile{"limit": "0.9"}).write(t, dir)
+	succeed(t, "train", "-c", job)
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// A predicted row is one row of the file that predict writes.
+type predicted struct {
+	Row         int64    `parquet:"row"`
+	Mean        *float64 `parquet:"mean,optional"`
+	Deviation   *float64 `parquet:"deviation,optional"`
+	Certificate *string  `parquet:"certificate,optional"`
+	Reason      *string  `parquet:"reason,optional"`
+}
+
+func predictions(t *testing.T, path string) []predicted {
+	t.Helper()
+	rows, err := parquet.ReadFile[predicted](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// A row that breaks the rules has a reason and no number; its neighbours have
+// the numbers that they would have without it.
+func TestPredict(t *testing.T) {
+	dir := t.TempDir()
+	rows := lines(90)
+	rows.write(t, lakeFile(dir, 0))
+	a := retrained(t, dir, jobFile{"loss": "{epsilon: 8}"})
+	output := filepath.Join(dir, "predictions.parquet")
+	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
+	if !strings.Contains(said.stdout, "90 rows, 0 of them without a prediction") {
+		t.Errorf("stdout = %q", said.stdout)
+	}
+	good := predictions(t, output)
+	if len(good) != 90 {
+		t.Fatalf("%d predictions, want 90", len(good))
+	}
+	var squares float64
+	for i, p := range good {
+		if p.Row != int64(i) || p.Mean == nil || p.Deviation == nil || p.Reason != nil || p.Certificate == nil || *p.Certificate != a.id {
+			t.Fatalf("row %d: %+v, want numbers under the certificate %s", i, p, a.id)
+		}
+		if !(*p.Deviation >= 0 && *p.Deviation < 100) {
+			t.Errorf("row %d: deviation %v", i, *p.Deviation)
+		}
+		d := *p.Mean - rows["y"].([]float64)[i]
+		squares += d * d
+	}
+	if rms := math.Sqrt(squares / 90); !(rms < 4) {
+		t.Errorf("root mean squared error %v on rows of a plane that spans 0 to 24", rms)
+	}
+
+	// Without the target, in two files, with bad cells.
+	bad := map[int]string{11: "x1 is NaN", 12: "x2 is null", 60: "x1 is infinite", 89: "x1 is infinite; x2 is null"}
+	x1, x2 := make([]float64, 90), make([]any, 90)
+	for i := range 90 {
+		x1[i], x2[i] = rows["x1"].([]float64)[i], rows["x2"].([]float64)[i]
+	}
+	x1[11], x1[60], x1[89], x2[12], x2[89] = math.NaN(), math.Inf(1), math.Inf(-1), nil, nil
+	marred := filepath.Join(dir, "marred")
+	table{"x2": x2[:40], "x1": x1[:40], "note": make([]string, 40)}.write(t, filepath.Join(marred, "a.parquet"))
+	table{"x1": x1[40:], "x2": x2[40:]}.write(t, filepath.Join(marred, "b.parquet"))
+	said = succeed(t, "predict", a.model, a.certificate, marred, "-o", output)
+	if !strings.Contains(said.stdout, "90 rows, 4 of them without a prediction") {
+		t.Errorf("stdout = %q", said.stdout)
+	}
+	for i, p := range predictions(t, output) {
+		reason, isBad := bad[i]
+		switch {
+		case isBad && (p.Mean != nil || p.Deviation != nil || p.Certificate != nil || p.Reason == nil || *p.Reason != reason):
+			t.Errorf("row %d: %+v, want nulls and the reason %q", i, p, reason)
+		case !isBad && (p.Reason != nil || *p.Mean != *good[i].Mean || *p.Deviation != *good[i].Deviation || *p.Certificate != a.id):
+			t.Errorf("row %d: other numbers than beside good rows", i)
+		}
+	}
+}
+
+func TestPredictRefuses(t *testing.T) {
+	a := trained(t, nil)
+	other := retrained(t, a.dir, jobFile{"inducing": "9"})
+	output := filepath.Join(a.dir, "predictions", "p.parquet")
+	writeFile(t, filepath.Join(filepath.Dir(output), "keep"), nil)
+	refuse := func(got answer, status int, words ...string) {
+		t.Helper()
+		if got.stdout != "" {
+			t.Errorf("stdout has %q", got.stdout)
+		}
+		got.says(t, status, words...)
+		if left := names(t, filepath.Dir(output)); len(left) != 1 {
+			t.Errorf("left over: %q", left)
+		}
+	}
+	refuse(pacsgp(t, "predict", a.model, other.certificate, a.lake, "-o", output), exitFailure, "refused", "SHA-256")
+	refuse(pacsgp(t, "predict", a.model, a.certificate, a.lake), exitUsage, "-o")
+	refuse(pacsgp(t, "predict", a.model, a.certificate, "-o", output), exitUsage, "DATA")
+	refuse(pacsgp(t, "predict", a.model, a.certificate, filepath.Join(a.dir, "nowhere"), "-o", output), exitFailure, "nowhere")
+	narrow := filepath.Join(a.dir, "narrow.parquet")
+	table{"x1": make([]float64, 3)}.write(t, narrow)
+	refuse(pacsgp(t, "predict", a.model, a.certificate, narrow, "-o", output), exitFailure, "narrow.parquet", `no column "x2"`)
+	data := readFile(t, lakeFile(a.dir, 0))
+	damaged := filepath.Join(a.dir, "damaged.parquet")
+	writeFile(t, damaged, append(bytes.Clone(data[:4]), append(make([]byte, 60), data[64:]...)...))
+	refuse(pacsgp(t, "predict", a.model, a.certificate, lakeFile(a.dir, 1), damaged, "-o", output), exitFailure, "damaged.parquet")
+
+	for _, kind := range []string{opCreate, opWrite, opSync} {
+		full := hookFS{hook: func(op operation, effect func() error) error {
+			if op.kind != kind {
+				return effect()
+			}
+			if op.half != nil {
+				op.half()
+			}
+			return &os.PathError{Op: kind, Path: op.name, Err: syscall.ENOSPC}
+		}}
+		refuse(pacsgpOn(t, full, nil, "predict", a.model, a.certificate, a.lake, "-o", output), exitFailure, "no space left", "hint")
+	}
+	if _, err := os.Stat(output); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v, want no such file", output, err)
+	}
+}

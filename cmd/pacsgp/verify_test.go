@@ -1,0 +1,195 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// An artifact is what a run left, by path.
+type artifact struct {
+	dir, out, model, certificate, id string
+	lake                             string
+}
+
+// train makes an artifact of the tiny job on the small lake.
+func trained(t *testing.T, change jobFile) artifact {
+	t.Helper()
+	dir := t.TempDir()
+	smallLake(t, dir)
+	return retrained(t, dir, change)
+}
+
+// retrained makes an artifact on the lake in dir.
+func retrained(t *testing.T, dir string, change jobFile) artifact {
+	t.Helper()
+	out := t.TempDir()
+	a := pacsgp(t, "train", "-c", tiny(change).write(t, dir), "-o", out)
+	if a.status != 0 && a.status != exitNotCertified {
+		t.Fatal(a.message)
+	}
+	r := record(t, out)
+	return artifact{
+		dir: dir, out: out, lake: filepath.Join(dir, "lake"),
+		model: filepath.Join(out, r.Model), certificate: filepath.Join(out, r.Certificate), id: r.ID,
+	}
+}
+
+// says demands the status, and these words on stdout or, if it failed, in the
+// message, with nothing on stdout that sounds like success.
+func (a answer) says(t *testing.T, status int, words ...string) {
+	t.Helper()
+	text := a.stdout
+	if status != 0 {
+		text = a.message
+		for _, lie := range []string{"verified", "consistent", "certified"} {
+			if strings.Contains(a.stdout, lie) {
+				t.Errorf("status %d, and stdout says %q", a.status, a.stdout)
+			}
+		}
+	}
+	if a.status != status {
+		t.Errorf("status %d, want %d: %s", a.status, status, a.message)
+	}
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q is missing in %q", word, text)
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	a := trained(t, nil)
+	other := retrained(t, a.dir, jobFile{"train": "{passes: 3, seed: 5}", "inducing": "9"})
+
+	const unchecked = "arithmetic consistent, evidence not rechecked"
+	files := pacsgp(t, "verify", a.model, a.certificate)
+	files.says(t, 0, unchecked, a.id, "status certified", "function drawn at random")
+	if strings.Contains(files.stdout, "verified:") {
+		t.Errorf("without data it says %q", files.stdout)
+	}
+	data := pacsgp(t, "verify", a.model, a.certificate, a.lake, "--id", a.id)
+	data.says(t, 0, "verified: the certificate follows from the model and these rows", "same to the last bit", a.id)
+	if strings.Contains(data.stdout, unchecked) {
+		t.Errorf("with data it says %q", data.stdout)
+	}
+	pacsgp(t, "verify", a.model, a.certificate, lakeFile(a.dir, 0), filepath.Join(a.lake, "part-0[12].parquet")).says(t, 0, "verified:")
+
+	pacsgp(t, "verify", a.model, a.certificate, "--id", other.id).says(t, exitFailure, "refused", a.id, other.id)
+	pacsgp(t, "verify", a.model, a.certificate, "--id", a.id[:63]).says(t, exitFailure, "refused")
+	pacsgp(t, "verify", other.model, a.certificate).says(t, exitFailure, "refused", "the certificate is for the model file with SHA-256")
+	pacsgp(t, "verify", a.model, other.certificate, a.lake).says(t, exitFailure, "refused")
+	pacsgp(t, "verify", a.certificate, a.model).says(t, exitFailure, a.certificate)
+	pacsgp(t, "verify", a.model, filepath.Join(a.out, runFile)).says(t, exitFailure, runFile)
+	pacsgp(t, "verify", a.model, filepath.Join(a.out, "none.json")).says(t, exitFailure, "no such file")
+	pacsgp(t, "verify", a.model, a.certificate, filepath.Join(a.dir, "nowhere")).says(t, exitFailure, "nowhere", "no such file")
+}
+
+func TestVerifyOtherData(t *testing.T) {
+	dir := t.TempDir()
+	rows := lines(90)
+	rows.write(t, lakeFile(dir, 0))
+	a := retrained(t, dir, jobFile{"loss": "{epsilon: 8}"})
+	data := filepath.Join(t.TempDir(), "lake")
+	check := func(status int, words ...string) {
+		t.Helper()
+		pacsgp(t, "verify", a.model, a.certificate, data).says(t, status, words...)
+		if err := os.RemoveAll(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows.with("more", rows["x1"]).write(t, filepath.Join(data, "x.parquet"))
+	check(0, "verified:")
+	rows.slice(0, 89).write(t, filepath.Join(data, "x.parquet"))
+	check(exitFailure, "refused", "the data have 89 rows, the certificate speaks of 90")
+	rows.with("y", rows["x1"]).write(t, filepath.Join(data, "x.parquet"))
+	check(exitFailure, "refused", "the data have the sample digest", "not the same rows")
+	rows.slice(0, 45).write(t, filepath.Join(data, "x.parquet"))
+	rows.slice(45, 90).write(t, filepath.Join(data, "y.parquet"))
+	check(exitFailure, "refused", "not the same rows in the same order and row groups")
+	table{"x1": rows["x1"], "y": rows["y"]}.write(t, filepath.Join(data, "x.parquet"))
+	check(exitFailure, `no column "x2"`)
+}
+
+// Each number of the certificate counts: changed a little in the document, in
+// canonical form, it is refused.
+func TestVerifyChangedNumbers(t *testing.T) {
+	a := trained(t, nil)
+	original := string(readFile(t, a.certificate))
+	var c certify.Certificate
+	if err := json.Unmarshal([]byte(original), &c); err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(t.TempDir(), "changed.json")
+	tried := 0
+	lines := strings.SplitAfter(original, "\n")
+	for i, line := range lines {
+		other, ok := otherNumber(line)
+		if !ok {
+			continue
+		}
+		tried++
+		lines[i] = other
+		writeFile(t, changed, []byte(strings.Join(lines, "")))
+		lines[i] = line
+		for _, data := range [][]string{nil, {a.lake}} {
+			if got := pacsgp(t, append([]string{"verify", a.model, changed}, data...)...); got.status != exitFailure && !(data == nil && strings.Contains(line, `"shards"`)) {
+				t.Errorf("data %q: line %d changed from %s to %s: status %d: %s", data, i+1, strings.TrimSpace(line), strings.TrimSpace(other), got.status, got.stdout)
+			}
+		}
+	}
+	if tried < 50 {
+		t.Errorf("only %d numbers in the certificate", tried)
+	}
+	// A statement in other words is no statement of ours.
+	writeFile(t, changed, []byte(strings.Replace(original, "drawn at random", "chosen", 1)))
+	pacsgp(t, "verify", a.model, changed).says(t, exitFailure, "refused")
+}
+
+// otherNumber changes the last digit of a line's value, or of an exact sum a
+// digit that is worth more than the agreement between instruction sets.
+func otherNumber(line string) (string, bool) {
+	text := strings.TrimRight(line, ",\"\n ")
+	at := len(text) - 1
+	if strings.Contains(text, `"sum"`) {
+		at -= 12
+	}
+	if at < 0 || text[at] < '0' || text[at] > '9' {
+		return "", false
+	}
+	other := byte('8')
+	if text[at] != '9' {
+		other = text[at] + 1
+	}
+	return text[:at] + string(other) + line[at+1:], true
+}
+
+// A changed bit anywhere in the model file is refused, whatever it means.
+func TestVerifyChangedModel(t *testing.T) {
+	a := trained(t, nil)
+	data := readFile(t, a.model)
+	changed := filepath.Join(t.TempDir(), "model.parquet")
+	for at := 0; at < len(data); at += 97 {
+		writeFile(t, changed, flip(data, at, uint(at%8)))
+		if got := pacsgp(t, "verify", changed, a.certificate); got.status != exitFailure {
+			t.Errorf("bit %d of byte %d changed: status %d: %s", at%8, at, got.status, got.stdout)
+		}
+	}
+}
+
+// The id is the SHA-256 of the document, and the names say so.
+func TestNamesAreDigests(t *testing.T) {
+	a := trained(t, nil)
+	for path, want := range map[string]string{a.certificate: "certificate-%.json", a.model: "model-%.parquet"} {
+		sum := sha256.Sum256(readFile(t, path))
+		if got := strings.Replace(want, "%", hex.EncodeToString(sum[:]), 1); got != filepath.Base(path) {
+			t.Errorf("%s has the content of %s", filepath.Base(path), got)
+		}
+	}
+}
