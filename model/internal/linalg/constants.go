@@ -17,10 +17,7 @@ import "math"
 //
 // Both polynomials are best approximations by the Remez exchange, at 40 digits.
 
-// vectorWidth is how often each constant stands in constants, for the widest vector.
-const vectorWidth = 8
-
-// Places in constants. The assembly knows them by the same names.
+// Places in scalars. The assembly knows them by the same names.
 const (
 	expMax = iota
 	expMin
@@ -98,11 +95,3 @@ var scalars = [constantCount]float64{
 	cdfLow + 1: -0x1.373e3a893c28ap-3,
 	cdfLow + 2: 0x1.82b4bb8c94dcep-3,
 }
-
-// constants are the scalars, each in all lanes of a vector.
-var constants = func() (c [constantCount * vectorWidth]float64) {
-	for i := range c {
-		c[i] = scalars[i/vectorWidth]
-	}
-	return c
-}()
