@@ -2,15 +2,12 @@
 
 package linalg
 
-// vectorWidth is how often each constant stands in constants, for the widest vector.
-const vectorWidth = 8
-
-// constants are the scalars, each in all lanes of a vector.
+// constants are the scalars, each in the eight lanes of the widest vector.
 //
 //nolint:unused // the assembly reads it
-var constants = func() (c [constantCount * vectorWidth]float64) {
+var constants = func() (c [constantCount * 8]float64) {
 	for i := range c {
-		c[i] = scalars[i/vectorWidth]
+		c[i] = scalars[i/8]
 	}
 	return c
 }()
