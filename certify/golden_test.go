@@ -1,10 +1,43 @@
 package certify
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden certificate, before its format is released")
+
+// A published certificate verifies for ever: whoever changes a number or a
+// sentence that follows from evidence needs a new format, and keeps the old one.
+// The same bytes on every platform are part of that.
+func TestGoldenCertificate(t *testing.T) {
+	name := filepath.Join("testdata", "certificate-1.json")
+	made := marshal(t, certificate(t, sound(t)))
+	if *update {
+		if err := os.WriteFile(name, made, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Recompute(c); err != nil {
+		t.Error(err)
+	}
+	if !bytes.Equal(made, data) {
+		t.Error("the evidence of the golden certificate gives other bytes")
+	}
+}
 
 // Values with 18 digits from an independent computation with 60 digits.
 func TestKLInverseGolden(t *testing.T) {
@@ -62,6 +95,20 @@ func TestPaperRows(t *testing.T) {
 		if got := fmt.Sprintf("%.4f", KLInverse(v.risk, c)); got != v.want {
 			t.Errorf("%s: KLInverse(%g, %g) = %s, want %s", v.name, v.risk, c, got, v.want)
 		}
+	}
+}
+
+// KL of the full Gaussian process for one row, K = 1.3, noise 0.15, y = 0.5, in
+// whitened form: S = 1/(1 + K/noise), mean = S·√K·y/noise.
+func TestGaussianKLGolden(t *testing.T) {
+	const k, noise, y, want = 1.3, .15, .5, .763354850326245
+	s := 1 / (1 + k/noise)
+	got, err := GaussianKL([]float64{s * math.Sqrt(k) * y / noise}, []float64{math.Sqrt(s)}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slack := klSlack * (1 + want); !(math.Abs(got-want-slack) <= 2e-15) {
+		t.Errorf("GaussianKL = %.16g, want %.16g and the slack", got, want)
 	}
 }
 
