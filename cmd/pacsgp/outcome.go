@@ -90,8 +90,8 @@ func (o *outcome) figure() report.Figure {
 		Subtitle: fmt.Sprintf("%s loss of a draw of Q on a fresh row, confidence %g over N = %d rows", draw.Loss.Kind, 1-draw.Delta, draw.N),
 		Target:   draw.Loss.Target,
 		Bound:    draw.Bound, Baseline: c.Baseline.Bound,
-		PointsTitle: "Reference rows",
-		Below:       max(draw.Loss.Epsilon, draw.Loss.Below), Above: max(draw.Loss.Epsilon, draw.Loss.Above),
+		Unit: "steps", PointsTitle: "Reference rows",
+		Below: max(draw.Loss.Epsilon, draw.Loss.Below), Above: max(draw.Loss.Epsilon, draw.Loss.Above),
 	}
 	if c.Ledger.Reference == 0 {
 		f.PointsTitle = "Train rows"
