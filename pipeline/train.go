@@ -177,13 +177,11 @@ func priced(g certify.Grid) (model.Grid, error) {
 	if g.Prior == certify.PriorFlat {
 		return out, nil
 	}
-	for i := range g.Count {
-		price, err := certify.LnInverseWeight([]certify.Parameter{{Name: "price", Grid: g, Index: i}})
-		if err != nil {
-			return out, fmt.Errorf("pipeline: %w", err)
-		}
-		out.Penalty = append(out.Penalty, price)
+	prices, err := g.LnInverseWeights()
+	if err != nil {
+		return out, fmt.Errorf("pipeline: %w", err)
 	}
+	out.Penalty = prices
 	return out, nil
 }
 
