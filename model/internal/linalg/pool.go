@@ -107,14 +107,13 @@ func (f *fork) work() {
 // A buffer is scratch memory of one call, kept by the pool between calls. It also holds
 // the call's own state, so that a call allocates nothing once buffers have grown.
 type buffer struct {
-	data     []float64
-	offsets  []int
-	product  product
-	pack     packTriangle
-	rows     solveRows
-	cols     solveCols
-	multiply multiplyRows
-	kernel   kernelBlock
+	data    []float64
+	offsets []int
+	batch   batch
+	pack    packTriangle
+	rows    solveRows
+	cols    solveCols
+	kernel  kernelBlock
 }
 
 // A shelf keeps buffers between uses. It holds as many as were ever in use at once.
@@ -136,7 +135,8 @@ func (s *shelf) take() *buffer {
 }
 
 func (s *shelf) put(b *buffer) {
-	*b = buffer{data: b.data, offsets: b.offsets} // no longer holds on to operands
+	clear(b.batch.blocks) // holds on to operands no longer
+	*b = buffer{data: b.data, offsets: b.offsets, batch: batch{blocks: b.batch.blocks[:0]}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, b)

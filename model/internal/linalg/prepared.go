@@ -32,65 +32,44 @@ func (s *Solver) Solve(b Mat) {
 // [Pool.TrmmRightLower] with the packing of c done once. It may be used by
 // several goroutines at once, and from inside [Pool.For].
 type Multiplier struct {
-	pool  *Pool
-	set   *kernelSet
-	n     int
-	right [][]float64 // for each block of k, the panels of c
+	pool *Pool
+	c    batch
 }
 
 // NewMultiplier packs c, square and lower triangular, whose strictly upper part is not
-// used. The multiplier keeps a copy, of about the size of c.
+// used. The multiplier keeps a copy, of about twice the size of c's triangle.
 func (p *Pool) NewMultiplier(c Mat) *Multiplier {
 	c.check("c", c.Rows, c.Rows)
-	m := &Multiplier{pool: p, set: current.Load(), n: c.Rows}
-	q := product{set: m.set, b: source{m: c}, tri: true, j1: c.Cols}
-	for q.k0 = 0; q.k0 < c.Rows; q.k0 = q.k1 {
-		q.k1 = min(q.k0+kBlock, c.Rows)
-		panels := (q.k1 + m.set.nr - 1) / m.set.nr // those further right are zero
-		q.right = make([]float64, panels*m.set.nr*(q.k1-q.k0))
-		m.right = append(m.right, q.right)
-		p.run(panels, (*packRight)(&q))
+	m := &Multiplier{pool: p}
+	q := product{pool: p, set: current.Load(), alpha: 1, b: source{m: c}, fresh: true, tri: true, j1: c.Cols}
+	m.c.panels = (c.Cols + q.set.nr - 1) / q.set.nr
+	m.c.fill(q, make([]float64, m.c.panels*q.set.nr*c.Rows), 0, c.Rows)
+	p.run(m.c.panels*len(m.c.blocks), (*packRight)(&m.c))
+	for i := range m.c.blocks {
+		m.c.blocks[i].b.m.Data = nil // packed
 	}
 	return m
 }
 
 // Multiply sets dst = b·c, to the bits of [Pool.TrmmRightLower].
 func (m *Multiplier) Multiply(b, dst Mat) {
-	b.check("b", b.Rows, m.n)
-	dst.check("dst", b.Rows, m.n)
-	if b.Rows == 0 || m.n == 0 {
+	n := 0
+	if len(m.c.blocks) > 0 {
+		n = m.c.blocks[0].j1
+	}
+	b.check("b", b.Rows, n)
+	dst.check("dst", b.Rows, n)
+	if b.Rows == 0 || n == 0 {
 		return
 	}
 	buf := m.pool.calls.take()
 	defer m.pool.calls.put(buf)
-	pieces := m.pool.pieceCount(b.Rows, m.n, m.n)
-	chunk := roundUp((b.Rows+pieces-1)/pieces, m.set.mr)
-	buf.multiply = multiplyRows{Multiplier: m, b: b, dst: dst, chunk: chunk}
-	m.pool.run((b.Rows+chunk-1)/chunk, &buf.multiply)
-}
-
-// multiplyRows is the product for one chunk of rows, through all blocks of k.
-type multiplyRows struct {
-	*Multiplier
-	b, dst Mat
-	chunk  int
-}
-
-func (r *multiplyRows) run(i int) {
-	i0 := i * r.chunk
-	i1 := min(i0+r.chunk, r.b.Rows)
-	buf := r.pool.pieces.take()
-	defer r.pool.pieces.put(buf)
-	left := buf.get(roundUp(i1-i0, r.set.mr) * min(r.n, kBlock))
-	buf.product = product{
-		set: r.set, alpha: 1, a: source{m: r.b, byRow: true}, c: r.dst, fresh: true, tri: true, j1: r.n,
+	t := &buf.batch
+	t.blocks = append(t.blocks[:0], m.c.blocks...)
+	for i := range t.blocks {
+		t.blocks[i].a, t.blocks[i].c = source{m: b, byRow: true}, dst
 	}
-	q := &buf.product
-	for b := range r.right {
-		q.k0, q.k1, q.right = b*kBlock, min((b+1)*kBlock, r.n), r.right[b]
-		r.set.packAll(left, r.set.mr, q.a, i0, i1, q.k0, q.k1)
-		for j := 0; j < r.n; j += r.set.nr {
-			q.tiles(left, nil, i0, i1, j, min(j+r.set.nr, r.n))
-		}
-	}
+	pieces := m.pool.pieceCount(b.Rows, n, n)
+	t.chunk = roundUp((b.Rows+pieces-1)/pieces, t.blocks[0].set.mr)
+	m.pool.run((b.Rows+t.chunk-1)/t.chunk, (*tileRows)(t))
 }

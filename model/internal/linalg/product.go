@@ -8,12 +8,14 @@ const (
 	chunkRows = 96
 	// slabCols is how many columns of the right operand are packed at a time.
 	slabCols = 2016
+	// packedElements is how much of the right operand, at least one block of k, is packed
+	// before it is used: as much as a share of a level-3 cache holds, to meet seldom.
+	packedElements = 1 << 20
 	// serialWork is the number of multiply-adds below which sharing costs more than it gains.
 	serialWork = 1 << 17
 )
 
-// A product is c = alpha·a·b + beta·c on its way through the blocks of k and the
-// columns.
+// A product is c = alpha·a·b + beta·c for one slab of columns and one block of k.
 type product struct {
 	pool  *Pool
 	set   *kernelSet
@@ -24,35 +26,52 @@ type product struct {
 	lower bool // only c's lower triangle
 	tri   bool // b is lower triangular: step k of column j counts from k = j on
 
-	j0, j1 int // slab of columns
-	k0, k1 int // block of k
+	j0, j1 int       // slab of columns
+	k0, k1 int       // block of k
+	right  []float64 // b, packed
+}
+
+// A batch is some consecutive blocks of k of one slab, between two meetings of the workers.
+type batch struct {
+	blocks []product
+	panels int // of each block
 	chunk  int // rows of one piece of work
-	right  []float64
 }
 
 // multiply runs the product over k steps.
-func (p *Pool) multiply(what product, k int) {
-	m, n := what.c.Rows, what.c.Cols
+func (p *Pool) multiply(q product, k int) {
+	m, n := q.c.Rows, q.c.Cols
 	if m == 0 || n == 0 || k == 0 {
 		return
 	}
 	buf := p.calls.take()
 	defer p.calls.put(buf)
-	buf.product = what
-	q := &buf.product
+	b := &buf.batch
 	q.pool, q.set = p, current.Load()
 	pieces := p.pieceCount(m, n, k)
-	q.chunk = roundUp((m+pieces-1)/pieces, q.set.mr)
-	pieces = (m + q.chunk - 1) / q.chunk
+	b.chunk = roundUp((m+pieces-1)/pieces, q.set.mr)
+	pieces = (m + b.chunk - 1) / b.chunk
 	for q.j0 = 0; q.j0 < n; q.j0 = q.j1 {
 		q.j1 = min(q.j0+slabCols, n)
-		panels := (q.j1 - q.j0 + q.set.nr - 1) / q.set.nr
-		q.right = buf.get(panels * q.set.nr * min(k, kBlock))
-		for q.k0 = 0; q.k0 < k; q.k0 = q.k1 {
-			q.k1 = min(q.k0+kBlock, k)
-			p.run(panels, (*packRight)(q))
-			p.run(pieces, (*tileRows)(q))
+		b.panels = (q.j1 - q.j0 + q.set.nr - 1) / q.set.nr
+		steps := max(packedElements/(b.panels*q.set.nr*kBlock), 1) * kBlock
+		right := buf.get(b.panels * q.set.nr * min(k, steps))
+		for k0 := 0; k0 < k; k0 += steps {
+			b.fill(q, right, k0, min(k0+steps, k))
+			p.run(b.panels*len(b.blocks), (*packRight)(b))
+			p.run(pieces, (*tileRows)(b))
 		}
+	}
+}
+
+// fill makes a batch of the steps [k0, k1) of q.
+func (b *batch) fill(q product, right []float64, k0, k1 int) {
+	b.blocks = b.blocks[:0]
+	for q.k0 = k0; q.k0 < k1; q.k0 = q.k1 {
+		q.k1 = min(q.k0+kBlock, k1)
+		size := b.panels * q.set.nr * (q.k1 - q.k0)
+		q.right, right = right[:size], right[size:]
+		b.blocks = append(b.blocks, q)
 	}
 }
 
@@ -73,11 +92,12 @@ func (q *product) from(j int) int {
 	return q.k0
 }
 
-// packRight is the packing of the panels of b.
-type packRight product
+// packRight is the packing of the panels of b, block by block.
+type packRight batch
 
-func (r *packRight) run(i int) {
-	q := (*product)(r)
+func (r *packRight) run(i int) { r.blocks[i/r.panels].packPanel(i % r.panels) }
+
+func (q *product) packPanel(i int) {
 	nr, steps := q.set.nr, q.k1-q.k0
 	j := q.j0 + i*nr
 	k := q.from(j)
@@ -95,13 +115,22 @@ func (r *packRight) run(i int) {
 
 // tileRows is the product for one chunk of rows, last chunk first, because that is the
 // longest if only a lower triangle is wanted.
-type tileRows product
+type tileRows batch
 
 func (t *tileRows) run(i int) {
-	q := (*product)(t)
-	pieces := (q.c.Rows + q.chunk - 1) / q.chunk
-	i0 := (pieces - 1 - i) * q.chunk
-	i1 := min(i0+q.chunk, q.c.Rows)
+	q := &t.blocks[0]
+	pieces := (q.c.Rows + t.chunk - 1) / t.chunk
+	i0 := (pieces - 1 - i) * t.chunk
+	i1 := min(i0+t.chunk, q.c.Rows)
+	buf := q.pool.pieces.take()
+	defer q.pool.pieces.put(buf)
+	for b := range t.blocks {
+		t.blocks[b].rows(buf, i0, i1)
+	}
+}
+
+// rows computes rows [i0, i1) of the slab.
+func (q *product) rows(buf *buffer, i0, i1 int) {
 	j1 := q.j1
 	if q.lower {
 		j1 = min(j1, i1)
@@ -109,10 +138,8 @@ func (t *tileRows) run(i int) {
 	if j1 <= q.j0 {
 		return
 	}
-	buf := q.pool.pieces.take()
-	defer q.pool.pieces.put(buf)
-	left := buf.get(roundUp(i1-i0, q.set.mr)*(q.k1-q.k0) + q.set.mr*q.set.nr)
-	tile := left[len(left)-q.set.mr*q.set.nr:]
+	mem := buf.get(roundUp(i1-i0, q.set.mr)*(q.k1-q.k0) + q.set.mr*q.set.nr)
+	tile, left := mem[:q.set.mr*q.set.nr], mem[q.set.mr*q.set.nr:]
 	q.set.packAll(left, q.set.mr, q.a, i0, i1, q.k0, q.k1)
 	for j := q.j0; j < j1; j += q.set.nr {
 		q.tiles(left, tile, i0, i1, j, min(j+q.set.nr, j1))
