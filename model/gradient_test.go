@@ -51,7 +51,7 @@ func testConfig(t testing.TB, rows Rows, ard bool) Config {
 
 func newTestTrainer(t testing.TB, c Config, rows Rows) *Trainer {
 	t.Helper()
-	tr, err := NewTrainer(c, rows)
+	tr, err := NewTrainer(c, rows.Slice(0, min(rows.Len(), 250)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,9 +49,7 @@ func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
 	return t.startPosterior(rows)
 }
 
-// startPosterior scans the noise of the DTC posterior
-//
-//	Λ = I + ΦᵀΦ/σ_n²,  m = S Φᵀy/σ_n²
+// startPosterior scans the noise of the Gaussian likelihood's posterior.
 func (t *Trainer) startPosterior(rows Rows) error {
 	const judged = 2048 // rows that the bound is estimated on
 	m := t.z.Rows
@@ -65,21 +63,9 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	t.leastSquares(rows, gram, moment)
 	best := math.Inf(1)
 	for _, sd := range noiseCandidates {
-		copy(t.mean, moment)
-		for i := range m {
-			t.mean[i] /= sd * sd
-			p := t.precision.Row(i)
-			for j, g := range gram.Row(i) {
-				p[j] = g / (sd * sd)
-			}
-			p[i]++
+		if err := t.gaussianPosterior(gram, moment, sd); err != nil {
+			return err
 		}
-		copy(t.factor.Data, t.precision.Data)
-		if !t.pool.Cholesky(t.factor) {
-			return fmt.Errorf("model: factorize the start posterior (M=%d, noise %g): %w", m, sd, ErrNotPositiveDefinite)
-		}
-		t.pool.TrsmLeftLower(t.factor, column(t.mean))
-		t.pool.TrsmLeftLowerTrans(t.factor, column(t.mean))
 		if err := t.derive(); err != nil {
 			return err
 		}
@@ -101,6 +87,28 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	t.last = t.best
 	t.best = Progress{Bound: math.Inf(1)}
 	t.weight = riskWeight(t.last.Risk, t.last.Bound)
+	return nil
+}
+
+// gaussianPosterior sets q to the posterior of a Gaussian likelihood (DTC)
+//
+//	Λ = I + ΦᵀΦ/σ_n²,  m = S Φᵀy/σ_n²
+func (t *Trainer) gaussianPosterior(gram linalg.Mat, moment []float64, sd float64) error {
+	copy(t.mean, moment)
+	for i := range t.mean {
+		t.mean[i] /= sd * sd
+		p := t.precision.Row(i)
+		for j, g := range gram.Row(i) {
+			p[j] = g / (sd * sd)
+		}
+		p[i]++
+	}
+	copy(t.factor.Data, t.precision.Data)
+	if !t.pool.Cholesky(t.factor) {
+		return fmt.Errorf("model: factorize the start posterior (M=%d, noise %g): %w", len(t.mean), sd, ErrNotPositiveDefinite)
+	}
+	t.pool.TrsmLeftLower(t.factor, column(t.mean))
+	t.pool.TrsmLeftLowerTrans(t.factor, column(t.mean))
 	return nil
 }
 

@@ -1,0 +1,432 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+// drive runs the trainer to its end. Mini-batches go round the rows. After
+// each step it calls each, if that is not nil.
+func drive(t testing.TB, tr *Trainer, rows Rows, chunk int, each func()) {
+	t.Helper()
+	for !tr.Done() {
+		onePass(t, tr, rows, chunk)
+		if each != nil {
+			each()
+		}
+	}
+}
+
+func onePass(t testing.TB, tr *Trainer, rows Rows, chunk int) {
+	t.Helper()
+	pass := tr.Want()
+	at := 0
+	if pass.Kind == MiniBatch {
+		at = tr.stepsDone * pass.Rows % rows.Len()
+	}
+	if err := tr.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	for left := pass.Rows; left > 0; {
+		n := min(left, chunk, rows.Len()-at)
+		some := rows.Slice(at, at+n)
+		if err := tr.Add(some.X, some.Y); err != nil {
+			t.Fatal(err)
+		}
+		left -= n
+		at = (at + n) % rows.Len()
+	}
+	if err := tr.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func finalState(t testing.TB, tr *Trainer) []byte {
+	t.Helper()
+	state, err := tr.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func smallRun(t testing.TB, n int) (Config, Rows) {
+	rows := testRows(n, 2, 21)
+	c := testConfig(t, rows, true)
+	c.Inducing = 30
+	c.Plan = Plan{Joint: 6, Batch: n / 2, Settle: 4}
+	return c, rows
+}
+
+// The result depends on neither the number of workers nor the caller's chunks.
+func TestWorkersAndChunksDoNotChangeTheResult(t *testing.T) {
+	c, rows := smallRun(t, 3000)
+	var want []byte
+	for _, workers := range []int{1, 2, 3} {
+		for _, chunk := range []int{8192, 700, 1} {
+			if chunk == 1 && workers > 1 {
+				continue
+			}
+			c.Workers = workers
+			tr := newTestTrainer(t, c, rows)
+			drive(t, tr, rows, chunk, nil)
+			got := finalState(t, tr)
+			if want == nil {
+				want = got
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%d workers, chunks of %d: other bits than with one worker", workers, chunk)
+			}
+		}
+	}
+}
+
+// A run that is interrupted and resumed after every step gives the bits of one
+// that is not.
+func TestResumeGivesTheSameBits(t *testing.T) {
+	c, rows := smallRun(t, 600)
+	tr := newTestTrainer(t, c, rows)
+	drive(t, tr, rows, 1000, nil)
+	want := finalState(t, tr)
+
+	tr = newTestTrainer(t, c, rows)
+	for !tr.Done() {
+		again, err := ResumeTrainer(c, finalState(t, tr))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.Close()
+		tr = again
+		onePass(t, tr, rows, 1000)
+	}
+	if !bytes.Equal(finalState(t, tr), want) {
+		t.Error("a run resumed after each step ends in other bits")
+	}
+	p, indices, err := tr.Result()
+	tr.Close()
+	if err != nil || p.Validate() != nil || len(indices) != 3 {
+		t.Errorf("Result() of the resumed run: %v, %v, %v", p.Validate(), indices, err)
+	}
+}
+
+func TestResumeRefusesOtherStates(t *testing.T) {
+	c, rows := smallRun(t, 100)
+	state := finalState(t, newTestTrainer(t, c, rows))
+	other := c
+	other.Delta = 0.02
+	finer := c
+	finer.Loss = mustLoss(t, loss.ZeroOne, 0.61)
+	for name, try := range map[string]struct {
+		cfg   Config
+		state []byte
+	}{
+		"other delta":   {other, state},
+		"other epsilon": {finer, state},
+		"cut short":     {c, state[:len(state)-9]},
+		"empty":         {c, nil},
+		"one bit":       {c, slices.Concat(state[:200], []byte{state[200] ^ 1}, state[201:])},
+		"longer":        {c, append(slices.Clone(state), 0)},
+	} {
+		if _, err := ResumeTrainer(try.cfg, try.state); !errors.Is(err, ErrState) {
+			t.Errorf("%s: ResumeTrainer gives %v, want ErrState", name, err)
+		}
+	}
+	if _, err := ResumeTrainer(c, state); err != nil {
+		t.Errorf("ResumeTrainer(own state) = %v", err)
+	}
+}
+
+// θ is on its grid before the last refinement of q starts, and stays: whatever
+// q learns while it settles, it learns with the θ that is certified.
+func TestThetaIsOnItsGridBeforeTheLastRefinement(t *testing.T) {
+	for _, step := range []float64{0.01, 0.5} {
+		c, rows := smallRun(t, 400)
+		for i := range c.Grids {
+			c.Grids[i] = Grid{Min: -6, Step: step, Count: int(12/step) + 1}
+		}
+		tr := newTestTrainer(t, c, rows)
+		settled := 0
+		drive(t, tr, rows, 1000, func() {
+			if tr.phase == Joint {
+				return
+			}
+			settled++
+			for i, g := range c.Grids {
+				if on := g.Value(g.Nearest(tr.theta[i])); tr.theta[i] != on {
+					t.Errorf("step %g: θ[%d] = %.17g while q settles, grid value %.17g", step, i, tr.theta[i], on)
+				}
+			}
+		})
+		if settled < 2 {
+			t.Errorf("step %g: only %d passes with θ on its grid", step, settled)
+		}
+		p, indices, err := tr.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, g := range c.Grids {
+			want := math.Exp(g.Value(indices[i]))
+			got := p.Kernel.Variance
+			if i < c.Dim {
+				got = p.Kernel.Lengthscales[i]
+			}
+			if got != want {
+				t.Errorf("step %g: parameter %d is %.17g, its grid index says %.17g", step, i, got, want)
+			}
+		}
+	}
+}
+
+// The bound that the trainer reports at its end is that of the posterior that
+// it hands out, evaluated by the predictor over the same rows.
+func TestReportedBoundIsThatOfTheResult(t *testing.T) {
+	c, rows := smallRun(t, 800)
+	tr := newTestTrainer(t, c, rows)
+	start := tr.Progress().Bound
+	drive(t, tr, rows, 1000, nil)
+	p, _, err := tr.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, variance := predict(t, p, 1, rows.X)
+	risk := 0.0
+	for i, y := range rows.Y {
+		risk += c.Loss.Expected(y, mean[i], variance[i]) / float64(rows.Len())
+	}
+	got := tr.Progress()
+	if !(math.Abs(got.Risk-risk) <= 1e-6) || !(math.Abs(got.KL-p.KL()) <= 1e-6*(1+got.KL)) {
+		t.Errorf("reported risk %.9g and KL %.9g, the result has %.9g and %.9g", got.Risk, got.KL, risk, p.KL())
+	}
+	if !(got.Bound < start) {
+		t.Errorf("training led from %g to %g", start, got.Bound)
+	}
+	if b, limit, err := p.JitterCheck(); err != nil || !(b <= limit) {
+		t.Errorf("JitterCheck() = %g, %g, %v", b, limit, err)
+	}
+}
+
+// Settle ends the joint phase at once, and a second call the run after one
+// more pass.
+func TestSettleShortensTheRun(t *testing.T) {
+	c, rows := smallRun(t, 200)
+	tr := newTestTrainer(t, c, rows)
+	onePass(t, tr, rows, 100)
+	tr.Settle()
+	if tr.Progress().Phase != Settle {
+		t.Fatalf("phase %v after Settle", tr.Progress().Phase)
+	}
+	tr.Settle()
+	onePass(t, tr, rows, 100)
+	if !tr.Done() {
+		t.Error("not done one pass after the second Settle")
+	}
+	tr.Settle() // harmless
+	if _, _, err := tr.Result(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStepsOutOfTurnAreErrors(t *testing.T) {
+	c, rows := smallRun(t, 50)
+	tr := newTestTrainer(t, c, rows)
+	if err := tr.End(); err == nil {
+		t.Error("End without Begin succeeds")
+	}
+	if err := tr.Add(rows.X, rows.Y); err == nil {
+		t.Error("Add without Begin succeeds")
+	}
+	if _, _, err := tr.Result(); err == nil {
+		t.Error("Result of an unfinished run succeeds")
+	}
+	if err := tr.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.MarshalBinary(); err == nil {
+		t.Error("MarshalBinary inside a pass succeeds")
+	}
+	if err := tr.Begin(); err == nil {
+		t.Error("Begin twice succeeds")
+	}
+	if err := tr.Add(rows.X[1:], rows.Y); err == nil {
+		t.Error("Add with a missing value succeeds")
+	}
+	if err := tr.End(); err == nil {
+		t.Error("End of an empty pass succeeds")
+	}
+}
+
+func TestNaNInTheRowsIsAnError(t *testing.T) {
+	c, rows := smallRun(t, 50)
+	for _, spoil := range []func(r *Rows){func(r *Rows) { r.Y[3] = math.NaN() }, func(r *Rows) { r.X[5] = math.NaN() }} {
+		tr := newTestTrainer(t, c, rows)
+		bad := Rows{X: slices.Clone(rows.X), Y: slices.Clone(rows.Y), Dim: rows.Dim}
+		spoil(&bad)
+		if err := tr.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Add(bad.X, bad.Y); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.End(); !errors.Is(err, ErrDiverged) {
+			t.Errorf("End() = %v, want ErrDiverged", err)
+		}
+		if _, err := NewTrainer(c, bad); err == nil {
+			t.Error("NewTrainer takes a NaN")
+		}
+	}
+}
+
+// Odd data train to the end with a valid posterior: few rows, one row,
+// duplicates, constant target, noise, one to a hundred features.
+func TestOddData(t *testing.T) {
+	noise := testRows(200, 2, 30)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range noise.Y {
+		noise.Y[i] = rng.NormFloat64()
+	}
+	duplicates := testRows(100, 3, 31)
+	for i := range duplicates.Len() {
+		copy(duplicates.Row(i), duplicates.Row(i%10))
+	}
+	constant := testRows(60, 1, 32)
+	clear(constant.Y)
+	same := testRows(30, 2, 33)
+	for i := range same.Len() {
+		copy(same.Row(i), same.Row(0))
+	}
+	for name, rows := range map[string]Rows{
+		"noise": noise, "duplicates": duplicates, "constant target": constant, "equal rows": same,
+		"one row": testRows(1, 1, 34), "two rows": testRows(2, 3, 35), "20 rows": testRows(20, 1, 36), "100 features": testRows(150, 100, 37),
+	} {
+		for _, ard := range []bool{true, false} {
+			c := testConfig(t, rows, ard)
+			c.Plan = Plan{Joint: 5, Settle: 3}
+			tr := newTestTrainer(t, c, rows)
+			if name == "duplicates" && (tr.Inducing() != 10 || tr.Notice() == "") {
+				t.Errorf("%s: %d inducing points, notice %q; want 10 with a notice", name, tr.Inducing(), tr.Notice())
+			}
+			drive(t, tr, rows, 1000, nil)
+			p, _, err := tr.Result()
+			if err != nil {
+				t.Errorf("%s, ARD %t: %v", name, ard, err)
+				continue
+			}
+			if b, limit, err := p.JitterCheck(); err != nil || !(b <= limit) {
+				t.Errorf("%s, ARD %t: JitterCheck() = %g, %g, %v", name, ard, b, limit, err)
+			}
+			if b := tr.Progress().Bound; !(b > 0 && b <= 1) {
+				t.Errorf("%s, ARD %t: bound %g", name, ard, b)
+			}
+		}
+	}
+}
+
+// Noise is not explained: the estimated bound stays above the Bayes error of
+// a constant, P(|y| > ε).
+func TestNoiseIsNotExplained(t *testing.T) {
+	rows := testRows(300, 2, 40)
+	rng := rand.New(rand.NewPCG(2, 2))
+	for i := range rows.Y {
+		rows.Y[i] = rng.NormFloat64()
+	}
+	c := testConfig(t, rows, false)
+	c.Plan = Plan{Joint: 20, Settle: 5}
+	tr := newTestTrainer(t, c, rows)
+	drive(t, tr, rows, 1000, nil)
+	bayes := math.Erfc(0.6 / math.Sqrt2)
+	if b := tr.Progress().Bound; !(b >= bayes) {
+		t.Errorf("bound %g on noise is below the Bayes error %g", b, bayes)
+	}
+}
+
+func TestConfigReportsAllFaults(t *testing.T) {
+	_, err := NewTrainer(Config{Delta: 2, Inducing: -1}, Rows{Dim: 1})
+	if !errors.Is(err, ErrConfig) {
+		t.Fatalf("NewTrainer gives %v, want ErrConfig", err)
+	}
+	for _, part := range []string{"features", "train rows", "delta is 2", "no loss", "inducing", "grids"} {
+		if !bytes.Contains([]byte(err.Error()), []byte(part)) {
+			t.Errorf("error %q does not mention %q", err, part)
+		}
+	}
+}
+
+func TestEstimateFindsTheScale(t *testing.T) {
+	// y depends on the first feature alone.
+	rows := testRows(300, 3, 50)
+	rng := rand.New(rand.NewPCG(3, 3))
+	for i := range rows.Len() {
+		rows.Y[i] = math.Sin(2*rows.Row(i)[0]) + 0.1*rng.NormFloat64()
+	}
+	e, err := Estimate(rows, true, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Estimate(rows, true, 1)
+	if err != nil || !slices.Equal(e.Theta, again.Theta) {
+		t.Errorf("one worker estimates %v, two %v (%v)", again.Theta, e.Theta, err)
+	}
+	if len(e.Theta) != 4 || !(e.Theta[0] < 0.7) || !(e.Theta[1] > e.Theta[0]+1) || !(e.Theta[2] > e.Theta[0]+1) {
+		t.Errorf("ln lengthscales %.2f: the first should be short, the others long", e.Theta)
+	}
+	if sd := math.Exp(e.LnNoise / 2); !(sd > 0.07 && sd < 0.14) {
+		t.Errorf("noise estimated as %g, drawn with 0.1", sd)
+	}
+}
+
+// The evidence's gradient agrees with central differences.
+func TestEvidenceGradient(t *testing.T) {
+	rows := testRows(60, 2, 51)
+	for _, ard := range []bool{true, false} {
+		tr := newTestTrainer(t, testConfig(t, rows, ard), rows)
+		e := newEvidence(tr.pool, rows, ard)
+		theta := make([]float64, e.parameters+1)
+		for i := range theta {
+			theta[i] = 0.3 - 0.4*float64(i)
+		}
+		gradient, scratch := make([]float64, len(theta)), make([]float64, len(theta))
+		e.negativeLog(theta, gradient)
+		for i := range theta {
+			const h = 1e-4
+			f := func(x float64) float64 {
+				old := theta[i]
+				theta[i] = old + x
+				v, _ := e.negativeLog(theta, scratch)
+				theta[i] = old
+				return v
+			}
+			want := (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
+			if !(math.Abs(gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
+				t.Errorf("ARD %t: derivative %d is %.9g, differences give %.9g", ard, i, gradient[i], want)
+			}
+		}
+	}
+}
+
+// klInverse matches values computed with 60 digits.
+func TestKLInverseEstimate(t *testing.T) {
+	for _, c := range []struct{ q, c, want float64 }{
+		{0, .05, .0487705754992859909}, {.011, .0517, .0821267674411694483}, {.1, .05, .220078601106924618},
+		{.5, .2, .787088816381081231}, {.9, .3, .998036728216553065}, {1, .1, 1},
+	} {
+		if got := klInverse(c.q, c.c); !(math.Abs(got-c.want) <= 1e-12) {
+			t.Errorf("klInverse(%g, %g) = %.15g, want %.15g", c.q, c.c, got, c.want)
+		}
+	}
+}
+
+func BenchmarkJointStep(b *testing.B) {
+	rows := testRows(2000, 4, 1)
+	c := testConfig(b, rows, true)
+	c.Inducing, c.Plan.Joint = 200, 1<<30
+	tr := newTestTrainer(b, c, rows)
+	for b.Loop() {
+		onePass(b, tr, rows, 8192)
+	}
+}
