@@ -67,11 +67,25 @@ func (s *kernelSet) packMembers(dst []float64, width int, m Mat, i0, i1, k0, k1 
 	}
 }
 
+// packSteps is how many steps along k to pack for all panels before going on, if members are
+// columns: few enough rows of the matrix for all to have their pages and lines at hand.
+const packSteps = 16
+
+// stride returns how many of the given steps to pack before going to the next panel.
+func (src source) stride(steps int) int {
+	if src.byRow {
+		return max(steps, 1)
+	}
+	return packSteps
+}
+
 // packAll packs members [i0, i1) as panels of the given width, one after the other.
 func (s *kernelSet) packAll(dst []float64, width int, src source, i0, i1, k0, k1 int) {
-	for i := i0; i < i1; i += width {
-		s.pack(dst, width, src, i, min(i+width, i1), k0, k1)
-		dst = dst[min(width*(k1-k0), len(dst)):]
+	stride := src.stride(k1 - k0)
+	for k := k0; k < k1; k += stride {
+		for i := i0; i < i1; i += width {
+			s.pack(dst[(i-i0)*(k1-k0)+(k-k0)*width:], width, src, i, min(i+width, i1), k, min(k+stride, k1))
+		}
 	}
 }
 

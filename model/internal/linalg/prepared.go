@@ -44,7 +44,7 @@ func (p *Pool) NewMultiplier(c Mat) *Multiplier {
 	q := product{pool: p, set: current.Load(), alpha: 1, b: source{m: c}, fresh: true, tri: true, j1: c.Cols}
 	m.c.panels = (c.Cols + q.set.nr - 1) / q.set.nr
 	m.c.fill(q, make([]float64, m.c.panels*q.set.nr*c.Rows), 0, c.Rows)
-	p.run(m.c.panels*len(m.c.blocks), (*packRight)(&m.c))
+	p.run(m.c.packPieces(), (*packRight)(&m.c))
 	for i := range m.c.blocks {
 		m.c.blocks[i].b.m.Data = nil // packed
 	}

@@ -58,7 +58,7 @@ func (p *Pool) multiply(q product, k int) {
 		right := buf.get(b.panels * q.set.nr * min(k, steps))
 		for k0 := 0; k0 < k; k0 += steps {
 			b.fill(q, right, k0, min(k0+steps, k))
-			p.run(b.panels*len(b.blocks), (*packRight)(b))
+			p.run(b.packPieces(), (*packRight)(b))
 			p.run(pieces, (*tileRows)(b))
 		}
 	}
@@ -92,22 +92,39 @@ func (q *product) from(j int) int {
 	return q.k0
 }
 
-// packRight is the packing of the panels of b, block by block.
+// packRight is the packing of groups of panels of b, block by block.
 type packRight batch
 
-func (r *packRight) run(i int) { r.blocks[i/r.panels].packPanel(i % r.panels) }
+// packGroup is how many panels make one piece of packing.
+const packGroup = 8
 
-func (q *product) packPanel(i int) {
-	nr, steps := q.set.nr, q.k1-q.k0
+// packPieces returns the number of pieces of [packRight].
+func (b *batch) packPieces() int { return (b.panels + packGroup - 1) / packGroup * len(b.blocks) }
+
+func (r *packRight) run(i int) {
+	groups := (r.panels + packGroup - 1) / packGroup
+	q := &r.blocks[i/groups]
+	first := i % groups * packGroup
+	stride := q.b.stride(q.k1 - q.k0)
+	for k := q.k0; k < q.k1; k += stride {
+		for panel := first; panel < min(first+packGroup, r.panels); panel++ {
+			q.packPanel(panel, k, min(k+stride, q.k1))
+		}
+	}
+}
+
+// packPanel packs steps [k0, k1) of one panel.
+func (q *product) packPanel(i, k0, k1 int) {
+	nr := q.set.nr
 	j := q.j0 + i*nr
-	k := q.from(j)
-	if k >= q.k1 {
+	k := max(k0, q.from(j))
+	if k >= k1 {
 		return
 	}
-	panel := q.right[(i*steps+k-q.k0)*nr:]
-	q.set.pack(panel, nr, q.b, j, min(j+nr, q.j1), k, q.k1)
+	panel := q.right[(i*(q.k1-q.k0)+k-q.k0)*nr:]
+	q.set.pack(panel, nr, q.b, j, min(j+nr, q.j1), k, k1)
 	if q.tri {
-		for l := k; l < min(j+nr, q.k1); l++ {
+		for l := k; l < min(j+nr, k1); l++ {
 			clear(panel[(l-k)*nr+max(l-j+1, 0) : (l-k+1)*nr])
 		}
 	}
