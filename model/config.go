@@ -101,7 +101,7 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 const (
-	defaultJoint  = 100
+	defaultJoint  = 120
 	defaultSettle = 12
 	largePass     = 200_000
 )

@@ -24,8 +24,8 @@ type hyperGradient struct {
 	z     linalg.Mat // [M×d]
 }
 
-// gradient computes into t.gradient. h and bigH are whitened and not scaled,
-// sMinusI is S−I; work is M×M scratch.
+// gradientInto computes dst. h and bigH are the whitened sums of the pass, scale
+// is N/n, sMinusI is S−I; work is M×M scratch.
 func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bigH, sMinusI, work linalg.Mat) {
 	t.pool.Gemm(false, false, 2, sMinusI, bigH, 0, work)
 	for i := range work.Rows {

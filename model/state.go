@@ -2,11 +2,10 @@ package model
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
@@ -28,7 +27,8 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	w := stateWriter{}
 	w.WriteString(stateFormat)
 	w.text(linalg.InstructionSet())
-	w.integers(int64(t.cfg.fingerprint()), int64(t.z.Rows), int64(t.phase), int64(t.step), int64(t.stepsDone),
+	w.text(t.cfg.fingerprint())
+	w.integers(int64(t.z.Rows), int64(t.phase), int64(t.step), int64(t.stepsDone),
 		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle))
 	w.text(t.notice)
 	w.floats(t.risk, t.weight, t.rate, t.brake, t.lowest)
@@ -56,7 +56,7 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	if set := r.text(); set != linalg.InstructionSet() {
 		return nil, fmt.Errorf("%w: written with instruction set %q, this machine uses %q", ErrState, set, linalg.InstructionSet())
 	}
-	if print := r.integer(); print != int64(cfg.fingerprint()) {
+	if r.text() != cfg.fingerprint() {
 		return nil, fmt.Errorf("%w: it belongs to another configuration", ErrState)
 	}
 	m := r.integer()
@@ -94,30 +94,29 @@ func (t *Trainer) vectors() [][]float64 {
 }
 
 // fingerprint hashes what the course of training depends on.
-func (c Config) fingerprint() uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %d %x %t %x %d %x %+v %d %s", c.Dim, c.N, c.Delta, c.ARD, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
+func (c Config) fingerprint() string {
+	b := fmt.Appendf(nil, "%d %d %x %t %x %d %x %+v %d %s", c.Dim, c.N, c.Delta, c.ARD, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
 	// The loss's parameters show in its values.
 	for _, y := range []float64{-1.3, 0.1, 2.7} {
 		for _, f := range []float64{-0.9, 0.4, 0.45, 2.1} {
-			fmt.Fprintf(h, " %x", c.Loss.Expected(y, f, 0.3))
+			b = fmt.Appendf(b, " %x", c.Loss.Expected(y, f, 0.3))
 		}
 	}
-	return h.Sum64()
+	sum := sha256.Sum256(b)
+	return string(sum[:])
 }
 
 type stateWriter struct{ bytes.Buffer }
 
-func (w *stateWriter) integers(v ...int64) {
-	for _, x := range v {
-		w.Write(binary.LittleEndian.AppendUint64(nil, uint64(x)))
-	}
-}
+func (w *stateWriter) integers(v ...int64) { w.numbers(v) }
 
-func (w *stateWriter) floats(v ...float64) {
-	b := make([]byte, 0, 8*len(v))
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+func (w *stateWriter) floats(v ...float64) { w.numbers(v) }
+
+// numbers writes a slice of 8-byte numbers.
+func (w *stateWriter) numbers(v any) {
+	b, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil {
+		panic(err) // v is not of fixed size: a bug of this file
 	}
 	w.Write(b)
 }
@@ -129,9 +128,8 @@ func (w *stateWriter) text(s string) {
 
 // checksum ends the state. It finds accidents, not forgeries.
 func (w *stateWriter) checksum() {
-	h := fnv.New64a()
-	h.Write(w.Bytes()) // never fails
-	w.Write(h.Sum(nil))
+	sum := sha256.Sum256(w.Bytes())
+	w.Write(sum[:])
 }
 
 // A stateReader reads what a stateWriter wrote; after the first fault it gives
@@ -143,13 +141,11 @@ type stateReader struct {
 
 // open checks format and checksum.
 func (r *stateReader) open() error {
-	body := len(r.data) - 8
+	body := len(r.data) - sha256.Size
 	if body < len(stateFormat) || string(r.data[:len(stateFormat)]) != stateFormat {
 		return fmt.Errorf("%w: it does not begin with %q", ErrState, stateFormat)
 	}
-	h := fnv.New64a()
-	h.Write(r.data[:body]) // never fails
-	if !bytes.Equal(h.Sum(nil), r.data[body:]) {
+	if sum := sha256.Sum256(r.data[:body]); !bytes.Equal(sum[:], r.data[body:]) {
 		return fmt.Errorf("%w: its checksum is wrong", ErrState)
 	}
 	r.data = r.data[len(stateFormat):body]
@@ -167,32 +163,30 @@ func (r *stateReader) take(n int) []byte {
 }
 
 func (r *stateReader) integer() int64 {
-	if b := r.take(8); b != nil {
-		return int64(binary.LittleEndian.Uint64(b))
-	}
-	return 0
+	var v int64
+	r.numbers(8, &v)
+	return v
 }
 
 func (r *stateReader) floats(dst ...*float64) {
 	for _, p := range dst {
-		*p = math.Float64frombits(uint64(r.integer()))
+		r.numbers(8, p)
 	}
 }
 
-func (r *stateReader) fill(dst []float64) {
-	b := r.take(8 * len(dst))
-	for i := range dst {
-		if b != nil {
-			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-		}
+func (r *stateReader) fill(dst []float64) { r.numbers(8*len(dst), dst) }
+
+// numbers reads size bytes into a pointer or a slice.
+func (r *stateReader) numbers(size int, dst any) {
+	b := r.take(size)
+	if b == nil {
+		return
+	}
+	if _, err := binary.Decode(b, binary.LittleEndian, dst); err != nil {
+		r.failed = true
 	}
 }
 
 func (r *stateReader) text() string {
-	n := r.integer()
-	if n > 1<<16 {
-		r.failed = true
-		return ""
-	}
-	return string(r.take(int(n)))
+	return string(r.take(int(r.integer())))
 }
