@@ -3,8 +3,6 @@
 package linalg
 
 // constants are the scalars, each in the eight lanes of the widest vector.
-//
-//nolint:unused // the assembly reads it
 var constants = func() (c [constantCount * 8]float64) {
 	for i := range c {
 		c[i] = scalars[i/8]

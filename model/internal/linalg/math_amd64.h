@@ -5,7 +5,7 @@
 //	SCALE(p, n, out): out = p·2ⁿ, rounded once; may use V1, V4, V5
 //	UPPER(x, v):      v = 1 − v in the lanes where the sign of x is +; may use V1, V4
 //
-// Constants: DX points to them.
+// Constants: DX points to the table of constants_amd64.go.
 
 #define T(I) ((I)*64)(DX)
 #define TI(I, J) ((I+J)*64)(DX)

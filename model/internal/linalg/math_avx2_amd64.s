@@ -63,41 +63,41 @@ GLOBL first<>(SB), RODATA|NOPTR, $64
 
 #include "math_amd64.h"
 
-// func expAVX2(n int, dst, x *float64)
-TEXT ·expAVX2(SB), NOSPLIT, $0-24
+// func expAVX2(n int, dst, x, table *float64)
+TEXT ·expAVX2(SB), NOSPLIT, $0-32
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
-	LEAQ ·constants(SB), DX
+	MOVQ table+24(FP), DX
 	EACH(EXPSTEP)
 
-// func pdfAVX2(n int, dst, x *float64)
-TEXT ·pdfAVX2(SB), NOSPLIT, $0-24
+// func pdfAVX2(n int, dst, x, table *float64)
+TEXT ·pdfAVX2(SB), NOSPLIT, $0-32
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
-	LEAQ ·constants(SB), DX
+	MOVQ table+24(FP), DX
 	EACH(PDFSTEP)
 
-// func cdfAVX2(n int, dst, x *float64)
-TEXT ·cdfAVX2(SB), NOSPLIT, $0-24
+// func cdfAVX2(n int, dst, x, table *float64)
+TEXT ·cdfAVX2(SB), NOSPLIT, $0-32
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
-	LEAQ ·constants(SB), DX
+	MOVQ table+24(FP), DX
 	EACH(CDFSTEP)
 
-// func cdfPDFAVX2(n int, cdf, pdf, x *float64)
-TEXT ·cdfPDFAVX2(SB), NOSPLIT, $0-32
+// func cdfPDFAVX2(n int, cdf, pdf, x, table *float64)
+TEXT ·cdfPDFAVX2(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ cdf+8(FP), DI
 	MOVQ pdf+16(FP), R8
 	MOVQ x+24(FP), SI
-	LEAQ ·constants(SB), DX
+	MOVQ table+32(FP), DX
 	EACH(BOTHSTEP)
 
-// func kernelAVX2(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst *float64)
-TEXT ·kernelAVX2(SB), NOSPLIT, $0-72
+// func kernelAVX2(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst, table *float64)
+TEXT ·kernelAVX2(SB), NOSPLIT, $0-80
 	MOVQ rows+0(FP), CX
 	MOVQ d+8(FP), R10
 	MOVQ x+16(FP), SI
@@ -108,5 +108,5 @@ TEXT ·kernelAVX2(SB), NOSPLIT, $0-72
 	MOVQ dst+64(FP), DI
 	SHLQ $3, R8
 	SHLQ $3, R9
-	LEAQ ·constants(SB), DX
+	MOVQ table+72(FP), DX
 	KERNELROWS

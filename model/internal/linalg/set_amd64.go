@@ -31,14 +31,14 @@ var avx512 = kernelSet{
 	combine:   avx2Combine,
 	dot:       avx2Dot,
 	sum:       avx2Sum,
-	exp:       func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0]) },
-	cdf:       func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0]) },
-	pdf:       func(dst, x []float64) { pdfAVX512(len(x), &dst[0], &x[0]) },
-	cdfPDF:    func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0]) },
+	exp:       func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0], &constants[0]) },
+	cdf:       func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
+	pdf:       func(dst, x []float64) { pdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
+	cdfPDF:    func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 16,
 	kernel: func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
-		kernelAVX512(rows, d, &x[0], ldx, &z[0], &inv[0], lddst, variance, &dst[0])
+		kernelAVX512(rows, d, &x[0], ldx, &z[0], &inv[0], lddst, variance, &dst[0], &constants[0])
 	},
 }
 
@@ -55,14 +55,14 @@ var avx2 = kernelSet{
 	combine:   avx2Combine,
 	dot:       avx2Dot,
 	sum:       avx2Sum,
-	exp:       func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0]) },
-	cdf:       func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0]) },
-	pdf:       func(dst, x []float64) { pdfAVX2(len(x), &dst[0], &x[0]) },
-	cdfPDF:    func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0]) },
+	exp:       func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	cdf:       func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	pdf:       func(dst, x []float64) { pdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	cdfPDF:    func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 8,
 	kernel: func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
-		kernelAVX2(rows, d, &x[0], ldx, &z[0], &inv[0], lddst, variance, &dst[0])
+		kernelAVX2(rows, d, &x[0], ldx, &z[0], &inv[0], lddst, variance, &dst[0], &constants[0])
 	},
 }
 
@@ -115,31 +115,31 @@ func dotAVX2(n int, x, y *float64) float64
 func sumAVX2(n int, x *float64) float64
 
 //go:noescape
-func expAVX512(n int, dst, x *float64)
+func expAVX512(n int, dst, x, table *float64)
 
 //go:noescape
-func cdfAVX512(n int, dst, x *float64)
+func cdfAVX512(n int, dst, x, table *float64)
 
 //go:noescape
-func pdfAVX512(n int, dst, x *float64)
+func pdfAVX512(n int, dst, x, table *float64)
 
 //go:noescape
-func cdfPDFAVX512(n int, cdf, pdf, x *float64)
+func cdfPDFAVX512(n int, cdf, pdf, x, table *float64)
 
 //go:noescape
-func kernelAVX512(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst *float64)
+func kernelAVX512(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst, table *float64)
 
 //go:noescape
-func expAVX2(n int, dst, x *float64)
+func expAVX2(n int, dst, x, table *float64)
 
 //go:noescape
-func cdfAVX2(n int, dst, x *float64)
+func cdfAVX2(n int, dst, x, table *float64)
 
 //go:noescape
-func pdfAVX2(n int, dst, x *float64)
+func pdfAVX2(n int, dst, x, table *float64)
 
 //go:noescape
-func cdfPDFAVX2(n int, cdf, pdf, x *float64)
+func cdfPDFAVX2(n int, cdf, pdf, x, table *float64)
 
 //go:noescape
-func kernelAVX2(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst *float64)
+func kernelAVX2(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst, table *float64)
