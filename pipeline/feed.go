@@ -203,7 +203,7 @@ func (r *shuffled) close() {
 		return
 	}
 	r.cancel()
-	for range r.packets { //nolint:revive // until the producer has closed it
+	for range r.packets { // until the producer has closed it
 	}
 	r.cancel = nil
 }

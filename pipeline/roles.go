@@ -74,7 +74,7 @@ type rankHeap []rank
 func (h rankHeap) Len() int           { return len(h) }
 func (h rankHeap) Less(i, j int) bool { return h[i].compare(h[j]) > 0 }
 func (h rankHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *rankHeap) Push(x any)        { *h = append(*h, x.(rank)) } //nolint:errcheck,forcetypeassert // only rank is pushed
+func (h *rankHeap) Push(x any)        { *h = append(*h, x.(rank)) } // only rank is pushed
 func (h *rankHeap) Pop() any {
 	old := *h
 	x := old[len(old)-1]

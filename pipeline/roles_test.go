@@ -21,7 +21,7 @@ func vectors(t *testing.T, name string) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	records, err := csv.NewReader(f).ReadAll()
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -290,6 +291,56 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Instruction sets differ in last bits: an empirical risk that is off by less
+// than a hundredth of the slack is accepted, and the report says so; one that is
+// off by more is refused, above or below.
+func TestVerifyAllowsRoundingsOfTheRisk(t *testing.T) {
+	p := publish(t, newLake(waves(100, 0.2, 11)), tiny)
+	for _, c := range []struct {
+		off  float64 // of the mean
+		fine bool
+	}{{9e-9, true}, {-9e-9, true}, {1.1e-8, false}, {-1.1e-8, false}} {
+		forged := forge(t, p.certificate, func(ev *certify.Evidence) {
+			ev.Risk = shifted(t, ev.Risk, int64(c.off*certify.UnitsPerLoss*float64(ev.Risk.Count())))
+		})
+		v, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake)
+		if c.fine && (err != nil || !strings.Contains(strings.Join(v.Checked, "\n"), "as between instruction sets")) {
+			t.Errorf("risk off by %g: error %v, want a report that says so", c.off, err)
+		}
+		if !c.fine && !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("risk off by %g: error %v, want a refusal", c.off, err)
+		}
+	}
+}
+
+// shifted is a sum of losses with some units more, or less.
+func shifted(t *testing.T, s certify.RiskSum, units int64) certify.RiskSum {
+	t.Helper()
+	doc, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var form struct {
+		Count int64  `json:"count"`
+		Sum   string `json:"sum"`
+	}
+	if err := json.Unmarshal(doc, &form); err != nil {
+		t.Fatal(err)
+	}
+	sum, ok := new(big.Int).SetString(form.Sum, 16)
+	if !ok {
+		t.Fatalf("sum %q is no hexadecimal number", form.Sum)
+	}
+	form.Sum = fmt.Sprintf("%032x", sum.Add(sum, big.NewInt(units)))
+	if doc, err = json.Marshal(form); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(doc, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // Every used value of every row counts, to its last bit; others do not.
