@@ -52,6 +52,9 @@ type Plan struct {
 	// SettleBatch is the number of rows of a settle step. Zero means all N
 	// rows up to 200,000, and 200,000 beyond.
 	SettleBatch int
+	// EstimateRows is the number of start rows that the hyper-parameters are
+	// estimated on, at a cost of its cube. Zero means 1,000, at most that.
+	EstimateRows int
 }
 
 // Parameters returns the number of hyper-parameters.
@@ -79,7 +82,7 @@ func (c Config) withDefaults() (Config, error) {
 	fault(c.Loss == nil, "model: no loss")
 	fault(c.Inducing < 0, "model: %d inducing points", c.Inducing)
 	fault(!(c.Jitter >= 0 && c.Jitter <= 0.1), "model: relative jitter is %g, want 0 (default) to 0.1", c.Jitter)
-	fault(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0, "model: negative number in the plan %+v", c.Plan)
+	fault(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0 || c.Plan.EstimateRows < 0, "model: negative number in the plan %+v", c.Plan)
 	fault(len(c.Grids) != c.Parameters(), "model: %d grids for %d hyper-parameters", len(c.Grids), c.Parameters())
 	for i, g := range c.Grids {
 		if err := g.validate(fmt.Sprintf("hyper-parameter %d", i)); err != nil {
@@ -122,6 +125,9 @@ func (p Plan) withDefaults(n int64, m int) Plan {
 		p.SettleBatch = largePass
 	}
 	p.SettleBatch = int(min(n, int64(p.SettleBatch)))
+	if p.EstimateRows == 0 || p.EstimateRows > EstimateRows {
+		p.EstimateRows = EstimateRows
+	}
 	return p
 }
 

@@ -24,7 +24,7 @@ var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 // posterior of a Gaussian likelihood (DTC), with the noise that the estimated
 // bound likes best.
 func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
-	e, err := estimate(t.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), t.cfg.ARD)
+	e, err := estimate(t.pool, rows.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.ARD)
 	if err != nil {
 		return err
 	}

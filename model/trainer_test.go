@@ -306,7 +306,7 @@ func TestOddData(t *testing.T) {
 	} {
 		for _, ard := range []bool{true, false} {
 			c := testConfig(t, rows, ard)
-			c.Plan = Plan{Joint: 5, Settle: 3}
+			c.Plan = Plan{Joint: 5, Settle: 3, EstimateRows: 50}
 			tr := newTestTrainer(t, c, rows)
 			if name == "duplicates" && (tr.Inducing() != 10 || tr.Notice() == "") {
 				t.Errorf("%s: %d inducing points, notice %q; want 10 with a notice", name, tr.Inducing(), tr.Notice())
