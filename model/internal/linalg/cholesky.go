@@ -2,10 +2,10 @@ package linalg
 
 import "math"
 
-// Cholesky overwrites the lower triangle of the symmetric matrix a with its
-// Cholesky factor L, a = L·Lᵀ, and the strictly upper triangle, which is not used,
-// with zeros. It reports whether a is positive definite to working precision; if
-// not (NaN and infinities included), the contents of a are undefined.
+// Cholesky overwrites the lower triangle of the symmetric matrix a with its Cholesky
+// factor L, a = L·Lᵀ, and the strictly upper triangle, which is not used, with zeros.
+// It reports whether a is positive definite to working precision; if not (NaN and
+// infinities included), the contents of a are undefined.
 func (p *Pool) Cholesky(a Mat) bool {
 	a.check("a", a.Rows, a.Rows)
 	if a.Rows == 0 {
@@ -18,8 +18,9 @@ func (p *Pool) Cholesky(a Mat) bool {
 	return f.factor(a, 0)
 }
 
-// A factorization is a Cholesky factor in the making. It keeps the inverses of the diagonal
-// blocks, of which the solves need each several times, and one block of scratch behind them.
+// A factorization is a Cholesky factor in the making. It keeps the inverses of the
+// diagonal blocks, of which the solves need each several times, and one block of
+// scratch behind them.
 type factorization struct {
 	pool     *Pool
 	set      *kernelSet
@@ -32,8 +33,8 @@ func (f *factorization) inverse(block int) []float64 {
 }
 
 // factor halves the matrix, whose first diagonal block has the given number, at a
-// multiple of diagonalBlock: the factor of the leading part, a solve for the rows below, and the
-// factor of what the product of these leaves.
+// multiple of diagonalBlock: the factor of the leading part, a solve for the rows
+// below, and the factor of what the product of these leaves.
 func (f *factorization) factor(a Mat, block int) bool {
 	n := a.Rows
 	if n <= diagonalBlock {
@@ -63,9 +64,10 @@ func (f *factorization) solve(l, b Mat, block int) {
 	f.pool.solveChunks(t, b)
 }
 
-// factorBlock factors a small matrix column by column, and inverts the factor. The columns are
-// kept as rows of scratch: column j is what the earlier columns leave of a's, divided by a root.
-// What stands in a row before its own diagonal is of no account.
+// factorBlock factors a small matrix column by column, and inverts the factor. The
+// columns are kept as rows of scratch: column j is what the earlier columns leave of
+// a's, divided by a root. What stands in a row before its own diagonal is of no
+// account.
 func (f *factorization) factorBlock(a Mat, block int) bool {
 	const width = diagonalBlock
 	n := a.Rows

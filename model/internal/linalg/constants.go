@@ -5,15 +5,16 @@ import "math"
 // The functions exp, φ and Φ, by formulas of which every set does each operation in the
 // same order.
 //
-// exp(x) = 2ⁿ·(1 + r + r²·q(r)) with n = round(x/ln 2), r = x − n·ln 2 in two pieces, and q a polynomial
-// with relative error 3.7e-18 for |r| ≤ 0.3467.
+// exp(x) = 2ⁿ·(1 + r + r²·q(r)) with n = round(x/ln 2), r = x − n·ln 2 in two pieces,
+// and q a polynomial with relative error 3.7e-18 for |r| ≤ 0.3467.
 //
 // With t = |x|, φ(x) = exp(−t²/2)/√(2π), where the rounding error of t² goes into r.
 //
-// Φ(−t) = exp(−t²/2)·g(s)/(1 + t/4), where s = (t−4)/(t+4) and g is a polynomial for
-// (1 + t/4)·erfc(t/√2)·exp(t²/2)/2 with relative error 2.2e-17 on 0 ≤ t ≤ 40 (after Shepherd and Laframboise,
-// Math. Comp. 36, 1981); then Φ(t) = 1 − Φ(−t). The terms of g from s³ on are summed as an even and an
-// odd chain, for speed, and the last three one by one, where it matters for the error.
+// Φ(−t) = exp(−t²/2)·g(s)/(1 + t/4), where s = (t−4)/(t+4) and g is a polynomial for (1
+// + t/4)·erfc(t/√2)·exp(t²/2)/2 with relative error 2.2e-17 on 0 ≤ t ≤ 40 (after
+// Shepherd and Laframboise, Math. Comp. 36, 1981); then Φ(t) = 1 − Φ(−t). The terms of
+// g from s³ on are summed as an even and an odd chain, for speed, and the last three
+// one by one, where it matters for the error.
 //
 // Both polynomials are best approximations by the Remez exchange, at 40 digits.
 

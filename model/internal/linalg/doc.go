@@ -1,6 +1,6 @@
 // Package linalg holds the dense linear algebra of the model's hot loops: matrix
-// products, triangular solves, Cholesky, the squared-exponential kernel block,
-// exp and the normal distribution, all in float64 and row-major.
+// products, triangular solves, Cholesky, the squared-exponential kernel block, exp and
+// the normal distribution, all in float64 and row-major.
 //
 // Three promises go beyond what a BLAS gives:
 //
@@ -14,6 +14,6 @@
 //
 // SIMD.md beside this file says how that is done, tested and measured.
 //
-// Dimensions that do not fit are a caller's bug and panic. Operands must not
-// overlap unless a function says that they may.
+// Dimensions that do not fit are a caller's bug and panic. Operands must not overlap
+// unless a function says that they may.
 package linalg

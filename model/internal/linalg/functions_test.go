@@ -20,7 +20,8 @@ var functions = []struct {
 	{"pdf", NormPDF, 2.5, func(x float64) float64 { return math.Exp(-0.5*x*x) / math.Sqrt(2*math.Pi) }},
 }
 
-// A vector is a point of testdata/functions.csv: f(x) = value + rest units in the last place.
+// A vector is a point of testdata/functions.csv: f(x) = value + rest units in the last
+// place.
 type vector struct{ x, value, rest float64 }
 
 func readVectors(t *testing.T) map[string][]vector {
@@ -47,8 +48,8 @@ func readVectors(t *testing.T) map[string][]vector {
 	return vectors
 }
 
-// ulpError returns the distance of got from the true value in units in the last place of the
-// value.
+// ulpError returns the distance of got from the true value in units in the last place
+// of the value.
 func ulpError(got float64, v vector) float64 {
 	_, e := math.Frexp(v.value)
 	unit := max(e-53, -1074)
@@ -147,7 +148,8 @@ func TestNormCDFPDF(t *testing.T) {
 	}
 }
 
-// TestCDFMonotone: Φ does not fall by more than its error along a fine grid, and Φ(x) + Φ(−x) is 1.
+// TestCDFMonotone: Φ does not fall by more than its error along a fine grid, and Φ(x) +
+// Φ(−x) is 1.
 func TestCDFMonotone(t *testing.T) {
 	const n = 1 << 16
 	x, y, z := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -181,7 +183,8 @@ func FuzzFunctions(f *testing.F) {
 			})
 			for i, v := range in.Data {
 				want := fn.one(v)
-				// The plain formulas lose digits in −½x² and x/√2: relative error about x²·u.
+				// The plain formulas lose digits in −½x² and x/√2: relative error about
+				// x²·u.
 				tolerance := (8+math.Min(v*v, 2000))*4*unit*math.Abs(want) + 0x1p-1070
 				if g := got.Data[i]; !(math.Abs(g-want) <= tolerance) && !sameBits(g, want) {
 					t.Errorf("%s(%g) = %g, want %g", fn.name, v, g, want)

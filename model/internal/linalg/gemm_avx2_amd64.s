@@ -13,10 +13,10 @@ DATA lanes<>+48(SB)/8, $0
 DATA lanes<>+56(SB)/8, $0
 GLOBL lanes<>(SB), RODATA|NOPTR, $64
 
-// The micro-kernel of 4×12 elements: 12 accumulators Y4..Y15, one row of the right panel in
-// Y0..Y2, a broadcast element of the left panel in Y3.
-// AX left panel, BX right panel, CX k left, DI row of c, SI its stride in bytes,
-// DX rows left, R8 mask of the last vector.
+// The micro-kernel of 4×12 elements: 12 accumulators Y4..Y15, one row of the right
+// panel in Y0..Y2, a broadcast element of the left panel in Y3. AX left panel, BX right
+// panel, CX k left, DI row of c, SI its stride in bytes, DX rows left, R8 mask of the
+// last vector.
 
 #define ROW1(OFF, C0) \
 	VBROADCASTSD OFF(AX), Y3; \
@@ -78,8 +78,8 @@ ONE:                    \
 	JNZ  ONE;          \
 DONE:
 
-// One vector of c: c = alpha·sum + c, where c is 0 if it is not to be read.
-// Y3 alpha, Y2 and Y1 masks of what to read of c.
+// One vector of c: c = alpha·sum + c, where c is 0 if it is not to be read. Y3 alpha,
+// Y2 and Y1 masks of what to read of c.
 #define PUT(OFF, C) \
 	VMASKMOVPD  OFF(DI), Y2, Y0; \
 	VFMADD213PD Y0, Y3, C;       \

@@ -2,10 +2,10 @@
 
 #include "textflag.h"
 
-// The micro-kernel of 8×24 elements: 24 accumulators Z8..Z31, one row of the right panel in
-// Z0..Z2, broadcast elements of the left panel in Z3..Z7.
-// AX left panel, BX right panel, CX k left, DI row of c, SI its stride in bytes,
-// DX rows left, K1 mask of the last vector, K2 and K3 masks of what to read of c.
+// The micro-kernel of 8×24 elements: 24 accumulators Z8..Z31, one row of the right
+// panel in Z0..Z2, broadcast elements of the left panel in Z3..Z7. AX left panel, BX
+// right panel, CX k left, DI row of c, SI its stride in bytes, DX rows left, K1 mask of
+// the last vector, K2 and K3 masks of what to read of c.
 
 #define ROW1(OFF, T, C0) \
 	VBROADCASTSD OFF(AX), T; \

@@ -19,11 +19,11 @@ type kernelBlock struct {
 //
 //	dst[i, j] = variance·exp(−½ Σ_k ((x[i,k] − z[j,k])·invScale[k])²)
 //
-// from direct differences, so that nothing cancels: with r² the sum and d its length, the
-// relative error is at most γ_{d+4}·r²/2 + 4u, u = 2⁻⁵³, hence the absolute error at most
-// variance·((d+4)/e + 4)·u, whatever the data, apart from
-// underflow. A NaN in either row gives NaN; an infinite distance gives 0. An
-// element depends on its two rows alone.
+// from direct differences, so that nothing cancels: with r² the sum and d its length,
+// the relative error is at most γ_{d+4}·r²/2 + 4u, u = 2⁻⁵³, hence the absolute error
+// at most variance·((d+4)/e + 4)·u, whatever the data, apart from underflow. A NaN in
+// either row gives NaN; an infinite distance gives 0. An element depends on its two
+// rows alone.
 func (p *Pool) SEKernel(x, z Mat, invScale []float64, variance float64, dst Mat) {
 	d := len(invScale)
 	x.check("x", x.Rows, d)

@@ -44,8 +44,8 @@ func TestSEKernel(t *testing.T) {
 	}
 }
 
-// TestSEKernelFarAway: points that are near to each other and far from the origin, where products
-// would cancel.
+// TestSEKernelFarAway: points that are near to each other and far from the origin,
+// where products would cancel.
 func TestSEKernelFarAway(t *testing.T) {
 	const shift, step = 0x1p40, 0x1p-10
 	x, z := NewMat(1, 3), NewMat(1, 3)
@@ -85,8 +85,8 @@ func TestSEKernelSpecialValues(t *testing.T) {
 	})
 }
 
-// TestSEKernelAlone: an element depends on its two rows alone, and the block of
-// a set with itself is symmetric to the bit.
+// TestSEKernelAlone: an element depends on its two rows alone, and the block of a set
+// with itself is symmetric to the bit.
 func TestSEKernelAlone(t *testing.T) {
 	r := newRand()
 	x, inv := randMat(r, 150, 5, 1), []float64{1, 2, 0.5, 0.3, 0.7}

@@ -2,8 +2,8 @@ package linalg
 
 import "fmt"
 
-// A Mat is a row-major matrix, or a rectangle inside a larger one: element (i, j)
-// is Data[i*Stride+j]. It is a view; copying it does not copy the elements.
+// A Mat is a row-major matrix, or a rectangle inside a larger one: element (i, j) is
+// Data[i*Stride+j]. It is a view; copying it does not copy the elements.
 type Mat struct {
 	Rows, Cols, Stride int
 	Data               []float64

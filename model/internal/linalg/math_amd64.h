@@ -1,6 +1,6 @@
-// The bodies of exp, φ, Φ and of the kernel block, shared by the vector widths. An including
-// file defines V0..V13 (vector registers), LANES and BYTES of one, the
-// move of a constant ZERO(v), and
+// The bodies of exp, φ, Φ and of the kernel block, shared by the vector widths. An
+// including file defines V0..V13 (vector registers), LANES and BYTES of one, ZERO(v),
+// MASK, LOADPART, STOREPART for a part of a vector, and
 //
 //	SCALE(p, n, out): out = p·2ⁿ, rounded once; may use V1, V4, V5
 //	UPPER(x, v):      v = 1 − v in the lanes where the sign of x is +; may use V1, V4
@@ -64,8 +64,8 @@
 	VFMADD231PD T(const_minusHalf), V7, V0;    \
 	EXPSMALL
 
-// V7 = Φ(−t)/exp(−t²/2) for t in V6. Uses V1, V4, V5, V8. V1 = 1/(t+4) has a remainder V4, from the
-// rounding of the sum (V8, exact for t ≤ 4) and of the quotient.
+// V7 = Φ(−t)/exp(−t²/2) for t in V6. Uses V1, V4, V5, V8. V1 = 1/(t+4) has a remainder
+// V4, from the rounding of the sum (V8, exact for t ≤ 4) and of the quotient.
 #define TAILRATIO \
 	VADDPD       T(const_four), V6, V4;         \
 	VMOVUPD      T(const_one), V5;              \
@@ -144,7 +144,8 @@
 	SCALE(V3, V2, V0);              \
 	STORE(V0, R8)
 
-// Applies STEP to CX elements. MASK(CX) prepares LOADPART and STOREPART for the last 1..LANES−1.
+// Applies STEP to CX elements. MASK(CX) prepares LOADPART and STOREPART for the last
+// 1..LANES−1.
 #define EACH(STEP) \
 	SUBQ $LANES, CX;             \
 	JLT  part;                   \
@@ -167,9 +168,9 @@ done:                            \
 #define LOADFULL(P, V) VMOVUPD (P), V
 #define STOREFULL(V, P) VMOVUPD V, (P)
 
-// The kernel block, two vectors of columns: for each of CX rows of x at SI (stride R8 bytes), DI
-// (stride R9) gets variance·exp(−½ Σ ((x_k − z_k)·inv_k)²), z at BX as R10 pairs of vectors, inv at
-// AX.
+// The kernel block, two vectors of columns: for each of CX rows of x at SI (stride R8
+// bytes), DI (stride R9) gets variance·exp(−½ Σ ((x_k − z_k)·inv_k)²), z at BX as R10
+// pairs of vectors, inv at AX.
 #define KERNELROWS \
 	VBROADCASTSD variance+56(FP), V13;   \
 row:                                     \

@@ -2,8 +2,8 @@ package linalg
 
 import "math"
 
-// The formulas of constants.go in plain Go. The conversions float64(…) keep the compiler
-// from fusing where the formula does not.
+// The formulas of constants.go in plain Go. The conversions float64(…) keep the
+// compiler from fusing where the formula does not.
 
 func polynomial(first, terms int, x float64) float64 {
 	s := scalars[first]
@@ -58,8 +58,8 @@ func gauss(x float64) (t, p, n float64) {
 	return t, expSmall(math.FMA(low, -0.5, r)), n
 }
 
-// tailRatio returns Φ(−t)/exp(−t²/2) for t ≥ 0. The remainder of the quotient inv counts
-// the rounding of the sum too, which is low (exactly so for t ≤ 4).
+// tailRatio returns Φ(−t)/exp(−t²/2) for t ≥ 0. The remainder of the quotient inv
+// counts the rounding of the sum too, which is low (exactly so for t ≤ 4).
 func tailRatio(t float64) float64 {
 	sum := t + scalars[four]
 	inv := 1 / sum

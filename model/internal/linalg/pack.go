@@ -1,8 +1,8 @@
 package linalg
 
 // kBlock is how many steps along k one sum of a micro-kernel takes before it goes to
-// memory. Blocks start at 0. It is part of the definition of every result,
-// the same for all sets.
+// memory. Blocks start at 0. It is part of the definition of every result, the same for
+// all sets.
 const kBlock = 288
 
 // A source is an operand seen as panels: bands of a few neighbouring members, each
@@ -13,8 +13,8 @@ type source struct {
 	w     []float64 // one factor for each step, or nil; only if !byRow
 }
 
-// pack puts members [i0, i1), at most width, and steps [k0, k1) into dst: width elements for each
-// step, zeros for what is missing.
+// pack puts members [i0, i1), at most width, and steps [k0, k1) into dst: width
+// elements for each step, zeros for what is missing.
 func (s *kernelSet) pack(dst []float64, width int, src source, i0, i1, k0, k1 int) {
 	if k0 >= k1 {
 		return
@@ -67,8 +67,9 @@ func (s *kernelSet) packMembers(dst []float64, width int, m Mat, i0, i1, k0, k1 
 	}
 }
 
-// packSteps is how many steps along k to pack for all panels before going on, if members are
-// columns: few enough rows of the matrix for all to have their pages and lines at hand.
+// packSteps is how many steps along k to pack for all panels before going on, if
+// members are columns: few enough rows of the matrix for all to have their pages and
+// lines at hand.
 const packSteps = 16
 
 // stride returns how many of the given steps to pack before going to the next panel.

@@ -4,7 +4,8 @@
 
 // func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)
 //
-// Four rows of src, k columns (a multiple of 4), go to four neighbouring columns of dst.
+// Four rows of src, k columns (a multiple of 4), go to four neighbouring columns of
+// dst.
 TEXT ·packTransAVX2(SB), NOSPLIT, $0-40
 	MOVQ k+0(FP), CX
 	MOVQ src+8(FP), SI
@@ -46,8 +47,8 @@ done:
 
 // func packRowsAVX2(k int, src *float64, ld int, dst *float64, width int, w *float64)
 //
-// k rows of src, width columns of it (a multiple of 4), go to dst without gaps; row i is
-// multiplied by w[i] unless w is nil.
+// k rows of src, width columns of it (a multiple of 4), go to dst without gaps; row i
+// is multiplied by w[i] unless w is nil.
 TEXT ·packRowsAVX2(SB), NOSPLIT, $0-48
 	MOVQ k+0(FP), CX
 	MOVQ src+8(FP), SI

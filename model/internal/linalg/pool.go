@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// A Pool runs the operations of this package on a fixed number of workers, the
-// calling goroutine being one of them. Its methods may be called by several
-// goroutines at once, and from inside [Pool.For]: work is offered to idle workers
-// only, and otherwise done by the caller, so that there are never more busy
-// goroutines than callers and workers, and never a deadlock.
+// A Pool runs the operations of this package on a fixed number of workers, the calling
+// goroutine being one of them. Its methods may be called by several goroutines at once,
+// and from inside [Pool.For]: work is offered to idle workers only, and otherwise done
+// by the caller, so that there are never more busy goroutines than callers and workers,
+// and never a deadlock.
 type Pool struct {
 	workers int
 	offers  chan *fork // unbuffered: a send succeeds only if a worker is idle
@@ -37,8 +37,8 @@ type fork struct {
 	wait sync.WaitGroup // one for each worker that took the offer
 }
 
-// NewPool starts a pool of the given number of workers, at least one, which
-// includes the caller: NewPool(1) starts no goroutine. Close ends them.
+// NewPool starts a pool of the given number of workers, at least one, which includes
+// the caller: NewPool(1) starts no goroutine. Close ends them.
 func NewPool(workers int) *Pool {
 	p := &Pool{workers: max(1, workers), offers: make(chan *fork)}
 	p.forks.New = func() any { return new(fork) }
@@ -56,15 +56,15 @@ func NewPool(workers int) *Pool {
 // Workers returns the number of workers, the caller included.
 func (p *Pool) Workers() int { return p.workers }
 
-// Close ends the workers and waits for them. The pool must not be in use, nor be
-// used afterwards. Further calls do nothing.
+// Close ends the workers and waits for them. The pool must not be in use, nor be used
+// afterwards. Further calls do nothing.
 func (p *Pool) Close() {
 	p.closing.Do(func() { close(p.offers) })
 	p.done.Wait()
 }
 
-// For calls f(0), …, f(n-1), each once, in no particular order and possibly at the
-// same time, and returns when all have returned.
+// For calls f(0), …, f(n-1), each once, in no particular order and possibly at the same
+// time, and returns when all have returned.
 func (p *Pool) For(n int, f func(i int)) { p.run(n, jobFunc(f)) }
 
 func (p *Pool) run(n int, j job) {

@@ -2,9 +2,9 @@ package linalg
 
 import "math"
 
-// The portable set: plain Go, on every processor the same bits as the assembly,
-// which is why it asks for fused multiply-adds by name. (Every 64-bit processor of
-// the last decade has the instruction; on others math.FMA is right but slow.)
+// The portable set: plain Go, on every processor the same bits as the assembly, which
+// is why it asks for fused multiply-adds by name. (Every 64-bit processor of the last
+// decade has the instruction; on others math.FMA is right but slow.)
 var portable = kernelSet{
 	name:       "portable",
 	mr:         4,

@@ -1,8 +1,9 @@
 package linalg
 
-// A Solver solves x·lᵀ = b for one lower triangular l and many b: [Pool.TrsmRightLowerTrans]
-// with the packing of l and the inverses of its diagonal blocks done once. It
-// may be used by several goroutines at once, and from inside [Pool.For].
+// A Solver solves x·lᵀ = b for one lower triangular l and many b:
+// [Pool.TrsmRightLowerTrans] with the packing of l and the inverses of its diagonal
+// blocks done once. It may be used by several goroutines at once, and from inside
+// [Pool.For].
 type Solver struct {
 	pool   *Pool
 	packed packTriangle
@@ -29,8 +30,8 @@ func (s *Solver) Solve(b Mat) {
 }
 
 // A Multiplier multiplies many matrices by one lower triangular c:
-// [Pool.TrmmRightLower] with the packing of c done once. It may be used by
-// several goroutines at once, and from inside [Pool.For].
+// [Pool.TrmmRightLower] with the packing of c done once. It may be used by several
+// goroutines at once, and from inside [Pool.For].
 type Multiplier struct {
 	pool *Pool
 	c    batch

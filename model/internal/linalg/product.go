@@ -3,15 +3,17 @@ package linalg
 import "fmt"
 
 const (
-	// chunkRows is how many rows of the left operand are packed at a time: with
-	// kBlock steps they take a quarter of a level-2 cache of 1 MB.
+	// chunkRows is how many rows of the left operand are packed at a time: with kBlock
+	// steps they take a quarter of a level-2 cache of 1 MB.
 	chunkRows = 96
 	// slabCols is how many columns of the right operand are packed at a time.
 	slabCols = 2016
-	// packedElements is how much of the right operand, at least one block of k, is packed
-	// before it is used: as much as a share of a level-3 cache holds, to meet seldom.
+	// packedElements is how much of the right operand, at least one block of k, is
+	// packed before it is used: as much as a share of a level-3 cache holds, to meet
+	// seldom.
 	packedElements = 1 << 20
-	// serialWork is the number of multiply-adds below which sharing costs more than it gains.
+	// serialWork is the number of multiply-adds below which sharing costs more than it
+	// gains.
 	serialWork = 1 << 17
 )
 
@@ -31,7 +33,8 @@ type product struct {
 	right  []float64 // b, packed
 }
 
-// A batch is some consecutive blocks of k of one slab, between two meetings of the workers.
+// A batch is some consecutive blocks of k of one slab, between two meetings of the
+// workers.
 type batch struct {
 	blocks []product
 	panels int // of each block
@@ -203,8 +206,8 @@ func (q *product) diagonalTile(tile, a, b []float64, i0, i1, j0, j1 int, store b
 	}
 }
 
-// prescale multiplies c (its lower triangle only, if lower) by beta, unless beta is 0 or 1 and steps
-// will follow.
+// prescale multiplies c (its lower triangle only, if lower) by beta, unless beta is 0
+// or 1 and steps will follow.
 func prescale(beta float64, c Mat, lower bool, steps int) {
 	if beta == 1 || (beta == 0 && steps > 0) {
 		return
@@ -224,8 +227,8 @@ func prescale(beta float64, c Mat, lower bool, steps int) {
 	}
 }
 
-// Gemm computes c = alpha·op(a)·op(b) + beta·c, where op transposes if tA or tB is
-// set. With beta = 0, c is not read.
+// Gemm computes c = alpha·op(a)·op(b) + beta·c, where op transposes if tA or tB is set.
+// With beta = 0, c is not read.
 func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	m, k := a.dims(tA)
 	kb, n := b.dims(tB)
@@ -249,9 +252,9 @@ func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	}, k)
 }
 
-// Syrk computes the lower triangle of c = alpha·a·aᵀ + beta·c, or of
-// alpha·aᵀ·a + beta·c if tA is set. The strictly upper triangle is left alone. With
-// beta = 0, c is not read.
+// Syrk computes the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a +
+// beta·c if tA is set. The strictly upper triangle is left alone. With beta = 0, c is
+// not read.
 func (p *Pool) Syrk(tA bool, alpha float64, a Mat, beta float64, c Mat) {
 	n, k := a.dims(tA)
 	a.check("a", a.Rows, a.Cols)
@@ -267,9 +270,9 @@ func (p *Pool) Syrk(tA bool, alpha float64, a Mat, beta float64, c Mat) {
 	}, k)
 }
 
-// SyrkWeighted computes the lower triangle of c = beta·c + Σ_r w[r]·a_rᵀ·a_r, where a_r is
-// row r of a. Weights may be negative. The strictly upper triangle is left
-// alone. With beta = 0, c is not read.
+// SyrkWeighted computes the lower triangle of c = beta·c + Σ_r w[r]·a_rᵀ·a_r, where a_r
+// is row r of a. Weights may be negative. The strictly upper triangle is left alone.
+// With beta = 0, c is not read.
 func (p *Pool) SyrkWeighted(w []float64, a Mat, beta float64, c Mat) {
 	a.check("a", len(w), a.Cols)
 	c.check("c", a.Cols, a.Cols)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Sizes around the tiles (4, 8, 12, 24), the chunk of rows (96) and the block of k (288).
+// Sizes around the tiles (4, 8, 12, 24), the chunk of rows (96) and the block of k
+// (288).
 var (
 	smallSizes = []int{1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 23, 24, 25, 31, 47, 48, 49}
 	depths     = []int{1, 2, 3, 4, 5, 7, 8, 9, 287, 288, 289, 577}
@@ -212,8 +213,8 @@ func TestVectorProduct(t *testing.T) {
 	}
 }
 
-// TestSpecialValues: a NaN or an infinity in a row of the left operand shows in that row
-// of the product and nowhere else.
+// TestSpecialValues: a NaN or an infinity in a row of the left operand shows in that
+// row of the product and nowhere else.
 func TestSpecialValues(t *testing.T) {
 	withSets(t, func(t *testing.T) {
 		p := NewPool(1)
@@ -261,8 +262,8 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// FuzzGemm takes shapes, strides and transposes from the fuzzer and compares all sets with each
-// other and with the reference.
+// FuzzGemm takes shapes, strides and transposes from the fuzzer and compares all sets
+// with each other and with the reference.
 func FuzzGemm(f *testing.F) {
 	f.Add(uint16(3), uint16(5), uint16(300), uint8(0))
 	f.Add(uint16(97), uint16(25), uint16(1), uint8(7))

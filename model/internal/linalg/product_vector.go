@@ -15,8 +15,8 @@ func (c column) at(i int) float64 {
 	return c.m.Data[i*c.m.Stride]
 }
 
-// transTimesVector computes c = alpha·aᵀ·x + c for one column c, without packing a, yet with the
-// roundings of the packed product: a chain of sums for each block of k.
+// transTimesVector computes c = alpha·aᵀ·x + c for one column c, without packing a, yet
+// with the roundings of the packed product: a chain of sums for each block of k.
 func (p *Pool) transTimesVector(alpha float64, a Mat, x column, fresh bool, c Mat) {
 	buf := p.pieces.take()
 	defer p.pieces.put(buf)

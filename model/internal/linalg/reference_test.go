@@ -7,8 +7,8 @@ import (
 )
 
 // Dumb second implementations, and what the tests share. A sum of k products in any
-// order, with or without fused operations, is within γ_k·Σ|x·y| of the
-// truth: Higham (2002), eq. (3.5).
+// order, with or without fused operations, is within γ_k·Σ|x·y| of the truth: Higham
+// (2002), eq. (3.5).
 
 const unit = 0x1p-53
 
@@ -19,8 +19,8 @@ func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 // guard surrounds the elements of test matrices: a NaN of its own kind.
 var guard = math.Float64frombits(0x7ff8dead_beef0001)
 
-// randMat returns a matrix with a stride that exceeds its columns by gap, at an odd place in
-// memory, with guards between the rows and around all.
+// randMat returns a matrix with a stride that exceeds its columns by gap, at an odd
+// place in memory, with guards between the rows and around all.
 func randMat(r *rand.Rand, rows, cols, gap int) Mat {
 	stride := cols + gap
 	data := make([]float64, rows*stride+8)
@@ -141,8 +141,8 @@ func withSets(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// sameInAllSets calls f with each set in use, and with one and three workers, and
-// fails unless all results have the same bits.
+// sameInAllSets calls f with each set in use, and with one and three workers, and fails
+// unless all results have the same bits.
 func sameInAllSets(t *testing.T, what string, f func(p *Pool) Mat) Mat {
 	t.Helper()
 	before := InstructionSet()

@@ -5,19 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// A kernelSet is one implementation of the innermost loops. All sets compute the same bits.
+// A kernelSet is one implementation of the innermost loops. All sets compute the same
+// bits.
 type kernelSet struct {
 	name string
 
 	// mr×nr is the tile of gemm. Both divide diagonalBlock.
 	mr, nr int
 
-	// gemm computes c = alpha·a·b + c, or alpha·a·b if store is set, for a tile of
-	// rows ≤ mr and cols ≤ nr elements: a and b are packed panels of mr and nr elements for each of k > 0
-	// steps. Each element is one chain of k fused multiply-adds and one more for alpha.
+	// gemm computes c = alpha·a·b + c, or alpha·a·b if store is set, for a tile of rows
+	// ≤ mr and cols ≤ nr elements: a and b are packed panels of mr and nr elements for
+	// each of k > 0 steps. Each element is one chain of k fused multiply-adds and one
+	// more for alpha.
 	gemm func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool)
 
-	// packTrans puts four rows of src, k columns (a multiple of 4), into columns 0..3 of dst.
+	// packTrans puts four rows of src, k columns (a multiple of 4), into columns 0..3
+	// of dst.
 	packTrans func(k int, src []float64, ld int, dst []float64, stride int)
 
 	// packRows puts k rows of src, width columns (a multiple of 4), into dst without
@@ -27,19 +30,21 @@ type kernelSet struct {
 	// axpy computes y += alpha·x for slices of the same length > 0.
 	axpy func(alpha float64, x, y []float64)
 
-	// combine computes y −= Σ coef[k·stride]·(row k) for n rows of diagonalBlock elements.
+	// combine computes y −= Σ coef[k·stride]·(row k) for n rows of diagonalBlock
+	// elements.
 	combine func(n int, coef []float64, stride int, rows, y []float64)
 
 	// dot and sum return Σ x·y and Σ x for a multiple of lanes elements > 0.
 	dot func(x, y []float64) float64
 	sum func(x []float64) float64
 
-	// exp, cdf, pdf and cdfPDF are the functions of constants.go, for slices of the same length > 0.
+	// exp, cdf, pdf and cdfPDF are the functions of constants.go, for slices of the
+	// same length > 0.
 	exp, cdf, pdf func(dst, x []float64)
 	cdfPDF        func(cdf, pdf, x []float64)
 
-	// kernel computes rows × kernelCols elements of a squared-exponential kernel block; z is a
-	// panel of kernelCols columns for each of d > 0 features.
+	// kernel computes rows × kernelCols elements of a squared-exponential kernel block;
+	// z is a panel of kernelCols columns for each of d > 0 features.
 	kernelCols int
 	kernel     func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64)
 }
@@ -57,8 +62,8 @@ func newCurrent() *atomic.Pointer[kernelSet] {
 // "avx2" or "portable".
 func InstructionSet() string { return current.Load().name }
 
-// InstructionSets names the sets that this build and processor can run, best first.
-// The last is "portable".
+// InstructionSets names the sets that this build and processor can run, best first. The
+// last is "portable".
 func InstructionSets() []string {
 	var names []string
 	for _, s := range available() {

@@ -26,8 +26,8 @@ func TestInstructionSets(t *testing.T) {
 	}
 }
 
-// TestTiles compares the micro-kernels with the chain of fused operations that defines them: every
-// number of rows and columns, guards beside the tile.
+// TestTiles compares the micro-kernels with the chain of fused operations that defines
+// them: every number of rows and columns, guards beside the tile.
 func TestTiles(t *testing.T) {
 	r := newRand()
 	for _, s := range available() {

@@ -1,7 +1,7 @@
 package linalg
 
-// solveRowsAtOnce is how many rows to solve together. Fewer would read the packed triangle
-// too often from afar, if it is large; more would not stay in cache.
+// solveRowsAtOnce is how many rows to solve together. Fewer would read the packed
+// triangle too often from afar, if it is large; more would not stay in cache.
 const solveRowsAtOnce = 128
 
 // solveChunk returns how many of rows to solve at a time.
@@ -55,9 +55,9 @@ func (p *Pool) TrsmRightLower(l, b Mat) { p.solveRight(l, b, false) }
 // and on l alone.
 func (p *Pool) TrsmLeftLower(l, b Mat) { p.solveLeft(l, b, true) }
 
-// TrsmLeftLowerTrans overwrites b with l⁻ᵀ·b. Of l, square and lower triangular,
-// the strictly upper part is not read. A column of the result depends on that column
-// of b and on l alone.
+// TrsmLeftLowerTrans overwrites b with l⁻ᵀ·b. Of l, square and lower triangular, the
+// strictly upper part is not read. A column of the result depends on that column of b
+// and on l alone.
 func (p *Pool) TrsmLeftLowerTrans(l, b Mat) { p.solveLeft(l, b, false) }
 
 // solveLeft solves for the columns of b as rows of bᵀ: l⁻¹·b = (bᵀ·l⁻ᵀ)ᵀ.

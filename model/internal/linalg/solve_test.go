@@ -72,7 +72,8 @@ func TestTrsm(t *testing.T) {
 			sum, mass := refProduct(left, right)
 			for i := range b.Rows {
 				for j, want := range b.Row(i) {
-					// The inverted blocks of this l have a condition of a few tens at most.
+					// The inverted blocks of this l have a condition of a few tens at
+					// most.
 					bound := 100 * gamma(n+3) * (mass.Row(i)[j] + math.Abs(want))
 					if got := sum.Row(i)[j]; !(math.Abs(got-want) <= bound) {
 						t.Fatalf("%s: residual (%d, %d): %g, want %g ± %g", what, i, j, got, want, bound)
@@ -83,8 +84,8 @@ func TestTrsm(t *testing.T) {
 	}
 }
 
-// TestSolveAlone: a row of a right-hand solve (a column of a left-hand one) has the same
-// bits, whatever stands around it; a NaN in another row does not matter.
+// TestSolveAlone: a row of a right-hand solve (a column of a left-hand one) has the
+// same bits, whatever stands around it; a NaN in another row does not matter.
 func TestSolveAlone(t *testing.T) {
 	r := newRand()
 	const n, m = 310, 230

@@ -1,18 +1,18 @@
 package linalg
 
-// diagonalBlock is the number of columns that a triangular solve takes at a time.
-// It divides kBlock. Diagonal blocks of this size are inverted: the computed solution x of
-// x·lᵀ = b has, row by row, a residual |b − x·lᵀ| of the usual γ·|x|·|l|ᵀ plus, per block,
-// γ·|b'|·|l_d⁻¹|·|l_d| with l_d the diagonal block: Du Croz and Higham (1992). The
-// condition number of a block never exceeds that of l.
+// diagonalBlock is the number of columns that a triangular solve takes at a time. It
+// divides kBlock. Diagonal blocks of this size are inverted: the computed solution x of
+// x·lᵀ = b has, row by row, a residual |b − x·lᵀ| of the usual γ·|x|·|l|ᵀ plus, per
+// block, γ·|b'|·|l_d⁻¹|·|l_d| with l_d the diagonal block: Du Croz and Higham (1992).
+// The condition number of a block never exceeds that of l.
 const diagonalBlock = 48
 
-// zeroStep is the grain at which zeros of triangles are left out, a multiple of every nr, so that
-// a NaN spreads equally far in all sets.
+// zeroStep is the grain at which zeros of triangles are left out, a multiple of every
+// nr, so that a NaN spreads equally far in all sets.
 const zeroStep = 24
 
-// A triangle is a lower triangular matrix l packed for solving x·lᵀ = b (trans) or
-// x·l = b, for any number of rows of b.
+// A triangle is a lower triangular matrix l packed for solving x·lᵀ = b (trans) or x·l
+// = b, for any number of rows of b.
 type triangle struct {
 	set      *kernelSet
 	l        Mat
@@ -40,8 +40,8 @@ func (t *triangle) steps(b int) (k0, k1 int) {
 	return j1, t.l.Rows
 }
 
-// layout sets the offsets and takes the memory from buf, except that of the diagonal if that
-// is given, with the inverses in place.
+// layout sets the offsets and takes the memory from buf, except that of the diagonal if
+// that is given, with the inverses in place.
 func (t *triangle) layout(buf *buffer, diagonal []float64) {
 	const width = diagonalBlock
 	t.offsets = buf.offsets[:0]
@@ -87,8 +87,8 @@ func (s *kernelSet) packInverse(dst []float64, l Mat, trans bool, mem []float64)
 	s.packAll(dst, s.nr, source{m: inv, byRow: trans}, 0, n, 0, n)
 }
 
-// invert sets inv, of stride diagonalBlock, to l⁻¹, zeros above the diagonal included, row by
-// row: row i is (eᵢ − Σ_{k<i} l_ik·row k)/l_ii.
+// invert sets inv, of stride diagonalBlock, to l⁻¹, zeros above the diagonal included,
+// row by row: row i is (eᵢ − Σ_{k<i} l_ik·row k)/l_ii.
 func (s *kernelSet) invert(inv, l Mat) {
 	for i := range l.Rows {
 		row := inv.Data[i*diagonalBlock : (i+1)*diagonalBlock]

@@ -12,8 +12,8 @@ func Axpy(alpha float64, x, y []float64) {
 	}
 }
 
-// Dot returns Σ x[i]·y[i]. y is at least as long as x. The order of summation depends on the
-// length alone.
+// Dot returns Σ x[i]·y[i]. y is at least as long as x. The order of summation depends
+// on the length alone.
 func Dot(x, y []float64) float64 {
 	y = y[:len(x)]
 	n := len(x) &^ (lanes - 1)
