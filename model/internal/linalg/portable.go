@@ -13,6 +13,7 @@ var portable = kernelSet{
 	packTrans:  packTransPortable,
 	packRows:   packRowsPortable,
 	axpy:       axpyPortable,
+	substitute: substitutePortable,
 	combine:    combinePortable,
 	dot:        dotPortable,
 	sum:        sumPortable,
@@ -86,6 +87,29 @@ func packRowsPortable(k int, src []float64, ld int, dst []float64, width int, w 
 
 func combinePortable(n int, coef []float64, stride int, rows, y []float64) {
 	for k := range n {
-		axpyPortable(-coef[k*stride], rows[k*diagonalBlock:(k+1)*diagonalBlock], y)
+		axpyPortable(-coef[k*stride], rows[k*choleskyBlock:(k+1)*choleskyBlock], y)
+	}
+}
+
+func substitutePortable(n, count int, coef, x []float64, backwards bool) {
+	const mr = 4
+	for p := range count {
+		panel, c := x[p*n*mr:(p+1)*n*mr], coef
+		column := func(step int) []float64 {
+			if backwards {
+				step = n - 1 - step
+			}
+			return panel[step*mr : (step+1)*mr]
+		}
+		for s := range n {
+			col := column(s)
+			for k := range s {
+				axpyPortable(-c[k], column(k), col)
+			}
+			for i := range col {
+				col[i] *= c[s]
+			}
+			c = c[s+1:]
+		}
 	}
 }

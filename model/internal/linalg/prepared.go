@@ -14,7 +14,7 @@ type Solver struct {
 func (p *Pool) NewSolver(l Mat) *Solver {
 	l.check("l", l.Rows, l.Rows)
 	s := &Solver{pool: p, packed: packTriangle{triangle: triangle{set: current.Load(), l: l, trans: true}, pool: p}}
-	s.packed.layout(new(buffer), nil)
+	s.packed.layout(new(buffer))
 	p.run(s.packed.blocks(), &s.packed)
 	s.packed.l.Data = nil // everything is packed; only the size is still of use
 	return s

@@ -10,7 +10,7 @@ import (
 type kernelSet struct {
 	name string
 
-	// mr×nr is the tile of gemm. Both divide diagonalBlock.
+	// mr×nr is the tile of gemm. nr divides zeroStep.
 	mr, nr int
 
 	// gemm computes c = alpha·a·b + c, or alpha·a·b if store is set, for a tile of rows
@@ -33,6 +33,13 @@ type kernelSet struct {
 	// combine computes y −= Σ coef[k·stride]·(row k) for n rows of diagonalBlock
 	// elements.
 	combine func(n int, coef []float64, stride int, rows, y []float64)
+
+	// substitute solves a packed diagonal block of n columns for count panels: x holds
+	// the panels, one after the other, in each the columns, in each mr rows. The column
+	// solved first is the last one if backwards is set. coef holds for each column in
+	// the order of solution what multiplies the columns solved before, in their order,
+	// and then the reciprocal of its diagonal element.
+	substitute func(n, count int, coef, x []float64, backwards bool)
 
 	// dot and sum return Σ x·y and Σ x for a multiple of lanes elements > 0.
 	dot func(x, y []float64) float64

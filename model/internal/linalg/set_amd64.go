@@ -28,13 +28,16 @@ var avx512 = kernelSet{
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
 	axpy:      avx2Axpy,
-	combine:   avx2Combine,
-	dot:       avx2Dot,
-	sum:       avx2Sum,
-	exp:       func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0], &constants[0]) },
-	cdf:       func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
-	pdf:       func(dst, x []float64) { pdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
-	cdfPDF:    func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
+	substitute: func(n, count int, coef, x []float64, backwards bool) {
+		substitutePanels(substitute8AVX512, substitute1AVX512, 8, n, count, coef, x, backwards)
+	},
+	combine: avx2Combine,
+	dot:     avx2Dot,
+	sum:     avx2Sum,
+	exp:     func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0], &constants[0]) },
+	cdf:     func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
+	pdf:     func(dst, x []float64) { pdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
+	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 16,
 	kernel: func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
@@ -52,13 +55,16 @@ var avx2 = kernelSet{
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
 	axpy:      avx2Axpy,
-	combine:   avx2Combine,
-	dot:       avx2Dot,
-	sum:       avx2Sum,
-	exp:       func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
-	cdf:       func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
-	pdf:       func(dst, x []float64) { pdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
-	cdfPDF:    func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
+	substitute: func(n, count int, coef, x []float64, backwards bool) {
+		substitutePanels(substitute8AVX2, substitute1AVX2, 4, n, count, coef, x, backwards)
+	},
+	combine: avx2Combine,
+	dot:     avx2Dot,
+	sum:     avx2Sum,
+	exp:     func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	cdf:     func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	pdf:     func(dst, x []float64) { pdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
+	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 8,
 	kernel: func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
@@ -79,6 +85,23 @@ func avx2PackRows(k int, src []float64, ld int, dst []float64, width int, w []fl
 }
 
 func avx2Axpy(alpha float64, x, y []float64) { axpyAVX2(len(x), alpha, &x[0], &y[0]) }
+
+// substitutePanels takes eight panels at a time, and the rest one by one.
+func substitutePanels(eight, one func(n int, coef, x *float64, column, panel int), mr, n, count int,
+	coef, x []float64, backwards bool,
+) {
+	first, column, panel := 0, mr, n*mr
+	if backwards {
+		first, column = (n-1)*mr, -mr
+	}
+	i := 0
+	for ; i+8 <= count; i += 8 {
+		eight(n, &coef[0], &x[i*panel+first], column, panel)
+	}
+	for ; i < count; i++ {
+		one(n, &coef[0], &x[i*panel+first], column, panel)
+	}
+}
 
 func avx2Combine(n int, coef []float64, stride int, rows, y []float64) {
 	if n > 0 {
@@ -143,3 +166,15 @@ func cdfPDFAVX2(n int, cdf, pdf, x, table *float64)
 
 //go:noescape
 func kernelAVX2(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst, table *float64)
+
+//go:noescape
+func substitute8AVX512(n int, coef, x *float64, column, panel int)
+
+//go:noescape
+func substitute1AVX512(n int, coef, x *float64, column, panel int)
+
+//go:noescape
+func substitute8AVX2(n int, coef, x *float64, column, panel int)
+
+//go:noescape
+func substitute1AVX2(n int, coef, x *float64, column, panel int)

@@ -17,7 +17,7 @@ func (p *Pool) solveChunk(rows, n int) int {
 func (p *Pool) prepare(l Mat, trans bool, buf *buffer) *triangle {
 	buf.pack = packTriangle{triangle: triangle{set: current.Load(), l: l, trans: trans}, pool: p}
 	t := &buf.pack.triangle
-	t.layout(buf, nil)
+	t.layout(buf)
 	p.run(t.blocks(), &buf.pack)
 	return t
 }

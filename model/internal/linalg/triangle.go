@@ -1,11 +1,10 @@
 package linalg
 
-// diagonalBlock is the number of columns that a triangular solve takes at a time. It
-// divides kBlock. Diagonal blocks of this size are inverted: the computed solution x of
-// x·lᵀ = b has, row by row, a residual |b − x·lᵀ| of the usual γ·|x|·|l|ᵀ plus, per
-// block, γ·|b'|·|l_d⁻¹|·|l_d| with l_d the diagonal block: Du Croz and Higham (1992).
-// The condition number of a block never exceeds that of l.
-const diagonalBlock = 48
+// diagonalBlock is the number of columns that a triangular solve takes at a time, by
+// substitution. It divides kBlock. The computed solution x of x·lᵀ = b has, row by row,
+// a residual |b − x·lᵀ| ≤ γ_{n+3}·|x|·|l|ᵀ, whatever the condition of l: every element
+// is a sum in some order, and Higham (2002), theorem 8.5, holds for any.
+const diagonalBlock = 24
 
 // zeroStep is the grain at which zeros of triangles are left out, a multiple of every
 // nr, so that a NaN spreads equally far in all sets.
@@ -19,8 +18,7 @@ type triangle struct {
 	trans    bool
 	offdiag  []float64 // the panels of each block of columns, all steps beside the diagonal block
 	offsets  []int     // of the blocks in offdiag
-	diagonal []float64 // the inverses of the diagonal blocks, as panels
-	inverted bool      // diagonal was there before
+	diagonal []float64 // what substitution needs of the diagonal blocks
 }
 
 // blocks returns the number of blocks of columns.
@@ -40,23 +38,20 @@ func (t *triangle) steps(b int) (k0, k1 int) {
 	return j1, t.l.Rows
 }
 
-// layout sets the offsets and takes the memory from buf, except that of the diagonal if
-// that is given, with the inverses in place.
-func (t *triangle) layout(buf *buffer, diagonal []float64) {
-	const width = diagonalBlock
+// blockCoefficients is the number of elements of a diagonal block.
+const blockCoefficients = diagonalBlock * (diagonalBlock + 1) / 2
+
+// layout sets the offsets and takes the memory from buf.
+func (t *triangle) layout(buf *buffer) {
 	t.offsets = buf.offsets[:0]
 	size := 0
 	for b := range t.blocks() {
 		k0, k1 := t.steps(b)
 		t.offsets = append(t.offsets, size)
-		size += width * (k1 - k0)
+		size += diagonalBlock * (k1 - k0)
 	}
 	buf.offsets = t.offsets
-	if t.inverted = diagonal != nil; t.inverted {
-		t.offdiag, t.diagonal = buf.get(size), diagonal
-		return
-	}
-	mem := buf.get(size + t.blocks()*width*width)
+	mem := buf.get(size + t.blocks()*blockCoefficients)
 	t.offdiag, t.diagonal = mem[:size], mem[size:]
 }
 
@@ -70,36 +65,28 @@ func (p *packTriangle) run(b int) {
 	j0, j1 := p.cols(b)
 	k0, k1 := p.steps(b)
 	p.set.packAll(p.offdiag[p.offsets[b]:], p.set.nr, source{m: p.l, byRow: p.trans}, j0, j1, k0, k1)
-	if p.inverted {
-		return
-	}
-	buf := p.pool.pieces.take()
-	defer p.pool.pieces.put(buf)
-	block := p.l.Slice(j0, j1, j0, j1)
-	p.set.packInverse(p.diagonal[b*diagonalBlock*diagonalBlock:], block, p.trans, buf.get(diagonalBlock*diagonalBlock))
+	p.packDiagonal(b)
 }
 
-// packInverse packs the inverse of a diagonal block; mem is scratch.
-func (s *kernelSet) packInverse(dst []float64, l Mat, trans bool, mem []float64) {
-	n := l.Rows
-	inv := Mat{Rows: n, Cols: n, Stride: diagonalBlock, Data: mem}
-	s.invert(inv, l)
-	s.packAll(dst, s.nr, source{m: inv, byRow: trans}, 0, n, 0, n)
-}
-
-// invert sets inv, of stride diagonalBlock, to l⁻¹, zeros above the diagonal included,
-// row by row: row i is (eᵢ − Σ_{k<i} l_ik·row k)/l_ii.
-func (s *kernelSet) invert(inv, l Mat) {
-	for i := range l.Rows {
-		row := inv.Data[i*diagonalBlock : (i+1)*diagonalBlock]
-		clear(row)
-		lrow := l.Row(i)
-		s.combine(i, lrow, 1, inv.Data, row)
-		for j := range row[:i] {
-			row[j] /= lrow[i]
+// packDiagonal puts the elements of a diagonal block in the order in which substitution
+// needs them.
+func (t *triangle) packDiagonal(b int) {
+	j0, j1 := t.cols(b)
+	dst := t.diagonal[b*blockCoefficients:]
+	for s := range j1 - j0 {
+		if t.trans {
+			copy(dst, t.l.Row(j0 + s)[j0:j0+s])
+		} else {
+			for k := range s {
+				dst[k] = t.l.Data[(j1-1-k)*t.l.Stride+j1-1-s]
+			}
 		}
-		row[i] = 1 / lrow[i]
-		clear(row[i+1:]) // of what a NaN may have left there
+		i := j0 + s
+		if !t.trans {
+			i = j1 - 1 - s
+		}
+		dst[s] = 1 / t.l.Data[i*t.l.Stride+i]
+		dst = dst[s+1:]
 	}
 }
 
@@ -133,9 +120,6 @@ func (t *triangle) solve(p *Pool, x Mat) {
 		}
 		s.subtract(b)
 		s.divide(b)
-		if i < n-1 {
-			s.keep(b)
-		}
 	}
 }
 
@@ -171,33 +155,19 @@ func (s *solution) subtract(b int) {
 	}
 }
 
-// divide multiplies block b of x by the inverse of the diagonal block.
+// divide solves block b of x with the diagonal block, and keeps it packed too.
 func (s *solution) divide(b int) {
-	mr, nr := s.set.mr, s.set.nr
+	mr := s.set.mr
 	j0, j1 := s.cols(b)
 	n := j1 - j0
 	s.set.packAll(s.block, mr, source{m: s.x, byRow: true}, 0, s.x.Rows, j0, j1)
-	for j := 0; j < n; j += nr {
-		first, last := 0, min(j/zeroStep*zeroStep+zeroStep, n)
-		if !s.trans {
-			first, last = j/zeroStep*zeroStep, n
-		}
-		right := s.diagonal[b*diagonalBlock*diagonalBlock+j*n+first*nr:]
-		for i := 0; i < s.x.Rows; i += mr {
-			s.set.gemm(last-first, 1, s.block[i*n+first*mr:], right, s.x.Data[i*s.x.Stride+j0+j:], s.x.Stride,
-				min(mr, s.x.Rows-i), min(nr, n-j), true)
-		}
-	}
-}
-
-// keep packs block b of x, now solved.
-func (s *solution) keep(b int) {
-	mr := s.set.mr
-	j0, j1 := s.cols(b)
+	s.set.substitute(n, s.rows/mr, s.diagonal[b*blockCoefficients:], s.block, !s.trans)
 	k0 := j0 / kBlock * kBlock
 	steps := min(kBlock, s.l.Rows-k0)
 	for i := 0; i < s.x.Rows; i += mr {
-		panel := s.packed[k0*s.rows+i*steps+(j0-k0)*mr:]
-		s.set.pack(panel, mr, source{m: s.x, byRow: true}, i, min(i+mr, s.x.Rows), j0, j1)
+		panel := s.block[i*n : (i+mr)*n]
+		copy(s.packed[k0*s.rows+i*steps+(j0-k0)*mr:], panel)
+		rows := min(mr, s.x.Rows-i)
+		s.set.packMembers(s.x.Data[i*s.x.Stride+j0:], s.x.Stride, Mat{Rows: n, Cols: rows, Stride: mr, Data: panel}, 0, n, 0, rows)
 	}
 }

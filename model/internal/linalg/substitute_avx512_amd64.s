@@ -1,0 +1,37 @@
+//go:build !noasm
+
+#include "textflag.h"
+
+#define V0 Z0
+#define V1 Z1
+#define V2 Z2
+#define V3 Z3
+#define V4 Z4
+#define V5 Z5
+#define V6 Z6
+#define V7 Z7
+#define V8 Z8
+
+#include "substitute_amd64.h"
+
+// func substitute8AVX512(n int, coef, x *float64, column, panel int)
+TEXT ·substitute8AVX512(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), CX
+	MOVQ coef+8(FP), SI
+	MOVQ x+16(FP), DI
+	MOVQ column+24(FP), R8
+	MOVQ panel+32(FP), R9
+	SHLQ $3, R8
+	SHLQ $3, R9
+	SUBSTITUTE(LOAD8, LESS8, FINISH8)
+
+// func substitute1AVX512(n int, coef, x *float64, column, panel int)
+TEXT ·substitute1AVX512(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), CX
+	MOVQ coef+8(FP), SI
+	MOVQ x+16(FP), DI
+	MOVQ column+24(FP), R8
+	MOVQ panel+32(FP), R9
+	SHLQ $3, R8
+	SHLQ $3, R9
+	SUBSTITUTE(LOAD1, LESS1, FINISH1)
