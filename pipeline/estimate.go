@@ -30,7 +30,7 @@ func NewEstimate(job Job, n int64, d int, res Resources) (Estimate, error) {
 	var e Estimate
 	var operations float64
 	for _, m := range candidates {
-		c := model.Config{N: n, Inducing: m, Plan: plan(job.Train, n)}.Scheduled()
+		c := model.Config{N: n, Inducing: m, Plan: plan(job.Train, n, m)}.Scheduled()
 		size := float64(c.Inducing)
 		// A step: features, variance, symmetric sum and backward sweep, about
 		// 6 M² a row, and some factorizations. Settling passes cost less.

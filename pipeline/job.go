@@ -75,15 +75,14 @@ type RolesDecl struct {
 
 // Training modes.
 const (
-	TrainAuto      = "auto" // mini-batches from 20,000 train rows on, full passes below
-	TrainMiniBatch = "mini-batch"
+	TrainMiniBatch = "mini-batch" // the default; a batch that has all rows is a full pass
 	TrainFullPass  = "full-pass"
 )
 
 // A TrainDecl declares how the posterior is fitted.
 type TrainDecl struct {
 	Mode   string        `json:"mode"`
-	Batch  int           `json:"batch,omitempty"`  // rows of a mini-batch; 0: by a rule in N
+	Batch  int           `json:"batch,omitempty"`  // rows of a mini-batch; 0: by the rule of [model.Plan]
 	Buffer int           `json:"buffer,omitempty"` // rows of the shuffle buffer; default 65,536
 	Passes float64       `json:"passes,omitempty"` // at most so many passes over the train rows; 0: by a rule in N
 	Time   time.Duration `json:"time,omitempty"`   // stop training after this time; 0: no limit
@@ -241,16 +240,16 @@ func (s Scaling) withDefaults(fault func(string, ...any)) Scaling {
 
 func (t TrainDecl) withDefaults(fault func(string, ...any)) TrainDecl {
 	if t.Mode == "" {
-		t.Mode = TrainAuto
+		t.Mode = TrainMiniBatch
 	}
-	if t.Mode != TrainAuto && t.Mode != TrainMiniBatch && t.Mode != TrainFullPass {
-		fault("train.mode: %q is none of %s, %s, %s", t.Mode, TrainAuto, TrainMiniBatch, TrainFullPass)
+	if t.Mode != TrainMiniBatch && t.Mode != TrainFullPass {
+		fault("train.mode: %q is neither %s nor %s", t.Mode, TrainMiniBatch, TrainFullPass)
 	}
 	if t.Buffer == 0 {
 		t.Buffer = 1 << 16
 	}
-	if t.Batch < 0 || t.Buffer < 1 || t.Batch > t.Buffer {
-		fault("train: batch %d, buffer %d: want 0 ≤ batch ≤ buffer", t.Batch, t.Buffer)
+	if t.Batch < 0 || t.Buffer < 1 {
+		fault("train: batch %d, buffer %d: want numbers of rows", t.Batch, t.Buffer)
 	}
 	if !(t.Passes >= 0) || math.IsInf(t.Passes, 0) || t.Time < 0 {
 		fault("train: passes and time must not be negative")

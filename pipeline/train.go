@@ -26,10 +26,6 @@ type fitted struct {
 	Training Training
 }
 
-// fullPassBelow is the number of train rows below which mode auto makes full
-// passes: such a pass costs little more than a useful mini-batch.
-const fullPassBelow = 20_000
-
 // train fits the candidates one after the other and returns the best. Q may
 // depend on all rows, so that choosing among candidates by the bound is free.
 func train(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*fitted, error) {
@@ -94,7 +90,7 @@ func (t *training) configure() (model.Config, error) {
 	}
 	c := model.Config{
 		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta, Loss: l, ARD: !job.Kernel.Isotropic,
-		Plan: plan(job.Train, s.Roles.Train()), Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
+		Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
 	}
 	for _, p := range t.theta {
 		g, err := priced(p.Grid)
@@ -106,14 +102,16 @@ func (t *training) configure() (model.Config, error) {
 	return c, nil
 }
 
-// plan translates the training declaration.
-func plan(t TrainDecl, n int64) model.Plan {
+// plan translates the training declaration for n train rows and a candidate
+// of m inducing points (0: the trainer's rule).
+func plan(t TrainDecl, n int64, m int) model.Plan {
 	p := model.Plan{Batch: t.Batch}
-	if t.Mode == TrainFullPass || t.Mode == TrainAuto && t.Batch == 0 && n < fullPassBelow {
+	if t.Mode == TrainFullPass {
 		p.Batch = int(n)
 	}
-	if t.Passes > 0 && p.Batch > 0 {
-		p.Joint = max(1, int(math.Round(t.Passes*float64(n)/float64(p.Batch))))
+	if t.Passes > 0 {
+		batch := model.Config{N: n, Inducing: m, Plan: p}.Scheduled().Plan.Batch
+		p.Joint = max(1, int(math.Round(t.Passes*float64(n)/float64(batch))))
 	}
 	return p
 }
@@ -188,8 +186,7 @@ func priced(g certify.Grid) (model.Grid, error) {
 // fit trains the candidate at hand, from its checkpoint if there is one, to its
 // end.
 func (t *training) fit(ctx context.Context) error {
-	config := t.config
-	config.Inducing = t.candidates[t.state.Candidate]
+	config := t.candidate(t.state.Candidate)
 	trainer, err := t.trainer(config)
 	if err != nil {
 		return err
@@ -213,6 +210,14 @@ func (t *training) fit(ctx context.Context) error {
 	t.state.Candidate++
 	t.state.Trainer, t.state.Taken = nil, 0
 	return t.save(ctx)
+}
+
+// candidate is the configuration of candidate i.
+func (t *training) candidate(i int) model.Config {
+	c := t.config
+	c.Inducing = t.candidates[i]
+	c.Plan = plan(t.job.Train, c.N, c.Inducing)
+	return c
 }
 
 // trainer makes a new trainer, or one from the checkpoint.
@@ -265,9 +270,7 @@ func (t *training) best(ctx context.Context) (*fitted, error) {
 	var chosen *fitted
 	least := math.Inf(1)
 	for i, state := range t.state.Finished {
-		config := t.config
-		config.Inducing = t.candidates[i]
-		f, err := t.finish(config, state)
+		f, err := t.finish(t.candidate(i), state)
 		if err != nil {
 			return nil, err
 		}
