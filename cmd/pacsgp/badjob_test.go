@@ -230,6 +230,7 @@ func TestOutputInUse(t *testing.T) {
 // published name is whole, nothing unfinished is left, and with space again the
 // same job gives the same bytes.
 func TestFullDisk(t *testing.T) {
+	repeats(t)
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestInspect(t *testing.T) {
-	a := trained(t, nil)
+	a := trained(t)
 	pacsgp(t, "inspect", a.certificate).says(t, 0, "certified", "function drawn at random", a.id[:0])
 	pacsgp(t, "inspect", a.model).says(t, 0, "12 points", "x1", "x2", "zero-one, tolerance 0.7", "lengthscale")
 
@@ -120,12 +120,31 @@ func TestUsage(t *testing.T) {
 	lines(40).write(t, lakeFile(dir, 0))
 	job := tiny(nil).write(t, dir)
 	for _, args := range [][]string{
-		{"trian"}, {"train"}, {"train", "-c"}, {"train", "--config"}, {"train", job}, {"train", "-c", job, "more"},
-		{"train", "-c", job, "--fast"}, {"train", "-c", job, "--delta", "small"}, {"train", "-c", job, "--epsilon", "wide"},
-		{"train", "-c", job, "--memory", "lots"}, {"train", "-c", job, "--workers", "1.5"}, {"train", "-c", job, "--time", "5"},
-		{"train", "-c", job, "--seed", "-1"}, {"train", "-c", job, "--inducing", "few"},
-		{"verify"}, {"verify", "model"}, {"verify", "--id"}, {"predict"}, {"predict", "m", "c", "d"}, {"inspect"}, {"inspect", "a", "b"},
-		{"plan"}, {"plan", "-c", job, "more"}, {"version", "more"}, {"--fast"},
+		{"trian"},
+		{"train"},
+		{"train", "-c"},
+		{"train", "--config"},
+		{"train", job},
+		{"train", "-c", job, "more"},
+		{"train", "-c", job, "--fast"},
+		{"train", "-c", job, "--delta", "small"},
+		{"train", "-c", job, "--epsilon", "wide"},
+		{"train", "-c", job, "--memory", "lots"},
+		{"train", "-c", job, "--workers", "1.5"},
+		{"train", "-c", job, "--time", "5"},
+		{"train", "-c", job, "--seed", "-1"},
+		{"train", "-c", job, "--inducing", "few"},
+		{"verify"},
+		{"verify", "model"},
+		{"verify", "--id"},
+		{"predict"},
+		{"predict", "m", "c", "d"},
+		{"inspect"},
+		{"inspect", "a", "b"},
+		{"plan"},
+		{"plan", "-c", job, "more"},
+		{"version", "more"},
+		{"--fast"},
 	} {
 		a := pacsgp(t, args...)
 		if a.status != exitUsage || a.stdout != "" || !strings.Contains(a.message, "hint: pacsgp --help") {

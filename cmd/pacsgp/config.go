@@ -240,7 +240,7 @@ func inWords(err error) error {
 
 // wanted names the values that a key takes.
 func wanted(t reflect.Type) string {
-	switch t.Kind() { //nolint:exhaustive // the kinds of a configuration's fields
+	switch t.Kind() {
 	case reflect.Float64:
 		return "a number"
 	case reflect.Int, reflect.Uint64:

@@ -50,7 +50,7 @@ func losses(t *testing.T, n int64, size float64) (sum certify.RiskSum) {
 // following from false evidence, is found out: by the files where they know
 // better, by the rows else.
 func TestVerifyForgery(t *testing.T) {
-	honest := trained(t, nil)
+	honest := trained(t)
 	allRows := retrained(t, honest.dir, jobFile{"scaling": "{mode: all-rows}"})
 	configuration := func(old, other string) func(*certify.Evidence) {
 		return func(ev *certify.Evidence) {

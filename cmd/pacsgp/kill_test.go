@@ -171,6 +171,7 @@ func uninterrupted(t *testing.T, inducing string) (job string, want map[string]s
 }
 
 func TestKilledAtEveryOperationThenResumed(t *testing.T) {
+	repeats(t)
 	job, want, first := uninterrupted(t, "8")
 	stride := 1
 	if testing.Short() {
@@ -228,6 +229,7 @@ func (m moment) inside(last step) bool {
 }
 
 func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
+	repeats(t)
 	job, want, first := uninterrupted(t, "[6, 12]")
 	moments := 10
 	if testing.Short() {

@@ -61,6 +61,7 @@ func flip(data []byte, at int, bit uint) []byte {
 }
 
 func TestRowsChangedBeforeLastPass(t *testing.T) {
+	repeats(t)
 	rows := lines(90)
 	for name, c := range map[string]struct {
 		happens func(t *testing.T, dir string)
@@ -158,6 +159,7 @@ func TestRewrittenRowsAreTheSameSample(t *testing.T) {
 // Any bit of the model file that changes between training and last pass is
 // noticed; the next run mends the file.
 func TestModelChangedBeforeLastPass(t *testing.T) {
+	repeats(t)
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,9 +125,7 @@ func tiny(change jobFile) jobFile {
 		"source": "{paths: [lake]}", "target": "y", "loss": "{epsilon: 0.7}", "delta": "0.05",
 		"inducing": "12", "train": "{passes: 2}", "output": "out",
 	}
-	for key, value := range change {
-		j[key] = value
-	}
+	maps.Copy(j, change)
 	return j
 }
 
@@ -191,4 +190,13 @@ func record(t *testing.T, out string) (r runRecord) {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// repeats marks a test that runs one job again and again: the race detector
+// learns nothing from that, and takes minutes.
+func repeats(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("repeats one job: left out under the race detector")
+	}
 }

@@ -88,7 +88,7 @@ func TestPredict(t *testing.T) {
 }
 
 func TestPredictRefuses(t *testing.T) {
-	a := trained(t, nil)
+	a := trained(t)
 	other := retrained(t, a.dir, jobFile{"inducing": "9"})
 	output := filepath.Join(a.dir, "predictions", "p.parquet")
 	writeFile(t, filepath.Join(filepath.Dir(output), "keep"), nil)

@@ -82,6 +82,7 @@ func TestOtherFilesAreAnotherSample(t *testing.T) {
 // Attempts: the same job again is the same attempt, whatever its workers and its
 // place; another δ, ε, seed or key is another one.
 func TestAttempts(t *testing.T) {
+	repeats(t)
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)

@@ -19,11 +19,11 @@ type artifact struct {
 }
 
 // train makes an artifact of the tiny job on the small lake.
-func trained(t *testing.T, change jobFile) artifact {
+func trained(t *testing.T) artifact {
 	t.Helper()
 	dir := t.TempDir()
 	smallLake(t, dir)
-	return retrained(t, dir, change)
+	return retrained(t, dir, nil)
 }
 
 // retrained makes an artifact on the lake in dir.
@@ -65,7 +65,7 @@ func (a answer) says(t *testing.T, status int, words ...string) {
 }
 
 func TestVerify(t *testing.T) {
-	a := trained(t, nil)
+	a := trained(t)
 	other := retrained(t, a.dir, jobFile{"train": "{passes: 3, seed: 5}", "inducing": "9"})
 
 	const unchecked = "arithmetic consistent, evidence not rechecked"
@@ -120,7 +120,7 @@ func TestVerifyOtherData(t *testing.T) {
 // Each number of the certificate counts: changed a little in the document, in
 // canonical form, it is refused.
 func TestVerifyChangedNumbers(t *testing.T) {
-	a := trained(t, nil)
+	a := trained(t)
 	original := string(readFile(t, a.certificate))
 	var c certify.Certificate
 	if err := json.Unmarshal([]byte(original), &c); err != nil {
@@ -139,7 +139,10 @@ func TestVerifyChangedNumbers(t *testing.T) {
 		writeFile(t, changed, []byte(strings.Join(lines, "")))
 		lines[i] = line
 		for _, data := range [][]string{nil, {a.lake}} {
-			if got := pacsgp(t, append([]string{"verify", a.model, changed}, data...)...); got.status != exitFailure && !(data == nil && strings.Contains(line, `"shards"`)) {
+			if data == nil && strings.Contains(line, `"shards"`) {
+				continue // nobody knows without the files
+			}
+			if got := pacsgp(t, append([]string{"verify", a.model, changed}, data...)...); got.status != exitFailure {
 				t.Errorf("data %q: line %d changed from %s to %s: status %d: %s", data, i+1, strings.TrimSpace(line), strings.TrimSpace(other), got.status, got.stdout)
 			}
 		}
@@ -172,7 +175,7 @@ func otherNumber(line string) (string, bool) {
 
 // A changed bit anywhere in the model file is refused, whatever it means.
 func TestVerifyChangedModel(t *testing.T) {
-	a := trained(t, nil)
+	a := trained(t)
 	data := readFile(t, a.model)
 	changed := filepath.Join(t.TempDir(), "model.parquet")
 	for at := 0; at < len(data); at += 97 {
@@ -185,7 +188,7 @@ func TestVerifyChangedModel(t *testing.T) {
 
 // The id is the SHA-256 of the document, and the names say so.
 func TestNamesAreDigests(t *testing.T) {
-	a := trained(t, nil)
+	a := trained(t)
 	for path, want := range map[string]string{a.certificate: "certificate-%.json", a.model: "model-%.parquet"} {
 		sum := sha256.Sum256(readFile(t, path))
 		if got := strings.Replace(want, "%", hex.EncodeToString(sum[:]), 1); got != filepath.Base(path) {
