@@ -53,30 +53,40 @@ func (d *display) progress(p pipeline.Progress) {
 		d.logLine(p)
 		return
 	}
+	if p.Steps == 0 {
+		d.end()
+		d.line(phaseWords(p.Phase))
+		return
+	}
 	if stage := fmt.Sprint(p.Phase, p.Inducing); stage != d.stage || d.bar == nil {
 		d.end()
 		d.stage = stage
-		d.bar = progressbar.NewOptions(max(p.Steps, -1),
-			progressbar.OptionSetWriter(d.w.stderr), progressbar.OptionSetWidth(min(30, d.w.terminal/3)),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(p.Steps > 0),
-			progressbar.OptionSetElapsedTime(true), progressbar.OptionSpinnerType(14),
-			progressbar.OptionSetTheme(progressbar.ThemeUnicode), progressbar.OptionSetRenderBlankState(true),
+		d.bar = progressbar.NewOptions(p.Steps,
+			progressbar.OptionSetWriter(d.w.stderr), progressbar.OptionSetWidth(max(10, min(40, d.w.terminal-75))),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionSetElapsedTime(true), progressbar.OptionSetRenderBlankState(true),
+			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "━", SaucerPadding: " ", BarStart: "", BarEnd: ""}),
 		)
 	}
-	d.bar.Describe(describe(p))
-	if p.Steps > 0 {
-		d.bar.ChangeMax(p.Steps)
-		_ = d.bar.Set(p.Step) // a terminal that cannot be written to stops no run
+	d.bar.Describe(fmt.Sprintf("%-48s", fmt.Sprintf("train M=%d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Bound, p.Risk, p.KL)))
+	d.bar.ChangeMax(p.Steps)
+	_ = d.bar.Set(p.Step) // a terminal that cannot be written to stops no run
+}
+
+// phaseWords says what a phase without steps does.
+func phaseWords(phase string) string {
+	switch phase {
+	case pipeline.PhaseSurvey:
+		return "first pass: digest, roles, scaling; start values"
+	case pipeline.PhaseLastPass:
+		return "last pass: rows and model read again, exact risk"
+	default:
+		return phase
 	}
 }
 
-// describe is the text before the bar, of one width so that the bar stands still.
-func describe(p pipeline.Progress) string {
-	if p.Phase != pipeline.PhaseTrain || p.Steps == 0 {
-		return fmt.Sprintf("%-48s", p.Phase)
-	}
-	return fmt.Sprintf("%-48s", fmt.Sprintf("train M=%d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Bound, p.Risk, p.KL))
-}
+// line writes a line of its own to the terminal.
+func (d *display) line(text string) { _, _ = fmt.Fprintln(d.w.stderr, text) }
 
 // end leaves the bar as it is and starts a new line.
 func (d *display) end() {
@@ -84,7 +94,7 @@ func (d *display) end() {
 		return
 	}
 	_ = d.bar.Exit()
-	_, _ = fmt.Fprintln(d.w.stderr)
+	d.line("")
 	d.bar = nil
 }
 
@@ -104,5 +114,5 @@ func (d *display) notice(text string) {
 		return
 	}
 	d.end()
-	_, _ = fmt.Fprintln(d.w.stderr, "note:", text)
+	d.line("note: " + text)
 }
