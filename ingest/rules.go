@@ -25,17 +25,6 @@ const ReasonColumn = "_reason"
 // without its point) that a row may hold: beyond it float64 skips integers.
 const MaxInteger = 1 << 53
 
-// RowRules returns the rules that a row must satisfy, in words, as the model
-// file and the certificate list them.
-func RowRules() []string {
-	return []string{
-		"no null in a used column",
-		"no NaN in a used column",
-		"no infinity in a used column",
-		"integers and digits of decimals within ±2^53",
-	}
-}
-
 // A Fault is the rule that a cell breaks.
 type Fault uint8
 

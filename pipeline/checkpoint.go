@@ -72,6 +72,11 @@ func (t *training) checkpointIfDue(ctx context.Context, trainer *model.Trainer, 
 	if time.Since(t.saved) < t.env.Resources.Checkpoint {
 		return nil
 	}
+	return t.checkpoint(ctx, trainer, batches)
+}
+
+// checkpoint saves the state between two steps.
+func (t *training) checkpoint(ctx context.Context, trainer *model.Trainer, batches *shuffled) error {
 	var err error
 	if t.state.Trainer, err = trainer.MarshalBinary(); err != nil {
 		return err

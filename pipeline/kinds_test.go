@@ -126,7 +126,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "l2"}, Grid: pipeline.GridDecl{Prior: "cauchy"},
 			Scaling: pipeline.Scaling{Mode: "some"}, Train: pipeline.TrainDecl{Mode: "fast"},
 		}, []string{`loss.kind: "l2"`, `grid.prior: "cauchy"`, `scaling.mode: "some"`, `train.mode: "fast"`}},
-		{"train", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Train: pipeline.TrainDecl{Batch: 9, Buffer: 3, Passes: math.NaN()}}, []string{"batch 9, buffer 3", "passes"}},
+		{"train", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Train: pipeline.TrainDecl{Batch: -9, Buffer: 3, Passes: math.NaN()}}, []string{"batch -9, buffer 3", "passes"}},
 		{"grid", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Grid: pipeline.GridDecl{Min: 1, Max: 0, Step: math.NaN()}}, []string{"grid: min 1"}},
 	} {
 		_, err := c.job.WithDefaults()

@@ -65,7 +65,8 @@ type Outlines struct {
 // Run trains, makes the last pass and publishes. The job must have its defaults
 // filled in. Killed at any moment and called again with the same arguments it
 // goes on from its last checkpoint and gives the same bytes. What it returns
-// without an error is durable in the sink.
+// without an error is durable in the sink. The checkpoint stays until the caller
+// has dealt with the result and clears it.
 func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	env.Resources = env.Resources.withDefaults()
 	began := time.Now()
@@ -105,10 +106,7 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	r.Facts.TrainSeconds = (trained - surveyed).Seconds()
 	r.Facts.LastPassSeconds = (time.Since(began) - trained).Seconds()
 	r.Outlines, err = outlines(s, r.Model, env.Resources.Workers)
-	if err != nil {
-		return nil, err
-	}
-	return r, env.Checkpoints.Clear(ctx)
+	return r, err
 }
 
 // certify makes the last pass. It gets from training nothing but a digest of

@@ -195,6 +195,9 @@ func (t *training) fit(ctx context.Context) error {
 	batches := &shuffled{feed: t.feed, buffer: t.job.Train.Buffer, seed: t.job.Train.Seed, taken: t.state.Taken}
 	defer batches.close()
 	for !trainer.Done() {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, t.checkpoint(context.WithoutCancel(ctx), trainer, batches))
+		}
 		if err := t.step(ctx, trainer, batches); err != nil {
 			return err
 		}
@@ -239,7 +242,9 @@ func (t *training) step(ctx context.Context, trainer *model.Trainer, batches *sh
 			return err
 		}
 	case model.MiniBatch:
-		x, y, err := batches.take(ctx, pass.Rows)
+		// A mini-batch is short: it is finished even if the run is stopped, so
+		// that the checkpoint then has it.
+		x, y, err := batches.take(context.WithoutCancel(ctx), pass.Rows)
 		if err != nil {
 			return err
 		}
@@ -362,12 +367,13 @@ func (t *training) finish(config model.Config, state []byte) (*fitted, error) {
 	return &fitted{m, training}, nil
 }
 
-// rowRules says in words what a row must satisfy.
+// rowRules says in words what a row must satisfy: the rules of package ingest,
+// which refuses a row that breaks one.
 func rowRules() []string {
 	return []string{
 		"every feature and the target is present (not null)",
 		"every feature and the target is a finite number (no NaN, no infinity)",
-		"integers are at most 2^53 in absolute value",
+		"integers, and decimals without their point, are at most 2^53 in absolute value",
 	}
 }
 

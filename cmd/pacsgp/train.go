@@ -194,7 +194,10 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 		return nil, err
 	}
 	o = newOutcome(p, result, began)
-	return o, o.write(dir)
+	if err := o.write(dir); err != nil {
+		return nil, err
+	}
+	return o, dir.Clear(ctx)
 }
 
 // verdict turns a finished run into an exit status.
