@@ -166,7 +166,7 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 // workers.
 func TestPredictionOfARowIsItsOwn(t *testing.T) {
 	p := randomPosterior(t, 67, 4, 3)
-	rows := testRows(predictBlock+130, 4, 4)
+	rows := testRows(2*predictBlock+130, 4, 4)
 	mean, variance := predict(t, p, 1, rows.X)
 	mean2, variance2 := predict(t, p, 2, rows.X)
 	if !slices.Equal(mean, mean2) || !slices.Equal(variance, variance2) {

@@ -6,8 +6,8 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// predictBlock is the number of rows that go through the cache together.
-const predictBlock = 256
+// predictBlock is the number of rows that go through a worker's cache together.
+const predictBlock = 128
 
 // A Predictor evaluates the law of f(x) under Q. A row's result depends on the
 // posterior and on that row alone: not on its neighbours, its place, the number
@@ -19,9 +19,14 @@ type Predictor struct {
 	posterior *Posterior
 	pool      *linalg.Pool
 	invScale  []float64
-	z, l, c   linalg.Mat
-	k, t      linalg.Mat // [predictBlock×M] scratch: k becomes φ, t = φC
+	z         linalg.Mat
+	whiten    *linalg.Solver     // by L: k becomes φ
+	spread    *linalg.Multiplier // by C: φC
+	scratch   chan predictScratch
 }
+
+// predictScratch is what one worker writes on.
+type predictScratch struct{ phi, t linalg.Mat } // [predictBlock×M]
 
 // NewPredictor returns a predictor that computes on the given number of
 // workers. Close it after use.
@@ -30,15 +35,18 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 		return nil, err
 	}
 	m, d := p.Inducing(), p.Dim()
+	pool := linalg.NewPool(max(1, workers))
 	r := &Predictor{
 		posterior: p,
-		pool:      linalg.NewPool(max(1, workers)),
+		pool:      pool,
 		invScale:  make([]float64, d),
 		z:         linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z},
-		l:         square(p.L, m),
-		c:         square(p.Factor, m),
-		k:         linalg.NewMat(predictBlock, m),
-		t:         linalg.NewMat(predictBlock, m),
+		whiten:    pool.NewSolver(square(p.L, m)),
+		spread:    pool.NewMultiplier(square(p.Factor, m)),
+		scratch:   make(chan predictScratch, pool.Workers()),
+	}
+	for range pool.Workers() {
+		r.scratch <- predictScratch{linalg.NewMat(predictBlock, m), linalg.NewMat(predictBlock, m)}
 	}
 	for j, l := range p.Kernel.Lengthscales {
 		r.invScale[j] = 1 / l
@@ -57,19 +65,22 @@ func (r *Predictor) Predict(x, mean, variance []float64) error {
 	if len(variance) != n || len(x) != n*d {
 		return fmt.Errorf("model: predict: %d feature values, %d means and %d variances do not fit d = %d", len(x), n, len(variance), d)
 	}
-	for i := 0; i < n; i += predictBlock {
+	r.pool.For((n+predictBlock-1)/predictBlock, func(block int) {
+		i := block * predictBlock
 		j := min(n, i+predictBlock)
 		r.block(x[i*d:j*d], mean[i:j], variance[i:j])
-	}
+	})
 	return nil
 }
 
 func (r *Predictor) block(x, mean, variance []float64) {
+	scratch := <-r.scratch
+	defer func() { r.scratch <- scratch }()
 	n, m, d := len(mean), r.posterior.Inducing(), r.posterior.Dim()
-	phi, t := r.k.Slice(0, n, 0, m), r.t.Slice(0, n, 0, m)
+	phi, t := scratch.phi.Slice(0, n, 0, m), scratch.t.Slice(0, n, 0, m)
 	r.pool.SEKernel(linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.invScale, r.posterior.Kernel.Variance, phi)
-	r.pool.TrsmRightLowerTrans(r.l, phi)
-	r.pool.TrmmRightLower(r.c, phi, t)
+	r.whiten.Solve(phi)
+	r.spread.Multiply(phi, t)
 	for i := range n {
 		p, q := phi.Row(i), t.Row(i)
 		mean[i] = linalg.Dot(p, r.posterior.Mean)
