@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// The README's first command, and the examples, which run on the demo's lake.
+func TestDemoAndExamples(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("trains on 20,000 rows")
+	}
+	var stdout, stderr bytes.Buffer
+	dir := t.TempDir()
+	if err := run(t.Context(), []string{"demo", "-o", filepath.Join(dir, "out", "demo")}, testWorld(&stdout, &stderr, lake.OS{}, nil)); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	for _, want := range []string{"CERTIFIED   draw of Q", "verified: the certificate follows", "a draw of Q misses 0.0"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("the demo did not print %q:\n%s", want, stdout.String())
+		}
+	}
+	for _, example := range []string{"demo.yaml", "choose.yaml"} {
+		path := copyInto(t, filepath.Join("..", "..", "examples", example), filepath.Join(dir, "examples"))
+		stdout.Reset()
+		args := []string{"train", "-c", path, "--passes", "1", "--inducing", "60", "--limit", "0.9"}
+		if err := run(t.Context(), args, testWorld(&stdout, &stderr, lake.OS{}, nil)); err != nil {
+			t.Errorf("%s: %v", example, err)
+		}
+	}
+}
+
+// copyInto copies a file into a folder, which is made if it is missing.
+func copyInto(t *testing.T, path, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, filepath.Base(path))
+	if err := os.WriteFile(to, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
