@@ -21,8 +21,8 @@ type Estimated struct {
 }
 
 // Estimate fits an exact Gaussian process with Gaussian noise to the first
-// EstimateRows rows, by gradient ascent of the log evidence with a fixed number of
-// steps. Logarithms stay within ±6. The result depends on the rows alone.
+// EstimateRows rows, by gradient ascent of the log evidence until it gains no
+// more. Logarithms stay within ±6. The result depends on the rows alone.
 func Estimate(rows Rows, ard bool, workers int) (Estimated, error) {
 	if err := rows.Validate(); err != nil {
 		return Estimated{}, err
@@ -36,7 +36,9 @@ func Estimate(rows Rows, ard bool, workers int) (Estimated, error) {
 }
 
 const (
-	estimateSteps = 50
+	estimateSteps = 50   // at most
+	estimateWait  = 6    // steps without a worthwhile gain that end it earlier
+	estimateGain  = 1e-3 // nats a row
 	estimateRate  = 0.15
 	lnRange       = 6.0
 )
@@ -50,6 +52,7 @@ func estimate(pool *linalg.Pool, rows Rows, ard bool) (Estimated, error) {
 	theta[e.parameters] = math.Log(0.1)
 	opt := newAdam(len(theta))
 	best, at := math.Inf(1), append([]float64(nil), theta...)
+	worth, since := math.Inf(1), 0 // evidence and step of the last worthwhile gain
 	gradient := make([]float64, len(theta))
 	for step := range estimateSteps {
 		nll, ok := e.negativeLog(theta, gradient)
@@ -59,6 +62,12 @@ func estimate(pool *linalg.Pool, rows Rows, ard bool) (Estimated, error) {
 		if nll < best {
 			best = nll
 			copy(at, theta)
+		}
+		if nll < worth-estimateGain*float64(rows.Len()) {
+			worth, since = nll, step
+		}
+		if step-since >= estimateWait {
+			break
 		}
 		rate := estimateRate * (1 - 0.8*float64(step)/estimateSteps)
 		opt.direction(gradient)
@@ -127,15 +136,14 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 		return 0, false
 	}
 	copy(e.alpha, e.rows.Y)
-	alpha := column(e.alpha)
-	e.pool.TrsmLeftLower(e.l, alpha)
+	solveLower(e.l, e.alpha)
 	nll = 0.5 * linalg.Dot(e.alpha, e.alpha)
-	e.pool.TrsmLeftLowerTrans(e.l, alpha)
+	solveLowerTrans(e.l, e.alpha)
 	for i := range n {
 		nll += math.Log(e.l.Data[i*n+i])
 	}
 	invertLower(e.pool, e.l, e.w)
-	e.pool.Syrk(true, 1, e.w, 0, e.l) // K⁻¹, lower triangle
+	gramLower(e.pool, e.w, e.l) // K⁻¹
 	e.sensitivity(noise, gradient)
 
 	clear(gradient[:e.parameters])
@@ -162,16 +170,16 @@ func (e *evidence) sensitivity(noise float64, gradient []float64) {
 	n := e.rows.Len()
 	trace := 0.0
 	for i := range n {
-		for j := range i + 1 {
-			w := 0.5 * (e.l.Data[i*n+j] - e.alpha[i]*e.alpha[j])
-			if i == j {
-				trace += w
-			}
-			g := w * e.k.Data[i*n+j]
-			e.w.Data[i*n+j], e.w.Data[j*n+i] = g, g
-		}
+		trace += 0.5 * (e.l.Row(i)[i] - e.alpha[i]*e.alpha[i])
 	}
 	gradient[e.parameters] = trace * noise
+	e.pool.For(n, func(i int) {
+		w, inverse, k, a := e.w.Row(i), e.l.Row(i), e.k.Row(i), 0.5*e.alpha[i]
+		for j := range i + 1 {
+			w[j] = (0.5*inverse[j] - float64(a*e.alpha[j])) * k[j]
+		}
+	})
+	mirror(e.pool, e.w)
 }
 
 // expandScales writes the reciprocal lengthscales of all features.
@@ -181,29 +189,6 @@ func expandScales(theta []float64, ard bool, invScale []float64) {
 			invScale[j] = math.Exp(-theta[j])
 		} else {
 			invScale[j] = math.Exp(-theta[0])
-		}
-	}
-}
-
-// column returns a view of v as a matrix of one column.
-func column(v []float64) linalg.Mat {
-	return linalg.Mat{Rows: len(v), Cols: 1, Stride: 1, Data: v}
-}
-
-// invertLower sets dst to l⁻¹, lower triangular with zeros above.
-func invertLower(pool *linalg.Pool, l, dst linalg.Mat) {
-	for i := range dst.Rows {
-		clear(dst.Row(i))
-		dst.Row(i)[i] = 1
-	}
-	pool.TrsmLeftLower(l, dst)
-}
-
-// mirror copies the lower triangle to the upper.
-func mirror(a linalg.Mat) {
-	for i := range a.Rows {
-		for j := range i {
-			a.Data[j*a.Stride+i] = a.Data[i*a.Stride+j]
 		}
 	}
 }

@@ -27,15 +27,19 @@ type hyperGradient struct {
 // gradientInto computes dst. h and bigH are the whitened sums of the pass, scale
 // is N/n, sMinusI is S−I; work is M×M scratch.
 func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bigH, sMinusI, work linalg.Mat) {
-	t.pool.Gemm(false, false, 2, sMinusI, bigH, 0, work)
-	for i := range work.Rows {
-		row := work.Row(i)
-		linalg.Axpy(t.mean[i], h, row)
-		row[i] *= 0.5
-		clear(row[i+1:])
-	}
+	m := work.Rows
+	stripes(t.pool, m, true, func(from, to int) {
+		some := work.Slice(from, to, 0, to)
+		t.pool.Gemm(false, false, 2, sMinusI.Slice(from, to, 0, m), bigH.Slice(0, m, 0, to), 0, some)
+		for i := from; i < to; i++ {
+			row := work.Row(i)
+			linalg.Axpy(t.mean[i], h[:i+1], row)
+			row[i] *= 0.5
+			clear(row[i+1:])
+		}
+		t.pool.TrsmRightLower(t.l.Slice(0, to, 0, to), some)
+	})
 	t.pool.TrsmLeftLowerTrans(t.l, work)
-	t.pool.TrsmRightLower(t.l, work)
 	clear(dst.theta)
 	clear(dst.z.Data)
 	t.columnPart(dst)
@@ -80,23 +84,21 @@ func (t *Trainer) columnPart(dst hyperGradient) {
 // overwritten. The jitter is a multiple of σ².
 func (t *Trainer) squarePart(dst hyperGradient, work linalg.Mat) {
 	m, d, s := work.Rows, t.cfg.Dim, t.sweep
-	total := 0.0
-	for i := range m {
-		row := work.Row(i)
+	t.pool.For(m, func(i int) {
+		row, k := work.Row(i), t.kuu.Row(i)
 		for j := range row {
-			row[j] *= -t.kuu.Row(i)[j]
+			row[j] *= -k[j]
 		}
-		total += linalg.Sum(row) + row[i]*t.cfg.Jitter
+		t.vector[i] = linalg.Sum(row) + float64(row[i]*t.cfg.Jitter)
+	})
+	dst.theta[len(dst.theta)-1] += linalg.Sum(t.vector)
+	for i := range m {
+		copy(t.zOnes.Row(i), t.z.Row(i))
+		t.zOnes.Row(i)[d] = 1
 	}
-	dst.theta[len(dst.theta)-1] += total
-	for i := range m { // G + Gᵀ
-		for j := range i + 1 {
-			g := work.Row(i)[j] + work.Row(j)[i]
-			work.Row(i)[j], work.Row(j)[i] = g, g
-		}
-	}
-	gz := linalg.NewMat(m, d+1)
-	t.pool.Gemm(false, false, 1, work, withOnes(Rows{X: t.z.Data, Y: make([]float64, m), Dim: d}), 0, gz)
+	gz := t.zPull // (G + Gᵀ)(z, 1)
+	t.pool.Gemm(false, false, 1, work, t.zOnes, 0, gz)
+	t.pool.Gemm(true, false, 1, work, t.zOnes, 1, gz)
 	for i := range m {
 		sum := gz.Row(i)[d]
 		for j, z := range t.z.Row(i) {

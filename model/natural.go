@@ -29,21 +29,19 @@ func (t *Trainer) derive() error {
 		return fmt.Errorf("model: factorize the precision of q (M=%d): %w", m, ErrNotPositiveDefinite)
 	}
 	invertLower(t.pool, t.factor, t.work)
-	t.pool.Syrk(true, 1, t.work, 0, t.sMinus)
+	gramLower(t.pool, t.work, t.sMinus)
 	t.kl = -float64(m) + linalg.Dot(t.mean, t.mean)
 	for i := range m {
 		t.kl += t.sMinus.Row(i)[i] + 2*math.Log(t.factor.Row(i)[i])
 		t.sMinus.Row(i)[i]--
 	}
 	t.kl *= 0.5
-	mirror(t.sMinus)
+	mirror(t.pool, t.sMinus)
 
 	copy(s.bigA.Data, t.sMinus.Data)
-	t.pool.TrsmLeftLowerTrans(t.l, s.bigA)
-	t.pool.TrsmRightLower(t.l, s.bigA)
-	mirror(s.bigA)
+	congruenceTrans(t.pool, t.l, s.bigA)
 	copy(s.a, t.mean)
-	t.pool.TrsmLeftLowerTrans(t.l, column(s.a))
+	solveLowerTrans(t.l, s.a)
 	return nil
 }
 
@@ -51,11 +49,9 @@ func (t *Trainer) derive() error {
 // h ← L⁻¹h, H ← L⁻¹HL⁻ᵀ, in place, H symmetric.
 func (t *Trainer) whiten() {
 	s := t.sweep
-	t.pool.TrsmLeftLower(t.l, column(s.h))
-	mirror(s.bigH)
-	t.pool.TrsmLeftLower(t.l, s.bigH)
-	t.pool.TrsmRightLowerTrans(t.l, s.bigH)
-	mirror(s.bigH)
+	solveLower(t.l, s.h)
+	mirror(t.pool, s.bigH)
+	congruence(t.pool, t.l, s.bigH)
 }
 
 // naturalStep moves q along the natural gradient of J_b, by a rate r ≤ rate:
@@ -70,23 +66,24 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	const halvings = 12
 	m := t.z.Rows
 	for range halvings {
-		for i := range m {
+		t.pool.For(m, func(i int) {
 			f, old, h := t.factor.Row(i), t.precision.Row(i), t.sweep.bigH.Row(i)
+			keep, gain := 1-rate, 2*rate*t.weight*scale
 			for j := range i + 1 {
-				f[j] = (1-rate)*old[j] + 2*rate*t.weight*scale*h[j]
+				f[j] = float64(keep*old[j]) + float64(gain*h[j])
 			}
 			f[i] += rate
-		}
+		})
 		copy(t.work.Data, t.factor.Data)
 		if t.pool.Cholesky(t.factor) && smallestDiagonal(t.factor) > pivotFloor {
 			copy(t.precision.Data, t.work.Data)
-			mirror(t.precision)
-			step := make([]float64, m)
+			mirror(t.pool, t.precision)
+			step := t.vector
 			for i := range step {
 				step[i] = t.mean[i] + t.weight*scale*t.sweep.h[i]
 			}
-			t.pool.TrsmLeftLower(t.factor, column(step))
-			t.pool.TrsmLeftLowerTrans(t.factor, column(step))
+			solveLower(t.factor, step)
+			solveLowerTrans(t.factor, step)
 			linalg.Axpy(-rate, step, t.mean)
 			return rate
 		}

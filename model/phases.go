@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
 // schedule gives the rates of a joint step.
@@ -25,13 +23,15 @@ const (
 	rateLast    = 0.2  // of θ and Z, relative to the full ones
 	settleRate  = 0.3
 	riskDecay   = 0.7
+	flatGain    = 1e-3
+	flatSteps   = 15
+	windSteps   = 8
 )
 
 // schedule returns the rates of this step of the joint phase: constant for a
 // while, then falling.
 func (t *Trainer) schedule() schedule {
-	at := float64(t.step) / float64(t.cfg.Plan.Joint)
-	fall := max(0, (at-rateHold)/(1-rateHold))
+	fall := max(0, (t.progress()-rateHold)/(1-rateHold))
 	slow := 1 - (1-rateLast)*fall
 	return schedule{
 		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall),
@@ -50,16 +50,48 @@ func (t *Trainer) endJoint() {
 	bound := pacBound(t.risk, t.kl+t.last.Price, float64(t.cfg.N), t.cfg.Delta)
 	t.weight = riskWeight(t.risk, bound)
 	t.watch(bound)
+	t.noticeFlat(bound)
 	rates := t.schedule()
 	t.whiten()
-	dst := hyperGradient{theta: make([]float64, len(t.theta)), z: linalg.NewMat(t.z.Rows, t.cfg.Dim)}
-	t.gradientInto(dst, scale, t.sweep.h, t.sweep.bigH, t.sMinus, t.work)
+	t.gradientInto(t.gradient, scale, t.sweep.h, t.sweep.bigH, t.sMinus, t.work)
 	t.naturalStep(rates.natural, scale)
-	t.moveHyper(dst, rates)
+	t.moveHyper(t.gradient, rates)
 	t.freeze()
-	if t.step >= t.cfg.Plan.Joint {
+	if t.step >= t.jointSteps() {
 		t.toGrid()
 	}
+}
+
+// noticeFlat ends the joint phase early if the running bound has ceased to
+// fall: no fall of flatGain, relative, in flatSteps steps. The rest of the
+// schedule then takes windSteps steps, for with falling rates q comes nearer
+// to its optimum than the noise of mini-batches let it so far.
+func (t *Trainer) noticeFlat(bound float64) {
+	switch {
+	case t.flatAt > 0:
+	case bound < t.least*(1-flatGain):
+		t.least, t.leastAt = bound, t.step
+	case t.step-t.leastAt >= flatSteps && t.step+windSteps < t.cfg.Plan.Joint:
+		t.flatAt = t.step
+	}
+}
+
+// jointSteps returns the length of the joint phase as far as is known.
+func (t *Trainer) jointSteps() int {
+	if t.flatAt > 0 {
+		return t.flatAt + windSteps
+	}
+	return t.cfg.Plan.Joint
+}
+
+// progress returns how much of its schedule the joint phase has completed, in
+// [0, 1].
+func (t *Trainer) progress() float64 {
+	if t.flatAt == 0 {
+		return float64(t.step) / float64(t.cfg.Plan.Joint)
+	}
+	from := float64(t.flatAt) / float64(t.cfg.Plan.Joint)
+	return from + (1-from)*float64(t.step-t.flatAt)/windSteps
 }
 
 // watch slows θ and Z down for good whenever the running bound has risen by
@@ -132,8 +164,7 @@ const (
 // second half of the joint phase, those nearest to a value first, while the
 // others and q make up for it.
 func (t *Trainer) freeze() {
-	at := float64(t.step) / float64(t.cfg.Plan.Joint)
-	stage := int(2 * (at - 0.5) * gridStages)
+	stage := int(2 * (t.progress() - 0.5) * gridStages)
 	if stage < 1 {
 		return
 	}

@@ -107,23 +107,23 @@ func (t *Trainer) gaussianPosterior(gram linalg.Mat, moment []float64, sd float6
 	if !t.pool.Cholesky(t.factor) {
 		return fmt.Errorf("model: factorize the start posterior (M=%d, noise %g): %w", len(t.mean), sd, ErrNotPositiveDefinite)
 	}
-	t.pool.TrsmLeftLower(t.factor, column(t.mean))
-	t.pool.TrsmLeftLowerTrans(t.factor, column(t.mean))
+	solveLower(t.factor, t.mean)
+	solveLowerTrans(t.factor, t.mean)
 	return nil
 }
 
 // leastSquares sets gram = ΦᵀΦ and moment = Φᵀy, whitened.
 func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 	d, m := rows.Dim, t.z.Rows
-	k := t.sweep.k
+	k, whiten := t.sweep.k, t.pool.NewSolver(t.l)
 	for from := 0; from < rows.Len(); from += sweepBlock {
 		some := rows.Slice(from, min(rows.Len(), from+sweepBlock))
 		x := linalg.Mat{Rows: some.Len(), Cols: d, Stride: d, Data: some.X}
 		phi := k.Slice(0, some.Len(), 0, m)
 		t.pool.SEKernel(x, t.z, t.sweep.invScale, t.sweep.variance, phi)
-		t.pool.TrsmRightLowerTrans(t.l, phi)
+		whiten.Solve(phi)
 		t.pool.Syrk(true, 1, phi, 1, gram)
 		t.pool.Gemm(true, false, 1, phi, column(some.Y), 1, column(moment))
 	}
-	mirror(gram)
+	mirror(t.pool, gram)
 }

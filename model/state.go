@@ -11,7 +11,7 @@ import (
 )
 
 // stateFormat begins every state and names its version.
-const stateFormat = "pacsgp-trainer/1\n"
+const stateFormat = "pacsgp-trainer/2\n"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
 // to another configuration or instruction set. The run must start anew.
@@ -29,9 +29,9 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	w.text(linalg.InstructionSet())
 	w.text(t.cfg.fingerprint())
 	w.integers(int64(t.z.Rows), int64(t.phase), int64(t.step), int64(t.stepsDone),
-		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle))
+		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle), int64(t.leastAt), int64(t.flatAt))
 	w.text(t.notice)
-	w.floats(t.risk, t.weight, t.rate, t.brake, t.lowest)
+	w.floats(t.risk, t.weight, t.rate, t.brake, t.lowest, t.least)
 	for _, p := range []Progress{t.last, t.best} {
 		w.floats(p.Bound, p.Risk, p.KL, p.Price)
 	}
@@ -67,11 +67,11 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	t.z = linalg.NewMat(int(m), cfg.Dim)
 	t.allocate(int(m))
 	t.phase = Phase(r.integer())
-	for _, p := range []*int{&t.step, &t.stepsDone, &t.settleFailed, &t.optTheta.steps, &t.optZ.steps, &t.cfg.Plan.Settle} {
+	for _, p := range []*int{&t.step, &t.stepsDone, &t.settleFailed, &t.optTheta.steps, &t.optZ.steps, &t.cfg.Plan.Settle, &t.leastAt, &t.flatAt} {
 		*p = int(r.integer())
 	}
 	t.notice = r.text()
-	r.floats(&t.risk, &t.weight, &t.rate, &t.brake, &t.lowest)
+	r.floats(&t.risk, &t.weight, &t.rate, &t.brake, &t.lowest, &t.least)
 	for _, p := range []*Progress{&t.last, &t.best} {
 		r.floats(&p.Bound, &p.Risk, &p.KL, &p.Price)
 	}

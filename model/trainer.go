@@ -90,6 +90,9 @@ type Trainer struct {
 	weight       float64 // b
 	brake        float64 // on the rates of θ and Z
 	lowest       float64 // running bound since the brake was last used
+	least        float64 // running bound when it last fell by a worthwhile gain
+	leastAt      int     // the joint step of that
+	flatAt       int     // the joint step at which the bound was found to fall no longer, or 0
 	rate         float64 // of natural-gradient steps while settling
 	last         Progress
 	best         Progress // of the settle phase
@@ -106,7 +109,13 @@ type Trainer struct {
 	fresh  bool       // kuu and l belong to θ and z
 	factor linalg.Mat // lower: Λ = RRᵀ
 	sMinus linalg.Mat // S − I, symmetric
-	work   linalg.Mat
+
+	// Scratch.
+	work     linalg.Mat // [M×M]
+	vector   []float64  // [M]
+	zOnes    linalg.Mat // [M×(d+1)]: z and a column of ones
+	zPull    linalg.Mat // [M×(d+1)]
+	gradient hyperGradient
 }
 
 // NewTrainer returns a trainer with start values found from the start rows:
@@ -147,8 +156,10 @@ func (t *Trainer) allocate(m int) {
 	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
 	t.kuu, t.l, t.factor = linalg.NewMat(m, m), linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
+	t.vector, t.zOnes, t.zPull = make([]float64, m), linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
+	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
 	t.best.Bound = math.Inf(1)
-	t.brake, t.lowest = 1, math.Inf(1)
+	t.brake, t.lowest, t.least = 1, math.Inf(1), math.Inf(1)
 }
 
 // Inducing returns M, which may be less than was asked for.
@@ -180,8 +191,11 @@ func (t *Trainer) Progress() Progress {
 	p := t.last
 	p.Phase, p.Step = t.phase, t.stepsDone
 	p.Steps = t.cfg.Plan.Joint + t.cfg.Plan.Settle
-	if t.phase == Settle {
+	switch {
+	case t.phase == Settle:
 		p.Steps = t.stepsDone - t.step + t.cfg.Plan.Settle
+	case t.flatAt > 0:
+		p.Steps = t.jointSteps() + t.cfg.Plan.Settle
 	}
 	if t.phase == Settled {
 		p.Steps = t.stepsDone
@@ -204,7 +218,7 @@ func (t *Trainer) Settle() {
 
 // skipEmptyPhases leaves the joint phase if it has no step.
 func (t *Trainer) skipEmptyPhases() {
-	if t.phase == Joint && t.step >= t.cfg.Plan.Joint {
+	if t.phase == Joint && t.step >= t.jointSteps() {
 		t.toGrid()
 	}
 }
@@ -322,7 +336,7 @@ func covarianceFactor(pool *linalg.Pool, precision, c linalg.Mat) error {
 		return fmt.Errorf("model: factorize the precision of q (M=%d): %w", m, ErrNotPositiveDefinite)
 	}
 	invertLower(pool, r, inverse)
-	pool.Syrk(true, 1, inverse, 0, c)
+	gramLower(pool, inverse, c)
 	if !pool.Cholesky(c) {
 		return fmt.Errorf("model: factorize the covariance of q (M=%d): %w", m, ErrNotPositiveDefinite)
 	}
