@@ -32,14 +32,14 @@ type standardAssumption struct {
 func standardAssumptions() []standardAssumption {
 	return []standardAssumption{
 		{id: AssumeIndependentRows, text: "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows."},
-		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) depends on declarations and reference rows only, on no certified row."},
-		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta depend on declarations and reference rows only, on no certified row."},
+		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows."},
+		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows."},
 		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and the declared key alone."},
 		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
 		{id: AssumeLossAccuracy, enforced: true, text: "Losses as computed differ from exact ones by no more than the slack."},
 		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},
 		{id: AssumeGridWeights, derived: true, text: "The hyper-parameters are values of the declared grids, whose weights add up to at most 1."},
-		{id: AssumeOneAttempt, derived: true, text: "The job (loss, tolerance, delta, key, features, files) was not chosen among several after looking at their results."},
+		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key) was declared without a look at the certified rows, and not chosen among several after their results were seen."},
 	}
 }
 

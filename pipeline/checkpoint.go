@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/gob"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/model"
@@ -13,7 +14,7 @@ import (
 // A checkpoint is the whole state of a training between two steps: of the
 // trainer and, in the same record, of its place in the rows.
 type checkpoint struct {
-	// What it belongs to. A checkpoint of another job, sample, software or
+	// What it belongs to. A checkpoint of another job, sample, version or
 	// instruction set is not resumed, for the result would not be the same
 	// bytes as that of an uninterrupted run.
 	Configuration, Sample, Instructions string
@@ -57,6 +58,8 @@ func (t *training) resume(ctx context.Context) error {
 		other = "other rows"
 	case stored.Instructions != t.state.Instructions:
 		other = "the instruction set " + stored.Instructions
+	case !t.resumable(stored):
+		other = "another version of the trainer"
 	default:
 		t.state, t.resumed = stored, true
 		t.env.Observer.notice(fmt.Sprintf("resumed from the checkpoint after %d steps", len(stored.Trace)))
@@ -64,6 +67,25 @@ func (t *training) resume(ctx context.Context) error {
 	}
 	t.env.Observer.notice("the checkpoint belongs to " + other + ": training starts anew")
 	return nil
+}
+
+// resumable reports whether the trainers of a checkpoint can be taken over.
+func (t *training) resumable(stored checkpoint) bool {
+	states := stored.Finished
+	if stored.Trainer != nil {
+		states = append(slices.Clone(states), stored.Trainer)
+	}
+	for i, state := range states {
+		if i >= len(t.candidates) {
+			return false
+		}
+		trainer, err := model.ResumeTrainer(t.candidate(i), state)
+		if err != nil {
+			return false
+		}
+		trainer.Close()
+	}
+	return true
 }
 
 // checkpointIfDue saves the state if the last one is old enough. When that is

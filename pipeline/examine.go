@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -64,14 +65,14 @@ func examine(ctx context.Context, src Source, m Model, roles Roles, constant flo
 	found.Digest = sampleDigest(shards, digests, used)
 	found.Neighbour = e.beside.found()
 	found.Squared = e.squares / float64(max(found.Train, 1))
+	if found.AuditError, err = e.auditError(); err != nil {
+		return nil, err
+	}
 	if roles.Reference() > 0 {
 		for c := range used {
 			found.Reference = append(found.Reference, standardise(e.reference.column(c)))
 		}
-		found.Constant, err = bestConstant(e.reference.column(len(used)-1), m.Meta.Loss, m.Meta.Target)
-		if err != nil {
-			return nil, err
-		}
+		found.Constant = bestConstant(e.reference.column(len(used)-1), m.Meta.Loss)
 	}
 	return &found, nil
 }
@@ -87,18 +88,24 @@ func sameColumns(columns []string, meta ModelMeta) error {
 	return nil
 }
 
-// auditRows is the number of train rows whose expected loss is computed a
+// auditKeyed rows picked by the key, and the auditSharp rows of smallest
+// variance, are the train rows whose expected loss is computed a
 // second time, in high precision, to check that the slack covers the fast one.
-const auditRows = 8
+const (
+	auditKeyed = 6
+	auditSharp = 4
+)
 
 type examiner struct {
 	model     Model
 	roles     Roles
 	scale     scaler
 	loss      loss.Loss
-	constant  float64 // scaled
+	constant  float64 // raw
 	predictor *model.Predictor
 	audit     map[int64]bool // ordinals
+	keyed     []audited
+	sharp     []audited // by variance
 
 	x, y, mean, variance, expected []float64
 	reference                      rawRows
@@ -120,12 +127,12 @@ func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner
 	e := &examiner{
 		model: m, roles: roles, loss: l,
 		scale:     scaler{features: m.Meta.Features, target: m.Meta.Target},
-		constant:  (constant - m.Meta.Target.Centre) / m.Meta.Target.Scale,
+		constant:  constant,
 		predictor: predictor,
 		audit:     map[int64]bool{},
 		reference: newRawRows(int(roles.Reference()), len(m.Meta.Features)+1),
 	}
-	ranks := firstByHash(roles.Key, roles.Rows, roles.Reference()+auditRows)
+	ranks := firstByHash(roles.Key, roles.Rows, roles.Reference()+auditKeyed)
 	for _, r := range ranks[roles.Reference():] {
 		e.audit[r.ordinal] = true
 	}
@@ -160,6 +167,7 @@ func (e *examiner) rows(b block, from, to int) error {
 	if err := e.predictor.Predict(x, mean, variance); err != nil {
 		return err
 	}
+	target := b.columns[len(b.columns)-1][from:to]
 	for i := range n {
 		expected := e.loss.Expected(y[i], mean[i], variance[i])
 		for _, sum := range []struct {
@@ -167,7 +175,7 @@ func (e *examiner) rows(b block, from, to int) error {
 			loss float64
 		}{
 			{&e.found.Risk, expected},
-			{&e.found.Baseline, e.loss.Point(y[i], e.constant)},
+			{&e.found.Baseline, constantLoss(e.model.Meta.Loss, target[i], e.constant)},
 			{&e.found.Mean, e.loss.Point(y[i], mean[i])},
 		} {
 			if err := sum.of.Add(sum.loss); err != nil {
@@ -176,49 +184,105 @@ func (e *examiner) rows(b block, from, to int) error {
 		}
 		residual := (y[i] - mean[i]) * e.model.Meta.Target.Scale
 		e.squares += residual * residual
-		if ordinal := b.first + int64(from+i); e.audit[ordinal] {
-			slow, err := model.NewReference(e.model.Posterior, e.loss, x[i*d:(i+1)*d], y[i])
-			if err != nil {
-				return err
-			}
-			e.found.AuditError = max(e.found.AuditError, math.Abs(slow.Loss-expected)) // NaN stays
+		row := audited{x[i*d : (i+1)*d], y[i], variance[i], expected}
+		if e.audit[b.first+int64(from+i)] {
+			e.keyed = append(e.keyed, row.clone())
 		}
+		e.keepSharp(row)
 	}
 	e.found.Train += int64(n)
 	return nil
 }
 
+// An audited row is one whose expected loss is computed a second time.
+type audited struct {
+	x                     []float64
+	y, variance, expected float64
+}
+
+func (a audited) clone() audited {
+	a.x = slices.Clone(a.x)
+	return a
+}
+
+// keepSharp keeps the row if it is among the auditSharp rows of smallest variance,
+// where the expected loss answers most to an error of the mean.
+func (e *examiner) keepSharp(row audited) {
+	if len(e.sharp) == auditSharp && !(row.variance < e.sharp[auditSharp-1].variance) {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(e.sharp, row.variance, func(a audited, v float64) int { return cmp.Compare(a.variance, v) })
+	e.sharp = slices.Insert(e.sharp, at, row.clone())
+	e.sharp = e.sharp[:min(len(e.sharp), auditSharp)]
+}
+
+// auditError is the largest difference between the fast and the slow expected
+// loss of the audited rows. NaN stays.
+func (e *examiner) auditError() (float64, error) {
+	var worst float64
+	for _, row := range slices.Concat(e.keyed, e.sharp) {
+		slow, err := model.NewReference(e.model.Posterior, e.loss, row.x, row.y)
+		if err != nil {
+			return 0, err
+		}
+		worst = max(worst, math.Abs(slow.Loss-row.expected))
+	}
+	return worst, nil
+}
+
+// boundaryRoom widens the tolerance of the constant's zero-one and band losses:
+// a constant on the boundary is no miss, whatever rounding makes of it. The
+// baseline so errs downwards, and a guarantee is rather called vacuous.
+const boundaryRoom = 1e-9
+
+// constantLoss is the loss of predicting the constant c for the target y, both in
+// raw units.
+func constantLoss(spec LossSpec, y, c float64) float64 {
+	r := c - y
+	miss := func(below, above float64) float64 {
+		if -below*(1+boundaryRoom) <= r && r <= above*(1+boundaryRoom) {
+			return 0
+		}
+		return 1
+	}
+	switch spec.Kind {
+	case loss.ZeroOne:
+		return miss(spec.Epsilon, spec.Epsilon)
+	case loss.Band:
+		return miss(spec.Below, spec.Above)
+	case loss.Squared:
+		return min(1, (r/spec.Epsilon)*(r/spec.Epsilon))
+	case loss.Exponential:
+		return -math.Expm1(-(r / spec.Epsilon) * (r / spec.Epsilon))
+	default: // relative
+		if y == 0 {
+			return 1
+		}
+		return min(1, math.Abs(r)/math.Abs(y))
+	}
+}
+
 // bestConstant returns the prediction, in raw units, that has the lowest loss
 // on the reference rows' targets among 512 candidates: 256 of the sorted targets
-// at evenly spaced places, and each of them plus the loss's half width, less a
-// little, for rounding would decide what a target on the boundary loses. The
-// choice uses reference rows alone, so that the constant is one fixed predictor
-// for the train rows.
-func bestConstant(targets []float64, spec LossSpec, target Affine) (float64, error) {
-	l, err := scaledLoss(spec, target)
-	if err != nil {
-		return 0, err
-	}
-	scaled := make([]float64, len(targets))
-	for i, y := range targets {
-		scaled[i] = (y - target.Centre) / target.Scale
-	}
+// at evenly spaced places, and each of them plus the tolerance, which puts it on
+// the lower edge of what the constant covers. The choice uses reference rows
+// alone, so that the constant is one fixed predictor for the train rows.
+func bestConstant(targets []float64, spec LossSpec) float64 {
 	sorted := slices.Sorted(slices.Values(targets))
-	width := (1 - 1e-9) * max(spec.Epsilon, spec.Below)
+	width := max(spec.Epsilon, spec.Above)
 	const places = 256
-	best, least := 0.0, math.Inf(1)
+	best, least := sorted[0], math.Inf(1)
 	for i := range places {
 		y := sorted[i*(len(sorted)-1)/(places-1)]
 		for _, c := range []float64{y, y + width} {
 			var sum float64
-			at := (c - target.Centre) / target.Scale
-			for _, v := range scaled {
-				sum += l.Point(v, at)
+			for _, v := range targets {
+				sum += constantLoss(spec, v, c)
 			}
 			if sum < least {
 				best, least = c, sum
 			}
 		}
 	}
-	return best, nil
+	return best
 }

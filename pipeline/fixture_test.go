@@ -75,7 +75,7 @@ func (p *published) verify(t testing.TB, c certify.Certificate, m pipeline.Model
 	if l == nil {
 		return pipeline.Verify(t.Context(), c, m, digest, nil, 1)
 	}
-	return pipeline.Verify(t.Context(), c, m, digest, func(_ context.Context, features []string, _ string) (pipeline.Source, error) {
+	return pipeline.Verify(t.Context(), c, m, digest, func(_ context.Context, features, _ []string, _ string) (pipeline.Source, error) {
 		return l.open(features)
 	}, 1)
 }

@@ -8,7 +8,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Job is everything that decides what a run computes. Two runs of equal jobs
@@ -47,12 +50,15 @@ type KernelDecl struct {
 // A GridDecl declares the grid of every hyper-parameter (natural logarithms of
 // lengthscales in scaled units and of the signal variance) and its weights.
 type GridDecl struct {
-	Min   float64 `json:"min"`   // default -6
-	Max   float64 `json:"max"`   // default 6
-	Step  float64 `json:"step"`  // default 0.01
+	Min   float64 `json:"min"` // Min, Max and Step all zero: those of DefaultGrid
+	Max   float64 `json:"max"`
+	Step  float64 `json:"step"`
 	Prior string  `json:"prior"` // flat (default) or peaked around the reference rows' estimate
 	Width float64 `json:"width"` // of the peak, in natural logarithms; default 0.5
 }
+
+// DefaultGrid is the paper's: 1,201 values for each hyper-parameter.
+var DefaultGrid = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: "flat"}
 
 // Scaling modes.
 const (
@@ -84,8 +90,8 @@ type TrainDecl struct {
 	Mode   string        `json:"mode"`
 	Batch  int           `json:"batch,omitempty"`  // rows of a mini-batch; 0: by the rule of [model.Plan]
 	Buffer int           `json:"buffer,omitempty"` // rows of the shuffle buffer; default 65,536
-	Passes float64       `json:"passes,omitempty"` // at most so many passes over the train rows; 0: by a rule in N
-	Time   time.Duration `json:"time,omitempty"`   // stop training after this time; 0: no limit
+	Passes float64       `json:"passes,omitempty"` // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
+	Time   time.Duration `json:"time,omitempty"`   // after which θ is put on its grid and q is refined; 0: no limit
 	Seed   uint64        `json:"seed"`             // of the optimiser; no part of the guarantee
 }
 
@@ -181,15 +187,27 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 			fault("loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
 		}
 	case "relative":
+		if l.Epsilon != 0 || l.EpsilonStd != 0 {
+			fault("loss.epsilon: the relative loss has no tolerance")
+		}
 	default:
 		fault("loss.kind: %q is none of zero-one, band, squared, exponential, relative", l.Kind)
+	}
+	if l.Kind != "band" && (l.Below != 0 || l.Above != 0) {
+		fault("loss: below and above belong to a band, not to %s", l.Kind)
+	}
+	if l.Kind == "band" && (l.Epsilon != 0 || l.EpsilonStd != 0) {
+		fault("loss.epsilon: a band has below and above instead")
+	}
+	if strings.ContainsFunc(l.Unit, unicode.IsControl) || !utf8.ValidString(l.Unit) {
+		fault("loss.unit: %q is no word", l.Unit)
 	}
 	return l
 }
 
 func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
-		g.Min, g.Max, g.Step = -6, 6, 0.01
+		g.Min, g.Max, g.Step = DefaultGrid.Min, DefaultGrid.Max, DefaultGrid.Step
 	}
 	if g.Prior == "" {
 		g.Prior = "flat"
@@ -197,8 +215,8 @@ func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
 	if g.Prior == "peaked" && g.Width == 0 {
 		g.Width = 0.5
 	}
-	if !(g.Min < g.Max && g.Step > 0 && (g.Max-g.Min)/g.Step <= 1e6) || math.IsInf(g.Min-g.Max, 0) {
-		fault("grid: min %v, max %v, step %v is no grid of 2 to 1,000,001 values", g.Min, g.Max, g.Step)
+	if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && g.Step > 0 && (g.Max-g.Min)/g.Step <= 1e5) {
+		fault("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, g.Step)
 	}
 	if g.Prior != "flat" && g.Prior != "peaked" {
 		fault("grid.prior: %q is neither flat nor peaked", g.Prior)

@@ -46,7 +46,7 @@ func mutants() []mutant {
 		}},
 		{"role separation: scaled by train rows", "pipeline", rows, []edit{
 			{"pipeline/survey.go", "standardise(s.reference.column(i))", "standardise(s.start.column(i))"},
-			{"pipeline/run.go", "if job.Scaling.Mode != ScalingReference {", "if true {"},
+			{"pipeline/run.go", "if got := e.Reference[i]; got.Centre != a.Centre || got.Scale != a.Scale {", "if got := e.Reference[i]; false {"},
 		}},
 		{"rounding of theta", "pipeline", theta, []edit{{
 			"model/trainer.go", "t.theta[i] = g.Value(g.Nearest(t.theta[i]))", "t.theta[i] = g.clamp(t.theta[i])",

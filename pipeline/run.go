@@ -119,9 +119,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	}
 	constant := s.Target.Centre
 	if s.Roles.Reference() > 0 {
-		if constant, err = bestConstant(s.reference.column(s.Used[len(s.Features)]), r.Model.Meta.Loss, s.Target); err != nil {
-			return err
-		}
+		constant = bestConstant(s.reference.column(s.Used[len(s.Features)]), r.Model.Meta.Loss)
 	}
 	src, err := env.Open(ctx, r.Model.Meta.featureNames())
 	if err != nil {
@@ -147,11 +145,6 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	if err != nil {
 		return err
 	}
-	identity := Digest(sha256.Sum256(configuration))
-	onSample, inDirectory, err := env.Attempts.Record(ctx, identity.String(), found.Digest.String())
-	if err != nil {
-		return err
-	}
 	r.Facts = Facts{
 		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared, AuditError: found.AuditError,
 		Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
@@ -160,10 +153,24 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	if err != nil {
 		return err
 	}
-	evidence.Attempt = certify.Attempt{OnThisSample: int64(onSample), InThisDirectory: int64(inDirectory)}
 	evidence.Software = env.Software
-	r.Certificate, err = certify.Certify(evidence)
-	return err
+	evidence.Attempt = certify.Attempt{OnThisSample: 1, InThisDirectory: 1}
+	if _, err := certify.Certify(evidence); err != nil {
+		return err // before it counts as an attempt
+	}
+	identity := Digest(sha256.Sum256(configuration))
+	onSample, inDirectory, err := env.Attempts.Record(ctx, identity.String(), found.Digest.String())
+	if err != nil {
+		return err
+	}
+	evidence.Attempt = certify.Attempt{OnThisSample: int64(onSample), InThisDirectory: int64(inDirectory)}
+	if r.Certificate, err = certify.Certify(evidence); err != nil {
+		return err
+	}
+	if found.Neighbour.Suspicious() {
+		env.Observer.notice(fmt.Sprintf("neighbouring rows are alike (correlation of their targets %.3f): unless the rows were sorted, they are not independent, and the bound does not hold", found.Neighbour.Correlation))
+	}
+	return nil
 }
 
 // rowsOf is the number of rows of a source.
@@ -187,16 +194,23 @@ func (m ModelMeta) featureNames() []string {
 // what the reference rows of this pass give, bit for bit. Without reference rows
 // the constant is the declared centre of the target.
 func (e *examination) checkScaling(job Job, meta ModelMeta, constant float64) error {
-	if job.Scaling.Mode == ScalingDeclared {
+	columns := append(slices.Clone(meta.Features), meta.Target)
+	switch job.Scaling.Mode {
+	case ScalingDeclared:
 		if constant != meta.Target.Centre {
 			return fmt.Errorf("%w: the baseline's constant is %v, not the declared centre %v of the target", ErrChanged, constant, meta.Target.Centre)
 		}
 		return nil
+	case ScalingAllRows: // a broken assumption: there is nothing to hold it to
+		columns = nil
+	case ScalingReference:
+	default:
+		return fmt.Errorf("pipeline: scaling mode %q is unknown", job.Scaling.Mode)
 	}
-	for i, a := range append(slices.Clone(meta.Features), meta.Target) {
-		if job.Scaling.Mode != ScalingReference {
-			break // such a scaling is no part of what is certified
-		}
+	if len(e.Reference) < len(columns) {
+		return fmt.Errorf("%w: %d rows have no reference rows", ErrData, e.Rows)
+	}
+	for i, a := range columns {
 		if got := e.Reference[i]; got.Centre != a.Centre || got.Scale != a.Scale {
 			return fmt.Errorf("%w: the reference rows give column %q centre %v and scale %v, the model has %v and %v",
 				ErrChanged, a.Name, got.Centre, got.Scale, a.Centre, a.Scale)

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // ErrData marks a fault of the rows: too few of them, or a column that says
@@ -69,6 +72,11 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 	if job.Scaling.Mode == ScalingReference && s.Roles.Reference() < 2 {
 		return nil, fmt.Errorf("%w: %d rows leave %d reference rows, and scaling needs 2: give 20 rows or more, or declare the scaling",
 			ErrData, n, s.Roles.Reference())
+	}
+	for _, name := range s.Columns {
+		if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+			return nil, fmt.Errorf("%w: column name %q is no plain text: rename it, or leave it out", ErrData, name)
+		}
 	}
 	collect := newCollector(s, n, job.Scaling.Mode == ScalingAllRows)
 	digests, err := stream(ctx, src, nil, workers, collect.add)
@@ -162,7 +170,9 @@ func (s *Survey) scale(job Job, c *collector) error {
 		case i == last && constant:
 			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", ErrData, name, a.Centre)
 		case i == last:
-			s.Target = a
+			if s.Target = a; !fineEnough(a, s.loss(job)) {
+				return fmt.Errorf("%w: the target %q lies around %g: float64 numbers of that size are too coarse for the declared tolerance; subtract a constant from the target first", ErrData, name, a.Centre)
+			}
 		case constant && slices.Contains(job.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
 		case constant:
@@ -177,6 +187,21 @@ func (s *Survey) scale(job Job, c *collector) error {
 		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the reference rows", ErrData)
 	}
 	return nil
+}
+
+// fineEnough reports whether raw predictions can be written down without
+// spoiling the loss: their rounding must be less than a billionth of the
+// tolerance. docs/proofs.md, section 10.
+func fineEnough(target Affine, l LossSpec) bool {
+	size := math.Abs(target.Centre) + 10*target.Scale
+	rounding := math.Nextafter(size, math.Inf(1)) - size
+	tolerance := math.Inf(1) // relative: in proportion to the target
+	for _, t := range []float64{l.Epsilon, l.Below, l.Above} {
+		if t > 0 {
+			tolerance = min(tolerance, t)
+		}
+	}
+	return rounding <= 1e-9*tolerance
 }
 
 // affine is the scaling of column i, and whether the column is constant where

@@ -34,6 +34,11 @@ func train(ctx context.Context, src Source, s *Survey, job Job, env Environment,
 		return nil, err
 	}
 	for t.state.Candidate < len(t.candidates) {
+		if t.state.Hurried && len(t.state.Finished) > 0 {
+			env.Observer.notice(fmt.Sprintf("the time limit leaves no time for %d inducing points", t.candidates[t.state.Candidate]))
+			t.state.Candidate++
+			continue
+		}
 		if err := t.fit(ctx); err != nil {
 			return nil, err
 		}
@@ -107,7 +112,7 @@ func (t *training) configure() (model.Config, error) {
 func plan(t TrainDecl, n int64, m int) model.Plan {
 	p := model.Plan{Batch: t.Batch}
 	if t.Mode == TrainFullPass {
-		p.Batch = int(n)
+		p.Batch, p.SettleBatch = int(n), int(n)
 	}
 	if t.Passes > 0 {
 		batch := model.Config{N: n, Inducing: m, Plan: p}.Scheduled().Plan.Batch

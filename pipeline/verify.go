@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,11 +27,15 @@ func (v *Verification) note(format string, args ...any) {
 	v.Checked = append(v.Checked, fmt.Sprintf(format, args...))
 }
 
+// OpenData opens the data that a certificate is checked against, with these
+// features (nil: every numeric column but the excluded ones) and the target.
+type OpenData func(ctx context.Context, features, exclude []string, target string) (Source, error)
+
 // Verify checks a certificate against its model, whose stored bytes have the
 // given SHA-256, and against the rows if open is not nil. An error that wraps
 // [ErrRefused] says what does not agree.
 func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
-	open func(ctx context.Context, features []string, target string) (Source, error), workers int,
+	open OpenData, workers int,
 ) (*Verification, error) {
 	v := &Verification{}
 	job, err := v.files(c, m, modelDigest)
@@ -40,7 +45,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if open == nil {
 		return v, nil
 	}
-	src, err := open(ctx, m.Meta.featureNames(), m.Meta.Target.Name)
+	src, err := open(ctx, m.Meta.featureNames(), nil, m.Meta.Target.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +60,9 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	}
 	if err := v.rows(c, m, job, found); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err := v.features(ctx, m, job, open, workers); err != nil {
+		return nil, err
 	}
 	if err := v.centre(ctx, src, c, job, workers); err != nil {
 		return nil, err
@@ -97,13 +105,37 @@ func (v *Verification) files(c certify.Certificate, m Model, modelDigest string)
 		return job, fmt.Errorf("the jitter check gives a bound of %v and a limit of %v, the certificate says %v and %v", bound, limit, stated.Bound, stated.Limit)
 	}
 	v.note("KL, hyper-parameters and jitter condition follow from the model's stored numbers")
-	if err := json.Unmarshal(c.Configuration.Values, &job); err != nil {
-		return job, fmt.Errorf("configuration: %w", err)
+	if job, err = statedJob(c.Configuration); err != nil {
+		return job, err
 	}
 	if err := sameJob(c, m.Meta, job); err != nil {
 		return job, err
 	}
 	return job, sameAssumptions(c, job, nil)
+}
+
+// statedJob reads the job of a certificate. It must be one that could have been
+// run, in the form that a run gives it: every key known, once, with its
+// defaults filled in.
+func statedJob(stated certify.Configuration) (Job, error) {
+	var job Job
+	decoder := json.NewDecoder(bytes.NewReader(stated.Values))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&job); err != nil {
+		return job, fmt.Errorf("configuration: %w", err)
+	}
+	job, err := job.WithDefaults()
+	if err != nil {
+		return job, fmt.Errorf("configuration: %w", err)
+	}
+	digest, err := job.Digest()
+	if err != nil {
+		return job, err
+	}
+	if digest.String() != stated.Digest {
+		return job, errors.New("the configuration is not in the form that a run gives it")
+	}
+	return job, nil
 }
 
 // sameModel compares what certificate and model both say.
@@ -151,6 +183,8 @@ func sameJob(c certify.Certificate, meta ModelMeta, job Job) error {
 		same bool
 	}{
 		{"delta", job.Delta == draw.Delta},
+		{"the kernel", job.Kernel.Isotropic == !c.Kernel.ARD},
+		{"the features", job.Features == nil || slices.Equal(job.Features, meta.featureNames())},
 		{"the tolerance", epsilon == draw.Loss.Epsilon && job.Loss.Below == draw.Loss.Below && job.Loss.Above == draw.Loss.Above},
 		{"the loss", job.Loss.Kind == draw.Loss.Kind && job.Loss.Unit == draw.Loss.Unit},
 		{"the target", job.Target == meta.Target.Name},
@@ -284,7 +318,30 @@ func (v *Verification) rows(c certify.Certificate, m Model, job Job, found *exam
 	return nil
 }
 
-// centreSteps is how far the estimate behind a peaked prior may be from its
+// features checks that default features are all that the data offer, but for
+// columns that are constant on the reference rows.
+func (v *Verification) features(ctx context.Context, m Model, job Job, open OpenData, workers int) error {
+	if job.Features != nil {
+		return nil
+	}
+	src, err := open(ctx, nil, job.Exclude, m.Meta.Target.Name)
+	if err != nil {
+		return err
+	}
+	if sameColumns(src.Columns(), m.Meta) != nil {
+		s, err := survey(ctx, src, job, workers)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(s.Features, m.Meta.Features) {
+			return fmt.Errorf("%w: the job takes every numeric column that is not constant on the reference rows; the model has other features", ErrRefused)
+		}
+	}
+	v.note("the features are those that the job's rule gives on these data")
+	return nil
+}
+
+// centreAgreement is how far the estimate behind a peaked prior may be from its
 // stated centre, in natural logarithms: it is an optimisation, and instruction
 // sets differ in its last digits.
 const centreAgreement = 0.01
@@ -298,16 +355,19 @@ func (v *Verification) centre(ctx context.Context, src Source, c certify.Certifi
 	if err != nil {
 		return err
 	}
-	theta, err := parameters(job, s, workers)
+	centres, err := estimate(job, s, workers)
 	if err != nil {
 		return err
 	}
-	for i, p := range theta {
+	if len(centres) != len(c.Theta) {
+		return fmt.Errorf("%w: the job has %d hyper-parameters, the certificate %d", ErrRefused, len(centres), len(c.Theta))
+	}
+	for i, at := range centres {
 		stated := c.Theta[i].Grid
-		off := math.Abs(float64(p.Grid.Centre-stated.Centre)) * stated.Step
-		if !(off <= max(stated.Step, centreAgreement)) {
-			return fmt.Errorf("%w: the reference rows put the peak of %q at %v, the certificate at %v",
-				ErrRefused, p.Name, p.Grid.Value(p.Grid.Centre), stated.Value(stated.Centre))
+		least, most := job.Grid.peaked(at-centreAgreement).Centre, job.Grid.peaked(at+centreAgreement).Centre
+		if stated.Centre < least || stated.Centre > most {
+			return fmt.Errorf("%w: the reference rows put the peak of %q at %.4f, the certificate at %v",
+				ErrRefused, c.Theta[i].Name, at, stated.Value(stated.Centre))
 		}
 	}
 	v.note("the peaks of the grid's weights are where the reference rows put them")

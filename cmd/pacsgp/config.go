@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -59,11 +60,11 @@ type kernelConfig struct {
 }
 
 type gridConfig struct {
-	Min   float64 `yaml:"min"`
-	Max   float64 `yaml:"max"`
-	Step  float64 `yaml:"step"`
-	Prior string  `yaml:"prior"`
-	Width float64 `yaml:"width"`
+	Min   *float64 `yaml:"min"`
+	Max   *float64 `yaml:"max"`
+	Step  *float64 `yaml:"step"`
+	Prior string   `yaml:"prior"`
+	Width float64  `yaml:"width"`
 }
 
 type scalingConfig struct {
@@ -195,6 +196,9 @@ func parseSize(s string) (byteSize, error) {
 	}
 	if unit := strings.TrimRight(m[2], "iB"); unit != "" {
 		for range strings.Index("KMGT", unit) + 1 {
+			if n > math.MaxInt64/base {
+				return 0, fmt.Errorf("%q is no size: the number is too large", s)
+			}
 			n *= base
 		}
 	}
@@ -214,6 +218,12 @@ func readConfiguration(path string, lookup func(string) (string, bool)) (configu
 		return c, nil, fmt.Errorf("%w: %s: %w", pipeline.ErrConfig, path, err)
 	}
 	tree, err := parser.ParseBytes(text, 0)
+	if err == nil && len(tree.Docs) > 1 {
+		err = fault(tree.Docs[1].Body, "a job file holds one document; this is the second")
+	}
+	if err == nil && (len(tree.Docs) == 0 || tree.Docs[0].Body == nil) {
+		return c, nil, fmt.Errorf("%w: %s is empty; docs/job.md shows the smallest job", pipeline.ErrConfig, path)
+	}
 	if err == nil {
 		err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c)
 	}
@@ -296,7 +306,7 @@ func (c configuration) job() pipeline.Job {
 		},
 		Delta:    c.Delta,
 		Kernel:   pipeline.KernelDecl(c.Kernel),
-		Grid:     pipeline.GridDecl(c.Grid),
+		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,
 		Scaling:  scaling,
 		Roles:    pipeline.RolesDecl(c.Roles),
@@ -304,6 +314,20 @@ func (c configuration) job() pipeline.Job {
 			Mode: c.Train.Mode, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: time.Duration(c.Train.Time), Seed: c.Train.Seed,
 		},
+	}
+}
+
+// declared fills in what the grid leaves out, key by key.
+func (g gridConfig) declared() pipeline.GridDecl {
+	or := func(x *float64, value float64) float64 {
+		if x == nil {
+			return value
+		}
+		return *x
+	}
+	d := pipeline.DefaultGrid
+	return pipeline.GridDecl{
+		Min: or(g.Min, d.Min), Max: or(g.Max, d.Max), Step: or(g.Step, d.Step), Prior: g.Prior, Width: g.Width,
 	}
 }
 

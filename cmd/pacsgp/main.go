@@ -30,6 +30,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	w := world{
 		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout),

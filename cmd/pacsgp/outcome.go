@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -26,7 +27,7 @@ type outcome struct {
 	result *pipeline.Result
 	record runRecord
 	output string
-	limit  float64
+	paths  []string // of the source
 }
 
 // A runRecord is what is true of one run and no part of any identity.
@@ -54,7 +55,7 @@ type runRecord struct {
 func newOutcome(p prepared, r *pipeline.Result, began time.Time) *outcome {
 	draw, _ := r.Certificate.Guarantee(certify.GuaranteeDraw)
 	return &outcome{
-		result: r, output: p.output, limit: p.limit,
+		result: r, output: p.output, paths: p.paths,
 		record: runRecord{
 			Format: "pacsgp-run/1", Status: draw.Status, Bound: draw.Bound, Limit: p.limit,
 			Certificate: lake.CertificateName(r.ID), Row: lake.RowName(r.ID), Model: lake.ModelName(r.ModelDigest), ID: r.ID,
@@ -110,9 +111,10 @@ func (o *outcome) report(w world) error {
 	if err := report.WriteCertificate(w.stdout, o.result.Certificate, w.style); err != nil {
 		return err
 	}
+	data := strings.Join(o.paths, " ")
 	path := func(name string) string { return filepath.Join(o.output, name) }
-	_, err := fmt.Fprintf(w.stdout, "\nFiles\n  model        %s\n  certificate  %s\n  as a row     %s\n  run record   %s\n  plot         %s\n\nCheck it\n  pacsgp verify %s %s DATA\n",
+	_, err := fmt.Fprintf(w.stdout, "\nFiles\n  model        %s\n  certificate  %s\n  as a row     %s\n  run record   %s\n  plot         %s\n\nCheck it\n  pacsgp verify %s %s %s\n",
 		path(o.record.Model), path(o.record.Certificate), path(o.record.Row), path(runFile), path(plotFile),
-		path(o.record.Model), path(o.record.Certificate))
+		path(o.record.Model), path(o.record.Certificate), data)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -47,6 +48,9 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	workers := runtime.GOMAXPROCS(0)
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, workers); err != nil {
 		return err
+	}
+	if mean, _ := c.Guarantee(certify.GuaranteeMean); mean.Status != certify.StatusCertified {
+		_, _ = fmt.Fprintf(w.stderr, "pacsgp: note: the certificate promises nothing about these predictions: its guarantee for the mean of Q is %s\n", mean.Status)
 	}
 	var features []string
 	for _, f := range m.Meta.Features {

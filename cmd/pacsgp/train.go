@@ -175,15 +175,26 @@ func openLake(ctx context.Context, paths []string, job pipeline.Job, features []
 // train runs a job.
 func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	began := time.Now()
+	show := newDisplay(w)
+	defer show.end()
+	// Opened before the output directory, so that a job without rows leaves none.
+	src, err := openLake(ctx, p.paths, p.job, nil, show.notice)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := sinklake.Open(p.output, w.fs)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	show := newDisplay(w)
-	defer show.end()
+	if err := dir.Remove(runFile); err != nil { // it would speak of another run if this one fails
+		return nil, err
+	}
 	env := pipeline.Environment{
 		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
+			if features == nil {
+				return src, nil
+			}
 			return openLake(ctx, p.paths, p.job, features, show.notice)
 		},
 		Sink: dir, Attempts: dir, Checkpoints: dir,
@@ -207,7 +218,7 @@ func (o *outcome) verdict(limit float64) error {
 	case draw.Status != certify.StatusCertified:
 		return notCertified{fmt.Sprintf("finished, but the guarantee is %s: see the statement above", draw.Status)}
 	case limit > 0 && !(draw.Bound <= limit):
-		return notCertified{fmt.Sprintf("finished and certified, but the bound %.6f is above the job's limit %v", draw.Bound, limit)}
+		return notCertified{fmt.Sprintf("finished and certified, but the bound for a draw of Q, %s, is above the job's limit %v", certify.AtMost(draw.Bound), limit)}
 	default:
 		return nil
 	}

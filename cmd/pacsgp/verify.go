@@ -47,10 +47,10 @@ func verify(ctx context.Context, w world, modelPath, certificatePath, id string,
 	if id != "" && id != got {
 		return fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, id)
 	}
-	var open func(context.Context, []string, string) (pipeline.Source, error)
+	var open pipeline.OpenData
 	if len(data) > 0 {
-		open = func(ctx context.Context, features []string, target string) (pipeline.Source, error) {
-			return ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, Target: target})
+		open = func(ctx context.Context, features, exclude []string, target string) (pipeline.Source, error) {
+			return ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, Exclude: exclude, Target: target})
 		}
 	}
 	v, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))

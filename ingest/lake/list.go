@@ -92,7 +92,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	case err == nil:
 		return []string{path}, nil
 	case !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?["):
-		return nil, fmt.Errorf("lake: %w; the path is relative to the directory in which the command runs", err)
+		return nil, fmt.Errorf("lake: %w; name a file, a directory or a glob that exists", err)
 	}
 	return l.glob(ctx, path)
 }

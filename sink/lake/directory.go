@@ -93,6 +93,21 @@ func (d *Directory) Put(name string, data []byte) error {
 	return nil
 }
 
+// Remove removes a published file, if there is one, durably.
+func (d *Directory) Remove(name string) error {
+	err := d.fs.Remove(d.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = d.fs.SyncDir(d.path)
+	}
+	if err != nil {
+		return fmt.Errorf("lake: remove %s: %w", d.Path(name), err)
+	}
+	return nil
+}
+
 // holds tells whether the file name has exactly the content data.
 func (d *Directory) holds(name string, data []byte) (bool, error) {
 	f, err := d.fs.Open(d.Path(name))

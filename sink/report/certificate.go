@@ -87,6 +87,7 @@ func (p *printer) headline(c certify.Certificate, id string) {
 		status := p.style.paint(colour, fmt.Sprintf("%-10s", strings.ToUpper(printable(g.Status))))
 		p.line(fmt.Sprintf("%s  %-10s %s", status, printable(g.Predictor)+":", words))
 	}
+	p.line("            on the assumptions below; see what it does not say")
 }
 
 // sum prints the terms of the bound, each rounded up and per row, so that one
@@ -133,9 +134,8 @@ func limits(c certify.Certificate) []string {
 		"The number for a draw of Q is about a function drawn at random, not about the mean that is usually deployed. The mean has its own number.",
 		"The confidence is over the draw of the certified rows: among many jobs like this one, each on rows of its own, at most a share of delta may state a bound that is too low. It is not the probability that this very bound is right.",
 	}
-	if c.Attempt.OnThisSample > 1 {
-		said = append(said, fmt.Sprintf("It is job %d on these rows here. Its confidence is that of one job; for the best of %d the confidence is 1 - %d delta.",
-			c.Attempt.OnThisSample, c.Attempt.OnThisSample, c.Attempt.OnThisSample))
+	if k := c.Attempt.InThisDirectory; k > 1 {
+		said = append(said, fmt.Sprintf("It is job %d of this directory. Its confidence is that of one job; for the best of %d the confidence is 1 - %d delta. Jobs that came later are not counted.", k, k, k))
 	}
 	return said
 }

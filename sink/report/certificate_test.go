@@ -73,7 +73,7 @@ func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 		"CERTIFIED draw of Q: risk at most " + ceil(draw.Bound, 4) + ", confidence at least 99 %",
 		draw.Statement, c.Guarantees[1].Statement, c.Baseline.Statement,
 		"independent-rows (assumed)", "Neighbouring targets have correlation 0.01.",
-		"nothing about any single row", "job 2 on these rows", "1800 train", c.Model.Digest, c.Sample.Digest, "61.25 nats",
+		"nothing about any single row", "job 3 of this directory", "1800 train", c.Model.Digest, c.Sample.Digest, "61.25 nats",
 	} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("the certificate does not say %q:\n%s", want, b.String())
