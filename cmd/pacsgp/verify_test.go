@@ -104,8 +104,10 @@ func TestVerifyOtherData(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows.with("more", rows["x1"]).write(t, filepath.Join(data, "x.parquet"))
+	rows.write(t, filepath.Join(data, "x.parquet"))
 	check(0, "verified:")
+	rows.with("more", rows["x1"]).write(t, filepath.Join(data, "x.parquet")) // the job takes all numeric columns
+	check(exitFailure, "refused", "the model has other features")
 	rows.slice(0, 89).write(t, filepath.Join(data, "x.parquet"))
 	check(exitFailure, "refused", "the data have 89 rows, the certificate speaks of 90")
 	rows.with("y", rows["x1"]).write(t, filepath.Join(data, "x.parquet"))

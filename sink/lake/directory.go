@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -95,15 +96,18 @@ func (d *Directory) Put(name string, data []byte) error {
 
 // Remove removes a published file, if there is one, durably.
 func (d *Directory) Remove(name string) error {
-	err := d.fs.Remove(d.Path(name))
-	if errors.Is(err, fs.ErrNotExist) {
+	names, err := d.fs.List(d.path)
+	if err != nil {
+		return explain(d.Path(name), 0, err)
+	}
+	if !slices.Contains(names, name) {
 		return nil
 	}
-	if err == nil {
-		err = d.fs.SyncDir(d.path)
+	if err := d.fs.Remove(d.Path(name)); err != nil {
+		return explain(d.Path(name), 0, err)
 	}
-	if err != nil {
-		return fmt.Errorf("lake: remove %s: %w", d.Path(name), err)
+	if err := d.fs.SyncDir(d.path); err != nil {
+		return explain(d.Path(name), 0, err)
 	}
 	return nil
 }
