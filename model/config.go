@@ -22,7 +22,7 @@ type Config struct {
 	// if not ARD), then ln variance.
 	Grids []Grid
 
-	// Inducing is M. Zero means min(N, 2000, 10√N), rounded. The trainer
+	// Inducing is M. Zero means min(N, 2000, 9√N), rounded. The trainer
 	// lowers it to the number of different start rows.
 	Inducing int
 	// Jitter is relative to the kernel's variance. Zero means 1e-6.
@@ -39,11 +39,13 @@ type Config struct {
 // Plan is the schedule of a [Trainer]. A shorter one gives a looser bound
 // sooner; each stage adapts its rates to its own length.
 type Plan struct {
-	// Joint is the number of steps that move θ, Z and q together. Zero means
-	// a default; negative means none: θ and Z stay where they start.
+	// Joint is the greatest number of steps that move θ, Z and q together; they
+	// end earlier when the bound stops falling. Zero means 1,800,000/N, at
+	// least 60 and at most 120; negative means none: θ and Z stay where they
+	// start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means
-	// max(N/5, 2M, 1000), at most N; N means full passes.
+	// max(min(N/5, 32,000), 2M, 1000), at most N; N means full passes.
 	Batch int
 	// Settle is the greatest number of steps that refine q after θ has been
 	// put on its grid; they end earlier when the bound stops falling. Zero
@@ -93,7 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
 	}
 	if c.Inducing == 0 {
-		c.Inducing = int(math.Round(min(float64(c.N), 2000, 10*math.Sqrt(float64(c.N)))))
+		c.Inducing = defaultInducing(c.N)
 	}
 	if c.Jitter == 0 {
 		c.Jitter = 1e-6
@@ -104,18 +106,21 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 const (
-	defaultJoint  = 120
+	jointRows     = 1_800_000 // N times the joint steps, between these:
+	jointLeast    = 60
+	jointMost     = 120
+	batchMost     = 32_000
 	defaultSettle = 12
 	largePass     = 200_000
 )
 
 func (p Plan) withDefaults(n int64, m int) Plan {
 	if p.Joint == 0 {
-		p.Joint = defaultJoint
+		p.Joint = int(min(jointMost, max(jointLeast, jointRows/max(1, n))))
 	}
 	p.Joint = max(0, p.Joint)
 	if p.Batch == 0 {
-		p.Batch = int(min(n, largePass, max(n/5, int64(2*m), 1000)))
+		p.Batch = int(min(n, max(min(n/5, batchMost), int64(2*m), 1000)))
 	}
 	p.Batch = int(min(n, int64(p.Batch)))
 	if p.Settle == 0 {
@@ -148,5 +153,5 @@ func (c Config) Scheduled() Config {
 }
 
 func defaultInducing(n int64) int {
-	return int(math.Round(min(float64(n), 2000, 10*math.Sqrt(float64(n)))))
+	return int(math.Round(min(float64(n), 2000, 9*math.Sqrt(float64(n)))))
 }

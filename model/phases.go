@@ -129,7 +129,7 @@ func (t *Trainer) moveHyper(g hyperGradient, rates schedule) {
 // endSettle keeps the q that was swept if it is the best so far, and takes
 // another natural-gradient step unless that has stopped to help.
 func (t *Trainer) endSettle() {
-	const gain = 2e-4 // relative, of a pass that is worth another one
+	const gain = 5e-4 // relative, of a pass that is worth another one
 	scale := t.measure()
 	previous := t.best.Bound
 	if t.last.Bound < previous {

@@ -123,7 +123,7 @@ func TestKLByTwoRoutes(t *testing.T) {
 	for _, m := range []int{1, 2, 7, 40} {
 		p := randomPosterior(t, m, 3, uint64(m))
 		for i := range m { // a well-conditioned L, so that the second route keeps its digits
-			p.L[i*m+i] += 1
+			p.L[i*m+i]++
 		}
 		l, c := mat.NewDense(m, m, p.L), mat.NewDense(m, m, p.Factor)
 		var lc, prior, post mat.Dense

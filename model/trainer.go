@@ -135,7 +135,8 @@ func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 	}
 	start = start.Slice(0, min(start.Len(), cfg.StartRows()))
 	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
-	if err := t.startValues(start, rand.New(rand.NewPCG(cfg.Seed, 0x7061637367700001))); err != nil {
+	rng := rand.New(rand.NewPCG(cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
+	if err := t.startValues(start, rng); err != nil {
 		t.Close()
 		return nil, err
 	}

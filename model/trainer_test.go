@@ -412,8 +412,12 @@ func TestEvidenceGradient(t *testing.T) {
 // klInverse matches values computed with 60 digits.
 func TestKLInverseEstimate(t *testing.T) {
 	for _, c := range []struct{ q, c, want float64 }{
-		{0, .05, .0487705754992859909}, {.011, .0517, .0821267674411694483}, {.1, .05, .220078601106924618},
-		{.5, .2, .787088816381081231}, {.9, .3, .998036728216553065}, {1, .1, 1},
+		{0, .05, .0487705754992859909},
+		{.011, .0517, .0821267674411694483},
+		{.1, .05, .220078601106924618},
+		{.5, .2, .787088816381081231},
+		{.9, .3, .998036728216553065},
+		{1, .1, 1},
 	} {
 		if got := klInverse(c.q, c.c); !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("klInverse(%g, %g) = %.15g, want %.15g", c.q, c.c, got, c.want)
@@ -428,5 +432,53 @@ func BenchmarkJointStep(b *testing.B) {
 	tr := newTestTrainer(b, c, rows)
 	for b.Loop() {
 		onePass(b, tr, rows, 8192)
+	}
+}
+
+// A joint phase whose bound has stopped falling winds down and ends long before
+// its plan does, to the same bits if it is resumed in between.
+func TestFlatBoundEndsTheJointPhase(t *testing.T) {
+	const joint = 2000
+	c, rows := smallRun(t, 200)
+	c.Plan.Joint, c.Plan.Batch = joint, 200
+	tr := newTestTrainer(t, c, rows)
+	var middle []byte
+	flat := 0
+	drive(t, tr, rows, 1000, func() {
+		if tr.phase == Joint && tr.flatAt > 0 && middle == nil {
+			flat = tr.flatAt
+			onePass(t, tr, rows, 1000)
+			middle = finalState(t, tr)
+		}
+	})
+	if flat == 0 || tr.Progress().Step > flat+windSteps+c.Plan.Settle {
+		t.Fatalf("%d steps of %d, flat at step %d", tr.Progress().Step, joint, flat)
+	}
+	again, err := ResumeTrainer(c, middle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(again.Close)
+	drive(t, again, rows, 1000, nil)
+	if !bytes.Equal(finalState(t, again), finalState(t, tr)) {
+		t.Error("resumed while it winds down, the run ends in other bits")
+	}
+}
+
+func TestDefaultsFollowFromN(t *testing.T) {
+	for _, c := range []struct {
+		n        int64
+		inducing int
+		plan     Plan
+	}{
+		{0, 0, Plan{Joint: 120, Batch: 0, Settle: 12, SettleBatch: 0, EstimateRows: 1000}},
+		{100, 90, Plan{Joint: 120, Batch: 100, Settle: 12, SettleBatch: 100, EstimateRows: 1000}},
+		{11_400, 961, Plan{Joint: 120, Batch: 2280, Settle: 12, SettleBatch: 11_400, EstimateRows: 1000}},
+		{30_400, 1569, Plan{Joint: 60, Batch: 6080, Settle: 12, SettleBatch: 30_400, EstimateRows: 1000}},
+		{10_000_000, 2000, Plan{Joint: 60, Batch: 32_000, Settle: 12, SettleBatch: 200_000, EstimateRows: 1000}},
+	} {
+		if got := (Config{N: c.n}).Scheduled(); got.Inducing != c.inducing || got.Plan != c.plan {
+			t.Errorf("N = %d: M = %d, %+v; want %d, %+v", c.n, got.Inducing, got.Plan, c.inducing, c.plan)
+		}
 	}
 }
