@@ -2,13 +2,19 @@ package sink_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,14 +44,25 @@ type published struct {
 	model, certificate, data string // paths
 }
 
-// publish runs a job over waves and writes its artifacts, and its rows as a
-// lake of two folders and three row groups.
+// publish publishes a job over waves.
 func publish(t testing.TB, change func(j *pipeline.Job)) published {
 	t.Helper()
+	return publishRows(t, lakeWaves(), change)
+}
+
+// lakeWaves are the 900 rows of publish.
+func lakeWaves() [][]float64 {
 	columns := waves(900, 7)
 	for i, b := range columns[1] {
 		columns[1][i] = math.Round(b)
 	}
+	return columns
+}
+
+// publishRows runs a job over 900 rows and writes its artifacts, and the rows
+// as a lake of two folders and three row groups.
+func publishRows(t testing.TB, columns [][]float64, change func(j *pipeline.Job)) published {
+	t.Helper()
 	j := smallJob()
 	if change != nil {
 		change(&j)
@@ -199,6 +216,87 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 	}
 }
 
+// Targets are multiples of 0.2, which tolerances are not: the best constant lies
+// between them and has some on both edges of what it covers, where rounding
+// would decide. Both programs must find it and count the same misses.
+func TestPythonFindsTheConstantOnTheEdge(t *testing.T) {
+	needPython(t)
+	columns := lakeWaves()
+	for i, y := range columns[2] {
+		columns[2][i] = math.Round(5*y) / 5
+	}
+	edges := []struct {
+		name         string
+		loss         pipeline.LossDecl
+		below, above float64
+	}{
+		{"zero-one", pipeline.LossDecl{Epsilon: 0.7}, 0.7, 0.7},
+		{"band, wide above", pipeline.LossDecl{Kind: "band", Below: 0.35, Above: 1.05}, 0.35, 1.05},
+		{"band, wide below", pipeline.LossDecl{Kind: "band", Below: 1.05, Above: 0.35}, 1.05, 0.35},
+	}
+	var calls [][]string
+	for _, edge := range edges {
+		p := publishRows(t, columns, func(j *pipeline.Job) { j.Loss = edge.loss })
+		calls = append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		constant, onEdge, misses := p.result.Certificate.Baseline.Constant, 0, int64(0)
+		isTarget, isTargetAndWidth := false, false
+		reference := referenceRows(p.result.Certificate)
+		for i, y := range columns[2] {
+			if reference[i] {
+				isTarget = isTarget || y == constant
+				isTargetAndWidth = isTargetAndWidth || y+edge.above == constant
+				continue
+			}
+			r, least, most := math.Round(20*(constant-y)), math.Round(-20*edge.below), math.Round(20*edge.above) // integers
+			if r == least || r == most {
+				onEdge++
+			}
+			if r < least || r > most {
+				misses++
+			}
+		}
+		if isTarget || !isTargetAndWidth {
+			t.Errorf("%s: the constant %v is a target: %t, is a target and the tolerance: %t; want no, yes", edge.name, constant, isTarget, isTargetAndWidth)
+		}
+		if onEdge < 20 {
+			t.Errorf("%s: only %d train targets lie on the edge of %v", edge.name, onEdge, constant)
+		}
+		var want certify.RiskSum
+		for i := range p.result.Certificate.Ledger.Train {
+			if err := want.AddUnits(certify.UnitsPerLoss * uint64(min(1, max(0, misses-i)))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := p.result.Certificate.Baseline.EmpiricalRisk.Exact; got != want {
+			t.Errorf("%s: the constant's risk is %v, want %v: %d misses", edge.name, got.Upper(), want.Upper(), misses)
+		}
+	}
+	for i, r := range verify(t, calls) {
+		if r.Status != 0 || !strings.Contains(r.Out, "verified:") || !strings.Contains(r.Out, "off by 0.0e+00 (at most 0)") {
+			t.Errorf("%s: exit status %d:\n%s", edges[i].name, r.Status, r.Out)
+		}
+	}
+}
+
+// referenceRows reports which rows of a certificate's sample are reference rows.
+func referenceRows(c certify.Certificate) map[int]bool {
+	type rank struct {
+		hash    uint64
+		ordinal int
+	}
+	ranks := make([]rank, c.Ledger.Rows)
+	for i := range ranks {
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pacsgp/roles/1\x00"+c.Roles.Key+"\x00"), uint64(i)))
+		ranks[i] = rank{binary.BigEndian.Uint64(sum[:8]), i}
+	}
+	slices.SortFunc(ranks, func(a, b rank) int { return cmp.Or(cmp.Compare(a.hash, b.hash), a.ordinal-b.ordinal) })
+	reference := make(map[int]bool)
+	for _, r := range ranks[:c.Ledger.Reference] {
+		reference[r.ordinal] = true
+	}
+	return reference
+}
+
 func TestPythonRefusesWhatWasChanged(t *testing.T) {
 	needPython(t)
 	p := publish(t, nil)
@@ -223,22 +321,15 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 	}
 	for i, edit := range []struct{ name, want, from, to string }{
 		{"bound", "the bound B", `"bound": 0.`, `"bound": 0.0`},
-		{"kl", "KL", `"kl": `, `"kl": 1`},
-		{"ln 1/weight", "ln 1/weight", `"ln_inverse_weight": 2`, `"ln_inverse_weight": 1`},
-		{"ln xi", "ln xi", `"ln_xi": 3`, `"ln_xi": 2`},
-		{"delta", "in delta", `"delta": 0.01`, `"delta": 0.02`},
-		{"risk", "mean loss", `"sum": "0000`, `"sum": "0001`},
-		{"n", "out of range", `"n": 810`, `"n": 8100`},
-		{"index", "hyper-parameters", `"index": `, `"index": 1`},
-		{"tolerance", "losses", `"epsilon": `, `"epsilon": 1`},
+		{"kl of one guarantee", "different evidence", `"kl": `, `"kl": 1`},
 		{"setting", "digest of the configuration", `"buffer": 65536`, `"buffer": 65537`},
-		{"slack", "slack", `"slack": 0.000001`, `"slack": 0.0000001`},
 		{"status", "stated as vacuous", `"status": "certified"`, `"status": "vacuous"`},
-		{"key", "in the key", `"key": "pacsgp"` + "\n  },\n  \"optimiser", `"key": "other"` + "\n  },\n  \"optimiser"},
-		{"constant", "no candidate", `"constant": `, `"constant": 1`},
-		{"digest of the sample", "sample digest", `"sample": {` + "\n" + `    "digest": "` + p.result.Certificate.Sample.Digest[:4], `"sample": {` + "\n" + `    "digest": "0123`},
-		{"format", "unknown format", `certificate/1`, `certificate/2`},
+		{"sum in other digits", "exact.sum", `"sum": "0000`, `"sum": "0x00`},
+		{"format", "certificate/2", `certificate/1`, `certificate/2`},
+		{"unknown member", "unknown member 'x'", `"kl": `, `"x": 1, "kl": `},
+		{"member twice", "stands twice", `"kl": `, `"kl": 1, "kl": `},
 		{"NaN", "NaN", `"kl": `, `"kl": NaN, "x": `},
+		{"text for a number", "'0.01'", `"delta": 0.01`, `"delta": "0.01"`},
 	} {
 		edited := bytes.Replace(document, []byte(edit.from), []byte(edit.to), 1)
 		if bytes.Equal(edited, document) {
@@ -247,6 +338,11 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 		file := filepath.Join(t.TempDir(), fmt.Sprintf("edited-%d.json", i)) // a name without an id
 		writeFile(t, file, edited)
 		refusals = append(refusals, refusal{edit.name, edit.want, []string{p.model, p.data, "--certificate", file}})
+	}
+	for i, lie := range lies(t) {
+		file := filepath.Join(t.TempDir(), fmt.Sprintf("lie-%d.json", i))
+		writeFile(t, file, told(t, p.result.Certificate, lie))
+		refusals = append(refusals, refusal{lie.name, lie.want, []string{p.model, p.data, "--certificate", file}})
 	}
 	var calls [][]string
 	for _, r := range refusals {
@@ -265,13 +361,178 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 	}
 }
 
+// A lie changes a certificate. Settings are given as text that replaces text in
+// the configuration; its digest follows.
+type lie struct {
+	name, want string
+	change     func(c *certify.Certificate)
+	from, to   string
+}
+
+// lies are certificates that do not contradict their own form.
+func lies(t testing.TB) []lie {
+	t.Helper()
+	both := func(change func(g *certify.Guarantee)) func(c *certify.Certificate) {
+		return func(c *certify.Certificate) {
+			for i := range c.Guarantees {
+				change(&c.Guarantees[i])
+			}
+		}
+	}
+	assumption := func(id string, change func(a *certify.Assumption)) func(c *certify.Certificate) {
+		return func(c *certify.Certificate) {
+			for i := range c.Assumptions {
+				if c.Assumptions[i].ID == id {
+					change(&c.Assumptions[i])
+				}
+			}
+		}
+	}
+	return []lie{
+		{name: "kl", want: "KL", change: both(func(g *certify.Guarantee) { g.KL-- })},
+		{name: "ln 1/weight", want: "ln 1/weight", change: both(func(g *certify.Guarantee) { g.LnInverseWeight-- })},
+		{name: "ln xi", want: "ln xi", change: both(func(g *certify.Guarantee) { g.LnXi-- })},
+		{name: "delta", want: "in delta", change: both(func(g *certify.Guarantee) { g.Delta *= 2 })},
+		{name: "mean loss", want: "mean loss", change: both(func(g *certify.Guarantee) { g.EmpiricalRisk.Upper /= 2 })},
+		{name: "n", want: "out of range", change: both(func(g *certify.Guarantee) { g.N *= 10 })},
+		{name: "tolerance", want: "losses", change: both(func(g *certify.Guarantee) { g.Loss.Epsilon *= 2 })},
+		{name: "two tolerances", want: "takes the tolerances", change: both(func(g *certify.Guarantee) { g.Loss.Below = 1 })},
+		{name: "slack", want: "slack", change: both(func(g *certify.Guarantee) { g.Slack /= 10 })},
+		{name: "index", want: "hyper-parameters", change: func(c *certify.Certificate) {
+			c.Theta[0].Index--
+			c.Theta[0].Value = c.Theta[0].Parameter.Value()
+		}},
+		{name: "value off the grid", want: "another value", change: func(c *certify.Certificate) { c.Theta[0].Value += 1e-9 }},
+		{name: "mean of a draw", want: "guarantees are not", change: func(c *certify.Certificate) { c.Guarantees[0].Predictor = certify.PredictorMean }},
+		{name: "bound of the mean", want: "bound of the mean", change: func(c *certify.Certificate) { c.Guarantees[1].Bound = c.Guarantees[0].Bound }},
+		{name: "key", want: "in the key", change: func(c *certify.Certificate) { c.Roles.Key = "other" }},
+		{name: "ledger", want: "add up", change: func(c *certify.Certificate) { c.Ledger.Bad++ }},
+		{name: "constant", want: "no candidate", change: func(c *certify.Certificate) { c.Baseline.Constant++ }},
+		{name: "origin of the constant", want: "origin", change: func(c *certify.Certificate) { c.Baseline.Origin = certify.OriginDeclared }},
+		{name: "a unit more in the constant's risk", want: "empirical risk of the constant", change: func(c *certify.Certificate) {
+			c.Baseline.EmpiricalRisk = heavier(t, c.Baseline.EmpiricalRisk, 1)
+			refit(t, c)
+		}},
+		{name: "a fiftieth of the slack more in the risk of a draw", want: "empirical risk of a draw", change: func(c *certify.Certificate) {
+			for i, g := range c.Guarantees {
+				c.Guarantees[i].EmpiricalRisk = heavier(t, g.EmpiricalRisk, int64(certify.Slack/50*float64(g.N)*certify.UnitsPerLoss))
+			}
+			refit(t, c)
+		}},
+		{name: "sample", want: "sample digest", change: func(c *certify.Certificate) { c.Sample.Digest = strings.Repeat("0", 64) }},
+		{name: "row rules", want: "row rules", change: func(c *certify.Certificate) { c.RowRules = []string{} }},
+		{name: "jitter", want: "limit of the jitter", change: func(c *certify.Certificate) { c.Jitter.Limit *= 2 }},
+
+		{name: "no assumptions", want: `assumptions are \[\]`, change: func(c *certify.Certificate) { c.Assumptions = []certify.Assumption{} }},
+		{name: "an assumption less", want: "assumptions are", change: func(c *certify.Certificate) { c.Assumptions = c.Assumptions[1:] }},
+		{name: "a foreign assumption", want: "assumptions are", change: func(c *certify.Certificate) {
+			c.Assumptions = append(c.Assumptions, certify.Assumption{ID: "moon", Status: certify.AssumptionEnforced, Text: "It is made of cheese."})
+		}},
+		{name: "independence enforced", want: "independent-rows is stated as enforced", change: assumption(certify.AssumeIndependentRows, func(a *certify.Assumption) { a.Status = certify.AssumptionEnforced })},
+		{name: "accuracy enforced", want: "losses-within-slack is stated as enforced", change: assumption(certify.AssumeLossAccuracy, func(a *certify.Assumption) { a.Status = certify.AssumptionEnforced })},
+		{name: "no diagnostic", want: "no diagnostic", change: assumption(certify.AssumeOneAttempt, func(a *certify.Assumption) { a.Diagnostic = "" })},
+
+		{name: "feature", want: "in the features", from: `"target":"y",`, to: `"target":"y","features":["nothing"],`},
+		{name: "excluded feature", want: "in the features", from: `"target":"y",`, to: `"target":"y","exclude":["b"],`},
+		{name: "kernel", want: "in the kernel", from: `"isotropic":false`, to: `"isotropic":true`},
+		{name: "scaling mode", want: "scaling.mode is 'all-row'", from: `"mode":"reference"`, to: `"mode":"all-row"`},
+		{name: "all-rows scaling", want: "prior-before-rows is stated as enforced", from: `"mode":"reference"`, to: `"mode":"all-rows"`},
+		{name: "declared scaling", want: "differ in", from: `"mode":"reference"`, to: `"mode":"declared"`},
+		{name: "unknown setting", want: "unknown member 'planet'", from: `"target":"y",`, to: `"target":"y","planet":1,`},
+		{name: "unknown nested setting", want: "unknown member 'salt'", from: `"roles":{`, to: `"roles":{"salt":"x",`},
+		{name: "lost setting", want: "lacks", from: `"delta":0.01,`, to: ``},
+		{name: "setting of delta", want: "in delta", from: `"delta":0.01`, to: `"delta":0.02`},
+		{name: "setting of the tolerance", want: "in the loss", from: `"epsilon_std":0.6`, to: `"epsilon_std":0.7`},
+		{name: "two settings of the tolerance", want: "two tolerances", from: `"epsilon_std":0.6`, to: `"epsilon":1.0,"epsilon_std":0.6`},
+		{name: "setting of the loss", want: "in the loss", from: `"kind":"zero-one"`, to: `"kind":"squared"`},
+		{name: "setting of the unit", want: "in the loss", from: `"unit":"m/s"`, to: `"unit":"km/s"`},
+		{name: "setting of the grid", want: "in the grid", from: `"step":0.01`, to: `"step":0.02`},
+		{name: "setting of the grid's end", want: "in the grid", from: `"max":6`, to: `"max":7`},
+		{name: "setting of the prior", want: "in the grid", from: `"prior":"flat"`, to: `"prior":"peaked"`},
+		{name: "setting of the key", want: "in the key", from: `"key":"pacsgp"`, to: `"key":"other"`},
+		{name: "setting of the seed", want: "in the seed", from: `"seed":0`, to: `"seed":1`},
+	}
+}
+
+// heavier returns an empirical risk with a larger sum over the same rows.
+func heavier(t testing.TB, r certify.Risk, units int64) certify.Risk {
+	t.Helper()
+	var form struct {
+		Count int64  `json:"count"`
+		Sum   string `json:"sum"`
+	}
+	document, err := json.Marshal(r.Exact)
+	if err == nil {
+		err = json.Unmarshal(document, &form)
+	}
+	sum, ok := new(big.Int).SetString(form.Sum, 16)
+	if err != nil || !ok {
+		t.Fatalf("risk sum %s: %v", document, err)
+	}
+	form.Sum = fmt.Sprintf("%032x", sum.Add(sum, big.NewInt(units)))
+	document, err = json.Marshal(form)
+	if err == nil {
+		err = json.Unmarshal(document, &r.Exact)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Upper = r.Exact.Upper()
+	return r
+}
+
+// refit makes the bounds follow from the changed risks.
+func refit(t testing.TB, c *certify.Certificate) {
+	t.Helper()
+	draw, mean := &c.Guarantees[0], &c.Guarantees[1]
+	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw.Bound, draw.BoundPinsker, draw.LowerBound = b.Upper, b.Pinsker, b.Lower
+	mean.Bound, mean.BoundPinsker = min(1, 2*b.Upper), min(1, 2*b.Pinsker)
+	if c.Baseline.Bound, err = certify.HoldoutBound(c.Baseline.EmpiricalRisk.Upper, draw.N, draw.Delta); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told is the document of a certificate with a lie in it.
+func told(t testing.TB, c certify.Certificate, l lie) []byte {
+	t.Helper()
+	document, err := certify.Marshal(c) // a copy that shares nothing
+	if err == nil {
+		c, err = certify.Parse(document)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.change != nil {
+		l.change(&c)
+	}
+	var values bytes.Buffer
+	if err := json.Compact(&values, c.Configuration.Values); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(values.String(), l.from) {
+		t.Errorf("%s: %q does not stand in the configuration %s", l.name, l.from, values.String())
+	}
+	c.Configuration.Values = json.RawMessage(strings.Replace(values.String(), l.from, l.to, 1))
+	sum := sha256.Sum256(c.Configuration.Values)
+	c.Configuration.Digest = hex.EncodeToString(sum[:])
+	lied, err := certify.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(lied, document) {
+		t.Errorf("%s: nothing is changed", l.name)
+	}
+	return lied
+}
+
 // changedRow is the last file of the lake with one bit of one value changed.
 func changedRow(t testing.TB) string {
 	t.Helper()
-	columns := waves(900, 7)
-	for i, b := range columns[1] {
-		columns[1][i] = math.Round(b)
-	}
+	columns := lakeWaves()
 	columns[2][700] = math.Nextafter(columns[2][700], 100)
 	file := filepath.Join(t.TempDir(), "z.parquet")
 	writeFile(t, file, lakeFile(t, columns, 650, 900))
@@ -299,10 +560,7 @@ func TestPythonPredictsWhatGoPredicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := waves(900, 7)
-	for i, b := range columns[1] {
-		columns[1][i] = math.Round(b)
-	}
+	columns := lakeWaves()
 	src := pipelinetest.NewMemory([]string{"a", "b"}, columns[:2], 900)
 	model, err := sink.DecodeModel(encode(t, p.result.Model))
 	if err != nil {
