@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -73,23 +77,18 @@ type certificateRow struct {
 	Document string `parquet:"document"` // canonical JSON
 }
 
+// ErrCertificateRow says that bytes are no certificate as a row of Parquet, a
+// damaged one, or one whose columns contradict its document. A retry on the
+// same bytes does not help.
+var ErrCertificateRow = errors.New("sink: not a valid certificate row")
+
 // CertificateRow returns a Parquet file of one row with the main numbers of a
 // certificate in flat columns and its canonical JSON beside them, so that a
 // folder of certificates is a table. The same certificate gives the same bytes.
 func CertificateRow(c certify.Certificate) ([]byte, error) {
-	document, err := certify.Marshal(c)
+	row, err := newCertificateRow(c)
 	if err != nil {
 		return nil, fmt.Errorf("sink: certificate row: %w", err)
-	}
-	draw, ok := c.Guarantee(certify.GuaranteeDraw)
-	if !ok {
-		return nil, fmt.Errorf("sink: certificate row: there is no guarantee %q", certify.GuaranteeDraw)
-	}
-	row := flatten(c, draw)
-	id := sha256.Sum256(document)
-	row.Certificate, row.Document = hex.EncodeToString(id[:]), string(document)
-	if mean, ok := c.Guarantee(certify.GuaranteeMean); ok {
-		row.MeanStatus, row.MeanBound, row.MeanStatement = &mean.Status, &mean.Bound, &mean.Statement
 	}
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[certificateRow](&b,
@@ -102,14 +101,124 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		parquet.SkipPageBounds("document"),
 		parquet.SkipPageBounds("statement"),
 		parquet.SkipPageBounds("mean_statement"),
+		parquet.KeyValueMetadata(sealKey, strings.Repeat("0", sealDigits)),
 	)
-	if _, err := w.Write([]certificateRow{row}); err != nil {
-		return nil, fmt.Errorf("sink: certificate row: %w", err)
+	_, err = w.Write([]certificateRow{row})
+	if err == nil {
+		err = w.Close()
 	}
-	if err := w.Close(); err != nil {
+	if err == nil {
+		err = seal(b.Bytes())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("sink: certificate row: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// IsCertificateRow reports whether a Parquet file looks like a certificate, to
+// tell it from a model file. Whether it is a good one is for
+// [DecodeCertificateRow] to say.
+func IsCertificateRow(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "`+certify.Format+`"`))
+}
+
+// DecodeCertificateRow reads what [CertificateRow] writes. It refuses another
+// document than certify.Marshal would have written, and flat columns that do
+// not say what the document says. Like certify.Parse it does not check that the
+// numbers follow from each other.
+func DecodeCertificateRow(data []byte) (c certify.Certificate, err error) {
+	if err := checkSeal(data); err != nil {
+		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate stands beside it as JSON)", ErrCertificateRow, err)
+	}
+	// As for models: what is damaged stops at the seal, what is forged may
+	// make the Parquet library panic.
+	defer func() {
+		if r := recover(); r != nil {
+			c, err = certify.Certificate{}, fmt.Errorf("%w: the Parquet library panics on it: %v", ErrCertificateRow, r)
+		}
+	}()
+	row, err := readCertificateRow(data)
+	if err != nil {
+		return certify.Certificate{}, fmt.Errorf("%w: %w", ErrCertificateRow, err)
+	}
+	c, err = certify.Parse([]byte(row.Document))
+	if err != nil {
+		return certify.Certificate{}, fmt.Errorf("%w: its document: %w", ErrCertificateRow, err)
+	}
+	want, err := newCertificateRow(c)
+	if err != nil {
+		return certify.Certificate{}, fmt.Errorf("%w: %w", ErrCertificateRow, err)
+	}
+	if err := sameRow(row, want); err != nil {
+		return certify.Certificate{}, fmt.Errorf("%w: %w", ErrCertificateRow, err)
+	}
+	return c, nil
+}
+
+// readCertificateRow reads the one row of a file with the columns of a
+// certificate.
+func readCertificateRow(data []byte) (certificateRow, error) {
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return certificateRow{}, err
+	}
+	if !parquet.EqualNodes(f.Schema(), parquet.SchemaOf(certificateRow{})) {
+		return certificateRow{}, errors.New("its columns are not those of a certificate")
+	}
+	if f.NumRows() != 1 {
+		return certificateRow{}, fmt.Errorf("it has %d rows, want one", f.NumRows())
+	}
+	r := parquet.NewGenericReader[certificateRow](f)
+	rows := make([]certificateRow, 1)
+	n, err := r.Read(rows)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err = errors.Join(err, r.Close()); err == nil && n != 1 {
+		err = errors.New("its row is missing")
+	}
+	return rows[0], err
+}
+
+// sameRow names the first column that differs.
+func sameRow(got, want certificateRow) error {
+	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
+	for i := range a.NumField() {
+		x, y := cell(a.Field(i)), cell(b.Field(i))
+		if x != y {
+			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("parquet"), ",")
+			return fmt.Errorf("its column %q is %v, but its document gives %v", name, x, y)
+		}
+	}
+	return nil
+}
+
+// cell is the value of a field of a row, nil for null.
+func cell(field reflect.Value) any {
+	if field = reflect.Indirect(field); !field.IsValid() {
+		return nil
+	}
+	return field.Interface()
+}
+
+// newCertificateRow returns the row that follows from a certificate.
+func newCertificateRow(c certify.Certificate) (certificateRow, error) {
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return certificateRow{}, err
+	}
+	draw, ok := c.Guarantee(certify.GuaranteeDraw)
+	if !ok {
+		return certificateRow{}, fmt.Errorf("there is no guarantee %q", certify.GuaranteeDraw)
+	}
+	row := flatten(c, draw)
+	id := sha256.Sum256(document)
+	row.Certificate, row.Document = hex.EncodeToString(id[:]), string(document)
+	if mean, ok := c.Guarantee(certify.GuaranteeMean); ok {
+		row.MeanStatus, row.MeanBound, row.MeanStatement = &mean.Status, &mean.Bound, &mean.Statement
+	}
+	return row, nil
 }
 
 func flatten(c certify.Certificate, draw certify.Guarantee) certificateRow {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A model file seals itself: the value of one key of its footer is the SHA-256
+// Model files and certificate rows seal themselves: the value of one key of its footer is the SHA-256
 // of the whole file, computed with zeros in the place of that value. Pages
 // have checksums, the footer has none, and the Parquet library believes the
 // sizes that it reads there: one flipped bit made it allocate 2 GiB, or gave

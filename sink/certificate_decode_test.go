@@ -1,0 +1,167 @@
+package sink_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// encodedRow is a certificate of a small job, and its row.
+func encodedRow(t testing.TB, change func(j *pipeline.Job)) (certify.Certificate, []byte) {
+	t.Helper()
+	job := smallJob()
+	if change != nil {
+		change(&job)
+	}
+	c := certified(t, []string{"a", "b", "y"}, waves(300, 1), []int{100, 200}, job).Certificate
+	data, err := sink.CertificateRow(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, data
+}
+
+func TestCertificateRowReadsBackAsTheCertificate(t *testing.T) {
+	for name, change := range map[string]func(j *pipeline.Job){
+		"zero-one": nil,
+		"band":     func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.5, Above: 1.25} },
+		"relative": func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} },
+		"all-rows": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
+	} {
+		want, data := encodedRow(t, change)
+		got, err := sink.DecodeCertificateRow(data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		a, errA := certify.Marshal(want)
+		b, errB := certify.Marshal(got)
+		if diff := cmp.Diff(string(a), string(b)); diff != "" || errA != nil || errB != nil {
+			t.Errorf("%s: %v, %v (-written +read):\n%s", name, errA, errB, diff)
+		}
+		if !sink.IsCertificateRow(data) {
+			t.Errorf("%s: a certificate row does not look like one", name)
+		}
+	}
+	if sink.IsCertificateRow(encode(t, testModel(3, 2, true))) {
+		t.Error("a model file looks like a certificate row")
+	}
+}
+
+// rowFile writes a row as another program could, and seals it.
+func rowFile(t testing.TB, options []parquet.WriterOption, rows ...map[string]any) []byte {
+	t.Helper()
+	_, good := encodedRow(t, nil)
+	f, err := parquet.OpenFile(bytes.NewReader(good), int64(len(good)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]parquet.Row, 1)
+	reader := parquet.NewReader(f)
+	if n, _ := reader.ReadRows(values); n != 1 {
+		t.Fatalf("%d rows", n)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := parquet.NewWriter(&b, append(options, f.Schema(), parquet.KeyValueMetadata("pacsgp-sha256", strings.Repeat("0", 64)))...)
+	for _, changes := range rows {
+		row := values[0].Clone()
+		for name, value := range changes {
+			leaf, ok := f.Schema().Lookup(name)
+			if !ok {
+				t.Fatalf("there is no column %q", name)
+			}
+			level := 0
+			if leaf.Node.Optional() && value != nil {
+				level = 1
+			}
+			row[leaf.ColumnIndex] = parquet.ValueOf(value).Level(0, level, leaf.ColumnIndex)
+		}
+		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return resealed(b.Bytes())
+}
+
+func TestCertificateRowThatContradictsItsDocumentIsRefused(t *testing.T) {
+	c, good := encodedRow(t, nil)
+	document, err := certify.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed := []parquet.WriterOption{parquet.Compression(&parquet.Snappy)}
+	if _, err := sink.DecodeCertificateRow(rowFile(t, compressed, map[string]any{})); err != nil {
+		t.Errorf("the same row, written otherwise: %v", err)
+	}
+	for want, changes := range map[string]map[string]any{
+		`"bound" is 0.01`:           {"bound": 0.01},
+		`"status" is vacuous`:       {"status": certify.StatusVacuous},
+		`"below" is 1`:              {"below": 1.0},
+		`"mean_bound" is <nil>`:     {"mean_bound": nil},
+		`"unit" is km/h`:            {"unit": "km/h"},
+		`"train" is 1000000`:        {"train": int64(1000000)},
+		`"ard" is false`:            {"ard": false},
+		`"certificate" is 0123`:     {"certificate": "0123"},
+		`"broken_assumptions" is 1`: {"broken_assumptions": int64(1)},
+		"canonical":                 {"document": " " + string(document)},
+		"unknown field":             {"document": strings.Replace(string(document), `"kl"`, `"x": 1, "kl"`, 1)},
+	} {
+		if _, err := sink.DecodeCertificateRow(rowFile(t, nil, changes)); !errors.Is(err, sink.ErrCertificateRow) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	for want, data := range map[string][]byte{
+		"0 rows":   rowFile(t, nil),
+		"2 rows":   rowFile(t, nil, map[string]any{}, map[string]any{}),
+		"columns":  encode(t, testModel(3, 2, true)),
+		"checksum": bytes.Replace(good, []byte("pacsgp-sha256"), []byte("pacsgp-sha999"), 1),
+	} {
+		if _, err := sink.DecodeCertificateRow(data); !errors.Is(err, sink.ErrCertificateRow) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestDamagedCertificateRowIsRefused(t *testing.T) {
+	_, good := encodedRow(t, nil)
+	rng := rand.New(rand.NewPCG(7, 8))
+	for i := range 1000 {
+		bad := damage(rng, good, i)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := sink.DecodeCertificateRow(bad)
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, sink.ErrCertificateRow) {
+			t.Fatalf("damage %d: %v, want ErrCertificateRow", i, err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<16 {
+			t.Errorf("damage %d: %d bytes are allocated for a damaged file of %d", i, used, len(good))
+		}
+	}
+	// Forged: sealed anew after the damage. No panic, and nothing but the truth
+	// is read.
+	for range 300 {
+		bad := bytes.Clone(good)
+		bad[4+rng.IntN(len(bad)/2)] ^= 1 << rng.IntN(8)
+		if c, err := sink.DecodeCertificateRow(resealed(bad)); err == nil {
+			if _, err := sink.CertificateRow(c); err != nil {
+				t.Errorf("a row that was read cannot be written: %v", err)
+			}
+		}
+	}
+}
