@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -20,27 +21,34 @@ func inspectCommand(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Print a model or a certificate for people, or as JSON for machines",
-		Args:  exactly(1, "FILE: a model (.parquet) or a certificate (.json)"),
+		Args:  exactly(1, "FILE: a model (.parquet) or a certificate (.json, or its row as .parquet)"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			head, err := os.ReadFile(args[0])
+			data, err := os.ReadFile(args[0])
 			if err != nil {
 				return err
 			}
-			if bytes.HasPrefix(head, []byte("PAR1")) {
-				return inspectModel(w, args[0], asJSON)
+			if !bytes.HasPrefix(data, []byte("PAR1")) {
+				c, _, err := readCertificate(args[0])
+				if err != nil {
+					return err
+				}
+				return inspectCertificate(w, c, asJSON)
 			}
-			return inspectCertificate(w, args[0], asJSON)
+			if sink.IsCertificateRow(data) {
+				c, err := sink.DecodeCertificateRow(data)
+				if err != nil {
+					return fmt.Errorf("%s: %w", args[0], err)
+				}
+				return inspectCertificate(w, c, asJSON)
+			}
+			return inspectModel(w, args[0], asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func inspectCertificate(w world, path string, asJSON bool) error {
-	c, _, err := readCertificate(path)
-	if err != nil {
-		return err
-	}
+func inspectCertificate(w world, c certify.Certificate, asJSON bool) error {
 	if !asJSON {
 		return report.WriteCertificate(w.stdout, c, w.style)
 	}
