@@ -1,0 +1,188 @@
+package sink_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A lie changes a certificate. Settings are given as text that replaces text in
+// the configuration; its digest follows.
+type lie struct {
+	name, want string
+	change     func(c *certify.Certificate)
+	from, to   string
+	declared   bool // of a job with declared scaling
+}
+
+// lies are certificates that do not contradict their own form.
+func lies(t testing.TB) []lie {
+	t.Helper()
+	both := func(change func(g *certify.Guarantee)) func(c *certify.Certificate) {
+		return func(c *certify.Certificate) {
+			for i := range c.Guarantees {
+				change(&c.Guarantees[i])
+			}
+		}
+	}
+	assumption := func(id string, change func(a *certify.Assumption)) func(c *certify.Certificate) {
+		return func(c *certify.Certificate) {
+			for i := range c.Assumptions {
+				if c.Assumptions[i].ID == id {
+					change(&c.Assumptions[i])
+				}
+			}
+		}
+	}
+	return []lie{
+		{name: "kl", want: "KL", change: both(func(g *certify.Guarantee) { g.KL-- })},
+		{name: "ln 1/weight", want: "ln 1/weight", change: both(func(g *certify.Guarantee) { g.LnInverseWeight-- })},
+		{name: "ln xi", want: "ln xi", change: both(func(g *certify.Guarantee) { g.LnXi-- })},
+		{name: "delta", want: "in delta", change: both(func(g *certify.Guarantee) { g.Delta *= 2 })},
+		{name: "mean loss", want: "mean loss", change: both(func(g *certify.Guarantee) { g.EmpiricalRisk.Upper /= 2 })},
+		{name: "n", want: "out of range", change: both(func(g *certify.Guarantee) { g.N *= 10 })},
+		{name: "tolerance", want: "losses", change: both(func(g *certify.Guarantee) { g.Loss.Epsilon *= 2 })},
+		{name: "two tolerances", want: "takes the tolerances", change: both(func(g *certify.Guarantee) { g.Loss.Below = 1 })},
+		{name: "slack", want: "slack", change: both(func(g *certify.Guarantee) { g.Slack /= 10 })},
+		{name: "index", want: "hyper-parameters", change: func(c *certify.Certificate) {
+			c.Theta[0].Index--
+			c.Theta[0].Value = c.Theta[0].Parameter.Value()
+		}},
+		{name: "value off the grid", want: "another value", change: func(c *certify.Certificate) { c.Theta[0].Value += 1e-9 }},
+		{name: "mean of a draw", want: "guarantees are not", change: func(c *certify.Certificate) { c.Guarantees[0].Predictor = certify.PredictorMean }},
+		{name: "bound of the mean", want: "bound of the mean", change: func(c *certify.Certificate) { c.Guarantees[1].Bound = c.Guarantees[0].Bound }},
+		{name: "key", want: "in the key", change: func(c *certify.Certificate) { c.Roles.Key = "other" }},
+		{name: "ledger", want: "add up", change: func(c *certify.Certificate) { c.Ledger.Bad++ }},
+		{name: "constant", want: "no candidate", change: func(c *certify.Certificate) { c.Baseline.Constant++ }},
+		{name: "origin of the constant", want: "origin", change: func(c *certify.Certificate) { c.Baseline.Origin = certify.OriginDeclared }},
+		{name: "a unit more in the constant's risk", want: "empirical risk of the constant", change: func(c *certify.Certificate) {
+			c.Baseline.EmpiricalRisk = heavier(t, c.Baseline.EmpiricalRisk, 1)
+			refit(t, c)
+		}},
+		{name: "a fiftieth of the slack more in the risk of a draw", want: "empirical risk of a draw", change: func(c *certify.Certificate) {
+			for i, g := range c.Guarantees {
+				c.Guarantees[i].EmpiricalRisk = heavier(t, g.EmpiricalRisk, int64(certify.Slack/50*float64(g.N)*certify.UnitsPerLoss))
+			}
+			refit(t, c)
+		}},
+		{name: "sample", want: "sample digest", change: func(c *certify.Certificate) { c.Sample.Digest = strings.Repeat("0", 64) }},
+		{name: "row rules", want: "row rules", change: func(c *certify.Certificate) { c.RowRules = []string{} }},
+		{name: "jitter", want: "limit of the jitter", change: func(c *certify.Certificate) { c.Jitter.Limit *= 2 }},
+
+		{name: "no assumptions", want: `assumptions are \[\]`, change: func(c *certify.Certificate) { c.Assumptions = []certify.Assumption{} }},
+		{name: "an assumption less", want: "assumptions are", change: func(c *certify.Certificate) { c.Assumptions = c.Assumptions[1:] }},
+		{name: "a foreign assumption", want: "assumptions are", change: func(c *certify.Certificate) {
+			c.Assumptions = append(c.Assumptions, certify.Assumption{ID: "moon", Status: certify.AssumptionEnforced, Text: "It is made of cheese."})
+		}},
+		{name: "independence enforced", want: "independent-rows is stated as enforced", change: assumption(certify.AssumeIndependentRows, func(a *certify.Assumption) { a.Status = certify.AssumptionEnforced })},
+		{name: "accuracy enforced", want: "losses-within-slack is stated as enforced", change: assumption(certify.AssumeLossAccuracy, func(a *certify.Assumption) { a.Status = certify.AssumptionEnforced })},
+		{name: "no diagnostic", want: "no diagnostic", change: assumption(certify.AssumeOneAttempt, func(a *certify.Assumption) { a.Diagnostic = "" })},
+
+		{name: "feature", want: "in the features", from: `"target":"y",`, to: `"target":"y","features":["nothing"],`},
+		{name: "excluded feature", want: "in the features", from: `"target":"y",`, to: `"target":"y","exclude":["b"],`},
+		{name: "kernel", want: "in the kernel", from: `"isotropic":false`, to: `"isotropic":true`},
+		{name: "scaling mode", want: "scaling.mode is 'all-row'", from: `"mode":"reference"`, to: `"mode":"all-row"`},
+		{name: "all-rows scaling", want: "prior-before-rows is stated as enforced", from: `"mode":"reference"`, to: `"mode":"all-rows"`},
+		{name: "declared scaling", want: "differ in", from: `"mode":"reference"`, to: `"mode":"declared"`},
+		{name: "unknown setting", want: "unknown member 'planet'", from: `"target":"y",`, to: `"target":"y","planet":1,`},
+		{name: "unknown nested setting", want: "unknown member 'salt'", from: `"roles":{`, to: `"roles":{"salt":"x",`},
+		{name: "lost setting", want: "lacks", from: `"delta":0.01,`, to: ``},
+		{name: "setting of delta", want: "in delta", from: `"delta":0.01`, to: `"delta":0.02`},
+		{name: "setting of the tolerance", want: "in the loss", from: `"epsilon_std":0.6`, to: `"epsilon_std":0.7`},
+		{name: "two settings of the tolerance", want: "two tolerances", from: `"epsilon_std":0.6`, to: `"epsilon":1.0,"epsilon_std":0.6`},
+		{name: "setting of the loss", want: "in the loss", from: `"kind":"zero-one"`, to: `"kind":"squared"`},
+		{name: "setting of the unit", want: "in the loss", from: `"unit":"m/s"`, to: `"unit":"km/s"`},
+		{name: "setting of the grid", want: "in the grid", from: `"step":0.01`, to: `"step":0.02`},
+		{name: "setting of the grid's end", want: "in the grid", from: `"max":6`, to: `"max":7`},
+		{name: "setting of the prior", want: "in the grid", from: `"prior":"flat"`, to: `"prior":"peaked"`},
+		{name: "setting of the key", want: "in the key", from: `"key":"pacsgp"`, to: `"key":"other"`},
+		{name: "setting of the seed", want: "in the seed", from: `"seed":0`, to: `"seed":1`},
+
+		{name: "declared prior enforced", declared: true, want: "prior-before-rows is stated as enforced", change: assumption(certify.AssumePriorFirst, func(a *certify.Assumption) { a.Status, a.Diagnostic = certify.AssumptionEnforced, "" })},
+		{name: "declared constant", declared: true, want: "in the declared constant", change: func(c *certify.Certificate) { c.Baseline.Constant = 9 }},
+		{name: "declared scale", declared: true, want: "in the declared scaling", from: `"scale":1.5`, to: `"scale":1.6`},
+		{name: "undeclared feature", declared: true, want: "in the declared scaling", from: `"a":{`, to: `"c":{`},
+	}
+}
+
+// heavier returns an empirical risk with a larger sum over the same rows.
+func heavier(t testing.TB, r certify.Risk, units int64) certify.Risk {
+	t.Helper()
+	var form struct {
+		Count int64  `json:"count"`
+		Sum   string `json:"sum"`
+	}
+	document, err := json.Marshal(r.Exact)
+	if err == nil {
+		err = json.Unmarshal(document, &form)
+	}
+	sum, ok := new(big.Int).SetString(form.Sum, 16)
+	if err != nil || !ok {
+		t.Fatalf("risk sum %s: %v", document, err)
+	}
+	form.Sum = fmt.Sprintf("%032x", sum.Add(sum, big.NewInt(units)))
+	document, err = json.Marshal(form)
+	if err == nil {
+		err = json.Unmarshal(document, &r.Exact)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Upper = r.Exact.Upper()
+	return r
+}
+
+// refit makes the bounds follow from the changed risks.
+func refit(t testing.TB, c *certify.Certificate) {
+	t.Helper()
+	draw, mean := &c.Guarantees[0], &c.Guarantees[1]
+	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw.Bound, draw.BoundPinsker, draw.LowerBound = b.Upper, b.Pinsker, b.Lower
+	mean.Bound, mean.BoundPinsker = min(1, 2*b.Upper), min(1, 2*b.Pinsker)
+	if c.Baseline.Bound, err = certify.HoldoutBound(c.Baseline.EmpiricalRisk.Upper, draw.N, draw.Delta); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told is the document of a certificate with a lie in it.
+func told(t testing.TB, c certify.Certificate, l lie) []byte {
+	t.Helper()
+	document, err := certify.Marshal(c) // a copy that shares nothing
+	if err == nil {
+		c, err = certify.Parse(document)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.change != nil {
+		l.change(&c)
+	}
+	var values bytes.Buffer
+	if err := json.Compact(&values, c.Configuration.Values); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(values.String(), l.from) {
+		t.Errorf("%s: %q does not stand in the configuration %s", l.name, l.from, values.String())
+	}
+	c.Configuration.Values = json.RawMessage(strings.Replace(values.String(), l.from, l.to, 1))
+	sum := sha256.Sum256(c.Configuration.Values)
+	c.Configuration.Digest = hex.EncodeToString(sum[:])
+	lied, err := certify.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(lied, document) {
+		t.Errorf("%s: nothing is changed", l.name)
+	}
+	return lied
+}
