@@ -22,7 +22,7 @@ type Config struct {
 	// if not ARD), then ln variance.
 	Grids []Grid
 
-	// Inducing is M. Zero means min(N, 2000, 9√N), rounded. The trainer
+	// Inducing is M. Zero means min(N, 2000, 9√N, 300·Dim), rounded. The trainer
 	// lowers it to the number of different start rows.
 	Inducing int
 	// Jitter is relative to the kernel's variance. Zero means 1e-6.
@@ -95,7 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
 	}
 	if c.Inducing == 0 {
-		c.Inducing = defaultInducing(c.N)
+		c.Inducing = defaultInducing(c.N, c.Dim)
 	}
 	if c.Jitter == 0 {
 		c.Jitter = 1e-6
@@ -146,12 +146,14 @@ func (c Config) StartRows() int {
 // the plan that a trainer would use for its N, before it has seen a row.
 func (c Config) Scheduled() Config {
 	if c.Inducing == 0 {
-		c.Inducing = defaultInducing(c.N)
+		c.Inducing = defaultInducing(c.N, c.Dim)
 	}
 	c.Plan = c.Plan.withDefaults(c.N, c.Inducing)
 	return c
 }
 
-func defaultInducing(n int64) int {
-	return int(math.Round(min(float64(n), 2000, 9*math.Sqrt(float64(n)))))
+// defaultInducing grows with the rows that pay for it, but not beyond what a
+// smooth function of few features can use.
+func defaultInducing(n int64, dim int) int {
+	return int(math.Round(min(float64(n), 2000, 9*math.Sqrt(float64(n)), 300*float64(dim))))
 }

@@ -21,8 +21,8 @@ type Estimated struct {
 }
 
 // Estimate fits an exact Gaussian process with Gaussian noise to the first
-// EstimateRows rows, by gradient ascent of the log evidence until it gains no
-// more. Logarithms stay within ±6. The result depends on the rows alone.
+// EstimateRows rows, by gradient ascent of the log evidence with a fixed number of
+// steps: it often rests on a plateau before it rises again. Logarithms stay within ±6. The result depends on the rows alone.
 func Estimate(rows Rows, ard bool, workers int) (Estimated, error) {
 	if err := rows.Validate(); err != nil {
 		return Estimated{}, err
@@ -36,9 +36,7 @@ func Estimate(rows Rows, ard bool, workers int) (Estimated, error) {
 }
 
 const (
-	estimateSteps = 50   // at most
-	estimateWait  = 6    // steps without a worthwhile gain that end it earlier
-	estimateGain  = 1e-3 // nats a row
+	estimateSteps = 50
 	estimateRate  = 0.15
 	lnRange       = 6.0
 )
@@ -52,7 +50,6 @@ func estimate(pool *linalg.Pool, rows Rows, ard bool) (Estimated, error) {
 	theta[e.parameters] = math.Log(0.1)
 	opt := newAdam(len(theta))
 	best, at := math.Inf(1), append([]float64(nil), theta...)
-	worth, since := math.Inf(1), 0 // evidence and step of the last worthwhile gain
 	gradient := make([]float64, len(theta))
 	for step := range estimateSteps {
 		nll, ok := e.negativeLog(theta, gradient)
@@ -62,12 +59,6 @@ func estimate(pool *linalg.Pool, rows Rows, ard bool) (Estimated, error) {
 		if nll < best {
 			best = nll
 			copy(at, theta)
-		}
-		if nll < worth-estimateGain*float64(rows.Len()) {
-			worth, since = nll, step
-		}
-		if step-since >= estimateWait {
-			break
 		}
 		rate := estimateRate * (1 - 0.8*float64(step)/estimateSteps)
 		opt.direction(gradient)

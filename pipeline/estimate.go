@@ -30,12 +30,12 @@ func NewEstimate(job Job, n int64, d int, res Resources) (Estimate, error) {
 	var e Estimate
 	var operations float64
 	for _, m := range candidates {
-		c := model.Config{N: n, Inducing: m, Plan: plan(job.Train, n, m)}.Scheduled()
+		c := model.Config{N: n, Dim: d, Inducing: m, Plan: plan(job.Train, n, d, m)}.Scheduled()
 		size := float64(c.Inducing)
-		// A step: features, variance, symmetric sum and backward sweep, about
-		// 6 M² a row, and some factorizations. Settling passes cost less.
-		steps := float64(c.Plan.Joint)*(6*float64(c.Plan.Batch)*size*size+8*size*size*size) +
-			float64(c.Plan.Settle)*(4*float64(c.Plan.SettleBatch)*size*size+4*size*size*size)
+		// A step takes about 3 M² a row and 7 M³ for the square matrices.
+		square := size * size
+		steps := float64(c.Plan.Joint)*(3*float64(c.Plan.Batch)+7*size)*square +
+			float64(c.Plan.Settle)*(3*float64(c.Plan.SettleBatch)+7*size)*square
 		operations += steps
 		if c.Inducing >= e.Inducing {
 			e.Inducing, e.Steps, e.Batch = c.Inducing, c.Plan.Joint+c.Plan.Settle, c.Plan.Batch

@@ -107,15 +107,15 @@ func (t *training) configure() (model.Config, error) {
 	return c, nil
 }
 
-// plan translates the training declaration for n train rows and a candidate
-// of m inducing points (0: the trainer's rule).
-func plan(t TrainDecl, n int64, m int) model.Plan {
+// plan translates the training declaration for n train rows of d features and
+// a candidate of m inducing points (0: the trainer's rule).
+func plan(t TrainDecl, n int64, d, m int) model.Plan {
 	p := model.Plan{Batch: t.Batch}
 	if t.Mode == TrainFullPass {
 		p.Batch, p.SettleBatch = int(n), int(n)
 	}
 	if t.Passes > 0 {
-		batch := model.Config{N: n, Inducing: m, Plan: p}.Scheduled().Plan.Batch
+		batch := model.Config{N: n, Dim: d, Inducing: m, Plan: p}.Scheduled().Plan.Batch
 		p.Joint = max(1, int(math.Round(t.Passes*float64(n)/float64(batch))))
 	}
 	return p
@@ -224,7 +224,7 @@ func (t *training) fit(ctx context.Context) error {
 func (t *training) candidate(i int) model.Config {
 	c := t.config
 	c.Inducing = t.candidates[i]
-	c.Plan = plan(t.job.Train, c.N, c.Inducing)
+	c.Plan = plan(t.job.Train, c.N, c.Dim, c.Inducing)
 	return c
 }
 
