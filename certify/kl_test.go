@@ -101,7 +101,7 @@ func FuzzKLInverse(f *testing.F) {
 	f.Add(5e-324, 700.)
 	f.Fuzz(func(t *testing.T, q, c float64) {
 		if !(0 < q && q < 1 && 0 < c && c < 1e4) {
-			t.Skip()
+			return
 		}
 		upper, lower := KLInverse(q, c), KLInverseLower(q, c)
 		if !(lower <= q && q <= upper && 0 <= lower && upper <= 1) {

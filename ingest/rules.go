@@ -108,12 +108,12 @@ func Check(values []float64) (lo, hi float64, finite bool) {
 
 // order maps numbers to integers of the same order; it is its own inverse.
 func order(v float64) int64 {
-	b := int64(math.Float64bits(v))
-	return b ^ int64(uint64(b>>63)>>1)
+	b := int64(math.Float64bits(v))    //nolint:gosec // bits, not a number
+	return b ^ int64(uint64(b>>63)>>1) //nolint:gosec // bits, not a number
 }
 
 func fromOrder(i int64) float64 {
-	return math.Float64frombits(uint64(i ^ int64(uint64(i>>63)>>1)))
+	return math.Float64frombits(uint64(i ^ int64(uint64(i>>63)>>1))) //nolint:gosec // bits, not a number
 }
 
 // numbers returns the smallest and the largest value that is no NaN.

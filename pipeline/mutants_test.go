@@ -49,10 +49,10 @@ func mutants() []mutant {
 			{"pipeline/run.go", "if got := e.Reference[i]; got.Centre != a.Centre || got.Scale != a.Scale {", "if got := e.Reference[i]; false {"},
 		}},
 		{"rounding of theta", "pipeline", theta, []edit{{
-			"model/trainer.go", "t.theta[i] = g.Value(g.Nearest(t.theta[i]))", "t.theta[i] = g.clamp(t.theta[i])",
+			"model/phases.go", "t.theta[i] = g.Value(g.Nearest(t.theta[i]))", "t.theta[i] = g.clamp(t.theta[i])",
 		}}},
 		{"rounding of theta before the last refinement", "pipeline", theta, []edit{
-			{"model/trainer.go", "t.theta[i] = g.Value(g.Nearest(t.theta[i]))", "t.theta[i] = g.clamp(t.theta[i])"},
+			{"model/phases.go", "t.theta[i] = g.Value(g.Nearest(t.theta[i]))", "t.theta[i] = g.clamp(t.theta[i])"},
 			{"model/trainer.go", "indices[i] = g.Nearest(t.theta[i])", "indices[i] = g.Nearest(t.theta[i]); t.theta[i] = g.Value(indices[i])"},
 		}},
 		{"exact sums: added in float64", "certify", "TestRiskSumIsTheSameInEveryOrder", []edit{{

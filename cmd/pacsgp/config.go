@@ -351,7 +351,7 @@ func (c *configuration) relativeTo(folder string) {
 // file. A fault's text starts with the key.
 func placed(err error, path string, tree *ast.File) error {
 	var faults []error
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost error is meant
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -30,6 +31,11 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if _, set := os.LookupEnv("GOGC"); !set {
+		// A trainer holds a dozen large matrices and makes few new ones: a heap
+		// of twice what lives would be waste.
+		debug.SetGCPercent(30)
+	}
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	w := world{
 		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
@@ -132,8 +138,7 @@ func explain(w io.Writer, err error) {
 	if errors.Is(err, context.Canceled) {
 		_, _ = fmt.Fprintln(w, "hint: it was interrupted; a training job goes on from its last checkpoint when it is started again")
 	}
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		_, _ = fmt.Fprintln(w, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")
 	}
 }

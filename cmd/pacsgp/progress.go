@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,7 +15,7 @@ import (
 
 // terminalWidth returns the columns of the terminal behind f, or 0.
 func terminalWidth(f *os.File) int {
-	width, _, err := term.GetSize(int(f.Fd())) //nolint:gosec // a descriptor
+	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0
 	}
@@ -99,13 +98,13 @@ func (d *display) end() {
 }
 
 func (d *display) logLine(p pipeline.Progress) {
-	attrs := []slog.Attr{slog.Float64("elapsed_seconds", p.Elapsed.Round(time.Millisecond).Seconds())}
+	attrs := []any{slog.Float64("elapsed_seconds", p.Elapsed.Round(time.Millisecond).Seconds())}
 	if p.Steps > 0 {
 		attrs = append(attrs, slog.Int("inducing", p.Inducing), slog.String("stage", p.Stage),
 			slog.Int("step", p.Step), slog.Int("steps", p.Steps),
 			slog.Float64("bound", p.Bound), slog.Float64("risk", p.Risk), slog.Float64("kl", p.KL))
 	}
-	d.log.LogAttrs(context.Background(), slog.LevelInfo, p.Phase, attrs...)
+	d.log.Info(p.Phase, attrs...)
 }
 
 func (d *display) notice(text string) {

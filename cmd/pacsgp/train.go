@@ -102,7 +102,7 @@ func loadJob(path string, w world, o overrides, changed func(string) bool) (prep
 func prepare(c configuration) (prepared, error) {
 	job, err := c.job().WithDefaults()
 	faults := []error{}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the outermost error is meant
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		faults = append(faults, joined.Unwrap()...)
 	}
 	fault := func(ok bool, format string, args ...any) {

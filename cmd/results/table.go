@@ -12,6 +12,7 @@ type measurement struct {
 	N            int64
 	Inducing     int
 	Steps        int
+	Status       string // of the guarantee for a draw of Q
 	Bound        float64
 	Baseline     float64
 	Fresh        float64 // risk of a draw of Q on the 20 %
@@ -82,9 +83,9 @@ Made by ` + "`make results`" + ` ({{.Machine}}).
 |---|---|---|
 {{range .Groups}}| {{.Set}} | {{.Mean}} | {{.Worst}} |
 {{end}}
-| set | split | N | M | steps | bound B | risk of a draw on the 20 % | of the mean | mean squared error | best constant's bound | seconds | training | last pass | peak MiB |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-{{range .Groups}}{{$set := .Set}}{{range .Runs}}| {{$set}} | {{.Seed}} | {{.N}} | {{.Inducing}} | {{.Steps}} | {{printf "%.4f" .Bound}} | {{printf "%.4f" .Fresh}} | {{printf "%.4f" .FreshMean}} | {{printf "%.4f" .FreshSquared}} | {{printf "%.4f" .Baseline}} | {{printf "%.1f" .Seconds}} | {{printf "%.1f" .Train}} | {{printf "%.1f" .LastPass}} | {{.PeakMiB}} |
+| set | split | N | M | steps | status | bound B | risk of a draw on the 20 % | of the mean | mean squared error | best constant's bound | seconds | training | last pass | peak MiB |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+{{range .Groups}}{{$set := .Set}}{{range .Runs}}| {{$set}} | {{.Seed}} | {{.N}} | {{.Inducing}} | {{.Steps}} | {{.Status}} | {{printf "%.4f" .Bound}} | {{printf "%.4f" .Fresh}} | {{printf "%.4f" .FreshMean}} | {{printf "%.4f" .FreshSquared}} | {{printf "%.4f" .Baseline}} | {{printf "%.1f" .Seconds}} | {{printf "%.1f" .Train}} | {{printf "%.1f" .LastPass}} | {{.PeakMiB}} |
 {{end}}{{end}}
 The mean squared error is in squared standard deviations of the target over the reference rows. Seconds are of the
 whole process, reading, last pass and publishing included.
