@@ -108,8 +108,8 @@ func Check(values []float64) (lo, hi float64, finite bool) {
 
 // order maps numbers to integers of the same order; it is its own inverse.
 func order(v float64) int64 {
-	b := int64(math.Float64bits(v))    //nolint:gosec // bits, not a number
-	return b ^ int64(uint64(b>>63)>>1) //nolint:gosec // bits, not a number
+	b := int64(math.Float64bits(v)) //nolint:gosec // bits, not a number
+	return b ^ int64(uint64(b>>63)>>1)
 }
 
 func fromOrder(i int64) float64 {

@@ -78,8 +78,8 @@ func run(ctx context.Context, args []string, w world) error {
 	root.SetErr(w.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
-		demoCommand(w), trainCommand(w), verifyCommand(w), predictCommand(w),
-		inspectCommand(w), planCommand(w), versionCommand(w),
+		demoCommand(w), trainCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
+		inspectCommand(w), planCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
 	err := root.ExecuteContext(ctx)
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
