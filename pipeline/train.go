@@ -241,15 +241,16 @@ func (t *training) step(ctx context.Context, trainer *model.Trainer, batches *sh
 	if err := trainer.Begin(); err != nil {
 		return err
 	}
+	// A step is finished even if the run is stopped, so that the checkpoint then
+	// has it; a second signal ends the process.
+	ctx = context.WithoutCancel(ctx)
 	switch pass := trainer.Want(); pass.Kind {
 	case model.FullPass:
 		if err := t.feed.full(ctx, trainer.Add); err != nil {
 			return err
 		}
 	case model.MiniBatch:
-		// A mini-batch is short: it is finished even if the run is stopped, so
-		// that the checkpoint then has it.
-		x, y, err := batches.take(context.WithoutCancel(ctx), pass.Rows)
+		x, y, err := batches.take(ctx, pass.Rows)
 		if err != nil {
 			return err
 		}

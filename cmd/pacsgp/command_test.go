@@ -41,16 +41,21 @@ func TestInspect(t *testing.T) {
 		t.Errorf("inspect --json of a model: %+v", m)
 	}
 
+	row := strings.TrimSuffix(a.certificate, "json") + "parquet"
+	if got := succeed(t, "inspect", "--json", row).stdout; got != machine.stdout {
+		t.Error("inspect --json of a certificate's row is not the document itself")
+	}
 	for name, data := range map[string][]byte{
-		"text":              []byte("no artifact"),
-		"empty":             nil,
-		"other Parquet":     readFile(t, lakeFile(a.dir, 0)),
-		"half a model":      readFile(t, a.model)[:999],
-		"half certificate":  readFile(t, a.certificate)[:999],
-		"other JSON":        []byte("{}\n"),
-		"run record":        readFile(t, filepath.Join(a.out, runFile)),
-		"spaces after":      append(readFile(t, a.certificate), ' '),
-		"certificate's row": readFile(t, strings.TrimSuffix(a.certificate, "json")+"parquet"),
+		"text":             []byte("no artifact"),
+		"empty":            nil,
+		"other Parquet":    readFile(t, lakeFile(a.dir, 0)),
+		"half a model":     readFile(t, a.model)[:999],
+		"half certificate": readFile(t, a.certificate)[:999],
+		"other JSON":       []byte("{}\n"),
+		"run record":       readFile(t, filepath.Join(a.out, runFile)),
+		"spaces after":     append(readFile(t, a.certificate), ' '),
+		"half a row":       readFile(t, row)[:2999],
+		"a forged number":  bytes.Replace(readFile(t, a.certificate), []byte(`"bound": 0.`), []byte(`"bound": 0.0`), 1),
 	} {
 		path := filepath.Join(a.dir, "file")
 		writeFile(t, path, data)

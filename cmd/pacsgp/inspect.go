@@ -32,14 +32,14 @@ func inspectCommand(w world) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return inspectCertificate(w, c, asJSON)
+				return inspectCertificate(w, args[0], c, asJSON)
 			}
 			if sink.IsCertificateRow(data) {
 				c, err := sink.DecodeCertificateRow(data)
 				if err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
-				return inspectCertificate(w, c, asJSON)
+				return inspectCertificate(w, args[0], c, asJSON)
 			}
 			return inspectModel(w, args[0], asJSON)
 		},
@@ -48,7 +48,11 @@ func inspectCommand(w world) *cobra.Command {
 	return cmd
 }
 
-func inspectCertificate(w world, c certify.Certificate, asJSON bool) error {
+// inspectCertificate prints a certificate that does not contradict itself.
+func inspectCertificate(w world, path string, c certify.Certificate, asJSON bool) error {
+	if err := certify.Recompute(c); err != nil {
+		return fmt.Errorf("%s: %w: %w", path, pipeline.ErrRefused, err)
+	}
 	if !asJSON {
 		return report.WriteCertificate(w.stdout, c, w.style)
 	}

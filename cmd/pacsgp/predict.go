@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -60,6 +62,13 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	if err != nil {
 		return err
 	}
+	read := []string{modelPath, certificatePath}
+	for _, f := range src.Files() {
+		read = append(read, f.Path)
+	}
+	if err := mayReplace(output, read); err != nil {
+		return err
+	}
 	file, err := sinklake.Create(w.fs, output)
 	if err != nil {
 		return err
@@ -86,4 +95,24 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %d rows, %d of them without a prediction (column reason says why)\n", output, rows, refused)
 	return err
+}
+
+// mayReplace refuses an output that is no regular file, or one of the inputs.
+func mayReplace(output string, inputs []string) error {
+	at, err := os.Stat(output)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !at.Mode().IsRegular() {
+		return usageError{fmt.Errorf("-o: %s is no regular file", output)}
+	}
+	for _, name := range inputs {
+		if in, err := os.Stat(name); err == nil && os.SameFile(at, in) {
+			return usageError{fmt.Errorf("-o: %s is read by this command; name another file", output)}
+		}
+	}
+	return nil
 }

@@ -95,7 +95,7 @@ func TestListSymbolicLinks(t *testing.T) {
 func TestListErrors(t *testing.T) {
 	dir := tree(t, "a/x.parquet", "empty/_SUCCESS")
 	for path, words := range map[string][]string{
-		"missing":   {"missing", "relative to"},
+		"missing":   {"missing", "name a file"},
 		"empty":     {"no data file", "*.parquet"},
 		"a/*.csv":   {"no data file matches", "*.csv"},
 		"[":         {"pattern"},
