@@ -200,7 +200,7 @@ func TestCoverageFailsWithAPriorFittedToTheRows(t *testing.T) {
 	const rows, delta, epsilon = 300, 0.3, 0.6
 	law := sines()
 	type violation struct{ fitted, honest bool }
-	runs := simulations(t, 300)
+	runs := simulations(t, 1000)
 	violations := simulate(t, runs, func(_ context.Context, rng *rand.Rand, _ int) (violation, error) {
 		columns := law.draw(rows, rng)
 		q, err := interpolate(columns[0][:rows/2], columns[1][:rows/2])
