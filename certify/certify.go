@@ -118,7 +118,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 		AssumeJitter:      jitter,
 		AssumeGridWeights: {Status: AssumptionEnforced}, // Validate checks it
 		AssumeOneAttempt: {Status: AssumptionAssumed, Diagnostic: fmt.Sprintf(
-			"Job %d on this sample and %d in this directory.", ev.Attempt.OnThisSample, ev.Attempt.InThisDirectory)},
+			"Of the jobs of this output directory it is number %d on this sample, and number %d in all; other directories are not seen.", ev.Attempt.OnThisSample, ev.Attempt.InThisDirectory)},
 	})
 }
 
