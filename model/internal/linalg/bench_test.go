@@ -6,12 +6,14 @@ import (
 	"testing"
 )
 
-// benchWorkers runs f with one and two workers as sub-benchmarks and reports GFLOP/s.
-func benchWorkers(b *testing.B, name string, flops float64, f func(p *Pool)) {
+// benchWorkers runs what prepare returns with one and two workers as sub-benchmarks and
+// reports GFLOP/s. Only a benchmark that runs is prepared for.
+func benchWorkers(b *testing.B, name string, flops float64, prepare func() func(p *Pool)) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(b *testing.B) {
 			p := NewPool(workers)
 			defer p.Close()
+			f := prepare()
 			b.ReportAllocs()
 			for b.Loop() {
 				f(p)
@@ -37,10 +39,32 @@ func benchSets(b *testing.B, f func(b *testing.B)) {
 	}
 }
 
-var benchSizes = []int{100, 500, 1000, 2000}
+// benchSizes are the sides of the triangles and squares.
+func benchSizes() []int {
+	if testing.Short() {
+		return []int{100, 500}
+	}
+	return []int{100, 200, 500, 1000, 2000}
+}
 
-// blockRows is a row block of the model.
-const blockRows = 512
+// benchRows are the numbers of rows of a block, the model's first.
+func benchRows() []int {
+	if testing.Short() {
+		return []int{512}
+	}
+	return []int{512, 4096}
+}
+
+// benchBlocks runs f for every instruction set, size and number of rows.
+func benchBlocks(b *testing.B, f func(b *testing.B, name string, n, rows int)) {
+	benchSets(b, func(b *testing.B) {
+		for _, n := range benchSizes() {
+			for _, rows := range benchRows() {
+				f(b, fmt.Sprintf("n=%d/rows=%d", n, rows), n, rows)
+			}
+		}
+	})
+}
 
 func randNormal(rows, cols int) Mat {
 	r, m := newRand(), NewMat(rows, cols)
@@ -51,56 +75,61 @@ func randNormal(rows, cols int) Mat {
 }
 
 func BenchmarkGemm(b *testing.B) {
-	benchSets(b, func(b *testing.B) {
-		for _, n := range benchSizes {
-			x, y, c := randNormal(blockRows, n), randNormal(n, n), NewMat(blockRows, n)
-			benchWorkers(b, fmt.Sprintf("n=%d", n), 2*blockRows*float64(n)*float64(n), func(p *Pool) {
-				p.Gemm(false, false, 1, x, y, 0, c)
-			})
-		}
+	benchBlocks(b, func(b *testing.B, name string, n, rows int) {
+		benchWorkers(b, name, 2*float64(rows)*float64(n)*float64(n), func() func(p *Pool) {
+			x, y, c := randNormal(rows, n), randNormal(n, n), NewMat(rows, n)
+			return func(p *Pool) { p.Gemm(false, false, 1, x, y, 0, c) }
+		})
 	})
 }
 
 func BenchmarkSyrk(b *testing.B) {
-	benchSets(b, func(b *testing.B) {
-		for _, n := range benchSizes {
-			x, c := randNormal(blockRows, n), NewMat(n, n)
-			benchWorkers(b, fmt.Sprintf("n=%d", n), blockRows*float64(n)*float64(n), func(p *Pool) {
-				p.Syrk(true, 1, x, 0, c)
-			})
-		}
+	benchBlocks(b, func(b *testing.B, name string, n, rows int) {
+		benchWorkers(b, name, float64(rows)*float64(n)*float64(n), func() func(p *Pool) {
+			x, c := randNormal(rows, n), NewMat(n, n)
+			return func(p *Pool) { p.Syrk(true, 1, x, 0, c) }
+		})
 	})
 }
-
-// benchLower returns a lower triangle whose inverse does not grow.
-func benchLower(n int) Mat { return lowerOnly(randLower(newRand(), n, 0)) }
 
 func BenchmarkTrsm(b *testing.B) {
-	benchSets(b, func(b *testing.B) {
-		for _, n := range benchSizes {
-			// Solved again and again in place, x would shrink to subnormal numbers.
-			x, l := randNormal(blockRows, n), benchLower(n)
-			y := NewMat(blockRows, n)
-			benchWorkers(b, fmt.Sprintf("n=%d", n), blockRows*float64(n)*float64(n), func(p *Pool) {
-				copy(y.Data, x.Data)
-				p.TrsmRightLowerTrans(l, y)
-			})
-		}
+	benchBlocks(b, func(b *testing.B, name string, n, rows int) {
+		benchWorkers(b, name, float64(rows)*float64(n)*float64(n), func() func(p *Pool) {
+			x, l := randNormal(rows, n), nearlyIdentity(n)
+			return func(p *Pool) { p.TrsmRightLowerTrans(l, x) }
+		})
 	})
 }
 
+// nearlyIdentity returns a lower triangle with ones on its diagonal and small elements
+// below. Solved again and again in place, a block neither shrinks to subnormal numbers
+// nor grows.
+func nearlyIdentity(n int) Mat {
+	l := lowerOnly(randNormal(n, n))
+	for i := range n {
+		row := l.Row(i)
+		for j := range i {
+			row[j] *= 1e-4 / math.Sqrt(float64(n))
+		}
+		row[i] = 1
+	}
+	return l
+}
+
+// BenchmarkCholesky includes the copy of the matrix that is overwritten.
 func BenchmarkCholesky(b *testing.B) {
 	benchSets(b, func(b *testing.B) {
-		for _, n := range benchSizes {
-			l := benchLower(n)
-			a, c := NewMat(n, n), NewMat(n, n)
-			p := NewPool(1)
-			p.Syrk(false, 1, l, 0, a)
-			p.Close()
-			benchWorkers(b, fmt.Sprintf("n=%d", n), float64(n)*float64(n)*float64(n)/3, func(p *Pool) {
-				copy(c.Data, a.Data)
-				if !p.Cholesky(c) {
-					b.Fatal("not positive definite")
+		for _, n := range benchSizes() {
+			benchWorkers(b, fmt.Sprintf("n=%d", n), float64(n)*float64(n)*float64(n)/3, func() func(p *Pool) {
+				a, c := NewMat(n, n), NewMat(n, n)
+				p := NewPool(1)
+				defer p.Close()
+				p.Syrk(false, 1, lowerOnly(randLower(newRand(), n, 0)), 0, a)
+				return func(p *Pool) {
+					copy(c.Data, a.Data)
+					if !p.Cholesky(c) {
+						b.Fatal("not positive definite")
+					}
 				}
 			})
 		}
@@ -146,7 +175,7 @@ func BenchmarkFunctions(b *testing.B) {
 func BenchmarkSEKernel(b *testing.B) {
 	benchSets(b, func(b *testing.B) {
 		for _, d := range []int{8, 26} {
-			x, z, c := randNormal(blockRows, d), randNormal(500, d), NewMat(blockRows, 500)
+			x, z, c := randNormal(512, d), randNormal(500, d), NewMat(512, 500)
 			inv := make([]float64, d)
 			for i := range inv {
 				inv[i] = 0.5
@@ -157,7 +186,7 @@ func BenchmarkSEKernel(b *testing.B) {
 				for b.Loop() {
 					p.SEKernel(x, z, inv, 1, c)
 				}
-				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(blockRows*500), "ns/element")
+				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(512*500), "ns/element")
 			})
 		}
 	})
