@@ -37,27 +37,37 @@ func (h *hybrid) reset(src []byte, width uint) {
 // read decodes len(dst) values.
 func (h *hybrid) read(dst []int32) error {
 	for len(dst) > 0 {
-		switch {
-		case h.run > 0:
-			n := int(min(h.run, uint64(len(dst))))
-			for i := range dst[:n] {
-				dst[i] = h.value
-			}
-			h.run -= uint64(n)
-			dst = dst[n:]
-		case len(h.window) > 0:
-			n := copy(dst, h.window)
-			h.window = h.window[n:]
-			dst = dst[n:]
-		case h.packed > 0:
-			h.unpack()
-		default:
-			if err := h.header(); err != nil {
-				return err
-			}
+		values, run, err := h.next(len(dst))
+		if err != nil {
+			return err
 		}
+		for i := range dst[:run] {
+			dst[i] = h.value
+		}
+		copy(dst, values)
+		dst = dst[run+len(values):]
 	}
 	return nil
+}
+
+// next decodes some of the next n values, at least one: either values, which
+// are valid until the next call, or a run of that many times h.value.
+func (h *hybrid) next(n int) (values []int32, run int, err error) {
+	for h.run == 0 && len(h.window) == 0 {
+		if h.packed > 0 {
+			h.unpack()
+		} else if err := h.header(); err != nil {
+			return nil, 0, err
+		}
+	}
+	if h.run > 0 {
+		run = int(min(h.run, uint64(n)))
+		h.run -= uint64(run)
+		return nil, run, nil
+	}
+	n = min(n, len(h.window))
+	values, h.window = h.window[:n], h.window[n:]
+	return values, 0, nil
 }
 
 // skipOnes skips n values if they are the next ones of a run of ones: the usual

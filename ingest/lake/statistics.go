@@ -24,7 +24,7 @@ func newStatistics() statistics {
 // add takes in the next values. A value outside the footer's bounds is an error
 // at once.
 func (s *statistics) add(values []float64, ch *chunk) error {
-	lo, hi, finite := ingest.Check(values)
+	lo, hi, finite := extent(values)
 	s.finite = finite
 	if !finite {
 		for _, v := range values {

@@ -17,7 +17,6 @@ type valueReader struct {
 	table    []float64
 	indexes  hybrid
 	delta    delta
-	ints     [hybridWindow]int32
 	longs    [hybridWindow]int64
 	bytes    []byte // values of BYTE_STREAM_SPLIT, put together
 }
@@ -115,25 +114,59 @@ func (v *valueReader) lookUp(dst []float64) error {
 		return v.short()
 	}
 	if v.indexes.width == 0 {
-		for i := range dst {
-			dst[i] = table[0]
-		}
+		repeat(dst, table[0])
 		return nil
 	}
 	for len(dst) > 0 {
-		ints := v.ints[:min(len(dst), len(v.ints))]
-		if err := v.indexes.read(ints); err != nil {
+		indexes, run, err := v.indexes.next(len(dst))
+		if err != nil {
 			return err
 		}
-		for i, x := range ints {
-			if uint(uint32(x)) >= uint(len(table)) {
-				return fmt.Errorf("index %d into a dictionary of %d: %w", uint32(x), len(table), errMalformed)
+		if run > 0 {
+			one := [1]int32{v.indexes.value}
+			if gather(dst, one[:], table) == 0 {
+				return badIndex(v.indexes.value, table)
 			}
-			dst[i] = table[uint32(x)]
+			repeat(dst[:run], dst[0])
+		} else if i := gather(dst, indexes, table); i < len(indexes) {
+			return badIndex(indexes[i], table)
 		}
-		dst = dst[len(ints):]
+		dst = dst[run+len(indexes):]
 	}
 	return nil
+}
+
+func badIndex(i int32, table []float64) error {
+	return fmt.Errorf("index %d into a dictionary of %d: %w", uint32(i), len(table), errMalformed)
+}
+
+func repeat(dst []float64, v float64) {
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
+// gather sets dst[i] to table[indexes[i]] for all indexes. It stops at the first
+// index beyond the table and returns how many came before it. dst has room.
+func gather(dst []float64, indexes []int32, table []float64) int {
+	dst = dst[:len(indexes)]
+	i := 0
+	for ; i+4 <= len(indexes); i += 4 { // four at a time, for one test of the loop
+		x, to := indexes[i:i+4:i+4], dst[i:i+4:i+4]
+		a, b, c, d := uint(uint32(x[0])), uint(uint32(x[1])), uint(uint32(x[2])), uint(uint32(x[3]))
+		if a >= uint(len(table)) || b >= uint(len(table)) || c >= uint(len(table)) || d >= uint(len(table)) {
+			break // found below
+		}
+		to[0], to[1], to[2], to[3] = table[a], table[b], table[c], table[d]
+	}
+	for ; i < len(indexes); i++ {
+		k := uint(uint32(indexes[i]))
+		if k >= uint(len(table)) {
+			break
+		}
+		dst[i] = table[k]
+	}
+	return i
 }
 
 // sums decodes integers that are stored as differences.
