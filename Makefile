@@ -20,8 +20,8 @@ fmt: ## gofumpt and the order of imports, in place
 race: ## tests under the race detector, the long ones left out
 	go test -race -short -shuffle=on -timeout 20m $(ARGS) $(PKG)
 
-bench: ## Go benchmarks
-	go test -run '^$$' -bench . -benchmem -timeout 60m $(ARGS) $(PKG)
+bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
+	go run ./bench $(ARGS)
 
 build: ## the static binary ./pacsgp
 	CGO_ENABLED=0 go build -trimpath -o pacsgp $(ARGS) ./cmd/pacsgp
@@ -39,4 +39,4 @@ vulncheck: ## known vulnerabilities; needs the network, not part of ci
 	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 $(ARGS) $(PKG)
 
 clean: ## remove what make has built here
-	rm -rf .venv pacsgp
+	rm -rf .venv bench/peers/.venv pacsgp

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A goBench is a test binary with benchmarks.
+type goBench struct{ binary string }
+
+// buildBench makes the test binary of a package of ours.
+func (b *bench) buildBench(ctx context.Context, pkg string) (*goBench, error) {
+	binary, err := filepath.Abs(filepath.Join(b.work, filepath.Base(pkg)+".test"))
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, pkg) //nolint:gosec // names that this program made
+	cmd.Stderr = b.log
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+	return &goBench{binary}, cmd.Run()
+}
+
+// run runs one benchmark, named with its sub-benchmarks, for about the given
+// time, and returns what it reports, by unit.
+func (g *goBench) run(ctx context.Context, name, benchtime string, env ...string) (map[string]float64, error) {
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	cmd := exec.CommandContext(ctx, g.binary, "-test.run", "^$", "-test.bench", strings.Join(parts, "/"), "-test.benchtime", benchtime) //nolint:gosec // what buildBench made
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Dir = filepath.Dir(g.binary)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", name, err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if values, ok := parseBenchmark(line); ok {
+			return values, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: there is no such benchmark", name)
+}
+
+// parseBenchmark reads a line such as
+//
+//	BenchmarkGemm/n=100-2   	  1234	 5678 ns/op	 9.1 GFLOP/s
+func parseBenchmark(line string) (map[string]float64, bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+		return nil, false
+	}
+	values := map[string]float64{}
+	for i := 2; i+1 < len(fields); i += 2 {
+		v, err := strconv.ParseFloat(fields[i], 64)
+		if err != nil {
+			return nil, false
+		}
+		values[fields[i+1]] = v
+	}
+	return values, true
+}
+
+// A peer is a running Python program that answers cases, one line of JSON each.
+type peer struct {
+	name    string
+	process *exec.Cmd
+	stdin   io.WriteCloser
+	answers *bufio.Reader
+}
+
+// start starts a peer's script, or returns nil if there is no Python. Threads
+// and instruction sets of the libraries are set by the environment.
+func (b *bench) start(ctx context.Context, name string, env []string, script string, args ...string) (*peer, error) {
+	if b.python == "" {
+		return nil, nil
+	}
+	cmd := exec.CommandContext(ctx, b.python, slices.Concat([]string{"-W", "ignore", filepath.Join(peersFolder, script)}, args)...) //nolint:gosec // what environment made
+	cmd.Env = slices.Concat(os.Environ(), []string{"PYTHONDONTWRITEBYTECODE=1"}, env)
+	cmd.Stderr = b.log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	return &peer{name, cmd, stdin, bufio.NewReader(stdout)}, cmd.Start()
+}
+
+// ask returns a peer's answer to a case.
+func (p *peer) ask(question any) (float64, error) {
+	line, err := json.Marshal(question)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := p.stdin.Write(append(line, '\n')); err != nil {
+		return 0, fmt.Errorf("%s: %w", p.name, err)
+	}
+	var answer struct {
+		Value float64 `json:"value"`
+		Error string  `json:"error"`
+	}
+	text, err := p.answers.ReadBytes('\n')
+	if err != nil {
+		return 0, fmt.Errorf("%s ended: %w", p.name, err)
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return 0, fmt.Errorf("%s: %w: %s", p.name, err, text)
+	}
+	if answer.Error != "" {
+		return 0, fmt.Errorf("%s: %s", p.name, answer.Error)
+	}
+	return answer.Value, nil
+}
+
+// stop ends the peers.
+func stop(peers []*peer) error {
+	var failed error
+	for _, p := range peers {
+		if p != nil {
+			failed = errors.Join(failed, p.stdin.Close(), p.process.Wait())
+		}
+	}
+	return failed
+}
+
+// median ignores what was not measured, which is 0, and is 0 if nothing was.
+func median(values []float64) float64 {
+	sorted := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 })
+	if len(sorted) == 0 {
+		return 0
+	}
+	slices.Sort(sorted)
+	m := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[m]
+	}
+	return (sorted[m-1] + sorted[m]) / 2
+}
+
+// A round has what each contender reached in its turn, by name; one that does not
+// run has 0.
+type round map[string]float64
+
+// rounds are those of one case.
+type rounds []round
+
+// median is that of one contender.
+func (r rounds) median(name string) float64 {
+	return r.medianOf(func(x round) float64 { return x[name] })
+}
+
+// medianOf is the median of what f makes of each round. A ratio of neighbours in
+// time answers less to other programs than one of medians.
+func (r rounds) medianOf(f func(round) float64) float64 {
+	var values []float64
+	for _, x := range r {
+		values = append(values, f(x))
+	}
+	return median(values)
+}
+
+// A turn measures one contender once.
+type turn struct {
+	name    string
+	measure func() (float64, error)
+}
+
+// interleave takes every contender's turn in each round.
+func (b *bench) interleave(ctx context.Context, turns []turn) (rounds, error) {
+	var all rounds
+	for range b.rounds {
+		found := round{}
+		for _, t := range turns {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			v, err := t.measure()
+			if err != nil {
+				return nil, err
+			}
+			found[t.name] = v
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// turn is that of a Go benchmark, whose reports in the given unit count.
+func (g *goBench) turn(ctx context.Context, name, unit string) turn {
+	return turn{"ours", func() (float64, error) {
+		values, err := g.run(ctx, name, "100ms")
+		if err == nil && values[unit] == 0 {
+			err = fmt.Errorf("%s reports no %s", name, unit)
+		}
+		return values[unit], err
+	}}
+}
+
+// peerTurns are those of the peers that run.
+func peerTurns(peers []*peer, question any) []turn {
+	var turns []turn
+	for _, p := range peers {
+		if p != nil {
+			turns = append(turns, turn{p.name, func() (float64, error) { return p.ask(question) }})
+		}
+	}
+	return turns
+}

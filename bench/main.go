@@ -1,0 +1,136 @@
+// Bench puts this program beside the best that a user could take instead, in one run on one machine, turn by turn: the
+// tables of docs/results.md, section "Side by side". README.md says what is compared with what.
+//
+//	go run ./bench [-only kernels,functions,lastpass,training,svgp,parquet] [-rounds 5] [-write]
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A measure is one comparison. It returns its part of the page.
+type measure struct {
+	name string
+	run  func(context.Context, *bench) (string, error)
+}
+
+func measures() []measure {
+	return []measure{
+		{"kernels", kernels},
+		{"functions", functions},
+		{"lastpass", lastPass},
+		{"svgp", svgp},
+	}
+}
+
+// A bench is what all measures use.
+type bench struct {
+	rounds int
+	work   string // folder for binaries and data
+	data   string // folder of the data sets
+	python string // the peers' interpreter, or "" if there is none
+	log    io.Writer
+}
+
+func (b *bench) logf(format string, args ...any) { fmt.Fprintf(b.log, format+"\n", args...) }
+
+func main() {
+	only := flag.String("only", "", "comma-separated measures; empty means all")
+	rounds := flag.Int("rounds", 5, "interleaved runs of each; medians are shown")
+	write := flag.Bool("write", false, "put the tables into the page")
+	page := flag.String("page", filepath.Join("docs", "results.md"), "the page")
+	data := flag.String("data", defaultData(), "folder of the data sets")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	b := &bench{rounds: max(1, *rounds), work: filepath.Join("out", "bench"), data: *data, log: os.Stderr}
+	if err := b.run(ctx, *only, *page, *write); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// defaultData is where the data are, as for the tests.
+func defaultData() string {
+	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
+		return dir
+	}
+	return filepath.Join("..", "shared", "data")
+}
+
+func (b *bench) run(ctx context.Context, only, page string, write bool) error {
+	chosen, err := choose(only)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.work, 0o755); err != nil { //nolint:gosec // results are for everybody to read
+		return err
+	}
+	if b.python, err = environment(ctx, b.log); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		b.logf("NO PEERS: %v\nOnly our own side is measured.", err)
+	}
+	about, err := b.machine(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, m := range chosen {
+		b.logf("== %s", m.name)
+		text, err := m.run(ctx, b)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", m.name, err))
+			continue
+		}
+		text = fmt.Sprintf("%s\n%s", text, about)
+		fmt.Fprintf(os.Stdout, "%s\n", text)
+		if write {
+			failed = errors.Join(failed, replaceSection(page, "bench "+m.name, text))
+		}
+	}
+	return failed
+}
+
+func choose(only string) ([]measure, error) {
+	all := measures()
+	if only == "" {
+		return all, nil
+	}
+	var chosen []measure
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(all, func(m measure) bool { return m.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown measure %q", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// replaceSection replaces what stands between the two lines of the page that
+// name the section.
+func replaceSection(path, name, text string) error {
+	begin, end := []byte("<!-- "+name+": begin -->"), []byte("<!-- "+name+": end -->")
+	page, err := os.ReadFile(path) //nolint:gosec // named by the user
+	if err != nil {
+		return err
+	}
+	from, to := bytes.Index(page, begin), bytes.Index(page, end)
+	if from < 0 || to < from {
+		return fmt.Errorf("%s has no section %s", path, begin)
+	}
+	page = slices.Concat(page[:from+len(begin)], []byte("\n"+text+"\n"), page[to:])
+	return os.WriteFile(path, page, 0o644) //nolint:gosec // a page of the documentation
+}
