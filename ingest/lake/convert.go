@@ -57,13 +57,7 @@ var powersOfTen = [...]float64{
 func (c *column) plain(dst []float64, src []byte) {
 	switch c.kind {
 	case kindDouble:
-		if !endian.IsBigEndian {
-			copy(arrow.Float64Traits.CastToBytes(dst), src)
-			return
-		}
-		for i := range dst {
-			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
-		}
+		plainDoubles(dst, src)
 	case kindFloat:
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
@@ -94,6 +88,17 @@ func (c *column) plain(dst []float64, src []byte) {
 		for i := range dst {
 			dst[i] = c.integerValue(int64(binary.LittleEndian.Uint64(src[8*i:])))
 		}
+	}
+}
+
+// plainDoubles copies len(dst) doubles in PLAIN encoding.
+func plainDoubles(dst []float64, src []byte) {
+	if !endian.IsBigEndian {
+		copy(arrow.Float64Traits.CastToBytes(dst), src)
+		return
+	}
+	for i := range dst {
+		dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
 	}
 }
 

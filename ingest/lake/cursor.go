@@ -11,6 +11,10 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
+// checkedAtOnce is how many values are decoded and then checked, while they are
+// in the processor's first cache.
+const checkedAtOnce = 2048
+
 // A cursor reads the values of one chunk from its first to its last, as many at
 // a time as are asked for. It keeps one page and the dictionary.
 type cursor struct {
@@ -47,7 +51,7 @@ func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompress
 // read decodes the next len(dst) values. Nulls and other faults are cells made
 // by [ingest.Fault.Cell].
 func (c *cursor) read(dst []float64) error {
-	all := dst
+	c.seen.finite = true
 	for len(dst) > 0 {
 		for c.rows == 0 {
 			if err := c.nextPage(); err != nil {
@@ -57,14 +61,18 @@ func (c *cursor) read(dst []float64) error {
 				return err
 			}
 		}
-		n := min(c.rows, len(dst))
-		if err := c.readPage(dst[:n]); err != nil {
+		n := min(c.rows, len(dst), checkedAtOnce)
+		lo, hi, finite, err := c.readPage(dst[:n])
+		if err != nil {
+			return err
+		}
+		if err := c.seen.add(dst[:n], lo, hi, finite, &c.chunk); err != nil {
 			return err
 		}
 		c.rows -= n
 		dst = dst[n:]
 	}
-	return c.seen.add(all, &c.chunk)
+	return nil
 }
 
 // finish checks, after the last row, that the chunk has no more, and its
@@ -84,11 +92,25 @@ func (c *cursor) finish() error {
 	}
 }
 
-// readPage decodes values of the current page.
-func (c *cursor) readPage(dst []float64) error {
-	if !c.leveled || c.levels.skipOnes(len(dst)) {
-		return c.values.read(dst)
+// readPage decodes values of the current page and returns their extent.
+func (c *cursor) readPage(dst []float64) (lo, hi float64, finite bool, err error) {
+	if c.leveled && !c.levels.skipOnes(len(dst)) {
+		err = c.readNullable(dst)
+	} else if src := c.values.doubles(len(dst)); src != nil {
+		lo, hi, finite = copyExtent(dst, src)
+		return lo, hi, finite, nil
+	} else {
+		err = c.values.read(dst)
 	}
+	if err != nil {
+		return 0, 0, false, err
+	}
+	lo, hi, finite = extent(dst)
+	return lo, hi, finite, nil
+}
+
+// readNullable decodes values of the current page, some of which may be null.
+func (c *cursor) readNullable(dst []float64) error {
 	if cap(c.level) < len(dst) {
 		c.level = make([]int32, len(dst))
 	}

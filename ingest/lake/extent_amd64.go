@@ -5,32 +5,42 @@ package lake
 import (
 	"math"
 
+	"github.com/apache/arrow/go/v15/arrow"
+
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// extent is [ingest.Check], four times as fast: every decoded value passes it.
+// extent is [ingest.Check], some times as fast: every decoded value passes it.
 func extent(values []float64) (lo, hi float64, finite bool) {
-	whole := len(values) &^ 7
+	return copyExtent(values, arrow.Float64Traits.CastToBytes(values))
+}
+
+// copyExtent decodes len(dst) doubles in PLAIN encoding and returns what extent
+// says of them, which costs no more than the copy alone. src has their bytes, at
+// any alignment.
+func copyExtent(dst []float64, src []byte) (lo, hi float64, finite bool) {
+	src = src[:8*len(dst)]
+	whole := len(dst) &^ 7
+	rest := dst[whole:]
+	copy(arrow.Float64Traits.CastToBytes(rest), src[8*whole:])
 	if whole == 0 {
-		return ingest.Check(values)
+		return ingest.Check(rest)
 	}
-	lo, hi, nans := extentBlocks(&values[0], whole)
-	if rest := values[whole:]; len(rest) > 0 {
+	lo, hi, nans := copyBlocks(&dst[0], &src[0], whole)
+	finite = nans == 0
+	if len(rest) > 0 {
 		least, most, ok := ingest.Check(rest)
-		lo, hi = min(lo, least), max(hi, most)
-		if !ok {
-			nans++
-		}
+		lo, hi, finite = min(lo, least), max(hi, most), finite && ok
 	}
-	if nans != 0 || lo < -math.MaxFloat64 || hi > math.MaxFloat64 {
-		return ingest.Check(values) // which leaves the NaN out
+	if !finite || lo < -math.MaxFloat64 || hi > math.MaxFloat64 {
+		return ingest.Check(dst) // which leaves the NaN out
 	}
 	return lo, hi, true
 }
 
-// extentBlocks returns the smallest and the largest of the n values at p; n is a
-// multiple of 8 above 0. nans is 0 if all are numbers; if not, lo and hi are
-// arbitrary.
+// copyBlocks copies n float64 and returns the smallest and the largest of them; n
+// is a multiple of 8 above 0. nans is 0 if all are numbers; if not, lo and hi are
+// arbitrary. dst and src may be the same.
 //
 //go:noescape
-func extentBlocks(p *float64, n int) (lo, hi float64, nans int)
+func copyBlocks(dst *float64, src *byte, n int) (lo, hi float64, nans int)

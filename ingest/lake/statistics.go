@@ -14,18 +14,17 @@ type statistics struct {
 	lo, hi float64
 	nulls  int64
 	faults bool // a value that is no finite number: bounds may not be attained
-	finite bool // of the batch added last
+	finite bool // all values added since it was set
 }
 
 func newStatistics() statistics {
 	return statistics{lo: math.Inf(1), hi: math.Inf(-1), finite: true}
 }
 
-// add takes in the next values. A value outside the footer's bounds is an error
-// at once.
-func (s *statistics) add(values []float64, ch *chunk) error {
-	lo, hi, finite := extent(values)
-	s.finite = finite
+// add takes in the next values, of which lo, hi and finite are what extent says.
+// A value outside the footer's bounds is an error at once.
+func (s *statistics) add(values []float64, lo, hi float64, finite bool, ch *chunk) error {
+	s.finite = s.finite && finite
 	if !finite {
 		for _, v := range values {
 			switch ingest.FaultOf(v) {

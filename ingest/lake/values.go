@@ -90,6 +90,18 @@ func (v *valueReader) read(dst []float64) error {
 	}
 }
 
+// doubles takes the next n values as they are stored, if that is how a double is
+// stored; otherwise, or if the page has fewer, it returns nil, and read is to be
+// used.
+func (v *valueReader) doubles(n int) []byte {
+	if v.encoding != format.Plain || v.col.kind != kindDouble || 8*(v.pos+n) > len(v.data) {
+		return nil
+	}
+	src := v.data[8*v.pos : 8*(v.pos+n)]
+	v.pos += n
+	return src
+}
+
 func (v *valueReader) short() error {
 	return fmt.Errorf("the page has fewer values than its header says: %w", errMalformed)
 }
