@@ -24,9 +24,12 @@ func (t *Trainer) derive() error {
 		}
 		t.fresh = true
 	}
-	copy(t.factor.Data, t.precision.Data)
-	if !t.pool.Cholesky(t.factor) {
-		return fmt.Errorf("model: factorize the precision of q (M=%d): %w", m, ErrNotPositiveDefinite)
+	if !t.factored {
+		copy(t.factor.Data, t.precision.Data)
+		if !t.pool.Cholesky(t.factor) {
+			return fmt.Errorf("model: factorize the precision of q (M=%d): %w", m, ErrNotPositiveDefinite)
+		}
+		t.factored = true
 	}
 	invertLower(t.pool, t.factor, t.work)
 	gramLower(t.pool, t.work, t.sMinus)
@@ -65,6 +68,7 @@ func (t *Trainer) whiten() {
 func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	const halvings = 12
 	m := t.z.Rows
+	t.factored = false
 	for range halvings {
 		t.pool.For(m, func(i int) {
 			f, old, h := t.factor.Row(i), t.precision.Row(i), t.sweep.bigH.Row(i)
@@ -85,6 +89,7 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 			solveLower(t.factor, step)
 			solveLowerTrans(t.factor, step)
 			linalg.Axpy(-rate, step, t.mean)
+			t.factored = true
 			return rate
 		}
 		rate /= 2

@@ -21,7 +21,8 @@ const (
 	zRamp       = 10   // steps
 	rateHold    = 0.3  // fraction of the phase with full rates
 	rateLast    = 0.2  // of θ and Z, relative to the full ones
-	settleRate  = 0.3
+	settleRate  = 0.5
+	settleGain  = 1e-3 // relative, of a pass that is worth another one
 	riskDecay   = 0.7
 	flatGain    = 1e-3
 	flatSteps   = 15
@@ -34,13 +35,14 @@ func (t *Trainer) schedule() schedule {
 	fall := max(0, (t.progress()-rateHold)/(1-rateHold))
 	slow := 1 - (1-rateLast)*fall
 	return schedule{
-		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall),
+		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall) * t.brake,
 		theta:   thetaRate * slow * t.brake,
 		z:       min(zRateMost, zRate/math.Sqrt(float64(t.cfg.Dim))) * slow * t.brake * min(1, float64(t.step)/zRamp),
 	}
 }
 
-// endJoint updates q by a natural-gradient step, and θ and Z by Adam.
+// endJoint updates q by a natural-gradient step, and θ and Z by Adam; or takes
+// back the steps since the bound was lowest.
 func (t *Trainer) endJoint() {
 	scale := t.measure()
 	if t.stepsDone == 1 {
@@ -48,14 +50,21 @@ func (t *Trainer) endJoint() {
 	}
 	t.risk = riskDecay*t.risk + (1-riskDecay)*t.last.Risk
 	bound := pacBound(t.risk, t.kl+t.last.Price, float64(t.cfg.N), t.cfg.Delta)
-	t.weight = riskWeight(t.risk, bound)
-	t.watch(bound)
+	if bound > rise*t.lowest {
+		t.restart()
+	} else {
+		if bound < t.lowest {
+			t.lowest, t.lowestRisk = bound, t.risk
+			t.keepBest()
+		}
+		t.weight = riskWeight(t.risk, bound)
+		rates := t.schedule()
+		t.whiten()
+		t.gradientInto(t.gradient, scale, t.sweep.h, t.sweep.bigH, t.sMinus, t.work)
+		t.naturalStep(rates.natural, scale)
+		t.moveHyper(t.gradient, rates)
+	}
 	t.noticeFlat(bound)
-	rates := t.schedule()
-	t.whiten()
-	t.gradientInto(t.gradient, scale, t.sweep.h, t.sweep.bigH, t.sMinus, t.work)
-	t.naturalStep(rates.natural, scale)
-	t.moveHyper(t.gradient, rates)
 	t.freeze()
 	if t.step >= t.jointSteps() {
 		t.toGrid()
@@ -94,17 +103,40 @@ func (t *Trainer) progress() float64 {
 	return from + (1-from)*float64(t.step-t.flatAt)/windSteps
 }
 
-// watch slows θ and Z down for good whenever the running bound has risen by
-// more than chance does: q then cannot follow.
-func (t *Trainer) watch(bound float64) {
-	const rise, slower, least = 1.15, 0.7, 0.05
-	switch {
-	case bound < t.lowest:
-		t.lowest = bound
-	case bound > rise*t.lowest:
-		t.lowest = bound
-		t.brake = max(least, slower*t.brake)
-	}
+// rise of the running bound over its least value, more than chance brings
+// about: q has lost its way.
+const rise = 1.15
+
+// restart takes up the posterior of the lowest running bound again, goes on
+// more slowly from there, and no longer with negative curvature: where the
+// targets have heavy tails it can cancel the positive, and the step of the mean,
+// which is Newton's, then knows no bounds. Each restart lets the bound rise a
+// little further before the next, so that a lucky mini-batch is not returned
+// to for ever.
+func (t *Trainer) restart() {
+	const slower, slowest, relief = 0.5, 0.05, 1.05
+	t.takeBest()
+	t.risk = t.lowestRisk
+	t.weight = riskWeight(t.risk, t.lowest)
+	t.lowest *= relief
+	t.concave = 0
+	t.brake = max(slowest, slower*t.brake)
+}
+
+// keepBest keeps the posterior, and takeBest takes it up again.
+func (t *Trainer) keepBest() {
+	copy(t.bestTheta, t.theta)
+	copy(t.bestZ.Data, t.z.Data)
+	copy(t.bestMean, t.mean)
+	copy(t.bestLambda.Data, t.precision.Data)
+}
+
+func (t *Trainer) takeBest() {
+	copy(t.theta, t.bestTheta)
+	copy(t.z.Data, t.bestZ.Data)
+	copy(t.mean, t.bestMean)
+	copy(t.precision.Data, t.bestLambda.Data)
+	t.fresh, t.factored = false, false
 }
 
 // moveHyper takes the Adam step of θ and Z, Z's in units of lengthscales.
@@ -127,28 +159,26 @@ func (t *Trainer) moveHyper(g hyperGradient, rates schedule) {
 }
 
 // endSettle keeps the q that was swept if it is the best so far, and takes
-// another natural-gradient step unless that has stopped to help.
+// another natural-gradient step unless that has ceased to help: after a pass of
+// little gain, or two in a row of none.
 func (t *Trainer) endSettle() {
-	const gain = 5e-4 // relative, of a pass that is worth another one
 	scale := t.measure()
 	previous := t.best.Bound
+	flat := t.last.Bound > previous*(1-settleGain) && t.last.Bound < previous
+	t.settleFailed++
 	if t.last.Bound < previous {
-		t.best = t.last
-		copy(t.bestMean, t.mean)
-		copy(t.bestLambda.Data, t.precision.Data)
-	}
-	if t.last.Bound < previous*(1-gain) {
 		t.settleFailed = 0
-	} else {
-		t.settleFailed++
-		t.rate /= 2
+		t.best = t.last
+		t.keepBest()
 	}
-	if t.step >= t.cfg.Plan.Settle || t.settleFailed >= 2 {
+	if t.step >= t.cfg.Plan.Settle || flat || t.settleFailed >= 2 {
 		t.last = t.best
-		copy(t.mean, t.bestMean)
-		copy(t.precision.Data, t.bestLambda.Data)
+		t.takeBest()
 		t.phase = Settled
 		return
+	}
+	if t.settleFailed > 0 {
+		t.rate /= 2
 	}
 	t.weight = riskWeight(t.last.Risk, t.last.Bound)
 	t.whiten()

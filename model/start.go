@@ -78,12 +78,10 @@ func (t *Trainer) startPosterior(rows Rows) error {
 			best = t.last.Bound
 			t.risk = t.last.Risk
 			t.best = t.last
-			copy(t.bestMean, t.mean)
-			copy(t.bestLambda.Data, t.precision.Data)
+			t.keepBest()
 		}
 	}
-	copy(t.mean, t.bestMean)
-	copy(t.precision.Data, t.bestLambda.Data)
+	t.takeBest()
 	t.last = t.best
 	t.best = Progress{Bound: math.Inf(1)}
 	t.weight = riskWeight(t.last.Risk, t.last.Bound)
@@ -104,7 +102,7 @@ func (t *Trainer) gaussianPosterior(gram linalg.Mat, moment []float64, sd float6
 		p[i]++
 	}
 	copy(t.factor.Data, t.precision.Data)
-	if !t.pool.Cholesky(t.factor) {
+	if t.factored = t.pool.Cholesky(t.factor); !t.factored {
 		return fmt.Errorf("model: factorize the start posterior (M=%d, noise %g): %w", len(t.mean), sd, ErrNotPositiveDefinite)
 	}
 	solveLower(t.factor, t.mean)

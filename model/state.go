@@ -11,7 +11,7 @@ import (
 )
 
 // stateFormat begins every state and names its version.
-const stateFormat = "pacsgp-trainer/2\n"
+const stateFormat = "pacsgp-trainer/3\n"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
 // to another configuration or instruction set. The run must start anew.
@@ -31,7 +31,7 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	w.integers(int64(t.z.Rows), int64(t.phase), int64(t.step), int64(t.stepsDone),
 		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle), int64(t.leastAt), int64(t.flatAt))
 	w.text(t.notice)
-	w.floats(t.risk, t.weight, t.rate, t.brake, t.lowest, t.least)
+	w.floats(t.risk, t.weight, t.rate, t.brake, t.concave, t.lowest, t.lowestRisk, t.least)
 	for _, p := range []Progress{t.last, t.best} {
 		w.floats(p.Bound, p.Risk, p.KL, p.Price)
 	}
@@ -71,7 +71,7 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 		*p = int(r.integer())
 	}
 	t.notice = r.text()
-	r.floats(&t.risk, &t.weight, &t.rate, &t.brake, &t.lowest, &t.least)
+	r.floats(&t.risk, &t.weight, &t.rate, &t.brake, &t.concave, &t.lowest, &t.lowestRisk, &t.least)
 	for _, p := range []*Progress{&t.last, &t.best} {
 		r.floats(&p.Bound, &p.Risk, &p.KL, &p.Price)
 	}
@@ -88,7 +88,8 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 // vectors returns all slices of the state, in the order of the format.
 func (t *Trainer) vectors() [][]float64 {
 	return [][]float64{
-		t.theta, t.frozen, t.z.Data, t.mean, t.precision.Data, t.bestMean, t.bestLambda.Data,
+		t.theta, t.frozen, t.z.Data, t.mean, t.precision.Data,
+		t.bestTheta, t.bestZ.Data, t.bestMean, t.bestLambda.Data,
 		t.optTheta.mean, t.optTheta.square, t.optZ.mean, t.optZ.square,
 	}
 }

@@ -26,19 +26,21 @@ type sweep struct {
 	loss loss.Loss
 	dim  int
 	back bool // collect the derivatives with respect to θ and Z too
+	// concave is the part of negative curvature that bigH keeps, in [0, 1].
+	concave float64
 
 	// Of the posterior that is swept.
 	z        linalg.Mat // [M×d]
 	invScale []float64  // [d]
 	variance float64
 	a        []float64  // [M]
-	bigA     linalg.Mat // [M×M], symmetric
+	bigA     linalg.Mat // [M×M]: symmetric, or tril(A) with half its diagonal if not back
 
 	// Sums over rows.
 	seen   int64
 	risk   float64    // Σ E
 	h      []float64  // [M]: Σ g k
-	bigH   linalg.Mat // [M×M], lower triangle: Σ w k kᵀ
+	bigH   linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times concave
 	sumW   float64    // Σ w
 	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dE/dk)∘k
 	gx2    []float64  // [d]: Σ_ij G_ij x_i²
@@ -52,6 +54,7 @@ type sweep struct {
 	k, p       linalg.Mat // [B×M]: kernel columns; kᵀA, then G
 	mu, g, w   []float64
 	e, rowSums []float64
+	curvature  []float64
 }
 
 func newSweep(pool *linalg.Pool, l loss.Loss, m, d int) *sweep {
@@ -63,14 +66,22 @@ func newSweep(pool *linalg.Pool, l loss.Loss, m, d int) *sweep {
 		gx: linalg.NewMat(m, d+1), gx2: make([]float64, d),
 		x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
 		k: linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
-		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(),
+		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(), curvature: vec(),
+		concave: 1,
 	}
 	return s
 }
 
-// reset empties the sums.
+// reset empties the sums and takes a and A as they are. Without derivatives
+// only kᵀA k is wanted of A, which is 2 kᵀTk with T = tril(A) but half its
+// diagonal: half the work.
 func (s *sweep) reset(back bool) {
 	s.back = back
+	if !back {
+		for i := range s.bigA.Rows {
+			s.bigA.Row(i)[i] *= 0.5
+		}
+	}
 	s.seen, s.risk, s.sumW, s.gTotal, s.rows = 0, 0, 0, 0, 0
 	clear(s.h)
 	clear(s.bigH.Data)
@@ -101,11 +112,21 @@ func (s *sweep) flush() {
 	s.rows = 0
 	k, p := s.k.Slice(0, n, 0, m), s.p.Slice(0, n, 0, m)
 	s.pool.SEKernel(s.xd.Slice(0, n, 0, s.dim), s.z, s.invScale, s.variance, k)
-	s.pool.Gemm(false, false, 1, k, s.bigA, 0, p)
+	parts := 1.0
+	if s.back {
+		s.pool.Gemm(false, false, 1, k, s.bigA, 0, p)
+	} else {
+		parts = 2
+		s.pool.TrmmRightLower(s.bigA, k, p)
+	}
 	s.pool.For(n, func(i int) {
 		s.mu[i] = linalg.Dot(k.Row(i), s.a)
-		v := s.variance + linalg.Dot(k.Row(i), p.Row(i))
+		v := s.variance + float64(parts*linalg.Dot(k.Row(i), p.Row(i)))
 		s.e[i], s.g[i], s.w[i] = s.loss.Gradient(s.y[i], s.mu[i], v)
+		s.curvature[i] = s.w[i]
+		if s.w[i] < 0 {
+			s.curvature[i] *= s.concave
+		}
 	})
 	s.seen += int64(n)
 	for i := range n {
@@ -113,7 +134,7 @@ func (s *sweep) flush() {
 		s.sumW += s.w[i]
 	}
 	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))
-	s.pool.SyrkWeighted(s.w[:n], k, 1, s.bigH)
+	s.pool.SyrkWeighted(s.curvature[:n], k, 1, s.bigH)
 	if s.back {
 		s.backward(n, k, p)
 	}

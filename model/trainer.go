@@ -88,27 +88,32 @@ type Trainer struct {
 	optZ         adam
 	risk         float64 // running mean over joint steps, or of the last pass
 	weight       float64 // b
-	brake        float64 // on the rates of θ and Z
-	lowest       float64 // running bound since the brake was last used
+	brake        float64 // on the rates of the joint phase
+	concave      float64 // part of negative curvature that natural gradients keep
+	lowest       float64 // the least running bound of the joint phase, raised at each restart from it
+	lowestRisk   float64 // the running risk at that step
 	least        float64 // running bound when it last fell by a worthwhile gain
 	leastAt      int     // the joint step of that
 	flatAt       int     // the joint step at which the bound was found to fall no longer, or 0
 	rate         float64 // of natural-gradient steps while settling
 	last         Progress
 	best         Progress // of the settle phase
+	bestTheta    []float64
+	bestZ        linalg.Mat
 	bestMean     []float64
 	bestLambda   linalg.Mat
 	settleFailed int // consecutive passes without a gain
 	notice       string
 
 	// Derived from the state by Begin.
-	open   bool
-	kl     float64
-	kuu    linalg.Mat // [M×M]: K_ZZ without jitter
-	l      linalg.Mat
-	fresh  bool       // kuu and l belong to θ and z
-	factor linalg.Mat // lower: Λ = RRᵀ
-	sMinus linalg.Mat // S − I, symmetric
+	open     bool
+	kl       float64
+	kuu      linalg.Mat // [M×M]: K_ZZ without jitter
+	l        linalg.Mat
+	fresh    bool       // kuu and l belong to θ and z
+	factor   linalg.Mat // lower: Λ = RRᵀ
+	factored bool       // factor belongs to the precision
+	sMinus   linalg.Mat // S − I, symmetric
 
 	// Scratch.
 	work     linalg.Mat // [M×M]
@@ -152,6 +157,7 @@ func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
 	t.sweep = newSweep(t.pool, t.cfg.Loss, m, t.cfg.Dim)
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
+	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
 	t.precision, t.bestLambda = linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
@@ -160,7 +166,7 @@ func (t *Trainer) allocate(m int) {
 	t.vector, t.zOnes, t.zPull = make([]float64, m), linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
 	t.best.Bound = math.Inf(1)
-	t.brake, t.lowest, t.least = 1, math.Inf(1), math.Inf(1)
+	t.brake, t.concave, t.lowest, t.least = 1, 1, math.Inf(1), math.Inf(1)
 }
 
 // Inducing returns M, which may be less than was asked for.
@@ -232,6 +238,7 @@ func (t *Trainer) Begin() error {
 	if err := t.derive(); err != nil {
 		return err
 	}
+	t.sweep.concave = t.concave
 	t.sweep.reset(t.phase == Joint)
 	t.open = true
 	return nil

@@ -435,6 +435,33 @@ func BenchmarkJointStep(b *testing.B) {
 	}
 }
 
+// A mean that has gone far away is taken back to where the bound was lowest,
+// and the run ends no higher than that.
+func TestLostPosteriorIsTakenBack(t *testing.T) {
+	rows := testRows(600, 2, 21)
+	c := testConfig(t, rows, true)
+	c.Inducing, c.Plan = 30, Plan{Joint: 30, Batch: 300, Settle: 4}
+	tr := newTestTrainer(t, c, rows)
+	for range 10 {
+		onePass(t, tr, rows, 1000)
+	}
+	lowest := tr.lowest
+	for i := range tr.mean {
+		tr.mean[i] *= 300
+	}
+	onePass(t, tr, rows, 1000)
+	if !(tr.last.Bound > 2*lowest) {
+		t.Fatalf("the bound went from %g to %g only: the test says nothing", lowest, tr.last.Bound)
+	}
+	drive(t, tr, rows, 1000, nil)
+	if p := tr.Progress(); !(p.Bound <= lowest) {
+		t.Errorf("the bound was %g, and is %g at the end (KL %g)", lowest, p.Bound, p.KL)
+	}
+	if tr.concave != 0 || !(tr.brake < 1) {
+		t.Errorf("the run went on with rates of %g and %g of the negative curvature", tr.brake, tr.concave)
+	}
+}
+
 // A joint phase whose bound has stopped falling winds down and ends long before
 // its plan does, to the same bits if it is resumed in between.
 func TestFlatBoundEndsTheJointPhase(t *testing.T) {
