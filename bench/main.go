@@ -29,6 +29,7 @@ func measures() []measure {
 		{"kernels", kernels},
 		{"functions", functions},
 		{"lastpass", lastPass},
+		{"training", training},
 		{"svgp", svgp},
 	}
 }
