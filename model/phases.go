@@ -25,8 +25,6 @@ const (
 	settleGain  = 1e-3 // relative, of a pass that is worth another one
 	riskDecay   = 0.7
 	flatGain    = 1e-3
-	flatSteps   = 15
-	windSteps   = 8
 )
 
 // schedule returns the rates of this step of the joint phase: constant for a
@@ -72,23 +70,29 @@ func (t *Trainer) endJoint() {
 }
 
 // noticeFlat ends the joint phase early if the running bound has ceased to
-// fall: no fall of flatGain, relative, in flatSteps steps. The rest of the
-// schedule then takes windSteps steps, for with falling rates q comes nearer
+// fall: no fall of flatGain, relative, in a quarter of the phase. The rest of
+// the schedule then takes windSteps steps, for with falling rates q comes nearer
 // to its optimum than the noise of mini-batches let it so far.
 func (t *Trainer) noticeFlat(bound float64) {
 	switch {
 	case t.flatAt > 0:
 	case bound < t.least*(1-flatGain):
 		t.least, t.leastAt = bound, t.step
-	case t.step-t.leastAt >= flatSteps && t.step+windSteps < t.cfg.Plan.Joint:
+	case t.step-t.leastAt >= t.cfg.Plan.flatSteps() && t.step+t.cfg.Plan.windSteps() < t.cfg.Plan.Joint:
 		t.flatAt = t.step
 	}
 }
 
+// flatSteps is how many steps without a gain are enough, and windSteps how many
+// follow: a quarter of the phase within limits.
+func (p Plan) flatSteps() int { return min(30, max(15, p.Joint/4)) }
+
+func (p Plan) windSteps() int { return min(30, max(8, p.Joint/4)) }
+
 // jointSteps returns the length of the joint phase as far as is known.
 func (t *Trainer) jointSteps() int {
 	if t.flatAt > 0 {
-		return t.flatAt + windSteps
+		return t.flatAt + t.cfg.Plan.windSteps()
 	}
 	return t.cfg.Plan.Joint
 }
@@ -100,7 +104,7 @@ func (t *Trainer) progress() float64 {
 		return float64(t.step) / float64(t.cfg.Plan.Joint)
 	}
 	from := float64(t.flatAt) / float64(t.cfg.Plan.Joint)
-	return from + (1-from)*float64(t.step-t.flatAt)/windSteps
+	return from + (1-from)*float64(t.step-t.flatAt)/float64(t.cfg.Plan.windSteps())
 }
 
 // rise of the running bound over its least value, more than chance brings

@@ -478,7 +478,7 @@ func TestFlatBoundEndsTheJointPhase(t *testing.T) {
 			middle = finalState(t, tr)
 		}
 	})
-	if flat == 0 || tr.Progress().Step > flat+windSteps+c.Plan.Settle {
+	if flat == 0 || tr.Progress().Step > flat+c.Plan.windSteps()+c.Plan.Settle {
 		t.Fatalf("%d steps of %d, flat at step %d", tr.Progress().Step, joint, flat)
 	}
 	again, err := ResumeTrainer(c, middle)
