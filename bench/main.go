@@ -31,6 +31,7 @@ func measures() []measure {
 		{"lastpass", lastPass},
 		{"training", training},
 		{"svgp", svgp},
+		{"parquet", parquet},
 	}
 }
 

@@ -41,7 +41,9 @@ def binary_kl(q, p):
 
 def kl_inverse(q, c):
     """sup {p : kl(q‖p) ≤ c}"""
-    low, high = q, 1.0
+    low, high = min(1.0, q), 1.0
+    if not low < 1 or c > 30:
+        return 1.0
     for _ in range(60):
         middle = (low + high) / 2
         if binary_kl(q, middle) > c:

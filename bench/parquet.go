@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// parquet compares Parquet files to float64 blocks, on one core.
+func parquet(ctx context.Context, b *bench) (string, error) {
+	ours, err := b.buildBench(ctx, "./ingest/lake")
+	if err != nil {
+		return "", err
+	}
+	// Our benchmark writes the files there; they are made anew, for its cases may have changed.
+	files, err := filepath.Abs(filepath.Join(b.work, "parquet"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.RemoveAll(files); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(files, 0o755); err != nil { //nolint:gosec // no secret
+		return "", err
+	}
+	t := newTable("file", "ours, MB/s", "raw pages", "ratio", "pyarrow by row group", "ratio", "with checksums", "read_table", "ours with digests")
+	for _, c := range []struct {
+		name     string
+		raw, own float64 // targets
+	}{{"none", 0.8, 1}, {"snappy", 0.8, 1}, {"zstd", 0.8, 1}, {"gzip", 0, 0}, {"snappy-dictionary-optional", 0, 0}} {
+		var m rounds
+		for range b.rounds {
+			found, err := ours.run(ctx, "BenchmarkDecode/"+c.name, "1s", "PACSGP_BENCH_DIR="+files)
+			if err != nil {
+				return "", err
+			}
+			if err := b.pyarrow(ctx, filepath.Join(files, c.name+".parquet"), found); err != nil {
+				return "", err
+			}
+			m = append(m, found)
+		}
+		ratio := func(ours, other string, target float64) string {
+			return t.ratio(c.name+", beside "+other, m.medianOf(func(r round) float64 { return over(r[ours], r[other]) }), target)
+		}
+		speed := func(name string) string { return number(m.median(name), "%.0f") }
+		t.row(c.name, speed("MB/s"), speed("raw-MB/s"), ratio("MB/s", "raw-MB/s", c.raw), speed("row-group"), ratio("MB/s", "row-group", c.own),
+			speed("row-group-checked"), speed("read_table"), speed("digest-MB/s"))
+	}
+	return "10⁶ bytes of float64 a second on one core, from files of doubles in the system's cache. Ours checks every value and, where a file has them, its pages' checksums. Wanted: 0.8 of parquet-go's raw pages, with whose values nothing is done, and ahead of pyarrow by row group.\n\n" + t.String(), nil
+}
+
+// pyarrow adds the speeds that pyarrow reads a file with, by the way it does.
+func (b *bench) pyarrow(ctx context.Context, path string, found map[string]float64) error {
+	if b.python == "" {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, b.python, filepath.Join(peersFolder, "parquet.py"), "1.5", path) //nolint:gosec // what environment made
+	cmd.Stderr = b.log
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("parquet.py: %w", err)
+	}
+	for line := range bytes.Lines(out) {
+		var answer struct {
+			Way  string  `json:"way"`
+			Rate float64 `json:"mb_per_s"`
+		}
+		if err := json.Unmarshal(line, &answer); err != nil {
+			return fmt.Errorf("parquet.py: %w: %s", err, line)
+		}
+		found[answer.Way] = answer.Rate
+	}
+	return nil
+}
