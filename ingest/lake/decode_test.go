@@ -85,6 +85,35 @@ func TestHybridClaims(t *testing.T) {
 	}
 }
 
+// gather stops at the first index beyond the table, wherever it is, and never
+// writes behind the last index.
+func TestGather(t *testing.T) {
+	table := []float64{10, 11, 12}
+	for n := range 11 {
+		for bad := range n + 1 { // the last time without a bad index
+			for _, beyond := range []int32{3, math.MaxInt32, -1} {
+				indexes, dst := make([]int32, n), make([]float64, n+1)
+				want := make([]float64, n+1)
+				for i := range indexes {
+					indexes[i] = int32(i % len(table))
+					if i < bad {
+						want[i] = table[i%len(table)]
+					}
+				}
+				if bad < n {
+					indexes[bad] = beyond
+				}
+				if got := gather(dst, indexes, table); got != bad {
+					t.Errorf("gather(%d) = %d, want %d", indexes, got, bad)
+				}
+				if !slices.Equal(dst[:bad], want[:bad]) || dst[n] != 0 {
+					t.Errorf("gather(%d) gathered %v, want %v", indexes, dst, want)
+				}
+			}
+		}
+	}
+}
+
 func TestDelta(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1, 2, 31, 32, 33, 128, 129, 130, 5000} {

@@ -17,6 +17,10 @@
 //   - what is damaged is an error here and not a panic. (What is left of such
 //     libraries, codecs and thrift, runs behind one recover: see guard.)
 //
+// Every value is looked at once: whether it is finite, and what the chunk's bounds
+// are. Doubles in PLAIN encoding are looked at while they are copied (copyExtent);
+// all others are decoded and looked at in pieces that stay in the first cache.
+//
 // The tests compare each value with what parquet-go itself reads.
 //
 // # What is checked
