@@ -47,16 +47,16 @@ func BenchmarkLastPass(b *testing.B) {
 // lastPass returns the sum of the rows' expected losses.
 func lastPass(b *testing.B, p *Predictor, l loss.Loss, rows Rows) float64 {
 	const batch = 2048 // rows, as they come from a source
-	mean, variance := make([]float64, batch), make([]float64, batch)
+	mean, variance, expected := make([]float64, batch), make([]float64, batch), make([]float64, batch)
 	sum := 0.0
 	for from := 0; from < rows.Len(); from += batch {
 		some := rows.Slice(from, min(rows.Len(), from+batch))
-		mean, variance := mean[:some.Len()], variance[:some.Len()]
-		if err := p.Predict(some.X, mean, variance); err != nil {
+		n := some.Len()
+		if err := p.PredictLoss(l, some.X, some.Y, mean[:n], variance[:n], expected[:n]); err != nil {
 			b.Fatal(err)
 		}
-		for i, y := range some.Y {
-			sum += l.Expected(y, mean[i], variance[i])
+		for _, e := range expected[:n] {
+			sum += e
 		}
 	}
 	return sum

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/loss"
 )
 
 // predictBlock is the number of rows that go through a worker's cache together.
@@ -61,6 +62,24 @@ func (r *Predictor) Close() { r.pool.Close() }
 // [n×d] to mean [n] and variance [n], in scaled units. A variance can be
 // negative by rounding; the losses raise it. A row with a NaN gives NaN.
 func (r *Predictor) Predict(x, mean, variance []float64) error {
+	return r.blocks(x, mean, variance, func(int, int) {})
+}
+
+// PredictLoss does as [Predictor.Predict] and writes the expected losses of the
+// targets y [n] to expected [n] too, while the rows are at hand.
+func (r *Predictor) PredictLoss(l loss.Loss, x, y, mean, variance, expected []float64) error {
+	if len(y) != len(mean) || len(expected) != len(mean) {
+		return fmt.Errorf("model: predict: %d targets and %d losses for %d rows", len(y), len(expected), len(mean))
+	}
+	return r.blocks(x, mean, variance, func(i, j int) {
+		for ; i < j; i++ {
+			expected[i] = l.Expected(y[i], mean[i], variance[i])
+		}
+	})
+}
+
+// blocks predicts and calls then with [i, j) for each block of rows that is done.
+func (r *Predictor) blocks(x, mean, variance []float64, then func(i, j int)) error {
 	n, d := len(mean), r.posterior.Dim()
 	if len(variance) != n || len(x) != n*d {
 		return fmt.Errorf("model: predict: %d feature values, %d means and %d variances do not fit d = %d", len(x), n, len(variance), d)
@@ -69,6 +88,7 @@ func (r *Predictor) Predict(x, mean, variance []float64) error {
 		i := block * predictBlock
 		j := min(n, i+predictBlock)
 		r.block(x[i*d:j*d], mean[i:j], variance[i:j])
+		then(i, j)
 	})
 	return nil
 }

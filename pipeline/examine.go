@@ -107,12 +107,15 @@ type examiner struct {
 	keyed     []audited
 	sharp     []audited // by variance
 
-	x, y, mean, variance, expected []float64
-	reference                      rawRows
-	filled                         int
-	squares                        float64
-	beside                         neighbours
-	found                          examination
+	// Train rows of one batch: scaled features, target scaled and raw, ordinal.
+	x, y, target             []float64
+	ordinal                  []int64
+	mean, variance, expected []float64
+	reference                rawRows
+	filled                   int
+	squares                  float64
+	beside                   neighbours
+	found                    examination
 }
 
 func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner, error) {
@@ -148,7 +151,20 @@ func (e *examiner) add(b block) error {
 		e.filled++
 	}
 	e.reserve(b.rows)
-	return e.roles.runs(b, func(from, to int) error { return e.rows(b, from, to) })
+	n, d := 0, e.scale.inputs()
+	err := e.roles.runs(b, func(from, to int) error {
+		e.scale.scale(b, from, to, e.x[n*d:], e.y[n:])
+		copy(e.target[n:], b.columns[d][from:to])
+		for i := from; i < to; i++ {
+			e.ordinal[n] = b.first + int64(i)
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.rows(n)
 }
 
 func (e *examiner) reserve(n int) {
@@ -156,36 +172,34 @@ func (e *examiner) reserve(n int) {
 		return
 	}
 	e.x = make([]float64, n*e.scale.inputs())
-	e.y, e.mean, e.variance, e.expected = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	e.y, e.target, e.ordinal = make([]float64, n), make([]float64, n), make([]int64, n)
+	e.mean, e.variance, e.expected = make([]float64, n), make([]float64, n), make([]float64, n)
 }
 
-// rows adds train rows [from, to) of a block.
-func (e *examiner) rows(b block, from, to int) error {
-	n, d := to-from, e.scale.inputs()
+// rows adds the n train rows that have been gathered.
+func (e *examiner) rows(n int) error {
+	d := e.scale.inputs()
 	x, y, mean, variance := e.x[:n*d], e.y[:n], e.mean[:n], e.variance[:n]
-	e.scale.scale(b, from, to, x, y)
-	if err := e.predictor.Predict(x, mean, variance); err != nil {
+	if err := e.predictor.PredictLoss(e.loss, x, y, mean, variance, e.expected[:n]); err != nil {
 		return err
 	}
-	target := b.columns[len(b.columns)-1][from:to]
-	for i := range n {
-		expected := e.loss.Expected(y[i], mean[i], variance[i])
+	for i, expected := range e.expected[:n] {
 		for _, sum := range []struct {
 			of   *certify.RiskSum
 			loss float64
 		}{
 			{&e.found.Risk, expected},
-			{&e.found.Baseline, constantLoss(e.model.Meta.Loss, target[i], e.constant)},
+			{&e.found.Baseline, constantLoss(e.model.Meta.Loss, e.target[i], e.constant)},
 			{&e.found.Mean, e.loss.Point(y[i], mean[i])},
 		} {
 			if err := sum.of.Add(sum.loss); err != nil {
-				return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(from+i), err)
+				return fmt.Errorf("pipeline: row %d of the sample: %w", e.ordinal[i], err)
 			}
 		}
 		residual := (y[i] - mean[i]) * e.model.Meta.Target.Scale
 		e.squares += residual * residual
 		row := audited{x[i*d : (i+1)*d], y[i], variance[i], expected}
-		if e.audit[b.first+int64(from+i)] {
+		if e.audit[e.ordinal[i]] {
 			e.keyed = append(e.keyed, row.clone())
 		}
 		e.keepSharp(row)

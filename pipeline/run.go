@@ -45,15 +45,16 @@ type Result struct {
 // Facts are findings of the last pass that no theorem covers. They stand in
 // the run record.
 type Facts struct {
-	MeanRisk         float64    `json:"mean_empirical_risk"`  // loss of the mean of Q on the train rows
-	MeanSquaredError float64    `json:"mean_squared_error"`   // of the mean of Q on the train rows, raw units
-	AuditError       float64    `json:"audit_error"`          // fast against slow expected loss
-	Neighbours       Neighbours `json:"neighbouring_targets"` //
-	Instructions     string     `json:"instruction_set"`      // of the linear algebra
-	Notices          []string   `json:"notices,omitempty"`    //
-	SurveySeconds    float64    `json:"survey_seconds"`       //
-	TrainSeconds     float64    `json:"train_seconds"`        // of this process; a resumed run counts from its resumption
-	LastPassSeconds  float64    `json:"last_pass_seconds"`    //
+	MeanRisk           float64    `json:"mean_empirical_risk"`  // loss of the mean of Q on the train rows
+	MeanSquaredError   float64    `json:"mean_squared_error"`   // of the mean of Q on the train rows, raw units
+	AuditError         float64    `json:"audit_error"`          // fast against slow expected loss
+	Neighbours         Neighbours `json:"neighbouring_targets"` //
+	Instructions       string     `json:"instruction_set"`      // of the linear algebra
+	Notices            []string   `json:"notices,omitempty"`    //
+	SurveySeconds      float64    `json:"survey_seconds"`       //
+	TrainSeconds       float64    `json:"train_seconds"`        // of this process; a resumed run counts from its resumption
+	LastPassSeconds    float64    `json:"last_pass_seconds"`    // reading all rows again, their digest and risk
+	CertificateSeconds float64    `json:"certificate_seconds"`  // KL and bound in high precision, storing both files
 }
 
 // Outlines are the reference rows with the model's predictions, in raw units,
@@ -104,7 +105,7 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	r.Facts.Notices = s.Notices
 	r.Facts.SurveySeconds = surveyed.Seconds()
 	r.Facts.TrainSeconds = (trained - surveyed).Seconds()
-	r.Facts.LastPassSeconds = (time.Since(began) - trained).Seconds()
+	r.Facts.CertificateSeconds = (time.Since(began) - trained).Seconds() - r.Facts.LastPassSeconds
 	r.Outlines, err = outlines(s, r.Model, env.Resources.Workers)
 	return r, err
 }
@@ -126,10 +127,12 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 		return err
 	}
 	roles := NewRoles(job.Roles.Key, rowsOf(src), job.Scaling.Mode == ScalingDeclared)
+	began := time.Now()
 	found, err := examine(ctx, src, r.Model, roles, constant, env.Resources.Workers)
 	if err != nil {
 		return err
 	}
+	passed := time.Since(began)
 	if found.Digest != s.Digest {
 		return fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
 			"the source was changed meanwhile; run again on a source that stands still", ErrChanged, found.Digest, s.Digest)
@@ -147,7 +150,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	}
 	r.Facts = Facts{
 		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared, AuditError: found.AuditError,
-		Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
+		Neighbours: found.Neighbour, Instructions: model.InstructionSet(), LastPassSeconds: passed.Seconds(),
 	}
 	evidence, err := r.evidence(job, found, jitter, configuration)
 	if err != nil {
