@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -180,7 +181,7 @@ func TestPredictionOfARowIsItsOwn(t *testing.T) {
 	}
 }
 
-// The fast path agrees with 256-bit arithmetic to 1e-9.
+// The fast path agrees with the slow one to 1e-9.
 func TestPredictorAgreesWithReference(t *testing.T) {
 	for _, d := range []int{1, 3, 26} {
 		p := randomPosterior(t, 60, d, uint64(d))
@@ -198,6 +199,52 @@ func TestPredictorAgreesWithReference(t *testing.T) {
 					t.Errorf("d=%d %s row %d: (%.12g, %.12g, %.12g), reference %+v", d, kind, i, mean[i], variance[i], e, want)
 				}
 			}
+		}
+	}
+}
+
+// The slow path's pairs of numbers agree with 256-bit arithmetic far beyond
+// float64.
+func TestReferenceAgreesWithBigNumbers(t *testing.T) {
+	const m, d = 40, 3
+	p := randomPosterior(t, m, d, 4)
+	rows := testRows(3, d, 9)
+	for row := range rows.Len() {
+		phi := make([]*big.Float, m)
+		mean, variance, u := exact(0), exact(p.Kernel.Variance), exact(0)
+		for i := range m {
+			q := exact(0)
+			for j := range d {
+				u.Quo(u.Sub(exact(rows.Row(row)[j]), exact(p.Z[i*d+j])), exact(p.Kernel.Lengthscales[j]))
+				q.Add(q, u.Mul(u, u))
+			}
+			k := loss.Exp(q.Mul(q, exact(-0.5)))
+			k.Mul(k, exact(p.Kernel.Variance))
+			for j := range i {
+				k.Sub(k, u.Mul(exact(p.L[i*m+j]), phi[j]))
+			}
+			phi[i] = k.Quo(k, exact(p.L[i*m+i]))
+			mean.Add(mean, u.Mul(exact(p.Mean[i]), phi[i]))
+			variance.Sub(variance, u.Mul(phi[i], phi[i]))
+		}
+		for j := range m {
+			sum := exact(0)
+			for i := j; i < m; i++ {
+				sum.Add(sum, u.Mul(exact(p.Factor[i*m+j]), phi[i]))
+			}
+			variance.Add(variance, u.Mul(sum, sum))
+		}
+		for i, got := range referenceFeatures(p, rows.Row(row)) {
+			off, _ := u.Sub(phi[i], got.exact()).Float64()
+			if !(math.Abs(off) <= 1e-26) {
+				t.Errorf("row %d, feature %d is off by %g", row, i, off)
+			}
+		}
+		got, err := NewReference(p, mustLoss(t, loss.ZeroOne, 0.6), rows.Row(row), rows.Y[row])
+		wantMean, _ := mean.Float64()
+		wantVariance, _ := variance.Float64()
+		if err != nil || got.Mean != wantMean || got.Variance != wantVariance {
+			t.Errorf("row %d: %+v (%v), want mean %g and variance %g to the last bit", row, got, err, wantMean, wantVariance)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func assumptions(job Job, n Neighbours) []certify.Assumption {
 		prior.Diagnostic = "The scaling constants were declared. That they were not computed from the certified rows cannot be seen."
 	}
 	accuracy := certify.Assumption{ID: certify.AssumeLossAccuracy, Status: certify.AssumptionAssumed}
-	accuracy.Diagnostic = fmt.Sprintf("Up to %d train rows picked by the key, and up to %d of smallest variance, were computed again in 256-bit arithmetic: each loss agreed within a tenth of the slack.", auditKeyed, auditSharp)
+	accuracy.Diagnostic = fmt.Sprintf("Up to %d train rows picked by the key, and up to %d of smallest variance, were computed again in 106-bit arithmetic: each loss agreed within a tenth of the slack.", auditKeyed, auditSharp)
 	enforced := func(id string) certify.Assumption {
 		return certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
 	}

@@ -3,9 +3,11 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
@@ -103,6 +105,7 @@ type examiner struct {
 	loss      loss.Loss
 	constant  float64 // raw
 	predictor *model.Predictor
+	workers   int
 	audit     map[int64]bool // ordinals
 	keyed     []audited
 	sharp     []audited // by variance
@@ -132,6 +135,7 @@ func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner
 		scale:     scaler{features: m.Meta.Features, target: m.Meta.Target},
 		constant:  constant,
 		predictor: predictor,
+		workers:   max(workers, 1),
 		audit:     map[int64]bool{},
 		reference: newRawRows(int(roles.Reference()), len(m.Meta.Features)+1),
 	}
@@ -233,15 +237,24 @@ func (e *examiner) keepSharp(row audited) {
 // auditError is the largest difference between the fast and the slow expected
 // loss of the audited rows. NaN stays.
 func (e *examiner) auditError() (float64, error) {
-	var worst float64
-	for _, row := range slices.Concat(e.keyed, e.sharp) {
-		slow, err := model.NewReference(e.model.Posterior, e.loss, row.x, row.y)
-		if err != nil {
-			return 0, err
-		}
-		worst = max(worst, math.Abs(slow.Loss-row.expected))
+	rows := slices.Concat(e.keyed, e.sharp)
+	apart := make([]float64, len(rows))
+	failures := make([]error, len(rows))
+	var running sync.WaitGroup
+	for first := range e.workers {
+		running.Go(func() {
+			for i := first; i < len(rows); i += e.workers {
+				slow, err := model.NewReference(e.model.Posterior, e.loss, rows[i].x, rows[i].y)
+				apart[i], failures[i] = math.Abs(slow.Loss-rows[i].expected), err
+			}
+		})
 	}
-	return worst, nil
+	running.Wait()
+	var worst float64
+	for _, v := range apart {
+		worst = max(worst, v)
+	}
+	return worst, errors.Join(failures...)
 }
 
 // boundaryRoom widens the tolerance of the constant's zero-one and band losses:
