@@ -5,9 +5,12 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -112,6 +115,67 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 	tr.Close()
 	if err != nil || p.Validate() != nil || len(indices) != 3 {
 		t.Errorf("Result() of the resumed run: %v, %v, %v", p.Validate(), indices, err)
+	}
+}
+
+// A whole training run and the predictions of what it trained have the same
+// bits with every instruction set of this machine.
+func TestInstructionSetsTrainAndPredictTheSame(t *testing.T) {
+	before := linalg.InstructionSet()
+	t.Cleanup(func() {
+		if err := linalg.UseInstructionSet(before); err != nil {
+			t.Error(err)
+		}
+	})
+	var want *Posterior
+	var wantMean, wantVariance []float64
+	for _, set := range linalg.InstructionSets() {
+		if err := linalg.UseInstructionSet(set); err != nil {
+			t.Fatal(err)
+		}
+		c, rows := smallRun(t, 400)
+		c.Inducing = 70
+		tr := newTestTrainer(t, c, rows)
+		drive(t, tr, rows, 1000, nil)
+		got, _, err := tr.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, variance := predict(t, got, 2, rows.X)
+		if want == nil {
+			want, wantMean, wantVariance = got, mean, variance
+			continue
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s trains another posterior than %s", set, linalg.InstructionSets()[0])
+		}
+		if !slices.Equal(mean, wantMean) || !slices.Equal(variance, wantVariance) {
+			t.Errorf("%s predicts other numbers than %s", set, linalg.InstructionSets()[0])
+		}
+	}
+}
+
+// A step allocates nothing that grows with its rows or with M².
+func TestStepAllocatesLittle(t *testing.T) {
+	const m = 150
+	rows := testRows(4000, 3, 21)
+	c := testConfig(t, rows, true)
+	c.Inducing, c.Plan = m, Plan{Joint: 50, Batch: 2000}
+	c.Workers = 2
+	tr := newTestTrainer(t, c, rows)
+	step := func() { onePass(t, tr, rows, 1000) }
+	for range 3 {
+		step() // scratch memory grows to its size
+	}
+	const steps = 5
+	var from, to runtime.MemStats
+	runtime.ReadMemStats(&from)
+	for range steps {
+		step()
+	}
+	runtime.ReadMemStats(&to)
+	if got := (to.TotalAlloc - from.TotalAlloc) / steps; got > 16<<10 {
+		t.Errorf("a step allocates %d bytes; a matrix has %d", got, m*m*8)
 	}
 }
 
