@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -93,16 +94,17 @@ func kernels(ctx context.Context, b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := "GFLOP/s, beside the better of OpenBLAS and MKL. Wanted from M = 500 on: 0.8 of it, 0.6 for Cholesky.\n" +
-		"MKL's dsyrk is not among the routines that PyTorch exports: its column is dgemm on the blocks of a triangle.\n"
+	var text strings.Builder
+	text.WriteString("GFLOP/s, beside the better of OpenBLAS and MKL. Wanted from M = 500 on: 0.8 of it, 0.6 for Cholesky.\n" +
+		"MKL's dsyrk is not among the routines that PyTorch exports: its column is dgemm on the blocks of a triangle.\n")
 	for _, set := range instructionSets() {
 		t, err := b.kernelTable(ctx, ours, set)
 		if err != nil {
 			return "", err
 		}
-		text += fmt.Sprintf("\nInstruction set %s:\n\n%s", set, t)
+		fmt.Fprintf(&text, "\nInstruction set %s:\n\n%s", set, t)
 	}
-	return text, nil
+	return text.String(), nil
 }
 
 func (b *bench) kernelTable(ctx context.Context, ours *goBench, set string) (_ *table, err error) {

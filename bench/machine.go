@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -32,14 +31,14 @@ print("Python " + platform.python_version(), *(f"{p} {m.version(p)}" for p in ("
 
 // processor names the processor, as far as the system tells.
 func processor() string {
-	f, err := os.Open("/proc/cpuinfo")
+	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return runtime.GOARCH
 	}
-	defer f.Close()
 	var name, family, number string
-	for s := bufio.NewScanner(f); s.Scan() && s.Text() != ""; { // the first processor
-		key, value, _ := strings.Cut(s.Text(), ":")
+	first, _, _ := strings.Cut(string(text), "\n\n")
+	for line := range strings.Lines(first) {
+		key, value, _ := strings.Cut(line, ":")
 		switch value = strings.TrimSpace(value); strings.TrimSpace(key) {
 		case "model name":
 			name = value

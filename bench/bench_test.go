@@ -1,0 +1,69 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestParseBenchmark(t *testing.T) {
+	got, ok := parseBenchmark("BenchmarkGemm/n=100-2   \t    1234\t      5678 ns/op\t         9.5 GFLOP/s\n")
+	if want := map[string]float64{"ns/op": 5678, "GFLOP/s": 9.5}; !ok || !maps.Equal(got, want) {
+		t.Errorf("parseBenchmark = %v, %t, want %v", got, ok, want)
+	}
+	for _, line := range []string{"PASS", "ok  \tx\t1s", "BenchmarkGemm", "cpu: Some Processor"} {
+		if got, ok := parseBenchmark(line); ok {
+			t.Errorf("parseBenchmark(%q) = %v", line, got)
+		}
+	}
+}
+
+func TestRatioIsTakenWithinRounds(t *testing.T) {
+	// The third round ran beside something else: both took longer.
+	m := rounds{{"ours": 10, "peer": 20}, {"ours": 11, "peer": 22}, {"ours": 40, "peer": 80}}
+	got := m.medianOf(func(r round) float64 { return over(r["peer"], r["ours"]) })
+	if got != 2 || m.median("ours") != 11 || m.median("nobody") != 0 {
+		t.Errorf("ratio %g, ours %g, nobody %g, want 2, 11 and 0", got, m.median("ours"), m.median("nobody"))
+	}
+}
+
+func TestMissedTargetsAreSaid(t *testing.T) {
+	table := newTable("a", "b", "c")
+	table.row(table.ratio("first", 0.5, 0.8), table.ratio("second", 0.9, 0.8), table.ratio("third", 0, 0.8))
+	want := "| a | b | c |\n| --- | --- | --- |\n| **0.50** | 0.90 | – |\n\n**Missed** (in bold): first: 0.50 of 0.8.\n"
+	if got := table.String(); got != want {
+		t.Errorf("table is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Each measure has its section of the page, and replacing one leaves the rest.
+func TestSectionsOfThePage(t *testing.T) {
+	before, err := os.ReadFile(filepath.Join("..", "docs", "results.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(path, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range measures() {
+		if err := replaceSection(path, "bench "+m.name, "the text of "+m.name); err != nil {
+			t.Error(err)
+		}
+	}
+	after, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range measures() {
+		if n := strings.Count(string(after), "the text of "+m.name+"\n"); n != 1 {
+			t.Errorf("the text of %s stands %d times on the page", m.name, n)
+		}
+	}
+	head, _, _ := strings.Cut(string(before), "## Side by side")
+	if !strings.HasPrefix(string(after), head) {
+		t.Error("what stands before the section has changed")
+	}
+}
