@@ -33,7 +33,7 @@ func trainingCases() []trainingCase {
 const (
 	trainingLimit  = 5 * time.Minute // of one run
 	trainingRounds = 3               // at most
-	refinements    = 2               // of the budget, once it is known within a factor of two
+	refinements    = 3               // of the budget, once it is known within a factor of two
 )
 
 // A fit is the end of one run with one budget.
@@ -99,6 +99,7 @@ func (b *bench) folder(c trainingCase) string { return filepath.Join(b.work, c.s
 // trainingRow finds each program's budget and then lets them take turns.
 func (b *bench) trainingRow(ctx context.Context, t *table, c trainingCase, trainees []trainee) error {
 	best := map[string]fit{}
+	processes := map[string][]float64{}
 	var turns []turn
 	for _, p := range trainees {
 		found, err := b.search(ctx, p, c)
@@ -109,6 +110,7 @@ func (b *bench) trainingRow(ctx context.Context, t *table, c trainingCase, train
 		if !found.late && found.Bound <= c.goal {
 			turns = append(turns, turn{p.name, func() (float64, error) {
 				f, err := p.fit(ctx, c, found.Budget)
+				processes[p.name] = append(processes[p.name], f.Process)
 				return f.Seconds, err
 			}})
 		}
@@ -136,7 +138,7 @@ func (b *bench) trainingRow(ctx context.Context, t *table, c trainingCase, train
 		}
 		return t.ratio(what, r, target)
 	}
-	t.row(c.set, strconv.Itoa(c.inducing), fmt.Sprintf("%.3f", c.goal), fmt.Sprintf("%s (%.1f)", cell("ours"), best["ours"].Process),
+	t.row(c.set, strconv.Itoa(c.inducing), fmt.Sprintf("%.3f", c.goal), fmt.Sprintf("%s (%s)", cell("ours"), number(median(processes["ours"]), "%.1f")),
 		cell("closed forms"), ratio("closed forms", 1), cell("autograd"), ratio("autograd", 2))
 	return nil
 }
