@@ -18,7 +18,9 @@ import (
 //	dE/dL = −tril(L⁻ᵀX),  dE/dK_ZZ = −L⁻ᵀ Φ(X) L⁻¹
 //
 // the second by the reverse mode of Cholesky (Murray 2016, eq. 10), because
-// the upper part of Lᵀtril(L⁻ᵀX) is the only one that differs from X.
+// the upper part of Lᵀtril(L⁻ᵀX) is the only one that differs from X. Only the
+// symmetric part of dE/dK_ZZ counts, which is that of ½(Φ+Φᵀ): half of X's lower
+// triangle and its mirror image.
 type hyperGradient struct {
 	theta []float64
 	z     linalg.Mat // [M×d]
@@ -27,19 +29,11 @@ type hyperGradient struct {
 // gradientInto computes dst. h and bigH are the whitened sums of the pass, scale
 // is N/n, sMinusI is S−I; work is M×M scratch.
 func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bigH, sMinusI, work linalg.Mat) {
-	m := work.Rows
-	stripes(t.pool, m, true, func(from, to int) {
-		some := work.Slice(from, to, 0, to)
-		t.pool.Gemm(false, false, 2, sMinusI.Slice(from, to, 0, m), bigH.Slice(0, m, 0, to), 0, some)
-		for i := from; i < to; i++ {
-			row := work.Row(i)
-			linalg.Axpy(t.mean[i], h[:i+1], row)
-			row[i] *= 0.5
-			clear(row[i+1:])
-		}
-		t.pool.TrsmRightLower(t.l.Slice(0, to, 0, to), some)
-	})
-	t.pool.TrsmLeftLowerTrans(t.l, work)
+	t.pool.GemmLower(false, false, 1, sMinusI, bigH, 0, work)
+	for i := range work.Rows {
+		linalg.Axpy(0.5*t.mean[i], h[:i+1], work.Row(i))
+	}
+	congruenceTrans(t.pool, t.l, work, t.scratch)
 	clear(dst.theta)
 	clear(dst.z.Data)
 	t.columnPart(dst)
@@ -80,8 +74,8 @@ func (t *Trainer) columnPart(dst hyperGradient) {
 	}
 }
 
-// squarePart adds what K_ZZ + jI contributes, with −dE/dK_ZZ in work, which is
-// overwritten. The jitter is a multiple of σ².
+// squarePart adds what K_ZZ + jI contributes, with −dE/dK_ZZ, symmetric, in
+// work, which is overwritten. The jitter is a multiple of σ².
 func (t *Trainer) squarePart(dst hyperGradient, work linalg.Mat) {
 	m, d, s := work.Rows, t.cfg.Dim, t.sweep
 	t.pool.For(m, func(i int) {
@@ -96,14 +90,13 @@ func (t *Trainer) squarePart(dst hyperGradient, work linalg.Mat) {
 		copy(t.zOnes.Row(i), t.z.Row(i))
 		t.zOnes.Row(i)[d] = 1
 	}
-	gz := t.zPull // (G + Gᵀ)(z, 1)
-	t.pool.Gemm(false, false, 1, work, t.zOnes, 0, gz)
-	t.pool.Gemm(true, false, 1, work, t.zOnes, 1, gz)
+	gz := t.zPull // 2G(z, 1)
+	t.pool.Gemm(false, false, 2, work, t.zOnes, 0, gz)
 	for i := range m {
 		sum := gz.Row(i)[d]
 		for j, z := range t.z.Row(i) {
 			inv2 := s.invScale[j] * s.invScale[j]
-			pull := z*sum - gz.Row(i)[j] // Σ_i' (G+Gᵀ)(z_i − z_i')
+			pull := z*sum - gz.Row(i)[j] // Σ_i' 2G(z_i − z_i')
 			dst.theta[t.lengthscaleIndex(j)] += z * pull * inv2
 			dst.z.Row(i)[j] -= pull * inv2
 		}

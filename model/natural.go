@@ -42,7 +42,7 @@ func (t *Trainer) derive() error {
 	mirror(t.pool, t.sMinus)
 
 	copy(s.bigA.Data, t.sMinus.Data)
-	congruenceTrans(t.pool, t.l, s.bigA)
+	congruenceTrans(t.pool, t.l, s.bigA, t.scratch)
 	copy(s.a, t.mean)
 	solveLowerTrans(t.l, s.a)
 	return nil
@@ -53,8 +53,7 @@ func (t *Trainer) derive() error {
 func (t *Trainer) whiten() {
 	s := t.sweep
 	solveLower(t.l, s.h)
-	mirror(t.pool, s.bigH)
-	congruence(t.pool, t.l, s.bigH)
+	congruence(t.pool, t.l, s.bigH, t.scratch)
 }
 
 // naturalStep moves q along the natural gradient of J_b, by a rate r ≤ rate:

@@ -2,64 +2,167 @@ package model
 
 import "github.com/pacsgp/pacsgp/model/internal/linalg"
 
-// squareBlock is the width of the stripes in which M×M matrices are computed
-// of which only a triangle is wanted.
-const squareBlock = 256
+// Operations on M×M matrices of which only a triangle is wanted. They halve the
+// matrix down to squareBlock, so that nearly all of their work is large products
+// and solves, and take the least number of operations but for the smallest
+// blocks.
 
-// stripes calls f with [from, to) for stripes of squareBlock rows or columns,
-// each once, possibly at the same time. It begins with the first or the last:
-// with the longest.
-func stripes(pool *linalg.Pool, m int, lastFirst bool, f func(from, to int)) {
-	n := (m + squareBlock - 1) / squareBlock
-	pool.For(n, func(i int) {
-		if lastFirst {
-			i = n - 1 - i
+// squareBlock is the size up to which a matrix is treated as a whole.
+const squareBlock = 128
+
+// halve returns where to cut a matrix of m > squareBlock rows.
+func halve(m int) int {
+	const grain = 24 // of the kernels' tiles
+	return (m/2 + grain - 1) / grain * grain
+}
+
+// quarters returns the leading block, what is below it, and the trailing block.
+func quarters(a linalg.Mat, h int) (lead, below, rest linalg.Mat) {
+	m := a.Rows
+	return a.Slice(0, h, 0, h), a.Slice(h, m, 0, h), a.Slice(h, m, h, m)
+}
+
+// both calls f and g, possibly at the same time.
+func both(pool *linalg.Pool, f, g func()) {
+	pool.For(2, func(i int) {
+		if i == 0 {
+			f()
+		} else {
+			g()
 		}
-		f(i*squareBlock, min(m, (i+1)*squareBlock))
 	})
 }
 
 // invertLower sets dst to l⁻¹, lower triangular with zeros above.
+//
+//	X₂₁ = −L₂₂⁻¹ L₂₁ X₁₁
 func invertLower(pool *linalg.Pool, l, dst linalg.Mat) {
 	m := l.Rows
-	stripes(pool, m, false, func(from, to int) {
+	if m <= squareBlock {
 		for i := range m {
-			clear(dst.Row(i)[from:to])
-		}
-		for i := from; i < to; i++ {
+			clear(dst.Row(i))
 			dst.Row(i)[i] = 1
 		}
-		pool.TrsmLeftLower(l.Slice(from, m, from, m), dst.Slice(from, m, from, to))
-	})
+		pool.TrsmLeftLower(l, dst)
+		return
+	}
+	h := halve(m)
+	l11, l21, l22 := quarters(l, h)
+	x11, x21, x22 := quarters(dst, h)
+	both(pool, func() { invertLower(pool, l11, x11) }, func() { invertLower(pool, l22, x22) })
+	pool.TrmmRightLower(x11, l21, x21)
+	pool.TrsmLeftLower(l22, x21)
+	for i := range x21.Rows {
+		row := x21.Row(i)
+		for j := range row {
+			row[j] = -row[j]
+		}
+	}
+	for i := range h {
+		clear(dst.Row(i)[h:])
+	}
 }
 
 // gramLower sets the lower triangle of dst to wᵀw, w lower triangular with
 // zeros above. The rest of dst is left in any state.
+//
+//	G₁₁ = W₁₁ᵀW₁₁ + W₂₁ᵀW₂₁,  G₂₁ = W₂₂ᵀW₂₁
 func gramLower(pool *linalg.Pool, w, dst linalg.Mat) {
-	m := w.Rows
-	stripes(pool, m, true, func(from, to int) {
-		pool.Gemm(true, false, 1, w.Slice(from, m, from, to), w.Slice(from, m, 0, to), 0, dst.Slice(from, to, 0, to))
+	if w.Rows <= squareBlock {
+		pool.Syrk(true, 1, w, 0, dst)
+		return
+	}
+	h := halve(w.Rows)
+	w11, w21, w22 := quarters(w, h)
+	g11, g21, g22 := quarters(dst, h)
+	both(pool, func() { gramLower(pool, w11, g11) }, func() { gramLower(pool, w22, g22) })
+	pool.Syrk(true, 1, w21, 1, g11)
+	pool.Gemm(true, false, 1, w22, w21, 0, g21)
+}
+
+// congruence overwrites the symmetric a, of which the lower triangle is read, with
+// l⁻¹ a l⁻ᵀ, symmetric to the bit. scratch has at least half of
+// a's rows and [halve] columns.
+//
+//	A₁₁ ← L₁₁⁻¹A₁₁L₁₁⁻ᵀ,  W = A₂₁L₁₁⁻ᵀ − ½L₂₁A₁₁,
+//	A₂₂ ← L₂₂⁻¹(A₂₂ − WL₂₁ᵀ − L₂₁Wᵀ)L₂₂⁻ᵀ,  A₂₁ ← L₂₂⁻¹(W − ½L₂₁A₁₁)
+func congruence(pool *linalg.Pool, l, a, scratch linalg.Mat) {
+	if a.Rows <= squareBlock {
+		mirror(pool, a)
+		pool.TrsmLeftLower(l, a)
+		pool.TrsmRightLowerTrans(l, a)
+		mirror(pool, a)
+		return
+	}
+	h := halve(a.Rows)
+	l11, l21, l22 := quarters(l, h)
+	a11, a21, a22 := quarters(a, h)
+	half := scratch.Slice(0, a21.Rows, 0, h)
+	congruence(pool, l11, a11, scratch)
+	pool.TrsmRightLowerTrans(l11, a21)
+	pool.Gemm(false, false, -0.5, l21, a11, 0, half)
+	add(pool, half, a21)
+	pool.GemmLower(false, true, -1, a21, l21, 1, a22)
+	pool.GemmLower(false, true, -1, l21, a21, 1, a22)
+	add(pool, half, a21)
+	pool.TrsmLeftLower(l22, a21)
+	congruence(pool, l22, a22, scratch)
+	transpose(pool, a21, a.Slice(0, h, h, a.Rows))
+}
+
+// congruenceTrans overwrites the symmetric a, of which the lower triangle is
+// read, with l⁻ᵀ a l⁻¹, symmetric to the bit. scratch has at least half of
+// a's rows and [halve] columns.
+//
+//	A₂₂ ← L₂₂⁻ᵀA₂₂L₂₂⁻¹,  W = L₂₂⁻ᵀA₂₁ − ½A₂₂L₂₁,
+//	A₁₁ ← L₁₁⁻ᵀ(A₁₁ − WᵀL₂₁ − L₂₁ᵀW)L₁₁⁻¹,  A₂₁ ← (W − ½A₂₂L₂₁)L₁₁⁻¹
+func congruenceTrans(pool *linalg.Pool, l, a, scratch linalg.Mat) {
+	if a.Rows <= squareBlock {
+		mirror(pool, a)
+		pool.TrsmRightLower(l, a)
+		pool.TrsmLeftLowerTrans(l, a)
+		mirror(pool, a)
+		return
+	}
+	h := halve(a.Rows)
+	l11, l21, l22 := quarters(l, h)
+	a11, a21, a22 := quarters(a, h)
+	half := scratch.Slice(0, a21.Rows, 0, h)
+	congruenceTrans(pool, l22, a22, scratch)
+	pool.TrsmLeftLowerTrans(l22, a21)
+	pool.Gemm(false, false, -0.5, a22, l21, 0, half)
+	add(pool, half, a21)
+	pool.GemmLower(true, false, -1, a21, l21, 1, a11)
+	pool.GemmLower(true, false, -1, l21, a21, 1, a11)
+	add(pool, half, a21)
+	pool.TrsmRightLower(l11, a21)
+	congruenceTrans(pool, l11, a11, scratch)
+	transpose(pool, a21, a.Slice(0, h, h, a.Rows))
+}
+
+// add adds a to dst.
+func add(pool *linalg.Pool, a, dst linalg.Mat) {
+	const rows = 16 // of a piece
+	pool.For((a.Rows+rows-1)/rows, func(b int) {
+		for i := b * rows; i < min(a.Rows, (b+1)*rows); i++ {
+			linalg.Axpy(1, a.Row(i), dst.Row(i))
+		}
 	})
 }
 
-// congruence overwrites the symmetric a with l⁻¹ a l⁻ᵀ, symmetric to the bit.
-func congruence(pool *linalg.Pool, l, a linalg.Mat) {
-	pool.TrsmLeftLower(l, a)
-	stripes(pool, a.Rows, true, func(from, to int) {
-		pool.TrsmRightLowerTrans(l.Slice(0, to, 0, to), a.Slice(from, to, 0, to))
+// transpose sets dst to aᵀ.
+func transpose(pool *linalg.Pool, a, dst linalg.Mat) {
+	const block = 32 // rows and columns, for the sake of the cache
+	pool.For((dst.Rows+block-1)/block, func(b int) {
+		for from := 0; from < dst.Cols; from += block {
+			for i := b * block; i < min(dst.Rows, (b+1)*block); i++ {
+				row := dst.Row(i)
+				for j := from; j < min(dst.Cols, from+block); j++ {
+					row[j] = a.Data[j*a.Stride+i]
+				}
+			}
+		}
 	})
-	mirror(pool, a)
-}
-
-// congruenceTrans overwrites the symmetric a with l⁻ᵀ a l⁻¹, symmetric to the
-// bit.
-func congruenceTrans(pool *linalg.Pool, l, a linalg.Mat) {
-	m := a.Rows
-	pool.TrsmRightLower(l, a)
-	stripes(pool, m, false, func(from, to int) {
-		pool.TrsmLeftLowerTrans(l.Slice(from, m, from, m), a.Slice(from, m, from, to))
-	})
-	mirror(pool, a)
 }
 
 // mirror copies the lower triangle to the upper.

@@ -8,12 +8,12 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// The products and solves by stripes agree with plain ones, for sizes of one
-// stripe and of several.
-func TestStripesAgreeWithWholeMatrices(t *testing.T) {
+// The operations by halves agree with plain ones, for sizes of one block and of
+// several, and do not touch what they must not.
+func TestHalvesAgreeWithWholeMatrices(t *testing.T) {
 	pool := linalg.NewPool(2)
 	defer pool.Close()
-	for _, m := range []int{1, 40, squareBlock, 2*squareBlock + 17} {
+	for _, m := range []int{1, 40, squareBlock, squareBlock + 1, 2*squareBlock + 17, 5*squareBlock + 3} {
 		rng := rand.New(rand.NewPCG(uint64(m), 3))
 		l, a := linalg.NewMat(m, m), linalg.NewMat(m, m)
 		for i := range m {
@@ -56,13 +56,13 @@ func TestStripesAgreeWithWholeMatrices(t *testing.T) {
 		check("gramLower", gram, product, true)
 
 		got, want := clone(a), clone(a)
-		congruence(pool, l, got)
+		congruence(pool, l, got, linalg.NewMat(m-m/2, halve(m)))
 		pool.TrsmLeftLower(l, want)
 		pool.TrsmRightLowerTrans(l, want)
 		check("congruence", got, want, false)
 
 		got, want = clone(a), clone(a)
-		congruenceTrans(pool, l, got)
+		congruenceTrans(pool, l, got, linalg.NewMat(m-m/2, halve(m)))
 		pool.TrsmRightLower(l, want)
 		pool.TrsmLeftLowerTrans(l, want)
 		check("congruenceTrans", got, want, false)

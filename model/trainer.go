@@ -117,6 +117,7 @@ type Trainer struct {
 
 	// Scratch.
 	work     linalg.Mat // [M×M]
+	scratch  linalg.Mat // [M/2×M/2], nearly: of congruences
 	vector   []float64  // [M]
 	zOnes    linalg.Mat // [M×(d+1)]: z and a column of ones
 	zPull    linalg.Mat // [M×(d+1)]
@@ -163,6 +164,7 @@ func (t *Trainer) allocate(m int) {
 	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
 	t.kuu, t.l, t.factor = linalg.NewMat(m, m), linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
+	t.scratch = linalg.NewMat(m-m/2, halve(m))
 	t.vector, t.zOnes, t.zPull = make([]float64, m), linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
 	t.best.Bound = math.Inf(1)

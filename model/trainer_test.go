@@ -164,18 +164,18 @@ func TestStepAllocatesLittle(t *testing.T) {
 	c.Workers = 2
 	tr := newTestTrainer(t, c, rows)
 	step := func() { onePass(t, tr, rows, 1000) }
-	for range 3 {
+	for range 10 {
 		step() // scratch memory grows to its size
 	}
-	const steps = 5
+	const steps = 30
 	var from, to runtime.MemStats
 	runtime.ReadMemStats(&from)
 	for range steps {
 		step()
 	}
 	runtime.ReadMemStats(&to)
-	if got := (to.TotalAlloc - from.TotalAlloc) / steps; got > 16<<10 {
-		t.Errorf("a step allocates %d bytes; a matrix has %d", got, m*m*8)
+	if got := to.TotalAlloc - from.TotalAlloc; got > 3*m*m*8 { // which buffer a worker gets, and has to grow, is chance
+		t.Errorf("%d steps allocate %d bytes; a matrix has %d", steps, got, m*m*8)
 	}
 }
 

@@ -230,6 +230,38 @@ func prescale(beta float64, c Mat, lower bool, steps int) {
 // Gemm computes c = alpha·op(a)·op(b) + beta·c, where op transposes if tA or tB is set.
 // With beta = 0, c is not read.
 func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
+	_, k := a.dims(tA)
+	if tA && c.Cols == 1 && k > 0 {
+		checkGemm(tA, tB, a, b, c)
+		prescale(beta, c, false, k)
+		p.transTimesVector(alpha, a, column{b, tB}, beta == 0, c)
+		return
+	}
+	p.gemm(tA, tB, alpha, a, b, beta, c, false)
+}
+
+// GemmLower does as [Pool.Gemm] for the lower triangle of c, square, alone. The
+// strictly upper triangle is left alone.
+func (p *Pool) GemmLower(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
+	c.check("c", c.Rows, c.Rows)
+	p.gemm(tA, tB, alpha, a, b, beta, c, true)
+}
+
+func (p *Pool) gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat, lower bool) {
+	k := checkGemm(tA, tB, a, b, c)
+	prescale(beta, c, lower, k)
+	p.multiply(product{
+		alpha: alpha,
+		a:     source{m: a, byRow: !tA},
+		b:     source{m: b, byRow: tB},
+		c:     c,
+		fresh: beta == 0,
+		lower: lower,
+	}, k)
+}
+
+// checkGemm panics unless the operands fit, and returns their inner dimension.
+func checkGemm(tA, tB bool, a, b, c Mat) int {
 	m, k := a.dims(tA)
 	kb, n := b.dims(tB)
 	a.check("a", a.Rows, a.Cols)
@@ -238,18 +270,7 @@ func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	if k != kb {
 		panic(fmt.Sprintf("linalg: gemm: inner dimensions %d and %d", k, kb))
 	}
-	prescale(beta, c, false, k)
-	if tA && n == 1 && k > 0 {
-		p.transTimesVector(alpha, a, column{b, tB}, beta == 0, c)
-		return
-	}
-	p.multiply(product{
-		alpha: alpha,
-		a:     source{m: a, byRow: !tA},
-		b:     source{m: b, byRow: tB},
-		c:     c,
-		fresh: beta == 0,
-	}, k)
+	return k
 }
 
 // Syrk computes the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a +

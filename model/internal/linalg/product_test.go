@@ -3,6 +3,7 @@ package linalg
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -270,5 +271,32 @@ func FuzzGemm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, m, n, k uint16, flags uint8) {
 		alpha, beta := 1-float64(flags>>4), float64(flags>>2&3)-1
 		testGemm(t, 1+int(m)%120, 1+int(n)%120, 1+int(k)%320, flags&1 != 0, flags&2 != 0, alpha, beta)
+	})
+}
+
+func TestGemmLower(t *testing.T) {
+	withSets(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		r := newRand()
+		for _, n := range []int{1, 7, 24, 25, 97, 200} {
+			for _, k := range []int{1, 30, 300} {
+				for _, beta := range []float64{0, 1, -0.5} {
+					a, b := randMat(r, n, k, 3), randMat(r, k, n, 2)
+					c := randMat(r, n, n, 5)
+					want, upper := clone(c), clone(c)
+					p.GemmLower(false, false, 0.7, a, b, beta, c)
+					p.Gemm(false, false, 0.7, a, b, beta, want)
+					for i := range n {
+						if !slices.Equal(c.Row(i)[:i+1], want.Row(i)[:i+1]) {
+							t.Fatalf("n=%d k=%d beta=%g: row %d has other bits than the whole product", n, k, beta, i)
+						}
+						if !slices.Equal(c.Row(i)[i+1:], upper.Row(i)[i+1:]) {
+							t.Fatalf("n=%d k=%d beta=%g: row %d is changed above the diagonal", n, k, beta, i)
+						}
+					}
+				}
+			}
+		}
 	})
 }
