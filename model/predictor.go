@@ -8,7 +8,7 @@ import (
 )
 
 // predictBlock is the number of rows that go through a worker's cache together.
-const predictBlock = 128
+const predictBlock = 256
 
 // A Predictor evaluates the law of f(x) under Q. A row's result depends on the
 // posterior and on that row alone: not on its neighbours, its place, the number

@@ -70,7 +70,7 @@ func (m *Multiplier) Multiply(b, dst Mat) {
 	for i := range t.blocks {
 		t.blocks[i].a, t.blocks[i].c = source{m: b, byRow: true}, dst
 	}
-	pieces := m.pool.pieceCount(b.Rows, n, n)
+	pieces := m.pool.pieceCount(b.Rows, n, n, false)
 	t.chunk = roundUp((b.Rows+pieces-1)/pieces, t.blocks[0].set.mr)
 	m.pool.run((b.Rows+t.chunk-1)/t.chunk, (*tileRows)(t))
 }

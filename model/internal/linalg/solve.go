@@ -2,7 +2,7 @@ package linalg
 
 // solveRowsAtOnce is how many rows to solve together. Fewer would read the packed
 // triangle too often from afar, if it is large; more would not stay in cache.
-const solveRowsAtOnce = 128
+const solveRowsAtOnce = 64
 
 // solveChunk returns how many of rows to solve at a time.
 func (p *Pool) solveChunk(rows, n int) int {
