@@ -170,7 +170,7 @@ func (e *evidence) sensitivity(noise float64, gradient []float64) {
 			w[j] = (0.5*inverse[j] - float64(a*e.alpha[j])) * k[j]
 		}
 	})
-	mirror(e.pool, e.w)
+	e.pool.Mirror(e.w)
 }
 
 // expandScales writes the reciprocal lengthscales of all features.

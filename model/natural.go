@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -9,23 +10,45 @@ import (
 
 // derive computes from the state what a sweep needs: L, S−I, a, A and the KL.
 func (t *Trainer) derive() error {
-	m, s := t.z.Rows, t.sweep
-	if !t.fresh {
-		expandScales(t.theta, t.cfg.ARD, s.invScale)
-		s.variance = t.variance()
-		s.z = t.z
-		t.pool.SEKernel(t.z, t.z, s.invScale, s.variance, t.kuu)
-		copy(t.l.Data, t.kuu.Data)
-		for i := range m {
-			t.l.Row(i)[i] += t.cfg.Jitter * s.variance
-		}
-		if !t.pool.Cholesky(t.l) {
-			return fmt.Errorf("model: factorize K_ZZ (M=%d, relative jitter %g): %w", m, t.cfg.Jitter, ErrNotPositiveDefinite)
-		}
-		t.fresh = true
+	s := t.sweep
+	var prior, posterior error
+	both(t.pool, func() { prior = t.derivePrior() }, func() { posterior = t.deriveCovariance() })
+	if err := errors.Join(prior, posterior); err != nil {
+		return err
 	}
+	copyMat(t.pool, s.bigA, t.sMinus)
+	congruenceTrans(t.pool, t.l, s.bigA, t.scratch)
+	copy(s.a, t.mean)
+	solveLowerTrans(t.l, s.a)
+	return nil
+}
+
+// derivePrior computes K_ZZ and L, unless they belong to θ and Z already.
+func (t *Trainer) derivePrior() error {
+	if t.fresh {
+		return nil
+	}
+	m, s := t.z.Rows, t.sweep
+	expandScales(t.theta, t.cfg.ARD, s.invScale)
+	s.variance = t.variance()
+	s.z = t.z
+	t.pool.SEKernel(t.z, t.z, s.invScale, s.variance, t.kuu)
+	copyMat(t.pool, t.l, t.kuu)
+	for i := range m {
+		t.l.Row(i)[i] += t.cfg.Jitter * s.variance
+	}
+	if !t.pool.Cholesky(t.l) {
+		return fmt.Errorf("model: factorize K_ZZ (M=%d, relative jitter %g): %w", m, t.cfg.Jitter, ErrNotPositiveDefinite)
+	}
+	t.fresh = true
+	return nil
+}
+
+// deriveCovariance computes S−I and the KL.
+func (t *Trainer) deriveCovariance() error {
+	m := t.z.Rows
 	if !t.factored {
-		copy(t.factor.Data, t.precision.Data)
+		copyMat(t.pool, t.factor, t.precision)
 		if !t.pool.Cholesky(t.factor) {
 			return fmt.Errorf("model: factorize the precision of q (M=%d): %w", m, ErrNotPositiveDefinite)
 		}
@@ -39,12 +62,7 @@ func (t *Trainer) derive() error {
 		t.sMinus.Row(i)[i]--
 	}
 	t.kl *= 0.5
-	mirror(t.pool, t.sMinus)
-
-	copy(s.bigA.Data, t.sMinus.Data)
-	congruenceTrans(t.pool, t.l, s.bigA, t.scratch)
-	copy(s.a, t.mean)
-	solveLowerTrans(t.l, s.a)
+	t.pool.Mirror(t.sMinus)
 	return nil
 }
 
@@ -77,10 +95,10 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 			}
 			f[i] += rate
 		})
-		copy(t.work.Data, t.factor.Data)
+		copyMat(t.pool, t.work, t.factor)
 		if t.pool.Cholesky(t.factor) && smallestDiagonal(t.factor) > pivotFloor {
-			copy(t.precision.Data, t.work.Data)
-			mirror(t.pool, t.precision)
+			copyMat(t.pool, t.precision, t.work)
+			t.pool.Mirror(t.precision)
 			step := t.vector
 			for i := range step {
 				step[i] = t.mean[i] + t.weight*scale*t.sweep.h[i]

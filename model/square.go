@@ -88,10 +88,10 @@ func gramLower(pool *linalg.Pool, w, dst linalg.Mat) {
 //	A₂₂ ← L₂₂⁻¹(A₂₂ − WL₂₁ᵀ − L₂₁Wᵀ)L₂₂⁻ᵀ,  A₂₁ ← L₂₂⁻¹(W − ½L₂₁A₁₁)
 func congruence(pool *linalg.Pool, l, a, scratch linalg.Mat) {
 	if a.Rows <= squareBlock {
-		mirror(pool, a)
+		pool.Mirror(a)
 		pool.TrsmLeftLower(l, a)
 		pool.TrsmRightLowerTrans(l, a)
-		mirror(pool, a)
+		pool.Mirror(a)
 		return
 	}
 	h := halve(a.Rows)
@@ -107,7 +107,7 @@ func congruence(pool *linalg.Pool, l, a, scratch linalg.Mat) {
 	add(pool, half, a21)
 	pool.TrsmLeftLower(l22, a21)
 	congruence(pool, l22, a22, scratch)
-	transpose(pool, a21, a.Slice(0, h, h, a.Rows))
+	pool.Transpose(a21, a.Slice(0, h, h, a.Rows))
 }
 
 // congruenceTrans overwrites the symmetric a, of which the lower triangle is
@@ -118,10 +118,10 @@ func congruence(pool *linalg.Pool, l, a, scratch linalg.Mat) {
 //	A₁₁ ← L₁₁⁻ᵀ(A₁₁ − WᵀL₂₁ − L₂₁ᵀW)L₁₁⁻¹,  A₂₁ ← (W − ½A₂₂L₂₁)L₁₁⁻¹
 func congruenceTrans(pool *linalg.Pool, l, a, scratch linalg.Mat) {
 	if a.Rows <= squareBlock {
-		mirror(pool, a)
+		pool.Mirror(a)
 		pool.TrsmRightLower(l, a)
 		pool.TrsmLeftLowerTrans(l, a)
-		mirror(pool, a)
+		pool.Mirror(a)
 		return
 	}
 	h := halve(a.Rows)
@@ -137,45 +137,25 @@ func congruenceTrans(pool *linalg.Pool, l, a, scratch linalg.Mat) {
 	add(pool, half, a21)
 	pool.TrsmRightLower(l11, a21)
 	congruenceTrans(pool, l11, a11, scratch)
-	transpose(pool, a21, a.Slice(0, h, h, a.Rows))
+	pool.Transpose(a21, a.Slice(0, h, h, a.Rows))
 }
 
 // add adds a to dst.
 func add(pool *linalg.Pool, a, dst linalg.Mat) {
-	const rows = 16 // of a piece
-	pool.For((a.Rows+rows-1)/rows, func(b int) {
-		for i := b * rows; i < min(a.Rows, (b+1)*rows); i++ {
-			linalg.Axpy(1, a.Row(i), dst.Row(i))
-		}
-	})
+	eachRow(pool, a.Rows, func(i int) { linalg.Axpy(1, a.Row(i), dst.Row(i)) })
 }
 
-// transpose sets dst to aᵀ.
-func transpose(pool *linalg.Pool, a, dst linalg.Mat) {
-	const block = 32 // rows and columns, for the sake of the cache
-	pool.For((dst.Rows+block-1)/block, func(b int) {
-		for from := 0; from < dst.Cols; from += block {
-			for i := b * block; i < min(dst.Rows, (b+1)*block); i++ {
-				row := dst.Row(i)
-				for j := from; j < min(dst.Cols, from+block); j++ {
-					row[j] = a.Data[j*a.Stride+i]
-				}
-			}
-		}
-	})
+// copyMat copies src to dst.
+func copyMat(pool *linalg.Pool, dst, src linalg.Mat) {
+	eachRow(pool, src.Rows, func(i int) { copy(dst.Row(i), src.Row(i)) })
 }
 
-// mirror copies the lower triangle to the upper.
-func mirror(pool *linalg.Pool, a linalg.Mat) {
-	const block = 32 // rows and columns, for the sake of the cache
-	pool.For((a.Rows+block-1)/block, func(b int) {
-		last := min(a.Rows, (b+1)*block)
-		for from := 0; from < last; from += block {
-			for i := b * block; i < last; i++ {
-				for j := from; j < min(i, from+block); j++ {
-					a.Data[j*a.Stride+i] = a.Data[i*a.Stride+j]
-				}
-			}
+// eachRow calls f for each row, some at the same time.
+func eachRow(pool *linalg.Pool, m int, f func(i int)) {
+	const rows = 32 // of a piece
+	pool.For((m+rows-1)/rows, func(b int) {
+		for i := b * rows; i < min(m, (b+1)*rows); i++ {
+			f(i)
 		}
 	})
 }

@@ -123,5 +123,5 @@ func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 		t.pool.Syrk(true, 1, phi, 1, gram)
 		t.pool.Gemm(true, false, 1, phi, column(some.Y), 1, column(moment))
 	}
-	mirror(t.pool, gram)
+	t.pool.Mirror(gram)
 }
