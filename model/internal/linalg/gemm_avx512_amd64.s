@@ -19,7 +19,8 @@
 	ROW2(OFF, T, C0, C1); \
 	VFMADD231PD Z2, T, C2
 
-// One step along k: the outer product of 8 and 8, 16 or 24 elements.
+// One step along k: the outer product of 8 and 8, 16 or 24 elements. Neither panel stays
+// in the first cache; what the step after the next seven reads is fetched meanwhile.
 #define STEP1(A, B) \
 	VMOVUPD B+0(BX), Z0; \
 	ROW1(A+0, Z3, Z8);   \
@@ -47,9 +48,13 @@
 	VMOVUPD B+0(BX), Z0;           \
 	VMOVUPD B+64(BX), Z1;          \
 	VMOVUPD B+128(BX), Z2;         \
+	PREFETCHT0 B+1536(BX);         \
 	ROW3(A+0, Z3, Z8, Z9, Z10);    \
+	PREFETCHT0 B+1600(BX);         \
 	ROW3(A+8, Z4, Z11, Z12, Z13);  \
+	PREFETCHT0 B+1664(BX);         \
 	ROW3(A+16, Z5, Z14, Z15, Z16); \
+	PREFETCHT0 A+512(AX);          \
 	ROW3(A+24, Z6, Z17, Z18, Z19); \
 	ROW3(A+32, Z7, Z20, Z21, Z22); \
 	ROW3(A+40, Z3, Z23, Z24, Z25); \
