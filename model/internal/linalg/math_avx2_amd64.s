@@ -26,7 +26,9 @@ GLOBL first<>(SB), RODATA|NOPTR, $64
 #define V9 Y9
 #define V10 Y10
 #define V11 Y11
+#define V12 Y12
 #define V13 Y13
+#define V14 Y14
 #define LANES 4
 #define BYTES 32
 

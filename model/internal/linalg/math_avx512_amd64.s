@@ -15,7 +15,9 @@
 #define V9 Z9
 #define V10 Z10
 #define V11 Z11
+#define V12 Z12
 #define V13 Z13
+#define V14 Z14
 #define LANES 8
 #define BYTES 64
 
