@@ -31,7 +31,7 @@ func trainingCases() []trainingCase {
 }
 
 const (
-	trainingLimit  = 5 * time.Minute // of one run
+	trainingLimit  = 2 * time.Minute // of one run
 	trainingRounds = 3               // at most
 	refinements    = 3               // of the budget, once it is known within a factor of two
 )
