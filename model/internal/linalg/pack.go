@@ -3,7 +3,7 @@ package linalg
 // kBlock is how many steps along k one sum of a micro-kernel takes before it goes to
 // memory. Blocks start at 0. It is part of the definition of every result, the same for
 // all sets.
-const kBlock = 288
+const kBlock = 384
 
 // A source is an operand seen as panels: bands of a few neighbouring members, each
 // member one row (or column) of the matrix with one element for each step along k.

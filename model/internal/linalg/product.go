@@ -4,7 +4,7 @@ import "fmt"
 
 const (
 	// chunkRows is how many rows of the left operand are packed at a time: with kBlock
-	// steps they take half of a level-2 cache of 1 MB. The more, the seldomer the right
+	// steps they take three quarters of a level-2 cache of 1 MB. The more, the seldomer the right
 	// operand is read from afar.
 	chunkRows = 256
 	// lowerChunkRows is that for lower triangles, whose chunks must be many to be

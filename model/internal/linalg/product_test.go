@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// Sizes around the tiles (4, 8, 12, 24), the chunk of rows (96) and the block of k
-// (288).
+// Sizes around the tiles (4, 8, 12, 24), the chunks of rows (96, 256) and the block of k
+// (384).
 var (
 	smallSizes = []int{1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 23, 24, 25, 31, 47, 48, 49}
-	depths     = []int{1, 2, 3, 4, 5, 7, 8, 9, 287, 288, 289, 577}
-	shapes     = [][3]int{{97, 50, 290}, {191, 49, 600}, {193, 97, 13}, {50, 100, 290}, {130, 70, 33}, {200, 2050, 3}}
+	depths     = []int{1, 2, 3, 4, 5, 7, 8, 9, 383, 384, 385, 769}
+	shapes     = [][3]int{{97, 50, 386}, {191, 49, 800}, {193, 97, 13}, {50, 100, 386}, {130, 70, 33}, {200, 2050, 3}, {515, 40, 50}}
 )
 
 // within fails unless |got − (alpha·sum + beta·c)| ≤ γ_{k+3}·(|alpha|·mass + |beta·c|).

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Sizes around the blocks of 48 and 288.
-var triangleSizes = []int{1, 2, 3, 5, 8, 23, 24, 25, 47, 48, 49, 95, 96, 97, 100, 144, 150, 287, 288, 289, 340}
+// Sizes around the blocks of 48 and 384.
+var triangleSizes = []int{1, 2, 3, 5, 8, 23, 24, 25, 47, 48, 49, 95, 96, 97, 100, 144, 150, 383, 384, 385, 436}
 
 // randLower returns a well-conditioned lower triangular matrix; above the diagonal
 // stands NaN, which nobody may read.
