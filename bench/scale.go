@@ -17,7 +17,7 @@ import (
 // The jobs of scale.
 const (
 	scaleInducing = 200
-	scaleFeatures = 8
+	scaleFeatures = 3
 	scaleBudget   = 256 // MiB
 	scaleFile     = 1_000_000
 )
