@@ -25,7 +25,7 @@ func (b *bench) buildBench(ctx context.Context, pkg string) (*goBench, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, pkg) //nolint:gosec // names that this program made
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, pkg)
 	cmd.Stderr = b.log
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
 	return &goBench{binary}, cmd.Run()
@@ -38,7 +38,7 @@ func (g *goBench) run(ctx context.Context, name, benchtime string, env ...string
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
-	cmd := exec.CommandContext(ctx, g.binary, "-test.run", "^$", "-test.bench", strings.Join(parts, "/"), "-test.benchtime", benchtime) //nolint:gosec // what buildBench made
+	cmd := exec.CommandContext(ctx, g.binary, "-test.run", "^$", "-test.bench", strings.Join(parts, "/"), "-test.benchtime", benchtime)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Dir = filepath.Dir(g.binary)
 	out, err := cmd.Output()
@@ -86,7 +86,7 @@ func (b *bench) start(ctx context.Context, name string, env []string, script str
 	if b.python == "" {
 		return nil, nil
 	}
-	cmd := exec.CommandContext(ctx, b.python, slices.Concat([]string{"-W", "ignore", filepath.Join(peersFolder, script)}, args)...) //nolint:gosec // what environment made
+	cmd := exec.CommandContext(ctx, b.python, slices.Concat([]string{"-W", "ignore", filepath.Join(peersFolder, script)}, args)...)
 	cmd.Env = slices.Concat(os.Environ(), []string{"PYTHONDONTWRITEBYTECODE=1"}, env)
 	cmd.Stderr = b.log
 	stdin, err := cmd.StdinPipe()

@@ -18,7 +18,7 @@ func (b *bench) machine(ctx context.Context) (string, error) {
 	if b.python != "" {
 		const versions = `import platform, importlib.metadata as m
 print("Python " + platform.python_version(), *(f"{p} {m.version(p)}" for p in ("torch", "scipy", "gpytorch", "pyarrow")), sep=", ")`
-		out, err := exec.CommandContext(ctx, b.python, "-c", versions).Output() //nolint:gosec // what environment made
+		out, err := exec.CommandContext(ctx, b.python, "-c", versions).Output()
 		if err != nil {
 			return "", fmt.Errorf("versions of the peers: %w", err)
 		}

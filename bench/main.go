@@ -76,7 +76,7 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(b.work, 0o755); err != nil { //nolint:gosec // results are for everybody to read
+	if err := os.MkdirAll(b.work, 0o755); err != nil {
 		return err
 	}
 	if b.python, err = environment(ctx, b.log); err != nil {
@@ -126,7 +126,7 @@ func choose(only string) ([]measure, error) {
 // name the section.
 func replaceSection(path, name, text string) error {
 	begin, end := []byte("<!-- "+name+": begin -->"), []byte("<!-- "+name+": end -->")
-	page, err := os.ReadFile(path) //nolint:gosec // named by the user
+	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -135,5 +135,5 @@ func replaceSection(path, name, text string) error {
 		return fmt.Errorf("%s has no section %s", path, begin)
 	}
 	page = slices.Concat(page[:from+len(begin)], []byte("\n"+text+"\n"), page[to:])
-	return os.WriteFile(path, page, 0o644) //nolint:gosec // a page of the documentation
+	return os.WriteFile(path, page, 0o644)
 }

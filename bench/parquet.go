@@ -24,7 +24,7 @@ func parquet(ctx context.Context, b *bench) (string, error) {
 	if err := os.RemoveAll(files); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(files, 0o755); err != nil { //nolint:gosec // no secret
+	if err := os.MkdirAll(files, 0o755); err != nil {
 		return "", err
 	}
 	t := newTable("file", "ours, MB/s", "raw pages", "ratio", "pyarrow by row group", "ratio", "with checksums", "read_table", "ours with digests")
@@ -58,7 +58,7 @@ func (b *bench) pyarrow(ctx context.Context, path string, found map[string]float
 	if b.python == "" {
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, b.python, filepath.Join(peersFolder, "parquet.py"), "1.5", path) //nolint:gosec // what environment made
+	cmd := exec.CommandContext(ctx, b.python, filepath.Join(peersFolder, "parquet.py"), "1.5", path)
 	cmd.Stderr = b.log
 	out, err := cmd.Output()
 	if err != nil {

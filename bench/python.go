@@ -18,7 +18,7 @@ var peersFolder = filepath.Join("bench", "peers")
 // file or the Python changes or an earlier attempt was cut short.
 func environment(ctx context.Context, log io.Writer) (string, error) {
 	requirements := filepath.Join(peersFolder, "requirements.txt")
-	wanted, err := os.ReadFile(requirements) //nolint:gosec // a file of the project
+	wanted, err := os.ReadFile(requirements)
 	if err != nil {
 		return "", fmt.Errorf("%w (run from the project's root)", err)
 	}
@@ -33,7 +33,7 @@ func environment(ctx context.Context, log io.Writer) (string, error) {
 	}
 	// The stamp is written last, and holds all that the environment was made from.
 	stamp, want := filepath.Join(folder, "made-from.txt"), version+string(wanted)
-	if made, err := os.ReadFile(stamp); err == nil && string(made) == want { //nolint:gosec // below the folder
+	if made, err := os.ReadFile(stamp); err == nil && string(made) == want {
 		return python, nil
 	}
 	fmt.Fprintf(log, "making %s from %s: PyTorch comes with its CUDA libraries, some 4 GB; once\n", folder, requirements)
@@ -47,7 +47,7 @@ func environment(ctx context.Context, log io.Writer) (string, error) {
 		"--only-binary", ":all:", "-r", requirements); err != nil {
 		return "", fmt.Errorf("pip could not install %s (no network, or no packages for this Python): %w", requirements, err)
 	}
-	return python, os.WriteFile(stamp, []byte(want), 0o644) //nolint:gosec // no secret
+	return python, os.WriteFile(stamp, []byte(want), 0o644)
 }
 
 // basePython returns the first Python that can make environments, and its
@@ -59,7 +59,7 @@ func basePython(ctx context.Context) (name, version string, err error) {
 	}
 	const usable = "import sys, venv, ensurepip; assert sys.version_info >= (3, 10); print(sys.version, sys.base_prefix)"
 	for _, name := range candidates {
-		if out, err := exec.CommandContext(ctx, name, "-c", usable).Output(); err == nil { //nolint:gosec // named by the user
+		if out, err := exec.CommandContext(ctx, name, "-c", usable).Output(); err == nil {
 			return name, string(out), nil
 		}
 	}
@@ -67,7 +67,7 @@ func basePython(ctx context.Context) (name, version string, err error) {
 }
 
 func command(ctx context.Context, log io.Writer, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // names that this program made
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	return cmd.Run()
 }

@@ -88,7 +88,7 @@ func scaleRows(ctx context.Context, g *synth.Generator, dir string, n int64) err
 	if err := g.WriteLake(ctx, filepath.Join(dir, "rows"), files, 0, n); err != nil {
 		return err
 	}
-	return os.WriteFile(done, nil, 0o644) //nolint:gosec // no secret
+	return os.WriteFile(done, nil, 0o644)
 }
 
 // scaleRun trains and verifies once.
@@ -96,10 +96,10 @@ func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 	job := filepath.Join(dir, "job.yaml")
 	out := filepath.Join(dir, "artifact")
 	text := fmt.Sprintf("source: {paths: [rows]}\ntarget: y\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\ninducing: %d\ntrain: {passes: 1}\nmemory: %dMiB\noutput: artifact\n", scaleInducing, scaleBudget)
-	if err := errors.Join(os.WriteFile(job, []byte(text), 0o644), os.RemoveAll(out)); err != nil { //nolint:gosec // no secret
+	if err := errors.Join(os.WriteFile(job, []byte(text), 0o644), os.RemoveAll(out)); err != nil {
 		return nil, err
 	}
-	stdout, train, err := peakOf(exec.CommandContext(ctx, binary, "train", "-c", job, "--json")) //nolint:gosec // what buildCommand made
+	stdout, train, err := peakOf(exec.CommandContext(ctx, binary, "train", "-c", job, "--json"))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 	if err := json.Unmarshal(stdout, &record); err != nil {
 		return nil, err
 	}
-	_, verify, err := peakOf(exec.CommandContext(ctx, binary, "verify", filepath.Join(out, record.Model), filepath.Join(out, record.Certificate), filepath.Join(dir, "rows"))) //nolint:gosec // what buildCommand made
+	_, verify, err := peakOf(exec.CommandContext(ctx, binary, "verify", filepath.Join(out, record.Model), filepath.Join(out, record.Certificate), filepath.Join(dir, "rows")))
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (b *bench) buildCommand(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/pacsgp") //nolint:gosec // a name that this function made
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/pacsgp")
 	build.Stderr = b.log
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	return binary, build.Run()
@@ -233,11 +233,11 @@ func (b *bench) trainOurs(ctx context.Context, binary string, c trainingCase, st
 	job := fmt.Sprintf("source: {paths: [train]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\ninducing: %d\ntrain: {passes: %g}\noutput: artifact\n",
 		c.target, c.inducing, float64(steps)/stepsOfPass)
 	path := filepath.Join(b.folder(c), "job.yaml")
-	if err := errors.Join(os.WriteFile(path, []byte(job), 0o644), os.RemoveAll(filepath.Join(b.folder(c), "artifact"))); err != nil { //nolint:gosec // no secret
+	if err := errors.Join(os.WriteFile(path, []byte(job), 0o644), os.RemoveAll(filepath.Join(b.folder(c), "artifact"))); err != nil {
 		return fit{}, err
 	}
 	out, seconds, err := timed(ctx, func(ctx context.Context) *exec.Cmd {
-		return exec.CommandContext(ctx, binary, "train", "-c", path, "--json") //nolint:gosec // what training built
+		return exec.CommandContext(ctx, binary, "train", "-c", path, "--json")
 	})
 	if errors.Is(err, errLate) {
 		return fit{Budget: steps, Seconds: seconds, late: true}, nil
@@ -262,7 +262,7 @@ func (b *bench) trainOurs(ctx context.Context, binary string, c trainingCase, st
 func (b *bench) peerTraining(script string) func(context.Context, trainingCase, int) (fit, error) {
 	return func(ctx context.Context, c trainingCase, steps int) (fit, error) {
 		out, seconds, err := timed(ctx, func(ctx context.Context) *exec.Cmd {
-			cmd := exec.CommandContext(ctx, b.python, "-W", "ignore", filepath.Join(peersFolder, script), //nolint:gosec // what environment made
+			cmd := exec.CommandContext(ctx, b.python, "-W", "ignore", filepath.Join(peersFolder, script),
 				filepath.Join(b.folder(c), "rows.npz"), "--inducing", strconv.Itoa(c.inducing), "--steps", strconv.Itoa(steps))
 			cmd.Env = slices.Concat(os.Environ(), []string{"PYTHONDONTWRITEBYTECODE=1", "GOMP_SPINCOUNT=2000"}, libraryEnvironment(instructionSets()[0], 2))
 			return cmd

@@ -408,86 +408,6 @@ func TestNoiseIsNotExplained(t *testing.T) {
 	}
 }
 
-func TestConfigReportsAllFaults(t *testing.T) {
-	_, err := NewTrainer(Config{Delta: 2, Inducing: -1}, Rows{Dim: 1})
-	if !errors.Is(err, ErrConfig) {
-		t.Fatalf("NewTrainer gives %v, want ErrConfig", err)
-	}
-	for _, part := range []string{"features", "train rows", "delta is 2", "no loss", "inducing", "grids"} {
-		if !bytes.Contains([]byte(err.Error()), []byte(part)) {
-			t.Errorf("error %q does not mention %q", err, part)
-		}
-	}
-}
-
-func TestEstimateFindsTheScale(t *testing.T) {
-	// y depends on the first feature alone.
-	rows := testRows(300, 3, 50)
-	rng := rand.New(rand.NewPCG(3, 3))
-	for i := range rows.Len() {
-		rows.Y[i] = math.Sin(2*rows.Row(i)[0]) + 0.1*rng.NormFloat64()
-	}
-	e, err := Estimate(rows, true, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := Estimate(rows, true, 1)
-	if err != nil || !slices.Equal(e.Theta, again.Theta) {
-		t.Errorf("one worker estimates %v, two %v (%v)", again.Theta, e.Theta, err)
-	}
-	if len(e.Theta) != 4 || !(e.Theta[0] < 0.7) || !(e.Theta[1] > e.Theta[0]+1) || !(e.Theta[2] > e.Theta[0]+1) {
-		t.Errorf("ln lengthscales %.2f: the first should be short, the others long", e.Theta)
-	}
-	if sd := math.Exp(e.LnNoise / 2); !(sd > 0.07 && sd < 0.14) {
-		t.Errorf("noise estimated as %g, drawn with 0.1", sd)
-	}
-}
-
-// The evidence's gradient agrees with central differences.
-func TestEvidenceGradient(t *testing.T) {
-	rows := testRows(60, 2, 51)
-	for _, ard := range []bool{true, false} {
-		tr := newTestTrainer(t, testConfig(t, rows, ard), rows)
-		e := newEvidence(tr.pool, rows, ard)
-		theta := make([]float64, e.parameters+1)
-		for i := range theta {
-			theta[i] = 0.3 - 0.4*float64(i)
-		}
-		gradient, scratch := make([]float64, len(theta)), make([]float64, len(theta))
-		e.negativeLog(theta, gradient)
-		for i := range theta {
-			const h = 1e-4
-			f := func(x float64) float64 {
-				old := theta[i]
-				theta[i] = old + x
-				v, _ := e.negativeLog(theta, scratch)
-				theta[i] = old
-				return v
-			}
-			want := (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
-			if !(math.Abs(gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
-				t.Errorf("ARD %t: derivative %d is %.9g, differences give %.9g", ard, i, gradient[i], want)
-			}
-		}
-	}
-}
-
-// klInverse matches values computed with 60 digits.
-func TestKLInverseEstimate(t *testing.T) {
-	for _, c := range []struct{ q, c, want float64 }{
-		{0, .05, .0487705754992859909},
-		{.011, .0517, .0821267674411694483},
-		{.1, .05, .220078601106924618},
-		{.5, .2, .787088816381081231},
-		{.9, .3, .998036728216553065},
-		{1, .1, 1},
-	} {
-		if got := klInverse(c.q, c.c); !(math.Abs(got-c.want) <= 1e-12) {
-			t.Errorf("klInverse(%g, %g) = %.15g, want %.15g", c.q, c.c, got, c.want)
-		}
-	}
-}
-
 func BenchmarkJointStep(b *testing.B) {
 	rows := testRows(2000, 4, 1)
 	c := testConfig(b, rows, true)
@@ -552,25 +472,5 @@ func TestFlatBoundEndsTheJointPhase(t *testing.T) {
 	drive(t, again, rows, 1000, nil)
 	if !bytes.Equal(finalState(t, again), finalState(t, tr)) {
 		t.Error("resumed while it winds down, the run ends in other bits")
-	}
-}
-
-func TestDefaultsFollowFromN(t *testing.T) {
-	for _, c := range []struct {
-		n        int64
-		dim      int
-		inducing int
-		plan     Plan
-	}{
-		{0, 8, 0, Plan{Joint: 120, Batch: 0, Settle: 12, SettleBatch: 0, EstimateRows: 1000}},
-		{100, 8, 90, Plan{Joint: 120, Batch: 100, Settle: 12, SettleBatch: 100, EstimateRows: 1000}},
-		{11_400, 26, 961, Plan{Joint: 120, Batch: 2280, Settle: 12, SettleBatch: 11_400, EstimateRows: 1000}},
-		{30_400, 8, 1569, Plan{Joint: 60, Batch: 6080, Settle: 12, SettleBatch: 30_400, EstimateRows: 1000}},
-		{152_000, 2, 600, Plan{Joint: 60, Batch: 30_400, Settle: 12, SettleBatch: 152_000, EstimateRows: 1000}},
-		{10_000_000, 8, 2000, Plan{Joint: 60, Batch: 32_000, Settle: 12, SettleBatch: 200_000, EstimateRows: 1000}},
-	} {
-		if got := (Config{N: c.n, Dim: c.dim}).Scheduled(); got.Inducing != c.inducing || got.Plan != c.plan {
-			t.Errorf("N = %d: M = %d, %+v; want %d, %+v", c.n, got.Inducing, got.Plan, c.inducing, c.plan)
-		}
 	}
 }

@@ -1,0 +1,39 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+func TestConfigReportsAllFaults(t *testing.T) {
+	_, err := NewTrainer(Config{Delta: 2, Inducing: -1}, Rows{Dim: 1})
+	if !errors.Is(err, ErrConfig) {
+		t.Fatalf("NewTrainer gives %v, want ErrConfig", err)
+	}
+	for _, part := range []string{"features", "train rows", "delta is 2", "no loss", "inducing", "grids"} {
+		if !bytes.Contains([]byte(err.Error()), []byte(part)) {
+			t.Errorf("error %q does not mention %q", err, part)
+		}
+	}
+}
+
+func TestDefaultsFollowFromN(t *testing.T) {
+	for _, c := range []struct {
+		n        int64
+		dim      int
+		inducing int
+		plan     Plan
+	}{
+		{0, 8, 0, Plan{Joint: 120, Batch: 0, Settle: 12, SettleBatch: 0, EstimateRows: 1000}},
+		{100, 8, 90, Plan{Joint: 120, Batch: 100, Settle: 12, SettleBatch: 100, EstimateRows: 1000}},
+		{11_400, 26, 961, Plan{Joint: 120, Batch: 2280, Settle: 12, SettleBatch: 11_400, EstimateRows: 1000}},
+		{30_400, 8, 1569, Plan{Joint: 60, Batch: 6080, Settle: 12, SettleBatch: 30_400, EstimateRows: 1000}},
+		{152_000, 2, 600, Plan{Joint: 60, Batch: 30_400, Settle: 12, SettleBatch: 152_000, EstimateRows: 1000}},
+		{10_000_000, 8, 2000, Plan{Joint: 60, Batch: 32_000, Settle: 12, SettleBatch: 200_000, EstimateRows: 1000}},
+	} {
+		if got := (Config{N: c.n, Dim: c.dim}).Scheduled(); got.Inducing != c.inducing || got.Plan != c.plan {
+			t.Errorf("N = %d: M = %d, %+v; want %d, %+v", c.n, got.Inducing, got.Plan, c.inducing, c.plan)
+		}
+	}
+}
