@@ -61,11 +61,17 @@
 	ROW3(A+48, Z4, Z26, Z27, Z28); \
 	ROW3(A+56, Z5, Z29, Z30, Z31)
 
-// All steps, four at a time.
-#define SUM(STEP, LOOP, ONE, REST, DONE) \
-LOOP:                   \
+// All steps, four at a time. With each four a line of c is fetched, column of lines by
+// column: all at once they would keep the panels waiting.
+#define SUM(STEP, LOOP, FETCH, NEXT, ONE, REST, DONE) \
+LOOP:                  \
 	SUBQ $4, CX;       \
 	JLT  REST;         \
+	PREFETCHT0 (R10);  \
+	ADDQ SI, R10;      \
+	DECQ R11;          \
+	JZ   NEXT;         \
+FETCH:                 \
 	STEP(0, 0);        \
 	STEP(64, 192);     \
 	STEP(128, 384);    \
@@ -73,10 +79,15 @@ LOOP:                   \
 	ADDQ $256, AX;     \
 	ADDQ $768, BX;     \
 	JMP  LOOP;         \
-REST:                   \
+NEXT:                  \
+	MOVQ R12, R10;     \
+	ADDQ $64, R12;     \
+	MOVQ DX, R11;      \
+	JMP  FETCH;        \
+REST:                  \
 	ADDQ $4, CX;       \
 	JZ   DONE;         \
-ONE:                    \
+ONE:                   \
 	STEP(0, 0);        \
 	ADDQ $64, AX;      \
 	ADDQ $192, BX;     \
@@ -155,17 +166,10 @@ TEXT ·gemmAVX512(SB), NOSPLIT, $0-65
 	KMOVW R11, K2
 	KMOVW R12, K3
 
-	// The rows of c, while the sums are formed.
+	// What to fetch of c: line, rows left, the next column of lines.
 	MOVQ DI, R10
 	MOVQ DX, R11
-prefetch:
-	PREFETCHT0 (R10)
-	PREFETCHT0 64(R10)
-	PREFETCHT0 128(R10)
-	PREFETCHT0 184(R10)
-	ADDQ SI, R10
-	DECQ R11
-	JNZ  prefetch
+	LEAQ 64(DI), R12
 
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z9, Z9, Z9
@@ -197,17 +201,17 @@ prefetch:
 	CMPQ R9, $8
 	JGT  middle
 
-	SUM(STEP1, loop1, one1, rest1, done1)
+	SUM(STEP1, loop1, fetch1, next1, one1, rest1, done1)
 	VBROADCASTSD alpha+8(FP), Z0
 	PUTROWS(PUT1)
 
 middle:
-	SUM(STEP2, loop2, one2, rest2, done2)
+	SUM(STEP2, loop2, fetch2, next2, one2, rest2, done2)
 	VBROADCASTSD alpha+8(FP), Z0
 	PUTROWS(PUT2)
 
 wide:
-	SUM(STEP3, loop3, one3, rest3, done3)
+	SUM(STEP3, loop3, fetch3, next3, one3, rest3, done3)
 	VBROADCASTSD alpha+8(FP), Z0
 	CMPQ R9, $24
 	JEQ  full
