@@ -181,7 +181,8 @@ func TestPredictionOfARowIsItsOwn(t *testing.T) {
 	}
 }
 
-// The fast path agrees with the slow one to 1e-9.
+// The fast path agrees with the slow one: means to 1e-9, variances to a share of
+// themselves, losses to less.
 func TestPredictorAgreesWithReference(t *testing.T) {
 	for _, d := range []int{1, 3, 26} {
 		p := randomPosterior(t, 60, d, uint64(d))
@@ -195,7 +196,7 @@ func TestPredictorAgreesWithReference(t *testing.T) {
 					t.Fatal(err)
 				}
 				e := l.Expected(rows.Y[i], mean[i], variance[i])
-				if !(math.Abs(mean[i]-want.Mean) <= 1e-9 && math.Abs(variance[i]-want.Variance) <= 1e-9 && math.Abs(e-want.Loss) <= 1e-9) {
+				if !(math.Abs(mean[i]-want.Mean) <= 1e-9 && math.Abs(variance[i]-want.Variance) <= foldedShare*want.Variance && math.Abs(e-want.Loss) <= foldedShare/2) {
 					t.Errorf("d=%d %s row %d: (%.12g, %.12g, %.12g), reference %+v", d, kind, i, mean[i], variance[i], e, want)
 				}
 			}

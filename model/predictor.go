@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -21,13 +22,17 @@ type Predictor struct {
 	pool      *linalg.Pool
 	invScale  []float64
 	z         linalg.Mat
-	whiten    *linalg.Solver     // by L: k becomes φ
-	spread    *linalg.Multiplier // by C: φC
+	folded    *folded          // nil if the posterior is too sharp for it
+	whitened  func() *whitened // made when first needed
 	scratch   chan predictScratch
 }
 
 // predictScratch is what one worker writes on.
-type predictScratch struct{ phi, t linalg.Mat } // [predictBlock×M]
+type predictScratch struct {
+	k, t           linalg.Mat // [predictBlock×M]
+	again          []int      // [predictBlock], as the next two
+	mean, variance []float64
+}
 
 // NewPredictor returns a predictor that computes on the given number of
 // workers. Close it after use.
@@ -42,12 +47,15 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 		pool:      pool,
 		invScale:  make([]float64, d),
 		z:         linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z},
-		whiten:    pool.NewSolver(square(p.L, m)),
-		spread:    pool.NewMultiplier(square(p.Factor, m)),
+		folded:    newFolded(pool, p),
+		whitened:  sync.OnceValue(func() *whitened { return newWhitened(pool, p) }),
 		scratch:   make(chan predictScratch, pool.Workers()),
 	}
 	for range pool.Workers() {
-		r.scratch <- predictScratch{linalg.NewMat(predictBlock, m), linalg.NewMat(predictBlock, m)}
+		r.scratch <- predictScratch{
+			k: linalg.NewMat(predictBlock, m), t: linalg.NewMat(predictBlock, m),
+			again: make([]int, predictBlock), mean: make([]float64, predictBlock), variance: make([]float64, predictBlock),
+		}
 	}
 	for j, l := range p.Kernel.Lengthscales {
 		r.invScale[j] = 1 / l
@@ -94,16 +102,27 @@ func (r *Predictor) blocks(x, mean, variance []float64, then func(i, j int)) err
 }
 
 func (r *Predictor) block(x, mean, variance []float64) {
-	scratch := <-r.scratch
-	defer func() { r.scratch <- scratch }()
+	s := <-r.scratch
+	defer func() { r.scratch <- s }()
 	n, m, d := len(mean), r.posterior.Inducing(), r.posterior.Dim()
-	phi, t := scratch.phi.Slice(0, n, 0, m), scratch.t.Slice(0, n, 0, m)
-	r.pool.SEKernel(linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.invScale, r.posterior.Kernel.Variance, phi)
-	r.whiten.Solve(phi)
-	r.spread.Multiply(phi, t)
-	for i := range n {
-		p, q := phi.Row(i), t.Row(i)
-		mean[i] = linalg.Dot(p, r.posterior.Mean)
-		variance[i] = r.posterior.Kernel.Variance - linalg.Dot(p, p) + linalg.Dot(q, q)
+	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)
+	r.pool.SEKernel(linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.invScale, r.posterior.Kernel.Variance, k)
+	if r.folded == nil {
+		r.whitened().predict(k, t, mean, variance)
+		return
+	}
+	r.folded.predict(k, t, mean, variance)
+	again := s.again[:0]
+	for i, v := range variance {
+		if !(v >= r.folded.least) {
+			copy(k.Row(len(again)), k.Row(i))
+			again = append(again, i)
+		}
+	}
+	if c := len(again); c > 0 {
+		r.whitened().predict(k.Slice(0, c, 0, m), t.Slice(0, c, 0, m), s.mean[:c], s.variance[:c])
+	}
+	for j, i := range again {
+		mean[i], variance[i] = s.mean[j], s.variance[j]
 	}
 }
