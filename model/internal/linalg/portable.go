@@ -91,15 +91,15 @@ func combinePortable(n int, coef []float64, stride int, rows, y []float64) {
 	}
 }
 
-func substitutePortable(n, count int, coef, x []float64, backwards bool) {
+func substitutePortable(n, count, panel int, coef, x []float64, backwards bool) {
 	const mr = 4
 	for p := range count {
-		panel, c := x[p*n*mr:(p+1)*n*mr], coef
+		from, c := x[p*panel:], coef
 		column := func(step int) []float64 {
 			if backwards {
 				step = n - 1 - step
 			}
-			return panel[step*mr : (step+1)*mr]
+			return from[step*mr : (step+1)*mr]
 		}
 		for s := range n {
 			col := column(s)

@@ -35,11 +35,11 @@ type kernelSet struct {
 	combine func(n int, coef []float64, stride int, rows, y []float64)
 
 	// substitute solves a packed diagonal block of n columns for count panels: x holds
-	// the panels, one after the other, in each the columns, in each mr rows. The column
+	// the panels, panel elements apart, in each the columns, in each mr rows. The column
 	// solved first is the last one if backwards is set. coef holds for each column in
 	// the order of solution what multiplies the columns solved before, in their order,
 	// and then the reciprocal of its diagonal element.
-	substitute func(n, count int, coef, x []float64, backwards bool)
+	substitute func(n, count, panel int, coef, x []float64, backwards bool)
 
 	// dot and sum return Σ x·y and Σ x for a multiple of lanes elements > 0.
 	dot func(x, y []float64) float64

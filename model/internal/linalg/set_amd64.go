@@ -28,8 +28,8 @@ var avx512 = kernelSet{
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
 	axpy:      avx2Axpy,
-	substitute: func(n, count int, coef, x []float64, backwards bool) {
-		substitutePanels(substitute8AVX512, substitute1AVX512, 8, n, count, coef, x, backwards)
+	substitute: func(n, count, panel int, coef, x []float64, backwards bool) {
+		substitutePanels(substitute8AVX512, substitute1AVX512, 8, n, count, panel, coef, x, backwards)
 	},
 	combine: avx2Combine,
 	dot:     avx2Dot,
@@ -55,8 +55,8 @@ var avx2 = kernelSet{
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
 	axpy:      avx2Axpy,
-	substitute: func(n, count int, coef, x []float64, backwards bool) {
-		substitutePanels(substitute8AVX2, substitute1AVX2, 4, n, count, coef, x, backwards)
+	substitute: func(n, count, panel int, coef, x []float64, backwards bool) {
+		substitutePanels(substitute8AVX2, substitute1AVX2, 4, n, count, panel, coef, x, backwards)
 	},
 	combine: avx2Combine,
 	dot:     avx2Dot,
@@ -87,10 +87,10 @@ func avx2PackRows(k int, src []float64, ld int, dst []float64, width int, w []fl
 func avx2Axpy(alpha float64, x, y []float64) { axpyAVX2(len(x), alpha, &x[0], &y[0]) }
 
 // substitutePanels takes eight panels at a time, and the rest one by one.
-func substitutePanels(eight, one func(n int, coef, x *float64, column, panel int), mr, n, count int,
+func substitutePanels(eight, one func(n int, coef, x *float64, column, panel int), mr, n, count, panel int,
 	coef, x []float64, backwards bool,
 ) {
-	first, column, panel := 0, mr, n*mr
+	first, column := 0, mr
 	if backwards {
 		first, column = (n-1)*mr, -mr
 	}

@@ -105,13 +105,13 @@ func (s *solveRows) run(i int) {
 }
 
 // solve overwrites x, few enough rows to stay in cache, with the solution. The solved
-// columns are kept packed, since they are the left operand of all that follows.
+// columns are kept packed, since they are the left operand of all that follows, and
+// unpacked at the end.
 func (t *triangle) solve(p *Pool, x Mat) {
 	buf := p.pieces.take()
 	defer p.pieces.put(buf)
 	rows := roundUp(x.Rows, t.set.mr)
-	mem := buf.get(rows * (t.l.Rows + diagonalBlock))
-	s := solution{triangle: t, x: x, rows: rows, packed: mem[:rows*t.l.Rows], block: mem[rows*t.l.Rows:]}
+	s := solution{triangle: t, x: x, rows: rows, packed: buf.get(rows * t.l.Rows)}
 	n := t.blocks()
 	for i := range n {
 		b := i
@@ -121,6 +121,7 @@ func (t *triangle) solve(p *Pool, x Mat) {
 		s.subtract(b)
 		s.divide(b)
 	}
+	s.unpack()
 }
 
 // A solution is x·lᵀ = b or x·l = b in the making.
@@ -129,7 +130,14 @@ type solution struct {
 	x      Mat
 	rows   int       // of x, rounded up to whole panels
 	packed []float64 // the solved columns: for each kBlock of them, panels of rows
-	block  []float64 // one block of columns, as panels of rows
+}
+
+// panel returns the packed panel of the rows from i on, from column k on, and the
+// number of columns packed together with it.
+func (s *solution) panel(i, k int) (panel []float64, steps int) {
+	k0 := k / kBlock * kBlock
+	steps = min(kBlock, s.l.Rows-k0)
+	return s.packed[k0*s.rows+i*steps+(k-k0)*s.set.mr:], steps
 }
 
 // subtract takes the solved columns, times l, from block b of x.
@@ -138,36 +146,41 @@ func (s *solution) subtract(b int) {
 	j0, j1 := s.cols(b)
 	ka, kb := s.steps(b)
 	for k0 := ka / kBlock * kBlock; k0 < kb; k0 += kBlock {
-		k1 := min(k0+kBlock, s.l.Rows)
-		first, last := max(k0, ka), min(k1, kb)
+		first, last := max(k0, ka), min(k0+kBlock, kb)
 		if first >= last {
 			continue
 		}
-		left := s.packed[k0*s.rows:]
 		for j := j0; j < j1; j += nr {
 			right := s.offdiag[s.offsets[b]+(j-j0)*(kb-ka)+(first-ka)*nr:]
 			for i := 0; i < s.x.Rows; i += mr {
-				a := left[i*(k1-k0)+(first-k0)*mr:]
-				s.set.gemm(last-first, -1, a, right, s.x.Data[i*s.x.Stride+j:], s.x.Stride,
+				left, _ := s.panel(i, first)
+				s.set.gemm(last-first, -1, left, right, s.x.Data[i*s.x.Stride+j:], s.x.Stride,
 					min(mr, s.x.Rows-i), min(nr, j1-j), false)
 			}
 		}
 	}
 }
 
-// divide solves block b of x with the diagonal block, and keeps it packed too.
+// divide packs block b of x and solves it with the diagonal block.
 func (s *solution) divide(b int) {
 	mr := s.set.mr
 	j0, j1 := s.cols(b)
-	n := j1 - j0
-	s.set.packAll(s.block, mr, source{m: s.x, byRow: true}, 0, s.x.Rows, j0, j1)
-	s.set.substitute(n, s.rows/mr, s.diagonal[b*blockCoefficients:], s.block, !s.trans)
-	k0 := j0 / kBlock * kBlock
-	steps := min(kBlock, s.l.Rows-k0)
 	for i := 0; i < s.x.Rows; i += mr {
-		panel := s.block[i*n : (i+mr)*n]
-		copy(s.packed[k0*s.rows+i*steps+(j0-k0)*mr:], panel)
-		rows := min(mr, s.x.Rows-i)
-		s.set.packMembers(s.x.Data[i*s.x.Stride+j0:], s.x.Stride, Mat{Rows: n, Cols: rows, Stride: mr, Data: panel}, 0, n, 0, rows)
+		panel, _ := s.panel(i, j0)
+		s.set.pack(panel, mr, source{m: s.x, byRow: true}, i, min(i+mr, s.x.Rows), j0, j1)
+	}
+	panels, steps := s.panel(0, j0)
+	s.set.substitute(j1-j0, s.rows/mr, steps*mr, s.diagonal[b*blockCoefficients:], panels, !s.trans)
+}
+
+// unpack writes the solution to x.
+func (s *solution) unpack() {
+	mr := s.set.mr
+	for k := 0; k < s.l.Rows; k += kBlock {
+		for i := 0; i < s.x.Rows; i += mr {
+			panel, steps := s.panel(i, k)
+			rows := min(mr, s.x.Rows-i)
+			s.set.packMembers(s.x.Data[i*s.x.Stride+k:], s.x.Stride, Mat{Rows: steps, Cols: rows, Stride: mr, Data: panel}, 0, steps, 0, rows)
+		}
 	}
 }
