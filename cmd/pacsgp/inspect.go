@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -27,21 +26,14 @@ func inspectCommand(w world) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !bytes.HasPrefix(data, []byte("PAR1")) {
-				c, _, err := readCertificate(args[0])
-				if err != nil {
-					return err
-				}
-				return inspectCertificate(w, args[0], c, asJSON)
+			if isParquet(data) && !sink.IsCertificateRow(data) {
+				return inspectModel(w, args[0], asJSON)
 			}
-			if sink.IsCertificateRow(data) {
-				c, err := sink.DecodeCertificateRow(data)
-				if err != nil {
-					return fmt.Errorf("%s: %w", args[0], err)
-				}
-				return inspectCertificate(w, args[0], c, asJSON)
+			c, _, err := readCertificate(args[0])
+			if err != nil {
+				return err
 			}
-			return inspectModel(w, args[0], asJSON)
+			return inspectCertificate(w, args[0], c, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

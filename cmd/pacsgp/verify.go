@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -23,7 +25,8 @@ func verifyCommand(w world) *cobra.Command {
 		Short: "Check a certificate against its model and, if given, its rows",
 		Long: "Check a certificate. With model and certificate alone, the arithmetic and the model's\n" +
 			"numbers are checked; with the data (files, directories or globs, in the job's order),\n" +
-			"everything is computed again from the rows.",
+			"everything is computed again from the rows. A certificate is its JSON document or its\n" +
+			"Parquet row: both say the same.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return verify(cmd.Context(), w, args[0], args[1], id, args[2:], true)
@@ -87,16 +90,34 @@ func readModel(path string) (pipeline.Model, string, error) {
 	return m, hex.EncodeToString(sum[:]), nil
 }
 
-// readCertificate reads a certificate and returns its id with it.
+// readCertificate reads a certificate, its JSON document or its Parquet row, and
+// returns its id with it: the SHA-256 of the document.
 func readCertificate(path string) (certify.Certificate, string, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
 	if err != nil {
 		return certify.Certificate{}, "", err
 	}
-	c, err := certify.Parse(data)
+	c, err := parseCertificate(data)
 	if err != nil {
 		return c, "", fmt.Errorf("%s: %w", path, err)
 	}
-	sum := sha256.Sum256(data)
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return c, "", fmt.Errorf("%s: %w", path, err)
+	}
+	sum := sha256.Sum256(document)
 	return c, hex.EncodeToString(sum[:]), nil
 }
+
+func parseCertificate(data []byte) (certify.Certificate, error) {
+	switch {
+	case sink.IsCertificateRow(data):
+		return sink.DecodeCertificateRow(data)
+	case isParquet(data):
+		return certify.Certificate{}, errors.New("it is Parquet, but no certificate: want certificate-….json or certificate-….parquet")
+	default:
+		return certify.Parse(data)
+	}
+}
+
+func isParquet(data []byte) bool { return bytes.HasPrefix(data, []byte("PAR1")) }

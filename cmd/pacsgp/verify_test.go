@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -186,6 +187,34 @@ func TestVerifyChangedModel(t *testing.T) {
 			t.Errorf("bit %d of byte %d changed: status %d: %s", at%8, at, got.status, got.stdout)
 		}
 	}
+}
+
+// The Parquet row is as good a certificate as the JSON document.
+func TestCertificateAsRow(t *testing.T) {
+	a := trained(t)
+	row := strings.TrimSuffix(a.certificate, "json") + "parquet"
+	for _, args := range [][]string{{}, {a.lake, "--id", a.id}} {
+		want := succeed(t, append([]string{"verify", a.model, a.certificate}, args...)...)
+		if got := succeed(t, append([]string{"verify", a.model, row}, args...)...); got.stdout != want.stdout {
+			t.Errorf("verify %q with the row says %q, with the document %q", args, got.stdout, want.stdout)
+		}
+	}
+	predicted := func(certificate string) []byte {
+		output := filepath.Join(t.TempDir(), "predictions.parquet")
+		succeed(t, "predict", a.model, certificate, a.lake, "-o", output)
+		return readFile(t, output)
+	}
+	if !bytes.Equal(predicted(row), predicted(a.certificate)) {
+		t.Error("predict writes something else when it is given the row")
+	}
+	pacsgp(t, "verify", a.model, row, "--id", strings.Repeat("0", 64)).says(t, exitFailure, "refused", a.id)
+	pacsgp(t, "verify", a.model, a.model).says(t, exitFailure, a.model, "no certificate")
+	pacsgp(t, "verify", a.model, lakeFile(a.dir, 0)).says(t, exitFailure, lakeFile(a.dir, 0), "no certificate")
+	damaged := filepath.Join(t.TempDir(), "damaged.parquet")
+	writeFile(t, damaged, flip(readFile(t, row), 1000, 3))
+	pacsgp(t, "verify", a.model, damaged).says(t, exitFailure, damaged, "damaged")
+	other := retrained(t, a.dir, jobFile{"train": "{passes: 3, seed: 5}"})
+	pacsgp(t, "verify", other.model, row).says(t, exitFailure, "refused", "the certificate is for the model file with SHA-256")
 }
 
 // The id is the SHA-256 of the document, and the names say so.
