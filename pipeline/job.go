@@ -269,8 +269,11 @@ func (t TrainDecl) withDefaults(fault func(string, ...any)) TrainDecl {
 	if t.Batch < 0 || t.Buffer < 1 {
 		fault("train: batch %d, buffer %d: want numbers of rows", t.Batch, t.Buffer)
 	}
-	if !(t.Passes >= 0) || math.IsInf(t.Passes, 0) || t.Time < 0 {
-		fault("train: passes and time must not be negative")
+	if !(t.Passes >= 0) || math.IsInf(t.Passes, 0) {
+		fault("train.passes: %v is no number of passes", t.Passes)
+	}
+	if t.Time < 0 {
+		fault("train.time: %v is negative", t.Time)
 	}
 	return t
 }

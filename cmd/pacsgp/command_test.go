@@ -159,13 +159,52 @@ func TestUsage(t *testing.T) {
 	if left := names(t, filepath.Join(dir, "out")); left != nil {
 		t.Errorf("left over: %q", left)
 	}
+	typo := pacsgp(t, "trian")
+	if want := "pacsgp: unknown command \"trian\" for \"pacsgp\"; did you mean train?\nhint: "; !strings.HasPrefix(typo.message, want) {
+		t.Errorf("a mistyped command: %q, want %q", typo.message, want)
+	}
+	if other := pacsgp(t, "quite-other").message; strings.Contains(other, "did you mean") || strings.Count(other, "\n") != 2 {
+		t.Errorf("an unknown command: %q", other)
+	}
 	pacsgp(t, "version").says(t, 0, "pacsgp ", "go1.", "instruction set ")
 	help := pacsgp(t, "--help")
 	help.says(t, 0, "78 bad configuration", "train", "verify", "predict", "inspect", "plan", "demo", "version")
 	pacsgp(t).says(t, 0, "Usage")
-	// A flag overrides the file, and its value is checked as the file's is.
-	pacsgp(t, "train", "-c", job, "--delta", "2").says(t, exitConfig, "delta: 2 is not between 0 and 1")
-	pacsgp(t, "train", "-c", job, "--epsilon", "-1").says(t, exitConfig, "loss.epsilon: -1 is not positive")
+}
+
+// A flag overrides the file, its value is checked as the file's is, and a fault
+// names the flag and not the file.
+func TestBadFlagValue(t *testing.T) {
+	dir := t.TempDir()
+	lines(40).write(t, lakeFile(dir, 0))
+	job := tiny(jobFile{"limit": "0.9", "workers": "1", "train": "{passes: 2, time: 1h}"}).write(t, dir)
+	for _, c := range []struct {
+		flag, value string
+		status      int
+		word        string
+	}{
+		{"--delta", "2", exitConfig, "2 is not between 0 and 1"},
+		{"--delta", "small", exitUsage, "small"},
+		{"--epsilon", "-1", exitConfig, "-1 is not positive"},
+		{"--epsilon", "x", exitUsage, `"x": want a number`},
+		{"--inducing", "12,100000", exitConfig, "100000 is not in"},
+		{"--passes", "-3", exitConfig, "-3 is no number of passes"},
+		{"--time", "-3s", exitConfig, "-3s is negative"},
+		{"--limit", "20", exitConfig, "20 is no bound"},
+		{"--workers", "-2", exitConfig, "-2 is negative"},
+		{"--memory", "5XB", exitUsage, `"5XB" is no size`},
+		{"--output", "", exitConfig, "name the directory"},
+	} {
+		a := pacsgp(t, "train", "-c", job, c.flag, c.value)
+		a.says(t, c.status, c.flag, c.word)
+		if strings.Contains(a.message, "job.yaml") {
+			t.Errorf("%s %s is blamed on the job file: %q", c.flag, c.value, a.message)
+		}
+	}
+	// What the flags do not say is still the file's fault.
+	both := tiny(jobFile{"delta": "3"}).write(t, dir)
+	pacsgp(t, "train", "-c", both, "--limit", "7").says(t, exitConfig, "--limit: 7", "job.yaml: [1:8] delta: 3")
+	pacsgp(t, "plan", "-c", both, "--delta", "4").says(t, exitConfig, "--delta: 4")
 }
 
 // A run that finishes without the certificate that was asked for publishes what
@@ -180,7 +219,7 @@ func TestNotCertified(t *testing.T) {
 	}{
 		"vacuous":       {jobFile{"loss": "{epsilon: 0.001}"}, certify.StatusVacuous, []string{"vacuous"}},
 		"indicative":    {jobFile{"scaling": "{mode: all-rows}"}, certify.StatusIndicative, []string{"indicative"}},
-		"above a limit": {jobFile{"limit": "0.001"}, certify.StatusCertified, []string{"above the job's limit 0.001"}},
+		"above a limit": {jobFile{"limit": "0.001"}, certify.StatusCertified, []string{"the bound for a draw of Q", "above the job's limit 0.001", "compared with that one alone", "the bound for the mean of Q"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")

@@ -115,7 +115,7 @@ func parseEpsilon(s string) (epsilon, error) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	switch {
 	case err != nil:
-		return epsilon{}, fmt.Errorf("epsilon %q: want a number in the target's units, or a number of standard deviations as in 0.6std", s)
+		return epsilon{}, fmt.Errorf("%q: want a number in the target's units, or a number of standard deviations as in 0.6std", s)
 	case inStd:
 		return epsilon{std: x}, nil
 	default:
@@ -347,9 +347,10 @@ func (c *configuration) relativeTo(folder string) {
 	}
 }
 
-// placed adds line and column to the faults of a job whose key stands in the
-// file. A fault's text starts with the key.
-func placed(err error, path string, tree *ast.File) error {
+// placed adds to each fault of a job where its key was set: by a flag, or in the
+// file, with line and column if the key stands there. A fault's text starts with
+// the key.
+func placed(err error, path string, tree *ast.File, changed func(string) bool) error {
 	var faults []error
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -357,15 +358,27 @@ func placed(err error, path string, tree *ast.File) error {
 	}
 	for _, fault := range joined.Unwrap() {
 		text := strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": ")
-		key, _, _ := strings.Cut(text, ":")
-		place := ""
-		if query, err := yaml.PathString("$." + key); err == nil && tree != nil {
-			if node, err := query.FilterFile(tree); err == nil && node != nil {
-				at := node.GetToken().Position
-				place = fmt.Sprintf("[%d:%d] ", at.Line, at.Column)
-			}
+		key, rest, _ := strings.Cut(text, ":")
+		if flag, ok := flags[key]; ok && changed(flag) {
+			faults = append(faults, fmt.Errorf("%w: --%s:%s", pipeline.ErrConfig, flag, rest))
+			continue
 		}
-		faults = append(faults, fmt.Errorf("%w: %s: %s%s", pipeline.ErrConfig, path, place, text))
+		faults = append(faults, fmt.Errorf("%w: %s: %s%s", pipeline.ErrConfig, path, place(tree, key), text))
 	}
 	return errors.Join(faults...)
+}
+
+// place is the line and column of a key, and a blank; empty if the file does not
+// have the key.
+func place(tree *ast.File, key string) string {
+	query, err := yaml.PathString("$." + key)
+	if err != nil || tree == nil {
+		return ""
+	}
+	node, err := query.FilterFile(tree)
+	if err != nil || node == nil {
+		return ""
+	}
+	at := node.GetToken().Position
+	return fmt.Sprintf("[%d:%d] ", at.Line, at.Column)
 }

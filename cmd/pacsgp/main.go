@@ -83,9 +83,18 @@ func run(ctx context.Context, args []string, w world) error {
 	)
 	err := root.ExecuteContext(ctx)
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
-		return usageError{err}
+		return usageError{inOneLine(err)}
 	}
 	return err
+}
+
+// inOneLine is cobra's error about an unknown command without its empty lines.
+func inOneLine(err error) error {
+	text, suggestions, _ := strings.Cut(err.Error(), "\n\nDid you mean this?")
+	if names := strings.Fields(suggestions); len(names) > 0 {
+		text += "; did you mean " + strings.Join(names, " or ") + "?"
+	}
+	return errors.New(text)
 }
 
 // A usageError is a fault of the command line.

@@ -58,7 +58,7 @@ func trainCommand(w world) *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.StringVar(&o.epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
 	f.Float64Var(&o.delta, "delta", 0, "the certificate fails with probability at most delta")
-	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound is at most this")
+	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound for a draw of Q (not the mean's) is at most this")
 	f.IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points to choose from")
 	f.Float64Var(&o.passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
 	f.DurationVar(&o.time, "time", 0, "stop training after this time")
@@ -93,7 +93,7 @@ func loadJob(path string, w world, o overrides, changed func(string) bool) (prep
 	}
 	p, err := prepare(c)
 	if err != nil {
-		return prepared{}, placed(err, path, tree)
+		return prepared{}, placed(err, path, tree, changed)
 	}
 	return p, nil
 }
@@ -122,18 +122,24 @@ func prepare(c configuration) (prepared, error) {
 	return p, errors.Join(faults...)
 }
 
+// flags are the flags that override a key whose value prepare checks, by key.
+var flags = map[string]string{
+	"loss.epsilon": "epsilon", "delta": "delta", "inducing": "inducing", "train.passes": "passes", "train.time": "time",
+	"limit": "limit", "workers": "workers", "output": "output",
+}
+
 func (o overrides) apply(c *configuration, changed func(string) bool) error {
 	if changed("epsilon") {
 		e, err := parseEpsilon(o.epsilon)
 		if err != nil {
-			return err
+			return fmt.Errorf("--epsilon: %w", err)
 		}
 		c.Loss.Epsilon = e
 	}
 	if changed("memory") {
 		size, err := parseSize(o.memory)
 		if err != nil {
-			return err
+			return fmt.Errorf("--memory: %w", err)
 		}
 		c.Memory = size
 	}
@@ -218,7 +224,10 @@ func (o *outcome) verdict(limit float64) error {
 	case draw.Status != certify.StatusCertified:
 		return notCertified{fmt.Sprintf("finished, but the guarantee is %s: see the statement above", draw.Status)}
 	case limit > 0 && !(draw.Bound <= limit):
-		return notCertified{fmt.Sprintf("finished and certified, but the bound for a draw of Q, %s, is above the job's limit %v", certify.AtMost(draw.Bound), limit)}
+		mean, _ := o.result.Certificate.Guarantee(certify.GuaranteeMean)
+		return notCertified{fmt.Sprintf("finished and certified, but the bound for a draw of Q, %s, is above the job's limit %v "+
+			"(the limit is compared with that one alone; the bound for the mean of Q, which predict writes, is %s)",
+			certify.AtMost(draw.Bound), limit, certify.AtMost(mean.Bound))}
 	default:
 		return nil
 	}
