@@ -13,11 +13,19 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// terminalWidth returns the columns of the terminal behind f, or 0.
+// unknownWidth is taken for the columns of a terminal that does not tell them, as
+// one that a program has opened.
+const unknownWidth = 80
+
+// terminalWidth returns the columns of the terminal behind f, or 0 if there is
+// none.
 func terminalWidth(f *os.File) int {
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
+	if !term.IsTerminal(int(f.Fd())) {
 		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width == 0 {
+		return unknownWidth
 	}
 	return width
 }
