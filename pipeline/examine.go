@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
@@ -30,6 +31,7 @@ type examination struct {
 	Constant    float64         // the best constant on the reference rows, raw units
 	Neighbour   Neighbours      // of the targets
 	AuditError  float64         // largest difference between the fast and the slow expected loss
+	Passed      time.Duration   // over the rows, without the audit
 }
 
 // scaledLoss is a model's loss in scaled units.
@@ -57,12 +59,14 @@ func examine(ctx context.Context, src Source, m Model, roles Roles, constant flo
 		used[i] = i
 	}
 	e.scale.used = used
+	began := time.Now()
 	digests, err := stream(ctx, src, nil, workers, e.add)
 	if err != nil {
 		return nil, err
 	}
 	shards := src.Shards()
 	found := e.found
+	found.Passed = time.Since(began)
 	found.Shards = len(shards)
 	found.Digest = sampleDigest(shards, digests, used)
 	found.Neighbour = e.beside.found()

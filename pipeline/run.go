@@ -54,7 +54,7 @@ type Facts struct {
 	SurveySeconds      float64    `json:"survey_seconds"`       //
 	TrainSeconds       float64    `json:"train_seconds"`        // of this process; a resumed run counts from its resumption
 	LastPassSeconds    float64    `json:"last_pass_seconds"`    // reading all rows again, their digest and risk
-	CertificateSeconds float64    `json:"certificate_seconds"`  // KL and bound in high precision, storing both files
+	CertificateSeconds float64    `json:"certificate_seconds"`  // audit, KL and bound in high precision, storing both files
 }
 
 // Outlines are the reference rows with the model's predictions, in raw units,
@@ -127,12 +127,10 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 		return err
 	}
 	roles := NewRoles(job.Roles.Key, rowsOf(src), job.Scaling.Mode == ScalingDeclared)
-	began := time.Now()
 	found, err := examine(ctx, src, r.Model, roles, constant, env.Resources.Workers)
 	if err != nil {
 		return err
 	}
-	passed := time.Since(began)
 	if found.Digest != s.Digest {
 		return fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
 			"the source was changed meanwhile; run again on a source that stands still", ErrChanged, found.Digest, s.Digest)
@@ -150,7 +148,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	}
 	r.Facts = Facts{
 		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared, AuditError: found.AuditError,
-		Neighbours: found.Neighbour, Instructions: model.InstructionSet(), LastPassSeconds: passed.Seconds(),
+		Neighbours: found.Neighbour, Instructions: model.InstructionSet(), LastPassSeconds: found.Passed.Seconds(),
 	}
 	evidence, err := r.evidence(job, found, jitter, configuration)
 	if err != nil {
