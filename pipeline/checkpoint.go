@@ -55,7 +55,7 @@ func (t *training) resume(ctx context.Context) error {
 	case stored.Configuration != t.state.Configuration:
 		other = "another configuration"
 	case stored.Sample != t.state.Sample:
-		other = "other rows"
+		other = "other rows (the files have changed, or another job here differs in nothing but its files)"
 	case stored.Instructions != t.state.Instructions:
 		other = "the instruction set " + stored.Instructions
 	case !t.resumable(stored):
@@ -65,7 +65,7 @@ func (t *training) resume(ctx context.Context) error {
 		t.env.Observer.notice(fmt.Sprintf("resumed from the checkpoint after %d steps", len(stored.Trace)))
 		return nil
 	}
-	t.env.Observer.notice("the checkpoint belongs to " + other + ": training starts anew")
+	t.env.Observer.notice(fmt.Sprintf("the checkpoint after %d steps belongs to %s: training starts anew and will replace it", len(stored.Trace), other))
 	return nil
 }
 
@@ -107,6 +107,8 @@ func (t *training) checkpoint(ctx context.Context, trainer *model.Trainer, batch
 	return t.save(ctx)
 }
 
+// save stores the state, also when the run is being stopped: that is what it is
+// for.
 func (t *training) save(ctx context.Context) error {
 	state := t.state
 	state.Spent = t.spent()
@@ -114,7 +116,7 @@ func (t *training) save(ctx context.Context) error {
 	if err := gob.NewEncoder(&out).Encode(state); err != nil {
 		return fmt.Errorf("pipeline: checkpoint: %w", err)
 	}
-	if err := t.env.Checkpoints.Save(ctx, out.Bytes()); err != nil {
+	if err := t.env.Checkpoints.Save(context.WithoutCancel(ctx), out.Bytes()); err != nil {
 		return err
 	}
 	t.saved = time.Now()

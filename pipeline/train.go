@@ -201,7 +201,10 @@ func (t *training) fit(ctx context.Context) error {
 	defer batches.close()
 	for !trainer.Done() {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(err, t.checkpoint(context.WithoutCancel(ctx), trainer, batches))
+			if lost := t.checkpoint(ctx, trainer, batches); lost != nil {
+				return fmt.Errorf("interrupted, and the last steps are lost: %w", lost)
+			}
+			return err
 		}
 		if err := t.step(ctx, trainer, batches); err != nil {
 			return err

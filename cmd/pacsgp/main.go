@@ -27,7 +27,11 @@ const (
 	exitUsage        = 2
 	exitNotCertified = 3
 	exitConfig       = 78
+	exitInterrupted  = 130
 )
+
+// errInterrupted says that a signal has ended a command before its end.
+var errInterrupted = errors.New("interrupted")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -68,7 +72,8 @@ func run(ctx context.Context, args []string, w world) error {
 			"PAC-Bayesian bound, makes a last pass over the same rows, and publishes the model with\n" +
 			"a certificate that anybody who holds the model, the certificate and the rows can check.\n\n" +
 			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required kind of\n" +
-			"certificate (vacuous, above the job's limit, or only indicative), 78 bad configuration.",
+			"certificate (vacuous, above the job's limit, or only indicative), 78 bad configuration,\n" +
+			"130 interrupted.",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
@@ -82,6 +87,9 @@ func run(ctx context.Context, args []string, w world) error {
 		inspectCommand(w), planCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
 	err := root.ExecuteContext(ctx)
+	if errors.Is(err, context.Canceled) {
+		return errInterrupted // what it was at says nothing to a user
+	}
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		return usageError{inOneLine(err)}
 	}
@@ -128,6 +136,8 @@ func status(err error) int {
 	var usage usageError
 	var verdict notCertified
 	switch {
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &verdict):
@@ -143,9 +153,6 @@ func status(err error) int {
 func explain(w io.Writer, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		_, _ = fmt.Fprintf(w, "pacsgp: %s\n", line)
-	}
-	if errors.Is(err, context.Canceled) {
-		_, _ = fmt.Fprintln(w, "hint: it was interrupted; a training job goes on from its last checkpoint when it is started again")
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		_, _ = fmt.Fprintln(w, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -196,6 +197,10 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if err := dir.Remove(runFile); err != nil { // it would speak of another run if this one fails
 		return nil, err
 	}
+	checkpoint, err := checkpointOf(p.job, dir, show.notice)
+	if err != nil {
+		return nil, err
+	}
 	env := pipeline.Environment{
 		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
 			if features == nil {
@@ -203,10 +208,13 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 			}
 			return openLake(ctx, p.paths, p.job, features, show.notice)
 		},
-		Sink: dir, Attempts: dir, Checkpoints: dir,
+		Sink: dir, Attempts: dir, Checkpoints: checkpoint,
 		Resources: p.resources, Observer: show.observer(), Software: software(),
 	}
 	result, err := pipeline.Run(ctx, p.job, env)
+	if errors.Is(err, context.Canceled) {
+		return nil, interruption(checkpoint.Path())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +222,30 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if err := o.write(dir); err != nil {
 		return nil, err
 	}
-	return o, dir.Clear(ctx)
+	return o, checkpoint.Clear(context.WithoutCancel(ctx)) // all is published: too late for an interruption
+}
+
+// checkpointOf returns the place of a job's checkpoint and says which other jobs
+// have left theirs.
+func checkpointOf(job pipeline.Job, dir *sinklake.Directory, notice func(string)) (*sinklake.Checkpoint, error) {
+	digest, err := job.Digest()
+	if err != nil {
+		return nil, err
+	}
+	checkpoint := dir.Checkpoint(digest.String())
+	others, err := checkpoint.Others()
+	for _, path := range others {
+		notice(path + " is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
+	}
+	return checkpoint, err
+}
+
+// interruption says what is left of an interrupted run and how it goes on.
+func interruption(checkpoint string) error {
+	if _, err := os.Stat(checkpoint); err != nil {
+		return fmt.Errorf("%w before there was anything to keep: the same command starts from the beginning", errInterrupted)
+	}
+	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", errInterrupted, checkpoint)
 }
 
 // verdict turns a finished run into an exit status.

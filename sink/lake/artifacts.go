@@ -14,7 +14,7 @@ import (
 var (
 	_ pipeline.Sink        = (*Directory)(nil)
 	_ pipeline.Attempts    = (*Directory)(nil)
-	_ pipeline.Checkpoints = (*Directory)(nil)
+	_ pipeline.Checkpoints = (*Checkpoint)(nil)
 )
 
 // maxModelFile bounds what is read of a model file: the largest, of 4,000

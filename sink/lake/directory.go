@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	lockName       = ".lock"
-	attemptsName   = "attempts.jsonl"
-	checkpointName = "checkpoint"
+	lockName         = ".lock"
+	attemptsName     = "attempts.jsonl"
+	checkpointPrefix = "checkpoint-"
 )
 
 // A Directory is an output directory that this process alone may write to.

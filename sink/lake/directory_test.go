@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,14 +61,15 @@ func job(dir string, fsys lake.FS) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	ctx := context.Background()
-	state, err := d.Load(ctx)
+	checkpoint := d.Checkpoint(newAttempt.Configuration)
+	state, err := checkpoint.Load(ctx)
 	if err != nil {
 		return err
 	}
 	// Steps that an earlier run has saved are not done again.
 	for step := len(state); step < 2; step++ {
 		state = append(state, byte('0'+step))
-		if err := d.Save(ctx, state); err != nil {
+		if err := checkpoint.Save(ctx, state); err != nil {
 			return err
 		}
 	}
@@ -85,7 +87,7 @@ func job(dir string, fsys lake.FS) (err error) {
 	if _, err := d.PutCertificate(ctx, certificateOf(digest, string(state), attempt)); err != nil {
 		return err
 	}
-	if err := d.Clear(ctx); err != nil {
+	if err := checkpoint.Clear(ctx); err != nil {
 		return err
 	}
 	return d.Put("run.json", []byte("{}\n"))
@@ -122,7 +124,7 @@ func wholeOrAbsent(t *testing.T, when string, seen, before, after map[string]str
 			if !strings.HasPrefix(content, before[name]) {
 				t.Errorf("%s: the log of attempts has lost lines: %q", when, content)
 			}
-		case name == "checkpoint":
+		case strings.HasPrefix(name, "checkpoint-"):
 			if !strings.HasPrefix(content, "pacsgp-checkpoint/1\n") || !strings.HasSuffix(content, "0") && !strings.HasSuffix(content, "01") {
 				t.Errorf("%s: half a checkpoint is visible: %q", when, content)
 			}
@@ -253,13 +255,14 @@ func TestCheckpointDamageIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if state, err := d.Load(t.Context()); err != nil || state != nil {
+	checkpoint := d.Checkpoint(newAttempt.Configuration)
+	if state, err := checkpoint.Load(t.Context()); err != nil || state != nil {
 		t.Fatalf("Load from an empty directory = %q, %v", state, err)
 	}
-	if err := d.Save(t.Context(), []byte("the state of a training")); err != nil {
+	if err := checkpoint.Save(t.Context(), []byte("the state of a training")); err != nil {
 		t.Fatal(err)
 	}
-	good, err := os.ReadFile(d.Path("checkpoint"))
+	good, err := os.ReadFile(checkpoint.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,12 +273,41 @@ func TestCheckpointDamageIsNoticed(t *testing.T) {
 		damaged = append(damaged, b)
 	}
 	for i, b := range damaged {
-		if err := os.WriteFile(d.Path("checkpoint"), b, 0o644); err != nil {
+		if err := os.WriteFile(checkpoint.Path(), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if state, err := d.Load(t.Context()); !errors.Is(err, lake.ErrDamagedCheckpoint) {
+		if state, err := checkpoint.Load(t.Context()); !errors.Is(err, lake.ErrDamagedCheckpoint) {
 			t.Fatalf("damage %d: Load() = %q, %v, want ErrDamagedCheckpoint", i, state, err)
 		}
+	}
+}
+
+// A job leaves the checkpoint of another one alone, and can name it.
+func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
+	d, err := lake.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	ctx := t.Context()
+	first, second := d.Checkpoint("11"), d.Checkpoint("22")
+	if err := errors.Join(first.Save(ctx, []byte("one")), second.Save(ctx, []byte("two"))); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := first.Load(ctx); err != nil || string(state) != "one" {
+		t.Errorf("the first job's checkpoint is %q, %v", state, err)
+	}
+	if others, err := first.Others(); err != nil || !slices.Equal(others, []string{second.Path()}) {
+		t.Errorf("Others() = %q, %v, want %s", others, err, second.Path())
+	}
+	if err := first.Clear(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := second.Load(ctx); err != nil || string(state) != "two" {
+		t.Errorf("after the first job has ended the second one's checkpoint is %q, %v", state, err)
+	}
+	if others, err := second.Others(); err != nil || others != nil {
+		t.Errorf("Others() = %q, %v, want none", others, err)
 	}
 }
 
@@ -437,8 +469,9 @@ func TestCanceledContextStopsEveryStep(t *testing.T) {
 	_, get := d.GetModel(ctx, "x")
 	_, certificate := d.PutCertificate(ctx, certify.Certificate{})
 	_, _, record := d.Record(ctx, newAttempt.Configuration, newAttempt.Sample)
-	_, load := d.Load(ctx)
-	for step, err := range []error{put, get, certificate, record, load, d.Save(ctx, nil), d.Clear(ctx)} {
+	checkpoint := d.Checkpoint("x")
+	_, load := checkpoint.Load(ctx)
+	for step, err := range []error{put, get, certificate, record, load, checkpoint.Save(ctx, nil), checkpoint.Clear(ctx)} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("step %d: %v, want context.Canceled", step, err)
 		}
@@ -462,7 +495,7 @@ func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 			return err
 		},
 		"model.parquet": func(d *lake.Directory) error { return d.Put("model.parquet", []byte("the model")) },
-		"checkpoint":    func(d *lake.Directory) error { return d.Save(t.Context(), []byte("state")) },
+		"checkpoint-x":  func(d *lake.Directory) error { return d.Checkpoint("x").Save(t.Context(), []byte("state")) },
 	}
 	for name, step := range steps {
 		m := newMemFS()

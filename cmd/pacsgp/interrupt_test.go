@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A trip interrupts the command when it logs a word.
+type trip struct {
+	bytes.Buffer
+	word      string
+	interrupt func()
+}
+
+func (r *trip) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(r.word)) {
+		r.interrupt()
+	}
+	return r.Buffer.Write(b)
+}
+
+// interrupted calls the command and interrupts it when it logs the word; an
+// empty word: before it begins.
+func interrupted(t *testing.T, word string, args ...string) answer {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if word == "" {
+		cancel()
+	}
+	var stdout, message bytes.Buffer
+	err := run(ctx, args, testWorld(&stdout, &trip{word: word, interrupt: cancel}, plain(), nil))
+	if err == nil {
+		t.Fatalf("pacsgp %q was to be interrupted and says %s", args, &stdout)
+	}
+	explain(&message, err)
+	if strings.Contains(message.String(), "context canceled") {
+		t.Errorf("a user is told %q", &message)
+	}
+	return answer{stdout: stdout.String(), message: message.String(), status: status(err)}
+}
+
+// An interrupted job says where it stands. Another job in the same directory
+// leaves its checkpoint alone, and it goes on from there.
+func TestInterruptedThenAnotherJob(t *testing.T) {
+	job, want, _ := uninterrupted(t, "8")
+	out := filepath.Join(t.TempDir(), "out")
+	args := []string{"train", "-c", job, "-o", out}
+
+	interrupted(t, `"`+pipeline.PhaseSurvey+`"`, args...).says(t, exitInterrupted, "interrupted before there was anything to keep", "starts from the beginning")
+	first := interrupted(t, `"`+pipeline.PhaseTrain+`"`, args...)
+	checkpoints, err := filepath.Glob(filepath.Join(out, "checkpoint-*"))
+	if err != nil || len(checkpoints) != 1 {
+		t.Fatalf("checkpoints %q, %v, want one", checkpoints, err)
+	}
+	kept := readFile(t, checkpoints[0])
+	first.says(t, exitInterrupted, "interrupted: the same command goes on from the checkpoint "+checkpoints[0])
+
+	other := succeed(t, append(args, "--epsilon", "0.8")...)
+	if note := checkpoints[0] + " is kept for another job that was not finished"; !strings.Contains(other.log, note) {
+		t.Errorf("another job in the same directory does not say %q: %s", note, other.log)
+	}
+	if !bytes.Equal(readFile(t, checkpoints[0]), kept) {
+		t.Error("another job in the same directory has changed the checkpoint")
+	}
+	if again := succeed(t, args...); !strings.Contains(again.log, "resumed from the checkpoint") || !record(t, out).Training.Resumed {
+		t.Errorf("the job does not go on: %s", again.log)
+	}
+	for name, content := range want {
+		if got := published(t, out)[name]; strings.HasPrefix(name, "model-") && got != content {
+			t.Errorf("%s is not that of an uninterrupted run", name)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(out, "checkpoint-*")); left != nil {
+		t.Errorf("left over: %q", left)
+	}
+}
+
+// The same job on other rows cannot go on, and says what it replaces.
+func TestCheckpointOfOtherRows(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	args := []string{"train", "-c", tiny(nil).write(t, dir)}
+	interrupted(t, `"`+pipeline.PhaseTrain+`"`, args...).says(t, exitInterrupted, "goes on from the checkpoint")
+	lines(40).write(t, lakeFile(dir, 3))
+	a := pacsgp(t, args...)
+	if !strings.Contains(a.log, "belongs to other rows") || !strings.Contains(a.log, "starts anew and will replace it") {
+		t.Errorf("status %d: %s %s", a.status, a.message, a.log)
+	}
+}
+
+func TestInterruptedReaders(t *testing.T) {
+	a := trained(t)
+	for _, args := range [][]string{
+		{"verify", a.model, a.certificate, a.lake},
+		{"predict", a.model, a.certificate, a.lake, "-o", filepath.Join(a.dir, "predictions.parquet")},
+	} {
+		if got := interrupted(t, "", args...); got.status != exitInterrupted || got.message != "pacsgp: interrupted\n" {
+			t.Errorf("pacsgp %q: status %d, message %q", args, got.status, got.message)
+		}
+	}
+}
