@@ -61,10 +61,19 @@ func (c *cursor) read(dst []float64) error {
 				return err
 			}
 		}
-		n := min(c.rows, len(dst), checkedAtOnce)
+		atOnce := checkedAtOnce
+		if c.values.pages != nil {
+			atOnce = directAtOnce
+		}
+		n := min(c.rows, len(dst), atOnce)
 		lo, hi, finite, err := c.readPage(dst[:n])
 		if err != nil {
 			return err
+		}
+		if c.rows == n || !finite || lo < c.chunk.lo || hi > c.chunk.hi { // the page's last values, or such as damage makes
+			if err := c.pages.verify(); err != nil {
+				return err
+			}
 		}
 		if err := c.seen.add(dst[:n], lo, hi, finite, &c.chunk); err != nil {
 			return err
@@ -149,20 +158,22 @@ func (c *cursor) readNullable(dst []float64) error {
 // and reads dictionary pages on the way.
 func (c *cursor) nextPage() error {
 	for {
-		stored, err := c.pages.next()
-		if err != nil {
+		if err := c.pages.next(); err != nil {
 			return err
 		}
 		switch h := &c.pages.header; {
 		case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
-			if err := c.dictionary(stored, &h.DictionaryPageHeader.V); err != nil {
+			if err := c.dictionary(&h.DictionaryPageHeader.V); err != nil {
 				return fmt.Errorf("dictionary: %w", err)
 			}
 		case h.Type == format.DataPage && h.DataPageHeader.Valid:
-			return c.dataPage(stored, &h.DataPageHeader.V)
+			return c.dataPage(&h.DataPageHeader.V)
 		case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
-			return c.dataPage2(stored, &h.DataPageHeaderV2.V)
+			return c.dataPage2(&h.DataPageHeaderV2.V)
 		case h.Type == format.IndexPage:
+			if _, err := c.pages.body(); err != nil {
+				return err
+			}
 		default:
 			return fmt.Errorf("page of type %d: %w", h.Type, errMalformed)
 		}
@@ -186,7 +197,11 @@ func (c *cursor) decompressed(buf *[]byte, stored []byte, size int64) ([]byte, e
 }
 
 // dictionary decodes the dictionary page.
-func (c *cursor) dictionary(stored []byte, h *format.DictionaryPageHeader) error {
+func (c *cursor) dictionary(h *format.DictionaryPageHeader) error {
+	stored, err := c.pages.body()
+	if err != nil {
+		return err
+	}
 	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary { //nolint:staticcheck // older writers use the deprecated name
 		return fmt.Errorf("encoding %v is not read", h.Encoding)
 	}
@@ -211,8 +226,15 @@ func (c *cursor) dictionary(stored []byte, h *format.DictionaryPageHeader) error
 
 // dataPage starts a data page of version 1: levels and values are compressed
 // together, the levels with their length in front.
-func (c *cursor) dataPage(stored []byte, h *format.DataPageHeader) error {
+func (c *cursor) dataPage(h *format.DataPageHeader) error {
 	if err := c.start(h.NumValues); err != nil {
+		return err
+	}
+	if c.isDirect(h.Encoding) && (!c.col.optional || h.DefinitionLevelEncoding == format.RLE) {
+		return c.direct()
+	}
+	stored, err := c.pages.body()
+	if err != nil {
 		return err
 	}
 	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize))
@@ -236,8 +258,15 @@ func (c *cursor) dataPage(stored []byte, h *format.DataPageHeader) error {
 
 // dataPage2 starts a data page of version 2: the levels stand uncompressed
 // before the values.
-func (c *cursor) dataPage2(stored []byte, h *format.DataPageHeaderV2) error {
+func (c *cursor) dataPage2(h *format.DataPageHeaderV2) error {
 	if err := c.start(h.NumValues); err != nil {
+		return err
+	}
+	if c.isDirect(h.Encoding) && h.RepetitionLevelsByteLength == 0 {
+		return c.direct2(h.DefinitionLevelsByteLength)
+	}
+	stored, err := c.pages.body()
+	if err != nil {
 		return err
 	}
 	repetition, definition := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
@@ -255,7 +284,6 @@ func (c *cursor) dataPage2(stored []byte, h *format.DataPageHeaderV2) error {
 		}
 		values = keep(&c.body, values)
 	case size != 0: // a page of nulls stores nothing, in some codecs not even that
-		var err error
 		if values, err = c.decompressed(&c.body, values, size); err != nil {
 			return err
 		}

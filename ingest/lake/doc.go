@@ -18,8 +18,9 @@
 //     libraries, codecs and thrift, runs behind one recover: see guard.)
 //
 // Every value is looked at once: whether it is finite, and what the chunk's bounds
-// are. Doubles in PLAIN encoding are looked at while they are copied (copyExtent);
-// all others are decoded and looked at in pieces that stay in the first cache.
+// are. Doubles in PLAIN encoding are looked at while they are copied (copyExtent),
+// uncompressed ones where they were read to (isDirect); all others are decoded and
+// looked at in pieces that stay in the first cache.
 //
 // The tests compare each value with what parquet-go itself reads.
 //

@@ -20,54 +20,112 @@ const (
 	firstRead = 1 << 12
 )
 
-// A pageReader steps through the pages of one chunk.
+// A pageReader steps through the pages of one chunk. The body of a page is read
+// as a whole, into raw, or taken piece by piece.
 type pageReader struct {
 	src      io.ReaderAt
-	pos, end int64   // in the file
+	pos, end int64   // in the file: the current page, the end of the chunk
 	guess    int     // how many bytes the next page may have
 	raw      *[]byte // what was read last; shared by chunks that decompress
 	header   format.PageHeader
+
+	size, head int    // bytes of the current page, and of its header
+	ahead      []byte // its first bytes, which are in raw
+	taken      int    // bytes of the page that came before the next one to take
+	sum        uint32 // the checksum of what was taken of the body
+	verified   bool   // the checksum is right, or there is none
 }
 
-// next reads the next page and returns its stored body, which is valid until
-// raw is used again. After the last page it returns io.EOF.
-func (p *pageReader) next() ([]byte, error) {
+// next reads the header of the next page. After the last page it returns io.EOF.
+func (p *pageReader) next() error {
+	p.pos += int64(p.size)
+	p.size = 0
 	if p.pos == p.end {
-		return nil, io.EOF
+		return io.EOF
 	}
 	b, err := p.extend(nil, max(p.guess, firstRead))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	n, err := p.parse(b)
 	for errors.Is(err, errShort) && len(b) < maxPageHeader && int64(len(b)) < p.end-p.pos {
 		if b, err = p.extend(b, 4*len(b)); err != nil {
-			return nil, err
+			return err
 		}
 		n, err = p.parse(b)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("page header at %d: %w", p.pos, err)
+		return fmt.Errorf("page header at %d: %w", p.pos, err)
 	}
 	body := int64(p.header.CompressedPageSize)
 	if left := p.end - p.pos - int64(n); body < 0 || body > left || body > maxPage {
-		return nil, fmt.Errorf("page at %d claims %d bytes, %d are left of the chunk (at most %d are read): %w", p.pos, body, left, maxPage, errMalformed)
+		return fmt.Errorf("page at %d claims %d bytes, %d are left of the chunk (at most %d are read): %w", p.pos, body, left, maxPage, errMalformed)
 	}
-	whole := n + int(body)
-	if b, err = p.extend(b, whole); err != nil {
-		return nil, err
-	}
-	stored := b[n:whole]
-	if crc := uint32(p.header.CRC); crc != 0 && crc != crc32.ChecksumIEEE(stored) {
-		return nil, fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
-	}
-	p.pos += int64(whole)
-	p.guess = whole
-	return stored, nil
+	p.size, p.head = n+int(body), n
+	p.ahead, p.taken, p.sum = b[:min(len(b), p.size)], n, 0
+	p.verified = p.header.CRC == 0
+	p.guess = 0
+	return nil
 }
 
-// extend returns at least the first n bytes at the current place, or all that
-// the chunk has, of which b has been read already.
+// body returns the stored body of the page, its checksum verified. It is valid
+// until raw is used again.
+func (p *pageReader) body() ([]byte, error) {
+	b, err := p.extend(p.ahead, p.size)
+	if err != nil {
+		return nil, err
+	}
+	p.ahead, p.guess = b, p.size
+	stored := b[p.head:p.size]
+	if p.verified {
+		return stored, nil
+	}
+	return stored, p.compare(crc32.ChecksumIEEE(stored))
+}
+
+// take reads the next len(dst) bytes of the body.
+func (p *pageReader) take(dst []byte) error {
+	if len(dst) > p.size-p.taken {
+		return errFewValues
+	}
+	n := 0
+	if p.taken < len(p.ahead) {
+		n = copy(dst, p.ahead[p.taken:])
+	}
+	if err := p.readAt(dst[n:], p.taken+n); err != nil {
+		return err
+	}
+	p.taken += len(dst)
+	if !p.verified {
+		p.sum = crc32.Update(p.sum, crc32.IEEETable, dst)
+	}
+	return nil
+}
+
+// verify makes sure of the checksum of the page, of which take may have left some.
+func (p *pageReader) verify() error {
+	switch {
+	case p.verified:
+		return nil
+	case p.taken == p.size:
+		return p.compare(p.sum)
+	default:
+		_, err := p.body()
+		return err
+	}
+}
+
+// compare compares the checksum of the body with that of the header.
+func (p *pageReader) compare(sum uint32) error {
+	if sum != uint32(p.header.CRC) {
+		return fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
+	}
+	p.verified = true
+	return nil
+}
+
+// extend returns at least the first n bytes of the page, or all that the chunk
+// has, of which b has been read already.
 func (p *pageReader) extend(b []byte, n int) ([]byte, error) {
 	n = int(min(int64(n), p.end-p.pos))
 	have := len(b)
@@ -78,10 +136,16 @@ func (p *pageReader) extend(b []byte, n int) ([]byte, error) {
 		*p.raw = append(make([]byte, 0, n+n/4+unpackPadding), b...)
 	}
 	b = (*p.raw)[:n]
-	if got, err := p.src.ReadAt(b[have:], p.pos+int64(have)); got < n-have {
-		return nil, fmt.Errorf("reading %d bytes at %d: %w", n-have, p.pos+int64(have), noEOF(err))
+	return b, p.readAt(b[have:], have)
+}
+
+// readAt fills b with what stands n bytes after the start of the page.
+func (p *pageReader) readAt(b []byte, n int) error {
+	at := p.pos + int64(n)
+	if got, err := p.src.ReadAt(b, at); got < len(b) {
+		return fmt.Errorf("reading %d bytes at %d: %w", len(b), at, noEOF(err))
 	}
-	return b, nil
+	return nil
 }
 
 // noEOF makes sure that an unexpected end is not taken for the end of the rows.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -12,8 +13,9 @@ type valueReader struct {
 	col      *column
 	encoding format.Encoding
 	data     []byte
-	pos      int // values read so far, in PLAIN and BYTE_STREAM_SPLIT
-	stride   int // bytes of one stream of BYTE_STREAM_SPLIT
+	pages    *pageReader // where PLAIN doubles are taken from; nil if data has them
+	pos      int         // values read so far, in PLAIN and BYTE_STREAM_SPLIT
+	stride   int         // bytes of one stream of BYTE_STREAM_SPLIT
 	table    []float64
 	indexes  hybrid
 	delta    delta
@@ -23,7 +25,7 @@ type valueReader struct {
 
 // reset starts a page with the given values.
 func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, table []float64) error {
-	v.col, v.encoding, v.data, v.table, v.pos = col, encoding, data, table, 0
+	v.col, v.encoding, v.data, v.table, v.pos, v.pages = col, encoding, data, table, 0, nil
 	switch encoding {
 	case format.Plain:
 		return nil
@@ -80,9 +82,12 @@ func (v *valueReader) read(dst []float64) error {
 		if v.col.kind == kindBoolean {
 			return v.bits(dst)
 		}
+		if v.pages != nil {
+			return v.pages.take(arrow.Float64Traits.CastToBytes(dst))
+		}
 		from, to := v.pos*v.col.width, (v.pos+len(dst))*v.col.width
 		if to > len(v.data) {
-			return v.short()
+			return errFewValues
 		}
 		v.col.plain(dst, v.data[from:to])
 		v.pos += len(dst)
@@ -102,14 +107,13 @@ func (v *valueReader) doubles(n int) []byte {
 	return src
 }
 
-func (v *valueReader) short() error {
-	return fmt.Errorf("the page has fewer values than its header says: %w", errMalformed)
-}
+// errFewValues is the error of a page that ends before its last value.
+var errFewValues = fmt.Errorf("the page has fewer values than its header says: %w", errMalformed)
 
 // bits decodes booleans, the lowest bit of a byte first.
 func (v *valueReader) bits(dst []float64) error {
 	if v.pos+len(dst) > 8*len(v.data) {
-		return v.short()
+		return errFewValues
 	}
 	for i := range dst {
 		at := v.pos + i
@@ -123,7 +127,7 @@ func (v *valueReader) bits(dst []float64) error {
 func (v *valueReader) lookUp(dst []float64) error {
 	table := v.table
 	if len(v.data) == 0 || len(table) == 0 {
-		return v.short()
+		return errFewValues
 	}
 	if v.indexes.width == 0 {
 		repeat(dst, table[0])
@@ -206,7 +210,7 @@ func (v *valueReader) sums(dst []float64) error {
 // bytes, and so on.
 func (v *valueReader) streams(dst []float64) error {
 	if v.pos+len(dst) > v.stride {
-		return v.short()
+		return errFewValues
 	}
 	width := v.col.width
 	b := grow(&v.bytes, width*len(dst))

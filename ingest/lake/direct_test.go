@@ -1,0 +1,225 @@
+package lake
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// doublesPage makes pages of uncompressed doubles.
+type doublesPage struct {
+	version            int // of the page's format
+	optional, checksum bool
+	extra              int // bytes behind the values
+}
+
+// encode returns the page's header and body. Nulls are cells of [ingest.Null].
+func (p doublesPage) encode(t *testing.T, values []float64) (header, body []byte) {
+	t.Helper()
+	var levels []byte // of definition, one a value
+	for _, v := range values {
+		if ingest.FaultOf(v) == ingest.Null {
+			levels = append(levels, 0)
+			continue
+		}
+		levels = append(levels, 1)
+		body = binary.LittleEndian.AppendUint64(body, math.Float64bits(v))
+	}
+	definition := 0
+	if p.optional {
+		e := rle.Encoding{BitWidth: 1}
+		b, err := e.EncodeLevels(nil, levels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		definition = len(b)
+		if p.version == 1 {
+			b = slices.Concat(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b)
+		}
+		body = slices.Concat(b, body)
+	}
+	body = append(body, make([]byte, p.extra)...)
+	h := format.PageHeader{UncompressedPageSize: int32(len(body)), CompressedPageSize: int32(len(body))}
+	if p.checksum {
+		h.CRC = int32(crc32.ChecksumIEEE(body))
+	}
+	if p.version == 1 {
+		h.Type = format.DataPage
+		h.DataPageHeader.Set(format.DataPageHeader{NumValues: int32(len(values)), Encoding: format.Plain, DefinitionLevelEncoding: format.RLE})
+	} else {
+		h.Type = format.DataPageV2
+		h.DataPageHeaderV2.Set(format.DataPageHeaderV2{NumValues: int32(len(values)), Encoding: format.Plain, DefinitionLevelsByteLength: int32(definition)})
+	}
+	var protocol thrift.CompactProtocol
+	header, err := thrift.Marshal(&protocol, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header, body
+}
+
+// A longestRead is a file that remembers the longest reading.
+type longestRead struct {
+	io.ReaderAt
+	bytes int
+}
+
+func (r *longestRead) ReadAt(b []byte, at int64) (int, error) {
+	r.bytes = max(r.bytes, len(b))
+	return r.ReaderAt.ReadAt(b, at)
+}
+
+// readDoubles reads a chunk with a new cursor, in pieces of random lengths.
+func readDoubles(src io.ReaderAt, p doublesPage, size, rows int, lo, hi float64) ([]float64, error) {
+	var c cursor
+	col := &column{kind: kindDouble, width: 8, optional: p.optional}
+	c.reset(src, col, chunk{end: int64(size), rows: int64(rows), codec: format.Uncompressed, lo: lo, hi: hi}, nil, nil)
+	rng := rand.New(rand.NewPCG(1, uint64(rows)))
+	got := make([]float64, rows)
+	for from := 0; from < rows; {
+		to := min(rows, from+1+rng.IntN(20000))
+		if err := guard(func() error { return c.read(got[from:to]) }); err != nil {
+			return got[:from], err
+		}
+		from = to
+	}
+	return got, guard(c.finish)
+}
+
+// forDirectPages calls f for all kinds of pages that are read directly.
+func forDirectPages(f func(p doublesPage, name string)) {
+	for _, version := range []int{1, 2} {
+		for _, optional := range []bool{false, true} {
+			for _, checksum := range []bool{false, true} {
+				for _, extra := range []int{0, 1, 5000} {
+					f(doublesPage{version, optional, checksum, extra}, fmt.Sprintf("version %d, optional %t, checksum %t, %d bytes more", version, optional, checksum, extra))
+				}
+			}
+		}
+	}
+}
+
+func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+
+// Large and small pages in turns give their values, whatever they are, and a
+// large one without faults is never read as a whole.
+func TestDirect(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, faults := range []bool{false, true} {
+		forDirectPages(func(p doublesPage, name string) {
+			var file []byte
+			var want []float64
+			for _, rows := range []int{directAtOnce, 100, 30001, directAtOnce - 1, 20000, 1, 1} {
+				values := make([]float64, rows)
+				for i := range values {
+					values[i] = rng.NormFloat64()
+					switch {
+					case faults && p.optional && rng.IntN(10) == 0:
+						values[i] = ingest.Null.Cell()
+					case faults && rng.IntN(1000) == 0:
+						values[i] = math.Inf(1)
+					}
+				}
+				header, body := p.encode(t, values)
+				file = slices.Concat(file, header, body)
+				want = append(want, values...)
+			}
+			src := &longestRead{ReaderAt: bytes.NewReader(file)}
+			got, err := readDoubles(src, p, len(file), len(want), math.NaN(), math.NaN())
+			if err != nil {
+				t.Fatalf("%s, faults %t: %v", name, faults, err)
+			}
+			if !slices.EqualFunc(got, want, sameBits) {
+				t.Errorf("%s, faults %t: wrong values", name, faults)
+			}
+			if whole := 8 * 20000; src.bytes >= whole && !(faults && p.checksum || p.checksum && p.extra > 0) {
+				t.Errorf("%s, faults %t: %d bytes were read at once", name, faults, src.bytes)
+			}
+		})
+	}
+}
+
+// A damaged body is refused for its checksum, whatever the damage looks like.
+func TestDirectDamage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	values := make([]float64, 20000)
+	for i := range values {
+		values[i] = rng.Float64() + 1
+	}
+	forDirectPages(func(p doublesPage, name string) {
+		header, body := p.encode(t, values)
+		file := slices.Concat(header, body)
+		lo, hi := slices.Min(values), slices.Max(values)
+		for range 100 {
+			at := len(file) - 1 - rng.IntN(min(len(body), 1<<rng.IntN(18))) // some of them near the end
+			bit := byte(1) << rng.IntN(8)
+			file[at] ^= bit
+			_, err := readDoubles(bytes.NewReader(file), p, len(file), len(values), lo, hi)
+			file[at] ^= bit
+			switch levels := at-len(header) < len(body)-p.extra-8*len(values); {
+			case !p.checksum: // an error or not
+			case err == nil || !levels && !strings.Contains(err.Error(), "checksum"):
+				t.Errorf("%s, bit of byte %d of %d: %v, want a wrong checksum", name, at, len(file), err)
+			}
+		}
+	})
+}
+
+// A file that has become shorter is an error.
+func TestDirectTruncated(t *testing.T) {
+	p := doublesPage{version: 1}
+	header, body := p.encode(t, make([]float64, 30000))
+	file := slices.Concat(header, body)
+	for _, n := range []int{firstRead, len(file) / 2, len(file) - 1} {
+		_, err := readDoubles(bytes.NewReader(file[:n]), p, len(file), 30000, 0, 0)
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d of %d bytes: %v, want an unexpected end", n, len(file), err)
+		}
+	}
+}
+
+// A page that is too short for the rows or the levels that it claims is refused,
+// whatever follows it.
+func TestDirectClaims(t *testing.T) {
+	values := make([]float64, 10000)
+	for name, claim := range map[string]func(*format.PageHeader){
+		"rows":            func(h *format.PageHeader) { h.DataPageHeaderV2.V.NumValues++ },
+		"levels":          func(h *format.PageHeader) { h.DataPageHeaderV2.V.DefinitionLevelsByteLength = h.CompressedPageSize + 1 },
+		"negative levels": func(h *format.PageHeader) { h.DataPageHeaderV2.V.DefinitionLevelsByteLength = -1 },
+		"size":            func(h *format.PageHeader) { h.UncompressedPageSize++ },
+	} {
+		for _, optional := range []bool{false, true} {
+			p := doublesPage{version: 2, optional: optional}
+			header, body := p.encode(t, values)
+			var h format.PageHeader
+			if _, err := decodeThrift(header, &h); err != nil {
+				t.Fatal(err)
+			}
+			claim(&h)
+			var protocol thrift.CompactProtocol
+			claimed, err := thrift.Marshal(&protocol, &h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := slices.Concat(claimed, body, header, body)
+			_, err = readDoubles(bytes.NewReader(file), p, len(file), int(h.DataPageHeaderV2.V.NumValues)+len(values), math.NaN(), math.NaN())
+			if !errors.Is(err, errMalformed) || strings.Contains(err.Error(), "decoding failed") {
+				t.Errorf("%s, optional %t: %v, want that it is malformed", name, optional, err)
+			}
+		}
+	}
+}
