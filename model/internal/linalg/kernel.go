@@ -1,29 +1,38 @@
 package linalg
 
-// kernelRows is the number of rows of one piece of a kernel block.
-const kernelRows = 64
+import "math"
+
+// kernelRows is the number of rows of one piece of a kernel block, and kernelGroup how
+// many the set's kernel takes at a time.
+const (
+	kernelRows  = 64
+	kernelGroup = 4
+)
 
 // A kernelBlock is a call of [Pool.SEKernel].
 type kernelBlock struct {
 	pool     *Pool
 	set      *kernelSet
 	x, dst   Mat
-	d        int
-	inv      []float64
+	scale    []float64 // invScale/√2
 	variance float64
-	panels   []float64 // z, kernelCols columns at a time
-	cols     int
+	panels   []float64 // z·scale, kernelCols columns at a time
 }
 
-// SEKernel computes
+// SEKernel computes, with s = invScale,
 //
-//	dst[i, j] = variance·exp(−½ Σ_k ((x[i,k] − z[j,k])·invScale[k])²)
+//	dst[i, j] = variance·exp(−r²/2),  r² = Σ_k (x[i,k]·s[k] − z[j,k]·s[k])²
 //
-// from direct differences, so that nothing cancels: with r² the sum and d its length,
-// the relative error is at most γ_{d+4}·r²/2 + 4u, u = 2⁻⁵³, hence the absolute error
-// at most variance·((d+4)/e + 4)·u, whatever the data, apart from underflow. A NaN in
-// either row gives NaN; an infinite distance gives 0. An element depends on its two
-// rows alone.
+// from direct differences of the scaled rows. The scaling moves each element by a
+// factor within γ_3 of 1; u = 2⁻⁵³. But for that, the relative error is at most
+// γ_{d+2}·r²/2 + 4u, with d the length of the sum, so points that are the same have a
+// kernel of variance and nothing cancels. The move changes r by at most γ_3·h, with h
+// the length of the vector (|x[i,k]| + |z[j,k]|)·s[k], so the absolute error is at most
+// variance·(0.61·γ_3·h + ((d+2)/e + 4)·u) to first order. That asks for features not
+// more than some thousand length scales from 0, which standardized ones are. Values
+// below 2⁻⁴⁹⁷·variance, 1e-150, become 0 or err by as much. A NaN in either row gives
+// NaN; an infinite distance gives 0; scaled elements must not overflow. An element
+// depends on its two rows alone, and not on their order.
 func (p *Pool) SEKernel(x, z Mat, invScale []float64, variance float64, dst Mat) {
 	d := len(invScale)
 	x.check("x", x.Rows, d)
@@ -44,37 +53,48 @@ func (p *Pool) SEKernel(x, z Mat, invScale []float64, variance float64, dst Mat)
 	buf := p.calls.take()
 	defer p.calls.put(buf)
 	set := current.Load()
+	size := roundUp(z.Rows, set.kernelCols) * d
+	scratch := buf.get(size + d)
 	buf.kernel = kernelBlock{
-		pool: p, set: set, x: x, dst: dst, d: d, inv: invScale, variance: variance, cols: set.kernelCols,
-		panels: buf.get(roundUp(z.Rows, set.kernelCols) * d),
+		pool: p, set: set, x: x, dst: dst, variance: variance, scale: scratch[size:], panels: scratch[:size],
 	}
 	b := &buf.kernel
-	set.packAll(b.panels, b.cols, source{m: z, byRow: true}, 0, z.Rows, 0, d)
+	for k, s := range invScale {
+		b.scale[k] = s * math.Sqrt(0.5)
+	}
+	b.pack(b.panels, set.kernelCols, z, 0, z.Rows)
 	p.run((x.Rows+kernelRows-1)/kernelRows, b)
 }
 
-func (b *kernelBlock) run(piece int) {
-	i0 := piece * kernelRows
-	rows := min(kernelRows, b.x.Rows-i0)
-	x := b.x.Data[i0*b.x.Stride:]
-	n := b.dst.Cols
-	for j := 0; j < n; j += b.cols {
-		z := b.panels[j*b.d:]
-		if j+b.cols <= n {
-			b.set.kernel(rows, b.d, x, b.x.Stride, z, b.inv, b.dst.Stride, b.variance, b.dst.Data[i0*b.dst.Stride+j:])
-			continue
-		}
-		b.lastColumns(i0, rows, j, z)
+// pack puts rows [i0, i1) of m, scaled, into panels of the given width.
+func (b *kernelBlock) pack(panels []float64, width int, m Mat, i0, i1 int) {
+	d := len(b.scale)
+	b.set.packAll(panels, width, source{m: m, byRow: true}, i0, i1, 0, d)
+	for ; i0 < i1; i0 += width {
+		b.set.packRows(d, panels, width, panels, width, b.scale)
+		panels = panels[width*d:]
 	}
 }
 
-// lastColumns computes less than a whole panel.
-func (b *kernelBlock) lastColumns(i0, rows, j int, z []float64) {
+func (b *kernelBlock) run(piece int) {
 	buf := b.pool.pieces.take()
 	defer b.pool.pieces.put(buf)
-	out := buf.get(rows * b.cols)
-	b.set.kernel(rows, b.d, b.x.Data[i0*b.x.Stride:], b.x.Stride, z, b.inv, b.cols, b.variance, out)
+	i0 := piece * kernelRows
+	rows, d, cols := min(kernelRows, b.x.Rows-i0), len(b.scale), b.set.kernelCols
+	size := roundUp(rows, kernelGroup) * d
+	scratch := buf.get(size + rows*cols)
+	x, edge := scratch[:size], scratch[size:]
+	b.pack(x, kernelGroup, b.x, i0, i0+rows)
+	n := b.dst.Cols
+	j := 0
+	for ; j+cols <= n; j += cols {
+		b.set.kernel(rows, d, x, b.panels[j*d:], b.dst.Stride, b.variance, b.dst.Data[i0*b.dst.Stride+j:])
+	}
+	if j == n {
+		return
+	}
+	b.set.kernel(rows, d, x, b.panels[j*d:], cols, b.variance, edge)
 	for i := range rows {
-		copy(b.dst.Row(i0 + i)[j:], out[i*b.cols:(i+1)*b.cols])
+		copy(b.dst.Row(i0 + i)[j:], edge[i*cols:(i+1)*cols])
 	}
 }

@@ -6,9 +6,17 @@ import (
 	"testing"
 )
 
-// kernelBound is the stated error of an element with squared distance r2.
-func kernelBound(d int, r2, value float64) float64 {
-	return value*(gamma(d+4)*r2/2+4*unit) + 0x1p-1070
+// kernelBound returns r² of two rows and the stated error of their kernel value; twice
+// that for the test's own rounding.
+func kernelBound(x, z, inv []float64, variance float64) (r2, bound float64) {
+	move := 0.0
+	for k, s := range inv {
+		t := (x[k] - z[k]) * s
+		r2 += t * t
+		move += math.Abs(t) * gamma(3) * (math.Abs(x[k]) + math.Abs(z[k])) * s
+	}
+	bound = math.Exp(-0.5*r2)*(gamma(len(inv)+2)*r2/2+4*unit+move) + 0x1p-497
+	return r2, 2 * variance * bound
 }
 
 func TestSEKernel(t *testing.T) {
@@ -29,13 +37,9 @@ func TestSEKernel(t *testing.T) {
 			})
 			for i := range m {
 				for j, g := range got.Row(i) {
-					r2 := 0.0
-					for k, s := range inv {
-						t := (x.Row(i)[k] - z.Row(j)[k]) * s
-						r2 += t * t
-					}
+					r2, bound := kernelBound(x.Row(i), z.Row(j), inv, 2.5)
 					want := 2.5 * math.Exp(-0.5*r2)
-					if bound := 2 * kernelBound(d, r2, want); !(math.Abs(g-want) <= bound) {
+					if !(math.Abs(g-want) <= bound) {
 						t.Fatalf("%s: element (%d, %d) = %g, want %g ± %g", what, i, j, g, want, bound)
 					}
 				}
@@ -47,8 +51,8 @@ func TestSEKernel(t *testing.T) {
 // TestSEKernelFarAway: points that are near to each other and far from the origin,
 // where products would cancel.
 func TestSEKernelFarAway(t *testing.T) {
-	const shift, step = 0x1p40, 0x1p-10
-	x, z := NewMat(1, 3), NewMat(1, 3)
+	const shift, step = 0x1p20, 0x1p-10
+	x, z, inv := NewMat(1, 3), NewMat(1, 3), []float64{1024, 512, 256}
 	for k := range x.Data {
 		x.Data[k], z.Data[k] = shift, shift+step
 	}
@@ -56,12 +60,40 @@ func TestSEKernelFarAway(t *testing.T) {
 		p := NewPool(1)
 		defer p.Close()
 		out := NewMat(1, 1)
-		p.SEKernel(x, z, []float64{1024, 512, 256}, 1, out)
-		r2 := 1 + 0.25 + 0.0625
-		if want := math.Exp(-0.5 * r2); !(math.Abs(out.Data[0]-want) <= 2*kernelBound(3, r2, want)) {
-			t.Errorf("kernel far away = %g, want %g", out.Data[0], want)
+		p.SEKernel(x, z, inv, 1, out)
+		r2, bound := kernelBound(x.Data, z.Data, inv, 1)
+		if want := math.Exp(-0.5 * r2); !(bound < 1e-5 && math.Abs(out.Data[0]-want) <= bound) {
+			t.Errorf("kernel far away = %g, want %g ± %g", out.Data[0], want, bound)
+		}
+		p.SEKernel(x, x, inv, 3, out)
+		if got := out.Data[0]; got != 3 {
+			t.Errorf("kernel of a point with itself = %g, want 3", got)
 		}
 	})
+}
+
+// TestSEKernelVanishes: with the distance, an element falls to 0 where kernelMin says,
+// and is never a subnormal number.
+func TestSEKernelVanishes(t *testing.T) {
+	const n = 4096
+	x, z := NewMat(1, 1), NewMat(n, 1)
+	for j := range n {
+		z.Data[j] = math.Sqrt(-2*scalars[kernelMin]) + (float64(j)-n/2)*0x1p-12
+	}
+	z.Data[n-1], z.Data[n-2], z.Data[n-3] = 1e5, 1e10, 1e300
+	got := sameInAllSets(t, "vanishing kernel", func(p *Pool) Mat {
+		out := NewMat(1, n)
+		p.SEKernel(x, z, []float64{1}, 1, out)
+		return out
+	}).Data
+	for j, k := range got {
+		if k != 0 && k < 0x1p-1022 || j > 0 && k > got[j-1] || (k == 0) != (j >= n/2) {
+			t.Fatalf("kernel at distance %g is %g", z.Data[j], k)
+		}
+	}
+	if got := exp(scalars[kernelMin]); got != scalars[kernelFloor] {
+		t.Errorf("exp(%g) = %x, the constant is %x", scalars[kernelMin], got, scalars[kernelFloor])
+	}
 }
 
 func TestSEKernelSpecialValues(t *testing.T) {

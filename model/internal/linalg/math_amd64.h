@@ -1,249 +1,345 @@
 // The bodies of exp, φ, Φ and of the kernel block, shared by the vector widths. An
-// including file defines V0..V13 (vector registers), LANES and BYTES of one, ZERO(v),
-// MASK, LOADPART, STOREPART for a part of a vector, and
+// including file defines V0..V15 (vector registers), LANES and BYTES of one, ZERO(v),
+// MASK, LOADPART and STOREPART for a part of a vector, UPPER(x, v, w): v = 1 − v in the
+// lanes where the sign of x is +, and what the widths do best in different ways. There,
+// m, n and j are those of constants.go, eighths holds n/8, and the last bits of sum are
+// n; sum and w are overwritten.
 //
-//	SCALE(p, n, out): out = p·2ⁿ, rounded once; may use V1, V4, V5
-//	UPPER(x, v):      v = 1 − v in the lanes where the sign of x is +; may use V1, V4
+// For any x:
 //
-// Constants: DX points to the table of constants_amd64.go.
+//	CLAMP(x):          keeps eighths within what SCALE can take; overwrites V1
+//	BOUND(r):          keeps r within what EXPSMALL can take
+//	POWER(sum, v, w):  v = T_j
+//	SCALE(v, eighths): v = v·2^m, rounded once; overwrites V1, V4, V5
+//
+// For an x that USUAL lets pass:
+//
+//	USUAL(x, y, i, w):      jumps to the label one unless |x|, |y| ≤ constant i, if
+//	                        that helps; overwrites V1, V4
+//	QUICKPOWER(sum, v, w):  v = T_j, or 2^m·T_j at once
+//	QUICKSCALE(v, eighths): v = v·2^m, unless QUICKPOWER has done it
+//
+// For an exponent of the kernel block, of which 2^m is a normal number:
+//
+//	KERNELPOWER(sum, v, w): v = 2^m·T_j
+//
+// LOG2E, ROUND, LN2HIGH, LN2LOW and E0..E5 are constants of exp, which HOIST loads if
+// registers hold them. DX points to the table of constants_amd64.go.
 
-#define T(I) ((I)*64)(DX)
-#define TI(I, J) ((I+J)*64)(DX)
+#define C(I) ((I)*64)(DX)
+#define CI(I, J) ((I+J)*64)(DX)
 
-// n = round(V0/ln 2) to V2, V0 = V0 − n·ln 2. Uses V1.
-#define REDUCE \
-	VMOVUPD      T(const_log2E), V1;        \
-	VFMADD213PD  T(const_roundInt), V0, V1; \
-	VSUBPD       T(const_roundInt), V1, V2; \
-	VFNMADD231PD T(const_ln2High), V2, V0;  \
-	VFNMADD231PD T(const_ln2Low), V2, V0
+// N = n/8, X = r, SUM for POWER.
+#define REDUCE(X, N, SUM)           \
+	VMOVUPD      LOG2E, SUM;    \
+	VFMADD213PD  ROUND, X, SUM; \
+	VSUBPD       ROUND, SUM, N; \
+	VFNMADD231PD LN2HIGH, N, X; \
+	VFNMADD231PD LN2LOW, N, X
 
-// V3 = exp(V0) for a reduced V0. Uses V4.
-#define EXPSMALL \
-	VMOVUPD     T(const_expCoefficients), V3;             \
-	VFMADD213PD TI(const_expCoefficients, 1), V0, V3;     \
-	VFMADD213PD TI(const_expCoefficients, 2), V0, V3;     \
-	VFMADD213PD TI(const_expCoefficients, 3), V0, V3;     \
-	VFMADD213PD TI(const_expCoefficients, 4), V0, V3;     \
-	VFMADD213PD TI(const_expCoefficients, 5), V0, V3;     \
-	VFMADD213PD TI(const_expCoefficients, 6), V0, V3;     \
-	VFMADD213PD TI(const_expCoefficients, 7), V0, V3;     \
-	VFMADD213PD TI(const_expCoefficients, 8), V0, V3;     \
-	VFMADD213PD TI(const_expCoefficients, 9), V0, V3;     \
-	VMULPD      V0, V0, V4;                         \
-	VFMADD213PD V0, V4, V3;                         \
-	VADDPD      T(const_one), V3, V3
+// P = power·exp(R). Overwrites Q and S.
+#define EXPSMALL(R, POWER, P, Q, S) \
+	VMULPD      R, R, S;        \
+	VMOVUPD     E0, P;          \
+	VMOVUPD     E2, Q;          \
+	VFMADD213PD E1, R, P;       \
+	VFMADD213PD E3, R, Q;       \
+	VFMADD231PD P, S, Q;        \
+	VMOVUPD     E4, P;          \
+	VFMADD213PD E5, R, P;       \
+	VFMADD231PD Q, S, P;        \
+	VFMADD213PD R, S, P;        \
+	VFMADD213PD POWER, POWER, P
 
-// V0 = max(V0, expMin), NaN stays NaN (the second source of the instruction). Uses V1.
-#define CLAMPLOW \
-	VMOVUPD T(const_expMin), V1;  \
-	VMAXPD  V0, V1, V0
+// One vector from SI to DI, any values.
+#define EXPSTEP(LOAD, STORE)          \
+	LOAD(SI, V0);                 \
+	CLAMP(V0);                    \
+	REDUCE(V0, V2, V3);           \
+	BOUND(V0);                    \
+	POWER(V3, V6, V7);            \
+	EXPSMALL(V0, V6, V3, V4, V5); \
+	SCALE(V3, V2);                \
+	STORE(V3, DI)
 
-#define CLAMPHIGH \
-	VMOVUPD T(const_expMax), V1;  \
-	VMINPD  V0, V1, V0
+// Two vectors from SI to DI.
+#define EXPTWO                              \
+	VMOVUPD (SI), V0;                   \
+	VMOVUPD BYTES(SI), V8;              \
+	USUAL(V0, V8, const_expNormal, V7); \
+	REDUCE(V0, V2, V3);                 \
+	REDUCE(V8, V10, V11);               \
+	BOUND(V0);                          \
+	BOUND(V8);                          \
+	QUICKPOWER(V3, V6, V7);             \
+	QUICKPOWER(V11, V14, V15);          \
+	EXPSMALL(V0, V6, V3, V4, V5);       \
+	EXPSMALL(V8, V14, V11, V12, V13);   \
+	QUICKSCALE(V3, V2);                 \
+	QUICKSCALE(V11, V10);               \
+	VMOVUPD V3, (DI);                   \
+	VMOVUPD V11, BYTES(DI)
 
-// V0 = exp(V0).
-#define EXP \
-	CLAMPHIGH;           \
-	CLAMPLOW;            \
-	REDUCE;              \
-	EXPSMALL;            \
-	SCALE(V3, V2, V0)
+// From x in X: T = min(|x|, normalMax), X = r and N, SUM of exp(−t²/2). LOW is
+// overwritten.
+#define GAUSS(X, T, N, SUM, LOW)               \
+	VANDPD       C(const_absMask), X, X;   \
+	VMOVUPD      C(const_normalMax), T;    \
+	VMINPD       X, T, T;                  \
+	VMULPD       T, T, X;                  \
+	VMOVAPD      X, LOW;                   \
+	VFMSUB231PD  T, T, LOW;                \
+	VMULPD       C(const_minusHalf), X, X; \
+	REDUCE(X, N, SUM);                     \
+	VFMADD231PD  C(const_minusHalf), LOW, X
 
-// From x in V0: t = min(|x|, normalMax) in V6; exp(−t²/2) as V3·2^V2.
-#define GAUSS \
-	VANDPD      T(const_absMask), V0, V0;      \
-	VMOVUPD     T(const_normalMax), V1;        \
-	VMINPD      V0, V1, V6;              \
-	VMULPD      V6, V6, V0;              \
-	VMOVAPD     V0, V7;                  \
-	VFMSUB231PD V6, V6, V7;              \
-	VMULPD      T(const_minusHalf), V0, V0;    \
-	REDUCE;                              \
-	VFMADD231PD T(const_minusHalf), V7, V0;    \
-	EXPSMALL
+#define PDFSTEP(LOAD, STORE)               \
+	LOAD(SI, V0);                      \
+	GAUSS(V0, V6, V2, V3, V7);         \
+	POWER(V3, V6, V7);                 \
+	EXPSMALL(V0, V6, V3, V4, V5);      \
+	VMULPD C(const_rootTwoPi), V3, V3; \
+	SCALE(V3, V2);                     \
+	STORE(V3, DI)
 
-// V7 = Φ(−t)/exp(−t²/2) for t in V6. Uses V1, V4, V5, V8. V1 = 1/(t+4) has a remainder
-// V4, from the rounding of the sum (V8, exact for t ≤ 4) and of the quotient.
-#define TAILRATIO \
-	VADDPD       T(const_four), V6, V4;         \
-	VMOVUPD      T(const_one), V5;              \
-	VDIVPD       V4, V5, V1;                    \
-	VSUBPD       T(const_four), V4, V8;         \
-	VSUBPD       V8, V6, V8;                    \
-	VFNMADD231PD V1, V4, V5;                    \
-	VFNMADD231PD V1, V8, V5;                    \
-	VMULPD       V1, V5, V4;                    \
-	VMOVUPD      T(const_one), V5;              \
-	VFMADD231PD  T(const_minusEight), V1, V5;   \
-	VFMADD231PD  T(const_minusEight), V4, V5;   \
-	VMULPD       V5, V5, V6;                    \
-	VMOVUPD      T(const_cdfEven), V7;          \
-	VMOVUPD      T(const_cdfOdd), V8;           \
-	VFMADD213PD  TI(const_cdfEven, 1), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 1), V6, V8;   \
-	VFMADD213PD  TI(const_cdfEven, 2), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 2), V6, V8;   \
-	VFMADD213PD  TI(const_cdfEven, 3), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 3), V6, V8;   \
-	VFMADD213PD  TI(const_cdfEven, 4), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 4), V6, V8;   \
-	VFMADD213PD  TI(const_cdfEven, 5), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 5), V6, V8;   \
-	VFMADD213PD  TI(const_cdfEven, 6), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 6), V6, V8;   \
-	VFMADD213PD  TI(const_cdfEven, 7), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 7), V6, V8;   \
-	VFMADD213PD  TI(const_cdfEven, 8), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 8), V6, V8;   \
-	VFMADD213PD  TI(const_cdfEven, 9), V6, V7;  \
-	VFMADD213PD  TI(const_cdfOdd, 9), V6, V8;   \
-	VFMADD231PD  V5, V8, V7;                    \
-	VFMADD213PD  T(const_cdfLow), V5, V7;       \
-	VFMADD213PD  TI(const_cdfLow, 1), V5, V7;   \
-	VFMADD213PD  TI(const_cdfLow, 2), V5, V7;   \
-	VMULPD       T(const_four), V7, V7;         \
-	VMULPD       V4, V7, V4;                    \
+#define PDFTWO                                 \
+	VMOVUPD (SI), V0;                      \
+	VMOVUPD BYTES(SI), V8;                 \
+	USUAL(V0, V8, const_normalNormal, V7); \
+	GAUSS(V0, V6, V2, V3, V7);             \
+	GAUSS(V8, V14, V10, V11, V15);         \
+	QUICKPOWER(V3, V6, V7);                \
+	QUICKPOWER(V11, V14, V15);             \
+	EXPSMALL(V0, V6, V3, V4, V5);          \
+	EXPSMALL(V8, V14, V11, V12, V13);      \
+	VMULPD C(const_rootTwoPi), V3, V3;     \
+	VMULPD C(const_rootTwoPi), V11, V11;   \
+	QUICKSCALE(V3, V2);                    \
+	QUICKSCALE(V11, V10);                  \
+	VMOVUPD V3, (DI);                      \
+	VMOVUPD V11, BYTES(DI)
+
+// V7 = Φ(−t)/exp(−t²/2) for t in V6. Overwrites V1, V4..V8, V10..V12, V14. V1 = 1/(t+4)
+// has a remainder V4, from the rounding of the sum (V8, exact for t ≤ 4) and of the
+// quotient. s, in V14, counts it only for the last terms.
+#define TAILRATIO                                    \
+	VADDPD       C(const_four), V6, V4;          \
+	VMOVUPD      C(const_one), V5;               \
+	VDIVPD       V4, V5, V1;                     \
+	VSUBPD       C(const_four), V4, V8;          \
+	VSUBPD       V8, V6, V8;                     \
+	VMOVAPD      V5, V14;                        \
+	VFMADD231PD  C(const_minusEight), V1, V14;   \
+	VFNMADD231PD V1, V4, V5;                     \
+	VFNMADD231PD V1, V8, V5;                     \
+	VMULPD       V1, V5, V4;                     \
+	VMULPD       V14, V14, V6;                   \
+	VMULPD       V6, V6, V12;                    \
+	VMOVUPD      C(const_cdfEven), V10;          \
+	VMOVUPD      C(const_cdfOdd), V11;           \
+	VMOVUPD      CI(const_cdfEven, 1), V7;       \
+	VMOVUPD      CI(const_cdfOdd, 1), V8;        \
+	VFMADD213PD  CI(const_cdfEven, 2), V12, V10; \
+	VFMADD213PD  CI(const_cdfOdd, 2), V12, V11;  \
+	VFMADD213PD  CI(const_cdfEven, 3), V12, V7;  \
+	VFMADD213PD  CI(const_cdfOdd, 3), V12, V8;   \
+	VFMADD213PD  CI(const_cdfEven, 4), V12, V10; \
+	VFMADD213PD  CI(const_cdfOdd, 4), V12, V11;  \
+	VFMADD213PD  CI(const_cdfEven, 5), V12, V7;  \
+	VFMADD213PD  CI(const_cdfOdd, 5), V12, V8;   \
+	VFMADD213PD  CI(const_cdfEven, 6), V12, V10; \
+	VFMADD213PD  CI(const_cdfOdd, 6), V12, V11;  \
+	VFMADD213PD  CI(const_cdfEven, 7), V12, V7;  \
+	VFMADD213PD  CI(const_cdfOdd, 7), V12, V8;   \
+	VFMADD213PD  CI(const_cdfEven, 8), V12, V10; \
+	VFMADD213PD  CI(const_cdfOdd, 8), V12, V11;  \
+	VFMADD213PD  CI(const_cdfEven, 9), V12, V7;  \
+	VFMADD213PD  CI(const_cdfOdd, 9), V12, V8;   \
+	VFMADD231PD  V10, V6, V7;                    \
+	VFMADD231PD  V11, V6, V8;                    \
+	VFMADD231PD  V14, V8, V7;                    \
+	VFMADD231PD  C(const_minusEight), V4, V14;   \
+	VFMADD213PD  C(const_cdfLow), V14, V7;       \
+	VFMADD213PD  CI(const_cdfLow, 1), V14, V7;   \
+	VFMADD213PD  CI(const_cdfLow, 2), V14, V7;   \
+	VMULPD       V4, V7, V4;                     \
 	VFMADD213PD  V4, V1, V7
 
-// One vector from SI to DI.
-#define EXPSTEP(LOAD, STORE) \
-	LOAD(SI, V0);   \
-	EXP;            \
-	STORE(V0, DI)
-
-#define PDFSTEP(LOAD, STORE) \
+// Φ from SI to DI.
+#define CDFSTEP(LOAD, STORE)           \
 	LOAD(SI, V0);                  \
-	GAUSS;                         \
-	VMULPD T(const_rootTwoPi), V3, V3;   \
-	SCALE(V3, V2, V0);             \
-	STORE(V0, DI)
+	VMOVAPD V0, V9;                \
+	GAUSS(V0, V6, V2, V3, V7);     \
+	POWER(V3, V13, V7);            \
+	EXPSMALL(V0, V13, V3, V4, V5); \
+	TAILRATIO;                     \
+	VMULPD V7, V3, V3;             \
+	SCALE(V3, V2);                 \
+	UPPER(V9, V3, V1);             \
+	STORE(V3, DI)
 
-// Φ to DI, and φ to R8 in the second form.
-#define CDFSTEP(LOAD, STORE) \
-	LOAD(SI, V0);         \
-	VMOVAPD V0, V9;       \
-	GAUSS;                \
-	TAILRATIO;            \
-	VMULPD V7, V3, V3;    \
-	SCALE(V3, V2, V0);    \
-	UPPER(V9, V0);        \
-	STORE(V0, DI)
+// Φ for x in V0, which has passed USUAL, to TO.
+#define CDFQUICK(TO)                   \
+	VMOVAPD V0, V9;                \
+	GAUSS(V0, V6, V2, V3, V7);     \
+	QUICKPOWER(V3, V13, V7);       \
+	EXPSMALL(V0, V13, V3, V4, V5); \
+	TAILRATIO;                     \
+	VMULPD V7, V3, V3;             \
+	QUICKSCALE(V3, V2);            \
+	UPPER(V9, V3, V1);             \
+	VMOVUPD V3, TO
 
-#define BOTHSTEP(LOAD, STORE) \
-	LOAD(SI, V0);                   \
-	VMOVAPD V0, V9;                 \
-	GAUSS;                          \
-	TAILRATIO;                      \
-	VMULPD V3, V7, V7;              \
-	SCALE(V7, V2, V0);              \
-	UPPER(V9, V0);                  \
-	STORE(V0, DI);                  \
-	VMULPD T(const_rootTwoPi), V3, V3;    \
-	SCALE(V3, V2, V0);              \
-	STORE(V0, R8)
+#define CDFTWO                                  \
+	VMOVUPD (SI), V0;                       \
+	VMOVUPD BYTES(SI), V15;                 \
+	USUAL(V0, V15, const_normalNormal, V7); \
+	CDFQUICK((DI));                         \
+	VMOVAPD V15, V0;                        \
+	CDFQUICK(BYTES(DI))
 
-// Applies STEP to CX elements. MASK(CX) prepares LOADPART and STOREPART for the last
-// 1..LANES−1.
-#define EACH(STEP) \
-	SUBQ $LANES, CX;             \
-	JLT  part;                   \
-loop:                            \
-	STEP(LOADFULL, STOREFULL);   \
-	ADDQ $BYTES, SI;             \
-	ADDQ $BYTES, DI;             \
-	ADDQ $BYTES, R8;             \
-	SUBQ $LANES, CX;             \
-	JGE  loop;                   \
-part:                            \
-	ADDQ $LANES, CX;             \
-	JZ   done;                   \
-	MASK;                        \
-	STEP(LOADPART, STOREPART);   \
-done:                            \
-	VZEROUPPER;                  \
+// Φ to DI and φ to R8.
+#define BOTHSTEP(LOAD, STORE)              \
+	LOAD(SI, V0);                      \
+	VMOVAPD V0, V9;                    \
+	GAUSS(V0, V6, V2, V3, V7);         \
+	POWER(V3, V13, V7);                \
+	EXPSMALL(V0, V13, V3, V4, V5);     \
+	TAILRATIO;                         \
+	VMULPD V3, V7, V7;                 \
+	SCALE(V7, V2);                     \
+	UPPER(V9, V7, V1);                 \
+	STORE(V7, DI);                     \
+	VMULPD C(const_rootTwoPi), V3, V3; \
+	SCALE(V3, V2);                     \
+	STORE(V3, R8)
+
+#define BOTHQUICK(CDF, PDF)                \
+	VMOVAPD V0, V9;                    \
+	GAUSS(V0, V6, V2, V3, V7);         \
+	QUICKPOWER(V3, V13, V7);           \
+	EXPSMALL(V0, V13, V3, V4, V5);     \
+	TAILRATIO;                         \
+	VMULPD V3, V7, V7;                 \
+	QUICKSCALE(V7, V2);                \
+	UPPER(V9, V7, V1);                 \
+	VMULPD C(const_rootTwoPi), V3, V3; \
+	QUICKSCALE(V3, V2);                \
+	VMOVUPD V7, CDF;                   \
+	VMOVUPD V3, PDF
+
+#define BOTHTWO                                 \
+	VMOVUPD (SI), V0;                       \
+	VMOVUPD BYTES(SI), V15;                 \
+	USUAL(V0, V15, const_normalNormal, V7); \
+	BOTHQUICK((DI), (R8));                  \
+	VMOVAPD V15, V0;                        \
+	BOTHQUICK(BYTES(DI), BYTES(R8))
+
+// Applies TWO to CX elements, and STEP where TWO jumps to one and to what is left over.
+// MASK(CX) prepares LOADPART and STOREPART for the last 1..LANES−1.
+#define EACH(TWO, STEP)            \
+	HOIST;                     \
+	SUBQ $(2*LANES), CX;       \
+	JLT  rest;                 \
+loop:                              \
+	TWO;                       \
+	ADDQ $(2*BYTES), SI;       \
+	ADDQ $(2*BYTES), DI;       \
+	ADDQ $(2*BYTES), R8;       \
+	SUBQ $(2*LANES), CX;       \
+	JGE  loop;                 \
+rest:                              \
+	CMPQ CX, $-LANES;          \
+	JLT  part;                 \
+one:                               \
+	STEP(LOADFULL, STOREFULL); \
+	ADDQ $BYTES, SI;           \
+	ADDQ $BYTES, DI;           \
+	ADDQ $BYTES, R8;           \
+	SUBQ $LANES, CX;           \
+	JGE  loop;                 \
+	JMP  rest;                 \
+part:                              \
+	ADDQ $(2*LANES), CX;       \
+	JZ   done;                 \
+	MASK;                      \
+	STEP(LOADPART, STOREPART); \
+done:                              \
+	VZEROUPPER;                \
 	RET
 
 #define LOADFULL(P, V) VMOVUPD (P), V
 #define STOREFULL(V, P) VMOVUPD V, (P)
 
-// V0 = variance·exp(−½ S) to P.
-#define KERNELEXP(S, P) \
-	VMULPD T(const_minusHalf), S, V0; \
-	CLAMPLOW;                         \
-	REDUCE;                           \
-	EXPSMALL;                         \
-	SCALE(V3, V2, V0);                \
-	VMULPD V13, V0, V0;               \
-	VMOVUPD V0, P
+// A row of two vectors: variance·exp of the exponents in A and B to DI.
+#define KERNELROW(A, B)                       \
+	VMOVUPD C(const_kernelMin), V0;       \
+	VMAXPD  A, V0, A;                     \
+	VMAXPD  B, V0, B;                     \
+	REDUCE(A, V0, V1);                    \
+	REDUCE(B, V4, V5);                    \
+	KERNELPOWER(V1, V2, V3);              \
+	KERNELPOWER(V5, V6, V7);              \
+	EXPSMALL(A, V2, V0, V1, V3);          \
+	EXPSMALL(B, V6, V4, V5, V7);          \
+	VBROADCASTSD variance+40(FP), V1;     \
+	VSUBPD  C(const_kernelFloor), V0, V0; \
+	VSUBPD  C(const_kernelFloor), V4, V4; \
+	VMULPD  V1, V0, V0;                   \
+	VMULPD  V1, V4, V4;                   \
+	VMOVUPD V0, (DI);                     \
+	VMOVUPD V4, BYTES(DI);                \
+	ADDQ    R9, DI
 
-// The kernel block, two vectors of columns: for each of CX rows of x at SI (stride R8
-// bytes), DI (stride R9) gets variance·exp(−½ Σ ((x_k − z_k)·inv_k)²), z at BX as R10
-// pairs of vectors, inv at AX. Two rows at a time make four sums, enough to hide what
-// each waits for.
-#define KERNELROWS \
-	VBROADCASTSD variance+56(FP), V13;   \
-rows:                                    \
-	SUBQ $2, CX;                         \
-	JLT  last;                           \
-	LEAQ (SI)(R8*1), R13;                \
-	ZERO(V10);                           \
-	ZERO(V11);                           \
-	ZERO(V12);                           \
-	ZERO(V14);                           \
-	XORQ R11, R11;                       \
-	MOVQ BX, R12;                        \
-features:                                \
-	VBROADCASTSD (SI)(R11*8), V0;        \
-	VBROADCASTSD (R13)(R11*8), V5;       \
-	VBROADCASTSD (AX)(R11*8), V2;        \
-	VSUBPD       (R12), V0, V1;          \
-	VSUBPD       BYTES(R12), V0, V3;     \
-	VSUBPD       (R12), V5, V4;          \
-	VSUBPD       BYTES(R12), V5, V6;     \
-	VMULPD       V2, V1, V1;             \
-	VMULPD       V2, V3, V3;             \
-	VMULPD       V2, V4, V4;             \
-	VMULPD       V2, V6, V6;             \
-	VFMADD231PD  V1, V1, V10;            \
-	VFMADD231PD  V3, V3, V11;            \
-	VFMADD231PD  V4, V4, V12;            \
-	VFMADD231PD  V6, V6, V14;            \
-	ADDQ         $(2*BYTES), R12;        \
-	INCQ         R11;                    \
-	CMPQ         R11, R10;               \
-	JLT          features;               \
-	KERNELEXP(V10, (DI));                \
-	KERNELEXP(V11, BYTES(DI));           \
-	ADDQ R9, DI;                         \
-	KERNELEXP(V12, (DI));                \
-	KERNELEXP(V14, BYTES(DI));           \
-	ADDQ R9, DI;                         \
-	LEAQ (R13)(R8*1), SI;                \
-	JMP  rows;                           \
-last:                                    \
-	ADDQ $2, CX;                         \
-	JZ   end;                            \
-	ZERO(V10);                           \
-	ZERO(V11);                           \
-	XORQ R11, R11;                       \
-	MOVQ BX, R12;                        \
-feature:                                 \
-	VBROADCASTSD (SI)(R11*8), V0;        \
-	VBROADCASTSD (AX)(R11*8), V2;        \
-	VSUBPD       (R12), V0, V1;          \
-	VSUBPD       BYTES(R12), V0, V3;     \
-	VMULPD       V2, V1, V1;             \
-	VMULPD       V2, V3, V3;             \
-	VFMADD231PD  V1, V1, V10;            \
-	VFMADD231PD  V3, V3, V11;            \
-	ADDQ         $(2*BYTES), R12;        \
-	INCQ         R11;                    \
-	CMPQ         R11, R10;               \
-	JLT          feature;                \
-	KERNELEXP(V10, (DI));                \
-	KERNELEXP(V11, BYTES(DI));           \
-end:                                     \
-	VZEROUPPER;                          \
+// Takes (x − z)² of row R of the group from the exponents A and B.
+#define SQUARES(R, A, B)            \
+	VBROADCASTSD (R*8)(SI), V2; \
+	VSUBPD       V0, V2, V3;    \
+	VSUBPD       V1, V2, V2;    \
+	VFNMADD231PD V3, V3, A;     \
+	VFNMADD231PD V2, V2, B
+
+// The kernel block, two vectors of columns: for CX rows of x at SI, in groups of four
+// for each of R10 features, DI (stride R9 bytes) gets variance·exp(−Σ(x−z)²), z at BX as
+// R10 pairs of vectors. Four rows at a time make eight sums, enough to hide what each
+// waits for.
+#define KERNELROWS              \
+	HOIST;                  \
+group:                          \
+	ZERO(V8);               \
+	ZERO(V9);               \
+	ZERO(V10);              \
+	ZERO(V11);              \
+	ZERO(V12);              \
+	ZERO(V13);              \
+	ZERO(V14);              \
+	ZERO(V15);              \
+	MOVQ R10, R11;          \
+	MOVQ BX, R12;           \
+feature:                        \
+	VMOVUPD (R12), V0;      \
+	VMOVUPD BYTES(R12), V1; \
+	SQUARES(0, V8, V9);     \
+	SQUARES(1, V10, V11);   \
+	SQUARES(2, V12, V13);   \
+	SQUARES(3, V14, V15);   \
+	ADDQ $32, SI;           \
+	ADDQ $(2*BYTES), R12;   \
+	DECQ R11;               \
+	JNZ  feature;           \
+	KERNELROW(V8, V9);      \
+	DECQ CX;                \
+	JZ   end;               \
+	KERNELROW(V10, V11);    \
+	DECQ CX;                \
+	JZ   end;               \
+	KERNELROW(V12, V13);    \
+	DECQ CX;                \
+	JZ   end;               \
+	KERNELROW(V14, V15);    \
+	DECQ CX;                \
+	JNZ  group;             \
+end:                            \
+	VZEROUPPER;             \
 	RET

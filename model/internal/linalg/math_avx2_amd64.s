@@ -29,39 +29,97 @@ GLOBL first<>(SB), RODATA|NOPTR, $64
 #define V12 Y12
 #define V13 Y13
 #define V14 Y14
+#define V15 Y15
 #define LANES 4
 #define BYTES 32
 
+#define LOG2E C(const_log2E)
+#define ROUND C(const_roundEighth)
+#define LN2HIGH C(const_ln2High)
+#define LN2LOW C(const_ln2Low)
+#define E0 CI(const_expCoefficients, 0)
+#define E1 CI(const_expCoefficients, 1)
+#define E2 CI(const_expCoefficients, 2)
+#define E3 CI(const_expCoefficients, 3)
+#define E4 CI(const_expCoefficients, 4)
+#define E5 CI(const_expCoefficients, 5)
+#define HOIST
+
 #define ZERO(V) VXORPD V, V, V
 
+// T_j less j·2⁴⁹, by looking up halves of its bits: VPERMPS takes the last three bits of
+// each half of SUM for an index, of which the lower one is j and the upper one no matter.
+#define HALVES(SUM, V, W)                                \
+	VPERMPS  C(const_expHalves), SUM, W;             \
+	VPERMPS  (const_expHalves*64+BYTES)(DX), SUM, V; \
+	VPSLLQ   $32, V, V;                              \
+	VPBLENDD $0xAA, V, W, V
+
+// With j·2⁴⁹ added, T_j itself.
+#define POWER(SUM, V, W)      \
+	HALVES(SUM, V, W);    \
+	VPSLLQ $61, SUM, SUM; \
+	VPSRLQ $12, SUM, SUM; \
+	VPADDQ SUM, V, V
+
+// With n·2⁴⁹ added, which is j·2⁴⁹ and m in the exponent.
+#define QUICKPOWER(SUM, V, W) \
+	HALVES(SUM, V, W);    \
+	VPSLLQ $49, SUM, SUM; \
+	VPADDQ SUM, V, V
+
+#define KERNELPOWER(SUM, V, W) QUICKPOWER(SUM, V, W)
+#define QUICKSCALE(V, N)
+
 // In two steps, lest a factor overflow or underflow: the first of them is exact.
-#define SCALE(P, N, OUT) \
-	VMOVUPD     T(const_half), V1;          \
-	VFMADD213PD T(const_roundInt), N, V1;   \
-	VSUBPD      T(const_roundInt), V1, V4;  \
-	VSUBPD      V4, N, V5;            \
-	VADDPD      T(const_roundInt), V5, V5;  \
-	VPSLLQ      $52, V1, V1;          \
-	VPSLLQ      $52, V5, V5;          \
-	VPADDQ      T(const_one), V1, V1;       \
-	VPADDQ      T(const_one), V5, V5;       \
-	VMULPD      V1, P, OUT;           \
-	VMULPD      V5, OUT, OUT
+#define SCALE(V, N)                            \
+	VROUNDPD    $1, N, N;                  \
+	VMOVUPD     C(const_half), V1;         \
+	VFMADD213PD C(const_roundInt), N, V1;  \
+	VSUBPD      C(const_roundInt), V1, V4; \
+	VSUBPD      V4, N, V5;                 \
+	VADDPD      C(const_roundInt), V5, V5; \
+	VPSLLQ      $52, V1, V1;               \
+	VPSLLQ      $52, V5, V5;               \
+	VPADDQ      C(const_one), V1, V1;      \
+	VPADDQ      C(const_one), V5, V5;      \
+	VMULPD      V1, V, V;                  \
+	VMULPD      V5, V, V
 
-#define UPPER(X, V) \
-	VMOVUPD   T(const_one), V1;       \
-	VSUBPD    V, V1, V1;        \
-	VBLENDVPD X, V, V1, V
+// NaN stays NaN: the second source of the instruction.
+#define CLAMP(X)                     \
+	VMOVUPD C(const_expMin), V1; \
+	VMAXPD  X, V1, X;            \
+	VMOVUPD C(const_expMax), V1; \
+	VMINPD  X, V1, X
+#define BOUND(R)
 
-// Y12: a mask of the first CX lanes.
-#define MASK \
+// The bits of the limit less those of |x| are negative if |x| is larger, or NaN.
+#define USUAL(X, Y, I, W)                  \
+	VPAND     C(const_absMask), X, V1; \
+	VPAND     C(const_absMask), Y, W;  \
+	VMOVDQU   C(I), V4;                \
+	VPSUBQ    V1, V4, V1;              \
+	VPSUBQ    W, V4, W;                \
+	VPOR      V1, W, W;                \
+	VMOVMSKPD W, R11;                  \
+	TESTQ     R11, R11;                \
+	JNZ       one
+
+#define UPPER(X, V, W)             \
+	VMOVUPD   C(const_one), W; \
+	VSUBPD    V, W, W;         \
+	VBLENDVPD X, V, W, V
+
+// Y15: a mask of the first CX lanes.
+#define MASK                         \
 	LEAQ    first<>+32(SB), R11; \
 	SHLQ    $3, CX;              \
 	SUBQ    CX, R11;             \
-	VMOVUPD (R11), Y12
+	VMOVUPD (R11), Y15
 
-#define LOADPART(P, V) VMASKMOVPD (P), Y12, V
-#define STOREPART(V, P) VMASKMOVPD V, Y12, (P)
+#define LOADPART(P, V) VMASKMOVPD (P), Y15, V
+#define STOREPART(V, P) VMASKMOVPD V, Y15, (P)
 
 #include "math_amd64.h"
 
@@ -71,7 +129,7 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
 	MOVQ table+24(FP), DX
-	EACH(EXPSTEP)
+	EACH(EXPTWO, EXPSTEP)
 
 // func pdfAVX2(n int, dst, x, table *float64)
 TEXT ·pdfAVX2(SB), NOSPLIT, $0-32
@@ -79,7 +137,7 @@ TEXT ·pdfAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
 	MOVQ table+24(FP), DX
-	EACH(PDFSTEP)
+	EACH(PDFTWO, PDFSTEP)
 
 // func cdfAVX2(n int, dst, x, table *float64)
 TEXT ·cdfAVX2(SB), NOSPLIT, $0-32
@@ -87,7 +145,7 @@ TEXT ·cdfAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
 	MOVQ table+24(FP), DX
-	EACH(CDFSTEP)
+	EACH(CDFTWO, CDFSTEP)
 
 // func cdfPDFAVX2(n int, cdf, pdf, x, table *float64)
 TEXT ·cdfPDFAVX2(SB), NOSPLIT, $0-40
@@ -96,19 +154,16 @@ TEXT ·cdfPDFAVX2(SB), NOSPLIT, $0-40
 	MOVQ pdf+16(FP), R8
 	MOVQ x+24(FP), SI
 	MOVQ table+32(FP), DX
-	EACH(BOTHSTEP)
+	EACH(BOTHTWO, BOTHSTEP)
 
-// func kernelAVX2(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst, table *float64)
-TEXT ·kernelAVX2(SB), NOSPLIT, $0-80
+// func kernelAVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+TEXT ·kernelAVX2(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), CX
 	MOVQ d+8(FP), R10
 	MOVQ x+16(FP), SI
-	MOVQ ldx+24(FP), R8
-	MOVQ z+32(FP), BX
-	MOVQ inv+40(FP), AX
-	MOVQ lddst+48(FP), R9
-	MOVQ dst+64(FP), DI
-	SHLQ $3, R8
+	MOVQ z+24(FP), BX
+	MOVQ lddst+32(FP), R9
+	MOVQ dst+48(FP), DI
+	MOVQ table+56(FP), DX
 	SHLQ $3, R9
-	MOVQ table+72(FP), DX
 	KERNELROWS

@@ -18,23 +18,71 @@
 #define V12 Z12
 #define V13 Z13
 #define V14 Z14
+#define V15 Z15
 #define LANES 8
 #define BYTES 64
 
-#define ZERO(V) VPXORQ V, V, V
-#define SCALE(P, N, OUT) VSCALEFPD N, P, OUT
+// The constants of exp stay in registers.
+#define LOG2E Z16
+#define ROUND Z17
+#define LN2HIGH Z18
+#define LN2LOW Z19
+#define E0 Z20
+#define E1 Z21
+#define E2 Z22
+#define E3 Z23
+#define E4 Z24
+#define E5 Z25
+#define TABLE Z26
+#define LOWTABLE Z27
+#define RESTMAX Z28
 
-#define UPPER(X, V) \
-	VPMOVQ2M X, K2;                \
-	KNOTW    K2, K2;               \
-	VMOVUPD  T(const_one), V1;           \
-	VSUBPD   V, V1, K2, V
+#define HOIST                                     \
+	VMOVUPD C(const_log2E), LOG2E;            \
+	VMOVUPD C(const_roundEighth), ROUND;      \
+	VMOVUPD C(const_ln2High), LN2HIGH;        \
+	VMOVUPD C(const_ln2Low), LN2LOW;          \
+	VMOVUPD CI(const_expCoefficients, 0), E0; \
+	VMOVUPD CI(const_expCoefficients, 1), E1; \
+	VMOVUPD CI(const_expCoefficients, 2), E2; \
+	VMOVUPD CI(const_expCoefficients, 3), E3; \
+	VMOVUPD CI(const_expCoefficients, 4), E4; \
+	VMOVUPD CI(const_expCoefficients, 5), E5; \
+	VMOVUPD C(const_expPlain), TABLE;         \
+	VMOVUPD C(const_expLow), LOWTABLE;        \
+	VMOVUPD C(const_restMax), RESTMAX
+
+#define ZERO(V) VPXORQ V, V, V
+
+// VSCALEFPD rounds n down, and knows what to do with an infinite one and with NaN. So
+// r need only be bounded, whatever x is: VRANGEPD takes the smaller size with the sign
+// of r, and its limit for NaN.
+#define POWER(SUM, V, W) VPERMPD TABLE, SUM, V
+#define SCALE(V, N) VSCALEFPD N, V, V
+#define CLAMP(X)
+#define BOUND(R) VRANGEPD $2, RESTMAX, R, R
+
+#define USUAL(X, Y, I, W)
+#define QUICKPOWER(SUM, V, W) POWER(SUM, V, W)
+#define QUICKSCALE(V, N) SCALE(V, N)
+
+// n·2⁴⁹ adds m to the exponent, and j·2⁴⁹, which LOWTABLE lacks.
+#define KERNELPOWER(SUM, V, W)    \
+	VPERMPD LOWTABLE, SUM, V; \
+	VPSLLQ  $49, SUM, SUM;    \
+	VPADDQ  SUM, V, V
+
+#define UPPER(X, V, W)            \
+	VPMOVQ2M X, K2;           \
+	KNOTW    K2, K2;          \
+	VMOVUPD  C(const_one), W; \
+	VSUBPD   V, W, K2, V
 
 // K1: the first CX lanes.
-#define MASK \
-	MOVQ  $1, R11;   \
-	SHLQ  CX, R11;   \
-	DECQ  R11;       \
+#define MASK           \
+	MOVQ  $1, R11; \
+	SHLQ  CX, R11; \
+	DECQ  R11;     \
 	KMOVW R11, K1
 
 #define LOADPART(P, V) VMOVUPD.Z (P), K1, V
@@ -48,7 +96,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
 	MOVQ table+24(FP), DX
-	EACH(EXPSTEP)
+	EACH(EXPTWO, EXPSTEP)
 
 // func pdfAVX512(n int, dst, x, table *float64)
 TEXT ·pdfAVX512(SB), NOSPLIT, $0-32
@@ -56,7 +104,7 @@ TEXT ·pdfAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
 	MOVQ table+24(FP), DX
-	EACH(PDFSTEP)
+	EACH(PDFTWO, PDFSTEP)
 
 // func cdfAVX512(n int, dst, x, table *float64)
 TEXT ·cdfAVX512(SB), NOSPLIT, $0-32
@@ -64,7 +112,7 @@ TEXT ·cdfAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
 	MOVQ table+24(FP), DX
-	EACH(CDFSTEP)
+	EACH(CDFTWO, CDFSTEP)
 
 // func cdfPDFAVX512(n int, cdf, pdf, x, table *float64)
 TEXT ·cdfPDFAVX512(SB), NOSPLIT, $0-40
@@ -73,19 +121,16 @@ TEXT ·cdfPDFAVX512(SB), NOSPLIT, $0-40
 	MOVQ pdf+16(FP), R8
 	MOVQ x+24(FP), SI
 	MOVQ table+32(FP), DX
-	EACH(BOTHSTEP)
+	EACH(BOTHTWO, BOTHSTEP)
 
-// func kernelAVX512(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst, table *float64)
-TEXT ·kernelAVX512(SB), NOSPLIT, $0-80
+// func kernelAVX512(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+TEXT ·kernelAVX512(SB), NOSPLIT, $0-64
 	MOVQ rows+0(FP), CX
 	MOVQ d+8(FP), R10
 	MOVQ x+16(FP), SI
-	MOVQ ldx+24(FP), R8
-	MOVQ z+32(FP), BX
-	MOVQ inv+40(FP), AX
-	MOVQ lddst+48(FP), R9
-	MOVQ dst+64(FP), DI
-	SHLQ $3, R8
+	MOVQ z+24(FP), BX
+	MOVQ lddst+32(FP), R9
+	MOVQ dst+48(FP), DI
+	MOVQ table+56(FP), DX
 	SHLQ $3, R9
-	MOVQ table+72(FP), DX
 	KERNELROWS

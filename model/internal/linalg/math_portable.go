@@ -5,33 +5,34 @@ import "math"
 // The formulas of constants.go in plain Go. The conversions float64(…) keep the
 // compiler from fusing where the formula does not.
 
-func polynomial(first, terms int, x float64) float64 {
-	s := scalars[first]
-	for _, c := range scalars[first+1 : first+terms] {
-		s = math.FMA(s, x, c)
-	}
-	return s
-}
-
-// reduce returns n = round(x/ln 2) and x − n·ln 2.
-func reduce(x float64) (n, r float64) {
-	n = math.FMA(x, scalars[log2E], scalars[roundInt]) - scalars[roundInt]
+// reduce returns n = round(8x/ln 2) in eighths, the table's number for its last three
+// bits, and x − n·ln 2.
+func reduce(x float64) (n, power, r float64) {
+	t := math.FMA(x, scalars[log2E], scalars[roundEighth])
+	n = t - scalars[roundEighth]
 	r = math.FMA(-n, scalars[ln2High], x)
-	return n, math.FMA(-n, scalars[ln2Low], r)
+	return n, expTable[math.Float64bits(t)&7], math.FMA(-n, scalars[ln2Low], r)
 }
 
-// expSmall returns exp(r) for |r| ≤ ln 2/2 and a little more.
-func expSmall(r float64) float64 {
-	q := polynomial(expCoefficients, 10, r)
-	return math.FMA(float64(r*r), q, r) + 1
+// expSmall returns power·exp(r) for |r| ≤ ln 2/16 and a little more.
+func expSmall(power, r float64) float64 {
+	c := scalars[expCoefficients : expCoefficients+6 : expCoefficients+6]
+	r2 := float64(r * r)
+	high := math.FMA(math.FMA(c[0], r, c[1]), r2, math.FMA(c[2], r, c[3]))
+	p := math.FMA(math.FMA(high, r2, math.FMA(c[4], r, c[5])), r2, r)
+	return math.FMA(power, p, power)
 }
 
-// scaleBy returns p·2ⁿ, in two steps of which the first is exact.
+// scaleBy returns p·2^⌊n⌋, rounded once: beyond the exponents of normal numbers in two
+// steps, of which the first is exact.
 func scaleBy(p, n float64) float64 {
-	h := math.FMA(n, 0.5, scalars[roundInt])
-	rest := n - (h - scalars[roundInt]) + scalars[roundInt]
-	power := func(v float64) float64 { return math.Float64frombits(math.Float64bits(v)<<52 + math.Float64bits(1)) }
-	return float64(float64(p*power(h)) * power(rest))
+	n = math.Floor(n)
+	power := func(n float64) float64 { return math.Float64frombits(uint64(1023+int64(n)) << 52) }
+	if n >= -1022 && n <= 1023 {
+		return p * power(n)
+	}
+	h := math.Floor(n / 2)
+	return float64(p*power(h)) * power(n-h)
 }
 
 func exp(x float64) float64 {
@@ -42,11 +43,11 @@ func exp(x float64) float64 {
 	if x < scalars[expMin] {
 		x = scalars[expMin]
 	}
-	n, r := reduce(x)
-	return scaleBy(expSmall(r), n)
+	n, power, r := reduce(x)
+	return scaleBy(expSmall(power, r), n)
 }
 
-// gauss returns t = min(|x|, normalMax) and exp(−t²/2) as p·2ⁿ.
+// gauss returns t = min(|x|, normalMax) and exp(−t²/2) as p·2^⌊n⌋.
 func gauss(x float64) (t, p, n float64) {
 	t = math.Abs(x)
 	if t > scalars[normalMax] {
@@ -54,8 +55,18 @@ func gauss(x float64) (t, p, n float64) {
 	}
 	h := float64(t * t)
 	low := math.FMA(t, t, -h)
-	n, r := reduce(float64(-0.5 * h))
-	return t, expSmall(math.FMA(low, -0.5, r)), n
+	n, power, r := reduce(float64(-0.5 * h))
+	return t, expSmall(power, math.FMA(low, -0.5, r)), n
+}
+
+// chains is the polynomial of degree 9 at x, as its even and its odd terms.
+func chains(first int, x, x2 float64) float64 {
+	c := scalars[first : first+10 : first+10]
+	odd, even := c[0], c[1]
+	for i := 2; i < 10; i += 2 {
+		odd, even = math.FMA(odd, x2, c[i]), math.FMA(even, x2, c[i+1])
+	}
+	return math.FMA(odd, x, even)
 }
 
 // tailRatio returns Φ(−t)/exp(−t²/2) for t ≥ 0. The remainder of the quotient inv
@@ -65,13 +76,14 @@ func tailRatio(t float64) float64 {
 	inv := 1 / sum
 	low := t - (sum - scalars[four])
 	remainder := float64(inv * math.FMA(-low, inv, math.FMA(-sum, inv, 1)))
-	s := math.FMA(scalars[minusEight], remainder, math.FMA(scalars[minusEight], inv, 1))
+	s := math.FMA(scalars[minusEight], inv, 1)
 	s2 := float64(s * s)
-	g := math.FMA(polynomial(cdfOdd, 10, s2), s, polynomial(cdfEven, 10, s2))
+	s4 := float64(s2 * s2)
+	g := math.FMA(chains(cdfOdd, s2, s4), s, chains(cdfEven, s2, s4))
+	s = math.FMA(scalars[minusEight], remainder, s)
 	for _, c := range scalars[cdfLow : cdfLow+3] {
 		g = math.FMA(g, s, c)
 	}
-	g = float64(scalars[four] * g)
 	return math.FMA(g, inv, float64(g*remainder))
 }
 
@@ -116,17 +128,29 @@ func cdfPDFPortable(c, p, x []float64) {
 const portableKernelCols = 8
 
 // kernelPortable is one panel of the kernel block.
-func kernelPortable(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
+func kernelPortable(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
 	const cols = portableKernelCols
 	for i := range rows {
-		row, out := x[i*ldx:i*ldx+d], dst[i*lddst:i*lddst+cols]
-		for j := range out {
-			s := 0.0
-			for k, v := range row {
-				t := float64((v - z[k*cols+j]) * inv[k])
-				s = math.FMA(t, t, s)
+		group, out := x[i/kernelGroup*kernelGroup*d:], dst[i*lddst:i*lddst+cols]
+		var sums [cols]float64
+		for k := range d {
+			v := group[k*kernelGroup+i%kernelGroup]
+			for j, w := range z[k*cols : (k+1)*cols] {
+				t := v - w
+				sums[j] = math.FMA(-t, t, sums[j])
 			}
-			out[j] = float64(variance * exp(float64(-0.5*s)))
+		}
+		for j, a := range sums {
+			out[j] = kernelValue(a, variance)
 		}
 	}
+}
+
+// kernelValue returns variance·exp(a), or 0 where that is next to nothing.
+func kernelValue(a, variance float64) float64 {
+	if a < scalars[kernelMin] { // not for NaN
+		a = scalars[kernelMin]
+	}
+	n, power, r := reduce(a)
+	return float64(variance * (scaleBy(expSmall(power, r), n) - scalars[kernelFloor]))
 }

@@ -50,10 +50,11 @@ type kernelSet struct {
 	exp, cdf, pdf func(dst, x []float64)
 	cdfPDF        func(cdf, pdf, x []float64)
 
-	// kernel computes rows × kernelCols elements of a squared-exponential kernel block;
-	// z is a panel of kernelCols columns for each of d > 0 features.
+	// kernel computes rows × kernelCols elements variance·exp(−Σ(x−z)²) of a
+	// squared-exponential kernel block, of d > 0 features: x is packed in panels of
+	// kernelGroup rows, the last one filled up, z is a panel of kernelCols columns.
 	kernelCols int
-	kernel     func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64)
+	kernel     func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64)
 }
 
 // current is the set in use. It changes only in tests.

@@ -40,8 +40,8 @@ var avx512 = kernelSet{
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 16,
-	kernel: func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
-		kernelAVX512(rows, d, &x[0], ldx, &z[0], &inv[0], lddst, variance, &dst[0], &constants[0])
+	kernel: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+		kernelAVX512(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
 	},
 }
 
@@ -67,8 +67,8 @@ var avx2 = kernelSet{
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 8,
-	kernel: func(rows, d int, x []float64, ldx int, z, inv []float64, lddst int, variance float64, dst []float64) {
-		kernelAVX2(rows, d, &x[0], ldx, &z[0], &inv[0], lddst, variance, &dst[0], &constants[0])
+	kernel: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+		kernelAVX2(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
 	},
 }
 
@@ -150,7 +150,7 @@ func pdfAVX512(n int, dst, x, table *float64)
 func cdfPDFAVX512(n int, cdf, pdf, x, table *float64)
 
 //go:noescape
-func kernelAVX512(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst, table *float64)
+func kernelAVX512(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
 
 //go:noescape
 func expAVX2(n int, dst, x, table *float64)
@@ -165,7 +165,7 @@ func pdfAVX2(n int, dst, x, table *float64)
 func cdfPDFAVX2(n int, cdf, pdf, x, table *float64)
 
 //go:noescape
-func kernelAVX2(rows, d int, x *float64, ldx int, z, inv *float64, lddst int, variance float64, dst, table *float64)
+func kernelAVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
 
 //go:noescape
 func substitute8AVX512(n int, coef, x *float64, column, panel int)
