@@ -120,6 +120,58 @@ func TestPlanReadsFooters(t *testing.T) {
 	pacsgp(t, "plan", "-c", tiny(jobFile{"delta": ""}).write(t, dir)).says(t, exitConfig, "delta")
 }
 
+// What plan says of nulls is what stops train.
+func TestPlanCountsNulls(t *testing.T) {
+	some := make([]any, 40)
+	for i := range some {
+		some[i] = float64(i % 5)
+	}
+	some[7], some[23] = nil, nil
+	for name, c := range map[string]struct {
+		rows   table
+		change jobFile
+		words  []string // of the fault; none: train has nothing to say against the rows
+	}{
+		"no null":             {lines(40), nil, nil},
+		"in a feature":        {lines(40).with("x2", some), nil, []string{`column "x2" has 2 nulls`, "\nhint: train stops at the first null"}},
+		"in the target":       {lines(40).with("y", some), nil, []string{`column "y" has 2 nulls`}},
+		"in both":             {lines(40).with("x2", some).with("y", some), nil, []string{`column "x2" has 2 nulls`, `column "y" has 2 nulls`}},
+		"in a column left":    {lines(40).with("x2", some), jobFile{"exclude": "[x2]"}, nil},
+		"in no chosen column": {lines(40).with("x2", some), jobFile{"features": "[x1]"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.rows.write(t, lakeFile(dir, 0))
+			job := tiny(c.change).write(t, dir)
+			plan, machine, train := pacsgp(t, "plan", "-c", job), pacsgp(t, "plan", "-c", job, "--json"), pacsgp(t, "train", "-c", job)
+			stops := strings.Contains(train.message, "is null")
+			if stops != (c.words != nil) {
+				t.Fatalf("train says %q", train.message)
+			}
+			want, line := 0, "none in the used columns"
+			if stops {
+				want, line = exitFailure, "train would stop"
+			}
+			if plan.status != want || machine.status != want || !strings.Contains(plan.stdout, line) {
+				t.Errorf("plan: status %d, with --json %d, want %d, and %q in %s", plan.status, machine.status, want, line, plan.stdout)
+			}
+			for _, word := range c.words {
+				if !strings.Contains(plan.message, word) {
+					t.Errorf("%q is missing in %q", word, plan.message)
+				}
+			}
+			var doc struct{ Nulls nulls }
+			if err := json.Unmarshal([]byte(machine.stdout), &doc); err != nil || len(doc.Nulls) < 2 {
+				t.Errorf("--json: %d columns, %v", len(doc.Nulls), err)
+			}
+		})
+	}
+	unknown := nulls{{Column: "x1"}, {Column: "x2", Uncounted: 30}}
+	if got := unknown.words(); unknown.fault() != nil || !strings.Contains(got, `not known where footers do not count them: "x2" (30 rows)`) {
+		t.Errorf("without statistics: %q, %v", got, unknown.fault())
+	}
+}
+
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	lines(40).write(t, lakeFile(dir, 0))

@@ -149,10 +149,14 @@ func status(err error) int {
 	}
 }
 
-// explain prints an error for people: each fault of several on its own line.
+// explain prints an error for people: each fault of several on its own line, and
+// hints among them as hints.
 func explain(w io.Writer, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		_, _ = fmt.Fprintf(w, "pacsgp: %s\n", line)
+		if !strings.HasPrefix(line, "hint: ") {
+			line = "pacsgp: " + line
+		}
+		_, _ = fmt.Fprintln(w, line)
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		_, _ = fmt.Fprintln(w, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")

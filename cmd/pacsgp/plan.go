@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -43,6 +45,7 @@ func planCommand(w world) *cobra.Command {
 type prospect struct {
 	Files   []ingestlake.File `json:"files"`
 	Columns []string          `json:"columns"`
+	Nulls   nulls             `json:"nulls"` // one a column
 	Notices []string          `json:"notices"`
 	pipeline.Outlook
 	Estimate pipeline.Estimate `json:"estimate"`
@@ -56,6 +59,9 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 		return err
 	}
 	out := prospect{Files: src.Files(), Columns: src.Columns(), Notices: src.Notices()}
+	if out.Nulls, err = src.Nulls(ctx); err != nil {
+		return err
+	}
 	var rows int64
 	for _, s := range src.Shards() {
 		rows += s.Rows
@@ -72,10 +78,56 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(w.stdout, "%s\n", doc)
+		_, _ = fmt.Fprintf(w.stdout, "%s\n", doc)
+		return out.Nulls.fault()
+	}
+	if err := out.print(w.stdout); err != nil {
 		return err
 	}
-	return out.print(w.stdout)
+	return out.Nulls.fault()
+}
+
+// nulls are what the footers say about nulls in the used columns.
+type nulls []ingestlake.Nulls
+
+// fault is the error that train would stop with, told beforehand; nil if the
+// footers count no null.
+func (n nulls) fault() error {
+	var faults []error
+	for _, c := range n {
+		if c.Count > 0 {
+			faults = append(faults, fmt.Errorf("%w: column %q has %d nulls", pipeline.ErrData, c.Column, c.Count))
+		}
+	}
+	if faults == nil {
+		return nil
+	}
+	return errors.Join(append(faults, errors.New("hint: train stops at the first null; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"))...)
+}
+
+// words says it in a line.
+func (n nulls) words() string {
+	var having int
+	var uncounted []string
+	for _, c := range n {
+		if c.Count > 0 {
+			having++
+		}
+		if c.Uncounted > 0 {
+			uncounted = append(uncounted, fmt.Sprintf("%q (%d rows)", c.Column, c.Uncounted))
+		}
+	}
+	var words []string
+	if having > 0 {
+		words = append(words, fmt.Sprintf("in %d of the used columns, by the footers: train would stop", having))
+	}
+	if len(uncounted) > 0 {
+		words = append(words, "not known where footers do not count them: "+strings.Join(uncounted, ", "))
+	}
+	if words == nil {
+		return "none in the used columns, by the footers"
+	}
+	return strings.Join(words, "; ")
 }
 
 // filesShown is how many files plan lists by name.
@@ -99,6 +151,7 @@ func (p prospect) print(w io.Writer) error {
 	for _, text := range p.Notices {
 		_, _ = fmt.Fprintln(w, "note      ", text)
 	}
+	_, _ = fmt.Fprintf(w, "nulls      %s\n", p.Nulls.words())
 	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %d train (fitting and certifying: the N of the bound)\n",
 		p.Rows, p.Reference, p.Train)
 	kept := "kept in memory"

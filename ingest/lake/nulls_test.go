@@ -1,0 +1,87 @@
+package lake_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+)
+
+type nullsRow struct {
+	Some *float64 `parquet:"some,optional"`
+	All  *float64 `parquet:"all,optional"`
+	None *float64 `parquet:"none,optional"`
+	Must float64  `parquet:"must"`
+	Y    float64  `parquet:"y"`
+}
+
+// nullsFile has two row groups of rows rows; every third value of "some" is null.
+func nullsFile(t *testing.T, path string, rows int, options ...parquet.WriterOption) {
+	t.Helper()
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[nullsRow](&out, options...)
+	for range 2 {
+		for i := range rows {
+			v := float64(i)
+			r := nullsRow{None: &v, Must: v, Y: v}
+			if i%3 != 0 {
+				r.Some = &v
+			}
+			if _, err := w.Write([]nullsRow{r}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNullsAddUpTheFooters(t *testing.T) {
+	dir := t.TempDir()
+	nullsFile(t, filepath.Join(dir, "k=1", "a.parquet"), 9)
+	nullsFile(t, filepath.Join(dir, "k=__HIVE_DEFAULT_PARTITION__", "b.parquet"), 6)
+	// This file counts nothing of "none".
+	nullsFile(t, filepath.Join(dir, "k=2", "c.parquet"), 3, parquet.DataPageStatistics(false), parquet.SkipPageBounds("none"))
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := src.Nulls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []lake.Nulls{
+		{Column: "all", Count: 36}, {Column: "k", Count: 12}, {Column: "must"}, {Column: "none", Uncounted: 6}, {Column: "some", Count: 12}, {Column: "y"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Nulls() (-want +got):\n%s", diff)
+	}
+}
+
+func TestNullsOfAChangedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.parquet")
+	nullsFile(t, path, 9)
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nullsFile(t, path, 10)
+	if nulls, err := src.Nulls(t.Context()); err == nil {
+		t.Errorf("Nulls() of a file that has changed = %v, want an error", nulls)
+	}
+}
