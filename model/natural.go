@@ -80,8 +80,8 @@ func (t *Trainer) whiten() {
 //
 // with the new S. Negative curvature w is kept as long as Λ stays positive
 // definite and above floor·I on the diagonal of its factor; where it would
-// not, r is halved, which ends since the old Λ is positive definite. The sums
-// are whitened; scale is N/n.
+// not, or the step is not to be trusted, r is halved, which ends since the old Λ
+// is positive definite. The sums are whitened; scale is N/n.
 func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	const halvings = 12
 	m := t.z.Rows
@@ -97,21 +97,31 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 		})
 		copyMat(t.pool, t.work, t.factor)
 		if t.pool.Cholesky(t.factor) && smallestDiagonal(t.factor) > pivotFloor {
-			copyMat(t.pool, t.precision, t.work)
-			t.pool.Mirror(t.precision)
 			step := t.vector
 			for i := range step {
 				step[i] = t.mean[i] + t.weight*scale*t.sweep.h[i]
 			}
 			solveLower(t.factor, step)
 			solveLowerTrans(t.factor, step)
-			linalg.Axpy(-rate, step, t.mean)
-			t.factored = true
-			return rate
+			if t.trusted(rate, step) {
+				linalg.Axpy(-rate, step, t.mean)
+				copyMat(t.pool, t.precision, t.work)
+				t.pool.Mirror(t.precision)
+				t.factored = true
+				return rate
+			}
 		}
 		rate /= 2
 	}
 	return 0
+}
+
+// trusted reports whether a step of the mean is one that a quadratic model of the
+// risk can be trusted for: ½|step|² at most a nat and a fiftieth of the KL. Usual
+// steps have a hundredth of it and less. Where negative curvature nearly cancels
+// the positive, Newton's step of the mean knows no bounds.
+func (t *Trainer) trusted(rate float64, step []float64) bool {
+	return 0.5*rate*rate*linalg.Dot(step, step) <= 1+0.02*t.kl
 }
 
 // pivotFloor keeps posterior variances below 1/pivotFloor² prior ones.
