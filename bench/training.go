@@ -33,7 +33,7 @@ func trainingCases() []trainingCase {
 const (
 	trainingLimit  = 2 * time.Minute // of one run
 	trainingRounds = 3               // at most
-	refinements    = 3               // of the budget, once it is known within a factor of two
+	refinements    = 2               // of the budget, once it is known within a factor of two
 )
 
 // A fit is the end of one run with one budget.
@@ -63,10 +63,10 @@ func training(ctx context.Context, b *bench) (string, error) {
 		return "", err
 	}
 	trainees := []trainee{
-		{"ours", 10, func(ctx context.Context, c trainingCase, budget int) (fit, error) {
+		{"ours", 40, func(ctx context.Context, c trainingCase, budget int) (fit, error) {
 			return b.trainOurs(ctx, binary, c, budget)
 		}},
-		{"closed forms", 10, b.peerTraining("closedform.py")},
+		{"closed forms", 40, b.peerTraining("closedform.py")},
 		{"autograd", 100, b.peerTraining("autograd.py")},
 	}
 	t := newTable("set", "M", "bound to reach", "ours, s (whole process)", "closed forms, s", "ratio", "autograd, s", "ratio")
