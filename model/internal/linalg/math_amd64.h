@@ -80,12 +80,14 @@
 	VMOVUPD V3, (DI);                   \
 	VMOVUPD V11, BYTES(DI)
 
-// From x in X: T = min(|x|, normalMax), X = r and N, SUM of exp(−t²/2). LOW is
-// overwritten.
-#define GAUSS(X, T, N, SUM, LOW)               \
-	VANDPD       C(const_absMask), X, X;   \
-	VMOVUPD      C(const_normalMax), T;    \
-	VMINPD       X, T, T;                  \
+// T = t = min(|x|, normalMax) for x in X, which is overwritten.
+#define SIZE(X, T)                      \
+	VANDPD  C(const_absMask), X, X; \
+	VMOVUPD C(const_normalMax), T;  \
+	VMINPD  X, T, T
+
+// X = r and N, SUM of exp(−t²/2) for t in T. LOW is overwritten.
+#define GAUSS(T, X, N, SUM, LOW)               \
 	VMULPD       T, T, X;                  \
 	VMOVAPD      X, LOW;                   \
 	VFMSUB231PD  T, T, LOW;                \
@@ -95,7 +97,8 @@
 
 #define PDFSTEP(LOAD, STORE)               \
 	LOAD(SI, V0);                      \
-	GAUSS(V0, V6, V2, V3, V7);         \
+	SIZE(V0, V6);                      \
+	GAUSS(V6, V0, V2, V3, V7);         \
 	POWER(V3, V6, V7);                 \
 	EXPSMALL(V0, V6, V3, V4, V5);      \
 	VMULPD C(const_rootTwoPi), V3, V3; \
@@ -106,8 +109,10 @@
 	VMOVUPD (SI), V0;                      \
 	VMOVUPD BYTES(SI), V8;                 \
 	USUAL(V0, V8, const_normalNormal, V7); \
-	GAUSS(V0, V6, V2, V3, V7);             \
-	GAUSS(V8, V14, V10, V11, V15);         \
+	SIZE(V0, V6);                          \
+	GAUSS(V6, V0, V2, V3, V7);             \
+	SIZE(V8, V14);                         \
+	GAUSS(V14, V8, V10, V11, V15);         \
 	QUICKPOWER(V3, V6, V7);                \
 	QUICKPOWER(V11, V14, V15);             \
 	EXPSMALL(V0, V6, V3, V4, V5);          \
@@ -119,122 +124,119 @@
 	VMOVUPD V3, (DI);                      \
 	VMOVUPD V11, BYTES(DI)
 
-// V7 = Φ(−t)/exp(−t²/2) for t in V6. Overwrites V1, V4..V8, V10..V12, V14. V1 = 1/(t+4)
-// has a remainder V4, from the rounding of the sum (V8, exact for t ≤ 4) and of the
-// quotient. s, in V14, counts it only for the last terms.
-#define TAILRATIO                                    \
-	VADDPD       C(const_four), V6, V4;          \
-	VMOVUPD      C(const_one), V5;               \
-	VDIVPD       V4, V5, V1;                     \
-	VSUBPD       C(const_four), V4, V8;          \
-	VSUBPD       V8, V6, V8;                     \
-	VMOVAPD      V5, V14;                        \
-	VFMADD231PD  C(const_minusEight), V1, V14;   \
-	VFNMADD231PD V1, V4, V5;                     \
-	VFNMADD231PD V1, V8, V5;                     \
-	VMULPD       V1, V5, V4;                     \
-	VMULPD       V14, V14, V6;                   \
-	VMULPD       V6, V6, V12;                    \
-	VMOVUPD      C(const_cdfEven), V10;          \
-	VMOVUPD      C(const_cdfOdd), V11;           \
-	VMOVUPD      CI(const_cdfEven, 1), V7;       \
-	VMOVUPD      CI(const_cdfOdd, 1), V8;        \
-	VFMADD213PD  CI(const_cdfEven, 2), V12, V10; \
-	VFMADD213PD  CI(const_cdfOdd, 2), V12, V11;  \
-	VFMADD213PD  CI(const_cdfEven, 3), V12, V7;  \
-	VFMADD213PD  CI(const_cdfOdd, 3), V12, V8;   \
-	VFMADD213PD  CI(const_cdfEven, 4), V12, V10; \
-	VFMADD213PD  CI(const_cdfOdd, 4), V12, V11;  \
-	VFMADD213PD  CI(const_cdfEven, 5), V12, V7;  \
-	VFMADD213PD  CI(const_cdfOdd, 5), V12, V8;   \
-	VFMADD213PD  CI(const_cdfEven, 6), V12, V10; \
-	VFMADD213PD  CI(const_cdfOdd, 6), V12, V11;  \
-	VFMADD213PD  CI(const_cdfEven, 7), V12, V7;  \
-	VFMADD213PD  CI(const_cdfOdd, 7), V12, V8;   \
-	VFMADD213PD  CI(const_cdfEven, 8), V12, V10; \
-	VFMADD213PD  CI(const_cdfOdd, 8), V12, V11;  \
-	VFMADD213PD  CI(const_cdfEven, 9), V12, V7;  \
-	VFMADD213PD  CI(const_cdfOdd, 9), V12, V8;   \
-	VFMADD231PD  V10, V6, V7;                    \
-	VFMADD231PD  V11, V6, V8;                    \
-	VFMADD231PD  V14, V8, V7;                    \
-	VFMADD231PD  C(const_minusEight), V4, V14;   \
-	VFMADD213PD  C(const_cdfLow), V14, V7;       \
-	VFMADD213PD  CI(const_cdfLow, 1), V14, V7;   \
-	VFMADD213PD  CI(const_cdfLow, 2), V14, V7;   \
-	VMULPD       V4, V7, V4;                     \
-	VFMADD213PD  V4, V1, V7
+// From t in V6, before the exponential, for which there is time during the division:
+// INV = 1/(t+4), with a remainder REM from the rounding of the sum (V8, exact for t ≤ 4)
+// and of the quotient, and S = s without the remainder. Overwrites V7.
+#define QUOTIENT(INV, REM, S)                     \
+	VADDPD       C(const_four), V6, REM;      \
+	VMOVUPD      C(const_one), V7;            \
+	VDIVPD       REM, V7, INV;                \
+	VSUBPD       C(const_four), REM, V8;      \
+	VSUBPD       V8, V6, V8;                  \
+	VMOVAPD      V7, S;                       \
+	VFMADD231PD  C(const_minusEight), INV, S; \
+	VFNMADD231PD INV, REM, V7;                \
+	VFNMADD231PD INV, V8, V7;                 \
+	VMULPD       INV, V7, REM
+
+// V7 = Φ(−t)/exp(−t²/2). Overwrites V0, V6, V8, V11, V12, REM and S.
+#define TAILRATIO(INV, REM, S)                     \
+	VMULPD      S, S, V6;                      \
+	VMULPD      V6, V6, V12;                   \
+	VMOVUPD     C(const_cdfEven), V0;          \
+	VMOVUPD     C(const_cdfOdd), V11;          \
+	VMOVUPD     CI(const_cdfEven, 1), V7;      \
+	VMOVUPD     CI(const_cdfOdd, 1), V8;       \
+	VFMADD213PD CI(const_cdfEven, 2), V12, V0; \
+	VFMADD213PD CI(const_cdfOdd, 2), V12, V11; \
+	VFMADD213PD CI(const_cdfEven, 3), V12, V7; \
+	VFMADD213PD CI(const_cdfOdd, 3), V12, V8;  \
+	VFMADD213PD CI(const_cdfEven, 4), V12, V0; \
+	VFMADD213PD CI(const_cdfOdd, 4), V12, V11; \
+	VFMADD213PD CI(const_cdfEven, 5), V12, V7; \
+	VFMADD213PD CI(const_cdfOdd, 5), V12, V8;  \
+	VFMADD213PD CI(const_cdfEven, 6), V12, V0; \
+	VFMADD213PD CI(const_cdfOdd, 6), V12, V11; \
+	VFMADD213PD CI(const_cdfEven, 7), V12, V7; \
+	VFMADD213PD CI(const_cdfOdd, 7), V12, V8;  \
+	VFMADD213PD CI(const_cdfEven, 8), V12, V0; \
+	VFMADD213PD CI(const_cdfOdd, 8), V12, V11; \
+	VFMADD213PD CI(const_cdfEven, 9), V12, V7; \
+	VFMADD213PD CI(const_cdfOdd, 9), V12, V8;  \
+	VFMADD231PD V0, V6, V7;                    \
+	VFMADD231PD V11, V6, V8;                   \
+	VFMADD231PD S, V8, V7;                     \
+	VFMADD231PD C(const_minusEight), REM, S;   \
+	VFMADD213PD C(const_cdfLow), S, V7;        \
+	VFMADD213PD CI(const_cdfLow, 1), S, V7;    \
+	VFMADD213PD CI(const_cdfLow, 2), S, V7;    \
+	VMULPD      REM, V7, REM;                  \
+	VFMADD213PD REM, INV, V7
+
+// From x in V0: the quotient, and E·2^m = exp(−t²/2). Overwrites V6..V8.
+#define TAIL(RAISED, N, E, INV, REM, S) \
+	SIZE(V0, V6);                   \
+	QUOTIENT(INV, REM, S);          \
+	GAUSS(V6, V0, N, E, V7);        \
+	RAISED(E, V8, V7);              \
+	EXPSMALL(V0, V8, E, V6, V7)
 
 // Φ from SI to DI.
-#define CDFSTEP(LOAD, STORE)           \
-	LOAD(SI, V0);                  \
-	VMOVAPD V0, V9;                \
-	GAUSS(V0, V6, V2, V3, V7);     \
-	POWER(V3, V13, V7);            \
-	EXPSMALL(V0, V13, V3, V4, V5); \
-	TAILRATIO;                     \
-	VMULPD V7, V3, V3;             \
-	SCALE(V3, V2);                 \
-	UPPER(V9, V3, V1);             \
+#define CDFSTEP(LOAD, STORE)              \
+	LOAD(SI, V0);                     \
+	TAIL(POWER, V2, V3, V1, V4, V14); \
+	TAILRATIO(V1, V4, V14);           \
+	VMULPD V7, V3, V3;                \
+	SCALE(V3, V2);                    \
+	LOAD(SI, V0);                     \
+	UPPER(V0, V3, V1);                \
 	STORE(V3, DI)
 
-// Φ for x in V0, which has passed USUAL, to TO.
-#define CDFQUICK(TO)                   \
-	VMOVAPD V0, V9;                \
-	GAUSS(V0, V6, V2, V3, V7);     \
-	QUICKPOWER(V3, V13, V7);       \
-	EXPSMALL(V0, V13, V3, V4, V5); \
-	TAILRATIO;                     \
-	VMULPD V7, V3, V3;             \
-	QUICKSCALE(V3, V2);            \
-	UPPER(V9, V3, V1);             \
-	VMOVUPD V3, TO
+#define CDFQUICK(N, E, INV, REM, S, X, TO) \
+	TAILRATIO(INV, REM, S);            \
+	VMULPD  V7, E, V7;                 \
+	QUICKSCALE(V7, N);                 \
+	VMOVUPD X, V0;                     \
+	UPPER(V0, V7, V8);                 \
+	VMOVUPD V7, TO
 
-#define CDFTWO                                  \
-	VMOVUPD (SI), V0;                       \
-	VMOVUPD BYTES(SI), V15;                 \
-	USUAL(V0, V15, const_normalNormal, V7); \
-	CDFQUICK((DI));                         \
-	VMOVAPD V15, V0;                        \
-	CDFQUICK(BYTES(DI))
+#define TAILTWO                                \
+	VMOVUPD (SI), V0;                      \
+	VMOVUPD BYTES(SI), V6;                 \
+	USUAL(V0, V6, const_normalNormal, V7); \
+	TAIL(QUICKPOWER, V2, V3, V1, V4, V14); \
+	VMOVUPD BYTES(SI), V0;                 \
+	TAIL(QUICKPOWER, V15, V9, V5, V13, V10)
+
+#define CDFTWO                                     \
+	TAILTWO;                                   \
+	CDFQUICK(V2, V3, V1, V4, V14, (SI), (DI)); \
+	CDFQUICK(V15, V9, V5, V13, V10, BYTES(SI), BYTES(DI))
 
 // Φ to DI and φ to R8.
 #define BOTHSTEP(LOAD, STORE)              \
 	LOAD(SI, V0);                      \
-	VMOVAPD V0, V9;                    \
-	GAUSS(V0, V6, V2, V3, V7);         \
-	POWER(V3, V13, V7);                \
-	EXPSMALL(V0, V13, V3, V4, V5);     \
-	TAILRATIO;                         \
+	TAIL(POWER, V2, V3, V1, V4, V14);  \
+	TAILRATIO(V1, V4, V14);            \
 	VMULPD V3, V7, V7;                 \
 	SCALE(V7, V2);                     \
-	UPPER(V9, V7, V1);                 \
+	LOAD(SI, V0);                      \
+	UPPER(V0, V7, V1);                 \
 	STORE(V7, DI);                     \
 	VMULPD C(const_rootTwoPi), V3, V3; \
 	SCALE(V3, V2);                     \
 	STORE(V3, R8)
 
-#define BOTHQUICK(CDF, PDF)                \
-	VMOVAPD V0, V9;                    \
-	GAUSS(V0, V6, V2, V3, V7);         \
-	QUICKPOWER(V3, V13, V7);           \
-	EXPSMALL(V0, V13, V3, V4, V5);     \
-	TAILRATIO;                         \
-	VMULPD V3, V7, V7;                 \
-	QUICKSCALE(V7, V2);                \
-	UPPER(V9, V7, V1);                 \
-	VMULPD C(const_rootTwoPi), V3, V3; \
-	QUICKSCALE(V3, V2);                \
-	VMOVUPD V7, CDF;                   \
-	VMOVUPD V3, PDF
+#define BOTHQUICK(N, E, INV, REM, S, X, CDF, PDF) \
+	CDFQUICK(N, E, INV, REM, S, X, CDF);      \
+	VMULPD  C(const_rootTwoPi), E, E;         \
+	QUICKSCALE(E, N);                         \
+	VMOVUPD E, PDF
 
-#define BOTHTWO                                 \
-	VMOVUPD (SI), V0;                       \
-	VMOVUPD BYTES(SI), V15;                 \
-	USUAL(V0, V15, const_normalNormal, V7); \
-	BOTHQUICK((DI), (R8));                  \
-	VMOVAPD V15, V0;                        \
-	BOTHQUICK(BYTES(DI), BYTES(R8))
+#define BOTHTWO                                           \
+	TAILTWO;                                          \
+	BOTHQUICK(V2, V3, V1, V4, V14, (SI), (DI), (R8)); \
+	BOTHQUICK(V15, V9, V5, V13, V10, BYTES(SI), BYTES(DI), BYTES(R8))
 
 // Applies TWO to CX elements, and STEP where TWO jumps to one and to what is left over.
 // MASK(CX) prepares LOADPART and STOREPART for the last 1..LANES−1.

@@ -27,7 +27,9 @@ func expSmall(power, r float64) float64 {
 // steps, of which the first is exact.
 func scaleBy(p, n float64) float64 {
 	n = math.Floor(n)
-	power := func(n float64) float64 { return math.Float64frombits(uint64(1023+int64(n)) << 52) }
+	power := func(n float64) float64 {
+		return math.Float64frombits(math.Float64bits(n+scalars[roundInt])<<52 + math.Float64bits(1))
+	}
 	if n >= -1022 && n <= 1023 {
 		return p * power(n)
 	}
