@@ -9,7 +9,7 @@ const (
 	chunkRows = 256
 	// lowerChunkRows is that for lower triangles, whose chunks must be many to be
 	// shared evenly.
-	lowerChunkRows = 96
+	lowerChunkRows = 128
 	// slabCols is how many columns of the right operand are packed at a time.
 	slabCols = 2016
 	// packedElements is how much of the right operand, at least one block of k, is
