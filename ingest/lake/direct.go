@@ -13,6 +13,9 @@ import (
 // is never in memory as a whole: those of all columns together would not fit into
 // the caches. So its checksum is compared after its last piece, or before a piece
 // with values that damage may have made.
+//
+// A map of the file would save a tenth at most, and only if it is of many MiB at a
+// time, which count as memory of the process.
 
 // directAtOnce is how many values a piece has: more than checkedAtOnce, for each
 // piece costs a system call. Pages with less are read whole, with their header.
