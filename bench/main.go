@@ -48,7 +48,7 @@ type bench struct {
 func (b *bench) logf(format string, args ...any) { fmt.Fprintf(b.log, format+"\n", args...) }
 
 func main() {
-	only := flag.String("only", "", "comma-separated measures; empty means all")
+	only := flag.String("only", "", "comma-separated measures, of "+measureNames()+"; empty means all, which takes an hour and more")
 	rounds := flag.Int("rounds", 5, "interleaved runs of each; medians are shown")
 	write := flag.Bool("write", false, "put the tables into the page")
 	page := flag.String("page", filepath.Join("docs", "results.md"), "the page")
@@ -106,6 +106,15 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 	return failed
 }
 
+// measureNames lists what -only can choose from.
+func measureNames() string {
+	var names []string
+	for _, m := range measures() {
+		names = append(names, m.name)
+	}
+	return strings.Join(names, ", ")
+}
+
 func choose(only string) ([]measure, error) {
 	all := measures()
 	if only == "" {
@@ -115,7 +124,7 @@ func choose(only string) ([]measure, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(all, func(m measure) bool { return m.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("unknown measure %q", name)
+			return nil, fmt.Errorf("unknown measure %q, want %s", name, measureNames())
 		}
 		chosen = append(chosen, all[i])
 	}

@@ -31,7 +31,7 @@ func parquet(ctx context.Context, b *bench) (string, error) {
 	for _, c := range []struct {
 		name     string
 		raw, own float64 // targets
-	}{{"none", 0.8, 1}, {"snappy", 0.8, 1}, {"zstd", 0.8, 1}, {"gzip", 0, 0}, {"snappy-dictionary-optional", 0, 0}} {
+	}{{"none", 0.8, 1}, {"snappy", 0.8, 1}, {"zstd", 0.8, 1}, {"gzip", 0.8, 1}, {"snappy-dictionary-optional", 0, 1}} {
 		var m rounds
 		for range b.rounds {
 			found, err := ours.run(ctx, "BenchmarkDecode/"+c.name, "1s", "PACSGP_BENCH_DIR="+files)
@@ -50,7 +50,7 @@ func parquet(ctx context.Context, b *bench) (string, error) {
 		t.row(c.name, speed("MB/s"), speed("raw-MB/s"), ratio("MB/s", "raw-MB/s", c.raw), speed("row-group"), ratio("MB/s", "row-group", c.own),
 			speed("row-group-checked"), speed("read_table"), speed("digest-MB/s"))
 	}
-	return "10⁶ bytes of float64 a second on one core, from files of doubles in the system's cache. Ours checks every value and, where a file has them, its pages' checksums. Wanted: 0.8 of parquet-go's raw pages, with whose values nothing is done, and ahead of pyarrow by row group.\n\n" + t.String(), nil
+	return "10⁶ bytes of float64 a second on one core, from files of doubles in the system's cache. Ours checks every value and, where a file has them, its pages' checksums. Wanted: 0.8 of parquet-go's raw pages, with whose values nothing is done (but not with a dictionary, in which raw pages look nothing up), and ahead of pyarrow by row group.\n\n" + t.String(), nil
 }
 
 // pyarrow adds the speeds that pyarrow reads a file with, by the way it does.
