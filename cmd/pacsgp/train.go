@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -113,6 +115,8 @@ func prepare(c configuration) (prepared, error) {
 	}
 	fault(len(c.Source.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
 	fault(c.Output != "", "output: name the directory for model and certificate")
+	source := findsArtifacts(c.Source.Paths, c.Output)
+	fault(source == "", "output: %s", insideSource(c.Output, source))
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
 	fault(c.Workers >= 0, "workers: %d is negative", c.Workers)
 	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
@@ -121,6 +125,24 @@ func prepare(c configuration) (prepared, error) {
 		p.resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	return p, errors.Join(faults...)
+}
+
+// findsArtifacts returns the source path under which later readings would find
+// what a job writes into its output directory, or "".
+func findsArtifacts(paths []string, output string) string {
+	if output == "" {
+		return ""
+	}
+	source := ingestlake.Finds(paths, filepath.Join(output, sinklake.ModelName("0")))
+	return cmp.Or(source, ingestlake.Finds(paths, filepath.Join(output, sinklake.RowName("0"))))
+}
+
+// insideSource says why an output directory cannot be used.
+func insideSource(output, source string) string {
+	if strings.ContainsAny(source, "*?[") {
+		return fmt.Sprintf("the source %s would find the model in %s; choose another directory", source, output)
+	}
+	return fmt.Sprintf("%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or .", output, source)
 }
 
 // flags are the flags that override a key whose value prepare checks, by key.

@@ -191,6 +191,62 @@ func hidden(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
 }
 
+// Finds returns the first of the declared paths under which a file would be
+// read if it stood at the place, or "". Places are compared as they are written
+// and with their symbolic links followed as far as they exist; links below a
+// declared path are not searched for.
+func Finds(paths []string, file string) string {
+	for _, p := range paths {
+		if p != "" && (reaches(absolute(p), absolute(file)) || reaches(resolved(p), resolved(file))) {
+			return p
+		}
+	}
+	return ""
+}
+
+// reaches reports whether the file, or a directory above it that is searched
+// down to it, is what the declared path means. Both paths are absolute.
+func reaches(declared, file string) bool {
+	_, err := os.Stat(declared)
+	pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(declared, "*?[")
+	isData := slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(file)))
+	for at := file; ; at = filepath.Dir(at) {
+		meant := at == declared
+		if pattern {
+			match, err := filepath.Match(declared, at)
+			meant = err == nil && match && !hiddenMatch(declared, at)
+		}
+		if meant {
+			return at == file || isData
+		}
+		if hidden(filepath.Base(at)) || at == filepath.Dir(at) {
+			return false
+		}
+	}
+}
+
+// absolute is filepath.Abs for paths that need not be sound.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return filepath.Clean(path)
+}
+
+// resolved is the absolute path, with symbolic links followed as far as it
+// exists.
+func resolved(path string) string {
+	path = absolute(path)
+	for at := path; ; at = filepath.Dir(at) {
+		if place, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(place, strings.TrimPrefix(path, at))
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+	}
+}
+
 // hiveKeys returns the folders name=value of a path, the outermost first. The
 // inner one of two with the same name holds.
 func hiveKeys(path string) []hiveKey {

@@ -92,6 +92,68 @@ func TestListSymbolicLinks(t *testing.T) {
 	}
 }
 
+// What Finds says of a file that is not there is what Survey does once it is.
+func TestFinds(t *testing.T) {
+	for _, c := range []struct {
+		declared, file string
+		want           bool
+	}{
+		{"lake", "lake/new.parquet", true},
+		{"lake/", "lake/out/new.parquet", true},
+		{".", "lake/a/b/new.PQ", true},
+		{"link", "lake/out/new.parquet", true},
+		{"lake", "link/out/new.parquet", true},
+		{"lake/*", "lake/out/new.parquet", true},
+		{"lake/*.parquet", "lake/new.parquet", true},
+		{"l*", "lake/out/new.parquet", true},
+		{"lin?", "link/out/new.parquet", true},
+		{"lake/_own", "lake/_own/new.parquet", true},
+		{"lake/_*", "lake/out/new.parquet", false},
+		{"lake", "lake/_out/new.parquet", false},
+		{"lake", "lake/.out/a/new.parquet", false},
+		{"lake", "lake/_new.parquet", false},
+		{"lake", "lake/new.csv", false},
+		{"lake", "lake-2/new.parquet", false},
+		{"lake/*.parquet", "lake/out/new.parquet", false},
+		{"lake/p*.parquet", "lake/new.parquet", false},
+		{"lake/p.parquet", "lake/new.parquet", false},
+	} {
+		dir := tree(t, "lake/p.parquet", "lake/_own/p.parquet")
+		if err := os.Symlink("lake", filepath.Join(dir, "link")); err != nil {
+			t.Skip(err)
+		}
+		declared, file := filepath.Join(dir, c.declared), filepath.Join(dir, c.file)
+		if got := lake.Finds([]string{filepath.Join(dir, "other"), declared}, file); (got == declared) != c.want || got != "" && !c.want {
+			t.Errorf("%s below %s: Finds = %q", c.file, c.declared, got)
+		}
+		content, err := os.ReadFile(filepath.Join(dir, "lake", "p.parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		found, _, err := lake.Survey(t.Context(), []string{declared})
+		if err != nil && c.want {
+			t.Fatal(err)
+		}
+		at, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := slices.ContainsFunc(found, func(f lake.File) bool {
+			other, err := os.Stat(f.Path)
+			return err == nil && os.SameFile(at, other)
+		})
+		if read != c.want {
+			t.Errorf("%s below %s is read: %v, want %v", c.file, c.declared, read, c.want)
+		}
+	}
+	if got := lake.Finds([]string{""}, "new.parquet"); got != "" {
+		t.Errorf("an empty path finds it: %q", got)
+	}
+}
+
 func TestListErrors(t *testing.T) {
 	dir := tree(t, "a/x.parquet", "empty/_SUCCESS")
 	for path, words := range map[string][]string{
