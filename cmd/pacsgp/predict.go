@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,9 @@ func predictCommand(w world) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return usageError{errors.New("-o: name the file to write")}
+			}
+			if err := mayCreate(output, args[2:]); err != nil {
+				return err
 			}
 			return predict(cmd.Context(), w, args[0], args[1], args[2:], output)
 		},
@@ -95,6 +99,21 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %d rows, %d of them without a prediction (column reason says why)\n", output, rows, refused)
 	return err
+}
+
+// mayCreate refuses an output without a directory, or one that would be found
+// where the data are: the next call on the same data would read it.
+func mayCreate(output string, data []string) error {
+	dir := filepath.Dir(output)
+	if at, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return usageError{fmt.Errorf("-o: directory %s does not exist", dir)}
+	} else if err == nil && !at.IsDir() {
+		return usageError{fmt.Errorf("-o: %s is no directory", dir)}
+	}
+	if found := ingestlake.Finds(data, output); found != "" {
+		return usageError{fmt.Errorf("-o: %s lies in the data %s; choose a place outside, or a name that begins with _ or .", output, found)}
+	}
+	return nil
 }
 
 // mayReplace refuses an output that is no regular file, or one of the inputs.

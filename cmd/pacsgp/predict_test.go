@@ -130,3 +130,26 @@ func TestPredictRefuses(t *testing.T) {
 		t.Errorf("%s: %v, want no such file", output, err)
 	}
 }
+
+// Predictions never land where the next call would take them for data, nor on
+// a file that is read.
+func TestPredictRefusesOutput(t *testing.T) {
+	a := trained(t)
+	before := names(t, a.lake)
+	for _, c := range []struct{ data, output, word string }{
+		{a.lake, filepath.Join(a.lake, "q.parquet"), "lies in the data " + a.lake},
+		{filepath.Join(a.lake, "*.parquet"), filepath.Join(a.lake, "q.parquet"), "lies in the data"},
+		{lakeFile(a.dir, 1), lakeFile(a.dir, 1), "lies in the data"},
+		{a.lake, a.model, "is read by this command"},
+		{a.lake, filepath.Join(a.dir, "nodir", "q.parquet"), "directory " + filepath.Join(a.dir, "nodir") + " does not exist"},
+		{a.lake, filepath.Join(a.model, "q.parquet"), "is no directory"},
+	} {
+		got := pacsgp(t, "predict", a.model, a.certificate, c.data, "-o", c.output)
+		got.says(t, exitUsage, "-o: ", c.word)
+		if got.stdout != "" || len(names(t, a.lake)) != len(before) {
+			t.Errorf("-o %s: stdout %q, the lake holds %q", c.output, got.stdout, names(t, a.lake))
+		}
+	}
+	succeed(t, "predict", a.model, a.certificate, a.lake, "-o", filepath.Join(a.lake, "_q.parquet"))
+	succeed(t, "predict", a.model, a.certificate, lakeFile(a.dir, 1), "-o", filepath.Join(a.lake, "q.parquet"))
+}
