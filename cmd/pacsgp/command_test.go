@@ -236,8 +236,11 @@ func TestBadFlagValue(t *testing.T) {
 		word        string
 	}{
 		{"--delta", "2", exitConfig, "2 is not between 0 and 1"},
+		{"--delta", "0", exitConfig, "0 is not between 0 and 1"},
 		{"--delta", "small", exitUsage, "small"},
 		{"--epsilon", "-1", exitConfig, "-1 is not positive"},
+		{"--epsilon", "0", exitConfig, "0 is not positive"},
+		{"--epsilon", "0std", exitConfig, "0 is not positive"},
 		{"--epsilon", "x", exitUsage, `"x": want a number`},
 		{"--inducing", "12,100000", exitConfig, "100000 is not in"},
 		{"--passes", "-3", exitConfig, "-3 is no number of passes"},

@@ -28,7 +28,7 @@ type configuration struct {
 	Features []string      `yaml:"features"`
 	Exclude  []string      `yaml:"exclude"`
 	Loss     lossConfig    `yaml:"loss"`
-	Delta    float64       `yaml:"delta"`
+	Delta    *float64      `yaml:"delta"`
 	Kernel   kernelConfig  `yaml:"kernel"`
 	Grid     gridConfig    `yaml:"grid"`
 	Inducing oneOrMore     `yaml:"inducing"`
@@ -92,20 +92,24 @@ type trainConfig struct {
 }
 
 // epsilon is a number in raw units, or {std: number}.
-type epsilon struct{ raw, std float64 }
+type epsilon struct {
+	raw, std float64
+	given    bool // even if as 0
+}
 
 // UnmarshalYAML reads the two forms.
 func (e *epsilon) UnmarshalYAML(node ast.Node) error {
+	e.given = node.Type() != ast.NullType
 	if err := yaml.NodeToValue(node, &e.raw); err == nil {
 		return nil
 	}
 	var form struct {
-		Std float64 `yaml:"std"`
+		Std *float64 `yaml:"std"`
 	}
-	if err := yaml.NodeToValue(node, &form, yaml.Strict()); err != nil || form.Std == 0 {
+	if err := yaml.NodeToValue(node, &form, yaml.Strict()); err != nil || form.Std == nil {
 		return fault(node, "epsilon: want a number in the target's units, or {std: number}")
 	}
-	e.std = form.Std
+	e.std = *form.Std
 	return nil
 }
 
@@ -117,9 +121,9 @@ func parseEpsilon(s string) (epsilon, error) {
 	case err != nil:
 		return epsilon{}, fmt.Errorf("%q: want a number in the target's units, or a number of standard deviations as in 0.6std", s)
 	case inStd:
-		return epsilon{std: x}, nil
+		return epsilon{std: x, given: true}, nil
 	default:
-		return epsilon{raw: x}, nil
+		return epsilon{raw: x, given: true}, nil
 	}
 }
 
@@ -304,7 +308,7 @@ func (c configuration) job() pipeline.Job {
 			Kind: c.Loss.Kind, Epsilon: c.Loss.Epsilon.raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
 		},
-		Delta:    c.Delta,
+		Delta:    c.delta(),
 		Kernel:   pipeline.KernelDecl(c.Kernel),
 		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,
@@ -314,6 +318,28 @@ func (c configuration) job() pipeline.Job {
 			Mode: c.Train.Mode, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: time.Duration(c.Train.Time), Seed: c.Train.Seed,
 		},
+	}
+}
+
+// delta is δ, or 0 if it is not given.
+func (c configuration) delta() float64 {
+	if c.Delta == nil {
+		return 0
+	}
+	return *c.Delta
+}
+
+// sharpened says of a number that is given as 0 what is wrong with it: to the
+// job's own check it looks like one that is missing.
+func (c configuration) sharpened(fault error) error {
+	e := c.Loss.Epsilon
+	switch key, _ := keyOf(fault); {
+	case key == "delta" && c.Delta != nil && *c.Delta == 0:
+		return fmt.Errorf("%w: delta: 0 is not between 0 and 1, both excluded", pipeline.ErrConfig)
+	case key == "loss.epsilon" && e.given && e.raw == 0 && e.std == 0:
+		return fmt.Errorf("%w: loss.epsilon: 0 is not positive", pipeline.ErrConfig)
+	default:
+		return fault
 	}
 }
 
@@ -347,9 +373,15 @@ func (c *configuration) relativeTo(folder string) {
 	}
 }
 
+// keyOf cuts a fault of a job into the key, with which its text starts, and the
+// rest.
+func keyOf(fault error) (key, rest string) {
+	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ":")
+	return key, rest
+}
+
 // placed adds to each fault of a job where its key was set: by a flag, or in the
-// file, with line and column if the key stands there. A fault's text starts with
-// the key.
+// file, with line and column if the key stands there.
 func placed(err error, path string, tree *ast.File, changed func(string) bool) error {
 	var faults []error
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -357,13 +389,12 @@ func placed(err error, path string, tree *ast.File, changed func(string) bool) e
 		return err
 	}
 	for _, fault := range joined.Unwrap() {
-		text := strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": ")
-		key, rest, _ := strings.Cut(text, ":")
+		key, rest := keyOf(fault)
 		if flag, ok := flags[key]; ok && changed(flag) {
 			faults = append(faults, fmt.Errorf("%w: --%s:%s", pipeline.ErrConfig, flag, rest))
 			continue
 		}
-		faults = append(faults, fmt.Errorf("%w: %s: %s%s", pipeline.ErrConfig, path, place(tree, key), text))
+		faults = append(faults, fmt.Errorf("%w: %s: %s%s:%s", pipeline.ErrConfig, path, place(tree, key), key, rest))
 	}
 	return errors.Join(faults...)
 }

@@ -58,8 +58,9 @@ func demo(ctx context.Context, w world, output string, config synth.Config) erro
 	if err := generator.WriteLake(ctx, path, demoFiles, 0, demoRows); err != nil {
 		return err
 	}
+	delta := 0.01
 	c := configuration{
-		Source: sourceConfig{Paths: []string{path}}, Target: "y", Delta: 0.01,
+		Source: sourceConfig{Paths: []string{path}}, Target: "y", Delta: &delta,
 		Loss: lossConfig{Epsilon: epsilon{raw: 0.5}}, Inducing: oneOrMore{demoInducing}, Output: filepath.Join(output, "artifact"),
 	}
 	p, err := prepare(c)

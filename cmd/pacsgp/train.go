@@ -106,7 +106,9 @@ func prepare(c configuration) (prepared, error) {
 	job, err := c.job().WithDefaults()
 	faults := []error{}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		faults = append(faults, joined.Unwrap()...)
+		for _, fault := range joined.Unwrap() {
+			faults = append(faults, c.sharpened(fault))
+		}
 	}
 	fault := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -167,7 +169,7 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 		c.Memory = size
 	}
 	for name, set := range map[string]func(){
-		"delta":    func() { c.Delta = o.delta },
+		"delta":    func() { c.Delta = &o.delta },
 		"limit":    func() { c.Limit = o.limit },
 		"inducing": func() { c.Inducing = o.inducing },
 		"passes":   func() { c.Train.Passes = o.passes },
