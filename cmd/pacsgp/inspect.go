@@ -26,6 +26,9 @@ func inspectCommand(w world) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if isForeign(data) && !sink.IsCertificateRow(data) {
+				return fmt.Errorf("%s: it is Parquet, but neither model nor certificate", args[0])
+			}
 			if isParquet(data) && !sink.IsCertificateRow(data) {
 				return inspectModel(w, args[0], asJSON)
 			}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,12 +84,27 @@ func readModel(path string) (pipeline.Model, string, error) {
 	if err != nil {
 		return pipeline.Model{}, "", err
 	}
-	m, err := sink.DecodeModel(data)
+	m, err := parseModel(data)
 	if err != nil {
 		return m, "", fmt.Errorf("%s: %w", path, err)
 	}
 	sum := sha256.Sum256(data)
 	return m, hex.EncodeToString(sum[:]), nil
+}
+
+func parseModel(data []byte) (pipeline.Model, error) {
+	switch {
+	case isRunRecord(data):
+		return pipeline.Model{}, errRunRecord
+	case json.Valid(data):
+		return pipeline.Model{}, errors.New("it is JSON: are MODEL and CERTIFICATE swapped?")
+	case sink.IsCertificateRow(data):
+		return pipeline.Model{}, errors.New("it is a certificate: are MODEL and CERTIFICATE swapped?")
+	case isForeign(data):
+		return pipeline.Model{}, errors.New("it is Parquet, but no model: want model-….parquet")
+	default:
+		return sink.DecodeModel(data)
+	}
 }
 
 // readCertificate reads a certificate, its JSON document or its Parquet row, and
@@ -111,6 +128,8 @@ func readCertificate(path string) (certify.Certificate, string, error) {
 
 func parseCertificate(data []byte) (certify.Certificate, error) {
 	switch {
+	case isRunRecord(data):
+		return certify.Certificate{}, errRunRecord
 	case sink.IsCertificateRow(data):
 		return sink.DecodeCertificateRow(data)
 	case isParquet(data):
@@ -118,6 +137,23 @@ func parseCertificate(data []byte) (certify.Certificate, error) {
 	default:
 		return certify.Parse(data)
 	}
+}
+
+// errRunRecord says that a run record was given for something else.
+var errRunRecord = errors.New("it is a run record, which names the model and the certificate of its run: give one of those")
+
+// isRunRecord reports whether data are a run record of any version.
+func isRunRecord(data []byte) bool {
+	var r struct {
+		Format string `json:"format"`
+	}
+	return json.Unmarshal(data, &r) == nil && strings.HasPrefix(r.Format, "pacsgp-run/")
+}
+
+// isForeign reports whether data are a whole Parquet file without the seal that
+// models and certificates have in their footer (docs/format.md).
+func isForeign(data []byte) bool {
+	return isParquet(data) && bytes.HasSuffix(data, []byte("PAR1")) && !bytes.Contains(data, []byte("pacsgp-sha256"))
 }
 
 func isParquet(data []byte) bool { return bytes.HasPrefix(data, []byte("PAR1")) }

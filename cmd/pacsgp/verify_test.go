@@ -86,8 +86,13 @@ func TestVerify(t *testing.T) {
 	pacsgp(t, "verify", a.model, a.certificate, "--id", a.id[:63]).says(t, exitFailure, "refused")
 	pacsgp(t, "verify", other.model, a.certificate).says(t, exitFailure, "refused", "the certificate is for the model file with SHA-256")
 	pacsgp(t, "verify", a.model, other.certificate, a.lake).says(t, exitFailure, "refused")
-	pacsgp(t, "verify", a.certificate, a.model).says(t, exitFailure, a.certificate)
-	pacsgp(t, "verify", a.model, filepath.Join(a.out, runFile)).says(t, exitFailure, runFile)
+	pacsgp(t, "verify", a.certificate, a.model).says(t, exitFailure, a.certificate, "it is JSON: are MODEL and CERTIFICATE swapped?")
+	row := strings.TrimSuffix(a.certificate, "json") + "parquet"
+	pacsgp(t, "verify", row, a.model).says(t, exitFailure, row, "it is a certificate: are MODEL and CERTIFICATE swapped?")
+	pacsgp(t, "verify", lakeFile(a.dir, 0), a.certificate).says(t, exitFailure, "it is Parquet, but no model")
+	for _, args := range [][]string{{a.model, filepath.Join(a.out, runFile)}, {filepath.Join(a.out, runFile), a.certificate}} {
+		pacsgp(t, "verify", args[0], args[1]).says(t, exitFailure, runFile+": it is a run record")
+	}
 	pacsgp(t, "verify", a.model, filepath.Join(a.out, "none.json")).says(t, exitFailure, "no such file")
 	pacsgp(t, "verify", a.model, a.certificate, filepath.Join(a.dir, "nowhere")).says(t, exitFailure, "nowhere", "no such file")
 }
