@@ -63,6 +63,8 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%s: status %d, stdout %q, message %q", name, got.status, got.stdout, got.message)
 		}
 	}
+	pacsgp(t, "inspect", lakeFile(a.dir, 0)).says(t, exitFailure, "it is Parquet, but neither model nor certificate\n")
+	pacsgp(t, "inspect", filepath.Join(a.out, runFile)).says(t, exitFailure, runFile+": it is a run record")
 	pacsgp(t, "inspect", filepath.Join(a.dir, "none")).says(t, exitFailure, "no such file")
 }
 
@@ -237,11 +239,15 @@ func TestBadFlagValue(t *testing.T) {
 	}{
 		{"--delta", "2", exitConfig, "2 is not between 0 and 1"},
 		{"--delta", "0", exitConfig, "0 is not between 0 and 1"},
-		{"--delta", "small", exitUsage, "small"},
+		{"--delta", "small", exitUsage, "\"small\" for \"--delta\" flag: want a number\n"},
 		{"--epsilon", "-1", exitConfig, "-1 is not positive"},
 		{"--epsilon", "0", exitConfig, "0 is not positive"},
 		{"--epsilon", "0std", exitConfig, "0 is not positive"},
 		{"--epsilon", "x", exitUsage, `"x": want a number`},
+		{"--inducing", "10,abc", exitUsage, "want whole numbers, as in 500,1000\n"},
+		{"--seed", "-1", exitUsage, "want a whole number from 0 on\n"},
+		{"--workers", "1.5", exitUsage, "want a whole number\n"},
+		{"--time", "5", exitUsage, "want a time such as 90s, 15m or 2h\n"},
 		{"--inducing", "12,100000", exitConfig, "100000 is not in"},
 		{"--passes", "-3", exitConfig, "-3 is no number of passes"},
 		{"--time", "-3s", exitConfig, "-3s is negative"},

@@ -145,6 +145,8 @@ func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
+const wantTime = "want a time such as 90s, 15m or 2h"
+
 // span is a time with its unit: a plain number would be taken for seconds by
 // its writer and for nanoseconds by Go.
 type span time.Duration
@@ -155,7 +157,7 @@ func (s *span) UnmarshalYAML(node ast.Node) error {
 	err := yaml.NodeToValue(node, &text)
 	d, parsed := time.ParseDuration(text)
 	if err != nil || parsed != nil {
-		return fault(node, "want a time such as 90s, 15m or 2h")
+		return fault(node, wantTime)
 	}
 	*s = span(d)
 	return nil

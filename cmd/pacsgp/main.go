@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -81,7 +82,7 @@ func run(ctx context.Context, args []string, w world) error {
 	root.SetArgs(args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{wantedByFlag(err)} })
 	root.AddCommand(
 		demoCommand(w), trainCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		inspectCommand(w), planCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
@@ -103,6 +104,24 @@ func inOneLine(err error) error {
 		text += "; did you mean " + strings.Join(names, " or ") + "?"
 	}
 	return errors.New(text)
+}
+
+// wantedByFlag is the error about a flag's value with what the flag wants in the
+// place of what a function of Go says.
+func wantedByFlag(err error) error {
+	cause := errors.Unwrap(err)
+	if cause == nil {
+		return err
+	}
+	want := wantTime
+	if number, ok := errors.AsType[*strconv.NumError](cause); ok {
+		want = map[string]string{
+			"Atoi":      "want whole numbers, as in 500,1000",
+			"ParseUint": "want a whole number from 0 on",
+			"ParseInt":  "want a whole number", "ParseFloat": "want a number", "ParseBool": "want true or false",
+		}[number.Func]
+	}
+	return errors.New(strings.TrimSuffix(err.Error(), cause.Error()) + want)
 }
 
 // A usageError is a fault of the command line.
