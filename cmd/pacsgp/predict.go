@@ -111,7 +111,7 @@ func mayCreate(output string, data []string) error {
 		return usageError{fmt.Errorf("-o: %s is no directory", dir)}
 	}
 	if found := ingestlake.Finds(data, output); found != "" {
-		return usageError{fmt.Errorf("-o: %s lies in the data %s; choose a place outside, or a name that begins with _ or .", output, found)}
+		return usageError{fmt.Errorf("-o: %s lies in the data %s; choose a place outside, or a name that begins with . or _", output, found)}
 	}
 	return nil
 }
