@@ -50,48 +50,75 @@ type folded struct {
 
 const (
 	// foldedError is the rounding error of a folded variance, in units of
-	// 2⁻⁵³·‖W‖·σ⁴ (Frobenius norm): a few were seen on trained models of
-	// conditions up to 10⁸.
+	// 2⁻⁵³·(σ² + ‖W‖·σ⁴) (Frobenius norm), for rows that few inducing points are near.
 	foldedError = 32
+	// foldedWorse is how much larger than at the inducing points the error may be
+	// elsewhere: up to ten times was seen, where many points are as good as one.
+	foldedWorse = 32
 	// foldedShare is how large that error may be beside the variance. An expected
-	// loss moves by less than half of it, some 10⁻⁸: a hundredth of the slack.
+	// loss moves by less than half of it, 1.5e-8: a sixtieth of the slack.
 	foldedShare = 0x1p-25
 )
 
 // newFolded returns nil if so many variances would have to be computed again that
-// the whitened way is better for all. The variances at the inducing points, the
-// squared rows of LC, stand for those of rows.
-func newFolded(pool *linalg.Pool, p *Posterior) *folded {
-	m := p.Inducing()
-	l, c := square(p.L, m), square(p.Factor, m)
-	w, scratch := linalg.NewMat(m, m), linalg.NewMat(m, m)
-	pool.TrmmRightLower(c, l, scratch)
-	at := make([]float64, m)
-	for i := range m {
-		at[i] = linalg.Dot(scratch.Row(i), scratch.Row(i))
-	}
-	slices.Sort(at)
-
-	pool.Syrk(false, -1, c, 0, w)
-	for i := range m {
-		w.Row(i)[i]++
-	}
-	congruenceTrans(pool, l, w, scratch)
+// the whitened way is better for all. Both ways are gone at some inducing points:
+// for the variances there, which stand for those of rows, and for the error.
+func newFolded(pool *linalg.Pool, p *Posterior, other *whitened) *folded {
+	m, d := p.Inducing(), p.Dim()
+	w := foldedForm(pool, p)
 	sigma2 := p.Kernel.Variance
-	norm := math.Sqrt(linalg.Dot(w.Data, w.Data))
-	f := &folded{variance: sigma2, alpha: slices.Clone(p.Mean), least: foldedError / foldedShare * 0x1p-53 * norm * sigma2 * sigma2}
-	if !(at[m/2] >= f.least) {
-		return nil
-	}
+	off := foldedError * 0x1p-53 * sigma2 * (1 + sigma2*math.Sqrt(linalg.Dot(w.Data, w.Data)))
 	for i := range m {
 		row := w.Row(i)[:i]
 		for j := range row {
 			row[j] *= 2
 		}
 	}
-	f.form = pool.NewMultiplier(w)
-	solveLowerTrans(l, f.alpha)
+	f := &folded{variance: sigma2, alpha: slices.Clone(p.Mean), form: pool.NewMultiplier(w)}
+	solveLowerTrans(square(p.L, m), f.alpha)
+
+	n := min(m, predictBlock)
+	some, z := linalg.NewMat(n, d), linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
+	for i := range n {
+		copy(some.Row(i), z.Row(i*m/n))
+	}
+	k, t := linalg.NewMat(n, m), linalg.NewMat(n, m)
+	mean, folded, variance := make([]float64, n), make([]float64, n), make([]float64, n)
+	pool.SEKernel(some, z, p.inverseScales(), sigma2, k)
+	f.predict(k, t, mean, folded)
+	other.predict(k, t, mean, variance)
+	for i, v := range variance {
+		off = max(off, foldedWorse*math.Abs(folded[i]-v)) // NaN if one is
+	}
+	f.least = off / foldedShare
+	slices.Sort(variance)
+	if !(variance[n/2] >= f.least) {
+		return nil
+	}
 	return f
+}
+
+// foldedForm returns W. It is solved for from both sides in full, and then made
+// symmetric: what rounding does to a product with L⁻ᵀ and L⁻¹ is harmless in kᵀWk,
+// for k = Lφ, but only if the whole of it is kept. (A congruence that computes one
+// triangle errs by the square of L's condition: 1e-5 was seen in a variance.)
+func foldedForm(pool *linalg.Pool, p *Posterior) linalg.Mat {
+	m := p.Inducing()
+	l, w := square(p.L, m), linalg.NewMat(m, m)
+	pool.Syrk(false, -1, square(p.Factor, m), 0, w)
+	for i := range m {
+		w.Row(i)[i]++
+	}
+	pool.Mirror(w)
+	pool.TrsmRightLower(l, w)
+	pool.TrsmLeftLowerTrans(l, w)
+	eachRow(pool, m, func(i int) {
+		for j := range i {
+			w.Row(i)[j] = 0.5 * (w.Row(i)[j] + w.Row(j)[i])
+		}
+	})
+	pool.Mirror(w)
+	return w
 }
 
 // predict writes the rows' means and variances. t is scratch of k's size.

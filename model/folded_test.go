@@ -1,73 +1,125 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// The error of the folded way stays within its estimate, whatever the condition
-// of L, and below the share of the variance that decides between the ways.
-func TestFoldedErrsWithinItsEstimate(t *testing.T) {
+// fittedPosterior returns the posterior of m inducing points by so many rows of
+// weight gain each: as after training, S is near I in the directions that the rows
+// say nothing of, which are those that L⁻¹ makes large.
+func fittedPosterior(t *testing.T, z []float64, d int, lengthscale, jitter, gain float64) *Posterior {
+	t.Helper()
+	m := len(z) / d
+	p := randomPosterior(t, m, d, 7)
+	p.Z = z
+	p.Kernel = kernel.SquaredExponential{Lengthscales: make([]float64, d), Variance: 1.7}
+	for j := range d {
+		p.Kernel.Lengthscales[j] = lengthscale
+	}
+	p.Jitter = jitter * p.Kernel.Variance
 	pool := linalg.NewPool(1)
 	defer pool.Close()
-	used := 0
-	for _, jitter := range []float64{1e-2, 1e-4, 1e-6, 1e-8} {
-		for _, d := range []int{1, 2, 5, 20} {
-			for _, m := range []int{1, 30, 90} {
-				p := randomPosterior(t, m, d, uint64(m+d))
-				p.Jitter = jitter
-				z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
-				if err := factorKuu(pool, p.Kernel, z, p.Jitter, square(p.L, m)); err != nil {
-					t.Fatal(err)
-				}
-				f := newFolded(pool, p)
-				if f == nil {
-					continue
-				}
-				used++
-				rows := testRows(20, d, 3)
-				k, s := linalg.NewMat(rows.Len(), m), linalg.NewMat(rows.Len(), m)
-				fill := func() {
-					for i := range rows.Len() {
-						for j := range m {
-							k.Row(i)[j] = p.Kernel.At(rows.Row(i), z.Row(j))
+	l, zz := square(p.L, m), linalg.Mat{Rows: m, Cols: d, Stride: d, Data: z}
+	if err := factorKuu(pool, p.Kernel, zz, p.Jitter, l); err != nil {
+		t.Fatal(err)
+	}
+	rows := testRows(4*m, d, 21)
+	phi := kernelColumns(pool, p, rows)
+	pool.TrsmRightLowerTrans(l, phi)
+	precision := linalg.NewMat(m, m)
+	pool.Gemm(true, false, gain, phi, phi, 0, precision)
+	for i := range m {
+		precision.Row(i)[i]++
+	}
+	if err := covarianceFactor(pool, precision, square(p.Factor, m)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func kernelColumns(pool *linalg.Pool, p *Posterior, rows Rows) linalg.Mat {
+	m, d := p.Inducing(), p.Dim()
+	k := linalg.NewMat(rows.Len(), m)
+	pool.SEKernel(linalg.Mat{Rows: rows.Len(), Cols: d, Stride: d, Data: rows.X},
+		linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}, p.inverseScales(), p.Kernel.Variance, k)
+	return k
+}
+
+// The error of the folded way stays within its estimate: below the share of the
+// variance that decides between the ways, whatever the condition of L, with
+// inducing points that are the same, or all near one place.
+func TestFoldedErrsWithinItsEstimate(t *testing.T) {
+	pool := linalg.NewPool(2)
+	defer pool.Close()
+	used, all := 0, 0
+	for name, z := range map[string]func(i int, x float64) float64{
+		"scattered":  func(_ int, x float64) float64 { return x },
+		"pairs":      func(i int, _ float64) float64 { return math.Sin(float64(i / 2 * 37)) },
+		"two places": func(i int, x float64) float64 { return float64(i%2*2-1) + 1e-3*x },
+	} {
+		for _, m := range []int{1, 40, 160, 300} {
+			for _, d := range []int{1, 6} {
+				for _, jitter := range []float64{1e-6, 1e-8} {
+					for _, gain := range []float64{0.0065, 0.65} {
+						points := testRows(m, d, 5).X
+						for i := range points {
+							points[i] = z(i/d, points[i])
 						}
-					}
-				}
-				fast, slow := make([]float64, rows.Len()), make([]float64, rows.Len())
-				mean, slowMean := make([]float64, rows.Len()), make([]float64, rows.Len())
-				fill()
-				f.predict(k, s, mean, fast)
-				newWhitened(pool, p).predict(k, s, slowMean, slow)
-				for i := range rows.Len() {
-					if off := math.Abs(fast[i] - slow[i]); !(off <= f.least*foldedShare) {
-						t.Errorf("jitter %g, d=%d, M=%d, row %d: variance %g is off by %g, estimated %g", jitter, d, m, i, slow[i], off, f.least*foldedShare)
-					}
-					if off := math.Abs(mean[i] - slowMean[i]); !(off <= 1e-9) {
-						t.Errorf("jitter %g, d=%d, M=%d, row %d: mean %g is off by %g", jitter, d, m, i, slowMean[i], off)
+						p := fittedPosterior(t, points, d, 1, jitter, gain)
+						other := newWhitened(pool, p)
+						f := newFolded(pool, p, other)
+						all++
+						if f == nil {
+							continue
+						}
+						used++
+						what := fmt.Sprintf("%s, M=%d, d=%d, jitter %g, gain %g", name, m, d, jitter, gain)
+						checkFolded(t, pool, p, f, other, what)
 					}
 				}
 			}
 		}
 	}
-	if used < 30 {
-		t.Errorf("the folded way was used for %d posteriors of 48 only", used)
+	if used < all/4 {
+		t.Errorf("the folded way was used for %d posteriors of %d only", used, all)
+	}
+	t.Logf("%d posteriors of %d", used, all)
+}
+
+func checkFolded(t *testing.T, pool *linalg.Pool, p *Posterior, f *folded, other *whitened, what string) {
+	t.Helper()
+	rows := testRows(200, p.Dim(), 3)
+	n := rows.Len()
+	k, s := kernelColumns(pool, p, rows), linalg.NewMat(n, p.Inducing())
+	mean, fast, slowMean, slow := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	f.predict(k, s, mean, fast)
+	other.predict(k, s, slowMean, slow)
+	for i := range n {
+		if off := math.Abs(fast[i] - slow[i]); !(off <= f.least*foldedShare) {
+			t.Errorf("%s, row %d: variance %g is off by %g, estimated %g", what, i, slow[i], off, f.least*foldedShare)
+		}
+		if off := math.Abs(mean[i] - slowMean[i]); !(off <= 1e-8) {
+			t.Errorf("%s, row %d: mean %g is off by %g", what, i, slowMean[i], off)
+		}
 	}
 }
 
 // A posterior that is sharp everywhere is computed the whitened way; one that is
 // sharp somewhere so for the rows there, to the same bits.
 func TestSharpPosteriorsAreComputedTheWhitenedWay(t *testing.T) {
-	const m, d = 40, 2
+	const m, d = 40, 6
 	pool := linalg.NewPool(1)
 	defer pool.Close()
 	p := randomPosterior(t, m, d, 5)
 	for i := range p.Factor {
 		p.Factor[i] *= 1e-4
 	}
-	if newFolded(pool, p) != nil {
+	if newFolded(pool, p, newWhitened(pool, p)) != nil {
 		t.Error("variances of 1e-8 are computed the folded way")
 	}
 
@@ -86,7 +138,7 @@ func TestSharpPosteriorsAreComputedTheWhitenedWay(t *testing.T) {
 		}
 		return mean, variance
 	}
-	some := *newFolded(pool, p)
+	some := *newFolded(pool, p, newWhitened(pool, p))
 	some.least = 0
 	mean, variance := predicted(&some)
 	slowMean, slow := predicted(nil)
@@ -105,5 +157,37 @@ func TestSharpPosteriorsAreComputedTheWhitenedWay(t *testing.T) {
 	}
 	if again == 0 || again == rows.Len() {
 		t.Errorf("%d rows of %d were computed again", again, rows.Len())
+	}
+}
+
+// Where rows lie does not matter, only their distances: an epoch in seconds is as
+// good a feature as one that is centred.
+func TestPredictionsAreShiftInvariant(t *testing.T) {
+	const m, d = 120, 2
+	round := func(x []float64) {
+		for i := range x {
+			x[i] = math.Round(x[i]*0x1p20) / 0x1p20
+		}
+	}
+	z, rows := testRows(m, d, 5).X, testRows(100, d, 3)
+	round(z)
+	round(rows.X)
+	p := fittedPosterior(t, z, d, 1, 1e-6, 0.65)
+	wantMean, want := predict(t, p, 1, rows.X)
+	for _, shift := range []float64{0x1p12, 0x1p24, 0x1p30} {
+		moved, x := *p, make([]float64, len(rows.X))
+		moved.Z = make([]float64, len(z))
+		for i := range z {
+			moved.Z[i] = z[i] + shift
+		}
+		for i := range x {
+			x[i] = rows.X[i] + shift
+		}
+		mean, variance := predict(t, &moved, 1, x)
+		for i := range mean {
+			if mean[i] != wantMean[i] || variance[i] != want[i] {
+				t.Fatalf("moved by %g, row %d: mean %g and variance %g, want %g and %g", shift, i, mean[i], variance[i], wantMean[i], want[i])
+			}
+		}
 	}
 }

@@ -30,6 +30,15 @@ func (p *Posterior) Inducing() int { return len(p.Mean) }
 // Dim returns the number of features.
 func (p *Posterior) Dim() int { return p.Kernel.Dim() }
 
+// inverseScales returns 1 over the lengthscales.
+func (p *Posterior) inverseScales() []float64 {
+	inv := make([]float64, p.Dim())
+	for j, l := range p.Kernel.Lengthscales {
+		inv[j] = 1 / l
+	}
+	return inv
+}
+
 // Validate returns an error unless the sizes agree, every number is finite,
 // both factors are lower triangular and have positive diagonals.
 func (p *Posterior) Validate() error {

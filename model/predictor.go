@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -22,8 +21,8 @@ type Predictor struct {
 	pool      *linalg.Pool
 	invScale  []float64
 	z         linalg.Mat
-	folded    *folded          // nil if the posterior is too sharp for it
-	whitened  func() *whitened // made when first needed
+	whitened  *whitened
+	folded    *folded // nil if the posterior is too sharp for it
 	scratch   chan predictScratch
 }
 
@@ -45,20 +44,17 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 	r := &Predictor{
 		posterior: p,
 		pool:      pool,
-		invScale:  make([]float64, d),
+		invScale:  p.inverseScales(),
 		z:         linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z},
-		folded:    newFolded(pool, p),
-		whitened:  sync.OnceValue(func() *whitened { return newWhitened(pool, p) }),
+		whitened:  newWhitened(pool, p),
 		scratch:   make(chan predictScratch, pool.Workers()),
 	}
+	r.folded = newFolded(pool, p, r.whitened)
 	for range pool.Workers() {
 		r.scratch <- predictScratch{
 			k: linalg.NewMat(predictBlock, m), t: linalg.NewMat(predictBlock, m),
 			again: make([]int, predictBlock), mean: make([]float64, predictBlock), variance: make([]float64, predictBlock),
 		}
-	}
-	for j, l := range p.Kernel.Lengthscales {
-		r.invScale[j] = 1 / l
 	}
 	return r, nil
 }
@@ -108,7 +104,7 @@ func (r *Predictor) block(x, mean, variance []float64) {
 	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)
 	r.pool.SEKernel(linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.invScale, r.posterior.Kernel.Variance, k)
 	if r.folded == nil {
-		r.whitened().predict(k, t, mean, variance)
+		r.whitened.predict(k, t, mean, variance)
 		return
 	}
 	r.folded.predict(k, t, mean, variance)
@@ -120,7 +116,7 @@ func (r *Predictor) block(x, mean, variance []float64) {
 		}
 	}
 	if c := len(again); c > 0 {
-		r.whitened().predict(k.Slice(0, c, 0, m), t.Slice(0, c, 0, m), s.mean[:c], s.variance[:c])
+		r.whitened.predict(k.Slice(0, c, 0, m), t.Slice(0, c, 0, m), s.mean[:c], s.variance[:c])
 	}
 	for j, i := range again {
 		mean[i], variance[i] = s.mean[j], s.variance[j]

@@ -14,25 +14,27 @@ type kernelBlock struct {
 	pool     *Pool
 	set      *kernelSet
 	x, dst   Mat
+	origin   []float64 // what rows are taken relative to
 	scale    []float64 // invScale/√2
 	variance float64
-	panels   []float64 // z·scale, kernelCols columns at a time
+	panels   []float64 // (z−origin)·scale, kernelCols columns at a time
 }
 
 // SEKernel computes, with s = invScale,
 //
-//	dst[i, j] = variance·exp(−r²/2),  r² = Σ_k (x[i,k]·s[k] − z[j,k]·s[k])²
+//	dst[i, j] = variance·exp(−r²/2),  r² = Σ_k ((x[i,k]−c[k])·s[k] − (z[j,k]−c[k])·s[k])²
 //
-// from direct differences of the scaled rows. The scaling moves each element by a
-// factor within γ_3 of 1; u = 2⁻⁵³. But for that, the relative error is at most
-// γ_{d+2}·r²/2 + 4u, with d the length of the sum, so points that are the same have a
-// kernel of variance and nothing cancels. The move changes r by at most γ_3·h, with h
-// the length of the vector (|x[i,k]| + |z[j,k]|)·s[k], so the absolute error is at most
-// variance·(0.61·γ_3·h + ((d+2)/e + 4)·u) to first order. That asks for features not
-// more than some thousand length scales from 0, which standardized ones are. Values
-// below 2⁻⁴⁹⁷·variance, 1e-150, become 0 or err by as much. A NaN in either row gives
-// NaN; an infinite distance gives 0; scaled elements must not overflow. An element
-// depends on its two rows alone, and not on their order.
+// from direct differences of the rows scaled around c, the first row of z (0 where that
+// is not finite): wherever the rows lie, only their distances count. Moving and scaling
+// change an element x−c by a factor within γ_4 of 1; u = 2⁻⁵³. But for that, the
+// relative error is at most γ_{d+2}·r²/2 + 4u, with d the length of the sum, so points
+// that are the same have a kernel of variance and nothing cancels. The change moves r by
+// at most γ_4·h, with h the length of the vector (|x[i,k]−c[k]| + |z[j,k]−c[k]|)·s[k],
+// so the absolute error is at most variance·(0.61·γ_4·h + ((d+2)/e + 4)·u) to first
+// order: rows should spread over no more than some thousand length scales. Values below
+// 2⁻⁴⁹⁷·variance, 1e-150, become 0 or err by as much. A NaN in either row gives NaN; an
+// infinite distance gives 0; scaled elements must not overflow. An element depends on
+// its two rows and c alone, and not on their order.
 func (p *Pool) SEKernel(x, z Mat, invScale []float64, variance float64, dst Mat) {
 	d := len(invScale)
 	x.check("x", x.Rows, d)
@@ -54,23 +56,33 @@ func (p *Pool) SEKernel(x, z Mat, invScale []float64, variance float64, dst Mat)
 	defer p.calls.put(buf)
 	set := current.Load()
 	size := roundUp(z.Rows, set.kernelCols) * d
-	scratch := buf.get(size + d)
+	scratch := buf.get(size + 2*d)
 	buf.kernel = kernelBlock{
-		pool: p, set: set, x: x, dst: dst, variance: variance, scale: scratch[size:], panels: scratch[:size],
+		pool: p, set: set, x: x, dst: dst, variance: variance, origin: scratch[size+d:], scale: scratch[size : size+d], panels: scratch[:size],
 	}
 	b := &buf.kernel
 	for k, s := range invScale {
 		b.scale[k] = s * math.Sqrt(0.5)
+		b.origin[k] = z.Row(0)[k]
+		if math.IsNaN(b.origin[k]) || math.IsInf(b.origin[k], 0) {
+			b.origin[k] = 0
+		}
 	}
 	b.pack(b.panels, set.kernelCols, z, 0, z.Rows)
 	p.run((x.Rows+kernelRows-1)/kernelRows, b)
 }
 
-// pack puts rows [i0, i1) of m, scaled, into panels of the given width.
+// pack puts rows [i0, i1) of m, moved and scaled, into panels of the given width.
 func (b *kernelBlock) pack(panels []float64, width int, m Mat, i0, i1 int) {
 	d := len(b.scale)
 	b.set.packAll(panels, width, source{m: m, byRow: true}, i0, i1, 0, d)
 	for ; i0 < i1; i0 += width {
+		for k, c := range b.origin {
+			row := panels[k*width : (k+1)*width]
+			for i := range row {
+				row[i] -= c
+			}
+		}
 		b.set.packRows(d, panels, width, panels, width, b.scale)
 		panels = panels[width*d:]
 	}

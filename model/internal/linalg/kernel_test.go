@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// kernelBound returns r² of two rows and the stated error of their kernel value; twice
-// that for the test's own rounding.
-func kernelBound(x, z, inv []float64, variance float64) (r2, bound float64) {
+// kernelBound returns r² of two rows and the stated error of their kernel value around
+// c; twice that for the test's own rounding.
+func kernelBound(x, z, c, inv []float64, variance float64) (r2, bound float64) {
 	move := 0.0
 	for k, s := range inv {
 		t := (x[k] - z[k]) * s
 		r2 += t * t
-		move += math.Abs(t) * gamma(3) * (math.Abs(x[k]) + math.Abs(z[k])) * s
+		move += math.Abs(t) * gamma(4) * (math.Abs(x[k]-c[k]) + math.Abs(z[k]-c[k])) * s
 	}
 	bound = math.Exp(-0.5*r2)*(gamma(len(inv)+2)*r2/2+4*unit+move) + 0x1p-497
 	return r2, 2 * variance * bound
@@ -37,7 +37,7 @@ func TestSEKernel(t *testing.T) {
 			})
 			for i := range m {
 				for j, g := range got.Row(i) {
-					r2, bound := kernelBound(x.Row(i), z.Row(j), inv, 2.5)
+					r2, bound := kernelBound(x.Row(i), z.Row(j), z.Row(0), inv, 2.5)
 					want := 2.5 * math.Exp(-0.5*r2)
 					if !(math.Abs(g-want) <= bound) {
 						t.Fatalf("%s: element (%d, %d) = %g, want %g ± %g", what, i, j, g, want, bound)
@@ -51,7 +51,7 @@ func TestSEKernel(t *testing.T) {
 // TestSEKernelFarAway: points that are near to each other and far from the origin,
 // where products would cancel.
 func TestSEKernelFarAway(t *testing.T) {
-	const shift, step = 0x1p20, 0x1p-10
+	const shift, step = 0x1p40, 0x1p-10
 	x, z, inv := NewMat(1, 3), NewMat(1, 3), []float64{1024, 512, 256}
 	for k := range x.Data {
 		x.Data[k], z.Data[k] = shift, shift+step
@@ -61,8 +61,8 @@ func TestSEKernelFarAway(t *testing.T) {
 		defer p.Close()
 		out := NewMat(1, 1)
 		p.SEKernel(x, z, inv, 1, out)
-		r2, bound := kernelBound(x.Data, z.Data, inv, 1)
-		if want := math.Exp(-0.5 * r2); !(bound < 1e-5 && math.Abs(out.Data[0]-want) <= bound) {
+		r2, bound := kernelBound(x.Data, z.Data, z.Data, inv, 1)
+		if want := math.Exp(-0.5 * r2); !(bound < 1e-14 && math.Abs(out.Data[0]-want) <= bound) {
 			t.Errorf("kernel far away = %g, want %g ± %g", out.Data[0], want, bound)
 		}
 		p.SEKernel(x, x, inv, 3, out)
@@ -110,6 +110,11 @@ func TestSEKernelSpecialValues(t *testing.T) {
 				}
 			}
 		}
+		z.Row(0)[0], z.Row(0)[1] = math.NaN(), math.Inf(1) // which only row 0 is to suffer from
+		p.SEKernel(x.Slice(0, 1, 0, 2), z, []float64{1, 1}, 1e5, out.Slice(0, 1, 0, 20))
+		if got := out.Row(0); !math.IsNaN(got[0]) || got[1] != 1e5 || got[19] != 1e5 {
+			t.Errorf("kernel beside a row of NaN = %g", got)
+		}
 		p.SEKernel(NewMat(2, 0), NewMat(3, 0), nil, 7, out.Slice(0, 2, 0, 3))
 		if got := out.Row(1)[2]; got != 7 {
 			t.Errorf("kernel without features = %g, want 7", got)
@@ -117,8 +122,8 @@ func TestSEKernelSpecialValues(t *testing.T) {
 	})
 }
 
-// TestSEKernelAlone: an element depends on its two rows alone, and the block of a set
-// with itself is symmetric to the bit.
+// TestSEKernelAlone: an element depends on its two rows and the first row of z alone,
+// and the block of a set with itself is symmetric to the bit.
 func TestSEKernelAlone(t *testing.T) {
 	r := newRand()
 	x, inv := randMat(r, 150, 5, 1), []float64{1, 2, 0.5, 0.3, 0.7}
@@ -130,9 +135,11 @@ func TestSEKernelAlone(t *testing.T) {
 		equalBits(t, "transposed", transposed(whole, true), whole)
 		for _, i := range []int{0, 63, 64, 149} {
 			for _, j := range []int{0, 7, 8, 143, 149} {
-				one := NewMat(1, 1)
-				p.SEKernel(x.Slice(i, i+1, 0, 5), x.Slice(j, j+1, 0, 5), inv, 1.3, one)
-				equalBits(t, fmt.Sprintf("element (%d, %d)", i, j), one, whole.Slice(i, i+1, j, j+1))
+				one, z := NewMat(1, 2), NewMat(2, 5)
+				copy(z.Row(0), x.Row(0))
+				copy(z.Row(1), x.Row(j))
+				p.SEKernel(x.Slice(i, i+1, 0, 5), z, inv, 1.3, one)
+				equalBits(t, fmt.Sprintf("element (%d, %d)", i, j), one.Slice(0, 1, 1, 2), whole.Slice(i, i+1, j, j+1))
 			}
 		}
 	})
