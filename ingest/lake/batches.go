@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// batches reads one row group. It keeps one page a column in memory, never a
+// batches reads one row group. It keeps at most one page a column in memory, never a
 // whole chunk.
 type batches struct {
 	src     *Source

@@ -16,7 +16,7 @@ import (
 const checkedAtOnce = 2048
 
 // A cursor reads the values of one chunk from its first to its last, as many at
-// a time as are asked for. It keeps one page and the dictionary.
+// a time as are asked for. It keeps one page, unless that is read directly, and the dictionary.
 type cursor struct {
 	col   *column
 	chunk chunk

@@ -11,8 +11,9 @@ import (
 // Doubles that a page stores as they are go directly from the file to where they
 // belong, in pieces that are looked at while they are in the second cache. The page
 // is never in memory as a whole: those of all columns together would not fit into
-// the caches. So its checksum is compared after its last piece, or before a piece
-// with values that damage may have made.
+// the caches. So its checksum is compared after its last piece, or at once if a piece
+// has values that damage may have made: earlier batches of a damaged page may have
+// been handed out by then, and the shard ends in an error.
 //
 // A map of the file would save a tenth at most, and only if it is of many MiB at a
 // time, which count as memory of the process.
@@ -32,23 +33,23 @@ func (c *cursor) isDirect(e format.Encoding) bool {
 func (c *cursor) direct() error {
 	c.leveled = c.col.optional
 	if !c.leveled {
-		return c.directValues(0)
+		return c.startDirect(0)
 	}
 	var n [4]byte
 	if err := c.pages.take(n[:]); err != nil {
 		return err
 	}
-	return c.directValues(int64(binary.LittleEndian.Uint32(n[:])))
+	return c.startDirect(int64(binary.LittleEndian.Uint32(n[:])))
 }
 
 // direct2 starts a data page of version 2 with so many bytes of definition levels.
 func (c *cursor) direct2(definition int32) error {
 	c.leveled = c.col.optional && definition > 0
-	return c.directValues(int64(definition))
+	return c.startDirect(int64(definition))
 }
 
-// directValues reads n bytes of definition levels, behind which the values stand.
-func (c *cursor) directValues(n int64) error {
+// startDirect reads n bytes of definition levels, behind which the values stand.
+func (c *cursor) startDirect(n int64) error {
 	if n < 0 || n > int64(c.pages.size-c.pages.taken) {
 		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
 	}

@@ -179,6 +179,50 @@ func TestDirectDamage(t *testing.T) {
 	})
 }
 
+// A wrongOnce is a file of which the first reading that has a certain byte gets
+// one bit of it wrong.
+type wrongOnce struct {
+	io.ReaderAt
+	at   int64
+	bit  byte
+	done bool
+}
+
+func (r *wrongOnce) ReadAt(b []byte, at int64) (int, error) {
+	n, err := r.ReaderAt.ReadAt(b, at)
+	if i := r.at - at; !r.done && i >= 0 && i < int64(n) {
+		b[i] ^= r.bit
+		r.done = true
+	}
+	return n, err
+}
+
+// The checksum is that of the bytes that became values, not of others that were
+// read in the same place: no wrong value gets through.
+func TestDirectChecksumIsOfTheValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	values := make([]float64, 40000)
+	for i := range values {
+		values[i] = rng.Float64() + 1
+	}
+	values[30000] = math.Inf(1) // for which the checksum is compared early
+	forDirectPages(func(p doublesPage, name string) {
+		if !p.checksum {
+			return
+		}
+		header, body := p.encode(t, values)
+		file := slices.Concat(header, body)
+		for range 40 {
+			at := len(file) - 1 - p.extra - rng.IntN(8*len(values))
+			src := &wrongOnce{ReaderAt: bytes.NewReader(file), at: int64(at), bit: byte(1) << rng.IntN(8)}
+			got, err := readDoubles(src, p, len(file), len(values), math.NaN(), math.NaN())
+			if err == nil && !slices.EqualFunc(got, values, sameBits) {
+				t.Fatalf("%s, byte %d of %d: a wrong value got through", name, at, len(file))
+			}
+		}
+	})
+}
+
 // A file that has become shorter is an error.
 func TestDirectTruncated(t *testing.T) {
 	p := doublesPage{version: 1}

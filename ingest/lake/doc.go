@@ -30,4 +30,6 @@
 // checksums where the writer left them; the smallest value, the largest one and
 // the number of nulls of a chunk against the footer's statistics; and that the
 // footer is the one that [Open] saw. What still gets through changes the digest.
+// A shard whose last page turns out to be damaged may have handed out batches of
+// it before; it ends in an error.
 package lake
