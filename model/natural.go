@@ -81,7 +81,7 @@ func (t *Trainer) whiten() {
 // with the new S. Negative curvature w is kept as long as Λ stays positive
 // definite and above floor·I on the diagonal of its factor; where it would
 // not, or the step is not to be trusted, r is halved, which ends since the old Λ
-// is positive definite. The sums are whitened; scale is N/n.
+// is positive definite and the step shrinks with r. The sums are whitened; scale is N/n.
 func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	const halvings = 12
 	m := t.z.Rows
