@@ -54,10 +54,11 @@ const (
 	foldedError = 32
 	// foldedWorse is how much larger than at the inducing points the error may be
 	// elsewhere: up to ten times was seen, where many points are as good as one.
-	foldedWorse = 32
+	foldedWorse = 16
 	// foldedShare is how large that error may be beside the variance. An expected
-	// loss moves by less than half of it, 1.5e-8: a sixtieth of the slack.
-	foldedShare = 0x1p-25
+	// loss moves by less than half of it, 6e-8: less than a tenth of the slack, which
+	// the audit allows; usual errors are a hundredth of that.
+	foldedShare = 0x1p-23
 )
 
 // newFolded returns nil if so many variances would have to be computed again that
