@@ -120,7 +120,7 @@ func TestFinds(t *testing.T) {
 	} {
 		dir := tree(t, "lake/p.parquet", "lake/_own/p.parquet")
 		if err := os.Symlink("lake", filepath.Join(dir, "link")); err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		declared, file := filepath.Join(dir, c.declared), filepath.Join(dir, c.file)
 		if got := lake.Finds([]string{filepath.Join(dir, "other"), declared}, file); (got == declared) != c.want || got != "" && !c.want {
