@@ -16,7 +16,7 @@ GLOBL lanes<>(SB), RODATA|NOPTR, $64
 // The micro-kernel of 4×12 elements: 12 accumulators Y4..Y15, one row of the right
 // panel in Y0..Y2, a broadcast element of the left panel in Y3. AX left panel, BX right
 // panel, CX k left, DI row of c, SI its stride in bytes, DX rows left, R8 mask of the
-// last vector.
+// last vector, R12 what is ahead.
 
 #define ROW1(OFF, C0) \
 	VBROADCASTSD OFF(AX), Y3; \
@@ -55,11 +55,13 @@ GLOBL lanes<>(SB), RODATA|NOPTR, $64
 	ROW3(A+16, Y10, Y11, Y12); \
 	ROW3(A+24, Y13, Y14, Y15)
 
-// All steps, four at a time.
+// All steps, four at a time. With each four a line ahead is fetched.
 #define SUM(STEP, LOOP, ONE, REST, DONE) \
 LOOP:                   \
 	SUBQ $4, CX;       \
 	JLT  REST;         \
+	PREFETCHT1 (R12);  \
+	ADDQ $64, R12;     \
 	STEP(0, 0);        \
 	STEP(32, 96);      \
 	STEP(64, 192);     \
@@ -119,8 +121,8 @@ DONE:
 	VPBROADCASTQ X2, Y2;          \
 	VANDPD       (R8), Y2, Y1
 
-// func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool)
-TEXT ·gemmAVX2(SB), NOSPLIT, $0-65
+// func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
+TEXT ·gemmAVX2(SB), NOSPLIT, $0-80
 	MOVQ k+0(FP), CX
 	MOVQ a+16(FP), AX
 	MOVQ b+24(FP), BX
@@ -129,6 +131,7 @@ TEXT ·gemmAVX2(SB), NOSPLIT, $0-65
 	SHLQ $3, SI
 	MOVQ rows+48(FP), DX
 	MOVQ cols+56(FP), R9
+	MOVQ ahead+72(FP), R12
 
 	// R8: the mask of (cols-1)%4+1 lanes. R13: all ones, or 0 if c is not read.
 	LEAQ lanes<>+24(SB), R8

@@ -62,13 +62,16 @@
 	ROW3(A+56, Z5, Z29, Z30, Z31)
 
 // All steps, four at a time. With each four a line of c is fetched, column of lines by
-// column: all at once they would keep the panels waiting.
+// column, and two lines ahead: all at once they would keep the panels waiting.
 #define SUM(STEP, LOOP, FETCH, NEXT, ONE, REST, DONE) \
 LOOP:                  \
 	SUBQ $4, CX;       \
 	JLT  REST;         \
 	PREFETCHT0 (R10);  \
 	ADDQ SI, R10;      \
+	PREFETCHT1 0(R13); \
+	PREFETCHT1 64(R13); \
+	ADDQ $128, R13;    \
 	DECQ R11;          \
 	JZ   NEXT;         \
 FETCH:                 \
@@ -135,8 +138,8 @@ DONE:
 	VZEROUPPER;          \
 	RET
 
-// func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool)
-TEXT ·gemmAVX512(SB), NOSPLIT, $0-65
+// func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
+TEXT ·gemmAVX512(SB), NOSPLIT, $0-80
 	MOVQ k+0(FP), CX
 	MOVQ a+16(FP), AX
 	MOVQ b+24(FP), BX
@@ -166,10 +169,11 @@ TEXT ·gemmAVX512(SB), NOSPLIT, $0-65
 	KMOVW R11, K2
 	KMOVW R12, K3
 
-	// What to fetch of c: line, rows left, the next column of lines.
+	// What to fetch: of c line, rows left, the next column of lines; what is ahead.
 	MOVQ DI, R10
 	MOVQ DX, R11
 	LEAQ 64(DI), R12
+	MOVQ ahead+72(FP), R13
 
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z9, Z9, Z9

@@ -25,7 +25,7 @@ var portable = kernelSet{
 	kernel:     kernelPortable,
 }
 
-func gemmPortable(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool) {
+func gemmPortable(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, _ []float64) {
 	var tile [4][4]float64
 	gemmHalf(k, a, b, &tile[0], &tile[1])
 	if rows > 2 {

@@ -174,15 +174,26 @@ func (q *product) rows(buf *buffer, i0, i1 int) {
 	}
 }
 
+// panel returns the packed panel of columns from j on, those steps that count; none if
+// the slab ends before.
+func (q *product) panel(j int) []float64 {
+	first, size := q.from(j)-q.k0, q.k1-q.k0
+	panel := (j - q.j0) / q.set.nr * size
+	if j >= q.j1 || first >= size {
+		return nil
+	}
+	return q.right[(panel+first)*q.set.nr : (panel+size)*q.set.nr]
+}
+
 // tiles computes one band of tiles: rows [i0, i1), columns [j, j1); tile is scratch.
 func (q *product) tiles(left, tile []float64, i0, i1, j, j1 int) {
-	mr, nr, steps := q.set.mr, q.set.nr, q.k1-q.k0
+	mr, steps := q.set.mr, q.k1-q.k0
 	k := q.from(j)
 	if k >= q.k1 {
 		return
 	}
 	store := q.fresh && (q.k0 == 0 || (q.tri && j/zeroStep*zeroStep >= q.k0))
-	right := q.right[((j-q.j0)/nr*steps+k-q.k0)*nr:]
+	right, next := q.panel(j), q.panel(j+q.set.nr)
 	first := i0
 	if q.lower && j > i0 {
 		first += (j - i0) / mr * mr
@@ -195,7 +206,7 @@ func (q *product) tiles(left, tile []float64, i0, i1, j, j1 int) {
 			q.diagonalTile(tile, a, right, i, i+rows, j, j1, store)
 			continue
 		}
-		q.set.gemm(q.k1-k, q.alpha, a, right, c, q.c.Stride, rows, j1-j, store)
+		q.set.gemm(q.k1-k, q.alpha, a, right, c, q.c.Stride, rows, j1-j, store, q.set.ahead(next, right, (i-first)/mr, q.k1-k))
 	}
 }
 
@@ -208,7 +219,7 @@ func (q *product) diagonalTile(tile, a, b []float64, i0, i1, j0, j1 int, store b
 			copy(tile[(i-i0)*nr:(i-i0+1)*nr], q.c.Row(i)[j0:min(j1, i+1)])
 		}
 	}
-	q.set.gemm(q.k1-q.k0, q.alpha, a, b, tile, nr, i1-i0, j1-j0, store)
+	q.set.gemm(q.k1-q.k0, q.alpha, a, b, tile, nr, i1-i0, j1-j0, store, b)
 	for i := max(i0, j0); i < i1; i++ {
 		copy(q.c.Row(i)[j0:min(j1, i+1)], tile[(i-i0)*nr:(i-i0+1)*nr])
 	}

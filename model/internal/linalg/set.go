@@ -16,8 +16,10 @@ type kernelSet struct {
 	// gemm computes c = alpha·a·b + c, or alpha·a·b if store is set, for a tile of rows
 	// ≤ mr and cols ≤ nr elements: a and b are packed panels of mr and nr elements for
 	// each of k > 0 steps. Each element is one chain of k fused multiply-adds and one
-	// more for alpha.
-	gemm func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool)
+	// more for alpha. Meanwhile the start of ahead, rate elements for each step, is
+	// fetched into the second cache.
+	gemm func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, ahead []float64)
+	rate int
 
 	// packTrans puts four rows of src, k columns (a multiple of 4), into columns 0..3
 	// of dst.
@@ -55,6 +57,16 @@ type kernelSet struct {
 	// kernelGroup rows, the last one filled up, z is a panel of kernelCols columns.
 	kernelCols int
 	kernel     func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64)
+}
+
+// ahead returns what tile i of a band is to fetch of next, the panel that the band after
+// it multiplies by, or what it has at hand if others fetch all of that.
+func (s *kernelSet) ahead(next, hand []float64, i, k int) []float64 {
+	at := i * k * s.rate
+	if at >= min(len(next), s.nr*k) {
+		return hand
+	}
+	return next[at:]
 }
 
 // current is the set in use. It changes only in tests.

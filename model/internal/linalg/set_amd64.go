@@ -22,8 +22,9 @@ var avx512 = kernelSet{
 	name: "avx512",
 	mr:   8,
 	nr:   24,
-	gemm: func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool) {
-		gemmAVX512(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store)
+	rate: 4,
+	gemm: func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, ahead []float64) {
+		gemmAVX512(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store, &ahead[0])
 	},
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
@@ -49,8 +50,9 @@ var avx2 = kernelSet{
 	name: "avx2",
 	mr:   4,
 	nr:   12,
-	gemm: func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool) {
-		gemmAVX2(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store)
+	rate: 2,
+	gemm: func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, ahead []float64) {
+		gemmAVX2(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store, &ahead[0])
 	},
 	packTrans: avx2PackTrans,
 	packRows:  avx2PackRows,
@@ -114,10 +116,10 @@ func avx2Dot(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) }
 func avx2Sum(x []float64) float64 { return sumAVX2(len(x), &x[0]) }
 
 //go:noescape
-func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool)
+func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
 
 //go:noescape
-func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool)
+func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
 
 //go:noescape
 func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)

@@ -38,7 +38,7 @@ func TestTiles(t *testing.T) {
 					for _, store := range []bool{false, true} {
 						c := randMat(r, rows, cols, 3)
 						got := cloneWide(c)
-						s.gemm(k, -1.7, a.Data, b.Data, got.Data, got.Stride, rows, cols, store)
+						s.gemm(k, -1.7, a.Data, b.Data, got.Data, got.Stride, rows, cols, store, b.Data)
 						checkGuards(t, s.name, got)
 						equalBits(t, s.name, got, tileReference(a, b, c, -1.7, store))
 					}

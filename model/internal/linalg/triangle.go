@@ -145,20 +145,33 @@ func (s *solution) subtract(b int) {
 	mr, nr := s.set.mr, s.set.nr
 	j0, j1 := s.cols(b)
 	ka, kb := s.steps(b)
-	for k0 := ka / kBlock * kBlock; k0 < kb; k0 += kBlock {
-		first, last := max(k0, ka), min(k0+kBlock, kb)
-		if first >= last {
-			continue
-		}
-		for j := j0; j < j1; j += nr {
-			right := s.offdiag[s.offsets[b]+(j-j0)*(kb-ka)+(first-ka)*nr:]
+	panel := s.offdiag[s.offsets[b]:]
+	for j := j0; j < j1; j += nr {
+		for first := ka; first < kb; {
+			steps := min((first/kBlock+1)*kBlock, kb) - first
+			right := panel
+			panel = panel[steps*nr:]
+			next := panel
+			if first+steps == kb && j+nr >= j1 {
+				next = s.after(b)
+			}
 			for i := 0; i < s.x.Rows; i += mr {
 				left, _ := s.panel(i, first)
-				s.set.gemm(last-first, -1, left, right, s.x.Data[i*s.x.Stride+j:], s.x.Stride,
-					min(mr, s.x.Rows-i), min(nr, j1-j), false)
+				s.set.gemm(steps, -1, left, right, s.x.Data[i*s.x.Stride+j:], s.x.Stride,
+					min(mr, s.x.Rows-i), min(nr, j1-j), false, s.set.ahead(next, right, i/mr, steps))
 			}
+			first += steps
 		}
 	}
+}
+
+// after returns the panels of the block that comes after b, of the first if b is the last.
+func (s *solution) after(b int) []float64 {
+	n := s.blocks()
+	if s.trans {
+		return s.offdiag[s.offsets[(b+1)%n]:]
+	}
+	return s.offdiag[s.offsets[(b+n-1)%n]:]
 }
 
 // divide packs block b of x and solves it with the diagonal block.
