@@ -42,7 +42,7 @@ type Multiplier struct {
 func (p *Pool) NewMultiplier(c Mat) *Multiplier {
 	c.check("c", c.Rows, c.Rows)
 	m := &Multiplier{pool: p}
-	q := product{pool: p, set: current.Load(), alpha: 1, b: source{m: c}, fresh: true, tri: true, j1: c.Cols}
+	q := product{pool: p, set: current.Load(), alpha: 1, b: source{m: c}, fresh: true, right: lowerTriangular, j1: c.Cols}
 	m.c.panels = (c.Cols + q.set.nr - 1) / q.set.nr
 	m.c.fill(q, make([]float64, m.c.panels*q.set.nr*c.Rows), 0, c.Rows)
 	p.run(m.c.packPieces(), (*packRight)(&m.c))

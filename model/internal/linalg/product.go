@@ -30,12 +30,24 @@ type product struct {
 	c     Mat
 	fresh bool // c is written, not added to, by its first block of k
 	lower bool // only c's lower triangle
-	tri   bool // b is lower triangular: step k of column j counts from k = j on
+	right shape
+	// leftUpper says that a is upper triangular, with zeros below: step k of row i counts
+	// from k = i on.
+	leftUpper bool
 
 	j0, j1 int       // slab of columns
 	k0, k1 int       // block of k
-	right  []float64 // b, packed
+	packed []float64 // b
 }
+
+// A shape says which steps k count for column j of a right operand.
+type shape int8
+
+const (
+	square          shape = iota
+	lowerTriangular       // from k = j on
+	upperTriangular       // up to k = j
+)
 
 // A batch is some consecutive blocks of k of one slab, between two meetings of the
 // workers.
@@ -62,9 +74,9 @@ func (p *Pool) multiply(q product, k int) {
 		q.j1 = min(q.j0+slabCols, n)
 		b.panels = (q.j1 - q.j0 + q.set.nr - 1) / q.set.nr
 		steps := max(packedElements/(b.panels*q.set.nr*kBlock), 1) * kBlock
-		right := buf.get(b.panels * q.set.nr * min(k, steps))
+		packed := buf.get(b.panels * q.set.nr * min(k, steps))
 		for k0 := 0; k0 < k; k0 += steps {
-			b.fill(q, right, k0, min(k0+steps, k))
+			b.fill(q, packed, k0, min(k0+steps, k))
 			p.run(b.packPieces(), (*packRight)(b))
 			p.run(pieces, (*tileRows)(b))
 		}
@@ -72,12 +84,12 @@ func (p *Pool) multiply(q product, k int) {
 }
 
 // fill makes a batch of the steps [k0, k1) of q.
-func (b *batch) fill(q product, right []float64, k0, k1 int) {
+func (b *batch) fill(q product, packed []float64, k0, k1 int) {
 	b.blocks = b.blocks[:0]
 	for q.k0 = k0; q.k0 < k1; q.k0 = q.k1 {
 		q.k1 = min(q.k0+kBlock, k1)
 		size := b.panels * q.set.nr * (q.k1 - q.k0)
-		q.right, right = right[:size], right[size:]
+		q.packed, packed = packed[:size], packed[size:]
 		b.blocks = append(b.blocks, q)
 	}
 }
@@ -95,12 +107,30 @@ func (p *Pool) pieceCount(m, n, k int, lower bool) int {
 	return pieces
 }
 
-// from returns the first step that counts for the panel of columns at j.
-func (q *product) from(j int) int {
-	if q.tri {
-		return max(q.k0, j/zeroStep*zeroStep)
+// steps returns the steps of the block that count for the panel of columns at j, none
+// if from >= to.
+func (q *product) steps(j int) (from, to int) {
+	from, to = q.k0, q.k1
+	switch q.right {
+	case square:
+	case lowerTriangular:
+		from = max(from, j/zeroStep*zeroStep)
+	case upperTriangular:
+		to = min(to, (j/zeroStep+1)*zeroStep)
 	}
-	return q.k0
+	return from, to
+}
+
+// firstStep returns the first step, of any block, that counts for the tile at (i, j).
+func (q *product) firstStep(i, j int) int {
+	first := 0
+	if q.right == lowerTriangular {
+		first = j / zeroStep * zeroStep
+	}
+	if q.leftUpper {
+		first = max(first, i/zeroStep*zeroStep)
+	}
+	return first
 }
 
 // packRight is the packing of groups of panels of b, block by block.
@@ -128,15 +158,19 @@ func (r *packRight) run(i int) {
 func (q *product) packPanel(i, k0, k1 int) {
 	nr := q.set.nr
 	j := q.j0 + i*nr
-	k := max(k0, q.from(j))
-	if k >= k1 {
+	from, to := q.steps(j)
+	from, to = max(k0, from), min(k1, to)
+	if from >= to {
 		return
 	}
-	panel := q.right[(i*(q.k1-q.k0)+k-q.k0)*nr:]
-	q.set.pack(panel, nr, q.b, j, min(j+nr, q.j1), k, k1)
-	if q.tri {
-		for l := k; l < min(j+nr, k1); l++ {
-			clear(panel[(l-k)*nr+max(l-j+1, 0) : (l-k+1)*nr])
+	panel := q.packed[(i*(q.k1-q.k0)+from-q.k0)*nr:]
+	q.set.pack(panel, nr, q.b, j, min(j+nr, q.j1), from, to)
+	for k := from; k < to && q.right != square; k++ {
+		row := panel[(k-from)*nr : (k-from+1)*nr]
+		if q.right == lowerTriangular {
+			clear(row[min(max(k-j+1, 0), nr):])
+		} else {
+			clear(row[:min(max(k-j, 0), nr)])
 		}
 	}
 }
@@ -177,49 +211,50 @@ func (q *product) rows(buf *buffer, i0, i1 int) {
 // panel returns the packed panel of columns from j on, those steps that count; none if
 // the slab ends before.
 func (q *product) panel(j int) []float64 {
-	first, size := q.from(j)-q.k0, q.k1-q.k0
-	panel := (j - q.j0) / q.set.nr * size
-	if j >= q.j1 || first >= size {
+	from, to := q.steps(j)
+	if j >= q.j1 || from >= to {
 		return nil
 	}
-	return q.right[(panel+first)*q.set.nr : (panel+size)*q.set.nr]
+	first := (j-q.j0)/q.set.nr*(q.k1-q.k0) - q.k0
+	return q.packed[(first+from)*q.set.nr : (first+to)*q.set.nr]
 }
 
 // tiles computes one band of tiles: rows [i0, i1), columns [j, j1); tile is scratch.
 func (q *product) tiles(left, tile []float64, i0, i1, j, j1 int) {
-	mr, steps := q.set.mr, q.k1-q.k0
-	k := q.from(j)
-	if k >= q.k1 {
-		return
-	}
-	store := q.fresh && (q.k0 == 0 || (q.tri && j/zeroStep*zeroStep >= q.k0))
-	right, next := q.panel(j), q.panel(j+q.set.nr)
+	mr, nr := q.set.mr, q.set.nr
+	panel, next := q.panel(j), q.panel(j+nr)
+	from, to := q.steps(j)
 	first := i0
 	if q.lower && j > i0 {
 		first += (j - i0) / mr * mr
 	}
 	for i := first; i < i1; i += mr {
-		a := left[(i-i0)*steps+(k-q.k0)*mr:]
-		rows := min(mr, i1-i)
-		c := q.c.Data[i*q.c.Stride+j:]
-		if q.lower && i < j1-1 {
-			q.diagonalTile(tile, a, right, i, i+rows, j, j1, store)
+		begin := q.firstStep(i, j)
+		k := max(from, begin)
+		if k >= to {
 			continue
 		}
-		q.set.gemm(q.k1-k, q.alpha, a, right, c, q.c.Stride, rows, j1-j, store, q.set.ahead(next, right, (i-first)/mr, q.k1-k))
+		a, b := left[(i-i0)*(q.k1-q.k0)+(k-q.k0)*mr:], panel[(k-from)*nr:]
+		rows, store := min(mr, i1-i), q.fresh && begin >= q.k0
+		if q.lower && i < j1-1 {
+			q.diagonalTile(tile, to-k, a, b, i, i+rows, j, j1, store)
+			continue
+		}
+		c := q.c.Data[i*q.c.Stride+j:]
+		q.set.gemm(to-k, q.alpha, a, b, c, q.c.Stride, rows, j1-j, store, q.set.ahead(next, b, (i-first)/mr, to-k))
 	}
 }
 
 // diagonalTile computes the part of a tile that lies in c's lower triangle, with the
 // roundings of the micro-kernel.
-func (q *product) diagonalTile(tile, a, b []float64, i0, i1, j0, j1 int, store bool) {
+func (q *product) diagonalTile(tile []float64, steps int, a, b []float64, i0, i1, j0, j1 int, store bool) {
 	nr := q.set.nr
 	for i := i0; i < i1; i++ {
 		if i >= j0 && !store {
 			copy(tile[(i-i0)*nr:(i-i0+1)*nr], q.c.Row(i)[j0:min(j1, i+1)])
 		}
 	}
-	q.set.gemm(q.k1-q.k0, q.alpha, a, b, tile, nr, i1-i0, j1-j0, store, b)
+	q.set.gemm(steps, q.alpha, a, b, tile, nr, i1-i0, j1-j0, store, b)
 	for i := max(i0, j0); i < i1; i++ {
 		copy(q.c.Row(i)[j0:min(j1, i+1)], tile[(i-i0)*nr:(i-i0+1)*nr])
 	}
@@ -339,6 +374,44 @@ func (p *Pool) TrmmRightLower(c, b, dst Mat) {
 		b:     source{m: c},
 		c:     dst,
 		fresh: true,
-		tri:   true,
+		right: lowerTriangular,
 	}, b.Cols)
+}
+
+// TrmmRightLowerTrans computes dst = b·cᵀ, where c is square and lower triangular; its
+// strictly upper part is not used.
+func (p *Pool) TrmmRightLowerTrans(c, b, dst Mat) {
+	b.check("b", b.Rows, b.Cols)
+	c.check("c", b.Cols, b.Cols)
+	dst.check("dst", b.Rows, b.Cols)
+	p.multiply(product{
+		alpha: 1,
+		a:     source{m: b, byRow: true},
+		b:     source{m: c, byRow: true},
+		c:     dst,
+		fresh: true,
+		right: upperTriangular,
+	}, b.Cols)
+}
+
+// Congruence overwrites a, square and symmetric, with w·a·wᵀ, or with wᵀ·a·w if tW is
+// set, symmetric to the bit; w is lower triangular, with zeros above its diagonal.
+// scratch is as large as a.
+func (p *Pool) Congruence(tW bool, w, a, scratch Mat) {
+	n := a.Rows
+	a.check("a", n, n)
+	w.check("w", n, n)
+	scratch.check("scratch", n, n)
+	q := product{alpha: 1, c: a, fresh: true, lower: true}
+	if tW {
+		p.TrmmRightLower(w, a, scratch)
+		q.a, q.leftUpper = source{m: w}, true
+		q.b = source{m: scratch}
+	} else {
+		p.TrmmRightLowerTrans(w, a, scratch) // (w·a)ᵀ
+		q.a = source{m: scratch}
+		q.b, q.right = source{m: w, byRow: true}, upperTriangular
+	}
+	p.multiply(q, n)
+	p.Mirror(a)
 }

@@ -177,20 +177,67 @@ func testSyrk(t *testing.T, a Mat, tA bool, w []float64, beta float64) {
 }
 
 func TestTrmm(t *testing.T) {
-	for i, n := range append([]int{289, 300}, smallSizes...) {
+	for i, n := range append([]int{289, 300, 390}, smallSizes...) {
 		m := smallSizes[(7*i)%len(smallSizes)]
-		what := fmt.Sprintf("trmm %d×%d", m, n)
 		r := newRand()
 		b, c := randMat(r, m, n, 1), randMat(r, n, n, 1)
-		got := sameInAllSets(t, what, func(p *Pool) Mat {
-			out := randMat(r, m, n, 2)
-			p.TrmmRightLower(c, b, out)
-			checkGuards(t, what, out)
-			return out
-		})
-		sum, mass := refProduct(clone(b), lowerOnly(c))
-		within(t, what, got, sum, mass, sum, 1, 0, n)
+		for _, trans := range []bool{false, true} {
+			what := fmt.Sprintf("trmm %d×%d trans=%t", m, n, trans)
+			got := sameInAllSets(t, what, func(p *Pool) Mat {
+				out := randMat(r, m, n, 2)
+				if trans {
+					p.TrmmRightLowerTrans(c, b, out)
+				} else {
+					p.TrmmRightLower(c, b, out)
+				}
+				checkGuards(t, what, out)
+				return out
+			})
+			sum, mass := refProduct(clone(b), transposed(lowerOnly(c), trans))
+			within(t, what, got, sum, mass, sum, 1, 0, n)
+		}
 	}
+}
+
+func TestCongruence(t *testing.T) {
+	for _, n := range []int{1, 5, 24, 49, 130, 389} {
+		r := newRand()
+		w, a := lowerOnly(randMat(r, n, n, 1)), randMat(r, n, n, 2)
+		for i := range n {
+			for j := range i {
+				a.Row(j)[i] = a.Row(i)[j]
+			}
+		}
+		for _, trans := range []bool{false, true} {
+			what := fmt.Sprintf("congruence %d trans=%t", n, trans)
+			got := sameInAllSets(t, what, func(p *Pool) Mat {
+				out := cloneWide(a)
+				p.Congruence(trans, w, out, randMat(r, n, n, 1))
+				checkGuards(t, what, out)
+				for i := range n {
+					for j := range i {
+						if !sameBits(out.Row(i)[j], out.Row(j)[i]) {
+							t.Fatalf("%s: (%d, %d) is not its mirror image", what, i, j)
+						}
+					}
+				}
+				return out
+			})
+			half, _ := refProduct(transposed(w, trans), clone(a))
+			sum, _ := refProduct(half, transposed(w, !trans))
+			mass, _ := refProduct(absolute(transposed(w, trans)), absolute(a))
+			mass, _ = refProduct(mass, absolute(transposed(w, !trans)))
+			within(t, what, got, sum, mass, sum, 1, 0, 2*n)
+		}
+	}
+}
+
+func absolute(m Mat) Mat {
+	c := clone(m)
+	for i, v := range c.Data {
+		c.Data[i] = math.Abs(v)
+	}
+	return c
 }
 
 // TestVectorProduct: the way without packing has the bits of the way with.
@@ -247,6 +294,7 @@ func TestNoAllocation(t *testing.T) {
 		p.Gemm(false, true, 1, a, l, 0, c)
 		p.Syrk(true, 1, a, 0, s)
 		p.TrmmRightLower(l, a, c)
+		p.TrmmRightLowerTrans(l, a, c)
 		p.TrsmRightLowerTrans(l, c)
 		p.TrsmLeftLower(l, s)
 		p.SEKernel(a, a.Slice(0, 100, 0, 100), inv, 1, c)
