@@ -33,7 +33,7 @@ func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bi
 	for i := range work.Rows {
 		linalg.Axpy(0.5*t.mean[i], h[:i+1], work.Row(i))
 	}
-	congruenceTrans(t.pool, t.l, work, t.scratch)
+	t.white.congruenceTrans(t.pool, work)
 	clear(dst.theta)
 	clear(dst.z.Data)
 	t.columnPart(dst)

@@ -188,7 +188,8 @@ func TestNaturalGradientDecreasesObjective(t *testing.T) {
 		before := tr.objective(t, rows, 1)
 		for step := range 5 {
 			tr.whiten()
-			if taken := tr.naturalStep(0.1, 1); taken != 0.1 {
+			taken := tr.naturalStep(0.1, 1)
+			if tr.moveMean(taken); taken != 0.1 {
 				t.Errorf("%s: step of rate %g instead of 0.1", kind, taken)
 			}
 			after := tr.objective(t, rows, 1)

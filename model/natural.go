@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// derive computes from the state what a sweep needs: L, S−I, a, A and the KL.
+// derive computes from the state what a sweep needs: K_ZZ, L, S−I, a, A and the KL.
 func (t *Trainer) derive() error {
 	s := t.sweep
 	var prior, posterior error
@@ -17,9 +17,9 @@ func (t *Trainer) derive() error {
 		return err
 	}
 	copyMat(t.pool, s.bigA, t.sMinus)
-	congruenceTrans(t.pool, t.l, s.bigA, t.scratch)
+	t.white.congruenceTrans(t.pool, s.bigA)
 	copy(s.a, t.mean)
-	solveLowerTrans(t.l, s.a)
+	solveLowerTrans(t.white.l, s.a)
 	return nil
 }
 
@@ -33,13 +33,15 @@ func (t *Trainer) derivePrior() error {
 	s.variance = t.variance()
 	s.z = t.z
 	t.pool.SEKernel(t.z, t.z, s.invScale, s.variance, t.kuu)
-	copyMat(t.pool, t.l, t.kuu)
+	l := t.white.l
+	copyMat(t.pool, l, t.kuu)
 	for i := range m {
-		t.l.Row(i)[i] += t.cfg.Jitter * s.variance
+		l.Row(i)[i] += t.cfg.Jitter * s.variance
 	}
-	if !t.pool.Cholesky(t.l) {
+	if !t.pool.Cholesky(l) {
 		return fmt.Errorf("model: factorize K_ZZ (M=%d, relative jitter %g): %w", m, t.cfg.Jitter, ErrNotPositiveDefinite)
 	}
+	t.white.prepare(t.pool)
 	t.fresh = true
 	return nil
 }
@@ -70,8 +72,8 @@ func (t *Trainer) deriveCovariance() error {
 // h ← L⁻¹h, H ← L⁻¹HL⁻ᵀ, in place, H symmetric.
 func (t *Trainer) whiten() {
 	s := t.sweep
-	solveLower(t.l, s.h)
-	congruence(t.pool, t.l, s.bigH, t.scratch)
+	solveLower(t.white.l, s.h)
+	t.white.congruence(t.pool, s.bigH)
 }
 
 // naturalStep moves q along the natural gradient of J_b, by a rate r ≤ rate:
@@ -82,30 +84,23 @@ func (t *Trainer) whiten() {
 // definite and above floor·I on the diagonal of its factor; where it would
 // not, or the step is not to be trusted, r is halved, which ends since the old Λ
 // is positive definite and the step shrinks with r. The sums are whitened; scale is N/n.
+//
+// The mean itself is moved by moveMean: until then, and even while this runs, the
+// gradient of θ and Z can be computed.
 func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	const halvings = 12
-	m := t.z.Rows
 	t.factored = false
 	for range halvings {
-		t.pool.For(m, func(i int) {
-			f, old, h := t.factor.Row(i), t.precision.Row(i), t.sweep.bigH.Row(i)
-			keep, gain := 1-rate, 2*rate*t.weight*scale
-			for j := range i + 1 {
-				f[j] = float64(keep*old[j]) + float64(gain*h[j])
-			}
-			f[i] += rate
-		})
-		copyMat(t.pool, t.work, t.factor)
+		t.mixPrecision(rate, scale, t.factor)
 		if t.pool.Cholesky(t.factor) && smallestDiagonal(t.factor) > pivotFloor {
-			step := t.vector
+			step := t.meanStep
 			for i := range step {
 				step[i] = t.mean[i] + t.weight*scale*t.sweep.h[i]
 			}
 			solveLower(t.factor, step)
 			solveLowerTrans(t.factor, step)
 			if t.trusted(rate, step) {
-				linalg.Axpy(-rate, step, t.mean)
-				copyMat(t.pool, t.precision, t.work)
+				t.mixPrecision(rate, scale, t.precision)
 				t.pool.Mirror(t.precision)
 				t.factored = true
 				return rate
@@ -114,6 +109,25 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 		rate /= 2
 	}
 	return 0
+}
+
+// moveMean takes the step that naturalStep found, if it found one.
+func (t *Trainer) moveMean(rate float64) {
+	if rate > 0 {
+		linalg.Axpy(-rate, t.meanStep, t.mean)
+	}
+}
+
+// mixPrecision sets the lower triangle of dst to that of (1−r)Λ + r(I + 2b ΣwφφᵀN/n).
+func (t *Trainer) mixPrecision(rate, scale float64, dst linalg.Mat) {
+	keep, gain := 1-rate, 2*rate*t.weight*scale
+	eachRow(t.pool, dst.Rows, func(i int) {
+		to, old, h := dst.Row(i), t.precision.Row(i), t.sweep.bigH.Row(i)
+		for j := range i + 1 {
+			to[j] = float64(keep*old[j]) + float64(gain*h[j])
+		}
+		to[i] += rate
+	})
 }
 
 // trusted reports whether a step of the mean is one that a quadratic model of the

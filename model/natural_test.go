@@ -26,6 +26,7 @@ func TestNaturalStepsAreBounded(t *testing.T) {
 	before, precision := slices.Clone(tr.mean), slices.Clone(tr.precision.Data)
 	const rate = 0.15
 	taken := tr.naturalStep(rate, 1)
+	tr.moveMean(taken)
 	moved := 0.0
 	for i, m := range tr.mean {
 		moved += 0.5 * (m - before[i]) * (m - before[i])

@@ -58,8 +58,12 @@ func (t *Trainer) endJoint() {
 		t.weight = riskWeight(t.risk, bound)
 		rates := t.schedule()
 		t.whiten()
-		t.gradientInto(t.gradient, scale, t.sweep.h, t.sweep.bigH, t.sMinus, t.work)
-		t.naturalStep(rates.natural, scale)
+		both(t.pool, func() {
+			t.gradientInto(t.gradient, scale, t.sweep.h, t.sweep.bigH, t.sMinus, t.work)
+		}, func() {
+			rates.natural = t.naturalStep(rates.natural, scale)
+		})
+		t.moveMean(rates.natural)
 		t.moveHyper(t.gradient, rates)
 	}
 	t.noticeFlat(bound)
@@ -186,7 +190,7 @@ func (t *Trainer) endSettle() {
 	}
 	t.weight = riskWeight(t.last.Risk, t.last.Bound)
 	t.whiten()
-	t.naturalStep(t.rate, scale)
+	t.moveMean(t.naturalStep(t.rate, scale))
 }
 
 const (

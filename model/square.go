@@ -7,10 +7,16 @@ import "github.com/pacsgp/pacsgp/model/internal/linalg"
 // and solves, and take the least number of operations but for the smallest
 // blocks.
 
-// squareBlock is the size up to which a matrix is treated as a whole.
-const squareBlock = 128
+const (
+	// squareBlock is the size up to which a matrix is treated as a whole.
+	squareBlock = 128
+	// congruenceBlock is that of congruences: for two workers, halves of a smaller
+	// matrix are too small to share, and a third more operations in large products
+	// take less time.
+	congruenceBlock = 512
+)
 
-// halve returns where to cut a matrix of m > squareBlock rows.
+// halve returns where to cut a matrix of m rows.
 func halve(m int) int {
 	const grain = 24 // of the kernels' tiles
 	return (m/2 + grain - 1) / grain * grain
@@ -80,25 +86,66 @@ func gramLower(pool *linalg.Pool, w, dst linalg.Mat) {
 	pool.Gemm(true, false, 1, w22, w21, 0, g21)
 }
 
+// A whitener is a lower triangular l, prepared for congruences.
+type whitener struct {
+	l linalg.Mat // [M×M]
+	// inverses holds the inverses of l's diagonal blocks of up to congruenceBlock rows,
+	// each in its rows, from column 0 on.
+	inverses linalg.Mat // [M×min(M, congruenceBlock)]
+	scratch  linalg.Mat // as large as the largest block, and half of l
+}
+
+func newWhitener(m int) whitener {
+	size := m
+	if m > congruenceBlock {
+		size = halve(m)
+	}
+	return whitener{l: linalg.NewMat(m, m), inverses: linalg.NewMat(m, min(m, congruenceBlock)), scratch: linalg.NewMat(size, size)}
+}
+
+// halves returns those of the diagonal blocks of h and the remaining rows.
+func (w whitener) halves(h int) (lead, rest whitener) {
+	m, cols := w.l.Rows, w.inverses.Cols
+	lead = whitener{w.l.Slice(0, h, 0, h), w.inverses.Slice(0, h, 0, cols), w.scratch}
+	rest = whitener{w.l.Slice(h, m, h, m), w.inverses.Slice(h, m, 0, cols), w.scratch}
+	return lead, rest
+}
+
+// inverse returns the inverse of l, if l is one block.
+func (w whitener) inverse() linalg.Mat { return w.inverses.Slice(0, w.l.Rows, 0, w.l.Rows) }
+
+// prepare computes the inverses for a new l.
+func (w whitener) prepare(pool *linalg.Pool) {
+	if w.l.Rows <= congruenceBlock {
+		invertLower(pool, w.l, w.inverse())
+		return
+	}
+	lead, rest := w.halves(halve(w.l.Rows))
+	both(pool, func() { lead.prepare(pool) }, func() { rest.prepare(pool) })
+}
+
+// whole replaces a by l⁻¹ a l⁻ᵀ, or l⁻ᵀ a l⁻¹ if trans is set, for l of one block.
+func (w whitener) whole(pool *linalg.Pool, trans bool, a linalg.Mat) {
+	pool.Mirror(a)
+	pool.Congruence(trans, w.inverse(), a, w.scratch.Slice(0, a.Rows, 0, a.Rows))
+}
+
 // congruence overwrites the symmetric a, of which the lower triangle is read, with
-// l⁻¹ a l⁻ᵀ, symmetric to the bit. scratch has at least half of
-// a's rows and [halve] columns.
+// l⁻¹ a l⁻ᵀ, symmetric to the bit.
 //
 //	A₁₁ ← L₁₁⁻¹A₁₁L₁₁⁻ᵀ,  W = A₂₁L₁₁⁻ᵀ − ½L₂₁A₁₁,
 //	A₂₂ ← L₂₂⁻¹(A₂₂ − WL₂₁ᵀ − L₂₁Wᵀ)L₂₂⁻ᵀ,  A₂₁ ← L₂₂⁻¹(W − ½L₂₁A₁₁)
-func congruence(pool *linalg.Pool, l, a, scratch linalg.Mat) {
-	if a.Rows <= squareBlock {
-		pool.Mirror(a)
-		pool.TrsmLeftLower(l, a)
-		pool.TrsmRightLowerTrans(l, a)
-		pool.Mirror(a)
+func (w whitener) congruence(pool *linalg.Pool, a linalg.Mat) {
+	if a.Rows <= congruenceBlock {
+		w.whole(pool, false, a)
 		return
 	}
 	h := halve(a.Rows)
-	l11, l21, l22 := quarters(l, h)
+	lead, rest := w.halves(h)
+	l11, l21, l22 := quarters(w.l, h)
 	a11, a21, a22 := quarters(a, h)
-	half := scratch.Slice(0, a21.Rows, 0, h)
-	congruence(pool, l11, a11, scratch)
+	half := w.scratch.Slice(0, a21.Rows, 0, h)
+	lead.congruence(pool, a11)
 	pool.TrsmRightLowerTrans(l11, a21)
 	pool.Gemm(false, false, -0.5, l21, a11, 0, half)
 	add(pool, half, a21)
@@ -106,29 +153,26 @@ func congruence(pool *linalg.Pool, l, a, scratch linalg.Mat) {
 	pool.GemmLower(false, true, -1, l21, a21, 1, a22)
 	add(pool, half, a21)
 	pool.TrsmLeftLower(l22, a21)
-	congruence(pool, l22, a22, scratch)
+	rest.congruence(pool, a22)
 	pool.Transpose(a21, a.Slice(0, h, h, a.Rows))
 }
 
 // congruenceTrans overwrites the symmetric a, of which the lower triangle is
-// read, with l⁻ᵀ a l⁻¹, symmetric to the bit. scratch has at least half of
-// a's rows and [halve] columns.
+// read, with l⁻ᵀ a l⁻¹, symmetric to the bit.
 //
 //	A₂₂ ← L₂₂⁻ᵀA₂₂L₂₂⁻¹,  W = L₂₂⁻ᵀA₂₁ − ½A₂₂L₂₁,
 //	A₁₁ ← L₁₁⁻ᵀ(A₁₁ − WᵀL₂₁ − L₂₁ᵀW)L₁₁⁻¹,  A₂₁ ← (W − ½A₂₂L₂₁)L₁₁⁻¹
-func congruenceTrans(pool *linalg.Pool, l, a, scratch linalg.Mat) {
-	if a.Rows <= squareBlock {
-		pool.Mirror(a)
-		pool.TrsmRightLower(l, a)
-		pool.TrsmLeftLowerTrans(l, a)
-		pool.Mirror(a)
+func (w whitener) congruenceTrans(pool *linalg.Pool, a linalg.Mat) {
+	if a.Rows <= congruenceBlock {
+		w.whole(pool, true, a)
 		return
 	}
 	h := halve(a.Rows)
-	l11, l21, l22 := quarters(l, h)
+	lead, rest := w.halves(h)
+	l11, l21, l22 := quarters(w.l, h)
 	a11, a21, a22 := quarters(a, h)
-	half := scratch.Slice(0, a21.Rows, 0, h)
-	congruenceTrans(pool, l22, a22, scratch)
+	half := w.scratch.Slice(0, a21.Rows, 0, h)
+	rest.congruenceTrans(pool, a22)
 	pool.TrsmLeftLowerTrans(l22, a21)
 	pool.Gemm(false, false, -0.5, a22, l21, 0, half)
 	add(pool, half, a21)
@@ -136,7 +180,7 @@ func congruenceTrans(pool *linalg.Pool, l, a, scratch linalg.Mat) {
 	pool.GemmLower(true, false, -1, l21, a21, 1, a11)
 	add(pool, half, a21)
 	pool.TrsmRightLower(l11, a21)
-	congruenceTrans(pool, l11, a11, scratch)
+	lead.congruenceTrans(pool, a11)
 	pool.Transpose(a21, a.Slice(0, h, h, a.Rows))
 }
 

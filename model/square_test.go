@@ -13,7 +13,7 @@ import (
 func TestHalvesAgreeWithWholeMatrices(t *testing.T) {
 	pool := linalg.NewPool(2)
 	defer pool.Close()
-	for _, m := range []int{1, 40, squareBlock, squareBlock + 1, 2*squareBlock + 17, 5*squareBlock + 3} {
+	for _, m := range []int{1, 40, squareBlock, squareBlock + 1, 2*squareBlock + 17, congruenceBlock + 3} {
 		rng := rand.New(rand.NewPCG(uint64(m), 3))
 		l, a := linalg.NewMat(m, m), linalg.NewMat(m, m)
 		for i := range m {
@@ -56,13 +56,16 @@ func TestHalvesAgreeWithWholeMatrices(t *testing.T) {
 		check("gramLower", gram, product, true)
 
 		got, want := clone(a), clone(a)
-		congruence(pool, l, got, linalg.NewMat(m-m/2, halve(m)))
+		white := newWhitener(m)
+		copy(white.l.Data, l.Data)
+		white.prepare(pool)
+		white.congruence(pool, got)
 		pool.TrsmLeftLower(l, want)
 		pool.TrsmRightLowerTrans(l, want)
 		check("congruence", got, want, false)
 
 		got, want = clone(a), clone(a)
-		congruenceTrans(pool, l, got, linalg.NewMat(m-m/2, halve(m)))
+		white.congruenceTrans(pool, got)
 		pool.TrsmRightLower(l, want)
 		pool.TrsmLeftLowerTrans(l, want)
 		check("congruenceTrans", got, want, false)

@@ -113,7 +113,7 @@ func (t *Trainer) gaussianPosterior(gram linalg.Mat, moment []float64, sd float6
 // leastSquares sets gram = ΦᵀΦ and moment = Φᵀy, whitened.
 func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 	d, m := rows.Dim, t.z.Rows
-	k, whiten := t.sweep.k, t.pool.NewSolver(t.l)
+	k, whiten := t.sweep.k, t.pool.NewSolver(t.white.l)
 	for from := 0; from < rows.Len(); from += sweepBlock {
 		some := rows.Slice(from, min(rows.Len(), from+sweepBlock))
 		x := linalg.Mat{Rows: some.Len(), Cols: d, Stride: d, Data: some.X}

@@ -109,16 +109,16 @@ type Trainer struct {
 	open     bool
 	kl       float64
 	kuu      linalg.Mat // [M×M]: K_ZZ without jitter
-	l        linalg.Mat
-	fresh    bool       // kuu and l belong to θ and z
+	white    whitener   // K_ZZ + jI = LLᵀ
+	fresh    bool       // kuu and white belong to θ and z
 	factor   linalg.Mat // lower: Λ = RRᵀ
 	factored bool       // factor belongs to the precision
 	sMinus   linalg.Mat // S − I, symmetric
 
 	// Scratch.
 	work     linalg.Mat // [M×M]
-	scratch  linalg.Mat // [M/2×M/2], nearly: of congruences
 	vector   []float64  // [M]
+	meanStep []float64  // [M]: of a natural-gradient step
 	zOnes    linalg.Mat // [M×(d+1)]: z and a column of ones
 	zPull    linalg.Mat // [M×(d+1)]
 	gradient hyperGradient
@@ -162,10 +162,10 @@ func (t *Trainer) allocate(m int) {
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
 	t.precision, t.bestLambda = linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
-	t.kuu, t.l, t.factor = linalg.NewMat(m, m), linalg.NewMat(m, m), linalg.NewMat(m, m)
+	t.kuu, t.white, t.factor = linalg.NewMat(m, m), newWhitener(m), linalg.NewMat(m, m)
 	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
-	t.scratch = linalg.NewMat(m-m/2, halve(m))
-	t.vector, t.zOnes, t.zPull = make([]float64, m), linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
+	t.vector, t.meanStep = make([]float64, m), make([]float64, m)
+	t.zOnes, t.zPull = linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
 	t.best.Bound = math.Inf(1)
 	t.brake, t.concave, t.lowest, t.least = 1, 1, math.Inf(1), math.Inf(1)
