@@ -5,7 +5,8 @@
 // func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)
 //
 // Four rows of src, k columns (a multiple of 4), go to four neighbouring columns of
-// dst.
+// dst. The next four rows are fetched meanwhile: rows are too short for the processor to
+// see where this goes.
 TEXT ·packTransAVX2(SB), NOSPLIT, $0-40
 	MOVQ k+0(FP), CX
 	MOVQ src+8(FP), SI
@@ -16,10 +17,15 @@ TEXT ·packTransAVX2(SB), NOSPLIT, $0-40
 	SHLQ $3, R9
 	LEAQ (SI)(R8*2), R10
 	LEAQ (R9)(R9*2), R11
+	LEAQ (R8)(R8*4), R12
 
 loop:
 	SUBQ $4, CX
 	JLT  done
+	PREFETCHT0 (SI)(R8*4)
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 (R10)(R8*4)
+	PREFETCHT0 (R10)(R12*1)
 	VMOVUPD    (SI), Y0
 	VMOVUPD    (SI)(R8*1), Y1
 	VMOVUPD    (R10), Y2
