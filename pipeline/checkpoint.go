@@ -29,7 +29,7 @@ type checkpoint struct {
 }
 
 // checkpointVersion is part of the identity: another version is not resumed.
-const checkpointVersion = "1 "
+const checkpointVersion = "2 "
 
 func newCheckpoint(job Job, s *Survey) (checkpoint, error) {
 	configuration, err := job.Digest()

@@ -30,7 +30,7 @@ var avx512 = kernelSet{
 	packRows:  avx2PackRows,
 	axpy:      avx2Axpy,
 	substitute: func(n, count, panel int, coef, x []float64, backwards bool) {
-		substitutePanels(substitute8AVX512, substitute1AVX512, 8, n, count, panel, coef, x, backwards)
+		substitutePanels(substitute8AVX512, substitute4AVX512, substitute1AVX512, 8, n, count, panel, coef, x, backwards)
 	},
 	combine: avx2Combine,
 	dot:     avx2Dot,
@@ -58,7 +58,7 @@ var avx2 = kernelSet{
 	packRows:  avx2PackRows,
 	axpy:      avx2Axpy,
 	substitute: func(n, count, panel int, coef, x []float64, backwards bool) {
-		substitutePanels(substitute8AVX2, substitute1AVX2, 4, n, count, panel, coef, x, backwards)
+		substitutePanels(substitute8AVX2, substitute4AVX2, substitute1AVX2, 4, n, count, panel, coef, x, backwards)
 	},
 	combine: avx2Combine,
 	dot:     avx2Dot,
@@ -88,8 +88,9 @@ func avx2PackRows(k int, src []float64, ld int, dst []float64, width int, w []fl
 
 func avx2Axpy(alpha float64, x, y []float64) { axpyAVX2(len(x), alpha, &x[0], &y[0]) }
 
-// substitutePanels takes eight panels at a time, and the rest one by one.
-func substitutePanels(eight, one func(n int, coef, x *float64, column, panel int), mr, n, count, panel int,
+// substitutePanels takes eight panels at a time, of the rest four, and those left one by
+// one.
+func substitutePanels(eight, four, one func(n int, coef, x *float64, column, panel int), mr, n, count, panel int,
 	coef, x []float64, backwards bool,
 ) {
 	first, column := 0, mr
@@ -99,6 +100,10 @@ func substitutePanels(eight, one func(n int, coef, x *float64, column, panel int
 	i := 0
 	for ; i+8 <= count; i += 8 {
 		eight(n, &coef[0], &x[i*panel+first], column, panel)
+	}
+	if i+4 <= count {
+		four(n, &coef[0], &x[i*panel+first], column, panel)
+		i += 4
 	}
 	for ; i < count; i++ {
 		one(n, &coef[0], &x[i*panel+first], column, panel)
@@ -173,10 +178,16 @@ func kernelAVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, ta
 func substitute8AVX512(n int, coef, x *float64, column, panel int)
 
 //go:noescape
+func substitute4AVX512(n int, coef, x *float64, column, panel int)
+
+//go:noescape
 func substitute1AVX512(n int, coef, x *float64, column, panel int)
 
 //go:noescape
 func substitute8AVX2(n int, coef, x *float64, column, panel int)
+
+//go:noescape
+func substitute4AVX2(n int, coef, x *float64, column, panel int)
 
 //go:noescape
 func substitute1AVX2(n int, coef, x *float64, column, panel int)

@@ -2,45 +2,54 @@
 // file defines V0..V8.
 //
 // CX columns to solve, of which R11 are solved; SI coefficients, in the order of use;
-// DI the column being solved, of 8 panels or one; R8 from one column to the next, R9
+// DI the column being solved, of 8, 4 or one panels; R8 from one column to the next, R9
 // from one panel to the next, in bytes; DX start, BX a solved column. R12 and R13 are
 // DI and BX four panels on, R10 is 3·R9.
 
-#define LOAD8 \
+#define LOAD4 \
 	VMOVUPD (DI), V0;         \
 	VMOVUPD (DI)(R9*1), V1;   \
 	VMOVUPD (DI)(R9*2), V2;   \
-	VMOVUPD (DI)(R10*1), V3;  \
+	VMOVUPD (DI)(R10*1), V3
+
+#define LOAD8 \
+	LOAD4;                    \
 	VMOVUPD (R12), V4;        \
 	VMOVUPD (R12)(R9*1), V5;  \
 	VMOVUPD (R12)(R9*2), V6;  \
 	VMOVUPD (R12)(R10*1), V7
 
-#define LESS8 \
+#define LESS4 \
 	VBROADCASTSD (SI), V8;             \
 	VFNMADD231PD (BX), V8, V0;         \
 	VFNMADD231PD (BX)(R9*1), V8, V1;   \
 	VFNMADD231PD (BX)(R9*2), V8, V2;   \
-	VFNMADD231PD (BX)(R10*1), V8, V3;  \
+	VFNMADD231PD (BX)(R10*1), V8, V3
+
+#define LESS8 \
+	LESS4;                             \
 	VFNMADD231PD (R13), V8, V4;        \
 	VFNMADD231PD (R13)(R9*1), V8, V5;  \
 	VFNMADD231PD (R13)(R9*2), V8, V6;  \
 	VFNMADD231PD (R13)(R10*1), V8, V7
 
-#define FINISH8 \
+#define FINISH4 \
 	VBROADCASTSD (SI), V8;    \
 	VMULPD V8, V0, V0;        \
 	VMULPD V8, V1, V1;        \
 	VMULPD V8, V2, V2;        \
 	VMULPD V8, V3, V3;        \
+	VMOVUPD V0, (DI);         \
+	VMOVUPD V1, (DI)(R9*1);   \
+	VMOVUPD V2, (DI)(R9*2);   \
+	VMOVUPD V3, (DI)(R10*1)
+
+#define FINISH8 \
+	FINISH4;                  \
 	VMULPD V8, V4, V4;        \
 	VMULPD V8, V5, V5;        \
 	VMULPD V8, V6, V6;        \
 	VMULPD V8, V7, V7;        \
-	VMOVUPD V0, (DI);         \
-	VMOVUPD V1, (DI)(R9*1);   \
-	VMOVUPD V2, (DI)(R9*2);   \
-	VMOVUPD V3, (DI)(R10*1);  \
 	VMOVUPD V4, (R12);        \
 	VMOVUPD V5, (R12)(R9*1);  \
 	VMOVUPD V6, (R12)(R9*2);  \
