@@ -62,7 +62,7 @@ func (t *training) resume(ctx context.Context) error {
 		other = "another version of the trainer"
 	default:
 		t.state, t.resumed = stored, true
-		t.env.Observer.notice(fmt.Sprintf("resumed from the checkpoint after %d steps", len(stored.Trace)))
+		t.env.Observer.event(fmt.Sprintf("resumed from the checkpoint after %d steps", len(stored.Trace)))
 		return nil
 	}
 	t.env.Observer.notice(fmt.Sprintf("the checkpoint after %d steps belongs to %s: training starts anew and will replace it", len(stored.Trace), other))

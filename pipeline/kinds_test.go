@@ -85,9 +85,9 @@ func TestBestCandidateIsChosen(t *testing.T) {
 		bounds[m] = p.certificate.Guarantees[0].Bound
 		least = min(least, bounds[m])
 	}
-	var notices []string
+	var events []string
 	env := l.environment(publish(t, l, tiny).store)
-	env.Observer.Notice = func(text string) { notices = append(notices, text) }
+	env.Observer.Event = func(text string) { events = append(events, text) }
 	r := run(t, job(t, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{2, 14, 5}, 8 }), env)
 	if got := r.Certificate.Guarantees[0].Bound; got != least || bounds[r.Training.Inducing] != least {
 		t.Errorf("%d inducing points with bound %v were chosen among %v", r.Training.Inducing, got, bounds)
@@ -95,8 +95,8 @@ func TestBestCandidateIsChosen(t *testing.T) {
 	if got := r.Model.Posterior.Inducing(); got != r.Training.Inducing {
 		t.Errorf("the model has %d inducing points, the record says %d", got, r.Training.Inducing)
 	}
-	if words := strings.Join(notices, "\n"); strings.Count(words, "inducing points: bound about") != 3 {
-		t.Errorf("notices are %q, want one about each candidate", words)
+	if words := strings.Join(events, "\n"); strings.Count(words, "inducing points: bound about") != 3 {
+		t.Errorf("events are %q, want one about each candidate", words)
 	}
 }
 

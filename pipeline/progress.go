@@ -28,11 +28,18 @@ type Progress struct {
 type Observer struct {
 	Progress func(Progress)
 	Notice   func(text string) // something that a user should know and that is no error
+	Event    func(text string) // something that has happened as it was meant to
 }
 
 func (o Observer) progress(p Progress) {
 	if o.Progress != nil {
 		o.Progress(p)
+	}
+}
+
+func (o Observer) event(text string) {
+	if o.Event != nil {
+		o.Event(text)
 	}
 }
 

@@ -295,7 +295,7 @@ func (t *training) best(ctx context.Context) (*fitted, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.env.Observer.notice(fmt.Sprintf("%d inducing points: bound about %.4f", f.Training.Inducing, bound))
+		t.env.Observer.event(fmt.Sprintf("%d inducing points: bound about %.4f", f.Training.Inducing, bound))
 		if bound < least || chosen == nil {
 			chosen, least = f, bound
 		}

@@ -52,7 +52,7 @@ func newDisplay(w world) *display {
 }
 
 func (d *display) observer() pipeline.Observer {
-	return pipeline.Observer{Progress: d.progress, Notice: d.notice}
+	return pipeline.Observer{Progress: d.progress, Notice: d.notice, Event: d.event}
 }
 
 func (d *display) progress(p pipeline.Progress) {
@@ -122,4 +122,13 @@ func (d *display) notice(text string) {
 	}
 	d.end()
 	d.line("note: " + text)
+}
+
+func (d *display) event(text string) {
+	if d.w.terminal == 0 {
+		d.log.Info(text)
+		return
+	}
+	d.end()
+	d.line(text)
 }
