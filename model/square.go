@@ -3,8 +3,8 @@ package model
 import "github.com/pacsgp/pacsgp/model/internal/linalg"
 
 // Operations on M×M matrices of which only a triangle is wanted. They halve the
-// matrix down to squareBlock, so that nearly all of their work is large products
-// and solves, and take the least number of operations but for the smallest
+// matrix down to blocks of a size, so that nearly all of their work is large
+// products and solves, and take the least number of operations but for these
 // blocks.
 
 const (
@@ -92,13 +92,13 @@ type whitener struct {
 	// inverses holds the inverses of l's diagonal blocks of up to congruenceBlock rows,
 	// each in its rows, from column 0 on.
 	inverses linalg.Mat // [M×min(M, congruenceBlock)]
-	scratch  linalg.Mat // as large as the largest block, and half of l
+	scratch  linalg.Mat // square, as large as the larger half of l, or as l if that is one block
 }
 
 func newWhitener(m int) whitener {
 	size := m
 	if m > congruenceBlock {
-		size = halve(m)
+		size = max(halve(m), m-halve(m))
 	}
 	return whitener{l: linalg.NewMat(m, m), inverses: linalg.NewMat(m, min(m, congruenceBlock)), scratch: linalg.NewMat(size, size)}
 }

@@ -13,7 +13,7 @@ import (
 func TestHalvesAgreeWithWholeMatrices(t *testing.T) {
 	pool := linalg.NewPool(2)
 	defer pool.Close()
-	for _, m := range []int{1, 40, squareBlock, squareBlock + 1, 2*squareBlock + 17, congruenceBlock + 3} {
+	for _, m := range []int{1, 40, squareBlock, squareBlock + 1, 2*squareBlock + 17, congruenceBlock + 3, 529, 1057} {
 		rng := rand.New(rand.NewPCG(uint64(m), 3))
 		l, a := linalg.NewMat(m, m), linalg.NewMat(m, m)
 		for i := range m {

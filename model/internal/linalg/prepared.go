@@ -1,8 +1,8 @@
 package linalg
 
 // A Solver solves x·lᵀ = b for one lower triangular l and many b:
-// [Pool.TrsmRightLowerTrans] with the packing of l and the inverses of its diagonal
-// blocks done once. It may be used by several goroutines at once, and from inside
+// [Pool.TrsmRightLowerTrans] with the packing of l and the reciprocals of its
+// diagonal done once. It may be used by several goroutines at once, and from inside
 // [Pool.For].
 type Solver struct {
 	pool   *Pool
