@@ -169,7 +169,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 		return err
 	}
 	if found.Neighbour.Suspicious() {
-		env.Observer.notice(fmt.Sprintf("neighbouring rows are alike (correlation of their targets %.3f): unless the rows were sorted, they are not independent, and the bound does not hold", found.Neighbour.Correlation))
+		env.Observer.notice(fmt.Sprintf("neighbouring rows are alike (correlation of their targets %.3f, more than chance brings about once in 10,000 times): unless the rows were sorted, they depend on each other, and the bound may be too low", found.Neighbour.Correlation))
 	}
 	return nil
 }
