@@ -365,33 +365,22 @@ func (p *Pool) SyrkWeighted(w []float64, a Mat, beta float64, c Mat) {
 // TrmmRightLower computes dst = b·c, where c is square and lower triangular; its
 // strictly upper part is not used.
 func (p *Pool) TrmmRightLower(c, b, dst Mat) {
-	b.check("b", b.Rows, b.Cols)
-	c.check("c", b.Cols, b.Cols)
-	dst.check("dst", b.Rows, b.Cols)
-	p.multiply(product{
-		alpha: 1,
-		a:     source{m: b, byRow: true},
-		b:     source{m: c},
-		c:     dst,
-		fresh: true,
-		right: lowerTriangular,
-	}, b.Cols)
+	p.trmmRight(b, dst, c, product{b: source{m: c}, right: lowerTriangular})
 }
 
 // TrmmRightLowerTrans computes dst = b·cᵀ, where c is square and lower triangular; its
 // strictly upper part is not used.
 func (p *Pool) TrmmRightLowerTrans(c, b, dst Mat) {
+	p.trmmRight(b, dst, c, product{b: source{m: c, byRow: true}, right: upperTriangular})
+}
+
+// trmmRight computes dst = b·op(c), which q has as its right operand.
+func (p *Pool) trmmRight(b, dst, c Mat, q product) {
 	b.check("b", b.Rows, b.Cols)
 	c.check("c", b.Cols, b.Cols)
 	dst.check("dst", b.Rows, b.Cols)
-	p.multiply(product{
-		alpha: 1,
-		a:     source{m: b, byRow: true},
-		b:     source{m: c, byRow: true},
-		c:     dst,
-		fresh: true,
-		right: upperTriangular,
-	}, b.Cols)
+	q.alpha, q.a, q.c, q.fresh = 1, source{m: b, byRow: true}, dst, true
+	p.multiply(q, b.Cols)
 }
 
 // Congruence overwrites a, square and symmetric, with w·a·wᵀ, or with wᵀ·a·w if tW is

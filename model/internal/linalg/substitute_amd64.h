@@ -66,7 +66,15 @@
 	VMULPD V8, V0, V0;      \
 	VMOVUPD V0, (DI)
 
+// func (n int, coef, x *float64, column, panel int)
 #define SUBSTITUTE(LOAD, LESS, FINISH) \
+	MOVQ n+0(FP), CX;        \
+	MOVQ coef+8(FP), SI;     \
+	MOVQ x+16(FP), DI;       \
+	MOVQ column+24(FP), R8;  \
+	MOVQ panel+32(FP), R9;   \
+	SHLQ $3, R8;             \
+	SHLQ $3, R9;             \
 	MOVQ DI, DX;             \
 	XORQ R11, R11;           \
 	LEAQ (R9)(R9*2), R10;    \

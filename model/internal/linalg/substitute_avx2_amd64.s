@@ -16,33 +16,12 @@
 
 // func substitute8AVX2(n int, coef, x *float64, column, panel int)
 TEXT ·substitute8AVX2(SB), NOSPLIT, $0-40
-	MOVQ n+0(FP), CX
-	MOVQ coef+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ column+24(FP), R8
-	MOVQ panel+32(FP), R9
-	SHLQ $3, R8
-	SHLQ $3, R9
 	SUBSTITUTE(LOAD8, LESS8, FINISH8)
 
 // func substitute4AVX2(n int, coef, x *float64, column, panel int)
 TEXT ·substitute4AVX2(SB), NOSPLIT, $0-40
-	MOVQ n+0(FP), CX
-	MOVQ coef+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ column+24(FP), R8
-	MOVQ panel+32(FP), R9
-	SHLQ $3, R8
-	SHLQ $3, R9
 	SUBSTITUTE(LOAD4, LESS4, FINISH4)
 
 // func substitute1AVX2(n int, coef, x *float64, column, panel int)
 TEXT ·substitute1AVX2(SB), NOSPLIT, $0-40
-	MOVQ n+0(FP), CX
-	MOVQ coef+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ column+24(FP), R8
-	MOVQ panel+32(FP), R9
-	SHLQ $3, R8
-	SHLQ $3, R9
 	SUBSTITUTE(LOAD1, LESS1, FINISH1)
