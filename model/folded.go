@@ -10,11 +10,13 @@ import (
 // There are two ways from a row's kernel column k = k_Z(x) to the law of f(x):
 //
 //	whitened:  φ = L⁻¹k,  mean φᵀm,  variance σ² − |φ|² + |Cᵀφ|²
-//	folded:    mean kᵀα,  variance σ² − kᵀWk,  α = L⁻ᵀm,  W = L⁻ᵀ(I − CCᵀ)L⁻¹
+//	folded:    mean kᵀα,  variance σ² − ΣᵢDᵢ(Vk)ᵢ²,  α = L⁻ᵀm,  V = UᵀL⁻¹,  UDUᵀ = I − CCᵀ
 //
-// The whitened way solves with one triangle and multiplies by another; the folded
-// way multiplies by one, W being symmetric, and so takes half the time. But its
-// terms are larger than their sum, and so are its rounding errors.
+// with U upper triangular and D of plus and minus ones, all plus where Q is sharper
+// than the prior in every direction. The whitened way solves with one triangle and
+// multiplies by another; the folded way multiplies by one and so takes half the
+// time. But V is as large as L⁻¹, and so are its rounding errors; and U can be large
+// where D has minus ones.
 
 // whitened is the first way.
 type whitened struct {
@@ -25,7 +27,7 @@ type whitened struct {
 
 func newWhitened(pool *linalg.Pool, p *Posterior) *whitened {
 	m := p.Inducing()
-	return &whitened{p, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(square(p.Factor, m))}
+	return &whitened{p, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(false, square(p.Factor, m))}
 }
 
 // predict writes the rows' means and variances. k becomes φ; t is scratch of the
@@ -44,13 +46,14 @@ func (w *whitened) predict(k, t linalg.Mat, mean, variance []float64) {
 type folded struct {
 	variance float64            // of the kernel
 	alpha    []float64          // [M]
-	form     *linalg.Multiplier // by T, lower triangular, kᵀTk = kᵀWk
+	root     *linalg.Multiplier // by Vᵀ
+	minus    []int              // where D is −1
 	least    float64            // variances below are to be computed the whitened way
 }
 
 const (
 	// foldedError is the rounding error of a folded variance, in units of
-	// 2⁻⁵³·(σ² + ‖W‖·σ⁴) (Frobenius norm), for rows that few inducing points are near.
+	// 2⁻⁵³·(σ² + ‖V‖·σ³) (Frobenius norm), for rows that few inducing points are near.
 	foldedError = 32
 	// foldedWorse is how much larger than at the inducing points the error may be
 	// elsewhere: up to ten times was seen, where many points are as good as one.
@@ -59,6 +62,9 @@ const (
 	// loss moves by less than half of it, 6e-8: less than a tenth of the slack, which
 	// the audit allows; usual errors are a hundredth of that.
 	foldedShare = 0x1p-23
+	// foldedPivot is the least pivot of UDUᵀ: a smaller one is raised to it, which
+	// moves a variance by so much times |φ|² ≤ σ².
+	foldedPivot = 0x1p-40
 )
 
 // newFolded returns nil if so many variances would have to be computed again that
@@ -66,16 +72,11 @@ const (
 // for the variances there, which stand for those of rows, and for the error.
 func newFolded(pool *linalg.Pool, p *Posterior, other *whitened) *folded {
 	m, d := p.Inducing(), p.Dim()
-	w := foldedForm(pool, p)
+	root, minus := foldedRoot(pool, p)
 	sigma2 := p.Kernel.Variance
-	off := foldedError * 0x1p-53 * sigma2 * (1 + sigma2*math.Sqrt(linalg.Dot(w.Data, w.Data)))
-	for i := range m {
-		row := w.Row(i)[:i]
-		for j := range row {
-			row[j] *= 2
-		}
-	}
-	f := &folded{variance: sigma2, alpha: slices.Clone(p.Mean), form: pool.NewMultiplier(w)}
+	norm := math.Sqrt(sigma2 * linalg.Dot(root.Data, root.Data))
+	off := foldedError*0x1p-53*sigma2*(1+norm) + foldedPivot*sigma2
+	f := &folded{variance: sigma2, alpha: slices.Clone(p.Mean), root: pool.NewMultiplier(true, root), minus: minus}
 	solveLowerTrans(square(p.L, m), f.alpha)
 
 	n := min(m, predictBlock)
@@ -99,35 +100,95 @@ func newFolded(pool *linalg.Pool, p *Posterior, other *whitened) *folded {
 	return f
 }
 
-// foldedForm returns W. It is solved for from both sides in full, and then made
-// symmetric: what rounding does to a product with L⁻ᵀ and L⁻¹ is harmless in kᵀWk,
-// for k = Lφ, but only if the whole of it is kept. (A congruence that computes one
-// triangle errs by the square of L's condition: 1e-5 was seen in a variance.)
-func foldedForm(pool *linalg.Pool, p *Posterior) linalg.Mat {
+// foldedRoot returns V, lower triangular with zeros above, and where D is −1.
+func foldedRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, minus []int) {
 	m := p.Inducing()
-	l, w := square(p.L, m), linalg.NewMat(m, m)
-	pool.Syrk(false, -1, square(p.Factor, m), 0, w)
+	a := linalg.NewMat(m, m)
+	pool.Syrk(false, -1, square(p.Factor, m), 0, a)
 	for i := range m {
-		w.Row(i)[i]++
+		a.Row(i)[i]++
 	}
-	pool.Mirror(w)
-	pool.TrsmRightLower(l, w)
-	pool.TrsmLeftLowerTrans(l, w)
-	eachRow(pool, m, func(i int) {
-		for j := range i {
-			w.Row(i)[j] = 0.5 * (w.Row(i)[j] + w.Row(j)[i])
+	signs := make([]float64, m)
+	flip(a)
+	signedCholesky(pool, a, signs, linalg.NewMat(m, m))
+	flip(a) // lower triangle: Uᵀ
+	slices.Reverse(signs)
+	for i, s := range signs {
+		if s < 0 {
+			minus = append(minus, i)
 		}
-	})
-	pool.Mirror(w)
-	return w
+		clear(a.Row(i)[i+1:])
+	}
+	pool.TrsmRightLower(square(p.L, m), a)
+	return a, minus
+}
+
+// flip mirrors the lower triangle of a at its other diagonal.
+func flip(a linalg.Mat) {
+	m := a.Rows
+	for i := range m {
+		for j := range min(i+1, m-1-i) {
+			x, y := &a.Row(i)[j], &a.Row(m - 1 - j)[m-1-i]
+			*x, *y = *y, *x
+		}
+	}
+}
+
+// signedCholesky overwrites the lower triangle of the symmetric a, of which no more
+// is read, with l, and signs with plus or minus one, a = l·diag(signs)·lᵀ. The rest of
+// a is left in any state. There is no pivoting: l can be large unless a is positive
+// definite. scratch is as large as a.
+//
+//	X = A₂₁L₁₁⁻ᵀ,  L₂₁ = XD₁,  A₂₂ ← A₂₂ − XL₂₁ᵀ
+func signedCholesky(pool *linalg.Pool, a linalg.Mat, signs []float64, scratch linalg.Mat) {
+	m := a.Rows
+	if m <= squareBlock {
+		signedCholeskyBlock(a, signs)
+		return
+	}
+	h := halve(m)
+	a11, a21, a22 := quarters(a, h)
+	x := scratch.Slice(0, m-h, 0, h)
+	signedCholesky(pool, a11, signs[:h], scratch)
+	pool.TrsmRightLowerTrans(a11, a21)
+	copyMat(pool, x, a21)
+	for i := range a21.Rows {
+		row := a21.Row(i)
+		for j, s := range signs[:h] {
+			row[j] *= s
+		}
+	}
+	pool.Gemm(false, true, -1, x, a21, 1, a22)
+	signedCholesky(pool, a22, signs[h:], scratch)
+}
+
+// signedCholeskyBlock is signedCholesky row by row.
+func signedCholeskyBlock(a linalg.Mat, signs []float64) {
+	scaled := make([]float64, a.Rows) // row i of l·diag(signs)
+	for i := range a.Rows {
+		row := a.Row(i)
+		for j := range i {
+			scaled[j] = (row[j] - linalg.Dot(scaled[:j], a.Row(j)[:j])) / a.Row(j)[j]
+			row[j] = signs[j] * scaled[j]
+		}
+		pivot := row[i] - linalg.Dot(scaled[:i], row[:i])
+		signs[i] = math.Copysign(1, pivot)
+		row[i] = math.Sqrt(math.Abs(pivot))
+		if math.Abs(pivot) < foldedPivot {
+			row[i] = math.Sqrt(foldedPivot)
+		}
+	}
 }
 
 // predict writes the rows' means and variances. t is scratch of k's size.
 func (f *folded) predict(k, t linalg.Mat, mean, variance []float64) {
-	f.form.Multiply(k, t)
+	f.root.Multiply(k, t)
 	for i := range mean {
-		row := k.Row(i)
-		mean[i] = linalg.Dot(row, f.alpha)
-		variance[i] = f.variance - linalg.Dot(row, t.Row(i))
+		root, minus := t.Row(i), 0.0
+		for _, j := range f.minus {
+			minus += float64(root[j] * root[j])
+		}
+		mean[i] = linalg.Dot(k.Row(i), f.alpha)
+		variance[i] = f.variance - linalg.Dot(root, root) + float64(2*minus)
 	}
 }

@@ -206,8 +206,12 @@ func TestPrepared(t *testing.T) {
 			checkGuards(t, what, got)
 			equalBits(t, what+" solver", got, want)
 			product, out := NewMat(m, n), randMat(r, m, n, 1)
+			p.TrmmRightLowerTrans(l, want, product)
+			p.NewMultiplier(true, l).Multiply(want, out)
+			checkGuards(t, what, out)
+			equalBits(t, what+" transposed multiplier", out, product)
 			p.TrmmRightLower(l, want, product)
-			p.NewMultiplier(l).Multiply(want, out)
+			p.NewMultiplier(false, l).Multiply(want, out)
 			checkGuards(t, what, out)
 			equalBits(t, what+" multiplier", out, product)
 			return product
