@@ -148,7 +148,7 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 // trainRow and the next one are train rows of 200.
 const trainRow = 57
 
-func referenceRow() int64 { return pipeline.NewRoles("pacsgp", 200, false).ReferenceRows()[3] }
+func referenceRow() int64 { return pipeline.NewRoles("pacsgp", 200, false, 1).ReferenceRows()[3] }
 
 func swap(columns [][]float64, i, j int) {
 	for _, c := range columns {
@@ -157,7 +157,7 @@ func swap(columns [][]float64, i, j int) {
 }
 
 func TestTrainRowIsNoReferenceRow(t *testing.T) {
-	if r := pipeline.NewRoles("pacsgp", 200, false).ReferenceRows(); slices.Contains(r, trainRow) || slices.Contains(r, trainRow+1) {
+	if r := pipeline.NewRoles("pacsgp", 200, false, 1).ReferenceRows(); slices.Contains(r, trainRow) || slices.Contains(r, trainRow+1) {
 		t.Errorf("rows %d and %d are to be train rows; reference rows are %v", trainRow, trainRow+1, r)
 	}
 }

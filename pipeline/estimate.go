@@ -22,7 +22,7 @@ type Estimate struct {
 // NewEstimate estimates a job on n train rows with d features. It measures the
 // machine for about a tenth of a second.
 func NewEstimate(job Job, n int64, d int, res Resources) (Estimate, error) {
-	res = res.withDefaults()
+	res = res.WithDefaults()
 	candidates := job.Inducing
 	if len(candidates) == 0 {
 		candidates = []int{0}
@@ -42,7 +42,7 @@ func NewEstimate(job Job, n int64, d int, res Resources) (Estimate, error) {
 		}
 	}
 	m := float64(e.Inducing)
-	operations += 2 * m * m * float64(n)
+	operations += m * m * float64(n)
 	var err error
 	if e.Rate, err = rate(min(e.Inducing, 500), d, res.Workers); err != nil {
 		return e, err
@@ -82,5 +82,5 @@ func rate(m, d, workers int) (float64, error) {
 		}
 		done += rows
 	}
-	return 2 * float64(m) * float64(m) * float64(done) / time.Since(began).Seconds(), nil
+	return float64(m) * float64(m) * float64(done) / time.Since(began).Seconds(), nil
 }

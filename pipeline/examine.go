@@ -143,8 +143,7 @@ func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner
 		audit:     map[int64]bool{},
 		reference: newRawRows(int(roles.Reference()), len(m.Meta.Features)+1),
 	}
-	ranks := firstByHash(roles.Key, roles.Rows, roles.Reference()+auditKeyed)
-	for _, r := range ranks[roles.Reference():] {
+	for _, r := range roles.first(roles.Reference() + auditKeyed)[roles.Reference():] {
 		e.audit[r.ordinal] = true
 	}
 	return e, nil

@@ -17,7 +17,7 @@ func NewFeed(ctx context.Context, src Source, job Job, res Resources) (Feed, err
 	if err != nil {
 		return Feed{}, err
 	}
-	f, err := newFeed(ctx, src, s, res.withDefaults())
+	f, err := newFeed(ctx, src, s, res.WithDefaults())
 	return Feed{f}, err
 }
 

@@ -83,7 +83,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 // know nothing of batches and shards.
 func TestFullPassChunks(t *testing.T) {
 	columns := waves(9000, 0.1, 21)
-	roles := pipeline.NewRoles("pacsgp", 9000, false).ReferenceRows()
+	roles := pipeline.NewRoles("pacsgp", 9000, false, 2).ReferenceRows()
 	var want []float64
 	for i, y := range columns[2] {
 		if !slices.Contains(roles, int64(i)) {

@@ -102,7 +102,8 @@ type Resources struct {
 	Checkpoint time.Duration // between checkpoints; 0: 30 s
 }
 
-func (r Resources) withDefaults() Resources {
+// WithDefaults returns the resources with their defaults filled in.
+func (r Resources) WithDefaults() Resources {
 	r.Workers = max(r.Workers, 1)
 	if r.Memory <= 0 {
 		r.Memory = 512 << 20

@@ -64,7 +64,7 @@ func NewOutlook(job Job, n int64, d int, res Resources) (Outlook, error) {
 		}
 	}
 	o.KeptBytes = o.Train * int64(d+1) * 8
-	o.Kept = o.KeptBytes <= res.withDefaults().Memory
+	o.Kept = o.KeptBytes <= res.WithDefaults().Memory
 	return o, nil
 }
 

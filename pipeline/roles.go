@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+	"sync"
 )
 
 // MaxReference is the largest number of reference rows.
@@ -47,14 +48,25 @@ func (h *roleHasher) rank(ordinal int64) rank {
 }
 
 // firstByHash returns the k rows of lowest rank among the ordinals 0..n-1, in
-// the order of their rank. It keeps O(k) memory.
-func firstByHash(key string, n, k int64) []rank {
-	if k <= 0 {
-		return nil
+// the order of their rank. It keeps O(k) memory for each worker.
+func firstByHash(key string, n, k int64, workers int) []rank {
+	parts := int64(max(workers, 1))
+	found := make([][]rank, parts)
+	var running sync.WaitGroup
+	for i := range parts {
+		running.Go(func() { found[i] = lowest(key, n*i/parts, n*(i+1)/parts, k) })
 	}
+	running.Wait()
+	all := slices.Concat(found...)
+	slices.SortFunc(all, rank.compare)
+	return all[:min(k, n)]
+}
+
+// lowest returns the rows of lowest rank among the ordinals from..to-1, at most k.
+func lowest(key string, from, to, k int64) []rank {
 	hasher := newRoleHasher(key)
-	top := make(rankHeap, 0, min(k, n))
-	for i := range n {
+	top := make(rankHeap, 0, min(k, to-from))
+	for i := from; i < to; i++ {
 		r := hasher.rank(i)
 		switch {
 		case int64(len(top)) < k:
@@ -64,7 +76,6 @@ func firstByHash(key string, n, k int64) []rank {
 			heap.Fix(&top, 0)
 		}
 	}
-	slices.SortFunc(top, rank.compare)
 	return top
 }
 
@@ -87,17 +98,19 @@ type Roles struct {
 	Key       string
 	Rows      int64
 	reference []int64 // ordinals of the reference rows, ascending
+	order     []rank  // the first rows by rank: reference rows, those of the audit, start rows
 }
 
 // NewRoles assigns the roles of a sample of n rows: the reference rows are the
 // ReferenceCount(n) rows of lowest rank, or none if the scaling is declared;
-// all other rows are train rows.
-func NewRoles(key string, n int64, declaredScaling bool) Roles {
-	r := Roles{Key: key, Rows: n}
+// all other rows are train rows. The number of workers changes no result.
+func NewRoles(key string, n int64, declaredScaling bool, workers int) Roles {
+	reference := ReferenceCount(n)
+	r := Roles{Key: key, Rows: n, order: firstByHash(key, n, max(startRows, reference+auditKeyed), workers)}
 	if declaredScaling {
 		return r
 	}
-	for _, x := range firstByHash(key, n, ReferenceCount(n)) {
+	for _, x := range r.order[:reference] {
 		r.reference = append(r.reference, x.ordinal)
 	}
 	slices.Sort(r.reference)
@@ -109,6 +122,10 @@ func (r Roles) Reference() int64 { return int64(len(r.reference)) }
 
 // Train is the number of train rows: the N of the bound.
 func (r Roles) Train() int64 { return r.Rows - r.Reference() }
+
+// first returns the rows of lowest rank, k of them or all that there are, in the
+// order of their rank. k is at most [startRows], or reference and audited rows.
+func (r Roles) first(k int64) []rank { return r.order[:min(k, r.Rows)] }
 
 // referenceIn returns the ordinals of the reference rows in [first, end).
 func (r Roles) referenceIn(first, end int64) []int64 {

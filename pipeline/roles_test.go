@@ -65,7 +65,7 @@ func TestRoleHashVectors(t *testing.T) {
 func TestReferenceRowsVectors(t *testing.T) {
 	for _, v := range vectors(t, "reference_rows.csv") {
 		n := integer(t, v[1])
-		rows := pipeline.NewRoles(v[0], n, false).ReferenceRows()
+		rows := pipeline.NewRoles(v[0], n, false, 3).ReferenceRows()
 		digest := sha256.New()
 		for _, ordinal := range rows {
 			digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(ordinal)))
@@ -80,7 +80,7 @@ func TestReferenceRowsVectors(t *testing.T) {
 func TestRolesAddUp(t *testing.T) {
 	for _, n := range []int64{2, 25, 1000} {
 		for _, isDeclared := range []bool{false, true} {
-			r := pipeline.NewRoles("pacsgp", n, isDeclared)
+			r := pipeline.NewRoles("pacsgp", n, isDeclared, 2)
 			if r.Reference()+r.Train() != n || isDeclared && r.Reference() != 0 {
 				t.Errorf("%d rows, scaling declared %v: %d reference and %d train rows", n, isDeclared, r.Reference(), r.Train())
 			}
@@ -121,7 +121,7 @@ func TestRoleHashIsSpread(t *testing.T) {
 // Another key makes another choice: two choices of k of n rows share about k²/n.
 func TestRolesDependOnTheKey(t *testing.T) {
 	const n, k = 4000, 200
-	a, b := pipeline.NewRoles("one", n, false).ReferenceRows(), pipeline.NewRoles("two", n, false).ReferenceRows()
+	a, b := pipeline.NewRoles("one", n, false, 1).ReferenceRows(), pipeline.NewRoles("two", n, false, 2).ReferenceRows()
 	shared := 0
 	for _, ordinal := range a {
 		if slices.Contains(b, ordinal) {
@@ -132,7 +132,7 @@ func TestRolesDependOnTheKey(t *testing.T) {
 	if math.Abs(float64(shared-mean)) > 5*math.Sqrt(mean) {
 		t.Errorf("two keys share %d of %d reference rows, want about %d", shared, k, mean)
 	}
-	if want := pipeline.NewRoles("one", n, false).ReferenceRows(); !slices.Equal(a, want) {
+	if want := pipeline.NewRoles("one", n, false, 1).ReferenceRows(); !slices.Equal(a, want) {
 		t.Error("the same key gives another choice")
 	}
 }

@@ -69,7 +69,7 @@ type Outlines struct {
 // without an error is durable in the sink. The checkpoint stays until the caller
 // has dealt with the result and clears it.
 func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
-	env.Resources = env.Resources.withDefaults()
+	env.Resources = env.Resources.WithDefaults()
 	began := time.Now()
 	env.Observer.progress(Progress{Phase: PhaseSurvey})
 	src, err := env.Open(ctx, nil)
@@ -126,7 +126,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	if err != nil {
 		return err
 	}
-	roles := NewRoles(job.Roles.Key, rowsOf(src), job.Scaling.Mode == ScalingDeclared)
+	roles := NewRoles(job.Roles.Key, rowsOf(src), job.Scaling.Mode == ScalingDeclared, env.Resources.Workers)
 	found, err := examine(ctx, src, r.Model, roles, constant, env.Resources.Workers)
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 	if n < 2 {
 		return nil, fmt.Errorf("%w: the source has %d rows: want 2 at the least, and some thousands for a bound that says something", ErrData, n)
 	}
-	s.Roles = NewRoles(job.Roles.Key, n, job.Scaling.Mode == ScalingDeclared)
+	s.Roles = NewRoles(job.Roles.Key, n, job.Scaling.Mode == ScalingDeclared, workers)
 	if job.Scaling.Mode == ScalingReference && s.Roles.Reference() < 2 {
 		return nil, fmt.Errorf("%w: %d rows leave %d reference rows, and scaling needs 2: give 20 rows or more, or declare the scaling",
 			ErrData, n, s.Roles.Reference())
@@ -78,7 +78,7 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 			return nil, fmt.Errorf("%w: column name %q is no plain text: rename it, or leave it out", ErrData, name)
 		}
 	}
-	collect := newCollector(s, n, job.Scaling.Mode == ScalingAllRows)
+	collect := newCollector(s, job.Scaling.Mode == ScalingAllRows)
 	digests, err := stream(ctx, src, nil, workers, collect.add)
 	if err != nil {
 		return nil, err
@@ -114,13 +114,13 @@ func (m *moments) add(x float64) {
 	m.m2 += float64(d * (x - m.mean))
 }
 
-func newCollector(s *Survey, n int64, allRows bool) *collector {
+func newCollector(s *Survey, allRows bool) *collector {
 	columns := len(s.Columns)
 	var all []moments
 	if allRows {
 		all = make([]moments, columns)
 	}
-	starts := firstByHash(s.Roles.Key, n, max(min(n, startRows), s.Roles.Reference()))
+	starts := slices.Clone(s.Roles.first(max(startRows, s.Roles.Reference())))
 	for i := range starts {
 		starts[i].hash = uint64(i)
 	}

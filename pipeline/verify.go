@@ -53,7 +53,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if n != c.Sample.Rows {
 		return nil, fmt.Errorf("%w: the data have %d rows, the certificate speaks of %d", ErrRefused, n, c.Sample.Rows)
 	}
-	roles := NewRoles(c.Roles.Key, n, job.Scaling.Mode == ScalingDeclared)
+	roles := NewRoles(c.Roles.Key, n, job.Scaling.Mode == ScalingDeclared, workers)
 	found, err := examine(ctx, src, m, roles, c.Baseline.Constant, workers)
 	if err != nil {
 		return nil, err
