@@ -62,7 +62,7 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	for _, f := range m.Meta.Features {
 		features = append(features, f.Name)
 	}
-	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, BadRows: ingest.Mark})
+	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, BadRows: ingest.Mark, Decoders: workers})
 	if err != nil {
 		return err
 	}

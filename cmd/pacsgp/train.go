@@ -64,7 +64,7 @@ func trainCommand(w world) *cobra.Command {
 	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound for a draw of Q (not the mean's) is at most this")
 	f.IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points to choose from")
 	f.Float64Var(&o.passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
-	f.DurationVar(&o.time, "time", 0, "stop training after this time")
+	f.DurationVar(&o.time, "time", 0, "begin to finish training after this time")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the optimiser")
 	f.IntVar(&o.workers, "workers", 0, "goroutines that compute (default: all processors)")
 	f.StringVar(&o.memory, "memory", "", "for rows kept between passes, as in 512MiB")
@@ -122,10 +122,11 @@ func prepare(c configuration) (prepared, error) {
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
 	fault(c.Workers >= 0, "workers: %d is negative", c.Workers)
 	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
-	p := prepared{job: job, paths: c.Source.Paths, output: c.Output, limit: c.Limit, resources: c.resources()}
-	if p.resources.Workers == 0 {
-		p.resources.Workers = runtime.GOMAXPROCS(0)
+	resources := c.resources()
+	if resources.Workers == 0 {
+		resources.Workers = runtime.GOMAXPROCS(0)
 	}
+	p := prepared{job: job, paths: c.Source.Paths, output: c.Output, limit: c.Limit, resources: resources.WithDefaults()}
 	return p, errors.Join(faults...)
 }
 
@@ -186,10 +187,10 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 }
 
 // openLake opens the source of a job.
-func openLake(ctx context.Context, paths []string, job pipeline.Job, features []string, notice func(string)) (pipeline.Source, error) {
-	config := ingestlake.Config{Paths: paths, Features: features, Target: job.Target}
+func (p prepared) openLake(ctx context.Context, features []string, notice func(string)) (pipeline.Source, error) {
+	config := ingestlake.Config{Paths: p.paths, Features: features, Target: p.job.Target, Decoders: p.resources.Workers}
 	if features == nil {
-		config.Features, config.Exclude = job.Features, job.Exclude
+		config.Features, config.Exclude = p.job.Features, p.job.Exclude
 	}
 	src, err := ingestlake.Open(ctx, config)
 	if err != nil {
@@ -209,7 +210,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	show := newDisplay(w)
 	defer show.end()
 	// Opened before the output directory, so that a job without rows leaves none.
-	src, err := openLake(ctx, p.paths, p.job, nil, show.notice)
+	src, err := p.openLake(ctx, nil, show.notice)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +231,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 			if features == nil {
 				return src, nil
 			}
-			return openLake(ctx, p.paths, p.job, features, show.notice)
+			return p.openLake(ctx, features, show.notice)
 		},
 		Sink: dir, Attempts: dir, Checkpoints: checkpoint,
 		Resources: p.resources, Observer: show.observer(), Software: software(),

@@ -55,7 +55,7 @@ func verify(ctx context.Context, w world, modelPath, certificatePath, id string,
 	var open pipeline.OpenData
 	if len(data) > 0 {
 		open = func(ctx context.Context, features, exclude []string, target string) (pipeline.Source, error) {
-			return ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, Exclude: exclude, Target: target})
+			return ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, Exclude: exclude, Target: target, Decoders: runtime.GOMAXPROCS(0)})
 		}
 	}
 	v, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))

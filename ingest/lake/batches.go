@@ -7,7 +7,9 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -25,6 +27,7 @@ type batches struct {
 	tools   *tools
 	cursors []*cursor // nil for a key of the path, whose value is in fixed
 	fixed   []float64
+	finite  []bool // whether a column's values of this batch are
 	digests []*ingest.Digester
 	read    int64
 	done    bool
@@ -33,9 +36,14 @@ type batches struct {
 
 // tools is what reading a shard needs and the next one can use again.
 type tools struct {
-	codec   decompressor
-	stored  []byte
+	lanes   []lane
 	cursors []*cursor
+}
+
+// A lane is what the goroutine needs that decodes every so many columns.
+type lane struct {
+	codec  decompressor
+	stored []byte
 }
 
 // cursor returns the j-th cursor.
@@ -76,24 +84,12 @@ func (b *batches) Next(ctx context.Context) (arrow.Record, error) {
 func (b *batches) decode() (arrow.Record, error) {
 	rows := int(min(int64(b.src.batchRows), b.shard.group.rows-b.read))
 	block := b.src.records.Block(rows)
-	finite := true
-	for j, c := range b.cursors {
-		values := block.Columns[j]
-		if c == nil {
-			for i := range values {
-				values[i] = b.fixed[j]
-			}
-			finite = finite && ingest.FaultOf(b.fixed[j]) == ingest.None
-			continue
-		}
-		if err := guard(func() error { return c.read(values) }); err != nil {
-			block.Drop()
-			return nil, b.columnError(j, err)
-		}
-		finite = finite && c.seen.finite
+	if err := b.eachColumn(func(j int) error { return b.readColumn(j, block.Columns[j]) }); err != nil {
+		block.Drop()
+		return nil, err
 	}
 	var bad []int
-	if !finite {
+	if slices.Contains(b.finite, false) {
 		bad = badRows(block.Columns)
 	}
 	if len(bad) > 0 && b.src.bad == ingest.Reject {
@@ -102,11 +98,57 @@ func (b *batches) decode() (arrow.Record, error) {
 		return nil, err
 	}
 	record := b.src.records.New(block, bad)
-	for j, d := range b.digests {
-		d.Add(record.Column(j).(*array.Float64).Float64Values())
+	if b.digests != nil {
+		err := b.eachColumn(func(j int) error {
+			b.digests[j].Add(record.Column(j).(*array.Float64).Float64Values())
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	b.read += int64(rows)
 	return record, nil
+}
+
+// eachColumn calls f for each column, for those of different lanes at the same
+// time, and returns the error of the first column that has one.
+func (b *batches) eachColumn(f func(j int) error) error {
+	failed := make([]error, len(b.cursors))
+	lane := func(l int) {
+		for j := l; j < len(failed); j += b.src.lanes {
+			if failed[j] = f(j); failed[j] != nil {
+				return
+			}
+		}
+	}
+	var running sync.WaitGroup
+	for l := 1; l < b.src.lanes; l++ {
+		running.Go(func() { lane(l) })
+	}
+	lane(0)
+	running.Wait()
+	for j, err := range failed {
+		if err != nil {
+			return b.columnError(j, err)
+		}
+	}
+	return nil
+}
+
+// readColumn decodes the next values of column j.
+func (b *batches) readColumn(j int, values []float64) error {
+	c := b.cursors[j]
+	if c == nil {
+		for i := range values {
+			values[i] = b.fixed[j]
+		}
+		b.finite[j] = ingest.FaultOf(b.fixed[j]) == ingest.None
+		return nil
+	}
+	err := guard(func() error { return c.read(values) })
+	b.finite[j] = c.seen.finite
+	return err
 }
 
 // badRows returns the rows with a bad cell.

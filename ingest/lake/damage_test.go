@@ -89,6 +89,11 @@ func testDamage(t *testing.T, path string, cfg lake.Config, copies int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.Decoders = 3 * len(src.Shards())
+	shared, err := lake.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rng := rand.New(rand.NewPCG(1, uint64(len(whole))))
 	var refused, same, changed int
 	for range copies {
@@ -96,6 +101,9 @@ func testDamage(t *testing.T, path string, cfg lake.Config, copies int) {
 		write(b)
 		before := allocated()
 		got, err := readAll(t, src) // the source was opened before the damage
+		if other, second := readAll(t, shared); !slices.Equal(other, got) || fmt.Sprint(second) != fmt.Sprint(err) {
+			t.Errorf("%s: three decoders read %v and %v, one %v and %v", what, other, second, got, err)
+		}
 		switch {
 		case err != nil:
 			refused++

@@ -28,6 +28,10 @@ type Config struct {
 	BadRows ingest.BadRows
 	// BatchRows is the largest number of rows of a batch. Zero means 8,192.
 	BatchRows int
+	// Decoders is how many goroutines may decode at the same time. With fewer row
+	// groups than that, the columns of a row group are shared out among them.
+	// Zero means one.
+	Decoders int
 	// NoDigests leaves the column digests out, for passes whose values nobody
 	// certifies: ColumnDigests then returns nil.
 	NoDigests bool
@@ -46,6 +50,7 @@ type Source struct {
 	bad       ingest.BadRows
 	batchRows int
 	digests   bool
+	lanes     int       // goroutines that decode a row group
 	tools     sync.Pool // of *tools
 	cache     footerCache
 }
@@ -95,7 +100,6 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if s.batchRows == 0 {
 		s.batchRows = defaultBatchRows
 	}
-	s.tools.New = func() any { return new(tools) }
 	var first int64
 	for _, f := range files {
 		s.files = append(s.files, f.summary())
@@ -104,6 +108,8 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 			first += g.rows
 		}
 	}
+	s.lanes = max(1, min(cfg.Decoders/max(1, len(s.shards)), len(columns)))
+	s.tools.New = func() any { return &tools{lanes: make([]lane, s.lanes)} }
 	return s, nil
 }
 
@@ -169,6 +175,7 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 // start makes the cursors.
 func (b *batches) start(foot *footer) error {
 	f := b.shard.file
+	b.finite = make([]bool, len(b.src.columns))
 	for j, name := range b.src.columns {
 		if b.src.digests {
 			b.digests = append(b.digests, ingest.NewDigester())
@@ -184,7 +191,8 @@ func (b *batches) start(foot *footer) error {
 			return b.columnError(j, err)
 		}
 		c := b.tools.cursor(j)
-		c.reset(b.file, col, ch, &b.tools.codec, &b.tools.stored)
+		l := &b.tools.lanes[j%b.src.lanes]
+		c.reset(b.file, col, ch, &l.codec, &l.stored)
 		b.cursors = append(b.cursors, c)
 		b.fixed = append(b.fixed, 0)
 	}

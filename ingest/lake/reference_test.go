@@ -132,7 +132,7 @@ func TestRealData(t *testing.T) {
 		{"boston", "MEDV", 506, 1, 0},
 	} {
 		t.Run(c.folder, func(t *testing.T) {
-			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, c.folder)}, Target: c.target, BadRows: ingest.Mark})
+			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, c.folder)}, Target: c.target, BadRows: ingest.Mark, Decoders: 9})
 			if err != nil {
 				t.Fatal(err)
 			}
