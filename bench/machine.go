@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,9 +25,9 @@ print("Python " + platform.python_version(), *(f"{p} {m.version(p)}" for p in ("
 		}
 		peers = strings.TrimSpace(string(out))
 	}
-	return fmt.Sprintf("`make bench`, %s: %s, %d processors, instruction set %s; %s, %s/%s; %s. Medians of %d interleaved runs.",
+	return fmt.Sprintf("`make bench`, %s: %s, %d processors, instruction set %s; %s, %s/%s; %s. Medians of %d interleaved runs; a run during which the hypervisor took more than %g %% of the processors was repeated if time allowed.",
 		time.Now().UTC().Format(time.DateOnly), processor(), runtime.NumCPU(), model.InstructionSet(),
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, peers, b.rounds), nil
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, peers, b.rounds, 100*stolenShare), nil
 }
 
 // processor names the processor, as far as the system tells.
@@ -52,4 +53,47 @@ func processor() string {
 		return runtime.GOARCH
 	}
 	return fmt.Sprintf("%s (family %s, model %s)", name, family, number)
+}
+
+// processorTime is what the processors did since the machine started, in ticks.
+type processorTime struct{ stolen, all float64 }
+
+// readProcessorTime returns zeros where the system does not tell.
+func readProcessorTime() processorTime {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return processorTime{}
+	}
+	return parseProcessorTime(string(text))
+}
+
+// parseProcessorTime reads the first line of /proc/stat: user, nice, system, idle,
+// iowait, irq, softirq, steal, and guests', which the first two contain.
+func parseProcessorTime(text string) processorTime {
+	const fields, stolen = 8, 7
+	first, _, _ := strings.Cut(text, "\n")
+	words := strings.Fields(first)
+	if len(words) <= fields || words[0] != "cpu" {
+		return processorTime{}
+	}
+	var t processorTime
+	for i, word := range words[1 : 1+fields] {
+		v, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return processorTime{}
+		}
+		t.all += v
+		if i == stolen {
+			t.stolen = v
+		}
+	}
+	return t
+}
+
+// stolenSince returns the share that the hypervisor gave to others.
+func (t processorTime) stolenSince(before processorTime) float64 {
+	if t.all <= before.all {
+		return 0
+	}
+	return (t.stolen - before.stolen) / (t.all - before.all)
 }

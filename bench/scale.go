@@ -68,7 +68,7 @@ func scale(ctx context.Context, b *bench) (string, error) {
 		}
 	}
 	return fmt.Sprintf("Generated rows of %d features in zstd files on disk, M = %d, a pass of joint steps, `memory: %dMiB` for rows kept between passes. Peak memory is the process's. "+
-		"Wanted: at most the budget and the same %d MiB at every size; the time a row of the last pass (reading, digest, risk) flat within 5 %%. Each size trains a model of its own: the more rows, the sharper it is, and a sharp one needs a solve and a product for a variance, where one product does for the smallest size here (model/folded.go says when).\n\n", scaleFeatures, scaleInducing, scaleBudget, scaleOverhead) + t.String(), nil
+		"Wanted: at most the budget and the same %d MiB at every size; the time a row of the last pass (reading, digest, risk) flat within 5 %%. Each size trains a model of its own: the more rows, the sharper it is.\n\n", scaleFeatures, scaleInducing, scaleBudget, scaleOverhead) + t.String(), nil
 }
 
 // scaleOverhead is what the process takes beside the rows: program, batch,

@@ -99,7 +99,7 @@ func (b *bench) folder(c trainingCase) string { return filepath.Join(b.work, c.s
 // trainingRow finds each program's budget and then lets them take turns.
 func (b *bench) trainingRow(ctx context.Context, t *table, c trainingCase, trainees []trainee) error {
 	best := map[string]fit{}
-	processes := map[string][]float64{}
+	process := map[float64]float64{} // seconds of ours to those of its whole process
 	var turns []turn
 	for _, p := range trainees {
 		found, err := b.search(ctx, p, c)
@@ -110,7 +110,9 @@ func (b *bench) trainingRow(ctx context.Context, t *table, c trainingCase, train
 		if !found.late && found.Bound <= c.goal {
 			turns = append(turns, turn{p.name, func() (float64, error) {
 				f, err := p.fit(ctx, c, found.Budget)
-				processes[p.name] = append(processes[p.name], f.Process)
+				if p.name == "ours" {
+					process[f.Seconds] = f.Process
+				}
 				return f.Seconds, err
 			}})
 		}
@@ -138,7 +140,7 @@ func (b *bench) trainingRow(ctx context.Context, t *table, c trainingCase, train
 		}
 		return t.ratio(what, r, target)
 	}
-	t.row(c.set, strconv.Itoa(c.inducing), fmt.Sprintf("%.3f", c.goal), fmt.Sprintf("%s (%s)", cell("ours"), number(median(processes["ours"]), "%.1f")),
+	t.row(c.set, strconv.Itoa(c.inducing), fmt.Sprintf("%.3f", c.goal), fmt.Sprintf("%s (%s)", cell("ours"), number(m.medianOf(func(x round) float64 { return process[x["ours"]] }), "%.1f")),
 		cell("closed forms"), ratio("closed forms", 1), cell("autograd"), ratio("autograd", 2))
 	return nil
 }
