@@ -53,8 +53,12 @@ type folded struct {
 
 const (
 	// foldedError is the rounding error of a folded variance, in units of
-	// 2⁻⁵³·(σ² + ‖V‖·σ³) (Frobenius norm), for rows that few inducing points are near.
+	// 2⁻⁵³·(σ² + ‖V‖·σ³) (Frobenius norm), for rows that few inducing points are near
+	// and |(Vk)ᵢ| ≤ σ, as it is where D has no minus.
 	foldedError = 32
+	// foldedGrowth is that error where |(Vk)ᵢ| ≤ |uᵢ|σ is larger, uᵢ being column i of U,
+	// in units of 2⁻⁵³·(σ²·maxᵢ|uᵢ|² + σ³·(Σᵢ|uᵢ|²|Vᵢ|²)^½).
+	foldedGrowth = 4
 	// foldedWorse is how much larger than at the inducing points the error may be
 	// elsewhere: up to ten times was seen, where many points are as good as one.
 	foldedWorse = 16
@@ -72,10 +76,8 @@ const (
 // for the variances there, which stand for those of rows, and for the error.
 func newFolded(pool *linalg.Pool, p *Posterior, other *whitened) *folded {
 	m, d := p.Inducing(), p.Dim()
-	root, minus := foldedRoot(pool, p)
+	root, minus, off := foldedRoot(pool, p)
 	sigma2 := p.Kernel.Variance
-	norm := math.Sqrt(sigma2 * linalg.Dot(root.Data, root.Data))
-	off := foldedError*0x1p-53*sigma2*(1+norm) + foldedPivot*sigma2
 	f := &folded{variance: sigma2, alpha: slices.Clone(p.Mean), root: pool.NewMultiplier(true, root), minus: minus}
 	solveLowerTrans(square(p.L, m), f.alpha)
 
@@ -100,8 +102,9 @@ func newFolded(pool *linalg.Pool, p *Posterior, other *whitened) *folded {
 	return f
 }
 
-// foldedRoot returns V, lower triangular with zeros above, and where D is −1.
-func foldedRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, minus []int) {
+// foldedRoot returns V, lower triangular with zeros above, where D is −1, and an
+// estimate of a variance's rounding error.
+func foldedRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, minus []int, off float64) {
 	m := p.Inducing()
 	a := linalg.NewMat(m, m)
 	pool.Syrk(false, -1, square(p.Factor, m), 0, a)
@@ -113,14 +116,25 @@ func foldedRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, minus []int) {
 	signedCholesky(pool, a, signs, linalg.NewMat(m, m))
 	flip(a) // lower triangle: Uᵀ
 	slices.Reverse(signs)
+	lengths := make([]float64, m) // |uᵢ|²
 	for i, s := range signs {
 		if s < 0 {
 			minus = append(minus, i)
 		}
+		u := a.Row(i)[:i+1]
 		clear(a.Row(i)[i+1:])
+		lengths[i] = linalg.Dot(u, u)
 	}
 	pool.TrsmRightLower(square(p.L, m), a)
-	return a, minus
+	longest, grown, norm := 1.0, 0.0, 0.0
+	for i, length := range lengths {
+		v := linalg.Dot(a.Row(i), a.Row(i))
+		longest, grown, norm = max(longest, length), grown+length*v, norm+v
+	}
+	sigma2 := p.Kernel.Variance
+	off = 0x1p-53*sigma2*max(foldedError*(1+math.Sqrt(sigma2*norm)), foldedGrowth*(longest+math.Sqrt(sigma2*grown))) +
+		foldedPivot*sigma2
+	return a, minus, off
 }
 
 // flip mirrors the lower triangle of a at its other diagonal.

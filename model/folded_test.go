@@ -7,6 +7,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/model/loss"
 )
 
 // fittedPosterior returns the posterior of m inducing points by so many rows of
@@ -123,6 +124,54 @@ func checkFolded(t *testing.T, pool *linalg.Pool, p *Posterior, f *folded, other
 		}
 	}
 	return worst
+}
+
+// Where S is beyond I, a small pivot beside a large coupling makes U large, and
+// inducing points need not see the error that comes of it: they lie close together
+// here, or are two. Rows must be as right as elsewhere.
+func TestLargeRootsAreSeen(t *testing.T) {
+	pool := linalg.NewPool(1)
+	defer pool.Close()
+	cluster, wider := []float64{0, 0x1p-12, 0x1p-11}, []float64{0, 0x1p-11, 0x1p-10}
+	for _, c := range []struct {
+		name                string
+		lengthscale, jitter float64
+		z, factor           []float64
+	}{
+		{"two points", 0.5, 1e-4, []float64{1.37, -0.8}, []float64{1.0000000043541695, 0, -0.8872047915875002, 0.46137583138381877}},
+		{"one of them on the unit circle", 0.5, 1e-4, []float64{1.37, -0.8}, []float64{1, 0, -0.8, 0.6000000000004}},
+		{"cluster", 1, 1e-8, wider, []float64{0.9, 0, 0, 0, 0.9, 0, 0, 0.5, math.Sqrt(0.75 - 0x1p-26)}},
+		{"nearer to the circle", 1, 1e-8, wider, []float64{0.9, 0, 0, 0, 0.9, 0, 0, 0.6, 0.8 - 0x1p-26}},
+		{"dense cluster", 1, 1e-8, cluster, []float64{0.9, 0, 0, 0, 0.9, 0, 0, 0.6, 0.8 - 0x1p-25}},
+		{"dense cluster, less jitter", 1, 1e-9, cluster, []float64{0.9, 0, 0, 0, 0.9, 0, 0, 0.6, 0.8 - 0x1p-22}},
+	} {
+		m := len(c.z)
+		p := &Posterior{
+			Kernel: kernel.SquaredExponential{Lengthscales: []float64{c.lengthscale}, Variance: 1}, Jitter: c.jitter,
+			Z: c.z, Mean: make([]float64, m), L: make([]float64, m*m), Factor: c.factor,
+		}
+		if err := factorKuu(pool, p.Kernel, linalg.Mat{Rows: m, Cols: 1, Stride: 1, Data: p.Z}, p.Jitter, square(p.L, m)); err != nil {
+			t.Fatal(err)
+		}
+		l, err := loss.New(loss.Squared, 2, 0, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, 80)
+		for i := range x {
+			x[i] = -4 + 0.1*float64(i)
+		}
+		_, variance := predict(t, p, 1, x)
+		for i, v := range variance {
+			want, err := NewReference(p, l, x[i:i+1], 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if off := math.Abs(v-want.Variance) / want.Variance; !(off <= foldedShare) {
+				t.Errorf("%s, x = %g: variance %.12g, want %.12g: off by %.2g of what is allowed", c.name, x[i], v, want.Variance, off/foldedShare)
+			}
+		}
+	}
 }
 
 // A posterior that is sharp everywhere is computed the whitened way; one that is
