@@ -210,14 +210,14 @@ const (
 	maxRepeating = time.Minute
 )
 
-func undisturbed(measure func() (float64, error)) (best float64, err error) {
+func undisturbed[T any](measure func() (T, error)) (best T, err error) {
 	least := math.Inf(1)
 	began := time.Now()
 	for i := 0; i <= maxRepeats && least > stolenShare && time.Since(began) < maxRepeating; i++ {
 		before := readProcessorTime()
 		v, err := measure()
 		if err != nil {
-			return 0, err
+			return best, err
 		}
 		if share := readProcessorTime().stolenSince(before); share < least {
 			least, best = share, v
