@@ -9,13 +9,14 @@ import (
 )
 
 // An Estimate says, before any row is read, what a run will take. It is rough:
-// decoding is not counted, and training may stop before its plan ends.
+// decoding and start values are not counted, and training may stop before its plan
+// ends.
 type Estimate struct {
 	Inducing int           `json:"inducing"` // the largest candidate
 	Steps    int           `json:"steps"`    // planned, of that candidate
 	Batch    int           `json:"batch"`    // rows of a step
 	Bytes    int64         `json:"bytes"`    // of memory
-	Time     time.Duration `json:"time"`     // of all candidates and the last pass
+	Time     time.Duration `json:"time"`     // of all candidates' steps and the last pass
 	Rate     float64       `json:"rate"`     // floating-point operations per second, measured on the last pass's arithmetic
 }
 

@@ -160,7 +160,7 @@ func (p prospect) print(w io.Writer) error {
 	}
 	_, _ = fmt.Fprintf(w, "memory     about %s: %s for the rows (%s), the rest for M = %d\n",
 		bytesWords(p.Estimate.Bytes), bytesWords(p.KeptBytes), kept, p.Estimate.Inducing)
-	_, _ = fmt.Fprintf(w, "time       about %v: %d training steps of %d rows, one last pass, at %.1f GFLOP/s measured just now\n",
+	_, _ = fmt.Fprintf(w, "time       about %v and some seconds for start values: %d training steps of %d rows, one last pass, at %.1f GFLOP/s measured just now\n",
 		p.Estimate.Time.Round(time.Second), p.Estimate.Steps, p.Estimate.Batch, p.Estimate.Rate/1e9)
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n\n", p.LnInverseWeight, p.Confidence)
 	return p.bounds(w)
