@@ -129,12 +129,11 @@ func foldedRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, minus []int, off
 	longest, grown, norm := 1.0, 0.0, 0.0
 	for i, length := range lengths {
 		v := linalg.Dot(a.Row(i), a.Row(i))
-		longest, grown, norm = max(longest, length), grown+length*v, norm+v
+		longest, grown, norm = max(longest, length), grown+float64(length*v), norm+v
 	}
 	sigma2 := p.Kernel.Variance
-	off = 0x1p-53*sigma2*max(foldedError*(1+math.Sqrt(sigma2*norm)), foldedGrowth*(longest+math.Sqrt(sigma2*grown))) +
-		foldedPivot*sigma2
-	return a, minus, off
+	units := max(foldedError*(1+math.Sqrt(sigma2*norm)), foldedGrowth*(longest+math.Sqrt(sigma2*grown)))
+	return a, minus, sigma2 * (float64(0x1p-53*units) + foldedPivot)
 }
 
 // flip mirrors the lower triangle of a at its other diagonal.
