@@ -63,7 +63,7 @@ func TestDamage(t *testing.T) {
 	for _, name := range damagedWriters {
 		t.Run(name, func(t *testing.T) {
 			cfg := lake.Config{Target: writersTarget, Features: []string{"temp", "hour", "time"}}
-			testDamage(t, sharedData(t, "writers", "same", name+".parquet"), cfg, 120)
+			testDamage(t, writersData("same", name+".parquet"), cfg, 120)
 		})
 	}
 }

@@ -22,3 +22,8 @@ func sharedData(t testing.TB, elem ...string) string {
 	}
 	return filepath.Join(append([]string{root}, elem...)...)
 }
+
+// writersData returns the path of a file or folder of testdata/writers.
+func writersData(elem ...string) string {
+	return filepath.Join(append([]string{"testdata", "writers"}, elem...)...)
+}

@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 )
 
-// Each file of data/writers/refuse has one odd column: it is read by a rule or
+// Each file of testdata/writers/refuse has one odd column: it is read by a rule or
 // refused by name, and it is no matter to a job that does not use it.
 func TestWritersRefuse(t *testing.T) {
 	for _, c := range []struct {
@@ -38,7 +38,7 @@ func TestWritersRefuse(t *testing.T) {
 		{file: "uint64-beyond-int64", column: "big", fault: ingest.TooLong, byDefault: true},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			paths := []string{sharedData(t, "writers", "refuse", c.file+".parquet")}
+			paths := []string{writersData("refuse", c.file+".parquet")}
 			src := open(t, lake.Config{Paths: paths, Features: []string{"pres", "hour"}, Target: "pm"})
 			if got := sum(table(t, src)[1]); got != 396 {
 				t.Errorf("a job without the column: sum of hour = %v, want 396", got)
@@ -80,11 +80,11 @@ func TestWritersRefuseFiles(t *testing.T) {
 		"text-not-parquet": {"does not end like a Parquet file"},
 		"truncated":        {"written to its end"},
 	} {
-		_, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, "writers", "refuse", file+".parquet")}, Target: "pm"})
+		_, err := lake.Open(t.Context(), lake.Config{Paths: []string{writersData("refuse", file+".parquet")}, Target: "pm"})
 		wantError(t, err, append(words, file)...)
 	}
 	for _, file := range []string{"zero-rows", "zero-row-groups"} {
-		src := open(t, lake.Config{Paths: []string{sharedData(t, "writers", "refuse", file+".parquet")}})
+		src := open(t, lake.Config{Paths: []string{writersData("refuse", file+".parquet")}})
 		if n := len(src.Shards()); n != 0 {
 			t.Errorf("%s: %d shards, want none", file, n)
 		}
@@ -92,7 +92,7 @@ func TestWritersRefuseFiles(t *testing.T) {
 }
 
 func TestWritersLake(t *testing.T) {
-	root := sharedData(t, "writers", "lake")
+	root := writersData("lake")
 	src := open(t, lake.Config{Paths: []string{root}, Target: "pm"})
 	if want := []string{"hour", "part", "pres", "rain", "temp", "wind", "year", "pm"}; !slices.Equal(src.Columns(), want) {
 		t.Errorf("columns %q, want %q", src.Columns(), want)
@@ -105,7 +105,7 @@ func TestWritersLake(t *testing.T) {
 		t.Fatalf("shards %+v", shards)
 	}
 	// The 40 rows are the first ones of the collection's table.
-	want := table(t, open(t, lake.Config{Paths: []string{sharedData(t, "writers", "same", "pyarrow-none.parquet")}}))
+	want := table(t, open(t, lake.Config{Paths: []string{writersData("same", "pyarrow-none.parquet")}}))
 	got := table(t, src)
 	for j, name := range src.Columns() {
 		switch k := slices.Index(append(slices.Clone(writersFeatures), writersTarget), name); {

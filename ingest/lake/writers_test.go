@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// The columns of data/writers, and their sums by the README there. All values
+// The columns of testdata/writers, and their sums by the README there. All values
 // are multiples of 1/8, so that the sums are exact in any order.
 var (
 	writersFeatures = []string{"temp", "pres", "wind", "hour", "rain", "time"}
@@ -59,7 +59,7 @@ func refusal(name string) string {
 }
 
 func TestWritersSame(t *testing.T) {
-	files, err := filepath.Glob(sharedData(t, "writers", "same", "*.parquet"))
+	files, err := filepath.Glob(writersData("same", "*.parquet"))
 	if err != nil || len(files) != 56 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
@@ -96,7 +96,7 @@ func TestWritersSame(t *testing.T) {
 	}
 }
 
-// open opens one path with the columns of data/writers.
+// open opens one path with the columns of testdata/writers.
 func open(t *testing.T, cfg lake.Config) *lake.Source {
 	t.Helper()
 	if cfg.Features == nil && cfg.Target == "" {
@@ -110,8 +110,8 @@ func open(t *testing.T, cfg lake.Config) *lake.Source {
 }
 
 func TestWritersGroups(t *testing.T) {
-	want := table(t, open(t, lake.Config{Paths: []string{sharedData(t, "writers", "same", "pyarrow-none.parquet")}}))
-	files, err := filepath.Glob(sharedData(t, "writers", "groups", "*.parquet"))
+	want := table(t, open(t, lake.Config{Paths: []string{writersData("same", "pyarrow-none.parquet")}}))
+	files, err := filepath.Glob(writersData("groups", "*.parquet"))
 	if err != nil || len(files) != 5 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
@@ -130,9 +130,9 @@ func TestWritersGroups(t *testing.T) {
 }
 
 func TestWritersConformance(t *testing.T) {
-	pipelinetest.TestSource(t, func() pipeline.Source {
+	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {
 		return open(t, lake.Config{
-			Paths:     []string{sharedData(t, "writers", "groups", "pyarrow-rows777.parquet"), sharedData(t, "writers", "same", "parquetmr-10-optional-zstd.parquet")},
+			Paths:     []string{writersData("groups", "pyarrow-rows777.parquet"), writersData("same", "parquetmr-10-optional-zstd.parquet")},
 			BatchRows: 250,
 		})
 	})
@@ -147,7 +147,7 @@ func TestWritersNulls(t *testing.T) {
 		"null-feature-row07.parquet":   {Row: 7, Column: "pres", Fault: ingest.Null},
 		"null-target-row11.parquet":    {Row: 11, Column: "pm", Fault: ingest.Null},
 	} {
-		want.Where = sharedData(t, "writers", "nulls", name)
+		want.Where = writersData("nulls", name)
 		for _, batchRows := range []int{1, 7, 1000} {
 			src := open(t, lake.Config{Paths: []string{want.Where}, BatchRows: batchRows})
 			_, err := readAll(t, src)
@@ -157,16 +157,16 @@ func TestWritersNulls(t *testing.T) {
 			}
 		}
 	}
-	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, "writers", "nulls", "null-type-column.parquet")}, Features: writersFeatures, Target: writersTarget})
+	_, err := lake.Open(t.Context(), lake.Config{Paths: []string{writersData("nulls", "null-type-column.parquet")}, Features: writersFeatures, Target: writersTarget})
 	wantError(t, err, "pres", "column of nulls", "leave it out")
-	src := open(t, lake.Config{Paths: []string{sharedData(t, "writers", "nulls", "null-type-column.parquet")}, Target: writersTarget})
+	src := open(t, lake.Config{Paths: []string{writersData("nulls", "null-type-column.parquet")}, Target: writersTarget})
 	if slices.Contains(src.Columns(), "pres") {
 		t.Errorf("columns %q: pres has no type", src.Columns())
 	}
 }
 
 func TestMarkKeepsBadRows(t *testing.T) {
-	path := sharedData(t, "writers", "nulls", "null-feature-row07.parquet")
+	path := writersData("nulls", "null-feature-row07.parquet")
 	src := open(t, lake.Config{Paths: []string{path}, BadRows: ingest.Mark, BatchRows: 6, Features: writersFeatures, Target: writersTarget})
 	b, err := src.Open(t.Context(), 0)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestWriteLake(t *testing.T) {
 	if err := g.WriteLake(t.Context(), dir, 3, 0, 2500); err != nil {
 		t.Fatal(err)
 	}
-	open := func() pipeline.Source {
+	open := func(t *testing.T) pipeline.Source {
 		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestWriteLake(t *testing.T) {
 		return src
 	}
 	pipelinetest.TestSource(t, open)
-	src := open()
+	src := open(t)
 	if !slices.Equal(src.Columns(), g.Columns()) {
 		t.Errorf("columns %q, want %q", src.Columns(), g.Columns())
 	}

@@ -18,19 +18,20 @@ import (
 )
 
 // TestSource checks that a source keeps the contract of [pipeline.Source]. open
-// returns the source anew, as another process would see it; all rows must be
-// good ones, and there must be at least one.
-func TestSource(t *testing.T, open func() pipeline.Source) {
+// returns the source anew, as another process would see it, and ends the part of
+// the test that it is called for if it cannot: only that part's t may be told.
+// All rows must be good ones, and there must be at least one.
+func TestSource(t *testing.T, open func(t *testing.T) pipeline.Source) {
 	t.Helper()
-	t.Run("columns", func(t *testing.T) { testColumns(t, open()) })
-	t.Run("shards", func(t *testing.T) { testShards(t, open()) })
-	t.Run("rows", func(t *testing.T) { testRows(t, open()) })
-	t.Run("again", func(t *testing.T) { testAgain(t, open(), open()) })
-	t.Run("concurrent", func(t *testing.T) { testConcurrent(t, open()) })
-	t.Run("ownership", func(t *testing.T) { testOwnership(t, open()) })
-	t.Run("canceled", func(t *testing.T) { testCanceled(t, open()) })
-	t.Run("out of range", func(t *testing.T) { testOutOfRange(t, open()) })
-	t.Run("close early", func(t *testing.T) { testCloseEarly(t, open()) })
+	t.Run("columns", func(t *testing.T) { testColumns(t, open(t)) })
+	t.Run("shards", func(t *testing.T) { testShards(t, open(t)) })
+	t.Run("rows", func(t *testing.T) { testRows(t, open(t)) })
+	t.Run("again", func(t *testing.T) { testAgain(t, open(t), open(t)) })
+	t.Run("concurrent", func(t *testing.T) { testConcurrent(t, open(t)) })
+	t.Run("ownership", func(t *testing.T) { testOwnership(t, open(t)) })
+	t.Run("canceled", func(t *testing.T) { testCanceled(t, open(t)) })
+	t.Run("out of range", func(t *testing.T) { testOutOfRange(t, open(t)) })
+	t.Run("close early", func(t *testing.T) { testCloseEarly(t, open(t)) })
 }
 
 func testColumns(t *testing.T, src pipeline.Source) {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	pipelinetest.TestSource(t, func() pipeline.Source {
+	pipelinetest.TestSource(t, func(*testing.T) pipeline.Source {
 		x, y := make([]float64, 25), make([]float64, 25)
 		for i := range x {
 			x[i], y[i] = float64(i)/8, float64(i*i)
