@@ -25,13 +25,14 @@ type Terms struct {
 	LnInverseWeight float64 // ln 1/p_θ, an upper bound on it, ≥ 0
 	N               int64   // certified examples, ≥ 1
 	Delta           float64 // the decimal number δ, 0 < δ < 1
+	Share           Share   // the part of δ that the bound may spend; zero: all
 }
 
 // Bounds are what follows from [Terms].
 type Bounds struct {
 	LnXi           float64 // ≥ ln ξ(N)
-	LnInverseDelta float64 // ≥ ln 1/δ
-	Exponent       float64 // c ≥ (KL + ln 1/p_θ + ln ξ + ln 1/δ)/N
+	LnInverseDelta float64 // ≥ ln 1/(δ·share)
+	Exponent       float64 // c ≥ (KL + ln 1/p_θ + ln ξ + ln 1/(δ·share))/N
 	Upper          float64 // B ≥ R(Q), in [0, 1]
 	Pinsker        float64 // ≥ Upper up to rounding, in [0, 1]: R_S + √(c/2)
 	Lower          float64 // ≤ R(Q), on the same event as Upper
@@ -45,7 +46,11 @@ func Bound(t Terms) (Bounds, error) {
 	if err := t.validate(); err != nil {
 		return Bounds{}, fmt.Errorf("certify: bound: %w", err)
 	}
-	b := Bounds{LnXi: LnXi(t.N), LnInverseDelta: lnInverseDelta(t.Delta)}
+	inverse, err := lnInverseDelta(t.Delta, t.Share)
+	if err != nil {
+		return Bounds{}, fmt.Errorf("certify: bound: %w", err)
+	}
+	b := Bounds{LnXi: LnXi(t.N), LnInverseDelta: inverse}
 	sum := empty()
 	sum.Add(sum, exact(t.KL))
 	sum.Add(sum, exact(t.LnInverseWeight))
@@ -70,8 +75,11 @@ func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
 	if err := (Terms{Risk: risk, N: n, Delta: delta}).validate(); err != nil {
 		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
 	}
-	c := perExample(exact(lnInverseDelta(delta)), n)
-	return addSlack(KLInverse(addSlack(risk), c)), nil
+	inverse, err := lnInverseDelta(delta, Share{})
+	if err != nil {
+		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
+	}
+	return addSlack(KLInverse(addSlack(risk), perExample(exact(inverse), n))), nil
 }
 
 // Pinsker returns an upper bound on q + √(c/2), which is never below the
@@ -100,18 +108,6 @@ func perExample(sum *big.Float, n int64) float64 {
 	return upward(widen(sum.Quo(sum, exactInt(n)), -200))
 }
 
-// lnInverseDelta returns an upper bound on ln 1/δ for 0 < δ < 1. δ is the
-// shortest decimal number that reads back as the float64 delta, which is what a
-// certificate shows: 0.01 means one in a hundred, not the binary neighbour of it.
-func lnInverseDelta(delta float64) float64 {
-	inverse, err := decimal(delta)
-	if err != nil || inverse.Sign() <= 0 {
-		return math.Inf(1)
-	}
-	inverse.Inv(inverse)
-	return upward(widen(ln(widen(empty().SetRat(inverse), -240)), -200))
-}
-
 // decimal returns the shortest decimal number that reads back as x.
 func decimal(x float64) (*big.Rat, error) {
 	r, ok := new(big.Rat).SetString(strconv.FormatFloat(x, 'g', -1, 64))
@@ -137,7 +133,7 @@ func (t Terms) validate() error {
 		faults = append(faults, fmt.Errorf("%d certified examples, want at least one", t.N))
 	}
 	if !(0 < t.Delta && t.Delta < 1) {
-		faults = append(faults, fmt.Errorf("delta is %g, want a number between 0 and 1, such as 0.01 for a confidence of 99 %%", t.Delta))
+		faults = append(faults, deltaFault(t.Delta))
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, t.Share.validate())...)
 }

@@ -31,17 +31,17 @@ func Certify(ev Evidence) (Certificate, error) {
 		return Certificate{}, err
 	}
 	risk := Risk{Exact: ev.Risk, Upper: ev.Risk.Upper()}
-	b, err := Bound(Terms{Risk: risk.Upper, KL: ev.KL, LnInverseWeight: lnInverseWeight, N: ev.Risk.Count(), Delta: ev.Delta})
+	b, err := Bound(Terms{Risk: risk.Upper, KL: ev.KL, LnInverseWeight: lnInverseWeight, N: ev.Risk.Count(), Delta: ev.Delta.Declared, Share: ev.Delta.Share()})
 	if err != nil {
 		return Certificate{}, err
 	}
-	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Upper, ev.Risk.Count(), ev.Delta)
+	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Upper, ev.Risk.Count(), ev.Delta.Declared)
 	if err != nil {
 		return Certificate{}, err
 	}
 	draw := Guarantee{
 		ID: GuaranteeDraw, Predictor: PredictorDraw, Method: methodDraw,
-		Loss: ev.Loss, Delta: ev.Delta, N: ev.Risk.Count(), EmpiricalRisk: risk,
+		Loss: ev.Loss, Delta: ev.Delta.Declared, N: ev.Risk.Count(), EmpiricalRisk: risk,
 		KL: ev.KL, LnInverseWeight: lnInverseWeight, LnXi: b.LnXi, LnInverseDelta: b.LnInverseDelta,
 		Exponent: b.Exponent, Slack: Slack,
 		Bound: b.Upper, BoundPinsker: b.Pinsker, LowerBound: b.Lower,
@@ -97,6 +97,7 @@ func (ev Evidence) record() (Certificate, error) {
 		Roles:         Roles{Key: ev.RolesKey},
 		Optimiser:     Optimiser{Seed: ev.OptimiserSeed},
 		Jitter:        ev.Jitter,
+		Delta:         ev.Delta,
 		Attempt:       ev.Attempt,
 		Software:      ev.Software,
 	}
@@ -129,7 +130,7 @@ func (c Certificate) evidence() (Evidence, error) {
 		return Evidence{}, fmt.Errorf("there is no guarantee %q", GuaranteeDraw)
 	}
 	ev := Evidence{
-		Loss: draw.Loss, Delta: draw.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
+		Loss: draw.Loss, Delta: c.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
 		Constant: Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
 		Ledger:   c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,

@@ -42,6 +42,7 @@ type Certificate struct {
 	Roles         Roles         `json:"roles"`
 	Optimiser     Optimiser     `json:"optimiser"`
 	Jitter        JitterCheck   `json:"jitter"`
+	Delta         Delta         `json:"delta"`
 	Attempt       Attempt       `json:"attempt"`
 	Software      string        `json:"software"`
 }
@@ -61,7 +62,7 @@ type Guarantee struct {
 	KL              float64 `json:"kl"`
 	LnInverseWeight float64 `json:"ln_inverse_weight"`
 	LnXi            float64 `json:"ln_xi"`
-	LnInverseDelta  float64 `json:"ln_inverse_delta"`
+	LnInverseDelta  float64 `json:"ln_inverse_delta"` // of the share of δ that is this certificate's
 	Exponent        float64 `json:"exponent"` // (the four terms)/N
 	Slack           float64 `json:"slack"`
 	Bound           float64 `json:"bound"`
@@ -138,7 +139,8 @@ type Ledger struct {
 
 // A Sample names the rows by the digest of their values.
 type Sample struct {
-	Digest  string   `json:"digest"` // SHA-256, 64 hexadecimal digits
+	Digest  string   `json:"digest"`  // SHA-256, 64 hexadecimal digits
+	Targets string   `json:"targets"` // of the multiset of the target's values, 64 hexadecimal digits
 	Shards  int64    `json:"shards"`
 	Rows    int64    `json:"rows"`
 	Columns []string `json:"columns"` // the features in model order, then the target

@@ -113,7 +113,7 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 	if want := math.Log(1201 * 25); !(weight > want) {
 		t.Errorf("ln 1/p is %g, not above that of the two flat grids, %g", weight, want)
 	}
-	terms := Terms{Risk: ev.Risk.Upper(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta}
+	terms := Terms{Risk: ev.Risk.Upper(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared}
 	want, err := Bound(terms)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 		}
 	}
 	baseline := certificate(t, ev).Baseline
-	if b, err := HoldoutBound(ev.Constant.Risk.Upper(), 12_000, ev.Delta); err != nil || baseline.Bound != b {
+	if b, err := HoldoutBound(ev.Constant.Risk.Upper(), 12_000, ev.Delta.Declared); err != nil || baseline.Bound != b {
 		t.Errorf("the baseline's bound is %g, want %g (%v)", baseline.Bound, b, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // one fitted model and one pass over the rows that it answers for.
 type Evidence struct {
 	Loss     Loss
-	Delta    float64 // no default: the user says it
+	Delta    Delta
 	Risk     RiskSum // losses of a draw of Q on the train rows, one each
 	KL       float64 // KL(Q‖P), from [GaussianKL]
 	Kernel   Kernel
@@ -55,12 +55,12 @@ func (ev Evidence) Validate() error {
 // validateRisks checks risks, KL and delta against each other.
 func (ev Evidence) validateRisks() error {
 	n := ev.Ledger.Train
-	faults := []error{ev.Risk.validate(), ev.Constant.Risk.validate()}
+	faults := []error{ev.Delta.validate(), ev.Risk.validate(), ev.Constant.Risk.validate()}
 	if ev.Risk.Count() != n || ev.Constant.Risk.Count() != n {
 		faults = append(faults, fmt.Errorf("losses of %d rows, and %d of the constant, for %d train rows: each needs exactly one",
 			ev.Risk.Count(), ev.Constant.Risk.Count(), n))
 	} else if n > 0 {
-		faults = append(faults, Terms{Risk: ev.Risk.Upper(), KL: ev.KL, N: n, Delta: ev.Delta}.validate())
+		faults = append(faults, Terms{Risk: ev.Risk.Upper(), KL: ev.KL, N: n, Delta: .5}.validate())
 	}
 	if !(math.Abs(ev.Constant.Value) <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the constant prediction is %g, want a finite number", ev.Constant.Value))
@@ -122,7 +122,9 @@ func (l Ledger) validate() error {
 
 // validateSample checks digests, counts and columns.
 func (ev Evidence) validateSample() error {
-	faults := []error{validateDigest("sample", ev.Sample.Digest), validateDigest("model", ev.ModelDigest)}
+	faults := []error{
+		validateDigest("sample", ev.Sample.Digest), validateDigest("targets", ev.Sample.Targets), validateDigest("model", ev.ModelDigest),
+	}
 	if ev.Sample.Shards < 1 || ev.Sample.Rows != ev.Ledger.Rows {
 		faults = append(faults, fmt.Errorf("sample of %d rows in %d shards, but the ledger has %d rows", ev.Sample.Rows, ev.Sample.Shards, ev.Ledger.Rows))
 	}

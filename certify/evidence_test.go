@@ -14,7 +14,7 @@ func sound(t testing.TB) Evidence {
 	t.Helper()
 	ev := Evidence{
 		Loss:   Loss{Kind: LossZeroOne, Epsilon: 15, Target: "delay", Unit: "minutes"},
-		Delta:  0.01,
+		Delta:  Delta{Declared: 0.01, Alternatives: 1, Alternative: 1},
 		KL:     420.5,
 		Kernel: Kernel{Family: KernelSquaredExponential, ARD: true},
 		Theta: []Parameter{
@@ -32,7 +32,7 @@ func sound(t testing.TB) Evidence {
 			{ID: AssumeLossAccuracy, Status: AssumptionAssumed, Diagnostic: "On 16 rows the largest difference was 2.1e-12."},
 		},
 		Ledger:        Ledger{Unit: "row", Rows: 12700, Reference: 600, Train: 12000, Holdout: 90, Bad: 10},
-		Sample:        Sample{Digest: strings.Repeat("0a", 32), Shards: 4, Rows: 12700, Columns: []string{"distance", "hour", "delay"}},
+		Sample:        Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Rows: 12700, Columns: []string{"distance", "hour", "delay"}},
 		RowRules:      []string{"no used value is null, NaN or infinite"},
 		ModelDigest:   strings.Repeat("b1", 32),
 		Configuration: json.RawMessage(`{"delta": 0.01, "loss": {"kind": "zero-one", "epsilon": 15}, "note": "a<b & c"}`),
@@ -71,9 +71,14 @@ func certificate(t testing.TB, ev Evidence) Certificate {
 func TestEvidenceFaultsAreErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, spoil := range map[string]func(*Evidence){
-		"delta NaN":                 func(ev *Evidence) { ev.Delta = nan },
-		"delta 0":                   func(ev *Evidence) { ev.Delta = 0 },
-		"delta 1":                   func(ev *Evidence) { ev.Delta = 1 },
+		"delta NaN":                 func(ev *Evidence) { ev.Delta.Declared = nan },
+		"delta 0":                   func(ev *Evidence) { ev.Delta.Declared = 0 },
+		"delta 1":                   func(ev *Evidence) { ev.Delta.Declared = 1 },
+		"no alternative":            func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 0, 0 },
+		"alternative 0":             func(ev *Evidence) { ev.Delta.Alternative = 0 },
+		"alternative 2 of 1":        func(ev *Evidence) { ev.Delta.Alternative = 2 },
+		"alternatives below 0":      func(ev *Evidence) { ev.Delta.Alternatives = -3 },
+		"targets without a digest":  func(ev *Evidence) { ev.Sample.Targets = "" },
 		"KL NaN":                    func(ev *Evidence) { ev.KL = nan },
 		"KL infinite":               func(ev *Evidence) { ev.KL = inf },
 		"KL negative":               func(ev *Evidence) { ev.KL = -1e-9 },
@@ -142,7 +147,7 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 // All faults are reported at once, so that a caller need not find them one by one.
 func TestEvidenceFaultsAreReportedTogether(t *testing.T) {
 	ev := sound(t)
-	ev.Delta, ev.KL, ev.Software = 2, math.NaN(), ""
+	ev.Delta.Declared, ev.KL, ev.Software = 2, math.NaN(), ""
 	_, err := Certify(ev)
 	if err == nil {
 		t.Fatal("Certify accepts the evidence")

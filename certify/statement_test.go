@@ -212,7 +212,11 @@ func TestDeltaIsTheDecimalNumber(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := slowLn(new(big.Float).SetPrec(1400).SetRat(d.Inv(d)))
-		if got := lnInverseDelta(delta); big.NewFloat(got).Cmp(want) < 0 {
+		got, err := lnInverseDelta(delta, Share{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if big.NewFloat(got).Cmp(want) < 0 {
 			t.Errorf("ln 1/%g = %.17g is below %.25g", delta, got, want)
 		} else if nearest, _ := want.Float64(); got > math.Nextafter(nearest, 1e9) {
 			t.Errorf("ln 1/%g = %.17g is loose, want %.17g", delta, got, nearest)

@@ -148,9 +148,10 @@ CERTIFICATE = {
     "baseline": {"constant": number, "origin": {"reference", "declared"}, "empirical_risk": RISK, "bound": number, "statement": text},
     "assumptions": [{"id": text, "status": {"enforced", "assumed", "broken"}, "text": text, "diagnostic?": text}],
     "ledger": {"unit": {"row"}, "rows": count, "reference": count, "train": count, "holdout": count, "bad": count},
-    "sample": {"digest": digest, "shards": count, "rows": count, "columns": [text]}, "row_rules": [text], "model": {"digest": digest},
+    "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [text]}, "row_rules": [text], "model": {"digest": digest},
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {"squared-exponential"}, "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"bound": number, "limit": positive},
+    "delta": {"declared": positive, "alternatives": count, "alternative": count},
     "attempt": {"on_this_sample": count, "in_this_directory": count}, "software": text}
 
 
@@ -309,7 +310,7 @@ def shards(paths, columns):
 
 
 class Sample:
-    """All rows of the used columns, with the sample digest (format.md, 4.3)."""
+    """All rows of the used columns, with the sample digest and that of the targets (format.md, 4.3 and 4.6)."""
 
     def __init__(self, paths, columns):
         blocks, digest, first = [], [], 0
@@ -327,6 +328,10 @@ class Sample:
         self.digest = hashlib.sha256(
             b"pacsgp/sample/1\0" + struct.pack("<Q", len(digest)) + b"".join(digest)).hexdigest()
         self.values = np.concatenate(blocks, axis=1)
+        total = sum(int.from_bytes(hashlib.sha256(b"pacsgp/target/1\0" + struct.pack("<d", y)).digest(), "little")
+                    for y in (self.values[-1] + 0.0).tolist())  # -0.0 + 0.0 is 0.0
+        self.targets = hashlib.sha256(
+            b"pacsgp/targets/1\0" + struct.pack("<Q", first) + (total % 2 ** 256).to_bytes(32, "little")).hexdigest()
 
 
 def reference_count(n):
@@ -475,7 +480,8 @@ def close(stated, true, what, upper=True, loose=1e-9):
 def check_bound(cert):
     """Recomputes B from the numbers of the certificate (format.md, 6.4)."""
     draw, mean = cert["guarantees"]
-    n, eta, delta = draw["n"], Decimal(draw["slack"]), Decimal(repr(draw["delta"]))
+    n, eta, delta, part = draw["n"], Decimal(draw["slack"]), Decimal(repr(draw["delta"])), cert["delta"]
+    need(part["declared"] == draw["delta"] and 1 <= part["alternative"] <= part["alternatives"], "the share of delta is out of range")
     need(draw["slack"] == SLACK, f"the slack is not {SLACK}")
     need(0 < delta < 1 and n >= 1 and n == cert["ledger"]["train"], "delta or N is out of range")
     risks = []
@@ -486,7 +492,7 @@ def check_bound(cert):
         risks.append(Decimal(risk["upper"]))
     close(draw["ln_inverse_weight"], ln_inverse_weight(cert["theta"]), "ln 1/weight of theta")
     close(draw["ln_xi"], ln_xi(n), "ln xi(N)")
-    close(draw["ln_inverse_delta"], -delta.ln(), "ln 1/delta")
+    close(draw["ln_inverse_delta"], (part["alternatives"] / delta).ln(), "ln alternatives/delta")
     c = sum(Decimal(draw[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta")) / n
     close(draw["exponent"], c, "the exponent")
     q = min(Decimal(1), risks[0] + eta)
@@ -655,6 +661,7 @@ def check_rows(model, cert, paths):
     need((sample.rows, sample.shards) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {sample.rows} rows in {sample.shards} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
     need(sample.digest == cert["sample"]["digest"], f"the data have the sample digest {sample.digest}, not {cert['sample']['digest']}")
+    need(sample.targets == cert["sample"]["targets"], f"the targets have the digest {sample.targets}, not {cert['sample']['targets']}")
     ok(f"the data are the sample: {sample.rows} rows in {sample.shards} shards, digest {sample.digest[:12]}…")
 
     mode = cert["configuration"]["values"]["scaling"]["mode"]

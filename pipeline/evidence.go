@@ -19,7 +19,7 @@ func (r *Result) evidence(job Job, found *examination, jitter certify.JitterChec
 			Kind: meta.Loss.Kind, Epsilon: meta.Loss.Epsilon, Below: meta.Loss.Below, Above: meta.Loss.Above,
 			Target: meta.Target.Name, Unit: job.Loss.Unit,
 		},
-		Delta:    job.Delta,
+		Delta:    certify.Delta{Declared: job.Delta, Alternatives: 1, Alternative: 1},
 		Risk:     found.Risk,
 		KL:       kl,
 		Kernel:   certify.Kernel{Family: meta.Kernel, ARD: meta.ARD},
@@ -29,7 +29,7 @@ func (r *Result) evidence(job Job, found *examination, jitter certify.JitterChec
 			Unit: "row", Rows: found.Rows, Reference: found.Rows - found.Train, Train: found.Train,
 		},
 		Sample: certify.Sample{
-			Digest: found.Digest.String(), Shards: int64(found.Shards), Rows: found.Rows,
+			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
 			Columns: append(meta.featureNames(), meta.Target.Name),
 		},
 		RowRules:      meta.RowRules,

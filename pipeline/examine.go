@@ -23,6 +23,7 @@ type examination struct {
 	Rows, Train int64
 	Shards      int
 	Digest      Digest
+	Targets     Digest          // of the multiset of the target's values
 	Risk        certify.RiskSum // of a draw of Q on the train rows
 	Baseline    certify.RiskSum // of the constant, on the same rows
 	Mean        certify.RiskSum // of the mean of Q, on the same rows: for information
@@ -60,7 +61,8 @@ func examine(ctx context.Context, src Source, m Model, roles Roles, constant flo
 	}
 	e.scale.used = used
 	began := time.Now()
-	digests, err := stream(ctx, src, nil, workers, e.add)
+	rows := &counted{Source: src}
+	digests, err := stream(ctx, rows, nil, workers, e.add)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func examine(ctx context.Context, src Source, m Model, roles Roles, constant flo
 	found := e.found
 	found.Passed = time.Since(began)
 	found.Shards = len(shards)
-	found.Digest = sampleDigest(shards, digests, used)
+	found.Digest, found.Targets = sampleDigest(shards, digests, used), rows.digest()
 	found.Neighbour = e.beside.found()
 	found.Squared = e.squares / float64(max(found.Train, 1))
 	if found.AuditError, err = e.auditError(); err != nil {

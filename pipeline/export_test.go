@@ -50,3 +50,14 @@ func (s *Shuffled) Taken() int64 { return s.r.taken }
 
 // Close stops the reader.
 func (s *Shuffled) Close() { s.r.close() }
+
+// TargetsDigest is the digest of the multiset of values, added up in parts.
+func TargetsDigest(parts ...[]float64) Digest {
+	var sum multiset
+	for _, part := range parts {
+		var m multiset
+		m.add(part)
+		sum.merge(m)
+	}
+	return sum.digest()
+}

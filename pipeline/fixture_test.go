@@ -88,7 +88,7 @@ func tiny(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{5}, 2 }
 func evidence(c certify.Certificate) certify.Evidence {
 	draw, _ := c.Guarantee(certify.GuaranteeDraw)
 	ev := certify.Evidence{
-		Loss: draw.Loss, Delta: draw.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
+		Loss: draw.Loss, Delta: c.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
 		Constant: certify.Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
 		Ledger:   c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,

@@ -131,7 +131,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	if err != nil {
 		return err
 	}
-	if found.Digest != s.Digest {
+	if found.Digest != s.Digest || found.Targets != s.Targets {
 		return fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
 			"the source was changed meanwhile; run again on a source that stands still", ErrChanged, found.Digest, s.Digest)
 	}

@@ -31,6 +31,7 @@ type Survey struct {
 	Features []Affine
 	Target   Affine
 	Digest   Digest
+	Targets  Digest // of the multiset of the target's values
 	Notices  []string
 
 	reference rawRows // in ordinal order
@@ -79,7 +80,8 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 		}
 	}
 	collect := newCollector(s, job.Scaling.Mode == ScalingAllRows)
-	digests, err := stream(ctx, src, nil, workers, collect.add)
+	rows := &counted{Source: src}
+	digests, err := stream(ctx, rows, nil, workers, collect.add)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 	if err := s.scale(job, collect); err != nil {
 		return nil, err
 	}
-	s.Digest = sampleDigest(shards, digests, s.Used)
+	s.Digest, s.Targets = sampleDigest(shards, digests, s.Used), rows.digest()
 	return s, nil
 }
 

@@ -182,7 +182,7 @@ func sameJob(c certify.Certificate, meta ModelMeta, job Job) error {
 		what string
 		same bool
 	}{
-		{"delta", job.Delta == draw.Delta},
+		{"delta", certify.Delta{Declared: job.Delta, Alternatives: 1, Alternative: 1} == c.Delta},
 		{"the kernel", job.Kernel.Isotropic == !c.Kernel.ARD},
 		{"the features", job.Features == nil || slices.Equal(job.Features, meta.featureNames())},
 		{"the tolerance", epsilon == draw.Loss.Epsilon && job.Loss.Below == draw.Loss.Below && job.Loss.Above == draw.Loss.Above},
@@ -278,6 +278,9 @@ func agreement(exactly bool) float64 {
 func (v *Verification) rows(c certify.Certificate, m Model, job Job, found *examination) error {
 	if found.Digest.String() != c.Sample.Digest {
 		return fmt.Errorf("the data have the sample digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Digest, c.Sample.Digest)
+	}
+	if found.Targets.String() != c.Sample.Targets {
+		return fmt.Errorf("the targets have the digest %s, the certificate says %s", found.Targets, c.Sample.Targets)
 	}
 	v.note("the data are the sample: %d rows in %d shards, digest %.12s…", found.Rows, found.Shards, c.Sample.Digest)
 	if int64(found.Shards) != c.Sample.Shards || found.Train != c.Ledger.Train {

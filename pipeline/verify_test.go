@@ -227,9 +227,9 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		change  func(*certify.Evidence)
 		onFiles bool // whether model and certificate alone give it away
 	}{
-		{"delta", func(ev *certify.Evidence) { ev.Delta = 0.5 }, true},
+		{"delta", func(ev *certify.Evidence) { ev.Delta.Declared = 0.5 }, true},
 		{"delta with its configuration", func(ev *certify.Evidence) {
-			ev.Delta = 0.5
+			ev.Delta.Declared = 0.5
 			configure(ev, func(j *pipeline.Job) { j.Delta = 0.5; j.Loss.EpsilonStd = 9 })
 		}, true},
 		{"risk", func(ev *certify.Evidence) { ev.Risk = lossless(ev.Risk.Count()) }, false},

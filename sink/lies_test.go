@@ -143,7 +143,7 @@ func heavier(t testing.TB, r certify.Risk, units int64) certify.Risk {
 func refit(t testing.TB, c *certify.Certificate) {
 	t.Helper()
 	draw, mean := &c.Guarantees[0], &c.Guarantees[1]
-	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta})
+	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta, Share: c.Delta.Share()})
 	if err != nil {
 		t.Fatal(err)
 	}

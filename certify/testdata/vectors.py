@@ -215,6 +215,15 @@ def write_bounds():
     write("bounds.csv", ["risk", "kl", "ln_inverse_weight", "n", "delta", "exponent", "upper", "pinsker", "lower", "holdout"], rows)
 
 
+def write_delta():
+    """ln 1/(delta/K); a generator of its own, so that it moves no other file."""
+    rng, rows = random.Random(1933), []
+    for delta in ["0.01", "0.05", "0.3", "0.99", "1e-12", "0.001", "0.07"]:
+        for alternatives in [1, 2, 3, 7, 10, 64, 10 ** 9 + 7, rng.randrange(2, 1000)]:
+            rows.append([delta, alternatives, digits(-log(mpf(delta) / alternatives))])
+    write("delta.csv", ["delta", "alternatives", "ln_inverse_delta"], rows)
+
+
 if __name__ == "__main__":
     write_risk()
     write_weights()
@@ -223,3 +232,4 @@ if __name__ == "__main__":
     write_xi()
     write_bounds()
     write_inverse()
+    write_delta()

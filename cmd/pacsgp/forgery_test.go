@@ -14,7 +14,7 @@ import (
 func evidenceOf(c certify.Certificate) certify.Evidence {
 	draw, _ := c.Guarantee(certify.GuaranteeDraw)
 	ev := certify.Evidence{
-		Loss: draw.Loss, Delta: draw.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
+		Loss: draw.Loss, Delta: c.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
 		Constant: certify.Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
 		Ledger:   c.Ledger, Sample: c.Sample, RowRules: slices.Clone(c.RowRules), ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,

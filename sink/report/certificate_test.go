@@ -27,7 +27,7 @@ func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Ce
 	const n = 1800
 	ev := certify.Evidence{
 		Loss:  certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6, Target: "wind", Unit: "m/s"},
-		Delta: 0.01, Risk: sum(n, 0.03125), KL: 61.25,
+		Delta: certify.Delta{Declared: 0.01, Alternatives: 1, Alternative: 1}, Risk: sum(n, 0.03125), KL: 61.25,
 		Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, ARD: true},
 		Theta: []certify.Parameter{
 			{Name: "ln lengthscale of temp", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 612},
@@ -35,7 +35,7 @@ func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Ce
 		},
 		Constant: certify.Constant{Value: 3.125, Origin: certify.OriginReference, Risk: sum(n, 0.5)},
 		Ledger:   certify.Ledger{Unit: "row", Rows: 2000, Reference: 200, Train: n},
-		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Shards: 3, Rows: 2000, Columns: []string{"temp", "wind"}},
+		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Rows: 2000, Columns: []string{"temp", "wind"}},
 		RowRules: []string{"every used value is a finite number"}, ModelDigest: strings.Repeat("0d", 32),
 		Configuration: json.RawMessage(`{"delta":0.01}`), RolesKey: "pacsgp",
 		Jitter:  certify.JitterCheck{Bound: 1e-9, Limit: 5e-9},

@@ -1,0 +1,93 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+)
+
+// A Delta says how much of a declared δ a certificate may spend. The K jobs
+// of a sweep are declared together, before anybody has seen a result; each
+// spends δ/K, so that by the union bound all K certificates hold at once with
+// confidence 1−δ, and the best of them may be chosen.
+type Delta struct {
+	Declared     float64 `json:"declared"`     // the decimal number δ, 0 < δ < 1; no default: the user says it
+	Alternatives int64   `json:"alternatives"` // K, 1 without a sweep
+	Alternative  int64   `json:"alternative"`  // which of them this is, 1 to K
+}
+
+// Share returns the part of δ that is this certificate's: the only place where
+// δ is divided. It is a product, because a part can be divided again.
+func (d Delta) Share() Share {
+	return product(oneOf(d.Alternatives))
+}
+
+// validate reports all faults. Each condition is written so that NaN fails.
+func (d Delta) validate() error {
+	var faults []error
+	if !(0 < d.Declared && d.Declared < 1) {
+		faults = append(faults, deltaFault(d.Declared))
+	}
+	if !(1 <= d.Alternative && d.Alternative <= d.Alternatives) {
+		faults = append(faults, fmt.Errorf("alternative %d of %d: they count from 1", d.Alternative, d.Alternatives))
+	}
+	return errors.Join(faults...)
+}
+
+func deltaFault(delta float64) error {
+	return fmt.Errorf("delta is %g, want a number between 0 and 1, such as 0.01 for a confidence of 99 %%", delta)
+}
+
+// A Share is a part of δ: an exact rational number, above 0 and at most 1. The
+// zero Share is the whole of it.
+type Share struct{ part *big.Rat } // nil: 1; never changed
+
+// oneOf is the share 1/n of n equal ones. It is not valid for n < 1.
+func oneOf(n int64) Share {
+	if n == 0 { // for which math/big would panic
+		return Share{new(big.Rat)}
+	}
+	return Share{big.NewRat(1, n)}
+}
+
+// product is the share of a share.
+func product(factors ...Share) Share {
+	p := big.NewRat(1, 1)
+	for _, f := range factors {
+		p.Mul(p, f.rational())
+	}
+	return Share{p}
+}
+
+func (s Share) rational() *big.Rat {
+	if s.part == nil {
+		return big.NewRat(1, 1)
+	}
+	return s.part
+}
+
+func (s Share) validate() error {
+	if r := s.rational(); r.Sign() <= 0 || r.Cmp(big.NewRat(1, 1)) > 0 {
+		return fmt.Errorf("a share of %s of delta, want a number above 0 and at most 1", r.RatString())
+	}
+	return nil
+}
+
+// String returns the share as a fraction, such as 1/3.
+func (s Share) String() string { return s.rational().RatString() }
+
+// lnInverseDelta returns an upper bound on ln 1/(δ·share) for 0 < δ < 1, the
+// next float64 above it or one further. δ is the shortest decimal number that
+// reads back as the float64 delta, which is what a certificate shows: 0.01
+// means one in a hundred, not the binary neighbour of it. The product is exact.
+func lnInverseDelta(delta float64, share Share) (float64, error) {
+	part, err := decimal(delta)
+	if err != nil {
+		return 0, err
+	}
+	if part.Mul(part, share.rational()); part.Sign() <= 0 || part.Cmp(big.NewRat(1, 1)) >= 0 {
+		return 0, fmt.Errorf("%s of delta %g is not between 0 and 1", share, delta)
+	}
+	inverse := empty().SetRat(part.Inv(part))
+	return upward(widen(ln(widen(inverse, -240)), -200)), nil
+}

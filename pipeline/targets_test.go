@@ -1,0 +1,86 @@
+package pipeline_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+func TestTargetsDigestVectors(t *testing.T) {
+	for _, v := range vectors(t, "targets.csv") {
+		var values []float64
+		for _, text := range strings.Fields(v[1]) {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, x)
+		}
+		if got := pipeline.TargetsDigest(values).String(); got != v[0] {
+			t.Errorf("digest of %.60q is %s, want %s", v[1], got, v[0])
+		}
+	}
+}
+
+// Order, parts and the sign of zero change nothing; a value more or less, twice
+// or by one bit does.
+func TestTargetsDigestKnowsTheMultisetOnly(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 1))
+	values := make([]float64, 200)
+	for i := range values {
+		values[i] = math.Round(20 * rng.NormFloat64()) // with values that occur twice, and zeros
+	}
+	want := pipeline.TargetsDigest(values)
+	for range 20 {
+		mixed := slices.Clone(values)
+		rng.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+		for i, v := range mixed {
+			if v == 0 && rng.IntN(2) == 0 {
+				mixed[i] = math.Copysign(0, -1)
+			}
+		}
+		cut := rng.IntN(len(mixed))
+		if got := pipeline.TargetsDigest(mixed[cut:], nil, mixed[:cut]); got != want {
+			t.Fatalf("shuffled and cut at %d: %s, want %s", cut, got, want)
+		}
+	}
+	changed := slices.Clone(values)
+	changed[7] = math.Nextafter(changed[7], math.Inf(1))
+	twice := slices.Clone(values)
+	twice[0] = twice[slices.IndexFunc(twice, func(v float64) bool { return v != twice[0] })]
+	for name, other := range map[string][]float64{
+		"a value less": values[1:], "a value more": append(slices.Clone(values), 0), "one bit": changed, "a value twice": twice, "all twice": append(slices.Clone(values), values...),
+	} {
+		if pipeline.TargetsDigest(other) == want {
+			t.Errorf("%s: the same digest", name)
+		}
+	}
+}
+
+// The certificate names the targets however the rows lie in row groups and
+// whichever features are read beside them.
+func TestTargetsOfACertificate(t *testing.T) {
+	columns := waves(200, 0.1, 5)
+	want := pipeline.TargetsDigest(columns[2]).String()
+	for name, l := range map[string]*lake{
+		"one row group": newLake(columns), "row groups": newLake(columns, 20, 1, 150), "one feature": {[]string{"b", "y"}, columns[1:], []int{100}},
+	} {
+		c := publish(t, l, tiny).certificate
+		if c.Sample.Targets != want {
+			t.Errorf("%s: targets %s, want %s", name, c.Sample.Targets, want)
+		}
+	}
+}
+
+func BenchmarkTargets(b *testing.B) {
+	values := make([]float64, 1<<14)
+	b.SetBytes(int64(8 * len(values)))
+	for b.Loop() {
+		pipeline.TargetsDigest(values)
+	}
+}
