@@ -63,7 +63,7 @@ type Guarantee struct {
 	LnInverseWeight float64 `json:"ln_inverse_weight"`
 	LnXi            float64 `json:"ln_xi"`
 	LnInverseDelta  float64 `json:"ln_inverse_delta"` // of the share of δ that is this certificate's
-	Exponent        float64 `json:"exponent"` // (the four terms)/N
+	Exponent        float64 `json:"exponent"`         // (the four terms)/N
 	Slack           float64 `json:"slack"`
 	Bound           float64 `json:"bound"`
 	BoundPinsker    float64 `json:"bound_pinsker"`

@@ -62,13 +62,21 @@ type Sink interface {
 	PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error)
 }
 
-// Attempts is the log of finished runs beside a job's outputs.
+// An Attempt is a job on rows. The same job on the same rows, run again or
+// resumed, is the same attempt.
+type Attempt struct {
+	Targets       Digest // of the multiset of the target's values: what attempts are counted under
+	Sample        Digest // of the rows, in their order and row groups
+	Configuration Digest // of the job, or of all that a sweep declares together
+}
+
+// Attempts is the log of the jobs that were begun.
 type Attempts interface {
-	// Record notes a run by the digests of its configuration and of its
-	// sample, durably, and returns how many different configurations the
-	// log holds for this sample, and how many different runs in all, up to
-	// and including the first time that this one was noted.
-	Record(ctx context.Context, configuration, sample string) (onSample, inDirectory int, err error)
+	// Record notes an attempt, durably, and returns how many different ones
+	// the log holds on rows of these targets, and how many in all, up to and
+	// including the first time that this one was noted. It is called before
+	// training begins, so that no result can be seen and not be counted.
+	Record(ctx context.Context, a Attempt) (onRows, inLog int, err error)
 }
 
 // Checkpoints keeps the one latest checkpoint of a job.

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -83,6 +82,10 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	for _, text := range s.Notices {
 		env.Observer.notice(text)
 	}
+	attempt, err := record(ctx, job, s, env)
+	if err != nil {
+		return nil, err
+	}
 	surveyed := time.Since(began)
 	fit, err := train(ctx, src, s, job, env, began)
 	if err != nil {
@@ -95,7 +98,7 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	}
 	env.Observer.progress(Progress{Phase: PhaseLastPass, Elapsed: time.Since(began)})
 	r := &Result{ModelDigest: digest, Training: fit.Training}
-	if err := r.certify(ctx, job, s, env); err != nil {
+	if err := r.certify(ctx, job, s, attempt, env); err != nil {
 		return nil, err
 	}
 	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: time.Since(began)})
@@ -110,10 +113,25 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	return r, err
 }
 
+// record counts the attempt before training begins: whatever becomes of the run
+// then, who has seen a result of it has been counted.
+func record(ctx context.Context, job Job, s *Survey, env Environment) (certify.Attempt, error) {
+	configuration, err := job.Digest()
+	if err != nil {
+		return certify.Attempt{}, err
+	}
+	onRows, inLog, err := env.Attempts.Record(ctx, Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration})
+	if err != nil {
+		return certify.Attempt{}, err
+	}
+	env.Observer.event(fmt.Sprintf("attempt %d on these rows, %d in this log", onRows, inLog))
+	return certify.Attempt{OnThisSample: int64(onRows), InThisDirectory: int64(inLog)}, nil
+}
+
 // certify makes the last pass. It gets from training nothing but a digest of
 // model bytes and the survey's findings to compare with: the source is opened
 // again and the model is read back.
-func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environment) error {
+func (r *Result) certify(ctx context.Context, job Job, s *Survey, attempt certify.Attempt, env Environment) error {
 	var err error
 	if r.Model, err = env.Sink.GetModel(ctx, r.ModelDigest); err != nil {
 		return err
@@ -154,17 +172,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, env Environmen
 	if err != nil {
 		return err
 	}
-	evidence.Software = env.Software
-	evidence.Attempt = certify.Attempt{OnThisSample: 1, InThisDirectory: 1}
-	if _, err := certify.Certify(evidence); err != nil {
-		return err // before it counts as an attempt
-	}
-	identity := Digest(sha256.Sum256(configuration))
-	onSample, inDirectory, err := env.Attempts.Record(ctx, identity.String(), found.Digest.String())
-	if err != nil {
-		return err
-	}
-	evidence.Attempt = certify.Attempt{OnThisSample: int64(onSample), InThisDirectory: int64(inDirectory)}
+	evidence.Software, evidence.Attempt = env.Software, attempt
 	if r.Certificate, err = certify.Certify(evidence); err != nil {
 		return err
 	}

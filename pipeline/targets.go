@@ -64,11 +64,11 @@ func (m *multiset) digest() Digest {
 }
 
 // A counted source adds up its last column while its shards are read, in the
-// goroutines that decode them. Each shard must be read once.
+// goroutines that decode them. A shard that is read twice counts once.
 type counted struct {
 	Source
 	mu      sync.Mutex
-	targets multiset
+	targets map[int]multiset // by shard
 }
 
 // Open starts to read a shard.
@@ -77,19 +77,24 @@ func (c *counted) Open(ctx context.Context, i int) (Batches, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countedBatches{Batches: b, of: c}, nil
+	return &countedBatches{Batches: b, of: c, shard: i}, nil
 }
 
 // digest is that of all shards that were read to their end.
 func (c *counted) digest() Digest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.targets.digest()
+	var all multiset
+	for _, m := range c.targets {
+		all.merge(m)
+	}
+	return all.digest()
 }
 
 type countedBatches struct {
 	Batches
 	of      *counted
+	shard   int
 	targets multiset
 }
 
@@ -113,8 +118,10 @@ func (b *countedBatches) Next(ctx context.Context) (arrow.Record, error) {
 // Close hands the shard's sum over.
 func (b *countedBatches) Close() error {
 	b.of.mu.Lock()
-	b.of.targets.merge(b.targets)
-	b.of.mu.Unlock()
-	b.targets = multiset{}
+	defer b.of.mu.Unlock()
+	if b.of.targets == nil {
+		b.of.targets = map[int]multiset{}
+	}
+	b.of.targets[b.shard] = b.targets
 	return b.Batches.Close()
 }

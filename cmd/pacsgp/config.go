@@ -37,6 +37,7 @@ type configuration struct {
 	Train    trainConfig   `yaml:"train"`
 
 	Output     string   `yaml:"output"`
+	Attempts   string   `yaml:"attempts"`
 	Limit      float64  `yaml:"limit"`
 	Workers    int      `yaml:"workers"`
 	Memory     byteSize `yaml:"memory"`
@@ -370,8 +371,10 @@ func (c *configuration) relativeTo(folder string) {
 			c.Source.Paths[i] = filepath.Join(folder, p)
 		}
 	}
-	if c.Output != "" && !filepath.IsAbs(c.Output) {
-		c.Output = filepath.Join(folder, c.Output)
+	for _, p := range []*string{&c.Output, &c.Attempts} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(folder, *p)
+		}
 	}
 }
 

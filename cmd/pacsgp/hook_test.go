@@ -20,13 +20,14 @@ var _ lake.FS = hookFS{}
 
 // Kinds of operations.
 const (
-	opCreate  = "create"
-	opAppend  = "append"
-	opWrite   = "write"
-	opSync    = "sync"
-	opRename  = "rename"
-	opRemove  = "remove"
-	opSyncDir = "sync-dir"
+	opCreate   = "create"
+	opAppend   = "append"
+	opTruncate = "truncate"
+	opWrite    = "write"
+	opSync     = "sync"
+	opRename   = "rename"
+	opRemove   = "remove"
+	opSyncDir  = "sync-dir"
 )
 
 // An operation changes the file system.
@@ -50,6 +51,10 @@ func (h hookFS) Append(name string) (f lake.File, err error) {
 		return nil, err
 	}
 	return hookFile{f, h}, nil
+}
+
+func (h hookFS) Truncate(name string, size int64) error {
+	return h.hook(operation{kind: opTruncate, name: name}, func() error { return h.OS.Truncate(name, size) })
 }
 
 func (h hookFS) Rename(oldName, newName string) error {

@@ -32,7 +32,7 @@ type killer struct {
 func (k *killer) hook(op operation, effect func() error) error {
 	half := k.How == howHalf
 	switch op.kind {
-	case opSync, opRename, opRemove, opSyncDir:
+	case opSync, opRename, opRemove, opSyncDir, opTruncate:
 		if half {
 			return effect()
 		}

@@ -32,7 +32,7 @@ func meanwhile(t *testing.T, job string, happens func(modelFile string)) (a answ
 }
 
 // withoutCertificate demands that a run was refused for this reason and left
-// neither a certificate nor an attempt.
+// no certificate.
 func withoutCertificate(t *testing.T, a answer, out string, words ...string) {
 	t.Helper()
 	if a.status != exitFailure || a.stdout != "" {
@@ -44,7 +44,7 @@ func withoutCertificate(t *testing.T, a answer, out string, words ...string) {
 		}
 	}
 	for name := range published(t, out) {
-		if !strings.HasPrefix(name, "model-") {
+		if strings.HasPrefix(name, "certificate-") {
 			t.Errorf("%s is published", name)
 		}
 	}

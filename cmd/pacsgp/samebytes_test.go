@@ -54,7 +54,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// The same rows cut into other files are another sample, but not another fit.
+// The same rows cut into other files are another sample, but not another fit,
+// and they are the same rows to the count of attempts.
 func TestOtherFilesAreAnotherSample(t *testing.T) {
 	dir := t.TempDir()
 	rows := lines(60)
@@ -74,7 +75,7 @@ func TestOtherFilesAreAnotherSample(t *testing.T) {
 	rows.slice(0, 25).write(t, lakeFile(dir, 0))
 	rows.slice(25, 60).write(t, lakeFile(dir, 1))
 	cut := succeedOrNot(job, out)
-	if cut.ID == whole.ID || cut.Model != whole.Model || cut.Attempt.OnThisSample != 1 || cut.Attempt.InThisDirectory != 2 {
+	if cut.ID == whole.ID || cut.Model != whole.Model || cut.Attempt.OnThisSample != 2 || cut.Attempt.InThisDirectory != 2 {
 		t.Errorf("the same rows in two files: certificate %s, model %s, attempt %+v; in one: %s, %s", cut.ID, cut.Model, cut.Attempt, whole.ID, whole.Model)
 	}
 }

@@ -77,6 +77,7 @@ type prepared struct {
 	job       pipeline.Job
 	paths     []string
 	output    string
+	attempts  string // the log, or "" for the one in output
 	limit     float64
 	resources pipeline.Resources
 }
@@ -126,7 +127,7 @@ func prepare(c configuration) (prepared, error) {
 	if resources.Workers == 0 {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
-	p := prepared{job: job, paths: c.Source.Paths, output: c.Output, limit: c.Limit, resources: resources.WithDefaults()}
+	p := prepared{job: job, paths: c.Source.Paths, output: c.Output, attempts: c.Attempts, limit: c.Limit, resources: resources.WithDefaults()}
 	return p, errors.Join(faults...)
 }
 
@@ -222,6 +223,13 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if err := dir.Remove(runFile); err != nil { // it would speak of another run if this one fails
 		return nil, err
 	}
+	attempts := dir.AttemptLog()
+	if p.attempts != "" {
+		attempts = sinklake.NewAttemptLog(p.attempts, w.fs)
+	}
+	if _, err := attempts.Attempts(ctx); err != nil { // damage is told before hours of reading
+		return nil, err
+	}
 	checkpoint, err := checkpointOf(p.job, dir, show.notice)
 	if err != nil {
 		return nil, err
@@ -233,7 +241,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 			}
 			return p.openLake(ctx, features, show.notice)
 		},
-		Sink: dir, Attempts: dir, Checkpoints: checkpoint,
+		Sink: dir, Attempts: attempts, Checkpoints: checkpoint,
 		Resources: p.resources, Observer: show.observer(), Software: software(),
 	}
 	result, err := pipeline.Run(ctx, p.job, env)

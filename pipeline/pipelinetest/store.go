@@ -19,7 +19,7 @@ import (
 type Store struct {
 	Models       map[string][]byte // by digest
 	Certificates [][]byte          // in the order of their publication
-	Log          [][2]string       // configuration and sample of each attempt
+	Log          []pipeline.Attempt
 	State        []byte            // the checkpoint
 }
 
@@ -67,21 +67,20 @@ func (s *Store) PutCertificate(_ context.Context, c certify.Certificate) (string
 }
 
 // Record counts attempts.
-func (s *Store) Record(_ context.Context, configuration, sample string) (onSample, inDirectory int, err error) {
-	entry := [2]string{configuration, sample}
-	if !slices.Contains(s.Log, entry) {
-		s.Log = append(s.Log, entry)
+func (s *Store) Record(_ context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
+	if !slices.Contains(s.Log, a) {
+		s.Log = append(s.Log, a)
 	}
 	for _, e := range s.Log {
-		inDirectory++
-		if e[1] == sample {
-			onSample++
+		inLog++
+		if e.Targets == a.Targets {
+			onRows++
 		}
-		if e == entry {
+		if e == a {
 			break
 		}
 	}
-	return onSample, inDirectory, nil
+	return onRows, inLog, nil
 }
 
 // Save keeps a copy of the checkpoint.

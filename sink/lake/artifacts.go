@@ -13,7 +13,6 @@ import (
 
 var (
 	_ pipeline.Sink        = (*Directory)(nil)
-	_ pipeline.Attempts    = (*Directory)(nil)
 	_ pipeline.Checkpoints = (*Checkpoint)(nil)
 )
 

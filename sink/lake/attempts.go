@@ -3,103 +3,270 @@ package lake
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"slices"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// An Attempt is the identity of a job that came to a result: which
-// configuration on which sample. Both are hexadecimal SHA-256 digests.
-type Attempt struct {
-	Configuration string `json:"configuration"`
-	Sample        string `json:"sample"`
+var _ pipeline.Attempts = (*AttemptLog)(nil)
+
+// ErrDamagedAttempts says that the log of attempts is not what was written. A
+// retry does not help: the log has to be restored, or another one be named.
+var ErrDamagedAttempts = errors.New("lake: damaged log of attempts")
+
+// An AttemptLog is a file that counts the different jobs that were tried on the
+// same rows. It has one line an attempt, in their order, all of one form and
+// length. Several directories and processes may share one: each takes the
+// file's lock to record, and lines are only ever added.
+type AttemptLog struct {
+	fs   FS
+	path string
 }
 
-// maxAttempts bounds what is read of the log: 64 MiB are some 400,000 lines.
+// NewAttemptLog returns the log of that path, which need not be there. A nil FS
+// means [OS].
+func NewAttemptLog(path string, fsys FS) *AttemptLog {
+	if fsys == nil {
+		fsys = OS{}
+	}
+	return &AttemptLog{fs: fsys, path: path}
+}
+
+// AttemptLog returns the log of this directory.
+func (d *Directory) AttemptLog() *AttemptLog { return NewAttemptLog(d.Path(attemptsName), d.fs) }
+
+// Path returns the path of the file.
+func (l *AttemptLog) Path() string { return l.path }
+
+// Record appends an attempt, unless the log has it already, and returns its
+// rank: how many different attempts on rows of these targets, and in all, there
+// are up to and with it. The line is durable when Record returns. It waits for
+// other processes that record at the same time.
+func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
+	if err := l.fs.MkdirAll(filepath.Dir(l.path)); err != nil {
+		return 0, 0, explain(l.path, 0, err)
+	}
+	lock, err := l.lock(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	log, err := l.read()
+	if err != nil {
+		return 0, 0, err
+	}
+	var lines []byte // none: a killed job may have written the line without the sync
+	if !log.has(a) {
+		lines = log.add(a)
+	}
+	if log.whole+int64(len(lines)) > maxAttempts {
+		return 0, 0, fmt.Errorf("lake: %s: it has %d bytes, the most that a log of attempts may have (hint: keep it, and name another log by the job's key attempts)", l.path, log.whole)
+	}
+	if err := l.write(log, lines); err != nil {
+		return 0, 0, err
+	}
+	onRows, inLog = log.rank(a)
+	return onRows, inLog, nil
+}
+
+// Attempts returns the different attempts in their order, none if there is no
+// log yet.
+func (l *AttemptLog) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	log, err := l.read()
+	return log.attempts, err
+}
+
+// Recording takes milliseconds: who waits longer than lockPatience waits for a
+// process that stands still.
+const (
+	lockPause    = 5 * time.Millisecond
+	lockPatience = 30 * time.Second
+)
+
+// lock takes the lock of the log itself, so that every path to one file leads
+// to one lock. It makes the file if it is absent.
+func (l *AttemptLog) lock(ctx context.Context) (io.Closer, error) {
+	pause := time.NewTicker(lockPause)
+	defer pause.Stop()
+	for began := time.Now(); ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		lock, err := l.fs.Lock(l.path)
+		switch {
+		case err == nil:
+			return lock, nil
+		case !errors.Is(err, ErrLocked):
+			return nil, explain(l.path, 0, err)
+		case time.Since(began) > lockPatience:
+			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", l.path, err, lockPatience)
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// maxAttempts bounds the log: 64 MiB are some 190,000 lines.
 const maxAttempts = 64 << 20
 
-// Record appends an attempt to the log, unless it stands there already, and
-// returns its rank: how many different attempts on this sample, and in all,
-// there are up to and with it. The line is durable when Record returns, so it
-// comes before the result is shown to anybody: trying until it passes is then
-// counted, even if a try is killed right after its result was known. The same
-// job run again has the same rank.
-func (d *Directory) Record(ctx context.Context, configuration, sample string) (onSample, inDirectory int, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, 0, err
-	}
-	a := Attempt{Configuration: configuration, Sample: sample}
-	if err := a.check(); err != nil {
-		return 0, 0, err
-	}
-	log, torn, err := d.attempts()
-	if err != nil {
-		return 0, 0, err
-	}
-	known := slices.Contains(log, a)
-	if !known {
-		log = append(log, a)
-	}
-	switch {
-	case torn:
-		err = writeFile(d.fs, d.Path(attemptsName), encodeAttempts(log))
-	case known:
-		// A killed job may have written the line without the sync.
-		err = d.appendAttempts(nil)
-	default:
-		err = d.appendAttempts(encodeAttempts(log[len(log)-1:]))
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	onSample, inDirectory = rank(log, a)
-	return onSample, inDirectory, nil
+// A line says which version it is of and holds four SHA-256: of the multiset of
+// the targets, under which attempts are counted, of the rows, of the
+// configuration, and last of all that stands before it: of the text of the
+// check before, zeros in the first line, and of this line up to its own check.
+// So a line that is changed, lost or moved is noticed, unless it is the last.
+const (
+	attemptForm = `{"format":"pacsgp-attempts/2","targets":"%s","sample":"%s","configuration":"%s"`
+	checkForm   = `,"check":"%s"}` + "\n"
+)
+
+var (
+	anyDigest   = strings.Repeat("0", 2*sha256.Size)
+	anyLine     = fmt.Sprintf(attemptForm+checkForm, anyDigest, anyDigest, anyDigest, anyDigest)
+	linePattern = regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(anyLine), anyDigest, "([0-9a-f]{64})") + "$")
+	anyFormat   = regexp.MustCompile(`^\{"format":"(pacsgp-attempts/[0-9]+)",`)
+)
+
+// encodeAttempt returns the line that comes after the one with the check before.
+func encodeAttempt(a pipeline.Attempt, before string) (line []byte, check string) {
+	text := fmt.Sprintf(attemptForm, a.Targets, a.Sample, a.Configuration)
+	sum := sha256.Sum256([]byte(before + text))
+	check = hex.EncodeToString(sum[:])
+	return fmt.Appendf([]byte(text), checkForm, check), check
 }
 
-// Attempts returns the different attempts in the order of their first result.
-func (d *Directory) Attempts() ([]Attempt, error) {
-	log, _, err := d.attempts()
-	return log, err
+// attemptLines is what a log holds.
+type attemptLines struct {
+	attempts []pipeline.Attempt
+	place    map[pipeline.Attempt]int
+	check    string // of the last line
+	whole    int64  // bytes of whole lines
+	torn     bool   // whether the beginning of a further line stands behind them
 }
 
-// attempts reads the log. A last line that is not whole was being written
-// when the job died, and its rank was never told to anybody: it does not
-// count, and torn is true. Any other damage is an error, for a log that lost
-// lines would count too few.
-func (d *Directory) attempts() (log []Attempt, torn bool, err error) {
-	data, err := d.readFile(attemptsName, maxAttempts)
+func (l *attemptLines) has(a pipeline.Attempt) bool {
+	_, ok := l.place[a]
+	return ok
+}
+
+// add appends an attempt and returns its line.
+func (l *attemptLines) add(a pipeline.Attempt) (line []byte) {
+	line, l.check = encodeAttempt(a, l.check)
+	l.place[a] = len(l.attempts)
+	l.attempts = append(l.attempts, a)
+	return line
+}
+
+// rank counts up to the place of a, which is in the log.
+func (l *attemptLines) rank(a pipeline.Attempt) (onRows, inLog int) {
+	inLog = l.place[a] + 1
+	for _, other := range l.attempts[:inLog] {
+		if other.Targets == a.Targets {
+			onRows++
+		}
+	}
+	return onRows, inLog
+}
+
+// read reads the log. A last line without its end was being written when the
+// job died, and its rank was never told to anybody: it does not count. Any
+// other damage is an error, for a log that lost lines would count too few.
+func (l *AttemptLog) read() (attemptLines, error) {
+	log := attemptLines{place: map[pipeline.Attempt]int{}, check: anyDigest}
+	data, err := readAtMost(l.fs, l.path, maxAttempts)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return log, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("lake: read %s: %w", d.Path(attemptsName), err)
+		return log, fmt.Errorf("lake: read %s: %w", l.path, err)
 	}
-	for n := 1; len(data) > 0; n++ {
-		line, rest, whole := bytes.Cut(data, []byte{'\n'})
-		a, err := parseAttempt(line)
-		switch {
-		case !whole, err != nil && len(rest) == 0:
-			return log, true, nil
-		case err != nil:
-			return nil, false, fmt.Errorf("lake: %s: line %d: %w (hint: the log counts the attempts on this sample; restore it, or choose a new output directory)", d.Path(attemptsName), n, err)
+	for rest := data; len(rest) > 0; {
+		at := bytes.IndexByte(rest, '\n') + 1
+		if at == 0 && beginsLine(rest) {
+			log.torn = true
+			break
 		}
-		if !slices.Contains(log, a) {
-			log = append(log, a)
+		line := rest[:at]
+		if at == 0 {
+			line = rest
 		}
-		data = rest
+		a, err := parseAttempt(line, log.check)
+		if err == nil && log.has(a) {
+			err = errors.New("it repeats an earlier line")
+		}
+		if err != nil {
+			return log, fmt.Errorf("%w: %s: line %d: %w (hint: the log counts the jobs that were tried on the same rows, and a damaged one may count too few: restore it from a copy, or name another log by the job's key attempts)",
+				ErrDamagedAttempts, l.path, len(log.attempts)+1, err)
+		}
+		log.add(a)
+		log.whole += int64(len(line))
+		rest = rest[len(line):]
 	}
-	return log, false, nil
+	return log, nil
 }
 
-// appendAttempts adds lines, possibly none, and makes the whole file durable.
-func (d *Directory) appendAttempts(lines []byte) error {
-	name := d.Path(attemptsName)
-	f, err := d.fs.Append(name)
+// beginsLine reports whether data may be what was written of a line before its
+// writer died: a part of its beginning, then perhaps zeros, which a file system
+// leaves where content was lost with the power. Nothing else is: the file could
+// be somebody's notes.
+func beginsLine(data []byte) bool {
+	if len(data) > len(anyLine) {
+		return false
+	}
+	for i, c := range bytes.TrimRight(data, "\x00") {
+		isHex := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
+		if c != anyLine[i] && (anyLine[i] != '0' || !isHex) {
+			return false
+		}
+	}
+	return true
+}
+
+func parseAttempt(line []byte, before string) (pipeline.Attempt, error) {
+	var a pipeline.Attempt
+	parts := linePattern.FindSubmatch(line)
+	if parts == nil {
+		if other := anyFormat.FindSubmatch(line); other != nil && !strings.Contains(anyLine, string(other[1])) {
+			return a, fmt.Errorf("it is of the version %s, which this program does not know", other[1])
+		}
+		return a, fmt.Errorf("it has not the form of a line, %.30q…", anyLine)
+	}
+	for i, digest := range []*pipeline.Digest{&a.Targets, &a.Sample, &a.Configuration} {
+		if _, err := hex.Decode(digest[:], parts[i+1]); err != nil {
+			return a, err
+		}
+	}
+	if want, _ := encodeAttempt(a, before); !bytes.Equal(line, want) {
+		return a, errors.New("its check does not follow from it and the lines before")
+	}
+	return a, nil
+}
+
+// write appends lines, possibly none, in place of a torn one, and makes the
+// whole file and its name durable.
+func (l *AttemptLog) write(log attemptLines, lines []byte) error {
+	failed := func(err error) error { return explain(l.path, int64(len(lines)), err) }
+	if log.torn {
+		if err := l.fs.Truncate(l.path, log.whole); err != nil {
+			return failed(err)
+		}
+	}
+	f, err := l.fs.Append(l.path)
 	if err != nil {
-		return explain(name, int64(len(lines)), err)
+		return failed(err)
 	}
 	if len(lines) > 0 {
 		_, err = f.Write(lines)
@@ -108,51 +275,10 @@ func (d *Directory) appendAttempts(lines []byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.fs.SyncDir(d.path)
+		err = l.fs.SyncDir(filepath.Dir(l.path))
 	}
 	if err != nil {
-		return explain(name, int64(len(lines)), err)
+		return failed(err)
 	}
 	return nil
-}
-
-func encodeAttempts(log []Attempt) []byte {
-	var b bytes.Buffer
-	for _, a := range log {
-		fmt.Fprintf(&b, "{\"configuration\":%q,\"sample\":%q}\n", a.Configuration, a.Sample)
-	}
-	return b.Bytes()
-}
-
-func parseAttempt(line []byte) (Attempt, error) {
-	var a Attempt
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
-		return Attempt{}, err
-	}
-	return a, a.check()
-}
-
-func (a Attempt) check() error {
-	for _, digest := range []string{a.Configuration, a.Sample} {
-		if raw, err := hex.DecodeString(digest); err != nil || len(raw) != 32 {
-			return fmt.Errorf("lake: an attempt is named by two SHA-256 digests of 64 hexadecimal digits, not %q", digest)
-		}
-	}
-	return nil
-}
-
-// rank counts up to the place of a, which is in the log.
-func rank(log []Attempt, a Attempt) (onSample, inDirectory int) {
-	for _, other := range log {
-		inDirectory++
-		if other.Sample == a.Sample {
-			onSample++
-		}
-		if other == a {
-			break
-		}
-	}
-	return onSample, inDirectory
 }

@@ -17,7 +17,7 @@ func TestCheckpointDamageIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	checkpoint := d.Checkpoint(newAttempt.Configuration)
+	checkpoint := d.Checkpoint(newAttempt.Configuration.String())
 	if state, err := checkpoint.Load(t.Context()); err != nil || state != nil {
 		t.Fatalf("Load from an empty directory = %q, %v", state, err)
 	}

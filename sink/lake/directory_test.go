@@ -21,10 +21,13 @@ import (
 )
 
 // oldAttempt is one that the directory knows from before.
-var (
-	oldAttempt = lake.Attempt{Configuration: strings.Repeat("a", 64), Sample: strings.Repeat("5", 64)}
-	newAttempt = lake.Attempt{Configuration: strings.Repeat("b", 64), Sample: strings.Repeat("5", 64)}
-)
+var oldAttempt, newAttempt = attempt('5', '5', 'a'), attempt('5', '5', 'b')
+
+// attempt is one with such digests.
+func attempt(targets, sample, configuration byte) pipeline.Attempt {
+	digest := func(c byte) (d pipeline.Digest) { copy(d[:], bytes.Repeat([]byte{c}, len(d))); return d }
+	return pipeline.Attempt{Targets: digest(targets), Sample: digest(sample), Configuration: digest(configuration)}
+}
 
 // smallModel is a valid model of one inducing point.
 func smallModel() pipeline.Model {
@@ -60,7 +63,11 @@ func job(dir string, fsys lake.FS) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	ctx := context.Background()
-	checkpoint := d.Checkpoint(newAttempt.Configuration)
+	rank, _, err := d.AttemptLog().Record(ctx, newAttempt)
+	if err != nil {
+		return err
+	}
+	checkpoint := d.Checkpoint(newAttempt.Configuration.String())
 	state, err := checkpoint.Load(ctx)
 	if err != nil {
 		return err
@@ -79,11 +86,7 @@ func job(dir string, fsys lake.FS) (err error) {
 	if _, err := d.GetModel(ctx, digest); err != nil {
 		return err
 	}
-	attempt, _, err := d.Record(ctx, newAttempt.Configuration, newAttempt.Sample)
-	if err != nil {
-		return err
-	}
-	if _, err := d.PutCertificate(ctx, certificateOf(digest, string(state), attempt)); err != nil {
+	if _, err := d.PutCertificate(ctx, certificateOf(digest, string(state), rank)); err != nil {
 		return err
 	}
 	if err := checkpoint.Clear(ctx); err != nil {
@@ -100,7 +103,7 @@ func prepared(t *testing.T) *memFS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.Record(t.Context(), oldAttempt.Configuration, oldAttempt.Sample); err != nil {
+	if _, _, err := d.AttemptLog().Record(t.Context(), oldAttempt); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Put("run.json", []byte("the older run record")); err != nil {
@@ -247,75 +250,6 @@ func TestTwoJobsNeverShareADirectory(t *testing.T) {
 	}
 }
 
-func TestAttemptsAreCountedOnce(t *testing.T) {
-	d, err := lake.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	digest := func(c string) string { return strings.Repeat(c, 64) }
-	for i, test := range []struct {
-		configuration, sample string
-		onSample, inDirectory int
-	}{
-		{"1", "a", 1, 1},
-		{"1", "a", 1, 1}, // the same job again
-		{"2", "a", 2, 2},
-		{"2", "b", 1, 3},
-		{"3", "a", 3, 4},
-		{"2", "a", 2, 2},
-	} {
-		onSample, inDirectory, err := d.Record(t.Context(), digest(test.configuration), digest(test.sample))
-		if err != nil || onSample != test.onSample || inDirectory != test.inDirectory {
-			t.Errorf("attempt %d: Record(%s on %s) = %d, %d, %v, want %d, %d", i, test.configuration, test.sample,
-				onSample, inDirectory, err, test.onSample, test.inDirectory)
-		}
-	}
-	if _, _, err := d.Record(t.Context(), "x", digest("a")); err == nil {
-		t.Error("Record took a configuration that is no digest")
-	}
-}
-
-func TestAttemptsToleratesATornLastLineOnly(t *testing.T) {
-	d, err := lake.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	for _, a := range []lake.Attempt{oldAttempt, newAttempt} {
-		if _, _, err := d.Record(t.Context(), a.Configuration, a.Sample); err != nil {
-			t.Fatal(err)
-		}
-	}
-	whole, err := os.ReadFile(d.Path("attempts.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lineLength := len(whole) / 2
-	for cut := lineLength; cut < len(whole); cut++ {
-		if err := os.WriteFile(d.Path("attempts.jsonl"), whole[:cut], 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if log, err := d.Attempts(); err != nil || len(log) != 1 {
-			t.Fatalf("cut at %d: Attempts() = %v, %v, want the first line", cut, log, err)
-		}
-		if rank, _, err := d.Record(t.Context(), newAttempt.Configuration, newAttempt.Sample); err != nil || rank != 2 {
-			t.Fatalf("cut at %d: Record = %d, %v", cut, rank, err)
-		}
-		if got, _ := os.ReadFile(d.Path("attempts.jsonl")); !bytes.Equal(got, whole) {
-			t.Fatalf("cut at %d: the log is not mended: %q", cut, got)
-		}
-	}
-	damaged := bytes.Clone(whole)
-	damaged[3] ^= 1
-	if err := os.WriteFile(d.Path("attempts.jsonl"), damaged, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if log, err := d.Attempts(); err == nil || !strings.Contains(err.Error(), "line 1") {
-		t.Errorf("damage in the first of two lines: Attempts() = %v, %v", log, err)
-	}
-}
-
 func TestPutRefusesNamesOutsideTheDirectory(t *testing.T) {
 	d, err := lake.Open(t.TempDir(), nil)
 	if err != nil {
@@ -404,7 +338,7 @@ func TestCanceledContextStopsEveryStep(t *testing.T) {
 	_, put := d.PutModel(ctx, smallModel())
 	_, get := d.GetModel(ctx, "x")
 	_, certificate := d.PutCertificate(ctx, certify.Certificate{})
-	_, _, record := d.Record(ctx, newAttempt.Configuration, newAttempt.Sample)
+	_, _, record := d.AttemptLog().Record(ctx, newAttempt)
 	checkpoint := d.Checkpoint("x")
 	_, load := checkpoint.Load(ctx)
 	for step, err := range []error{put, get, certificate, record, load, checkpoint.Save(ctx, nil), checkpoint.Clear(ctx)} {
@@ -418,7 +352,7 @@ func TestCanceledContextStopsEveryStep(t *testing.T) {
 // and was killed before it was durable.
 func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 	open := func(m *memFS) *lake.Directory {
-		m.locked = false // the lock of a killed job goes with it
+		clear(m.locked) // the lock of a killed job goes with it
 		d, err := lake.Open("out", m)
 		if err != nil {
 			t.Fatal(err)
@@ -427,7 +361,7 @@ func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 	}
 	steps := map[string]func(d *lake.Directory) error{
 		"attempts.jsonl": func(d *lake.Directory) error {
-			_, _, err := d.Record(t.Context(), newAttempt.Configuration, newAttempt.Sample)
+			_, _, err := d.AttemptLog().Record(t.Context(), newAttempt)
 			return err
 		},
 		"model.parquet": func(d *lake.Directory) error { return d.Put("model.parquet", []byte("the model")) },

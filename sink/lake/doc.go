@@ -12,7 +12,7 @@
 //	certificate-<sha256>.json      by the SHA-256 of its bytes
 //	certificate-<sha256>.parquet   the same certificate as one row, by the same name
 //	run.json                       the latest run record; last to be written
-//	attempts.jsonl                 one line for each different job that came to a result
+//	attempts.jsonl                 one line for each different job that was begun
 //	checkpoint-<sha256>            state of an unfinished training, by the digest of its configuration
 //	.lock                          held while a job works in the directory
 package lake

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// ErrLocked says that another process works in the directory. A retry helps
-// when that process has ended.
-var ErrLocked = errors.New("lake: directory is in use by another process")
+// ErrLocked says that another process has the lock. A retry helps when that
+// process has given it back or has ended.
+var ErrLocked = errors.New("lake: in use by another process")
 
 // FS is what durable publishing asks of a file system. [OS] is the real one;
 // tests substitute one that dies or fills up at a chosen operation.
@@ -28,6 +28,9 @@ type FS interface {
 	// Append opens a file for appending and makes it if it is absent.
 	Append(name string) (File, error)
 	Open(name string) (io.ReadCloser, error)
+	// Truncate cuts a file to its first size bytes. The next Sync of the file
+	// makes it durable.
+	Truncate(name string, size int64) error
 	// Rename replaces newName by oldName in one step.
 	Rename(oldName, newName string) error
 	Remove(name string) error
@@ -36,8 +39,10 @@ type FS interface {
 	SyncDir(dir string) error
 	// List returns the base names in dir in bytewise order.
 	List(dir string) ([]string, error)
-	// Lock takes the lock file name for this process, without waiting, or
-	// returns [ErrLocked]. The lock goes with the process, however it dies.
+	// Lock takes the lock of the file name, which it makes if it is absent, for
+	// this process, without waiting, or returns [ErrLocked]. Who has not the
+	// lock can read the file all the same. The lock goes with the process,
+	// however it dies.
 	Lock(name string) (io.Closer, error)
 }
 
@@ -95,6 +100,9 @@ func (OS) Open(name string) (io.ReadCloser, error) {
 	return os.Open(name) //nolint:gosec // G304: the caller's own directory
 }
 
+// Truncate cuts a file.
+func (OS) Truncate(name string, size int64) error { return os.Truncate(name, size) }
+
 // Rename replaces newName by oldName.
 func (OS) Rename(oldName, newName string) error { return os.Rename(oldName, newName) }
 
@@ -120,7 +128,14 @@ func (OS) Lock(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f); err != nil {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err == nil {
+		err = lockFile(f)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lake: lock %s: %w", name, err), f.Close())
 	}
 	return f, nil

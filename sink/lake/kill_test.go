@@ -17,7 +17,8 @@ import (
 )
 
 // killVariable makes this test binary run the job in a directory and die at
-// an operation: "<directory>\n<operation>\n<before|half|after>".
+// an operation: "<directory>\n<operation>\n<before|half|after>". With a fourth
+// line it only records attempts: "<log>\n<operation>\n…\n<first>-<last>".
 const killVariable = "PACSGP_LAKE_KILL"
 
 func TestMain(m *testing.M) {
@@ -26,7 +27,11 @@ func TestMain(m *testing.M) {
 		at, err := strconv.Atoi(part[1])
 		if err == nil {
 			k := &killFS{at: at, how: part[2]}
-			err = job(part[0], k)
+			if len(part) > 3 {
+				err = recordAttempts(part[0], part[3], k)
+			} else {
+				err = job(part[0], k)
+			}
 			fmt.Fprintln(os.Stdout, k.operations)
 		}
 		if err != nil {
@@ -76,6 +81,10 @@ func (k *killFS) Append(name string) (f lake.File, err error) {
 	return killFile{f, k}, err
 }
 
+func (k *killFS) Truncate(name string, size int64) error {
+	return k.step(func() error { return k.OS.Truncate(name, size) })
+}
+
 func (k *killFS) Rename(oldName, newName string) error {
 	return k.step(func() error { return k.OS.Rename(oldName, newName) })
 }
@@ -107,10 +116,11 @@ func (f killFile) Write(b []byte) (n int, err error) {
 func (f killFile) Sync() error { return f.fs.step(f.File.Sync) }
 
 // runChild runs the job in a process of its own and returns what it prints.
-func runChild(t *testing.T, dir string, at int, how string) (string, error) {
+func runChild(t *testing.T, dir string, at int, how string, more ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s\n%d\n%s", killVariable, dir, at, how))
+	order := append([]string{dir, strconv.Itoa(at), how}, more...)
+	cmd.Env = append(os.Environ(), killVariable+"="+strings.Join(order, "\n"))
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -141,7 +151,7 @@ func TestSIGKILLAtEveryOperationLeavesWholeFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := d.Record(t.Context(), oldAttempt.Configuration, oldAttempt.Sample); err != nil {
+		if _, _, err := d.AttemptLog().Record(t.Context(), oldAttempt); err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(d.Put("run.json", []byte("the older run record")), d.Close()); err != nil {

@@ -27,7 +27,7 @@ type memFS struct {
 	failure        error
 	after          bool // fail after the operation has had its effect
 	once           bool // only that operation fails; else all later ones too
-	locked         bool
+	locked         map[string]bool
 	temps          int
 }
 
@@ -36,7 +36,7 @@ type memFile struct{ content, durable []byte }
 var _ lake.FS = (*memFS)(nil)
 
 func newMemFS() *memFS {
-	return &memFS{names: map[string]*memFile{}, durable: map[string]*memFile{}}
+	return &memFS{names: map[string]*memFile{}, durable: map[string]*memFile{}, locked: map[string]bool{}}
 }
 
 // powerCut returns the file system as it is found after a restart.
@@ -89,6 +89,10 @@ func (m *memFS) Open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(f.content)), nil
 }
 
+func (m *memFS) Truncate(name string, size int64) error {
+	return m.step(func() { m.names[name].content = m.names[name].content[:size] })
+}
+
 func (m *memFS) Rename(oldName, newName string) error {
 	return m.step(func() {
 		m.names[newName] = m.names[oldName]
@@ -118,12 +122,12 @@ func (m *memFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-func (m *memFS) Lock(string) (io.Closer, error) {
-	if m.locked {
+func (m *memFS) Lock(name string) (io.Closer, error) {
+	if m.locked[name] {
 		return nil, lake.ErrLocked
 	}
-	m.locked = true
-	return unlocker(func() { m.locked = false }), nil
+	m.locked[name] = true
+	return unlocker(func() { m.locked[name] = false }), nil
 }
 
 // visible returns the content of the files that a reader of the lake sees.
