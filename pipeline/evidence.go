@@ -19,7 +19,7 @@ func (r *Result) evidence(job Job, found *examination, jitter certify.JitterChec
 			Kind: meta.Loss.Kind, Epsilon: meta.Loss.Epsilon, Below: meta.Loss.Below, Above: meta.Loss.Above,
 			Target: meta.Target.Name, Unit: job.Loss.Unit,
 		},
-		Delta:    certify.Delta{Declared: job.Delta, Alternatives: 1, Alternative: 1},
+		Delta:    job.Spends(),
 		Risk:     found.Risk,
 		KL:       kl,
 		Kernel:   certify.Kernel{Family: meta.Kernel, ARD: meta.ARD},

@@ -30,6 +30,13 @@ type Job struct {
 	Scaling  Scaling    `json:"scaling"`
 	Roles    RolesDecl  `json:"roles"`
 	Train    TrainDecl  `json:"train"`
+
+	// Sweep lists alternatives that share Delta; Number says which of them the
+	// job is, from 1 on, or 0: all of them.
+	Sweep  []Alternative `json:"sweep,omitempty"`
+	Number int           `json:"alternative,omitempty"`
+
+	declaration *Job // that this alternative is part of, as it was declared
 }
 
 // A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
@@ -120,9 +127,15 @@ var ErrConfig = errors.New("bad job")
 // WithDefaults returns the job with its defaults filled in, or all faults that
 // it has, each wrapping [ErrConfig].
 func (j Job) WithDefaults() (Job, error) {
+	if len(j.Sweep) > 0 {
+		return j.sweepWithDefaults()
+	}
 	var faults []error
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	if j.Number != 0 {
+		fault("alternative: %d without a sweep", j.Number)
 	}
 	if j.Target == "" {
 		fault("target: name the column to predict")
@@ -279,8 +292,12 @@ func (t TrainDecl) withDefaults(fault func(string, ...any)) TrainDecl {
 	return t
 }
 
-// canonical is the job's JSON form, as it stands in the certificate.
+// canonical is the job's JSON form, as it stands in the certificate: of an
+// alternative the whole declaration, and its number.
 func (j Job) canonical() ([]byte, error) {
+	if j.declaration != nil {
+		j = *j.declaration
+	}
 	doc, err := json.Marshal(j)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: configuration: %w", err)

@@ -55,7 +55,7 @@ func NewOutlook(job Job, n int64, d int, res Resources) (Outlook, error) {
 	for _, risk := range []float64{0.01, 0.05, 0.1, 0.2} {
 		for _, perRow := range []float64{0.003, 0.01, 0.03, 0.1} {
 			kl := perRow * float64(o.Train)
-			b, err := certify.Bound(certify.Terms{Risk: risk, KL: kl, LnInverseWeight: weight, N: o.Train, Delta: job.Delta})
+			b, err := certify.Bound(certify.Terms{Risk: risk, KL: kl, LnInverseWeight: weight, N: o.Train, Delta: job.Delta, Share: job.Spends().Share()})
 			if err != nil {
 				return o, fmt.Errorf("pipeline: %w", err)
 			}

@@ -63,29 +63,24 @@ type Outlines struct {
 }
 
 // Run trains, makes the last pass and publishes. The job must have its defaults
-// filled in. Killed at any moment and called again with the same arguments it
-// goes on from its last checkpoint and gives the same bytes. What it returns
-// without an error is durable in the sink. The checkpoint stays until the caller
-// has dealt with the result and clears it.
+// filled in, and no sweep. Killed at any moment and called again with the same
+// arguments it goes on from its last checkpoint and gives the same bytes. What
+// it returns without an error is durable in the sink. The checkpoint stays until
+// the caller has dealt with the result and clears it.
 func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
-	env.Resources = env.Resources.WithDefaults()
-	began := time.Now()
-	env.Observer.progress(Progress{Phase: PhaseSurvey})
-	src, err := env.Open(ctx, nil)
-	if err != nil {
-		return nil, err
+	if len(job.Sweep) > 0 {
+		return nil, fmt.Errorf("%w: sweep: it has more than one result", ErrConfig)
 	}
-	s, err := survey(ctx, src, job, env.Resources.Workers)
-	if err != nil {
-		return nil, err
-	}
-	for _, text := range s.Notices {
-		env.Observer.notice(text)
-	}
-	attempt, err := record(ctx, job, s, env)
-	if err != nil {
-		return nil, err
-	}
+	var found *Result
+	err := Sweep(ctx, job, func(Job) (Environment, error) { return env, nil }, func(_ Job, r *Result) error {
+		found = r
+		return nil
+	})
+	return found, err
+}
+
+// run is Run after the first pass and the count of the attempt.
+func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Result, error) {
 	surveyed := time.Since(began)
 	fit, err := train(ctx, src, s, job, env, began)
 	if err != nil {
@@ -111,21 +106,6 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	r.Facts.CertificateSeconds = (time.Since(began) - trained).Seconds() - r.Facts.LastPassSeconds
 	r.Outlines, err = outlines(s, r.Model, env.Resources.Workers)
 	return r, err
-}
-
-// record counts the attempt before training begins: whatever becomes of the run
-// then, who has seen a result of it has been counted.
-func record(ctx context.Context, job Job, s *Survey, env Environment) (certify.Attempt, error) {
-	configuration, err := job.Digest()
-	if err != nil {
-		return certify.Attempt{}, err
-	}
-	onRows, inLog, err := env.Attempts.Record(ctx, Attempt{Targets: s.Targets, Sample: s.Digest, Configuration: configuration})
-	if err != nil {
-		return certify.Attempt{}, err
-	}
-	env.Observer.event(fmt.Sprintf("attempt %d on these rows, %d in this log", onRows, inLog))
-	return certify.Attempt{OnThisSample: int64(onRows), InThisDirectory: int64(inLog)}, nil
 }
 
 // certify makes the last pass. It gets from training nothing but a digest of

@@ -172,8 +172,9 @@ func (s *Survey) scale(job Job, c *collector) error {
 		case i == last && constant:
 			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", ErrData, name, a.Centre)
 		case i == last:
-			if s.Target = a; !fineEnough(a, s.loss(job)) {
-				return fmt.Errorf("%w: the target %q lies around %g: float64 numbers of that size are too coarse for the declared tolerance; subtract a constant from the target first", ErrData, name, a.Centre)
+			s.Target = a
+			if err := s.bears(job); err != nil {
+				return err
 			}
 		case constant && slices.Contains(job.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
@@ -187,6 +188,14 @@ func (s *Survey) scale(job Job, c *collector) error {
 	}
 	if len(s.Features) == 0 {
 		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the reference rows", ErrData)
+	}
+	return nil
+}
+
+// bears reports whether the target bears the job's tolerance.
+func (s *Survey) bears(job Job) error {
+	if !fineEnough(s.Target, s.loss(job)) {
+		return fmt.Errorf("%w: the target %q lies around %g: float64 numbers of that size are too coarse for the declared tolerance; subtract a constant from the target first", ErrData, s.Target.Name, s.Target.Centre)
 	}
 	return nil
 }

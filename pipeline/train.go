@@ -94,7 +94,7 @@ func (t *training) configure() (model.Config, error) {
 		return model.Config{}, err
 	}
 	c := model.Config{
-		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta, Loss: l, ARD: !job.Kernel.Isotropic,
+		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta / float64(max(1, len(job.Sweep))), Loss: l, ARD: !job.Kernel.Isotropic,
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
 	}
 	for _, p := range t.theta {
@@ -334,7 +334,7 @@ func (t *training) bound(ctx context.Context, m Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: risk.Count(), Delta: t.job.Delta})
+	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: risk.Count(), Delta: t.job.Delta, Share: t.job.Spends().Share()})
 	return b.Upper, err
 }
 

@@ -135,6 +135,12 @@ func statedJob(stated certify.Configuration) (Job, error) {
 	if digest.String() != stated.Digest {
 		return job, errors.New("the configuration is not in the form that a run gives it")
 	}
+	if len(job.Sweep) > 0 {
+		if job.Number == 0 {
+			return job, errors.New("the configuration does not say which alternative of its sweep this is")
+		}
+		job = job.alternative(job.Number)
+	}
 	return job, nil
 }
 
@@ -182,7 +188,7 @@ func sameJob(c certify.Certificate, meta ModelMeta, job Job) error {
 		what string
 		same bool
 	}{
-		{"delta", certify.Delta{Declared: job.Delta, Alternatives: 1, Alternative: 1} == c.Delta},
+		{"delta", job.Spends() == c.Delta},
 		{"the kernel", job.Kernel.Isotropic == !c.Kernel.ARD},
 		{"the features", job.Features == nil || slices.Equal(job.Features, meta.featureNames())},
 		{"the tolerance", epsilon == draw.Loss.Epsilon && job.Loss.Below == draw.Loss.Below && job.Loss.Above == draw.Loss.Above},
