@@ -3,9 +3,11 @@ package lake
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -213,18 +215,37 @@ func TestDecodeThrift(t *testing.T) {
 	}
 }
 
-func FuzzDecodeThrift(f *testing.F) {
-	f.Add([]byte{0x15, 0, 0x15, 2, 0x15, 2, 0x4c, 0x15, 2, 0, 0})
-	f.Add([]byte{0x19, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0x07})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var h format.PageHeader
-		err := guard(func() error {
-			n, err := decodeThrift(b, &h)
-			if n > len(b) {
-				t.Errorf("%d bytes of %d", n, len(b))
-			}
-			return err
-		})
-		_ = err // an error or not: it must return, without a panic
-	})
+// The walk refuses what would make the decoder's stack or its lists too large
+// for the bytes that there are.
+func TestDecodeThriftBounds(t *testing.T) {
+	list := func(field byte, n uint64, of byte, element ...byte) []byte {
+		b := binary.AppendUvarint([]byte{field<<4 | thriftList, 0xF0 | of}, n)
+		return append(append(b, bytes.Repeat(element, int(n))...), 0)
+	}
+	for name, c := range map[string]struct {
+		into any
+		b    []byte
+	}{
+		"lists in lists":             {new(format.FileMetaData), bytes.Repeat([]byte{0x19}, 4<<20)},
+		"lists in lists of a header": {new(format.PageHeader), bytes.Repeat([]byte{0x19}, 1<<16)},
+		"structures":                 {new(format.FileMetaData), bytes.Repeat([]byte{0x1C}, 1<<20)},
+		"maps in maps":               {new(format.FileMetaData), bytes.Repeat([]byte{0x1B, 0x01, 0xBB}, 1<<20)},
+		"chunks of a byte":           {new(format.FileMetaData), append([]byte{0x49, 0x1C}, list(1, 1<<20, thriftStruct, 0)...)},
+		"row groups of a byte":       {new(format.FileMetaData), list(4, 1<<20, thriftStruct, 0)},
+		"schema elements of a byte":  {new(format.FileMetaData), list(2, 1<<20, thriftStruct, 0)},
+	} {
+		before := allocated()
+		if n, err := decodeThrift(c.b, c.into); !errors.Is(err, errMalformed) {
+			t.Errorf("%s: decodeThrift = %d, %v, want %v", name, n, err, errMalformed)
+		}
+		if used := allocated() - before; used > 1<<20 {
+			t.Errorf("%s: %d KiB were allocated for %d KiB", name, used>>10, len(c.b)>>10)
+		}
+	}
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

@@ -4,6 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
@@ -25,6 +30,12 @@ const (
 
 	// thriftDepth bounds the nesting; a Parquet footer needs about ten.
 	thriftDepth = 32
+	// thriftGain bounds what the lists of a structure need in memory, as a
+	// multiple of its bytes. The description of a chunk has 560 bytes in memory
+	// and in a file at least 25.
+	thriftGain = 32
+	// thriftFree may be needed whatever the length.
+	thriftFree = 1 << 12
 )
 
 var (
@@ -33,12 +44,14 @@ var (
 )
 
 // decodeThrift decodes the structure at the start of b into v and returns its
-// length. It walks the structure first: the decoder allocates what a list's or
-// a string's length field says, so no length may exceed the bytes that follow.
+// length. It walks the structure first: the decoder calls itself for what is
+// nested, however deeply, and allocates what a list's or a string's length field
+// says before it looks at an element. So nesting is bounded, no length may exceed
+// the bytes that follow, and lists may not need more memory than thriftGain says.
 // An error that wraps errShort may go away with a longer b.
 func decodeThrift(b []byte, v any) (int, error) {
-	w := walker{b: b}
-	if err := w.structure(0); err != nil {
+	w := walker{b: b, free: thriftGain*len(b) + thriftFree}
+	if err := w.structure(shapeOf(reflect.TypeOf(v).Elem()), 0); err != nil {
 		return 0, err
 	}
 	var protocol thrift.CompactProtocol
@@ -48,10 +61,47 @@ func decodeThrift(b []byte, v any) (int, error) {
 	return w.pos, nil
 }
 
+// A shape is what the walk must know of the Go type that a value is decoded into.
+type shape struct {
+	element int              // of a list: bytes in memory of an element
+	fields  map[int16]*shape // of a structure, or of a list's elements, by number
+}
+
+// unknown is the shape of a value that is passed over by the decoder, or that
+// stands in a union: the lists there are of strings or of smaller things.
+var unknown = &shape{element: int(unsafe.Sizeof(""))}
+
+// shapes keeps the shapes of the few types that are decoded.
+var shapes sync.Map // of reflect.Type to *shape
+
+// shapeOf returns the shape of a type of parquet-go's package format.
+func shapeOf(t reflect.Type) *shape {
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s := unknown
+	switch t.Kind() {
+	case reflect.Struct:
+		s = &shape{element: unknown.element, fields: map[int16]*shape{}}
+		for f := range t.Fields() {
+			tag, _, _ := strings.Cut(f.Tag.Get("thrift"), ",")
+			if id, err := strconv.ParseInt(tag, 10, 16); err == nil {
+				s.fields[int16(id)] = shapeOf(f.Type)
+			}
+		}
+	case reflect.Slice:
+		s = &shape{element: int(t.Elem().Size()), fields: shapeOf(t.Elem()).fields}
+	default:
+	}
+	shapes.Store(t, s)
+	return s
+}
+
 // walker steps over a value without decoding it.
 type walker struct {
-	b   []byte
-	pos int
+	b    []byte
+	pos  int
+	free int // bytes of memory that lists may still need
 }
 
 func (w *walker) skip(n uint64) error {
@@ -83,30 +133,41 @@ func (w *walker) varint() (uint64, error) {
 }
 
 // structure steps over fields up to the stop byte.
-func (w *walker) structure(depth int) error {
-	if depth > thriftDepth {
-		return fmt.Errorf("%w: nested deeper than %d", errMalformed, thriftDepth)
-	}
+func (w *walker) structure(s *shape, depth int) error {
+	id := int16(0)
 	for {
 		head, err := w.byte()
 		if err != nil || head == 0 {
 			return err
 		}
-		if head>>4 == 0 {
-			if _, err := w.varint(); err != nil { // the field's number
+		if id += int16(head >> 4); head>>4 == 0 {
+			number, err := w.varint()
+			if err != nil {
 				return err
 			}
+			id = int16(unzigzag(number)) // as the decoder does
 		}
 		if t := head & 15; t == thriftTrue || t == thriftFalse {
 			continue // the value is the type
-		} else if err := w.value(t, depth); err != nil {
+		} else if err := w.value(t, s.field(id), depth); err != nil {
 			return err
 		}
 	}
 }
 
+// field is the shape of a field.
+func (s *shape) field(id int16) *shape {
+	if f := s.fields[id]; f != nil {
+		return f
+	}
+	return unknown
+}
+
 // value steps over one value of type t that is no field of type bool.
-func (w *walker) value(t byte, depth int) error {
+func (w *walker) value(t byte, s *shape, depth int) error {
+	if depth++; depth > thriftDepth {
+		return fmt.Errorf("%w: nested deeper than %d", errMalformed, thriftDepth)
+	}
 	switch t {
 	case thriftTrue, thriftFalse, thriftByte:
 		return w.skip(1)
@@ -122,17 +183,17 @@ func (w *walker) value(t byte, depth int) error {
 		}
 		return w.skip(n)
 	case thriftList, thriftSet:
-		return w.list(depth)
+		return w.list(s, depth)
 	case thriftMap:
 		return w.dictionary(depth)
 	case thriftStruct:
-		return w.structure(depth + 1)
+		return w.structure(s, depth)
 	default:
 		return fmt.Errorf("%w: type %d does not exist", errMalformed, t)
 	}
 }
 
-func (w *walker) list(depth int) error {
+func (w *walker) list(s *shape, depth int) error {
 	head, err := w.byte()
 	if err != nil {
 		return err
@@ -143,7 +204,7 @@ func (w *walker) list(depth int) error {
 			return err
 		}
 	}
-	return w.values(n, depth, head&15)
+	return w.values(n, s, depth, head&15)
 }
 
 func (w *walker) dictionary(depth int) error {
@@ -155,18 +216,22 @@ func (w *walker) dictionary(depth int) error {
 	if err != nil {
 		return err
 	}
-	return w.values(n, depth, types>>4, types&15)
+	return w.values(n, unknown, depth, types>>4, types&15)
 }
 
 // values steps over n groups of values, one of each type; every value has at
 // least one byte.
-func (w *walker) values(n uint64, depth int, types ...byte) error {
+func (w *walker) values(n uint64, s *shape, depth int, types ...byte) error {
 	if n > uint64(len(w.b)-w.pos) {
 		return errShort
 	}
+	if n > uint64(w.free/s.element) {
+		return fmt.Errorf("%w: %d list elements in %d bytes would need far more memory than the file has bytes", errMalformed, n, len(w.b))
+	}
+	w.free -= int(n) * s.element
 	for range n {
 		for _, t := range types {
-			if err := w.value(t, depth+1); err != nil {
+			if err := w.value(t, s, depth); err != nil {
 				return err
 			}
 		}
