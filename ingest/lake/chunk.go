@@ -43,12 +43,27 @@ func (f *footer) chunk(g int, c *column) (chunk, error) {
 		return fault("the footer claims %d values for %d rows", m.NumValues, ch.rows)
 	case ch.start < int64(len(magic)) || m.TotalCompressedSize < 0 || ch.start > f.start || m.TotalCompressedSize > f.start-ch.start:
 		return fault("the footer puts its %d bytes at %d, in a file whose data end at %d", m.TotalCompressedSize, ch.start, f.start)
+	case ch.rows > maxRows(m.TotalCompressedSize):
+		return fault("the footer claims %d rows in %d bytes", ch.rows, m.TotalCompressedSize)
 	case ch.uncompressed < 0 || ch.nulls < 0 || ch.nulls > ch.rows || ch.nulls > 0 && !c.optional:
 		return fault("the footer claims %d bytes and %d nulls", ch.uncompressed, ch.nulls)
 	}
 	ch.end = ch.start + m.TotalCompressedSize
 	ch.lo, ch.hi = c.bounds(&m.Statistics)
 	return ch, nil
+}
+
+// minPage is how many bytes the header of a data page has at least.
+const minPage = 16
+
+// maxRows is how many rows the pages of so many bytes can have: 2³¹−1 each, as in
+// a column of one value, which takes no bytes at all.
+func maxRows(bytes int64) int64 {
+	pages := bytes / minPage
+	if pages > math.MaxInt64/math.MaxInt32 {
+		return math.MaxInt64
+	}
+	return pages * math.MaxInt32
 }
 
 // bounds returns the smallest and the largest value by the footer's statistics,

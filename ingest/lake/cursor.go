@@ -180,9 +180,23 @@ func (c *cursor) nextPage() error {
 	}
 }
 
-// decompressed returns the first size bytes of what is stored, in buf if they
-// had to be decompressed.
-func (c *cursor) decompressed(buf *[]byte, stored []byte, size int64) ([]byte, error) {
+// Bytes that a page may have beyond those of its values: 8 a value for levels,
+// indexes and runs, and pageSlack for what does not grow with them, such as a
+// block of differences that is not full.
+const (
+	slackOfValue = 8
+	pageSlack    = 1 << 20
+)
+
+// mostBytes is how many bytes a page of so many values has at most. A compressed
+// page of 6 KB can have 256 MiB, which nobody is to allocate for ten values.
+func (c *cursor) mostBytes(values int64) int64 {
+	return values*int64(c.col.width+slackOfValue) + pageSlack
+}
+
+// decompressed returns the first size bytes of what is stored, of a page with so
+// many values, in buf if they had to be decompressed.
+func (c *cursor) decompressed(buf *[]byte, stored []byte, size, values int64) ([]byte, error) {
 	if c.chunk.codec == format.Uncompressed {
 		if size != int64(len(stored)) {
 			return nil, wrongLength(len(stored), int(size))
@@ -191,6 +205,9 @@ func (c *cursor) decompressed(buf *[]byte, stored []byte, size int64) ([]byte, e
 	}
 	if size < 0 || size > maxPage || size > c.chunk.uncompressed {
 		return nil, fmt.Errorf("a page claims %d bytes, its chunk has %d (at most %d are read): %w", size, c.chunk.uncompressed, maxPage, errMalformed)
+	}
+	if most := c.mostBytes(values); size > most {
+		return nil, fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, most, errMalformed)
 	}
 	dst := grow(buf, int(size))
 	return dst, c.codec.decompress(c.chunk.codec, dst, stored)
@@ -208,11 +225,11 @@ func (c *cursor) dictionary(h *format.DictionaryPageHeader) error {
 	if c.col.width == 0 {
 		return fmt.Errorf("booleans with a dictionary: %w", errMalformed)
 	}
-	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize))
+	n := int64(h.NumValues)
+	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize), min(n, c.chunk.rows))
 	if err != nil {
 		return err
 	}
-	n := int64(h.NumValues)
 	if n < 0 || n*int64(c.col.width) > int64(len(b)) {
 		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
 	}
@@ -237,7 +254,7 @@ func (c *cursor) dataPage(h *format.DataPageHeader) error {
 	if err != nil {
 		return err
 	}
-	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize))
+	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize), int64(c.rows))
 	if err != nil {
 		return err
 	}
@@ -284,7 +301,7 @@ func (c *cursor) dataPage2(h *format.DataPageHeaderV2) error {
 		}
 		values = keep(&c.body, values)
 	case size != 0: // a page of nulls stores nothing, in some codecs not even that
-		if values, err = c.decompressed(&c.body, values, size); err != nil {
+		if values, err = c.decompressed(&c.body, values, size, int64(c.rows)); err != nil {
 			return err
 		}
 	}

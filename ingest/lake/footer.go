@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/ingest"
 )
 
 const (
@@ -18,6 +20,8 @@ const (
 	magicEncrypted = "PARE"
 	tailLength     = 8  // the footer's length and the magic
 	signature      = 28 // of a plain footer in a file with encrypted columns
+	// maxFooter bounds a footer: a hundred bytes or so for each chunk.
+	maxFooter = 1 << 28
 )
 
 // A footer is what a file says of itself: its schema and where its chunks are.
@@ -65,6 +69,9 @@ func footerBytes(r io.ReaderAt, size int64) ([]byte, error) {
 	length := int64(binary.LittleEndian.Uint32(tail[:]))
 	if length > size-tailLength-int64(len(magic)) {
 		return nil, fmt.Errorf("the footer claims %d bytes of a file of %d: %w", length, size, errMalformed)
+	}
+	if length > maxFooter {
+		return nil, fmt.Errorf("the footer has %d bytes, at most %d are read; write fewer row groups to a file", length, maxFooter)
 	}
 	b := make([]byte, length)
 	if _, err := r.ReadAt(b, size-tailLength-length); err != nil {
@@ -122,13 +129,21 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 	return parseFooter(b, size)
 }
 
-// refusal says why a column of a readable type cannot be read all the same.
+// refusal says why a column of a readable type cannot be read all the same. What
+// its chunks claim is looked at here, before a row is: a pass over the numbers of
+// rows must not begin because a footer claims rows that no chunk has.
 func (f *footer) refusal(c *column) string {
 	for g := range f.groups {
 		if f.groups[g].NumRows == 0 {
 			continue
 		}
-		if why := chunkRefusal(c, &f.groups[g].Columns[c.leaf]); why != "" {
+		why := chunkRefusal(c, &f.groups[g].Columns[c.leaf])
+		if why == "" && c.Use != ingest.Unusable {
+			if _, err := f.chunk(g, c); err != nil {
+				why = err.Error()
+			}
+		}
+		if why != "" {
 			return fmt.Sprintf("row group %d: %s", g, why)
 		}
 	}
