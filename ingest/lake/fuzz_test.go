@@ -1,0 +1,258 @@
+package lake
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// seedFiles calls use for each file of testdata/writers of at most size bytes.
+func seedFiles(f *testing.F, size int64, use func(b []byte)) {
+	f.Helper()
+	err := filepath.WalkDir(filepath.Join("testdata", "writers"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || info.Size() > size {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err == nil {
+			use(b)
+		}
+		return err
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// Any bytes are an error or a structure that, written and read again, stays as it
+// is; either way in memory that is in proportion to them.
+func FuzzThrift(f *testing.F) {
+	f.Add([]byte{0x15, 0, 0x15, 2, 0x15, 2, 0x4c, 0x15, 2, 0, 0})
+	f.Add([]byte{0x19, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0x07})
+	f.Add(bytes.Repeat([]byte{0x19}, 1000))
+	f.Add(append([]byte{0x49, 0x1C, 0x19, 0xFC, 0xE8, 0x07}, make([]byte, 1002)...))
+	seedFiles(f, 1<<20, func(b []byte) {
+		if foot, err := footerBytes(bytes.NewReader(b), int64(len(b))); err == nil {
+			f.Add(foot)
+		}
+		if len(b) > 200 {
+			f.Add(b[4:200]) // the first page header
+		}
+	})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, blank := range []func() any{
+			func() any { return new(format.FileMetaData) },
+			func() any { return new(format.PageHeader) },
+		} {
+			v, again := blank(), blank()
+			before := allocated()
+			err := guard(func() error {
+				_, err := decodeThrift(b, v)
+				return err
+			})
+			if used := allocated() - before; used > 128*uint64(len(b))+1<<18 {
+				t.Errorf("%T: %d bytes were allocated for %d", v, used, len(b))
+			}
+			if err != nil {
+				continue
+			}
+			once := marshalThrift(t, v)
+			n, err := decodeThrift(once, again)
+			if err != nil || n != len(once) {
+				t.Fatalf("%T: written and read again: %d of %d bytes, %v", v, n, len(once), err)
+			}
+			if twice := marshalThrift(t, again); !bytes.Equal(once, twice) {
+				t.Errorf("%T: written again:\n%x\n%x", v, once, twice)
+			}
+		}
+	})
+}
+
+// A footer that is accepted describes chunks inside its file, with as many rows as
+// the file says.
+func FuzzFooter(f *testing.F) {
+	seedFiles(f, 1<<20, func(b []byte) {
+		if foot, err := footerBytes(bytes.NewReader(b), int64(len(b))); err == nil {
+			f.Add(foot, int64(len(b)))
+		}
+	})
+	f.Fuzz(func(t *testing.T, b []byte, size int64) {
+		if size < int64(len(b)+tailLength+len(magic)) {
+			return // footerBytes refuses it
+		}
+		foot, err := parseFooter(b, size)
+		if err != nil {
+			return
+		}
+		var rows int64
+		for g := range foot.groups {
+			rows += foot.groups[g].NumRows
+			for i := range foot.columns {
+				c := &foot.columns[i]
+				if c.refused != "" || c.Use == ingest.Unusable || foot.groups[g].NumRows == 0 {
+					continue
+				}
+				ch, err := foot.chunk(g, c)
+				if err != nil {
+					t.Fatalf("row group %d, column %q: refused only when it is read: %v", g, c.Name, err)
+				}
+				if ch.start < int64(len(magic)) || ch.end < ch.start || ch.end > foot.start || ch.rows != foot.groups[g].NumRows {
+					t.Errorf("row group %d, column %q: %+v in a file of %d bytes", g, c.Name, ch, size)
+				}
+			}
+		}
+		if rows != foot.rows || rows < 0 {
+			t.Errorf("%d rows, the row groups have %d", foot.rows, rows)
+		}
+	})
+}
+
+// The kinds and encodings of FuzzValues.
+var (
+	fuzzedKinds = []column{
+		{kind: kindDouble, width: 8},
+		{kind: kindFloat, width: 4},
+		{kind: kindInt32, width: 4},
+		{kind: kindInt64, width: 8},
+		{kind: kindUint32, width: 4},
+		{kind: kindUint64, width: 8},
+		{kind: kindBoolean},
+		{kind: kindDate, width: 4},
+		{kind: kindTimestamp, width: 8, digits: 6},
+		{kind: kindInt96, width: 12},
+		{kind: kindDecimal32, width: 4, digits: 2},
+		{kind: kindDecimal64, width: 8, digits: 18},
+		{kind: kindDecimalBytes, width: 11, digits: 3},
+	}
+	fuzzedEncodings = []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit, format.RLE}
+)
+
+// The values of a page are the same whether they are asked for at once or piece by
+// piece, and our own decoders need no guard: they do not panic.
+func FuzzValues(f *testing.F) {
+	rows := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}
+	for kind := range fuzzedKinds {
+		for encoding := range fuzzedEncodings {
+			f.Add(byte(kind), byte(encoding), uint16(2), byte(1), rows)
+		}
+	}
+	f.Add(byte(3), byte(2), uint16(300), byte(7), append([]byte{0x80, 0x01, 0x04, 0xAC, 0x02, 0x02, 0x02, 3, 3, 3, 3}, bytes.Repeat([]byte{0x5A}, 100)...))
+	f.Add(byte(0), byte(1), uint16(1000), byte(9), []byte{3, 0xD0, 0x0F, 2, 0x03, 0x88, 0xC6, 0xFA})
+	f.Add(byte(0), byte(1), uint16(3), byte(1), []byte{33, 3, 0, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, kind, encoding byte, n uint16, step byte, data []byte) {
+		c := fuzzedKinds[int(kind)%len(fuzzedKinds)]
+		e := fuzzedEncodings[int(encoding)%len(fuzzedEncodings)]
+		table := []float64{1, 2, 4, 8, 16}
+		read := func(step int) ([]float64, error) {
+			var v valueReader
+			if err := v.reset(&c, e, padded(data), table); err != nil {
+				return nil, err
+			}
+			dst := make([]float64, n)
+			for from := 0; from < len(dst); from += step {
+				if err := v.read(dst[from:min(from+step, len(dst))]); err != nil {
+					return nil, err
+				}
+			}
+			return dst, nil
+		}
+		before := allocated()
+		want, err := read(max(int(n), 1))
+		if used := allocated() - before; used > 16*(uint64(n)+uint64(len(data)))+1<<20 {
+			t.Errorf("%d bytes were allocated for %d values in %d bytes", used, n, len(data))
+		}
+		got, second := read(int(step) + 1)
+		if (err == nil) != (second == nil) {
+			t.Fatalf("at once: %v; by %d: %v", err, int(step)+1, second)
+		}
+		if !slices.EqualFunc(got, want, sameBits) {
+			t.Errorf("by %d: %v, want %v", int(step)+1, got, want)
+		}
+	})
+}
+
+// FuzzFile reads whole files: rows come in any batches and by any number of
+// decoders to the same end, there are as many as the footer says, and memory is in
+// proportion to the file and its rows.
+func FuzzFile(f *testing.F) {
+	seedFiles(f, 1<<14, func(b []byte) { f.Add(b) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(t.TempDir(), "f.parquet")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := allocated()
+		src, err := Open(t.Context(), Config{Paths: []string{path}, BadRows: ingest.Mark})
+		if err != nil {
+			return
+		}
+		rows := src.files[0].Rows
+		if rows > 1<<16 || len(src.columns) > 50 {
+			return // claims that a column of one value may make
+		}
+		want, err := marked(t, src)
+		limit := 256*uint64(len(b)) + uint64(len(src.columns)+1)*(3<<20+32*uint64(rows)) + 1<<20
+		if used := allocated() - before; used > limit {
+			t.Errorf("%d KiB were allocated for %d rows of %d columns in %d bytes, want at most %d KiB", used>>10, rows, len(src.columns), len(b), limit>>10)
+		}
+		if err == nil && int64(len(want[0])) != rows {
+			t.Errorf("%d rows, the footer says %d", len(want[0]), rows)
+		}
+		other, err2 := Open(t.Context(), Config{Paths: []string{path}, BadRows: ingest.Mark, BatchRows: 7, Decoders: 3})
+		if err2 != nil {
+			t.Fatal(err2)
+		}
+		got, err2 := marked(t, other)
+		if (err == nil) != (err2 == nil) {
+			t.Fatalf("at once: %v; in batches of 7: %v", err, err2)
+		}
+		for j := range want {
+			if err == nil && !slices.EqualFunc(got[j], want[j], sameBits) {
+				t.Errorf("column %q differs in batches of 7", src.columns[j])
+			}
+		}
+	})
+}
+
+// marked reads all rows.
+func marked(t *testing.T, src *Source) (columns [][]float64, err error) {
+	t.Helper()
+	columns = make([][]float64, len(src.columns))
+	for i := range src.shards {
+		b, err := src.Open(t.Context(), i)
+		if err != nil {
+			return nil, err
+		}
+		for {
+			record, err := b.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, errors.Join(err, b.Close())
+			}
+			for j := range columns {
+				columns[j] = append(columns[j], record.Column(j).(*array.Float64).Float64Values()...)
+			}
+			record.Release()
+		}
+		if err := b.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return columns, nil
+}
