@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +54,29 @@ func TestBadConfiguration(t *testing.T) {
 		"number for a section":     {jobFile{"train": "3"}, []string{"[7:8]", "mapping is expected"}},
 		"number for a list":        {jobFile{"source": "{paths: 3}"}, []string{"[5:17]", "sequence is expected"}},
 		"text for a truth value":   {jobFile{"kernel": "{isotropic: maybe}"}, []string{"[3:21]", "want true or false"}},
-		"negative seed":            {jobFile{"train": "{seed: -1}"}, []string{"[7:15]", "-1"}},
+		"negative seed":            {jobFile{"train": "{seed: -1}"}, []string{"[7:15]", "whole number from 0"}},
+		"seed of 65 bits":          {jobFile{"train": "{seed: 18446744073709551616}"}, []string{"[7:15]", "whole number from 0 to 2⁶⁴−1"}},
+		"fraction for inducing":    {jobFile{"inducing": "10.7"}, []string{"[2:11]", "whole number"}},
+		"fraction in a list":       {jobFile{"inducing": "[10, 10.7]"}, []string{"[2:16]", "whole number"}},
+		"fraction for workers":     {jobFile{"workers": "1.5"}, []string{"whole number"}},
+		"batch of 1e300":           {jobFile{"train": "{batch: 1e300}"}, []string{"[7:16]", "whole number"}},
+		"decimal comma":            {jobFile{"grid": "{min: -2, max: 2, step: 0,1}"}, []string{"[2:33]", "this is no key", "write 0.1"}},
+		"decimal comma for passes": {jobFile{"train": "{passes: 2,5}"}, []string{"[7:19]", "this is no key"}},
+		"number for a key":         {jobFile{"kernel": "{isotropic: true, 1}"}, []string{"[3:27]", "this is no key"}},
+		"true for a key":           {jobFile{"kernel": "{true: 1}"}, []string{"[3:10]", "this is no key"}},
+		"null for a key":           {jobFile{"kernel": "{~: 1}"}, []string{"[3:10]", "this is no key"}},
+		"list for a key":           {jobFile{"kernel": "{[a]: 1}"}, []string{"job.yaml"}},
+		"question mark":            {jobFile{"kernel": "{? isotropic : true}"}, []string{"[3:10]", "question mark"}},
+		"alias":                    {jobFile{"features": "&a [x1]", "exclude": "*a"}, []string{"anchors, aliases"}},
+		"aliases of aliases":       {jobFile{"a": "&a [x]\nb: &b [*a, *a]\nc: &c [*b, *b]"}, []string{"anchors, aliases"}},
+		"merge key":                {jobFile{"kernel": "{<<: {isotropic: true}}"}, []string{"merge keys"}},
+		"tag":                      {jobFile{"kernel": "!!map {isotropic: true}"}, []string{"tags"}},
+		"deep brackets":            {jobFile{"features": strings.Repeat("[", 100_000)}, []string{"nested deeper than 32"}},
+		"deep braces":              {jobFile{"features": strings.Repeat("{a: ", 100_000)}, []string{"nested deeper than 32"}},
+		"deep dashes":              {jobFile{"features": strings.Repeat("- ", 100_000)}, []string{"nested deeper than 32"}},
+		"many keys":                {jobFile{"scaling": "{features: {" + strings.Repeat("a: 1, ", 100_000) + "}}"}, []string{"more than 16384 keys"}},
+		"many parts":               {jobFile{"features": "[" + strings.Repeat("a,", 200_000) + "]"}, []string{"more parts"}},
+		"two documents":            {jobFile{"delta": "0.01\n---\ndelta: 0.2"}, []string{"[2:1]", "one document"}},
 		"negative time":            {jobFile{"checkpoint": "-5s"}, []string{"[1:13]", "-5s is negative"}},
 		"text for a time":          {jobFile{"train": "{time: soon}"}, []string{"[7:15]", "want a time such as"}},
 		"number for a time":        {jobFile{"checkpoint": "30"}, []string{"[1:13]", "want a time such as"}},
@@ -107,10 +130,43 @@ func TestBadConfiguration(t *testing.T) {
 			t.Errorf("%d lines, want one for each of 4 faults: %s", n, a.message)
 		}
 	})
+	t.Run("too long", func(t *testing.T) {
+		dir := t.TempDir()
+		job := tiny(jobFile{"unit": strings.Repeat("x", 1<<20)}).write(t, dir)
+		refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, job, "longer than a job")
+	})
 	t.Run("no job file", func(t *testing.T) {
 		dir := t.TempDir()
 		refused(t, pacsgp(t, "train", "-c", filepath.Join(dir, "none.yaml")), filepath.Join(dir, "out"), exitConfig, "none.yaml")
 	})
+}
+
+// A line that begins another document, as editors and templates leave it, is no
+// document yet.
+func TestJobMayEndInDashes(t *testing.T) {
+	for _, text := range []string{"%s---\n", "%s---", "---\n%s", "---\n%s---\n# nothing\n---\n", "%s...\n"} {
+		dir := t.TempDir()
+		smallLake(t, dir)
+		job := tiny(nil).write(t, dir)
+		plain, err := os.ReadFile(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(job, fmt.Appendf(nil, text, plain), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if a := pacsgp(t, "plan", "-c", job); a.status != 0 {
+			t.Errorf("%q: status %d: %s", text, a.status, a.message)
+		}
+	}
+	dir := t.TempDir()
+	job := filepath.Join(dir, "job.yaml")
+	for _, text := range []string{"", "---", "---\n---\n", "# nothing\n"} {
+		if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, "is empty")
+	}
 }
 
 func TestEnvironmentInJob(t *testing.T) {

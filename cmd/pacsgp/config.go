@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -133,16 +131,18 @@ type oneOrMore []int
 
 // UnmarshalYAML reads the two forms.
 func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
-	var one int
-	if err := yaml.NodeToValue(node, &one); err == nil {
-		*o = []int{one}
-		return nil
+	nodes := []ast.Node{node}
+	if list, ok := node.(*ast.SequenceNode); ok {
+		nodes = list.Values
 	}
-	var more []int
-	if err := yaml.NodeToValue(node, &more); err != nil {
-		return fault(node, "want a whole number or a list of whole numbers")
+	*o = nil
+	for _, n := range nodes {
+		v, err := wholeNumber(n, false)
+		if err != nil {
+			return fault(n, "want a whole number or a list of whole numbers")
+		}
+		*o = append(*o, int(v))
 	}
-	*o = more
 	return nil
 }
 
@@ -216,23 +216,17 @@ func parseSize(s string) (byteSize, error) {
 // with line and column; ${VAR} is replaced by the variable that lookup finds.
 func readConfiguration(path string, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
 	var c configuration
-	raw, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	raw, err := readJobFile(path)
 	if err != nil {
-		return c, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
+		return c, nil, fmt.Errorf("%w: %s: %w", pipeline.ErrConfig, path, err)
 	}
 	text, err := interpolate(raw, lookup)
 	if err != nil {
 		return c, nil, fmt.Errorf("%w: %s: %w", pipeline.ErrConfig, path, err)
 	}
-	tree, err := parser.ParseBytes(text, 0)
-	if err == nil && len(tree.Docs) > 1 {
-		err = fault(tree.Docs[1].Body, "a job file holds one document; this is the second")
-	}
-	if err == nil && (len(tree.Docs) == 0 || tree.Docs[0].Body == nil) {
+	tree, err := parseJob(text, &c)
+	if err == nil && tree == nil {
 		return c, nil, fmt.Errorf("%w: %s is empty; docs/job.md shows the smallest job", pipeline.ErrConfig, path)
-	}
-	if err == nil {
-		err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c)
 	}
 	if err != nil {
 		// Without the excerpt that the library can show: a value may be secret.

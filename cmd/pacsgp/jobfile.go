@@ -1,0 +1,253 @@
+package main
+
+import (
+	"encoding"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Limits of a job file, far beyond what a job says. The YAML library calls
+// itself for what is nested and needs a time that is quadratic in the keys of a
+// section; scaling.features may name every column of a wide table.
+const (
+	maxJobBytes = 1 << 20
+	maxJobDepth = 32
+	maxJobKeys  = 1 << 14 // of one section
+	maxJobParts = 1 << 18 // words and signs in all
+)
+
+// readJobFile reads a job file, at most maxJobBytes of it.
+func readJobFile(path string) ([]byte, error) {
+	f, err := os.Open(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, maxJobBytes+1))
+	if err == nil {
+		err = shortEnough(text)
+	}
+	return text, err
+}
+
+func shortEnough(text []byte) error {
+	if len(text) > maxJobBytes {
+		return fmt.Errorf("it is longer than a job can be (%d KiB); is it a job file?", maxJobBytes>>10)
+	}
+	return nil
+}
+
+// parseJob decodes the text of a job file into c. What the YAML library would
+// pass over in silence is an error: keys that are no text, fractions where whole
+// numbers are wanted, a second document. The tree is nil if the text is empty.
+func parseJob(text []byte, c *configuration) (tree *ast.File, err error) {
+	if err := shortEnough(text); err != nil { // with the variables' values
+		return nil, err
+	}
+	defer func() { // the border to a library that panics on some texts
+		if r := recover(); r != nil {
+			tree, err = nil, fmt.Errorf("the YAML library cannot read it: %v", r)
+		}
+	}()
+	if err := simpleEnough(lexer.Tokenize(string(text))); err != nil {
+		return nil, err
+	}
+	if tree, err = parser.ParseBytes(text, 0); err != nil {
+		return nil, err
+	}
+	var documents []*ast.DocumentNode // that say something
+	for _, d := range tree.Docs {
+		if d.Body != nil {
+			documents = append(documents, d)
+		}
+	}
+	switch tree.Docs = documents; len(documents) {
+	case 0:
+		return nil, nil
+	case 1:
+	default:
+		at := documents[1].Start // the dashes; none after dots
+		if at == nil {
+			at = documents[1].Body.GetToken()
+		}
+		return nil, faultAt(at, "a job file holds one document; this is the second")
+	}
+	body := documents[0].Body
+	if err := checkKeys(body); err != nil {
+		return nil, err
+	}
+	if err := checkNumbers(body, reflect.TypeFor[configuration]()); err != nil {
+		return nil, err
+	}
+	return tree, yaml.NodeToValue(body, c, yaml.Strict())
+}
+
+// simpleEnough refuses what a job does not need and what a parser could be
+// brought down with, before there is a tree.
+func simpleEnough(tokens token.Tokens) error {
+	var indents []int    // of the lines and dashes around a token
+	sections := []int{0} // keys: outside brackets, then in each that is open
+	nested := func() int { return len(indents) + len(sections) }
+	line := 0
+	for _, t := range tokens {
+		at := t.Position
+		if at.Line != line || t.Type == token.SequenceEntryType {
+			for len(indents) > 0 && indents[len(indents)-1] >= at.Column {
+				indents = indents[:len(indents)-1]
+			}
+			indents, line = append(indents, at.Column), at.Line
+		}
+		switch t.Type {
+		case token.AnchorType, token.AliasType, token.MergeKeyType:
+			return faultAt(t, "anchors, aliases and merge keys are not used in a job file; write the value out")
+		case token.TagType:
+			return faultAt(t, "tags are not used in a job file; leave it out")
+		case token.MappingKeyType:
+			return faultAt(t, "keys are words, without a question mark")
+		case token.SequenceStartType, token.MappingStartType:
+			sections = append(sections, 0)
+		case token.SequenceEndType, token.MappingEndType:
+			sections = sections[:max(len(sections)-1, 1)]
+		case token.MappingValueType:
+			if sections[len(sections)-1]++; sections[len(sections)-1] > maxJobKeys {
+				return faultAt(t, fmt.Sprintf("more than %d keys", maxJobKeys))
+			}
+		default:
+		}
+		if nested() > maxJobDepth {
+			return faultAt(t, fmt.Sprintf("nested deeper than %d", maxJobDepth))
+		}
+	}
+	if len(tokens) > maxJobParts {
+		return fmt.Errorf("it has more parts than a job can have (%d)", maxJobParts)
+	}
+	return nil
+}
+
+func faultAt(t *token.Token, text string) error {
+	return &yaml.SyntaxError{Message: text, Token: t}
+}
+
+// checkKeys refuses keys that are no text. The library drops the whole section
+// that has one, as {step: 0,1} does, where a comma stands for a decimal point.
+func checkKeys(root ast.Node) error {
+	keys := &keyChecker{}
+	ast.Walk(keys, root)
+	return keys.err
+}
+
+type keyChecker struct{ err error }
+
+// Visit looks at the keys of a mapping.
+func (k *keyChecker) Visit(node ast.Node) ast.Visitor {
+	if entry, ok := node.(*ast.MappingValueNode); ok {
+		if _, text := entry.Key.(*ast.StringNode); !text && k.err == nil {
+			k.err = fault(entry.Key, "this is no key, which is a word "+
+				"(hint: inside braces a comma begins the next key, so write 0.1 for a decimal number; put a column's name that looks like a number in quotes)")
+		}
+	}
+	if k.err != nil {
+		return nil
+	}
+	return k
+}
+
+// checkNumbers refuses fractions and numbers out of range where t, or a part of
+// it, is an integer: the library cuts them to size.
+func checkNumbers(node ast.Node, t reflect.Type) error {
+	if node == nil || node.Type() == ast.NullType {
+		return nil
+	}
+	if reflect.PointerTo(t).Implements(ownReader) || reflect.PointerTo(t).Implements(textReader) {
+		return nil // looks at its numbers itself
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return checkNumbers(node, t.Elem())
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		_, err := wholeNumber(node, t.Kind() == reflect.Uint64)
+		return err
+	case reflect.Slice:
+		if list, ok := node.(*ast.SequenceNode); ok {
+			for _, v := range list.Values {
+				if err := checkNumbers(v, t.Elem()); err != nil {
+					return err
+				}
+			}
+		}
+	case reflect.Map, reflect.Struct:
+		for _, entry := range entries(node) {
+			of, ok := keyType(t, entry.Key)
+			if !ok {
+				continue // unknown, which the library says
+			}
+			if err := checkNumbers(entry.Value, of); err != nil {
+				return err
+			}
+		}
+	default:
+	}
+	return nil
+}
+
+var (
+	ownReader  = reflect.TypeFor[yaml.NodeUnmarshaler]()
+	textReader = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// entries are the keys of a mapping with their values, none of another node.
+func entries(node ast.Node) []*ast.MappingValueNode {
+	switch m := node.(type) {
+	case *ast.MappingNode:
+		return m.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{m}
+	default:
+		return nil
+	}
+}
+
+// keyType is the type of what a key sets in a map or a structure of type t.
+func keyType(t reflect.Type, key ast.MapKeyNode) (reflect.Type, bool) {
+	if t.Kind() == reflect.Map {
+		return t.Elem(), true
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name != "" && name == key.GetToken().Value {
+			return f.Type, true
+		}
+	}
+	return nil, false
+}
+
+// wholeNumber returns the value of a node that is a whole number in the range of
+// int64, or of uint64 as its bits.
+func wholeNumber(node ast.Node, unsigned bool) (int64, error) {
+	if n, ok := node.(*ast.IntegerNode); ok {
+		switch v := n.Value.(type) {
+		case int64:
+			if v >= 0 || !unsigned {
+				return v, nil
+			}
+		case uint64:
+			if v <= math.MaxInt64 || unsigned {
+				return int64(v), nil //nolint:gosec // as its bits
+			}
+		}
+	}
+	if unsigned {
+		return 0, fault(node, "want a whole number from 0 to 2⁶⁴−1")
+	}
+	return 0, fault(node, "want a whole number")
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+)
+
+// said checks that a job has what a decoded YAML value says: no number is cut to
+// size, no section is dropped. Types that read their values themselves are left
+// out.
+func said(t *testing.T, path string, got reflect.Value, want any) {
+	t.Helper()
+	if want == nil || reflect.PointerTo(got.Type()).Implements(ownReader) {
+		return
+	}
+	if got.Kind() == reflect.Pointer {
+		if got.IsNil() {
+			t.Errorf("%s is missing, the file says %v", path, want)
+			return
+		}
+		got = got.Elem()
+	}
+	differs := false
+	switch got.Kind() {
+	case reflect.Struct:
+		section, ok := want.(map[string]any)
+		differs = !ok
+		for key, value := range section {
+			field, ok := keyField(got, key)
+			if !ok {
+				t.Errorf("%s has no key %q", path, key)
+				continue
+			}
+			said(t, path+"."+key, field, value)
+		}
+	case reflect.Slice:
+		list, ok := want.([]any)
+		differs = !ok || len(list) != got.Len()
+		for i := 0; !differs && i < len(list); i++ {
+			said(t, fmt.Sprintf("%s[%d]", path, i), got.Index(i), list[i])
+		}
+	case reflect.Int, reflect.Int64:
+		differs = fmt.Sprint(want) != fmt.Sprint(got.Int())
+	case reflect.Uint64:
+		differs = fmt.Sprint(want) != fmt.Sprint(got.Uint())
+	case reflect.Bool:
+		differs = want != got.Bool()
+	default:
+	}
+	if differs {
+		t.Errorf("%s is %v, the file says %v", path, got, want)
+	}
+}
+
+func keyField(v reflect.Value, key string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name == key {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// Any text is an error in words or a job that has what the text says, in memory
+// that is in proportion to it.
+func FuzzJobFile(f *testing.F) {
+	examples, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
+	if err != nil || len(examples) == 0 {
+		f.Fatalf("%d examples, %v", len(examples), err)
+	}
+	for _, name := range examples {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	for _, text := range []string{
+		"---\n", "a: &a [x]\nb: *a\n", "grid: {step: 0,1}\n", "kernel: {isotropic: true, 1}\n", "train: {passes: 2,5}\n",
+		"inducing: 10.7\n", "train: {seed: 18446744073709551616}\n", "delta: 0.01\n---\ndelta: 0.2\n", "scaling: {mode: declared, features: {a: {centre: 1, scale: 2}}}",
+		strings.Repeat("[", 100), strings.Repeat("- ", 100), "memory: 512MiB\ncheckpoint: 30s\nworkers: 3\nlimit: 0.5\n", "%YAML 1.2\n---\ntarget: |\n  y\n", "loss: {epsilon: {std: 0.6}, unit: \"°C\"}",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var c, again configuration
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		tree, err := parseJob(text, &c)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<12*uint64(len(text))+1<<20 {
+			t.Errorf("%d bytes were allocated for %d", used, len(text))
+		}
+		if err != nil {
+			if words := yaml.FormatError(inWords(err), false, false); strings.TrimSpace(words) == "" {
+				t.Errorf("%#v has no words", err)
+			}
+			return
+		}
+		if tree == nil {
+			return // empty
+		}
+		var file map[string]any
+		if err := yaml.Unmarshal([]byte(tree.Docs[0].Body.String()), &file); err != nil {
+			return // the library cannot read what it prints
+		}
+		said(t, "the job", reflect.ValueOf(c), file)
+		if _, err := parseJob(append([]byte("# a comment\n---\n"), text...), &again); err == nil && !cmp.Equal(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)) {
+			t.Errorf("after a comment the job is another one:\n%s", cmp.Diff(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)))
+		}
+		_ = c.job()
+	})
+}
+
+func sameNumber(a, b float64) bool { return a == b || a != a && b != b }
