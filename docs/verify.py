@@ -130,11 +130,15 @@ METADATA = {
     "features": [AFFINE], "target": AFFINE, "loss": {"kind": KINDS, **TOLERANCES}, "row_rules": [text],
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count}
 
+ALTERNATIVE = {
+    "loss?": {"epsilon?": positive, "epsilon_std?": positive, "below?": positive, "above?": positive},
+    "features?": [text], "exclude?": [text], "kernel?": {"isotropic": flag}}
+
 SETTINGS = {
     "target": text, "features?": [text], "exclude?": [text], "delta": positive, "kernel": {"isotropic": flag},
     "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": text},
     "grid": {"min": number, "max": number, "step": positive, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "roles": {"key": text},
+    "inducing?": [count], "sweep?": [ALTERNATIVE], "alternative?": count, "roles": {"key": text},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time?": count, "seed": count}}
 
@@ -558,6 +562,23 @@ def check_form(cert):
         need(p["value"] == g["min"] + p["index"] * g["step"], f"{p['name']!r} is stated as {p['value']}, which is another value of its grid")
 
 
+def chosen_job(cert):
+    """The job of the certificate: of a sweep, the one of its alternative (format.md, 7)."""
+    job, share = cert["configuration"]["values"], cert["delta"]
+    alternatives, number = job.get("sweep", [{}]), job.get("alternative", 1)
+    need(("sweep" in job) == ("alternative" in job) and len(alternatives) == share["alternatives"] and number == share["alternative"] <= len(alternatives),
+         "certificate and configuration differ in the share of delta")
+    own, job = alternatives[number - 1], {**job, "loss": dict(job["loss"])}
+    tolerance = own.get("loss", {})
+    if tolerance.keys() & {"epsilon", "epsilon_std"}:
+        job["loss"] = {k: v for k, v in job["loss"].items() if k not in ("epsilon", "epsilon_std")}
+    job["loss"].update(tolerance)
+    if own.keys() & {"features", "exclude"}:
+        job = {k: v for k, v in job.items() if k not in ("features", "exclude")}
+    job.update({k: v for k, v in own.items() if k != "loss"})
+    return job
+
+
 def check_files(model, cert):
     """What follows from model file and certificate alone."""
     check_form(cert)
@@ -590,7 +611,7 @@ def check_files(model, cert):
 
 def check_configuration(model, cert):
     """The settings in the certificate are those that it was made with."""
-    draw, job, ledger = cert["guarantees"][0], cert["configuration"]["values"], cert["ledger"]
+    draw, job, ledger = cert["guarantees"][0], chosen_job(cert), cert["ledger"]
     loss, scaling, declared = job["loss"], job["scaling"], job["scaling"]["mode"] == "declared"
     need("epsilon" not in loss or "epsilon_std" not in loss, "the configuration has two tolerances")
     if "epsilon_std" in loss:
@@ -622,7 +643,7 @@ def check_configuration(model, cert):
 
 def check_assumptions(cert):
     """The assumptions are the standard ones, with the statuses that follow from the job (format.md, 6.5)."""
-    job, mode = cert["configuration"]["values"], cert["configuration"]["values"]["scaling"]["mode"]
+    job, mode = chosen_job(cert), cert["configuration"]["values"]["scaling"]["mode"]
     want = {
         "independent-rows": "assumed",
         "prior-before-rows": {"reference": "enforced", "declared": "assumed", "all-rows": "broken"}[mode],
@@ -755,7 +776,7 @@ def main():
             check_files(model, cert)
             if args.data and not args.predict:
                 check_rows(model, cert, args.data)
-            unchecked(cert["configuration"]["values"], args.data and not args.predict)
+            unchecked(chosen_job(cert), args.data and not args.predict)
             if args.data and not args.predict:
                 print("verified: the numbers of the certificate follow from this model and these rows")
             elif not args.predict:

@@ -179,14 +179,16 @@ func TestForgedSweepIsRefused(t *testing.T) {
 	}
 	of := s.results[0]
 	for name, change := range map[string]func(ev *certify.Evidence, j *pipeline.Job){
-		"all of delta":            func(ev *certify.Evidence, _ *pipeline.Job) { ev.Delta.Alternatives = 1 },
-		"half of delta":           func(ev *certify.Evidence, _ *pipeline.Job) { ev.Delta.Alternatives = 2 },
-		"another number":          func(ev *certify.Evidence, _ *pipeline.Job) { ev.Delta.Alternative = 2 },
-		"another one's number":    func(ev *certify.Evidence, j *pipeline.Job) { ev.Delta.Alternative, j.Number = 5, 5 },
-		"no sweep":                func(ev *certify.Evidence, j *pipeline.Job) { ev.Delta.Alternatives, j.Sweep, j.Number = 1, nil, 0 },
-		"one alternative alone":   func(ev *certify.Evidence, j *pipeline.Job) { ev.Delta.Alternatives, j.Sweep = 1, j.Sweep[:1:1] },
-		"no number":               func(_ *certify.Evidence, j *pipeline.Job) { j.Number = 0 },
-		"a number too many":       func(ev *certify.Evidence, j *pipeline.Job) { ev.Delta.Alternatives, ev.Delta.Alternative, j.Number = 6, 6, 6 },
+		"all of delta":          func(ev *certify.Evidence, _ *pipeline.Job) { ev.Delta.Alternatives = 1 },
+		"half of delta":         func(ev *certify.Evidence, _ *pipeline.Job) { ev.Delta.Alternatives = 2 },
+		"another number":        func(ev *certify.Evidence, _ *pipeline.Job) { ev.Delta.Alternative = 2 },
+		"another one's number":  func(ev *certify.Evidence, j *pipeline.Job) { ev.Delta.Alternative, j.Number = 5, 5 },
+		"no sweep":              func(ev *certify.Evidence, j *pipeline.Job) { ev.Delta.Alternatives, j.Sweep, j.Number = 1, nil, 0 },
+		"one alternative alone": func(ev *certify.Evidence, j *pipeline.Job) { ev.Delta.Alternatives, j.Sweep = 1, j.Sweep[:1:1] },
+		"no number":             func(_ *certify.Evidence, j *pipeline.Job) { j.Number = 0 },
+		"a number too many": func(ev *certify.Evidence, j *pipeline.Job) {
+			ev.Delta.Alternatives, ev.Delta.Alternative, j.Number = 6, 6, 6
+		},
 		"the same one many times": func(_ *certify.Evidence, j *pipeline.Job) { j.Sweep[1] = j.Sweep[0] },
 		"a wider tolerance":       func(ev *certify.Evidence, j *pipeline.Job) { ev.Loss.Epsilon, j.Sweep[0].Loss.Epsilon = 5, 5 },
 	} {
@@ -225,16 +227,22 @@ func TestSweepFaults(t *testing.T) {
 		change func(*pipeline.Job)
 		want   []string // each once, and no more faults than these
 	}{
-		"fine":             {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), eps(2)} }, nil},
-		"the job itself":   {func(j *pipeline.Job) { j.Loss.Epsilon = 3; j.Sweep = []pipeline.Alternative{{}, eps(2)} }, nil},
-		"one":              {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1)} }, []string{"sweep: 1 alternatives"}},
-		"too many":         {func(j *pipeline.Job) { j.Sweep = make([]pipeline.Alternative, 101) }, []string{"sweep: 101 alternatives"}},
-		"no tolerance":     {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{{}, eps(2)} }, []string{": loss.epsilon: say the tolerance"}},
-		"bad tolerance":    {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), eps(-2)} }, []string{"sweep[1].loss.epsilon: -2"}},
-		"NaN":              {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), eps(math.NaN())} }, []string{"sweep[1].loss.epsilon: NaN"}},
-		"band's tolerance": {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), {Loss: pipeline.Tolerance{Epsilon: 1, Below: 2}}} }, []string{"sweep[1].loss: below and above"}},
-		"target":           {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), {Loss: pipeline.Tolerance{Epsilon: 1}, Features: []string{"y"}}} }, []string{`sweep[1].features: "y" is the target`}},
-		"no feature":       {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), {Loss: pipeline.Tolerance{Epsilon: 1}, Features: []string{}}} }, []string{"sweep[1].features: name a feature"}},
+		"fine":           {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), eps(2)} }, nil},
+		"the job itself": {func(j *pipeline.Job) { j.Loss.Epsilon = 3; j.Sweep = []pipeline.Alternative{{}, eps(2)} }, nil},
+		"one":            {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1)} }, []string{"sweep: 1 alternatives"}},
+		"too many":       {func(j *pipeline.Job) { j.Sweep = make([]pipeline.Alternative, 101) }, []string{"sweep: 101 alternatives"}},
+		"no tolerance":   {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{{}, eps(2)} }, []string{": loss.epsilon: say the tolerance"}},
+		"bad tolerance":  {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), eps(-2)} }, []string{"sweep[1].loss.epsilon: -2"}},
+		"NaN":            {func(j *pipeline.Job) { j.Sweep = []pipeline.Alternative{eps(1), eps(math.NaN())} }, []string{"sweep[1].loss.epsilon: NaN"}},
+		"band's tolerance": {func(j *pipeline.Job) {
+			j.Sweep = []pipeline.Alternative{eps(1), {Loss: pipeline.Tolerance{Epsilon: 1, Below: 2}}}
+		}, []string{"sweep[1].loss: below and above"}},
+		"target": {func(j *pipeline.Job) {
+			j.Sweep = []pipeline.Alternative{eps(1), {Loss: pipeline.Tolerance{Epsilon: 1}, Features: []string{"y"}}}
+		}, []string{`sweep[1].features: "y" is the target`}},
+		"no feature": {func(j *pipeline.Job) {
+			j.Sweep = []pipeline.Alternative{eps(1), {Loss: pipeline.Tolerance{Epsilon: 1}, Features: []string{}}}
+		}, []string{"sweep[1].features: name a feature"}},
 		"twice":            {func(j *pipeline.Job) { j.Loss.Epsilon = 1; j.Sweep = []pipeline.Alternative{{}, eps(2), eps(1)} }, []string{"sweep[2]: alternative 3 is the same job as alternative 1"}},
 		"delta and others": {func(j *pipeline.Job) { j.Delta = 2; j.Sweep = []pipeline.Alternative{eps(0.5), eps(-1)} }, []string{": delta: 2", "sweep[1].loss.epsilon"}},
 		"number":           {func(j *pipeline.Job) { j.Number = 3; j.Sweep = []pipeline.Alternative{eps(1), eps(2)} }, []string{"alternative: 3 of 2"}},

@@ -29,12 +29,15 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 		t.Fatal(err)
 	}
 	store := &encodedStore{}
-	r, err := pipeline.Run(t.Context(), job, pipeline.Environment{
-		Open: func(context.Context, []string) (pipeline.Source, error) {
-			return pipelinetest.NewMemory(names, columns, shards...), nil
-		},
-		Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
-	})
+	var r *pipeline.Result // of a sweep, that of the last alternative
+	err = pipeline.Sweep(t.Context(), job, func(pipeline.Job) (pipeline.Environment, error) {
+		return pipeline.Environment{
+			Open: func(context.Context, []string) (pipeline.Source, error) {
+				return pipelinetest.NewMemory(names, columns, shards...), nil
+			},
+			Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
+		}, nil
+	}, func(_ pipeline.Job, last *pipeline.Result) error { r = last; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

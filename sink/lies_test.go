@@ -72,6 +72,10 @@ func lies(t testing.TB) []lie {
 			}
 			refit(t, c)
 		}},
+		{name: "half of delta", want: "share of delta", change: func(c *certify.Certificate) { c.Delta.Alternatives = 2 }},
+		{name: "declared share", want: "share of delta", from: `"seed":0}`, to: `"seed":0},"sweep":[{},{}],"alternative":1`},
+		{name: "alternative 2 of 1", want: "share of delta", change: func(c *certify.Certificate) { c.Delta.Alternative = 2 }},
+		{name: "targets", want: "targets have the digest", change: func(c *certify.Certificate) { c.Sample.Targets = strings.Repeat("0", 64) }},
 		{name: "sample", want: "sample digest", change: func(c *certify.Certificate) { c.Sample.Digest = strings.Repeat("0", 64) }},
 		{name: "row rules", want: "row rules", change: func(c *certify.Certificate) { c.RowRules = []string{} }},
 		{name: "jitter", want: "limit of the jitter", change: func(c *certify.Certificate) { c.Jitter.Limit *= 2 }},

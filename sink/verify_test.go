@@ -186,6 +186,10 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Grid.Prior = certify.PriorPeaked
 			j.Roles.Key = "another key <&> ü"
 		},
+		"sweep": func(j *pipeline.Job) {
+			j.Inducing, j.Train.Passes = []int{5}, 2
+			j.Sweep = []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{Epsilon: 2.5}, Exclude: []string{"note"}, Kernel: &pipeline.KernelDecl{Isotropic: true}}}
+		},
 		"declared scaling": declareScaling,
 		"all-rows scaling": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
 	} {

@@ -34,6 +34,8 @@ type configuration struct {
 	Roles    rolesConfig   `yaml:"roles"`
 	Train    trainConfig   `yaml:"train"`
 
+	Sweep []alternativeConfig `yaml:"sweep"`
+
 	Output     string   `yaml:"output"`
 	Attempts   string   `yaml:"attempts"`
 	Limit      float64  `yaml:"limit"`
@@ -124,6 +126,15 @@ func parseEpsilon(s string) (epsilon, error) {
 	default:
 		return epsilon{raw: x, given: true}, nil
 	}
+}
+
+// positive reads a number above 0.
+func positive(node ast.Node) (float64, error) {
+	var x float64
+	if err := yaml.NodeToValue(node, &x); err != nil || !(x > 0) {
+		return 0, fault(node, "want a number above 0")
+	}
+	return x, nil
 }
 
 // oneOrMore is a number or a list of numbers.
@@ -315,6 +326,7 @@ func (c configuration) job() pipeline.Job {
 			Mode: c.Train.Mode, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: time.Duration(c.Train.Time), Seed: c.Train.Seed,
 		},
+		Sweep: c.alternatives(),
 	}
 }
 

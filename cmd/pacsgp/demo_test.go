@@ -25,7 +25,7 @@ func TestDemoAndExamples(t *testing.T) {
 			t.Errorf("the demo did not print %q:\n%s", want, stdout.String())
 		}
 	}
-	for _, example := range []string{"demo.yaml", "choose.yaml"} {
+	for _, example := range []string{"demo.yaml", "choose.yaml", "sweep.yaml"} {
 		path := copyInto(t, filepath.Join("..", "..", "examples", example), filepath.Join(dir, "examples"))
 		stdout.Reset()
 		args := []string{"train", "-c", path, "--passes", "1", "--inducing", "60", "--limit", "0.9"}

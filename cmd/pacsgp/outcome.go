@@ -50,6 +50,10 @@ type runRecord struct {
 	Memory      int64             `json:"memory"`
 	Facts       pipeline.Facts    `json:"facts"`
 	Training    pipeline.Training `json:"training"`
+
+	// Of a sweep: which alternative all of the above is about, and all of them.
+	Best         int                 `json:"best,omitempty"`
+	Alternatives []alternativeRecord `json:"alternatives,omitempty"`
 }
 
 func newOutcome(p prepared, r *pipeline.Result, began time.Time) *outcome {
@@ -108,6 +112,9 @@ func (o *outcome) figure() report.Figure {
 
 // report prints the certificate and where everything is.
 func (o *outcome) report(w world) error {
+	if err := o.sweepTable(w.stdout); err != nil {
+		return err
+	}
 	if err := report.WriteCertificate(w.stdout, o.result.Certificate, w.style); err != nil {
 		return err
 	}

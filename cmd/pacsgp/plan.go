@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -48,31 +49,37 @@ type prospect struct {
 	Nulls   nulls             `json:"nulls"` // one a column
 	Notices []string          `json:"notices"`
 	pipeline.Outlook
-	Estimate pipeline.Estimate `json:"estimate"`
+	Estimate     pipeline.Estimate    `json:"estimate"` // of all alternatives together
+	Delta        float64              `json:"delta"`
+	Alternatives []alternativeOutlook `json:"alternatives,omitempty"` // of a sweep; the rest is about the first
 }
 
 func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
-	src, err := ingestlake.Open(ctx, ingestlake.Config{
-		Paths: p.paths, Features: p.job.Features, Exclude: p.job.Exclude, Target: p.job.Target,
-	})
-	if err != nil {
-		return err
+	jobs := p.job.Alternatives()
+	var out prospect
+	var estimates time.Duration
+	var most int64
+	for _, job := range jobs {
+		each, err := p.of(job).prospect(ctx)
+		if err != nil {
+			if len(jobs) > 1 {
+				err = fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
+			}
+			return err
+		}
+		estimates += each.Estimate.Time
+		most = max(most, each.Estimate.Bytes)
+		if job.Number <= 1 {
+			out = each
+		}
+		if job.Number > 0 {
+			out.Alternatives = append(out.Alternatives, alternativeOutlook{
+				job.Number, job.Changes(), each.Features, job.Spends().Share().String(), each.LnInverseWeight, each.Confidence,
+			})
+			out.Nulls = out.Nulls.and(each.Nulls)
+		}
 	}
-	out := prospect{Files: src.Files(), Columns: src.Columns(), Notices: src.Notices()}
-	if out.Nulls, err = src.Nulls(ctx); err != nil {
-		return err
-	}
-	var rows int64
-	for _, s := range src.Shards() {
-		rows += s.Rows
-	}
-	d := len(out.Columns) - 1
-	if out.Outlook, err = pipeline.NewOutlook(p.job, rows, d, p.resources); err != nil {
-		return err
-	}
-	if out.Estimate, err = pipeline.NewEstimate(p.job, out.Train, d, p.resources); err != nil {
-		return err
-	}
+	out.Estimate.Time, out.Estimate.Bytes = estimates, most
 	if asJSON {
 		doc, err := json.MarshalIndent(out, "", "  ")
 		if err != nil {
@@ -85,6 +92,41 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 		return err
 	}
 	return out.Nulls.fault()
+}
+
+// prospect looks at the footers of a job that is no sweep, or is one of its
+// alternatives.
+func (p prepared) prospect(ctx context.Context) (prospect, error) {
+	src, err := ingestlake.Open(ctx, ingestlake.Config{
+		Paths: p.paths, Features: p.job.Features, Exclude: p.job.Exclude, Target: p.job.Target,
+	})
+	if err != nil {
+		return prospect{}, err
+	}
+	out := prospect{Delta: p.job.Delta, Files: src.Files(), Columns: src.Columns(), Notices: src.Notices()}
+	if out.Nulls, err = src.Nulls(ctx); err != nil {
+		return prospect{}, err
+	}
+	var rows int64
+	for _, s := range src.Shards() {
+		rows += s.Rows
+	}
+	d := len(out.Columns) - 1
+	if out.Outlook, err = pipeline.NewOutlook(p.job, rows, d, p.resources); err != nil {
+		return prospect{}, err
+	}
+	out.Estimate, err = pipeline.NewEstimate(p.job, out.Train, d, p.resources)
+	return out, err
+}
+
+// An alternativeOutlook is what plan says of one alternative of a sweep.
+type alternativeOutlook struct {
+	Alternative     int     `json:"alternative"`
+	Changes         string  `json:"changes"` // in words: what it changes in the job
+	Features        int     `json:"features"`
+	Share           string  `json:"share"`             // of delta, a fraction
+	LnInverseWeight float64 `json:"ln_inverse_weight"` // nats that a flat grid costs
+	Confidence      float64 `json:"ln_xi_over_delta"`  // ln(ξ(N)/(δ·share)), nats
 }
 
 // nulls are what the footers say about nulls in the used columns.
@@ -103,6 +145,16 @@ func (n nulls) fault() error {
 		return nil
 	}
 	return errors.Join(append(faults, errors.New("hint: train stops at the first null; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"))...)
+}
+
+// and adds the columns of others that are not there yet.
+func (n nulls) and(others nulls) nulls {
+	for _, c := range others {
+		if !slices.ContainsFunc(n, func(known ingestlake.Nulls) bool { return known.Column == c.Column }) {
+			n = append(n, c)
+		}
+	}
+	return n
 }
 
 // words says it in a line.
@@ -163,7 +215,33 @@ func (p prospect) print(w io.Writer) error {
 	_, _ = fmt.Fprintf(w, "time       about %v and some seconds for start values: %d training steps of %d rows, one last pass, at %.1f GFLOP/s measured just now\n",
 		p.Estimate.Time.Round(time.Second), p.Estimate.Steps, p.Estimate.Batch, p.Estimate.Rate/1e9)
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n\n", p.LnInverseWeight, p.Confidence)
+	if err := p.sweep(w); err != nil {
+		return err
+	}
 	return p.bounds(w)
+}
+
+// sweep prints the alternatives and what each gets of δ.
+func (p prospect) sweep(w io.Writer) error {
+	k := len(p.Alternatives)
+	if k == 0 {
+		return nil
+	}
+	_, _ = fmt.Fprintf(w, "sweep      %d alternatives, declared together: each gets %s of delta %v, all certificates hold at once\n", k, p.Alternatives[0].Share, p.Delta)
+	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "  alternative\tchanges\tdelta\tfeatures\tprice")
+	for _, a := range p.Alternatives {
+		_, _ = fmt.Fprintf(table, "  %d\t%s\t%v · %s\t%d\t%.1f nats for the grid, %.1f for N and its part of delta\n",
+			a.Alternative, a.Changes, p.Delta, a.Share, a.Features, a.LnInverseWeight, a.Confidence)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "memory is that of the largest alternative, time that of all; the other lines are about the first.")
+	if err == nil {
+		_, err = fmt.Fprintln(w)
+	}
+	return err
 }
 
 // bounds prints the table of bounds: a row an empirical risk, a column a KL.

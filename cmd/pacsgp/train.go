@@ -85,7 +85,7 @@ type prepared struct {
 // loadJob reads the job file, applies the flags and checks the whole.
 func loadJob(path string, w world, o overrides, changed func(string) bool) (prepared, error) {
 	if path == "" {
-		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has two")}
+		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
 	}
 	c, tree, err := readConfiguration(path, w.lookup)
 	if err != nil {
@@ -116,6 +116,7 @@ func prepare(c configuration) (prepared, error) {
 			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
 		}
 	}
+	faults = append(faults, c.sweepFaults()...)
 	fault(len(c.Source.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
 	fault(c.Output != "", "output: name the directory for model and certificate")
 	source := findsArtifacts(c.Source.Paths, c.Output)
@@ -161,6 +162,9 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 		if err != nil {
 			return fmt.Errorf("--epsilon: %w", err)
 		}
+		if err := c.overridden(); err != nil {
+			return err
+		}
 		c.Loss.Epsilon = e
 	}
 	if changed("memory") {
@@ -205,13 +209,14 @@ func (p prepared) openLake(ctx context.Context, features []string, notice func(s
 	return src, nil
 }
 
-// train runs a job.
+// train runs a job, or all alternatives of its sweep; the outcome is the best's.
 func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	began := time.Now()
 	show := newDisplay(w)
 	defer show.end()
 	// Opened before the output directory, so that a job without rows leaves none.
-	src, err := p.openLake(ctx, nil, show.notice)
+	jobs := p.job.Alternatives()
+	first, err := p.of(jobs[0]).openLake(ctx, nil, show.notice)
 	if err != nil {
 		return nil, err
 	}
@@ -230,47 +235,72 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if _, err := attempts.Attempts(ctx); err != nil { // damage is told before hours of reading
 		return nil, err
 	}
-	checkpoint, err := checkpointOf(p.job, dir, show.notice)
+	checkpoints, err := checkpointsOf(jobs, dir, show.notice)
 	if err != nil {
 		return nil, err
 	}
-	env := pipeline.Environment{
-		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			if features == nil {
-				return src, nil
-			}
-			return p.openLake(ctx, features, show.notice)
-		},
-		Sink: dir, Attempts: attempts, Checkpoints: checkpoint,
-		Resources: p.resources, Observer: show.observer(), Software: software(),
+	var at *sinklake.Checkpoint
+	with := func(job pipeline.Job) (pipeline.Environment, error) {
+		own := p.of(job)
+		at = checkpoints[max(job.Number, 1)-1]
+		return pipeline.Environment{
+			Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
+				if features == nil && job.Number <= 1 {
+					return first, nil
+				}
+				return own.openLake(ctx, features, show.notice)
+			},
+			Sink: dir, Attempts: attempts, Checkpoints: at,
+			Resources: p.resources, Observer: show.observer(), Software: software(),
+		}, nil
 	}
-	result, err := pipeline.Run(ctx, p.job, env)
+	o = &outcome{}
+	err = pipeline.Sweep(ctx, p.job, with, func(job pipeline.Job, r *pipeline.Result) error {
+		o.add(newOutcome(p, r, began), job)
+		return nil
+	})
 	if errors.Is(err, context.Canceled) {
-		return nil, interruption(checkpoint.Path())
+		return nil, interruption(at.Path())
 	}
 	if err != nil {
 		return nil, err
 	}
-	o = newOutcome(p, result, began)
+	o.record.Seconds = time.Since(began).Seconds()
 	if err := o.write(dir); err != nil {
 		return nil, err
 	}
-	return o, checkpoint.Clear(context.WithoutCancel(ctx)) // all is published: too late for an interruption
+	for _, c := range checkpoints {
+		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx))) // all is published: too late for an interruption
+	}
+	return o, err
 }
 
-// checkpointOf returns the place of a job's checkpoint and says which other jobs
-// have left theirs.
-func checkpointOf(job pipeline.Job, dir *sinklake.Directory, notice func(string)) (*sinklake.Checkpoint, error) {
-	digest, err := job.Digest()
-	if err != nil {
-		return nil, err
+// of is the prepared job of an alternative.
+func (p prepared) of(job pipeline.Job) prepared {
+	p.job = job
+	return p
+}
+
+// checkpointsOf returns the places of the jobs' checkpoints and says which other
+// jobs have left theirs.
+func checkpointsOf(jobs []pipeline.Job, dir *sinklake.Directory, notice func(string)) ([]*sinklake.Checkpoint, error) {
+	var own []*sinklake.Checkpoint
+	paths := map[string]bool{}
+	for _, job := range jobs {
+		digest, err := job.Digest()
+		if err != nil {
+			return nil, err
+		}
+		c := dir.Checkpoint(digest.String())
+		own, paths[c.Path()] = append(own, c), true
 	}
-	checkpoint := dir.Checkpoint(digest.String())
-	others, err := checkpoint.Others()
+	others, err := own[0].Others()
 	for _, path := range others {
-		notice(path + " is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
+		if !paths[path] {
+			notice(path + " is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
+		}
 	}
-	return checkpoint, err
+	return own, err
 }
 
 // interruption says what is left of an interrupted run and how it goes on.

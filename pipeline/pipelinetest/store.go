@@ -20,7 +20,7 @@ type Store struct {
 	Models       map[string][]byte // by digest
 	Certificates [][]byte          // in the order of their publication
 	Log          []pipeline.Attempt
-	State        []byte            // the checkpoint
+	State        []byte // the checkpoint
 }
 
 var (

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// alternativeConfig is one entry of the key sweep: what it changes in the job.
+type alternativeConfig struct {
+	Loss     toleranceConfig `yaml:"loss"`
+	Features []string        `yaml:"features"`
+	Exclude  []string        `yaml:"exclude"`
+	Kernel   *kernelConfig   `yaml:"kernel"`
+}
+
+type toleranceConfig struct {
+	Epsilon epsilon   `yaml:"epsilon"`
+	Below   tolerance `yaml:"below"`
+	Above   tolerance `yaml:"above"`
+}
+
+// tolerance is a number above 0. 0, which would stand for a key that is left
+// out, is none.
+type tolerance float64
+
+// UnmarshalYAML reads the number.
+func (x *tolerance) UnmarshalYAML(node ast.Node) error {
+	value, err := positive(node)
+	*x = tolerance(value)
+	return err
+}
+
+// alternatives translates the key sweep.
+func (c configuration) alternatives() []pipeline.Alternative {
+	var all []pipeline.Alternative
+	for _, a := range c.Sweep {
+		out := pipeline.Alternative{
+			Loss: pipeline.Tolerance{
+				Epsilon: a.Loss.Epsilon.raw, EpsilonStd: a.Loss.Epsilon.std, Below: float64(a.Loss.Below), Above: float64(a.Loss.Above),
+			},
+			Features: a.Features, Exclude: a.Exclude,
+		}
+		if a.Kernel != nil {
+			kernel := pipeline.KernelDecl(*a.Kernel)
+			out.Kernel = &kernel
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// sweepFaults are what the job's own check cannot see: a tolerance that is given
+// as 0 looks to it like one that is left out.
+func (c configuration) sweepFaults() []error {
+	var faults []error
+	for i, a := range c.Sweep {
+		if e := a.Loss.Epsilon; e.given && e.raw == 0 && e.std == 0 {
+			faults = append(faults, fmt.Errorf("%w: sweep[%d].loss.epsilon: 0 is not positive", pipeline.ErrConfig, i))
+		}
+	}
+	return faults
+}
+
+// overridden says that a flag has no effect on a sweep whose alternatives say
+// the tolerance themselves.
+func (c configuration) overridden() error {
+	for _, a := range c.Sweep {
+		if a.Loss.Epsilon.given {
+			return fmt.Errorf("--epsilon: alternatives of the sweep say their own; change the job file")
+		}
+	}
+	return nil
+}
+
+// An alternativeRecord is what the run record says of one alternative of a
+// sweep. The files are in the output directory.
+type alternativeRecord struct {
+	Alternative int     `json:"alternative"` // its number, from 1 on
+	Changes     string  `json:"changes"`     // in words: what it changes in the job
+	Status      string  `json:"status"`      // of the judged guarantee
+	Bound       float64 `json:"bound"`
+	Certificate string  `json:"certificate"`
+	Row         string  `json:"certificate_row"`
+	Model       string  `json:"model"`
+	ID          string  `json:"id"`
+}
+
+// of says what a run of an alternative came to.
+func alternativeOf(job pipeline.Job, r runRecord) alternativeRecord {
+	return alternativeRecord{job.Number, job.Changes(), r.Status, r.Bound, r.Certificate, r.Row, r.Model, r.ID}
+}
+
+// better reports whether an alternative's record is better than another's: a
+// certified one than one that is not, then the lower bound, then the first.
+func (a alternativeRecord) better(b alternativeRecord) bool {
+	if one, other := a.Status == certify.StatusCertified, b.Status == certify.StatusCertified; one != other {
+		return one
+	}
+	return a.Bound < b.Bound
+}
+
+// add takes the next result of a sweep, or the only one of a job. Of the others
+// only what the run record says is kept: a model can be large.
+func (o *outcome) add(next *outcome, job pipeline.Job) {
+	if len(job.Sweep) == 0 {
+		*o = *next
+		return
+	}
+	all := append(o.record.Alternatives, alternativeOf(job, next.record))
+	if best := o.record.Best; best == 0 || all[len(all)-1].better(all[best-1]) {
+		*o = *next
+		o.record.Best = job.Number
+	}
+	o.record.Alternatives = all
+}
+
+// sweepTable prints what the alternatives came to.
+func (o *outcome) sweepTable(w io.Writer) error {
+	all := o.record.Alternatives
+	if len(all) == 0 {
+		return nil
+	}
+	_, _ = fmt.Fprintf(w, "Sweep of %d alternatives, declared together: all %d certificates hold at once, and any may be chosen\n", len(all), len(all))
+	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
+	for _, a := range all {
+		mark := " "
+		if a.Alternative == o.record.Best {
+			mark = "*"
+		}
+		_, _ = fmt.Fprintf(table, "%s %d\t%s\t%s\tat most %s\t%s\n", mark, a.Alternative, a.Changes, a.Status, certify.AtMost(a.Bound), a.Certificate)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	best := "the best: of those that are certified the one of the lowest bound"
+	if o.record.Status != certify.StatusCertified {
+		best = "none is certified; the one of the lowest bound"
+	}
+	_, err := fmt.Fprintf(w, "* %s. Its certificate:\n\n", best)
+	return err
+}
