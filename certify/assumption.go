@@ -14,7 +14,7 @@ const (
 	AssumeLossFirst       = "loss-before-rows"
 	AssumeRolesByKey      = "roles-by-key"
 	AssumeSeparatePass    = "separate-last-pass"
-	AssumeLossAccuracy    = "losses-within-slack"
+	AssumeLossProven      = "losses-proven"
 	AssumeJitter          = "jitter"
 	AssumeGridWeights     = "grid-weights"
 	AssumeOneAttempt      = "one-attempt"
@@ -36,7 +36,7 @@ func standardAssumptions() []standardAssumption {
 		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows."},
 		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and the declared key alone."},
 		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
-		{id: AssumeLossAccuracy, enforced: true, text: "Losses as computed differ from exact ones by no more than the slack."},
+		{id: AssumeLossProven, enforced: true, text: "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy."},
 		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},
 		{id: AssumeGridWeights, derived: true, text: "The hyper-parameters are values of the declared grids, whose weights add up to at most 1."},
 		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key) was declared without a look at the certified rows, and not chosen among several after their results were seen."},
@@ -45,7 +45,7 @@ func standardAssumptions() []standardAssumption {
 
 // completeAssumptions returns the given assumptions with their standard texts,
 // in the order of the document, together with those that follow from numbers.
-// Further ones come last, in the order given.
+// An unknown one is an error.
 func completeAssumptions(given []Assumption, derived map[string]Assumption) ([]Assumption, error) {
 	var faults []error
 	byID := make(map[string]Assumption, len(given))
@@ -76,13 +76,24 @@ func completeAssumptions(given []Assumption, derived map[string]Assumption) ([]A
 	}
 	for _, a := range given {
 		if _, further := byID[a.ID]; further {
-			all = append(all, a)
+			faults = append(faults, fmt.Errorf("assumption %.100q is unknown", a.ID))
 		}
 	}
 	for _, a := range all {
 		faults = append(faults, a.validate())
 	}
 	return all, errors.Join(faults...)
+}
+
+// brokenOnes returns the identifiers of the broken assumptions.
+func brokenOnes(assumptions []Assumption) []string {
+	var ids []string
+	for _, a := range assumptions {
+		if a.Status == AssumptionBroken {
+			ids = append(ids, "the assumption "+a.ID)
+		}
+	}
+	return ids
 }
 
 // broken reports whether any assumption is broken.
@@ -104,6 +115,11 @@ func (a Assumption) validate() error {
 	if a.ID == "" || a.Text == "" {
 		return fmt.Errorf("assumption %q has no identifier or no text", a.ID)
 	}
-	return errors.Join(plainText("assumption's identifier", a.ID), plainText("assumption's text", a.Text),
-		plainText("assumption's diagnostic", a.Diagnostic))
+	if a.Diagnostic != "" {
+		return word("assumption's diagnostic", a.Diagnostic, maxDiagnostic)
+	}
+	return nil
 }
+
+// maxDiagnostic bounds the length of a diagnostic, in characters.
+const maxDiagnostic = 2000

@@ -8,19 +8,13 @@ import (
 	"strconv"
 )
 
-// Slack is η: it is added to every empirical risk before the inversion, and to
-// every bound after it. It covers the difference between losses as computed
-// (by this program or by a reader of the model file, the rounding to 2⁻⁶⁰
-// included) and exact ones: before the inversion on the certified rows, after
-// it on fresh ones.
-const Slack = 1e-6
-
 // maxNats bounds KL and ln 1/p_θ, so that their sum is finite.
 const maxNats = 1e15
 
 // Terms are the numbers that the bound for a draw of Q is made of.
 type Terms struct {
 	Risk            float64 // R_S(Q), an upper bound on it, in [0, 1]
+	LowerRisk       float64 // R_S(Q), a lower bound on it, in [0, Risk]
 	KL              float64 // KL(Q‖P), an upper bound on it, ≥ 0
 	LnInverseWeight float64 // ln 1/p_θ, an upper bound on it, ≥ 0
 	N               int64   // certified examples, ≥ 1
@@ -39,9 +33,9 @@ type Bounds struct {
 }
 
 // Bound returns B with R(Q) ≤ B, a lower bound that holds together with it, and
-// the terms between. B = min(1, kl⁻¹(min(1, R_S + η), c) + η), each step rounded
-// up; the lower bound is the mirror image. Terms out of range, NaN included,
-// are an error.
+// the terms between. B = kl⁻¹(R_S, c), each step rounded up; the lower bound is
+// the mirror image, from the lower bound on R_S. Terms out of range, NaN
+// included, are an error.
 func Bound(t Terms) (Bounds, error) {
 	if err := t.validate(); err != nil {
 		return Bounds{}, fmt.Errorf("certify: bound: %w", err)
@@ -58,19 +52,17 @@ func Bound(t Terms) (Bounds, error) {
 	sum.Add(sum, exact(b.LnInverseDelta))
 	b.Exponent = perExample(sum, t.N)
 
-	q := addSlack(t.Risk)
-	b.Upper = addSlack(KLInverse(q, b.Exponent))
-	b.Pinsker = addSlack(Pinsker(q, b.Exponent))
-	b.Lower = takeSlack(KLInverseLower(takeSlack(t.Risk), b.Exponent))
+	b.Upper = KLInverse(t.Risk, b.Exponent)
+	b.Pinsker = min(1, Pinsker(t.Risk, b.Exponent))
+	b.Lower = KLInverseLower(t.LowerRisk, b.Exponent)
 	return b, nil
 }
 
 // HoldoutBound returns an upper bound, with confidence 1−δ over the draw of n
 // independent examples, on the expected loss of one predictor that was fixed
-// before they were drawn and whose mean loss on them is risk: min(1,
-// kl⁻¹(min(1, risk + η), ln(1/δ)/n) + η), by Chernoff's bound (Langford 2005).
-// Numbers out of range, NaN included, are
-// an error.
+// before they were drawn and whose mean loss on them is risk: kl⁻¹(risk,
+// ln(1/δ)/n), by Chernoff's bound (Langford 2005). Numbers out of range, NaN
+// included, are an error.
 func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
 	if err := (Terms{Risk: risk, N: n, Delta: delta}).validate(); err != nil {
 		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
@@ -79,7 +71,7 @@ func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
 	}
-	return addSlack(KLInverse(addSlack(risk), perExample(exact(inverse), n))), nil
+	return KLInverse(risk, perExample(exact(inverse), n)), nil
 }
 
 // Pinsker returns an upper bound on q + √(c/2), which is never below the
@@ -95,12 +87,6 @@ func Pinsker(q, c float64) float64 {
 	root := empty().Sqrt(empty().Mul(exact(c), exact(0.5)))
 	return upward(widen(root.Add(root, exact(q)), -200))
 }
-
-// addSlack returns min(1, x + η), rounded up.
-func addSlack(x float64) float64 { return min(1, upward(empty().Add(exact(x), exact(Slack)))) }
-
-// takeSlack returns max(0, x − η), rounded down.
-func takeSlack(x float64) float64 { return max(0, downward(empty().Sub(exact(x), exact(Slack)))) }
 
 // perExample returns sum/n, rounded up. The sum has positive terms, so that
 // widening covers the rounding of their addition.
@@ -122,6 +108,12 @@ func (t Terms) validate() error {
 	var faults []error
 	if !(0 <= t.Risk && t.Risk <= 1) {
 		faults = append(faults, fmt.Errorf("empirical risk is %g, want a number in [0, 1]", t.Risk))
+	}
+	if !(0 <= t.LowerRisk && t.LowerRisk <= 1) {
+		faults = append(faults, fmt.Errorf("lower empirical risk is %g, want a number in [0, 1]", t.LowerRisk))
+	}
+	if t.LowerRisk > t.Risk {
+		faults = append(faults, fmt.Errorf("the lower bound on the empirical risk, %g, is above the upper one, %g", t.LowerRisk, t.Risk))
 	}
 	if !(0 <= t.KL && t.KL <= maxNats) {
 		faults = append(faults, fmt.Errorf("KL is %g, want a number from 0 to %g", t.KL, maxNats))

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 )
 
 // Names of the theorems, as they stand in a certificate.
 const (
-	methodDraw = "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared grid of hyper-parameters; kl inverted upwards"
+	methodDraw = "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared grid of hyper-parameters and over the alternatives of the job; kl inverted upwards"
 	methodMean = "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"
 )
 
@@ -30,30 +28,34 @@ func Certify(ev Evidence) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	risk := Risk{Exact: ev.Risk, Upper: ev.Risk.Upper()}
-	b, err := Bound(Terms{Risk: risk.Upper, KL: ev.KL, LnInverseWeight: lnInverseWeight, N: ev.Risk.Count(), Delta: ev.Delta.Declared, Share: ev.Delta.Share()})
+	risk, lower := Risk{Exact: ev.Risk, Upper: ev.Risk.Upper()}, Lower{Exact: ev.LowerRisk, Lower: ev.LowerRisk.Lower()}
+	b, err := Bound(Terms{
+		Risk: risk.Upper, LowerRisk: lower.Lower, KL: ev.KL, LnInverseWeight: lnInverseWeight,
+		N: ev.Risk.Count(), Delta: ev.Delta.Declared, Share: ev.Delta.Share(),
+	})
 	if err != nil {
 		return Certificate{}, err
 	}
-	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Upper, ev.Risk.Count(), ev.Delta.Declared)
+	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Lower, ev.Risk.Count(), ev.Delta.Declared)
 	if err != nil {
 		return Certificate{}, err
 	}
 	draw := Guarantee{
 		ID: GuaranteeDraw, Predictor: PredictorDraw, Method: methodDraw,
-		Loss: ev.Loss, Delta: ev.Delta.Declared, N: ev.Risk.Count(), EmpiricalRisk: risk,
+		Loss: ev.Loss, Delta: ev.Delta.Declared, N: ev.Risk.Count(), EmpiricalRisk: risk, LowerRisk: lower,
 		KL: ev.KL, LnInverseWeight: lnInverseWeight, LnXi: b.LnXi, LnInverseDelta: b.LnInverseDelta,
-		Exponent: b.Exponent, Slack: Slack,
-		Bound: b.Upper, BoundPinsker: b.Pinsker, LowerBound: b.Lower,
+		Exponent: b.Exponent, Bound: b.Upper, BoundPinsker: b.Pinsker, LowerBound: b.Lower,
 	}
 	mean := draw
 	mean.ID, mean.Predictor, mean.Method = GuaranteeMean, PredictorMean, methodMean
 	mean.Bound, mean.BoundPinsker, mean.LowerBound = min(1, 2*b.Upper), min(1, 2*b.Pinsker), 0
-	c.Guarantees = []Guarantee{draw, mean}
-	c.Baseline.Statement = baselineStatement(c.Baseline, draw, c.Assumptions)
+	c.Guarantees = []Guarantee{mean, draw}
+	c.Baseline.Statement = baselineStatement(c.Baseline, draw)
 	for i := range c.Guarantees {
-		c.Guarantees[i].Status = status(c.Guarantees[i].Bound, c.Baseline.Bound, c.Assumptions)
-		c.Guarantees[i].Statement = statement(c.Guarantees[i], c.Baseline, c.Assumptions)
+		g := &c.Guarantees[i]
+		g.Status = status(g.Bound, c.Baseline.Bound, c.Assumptions)
+		g.Headline = headline(*g, c)
+		g.Statement = statement(*g, c)
 	}
 	return c, nil
 }
@@ -85,8 +87,11 @@ func (ev Evidence) record() (Certificate, error) {
 		Format: Format,
 		Baseline: Baseline{
 			Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
-			EmpiricalRisk: Risk{Exact: ev.Constant.Risk, Upper: ev.Constant.Risk.Upper()},
+			EmpiricalRisk: Lower{Exact: ev.Constant.Risk, Lower: ev.Constant.Risk.Lower()},
 		},
+		Dependence:    ev.Dependence,
+		Copies:        ev.Copies,
+		Accuracy:      Accuracy{Tau: ev.Accuracy, Unproven: ev.Unproven},
 		Assumptions:   assumptions,
 		Ledger:        ev.Ledger,
 		Sample:        ev.Sample,
@@ -98,8 +103,7 @@ func (ev Evidence) record() (Certificate, error) {
 		Optimiser:     Optimiser{Seed: ev.OptimiserSeed},
 		Jitter:        ev.Jitter,
 		Delta:         ev.Delta,
-		Attempt:       ev.Attempt,
-		Software:      ev.Software,
+		Declared:      ev.Declared,
 	}
 	for _, p := range ev.Theta {
 		c.Theta = append(c.Theta, Coordinate{Parameter: p, Value: p.Value()})
@@ -111,30 +115,31 @@ func (ev Evidence) record() (Certificate, error) {
 // follow from its numbers.
 func (ev Evidence) assumptions() ([]Assumption, error) {
 	jitter := Assumption{Status: AssumptionEnforced}
-	if !(ev.Jitter.Bound <= ev.Jitter.Limit) { // NaN breaks it
+	if !ev.Jitter.Holds {
 		jitter = Assumption{Status: AssumptionBroken, Diagnostic: fmt.Sprintf(
-			"The error of the factor is bounded by %g only, the limit is %g.", ev.Jitter.Bound, ev.Jitter.Limit)}
+			"The error of the factor is not proven to be at most %g.", ev.Jitter.Limit)}
 	}
 	return completeAssumptions(ev.Assumptions, map[string]Assumption{
 		AssumeJitter:      jitter,
 		AssumeGridWeights: {Status: AssumptionEnforced}, // Validate checks it
-		AssumeOneAttempt: {Status: AssumptionAssumed, Diagnostic: fmt.Sprintf(
-			"Of the jobs of this output directory it is number %d on this sample, and number %d in all; other directories are not seen.", ev.Attempt.OnThisSample, ev.Attempt.InThisDirectory)},
+		AssumeOneAttempt:  {Status: AssumptionAssumed, Diagnostic: "No program can see what was tried elsewhere. What the maker counted stands under declared."},
 	})
 }
 
-// evidence returns the evidence that the certificate repeats.
-func (c Certificate) evidence() (Evidence, error) {
+// Evidence returns the evidence that the certificate repeats. It is as the
+// document states it: to be derived from model and rows, and compared.
+func (c Certificate) Evidence() (Evidence, error) {
 	draw, ok := c.Guarantee(GuaranteeDraw)
 	if !ok {
 		return Evidence{}, fmt.Errorf("there is no guarantee %q", GuaranteeDraw)
 	}
 	ev := Evidence{
-		Loss: draw.Loss, Delta: c.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
-		Constant: Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
-		Ledger:   c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
+		Loss: draw.Loss, Delta: c.Delta, Risk: draw.EmpiricalRisk.Exact, LowerRisk: draw.LowerRisk.Exact,
+		Accuracy: c.Accuracy.Tau, Unproven: c.Accuracy.Unproven, KL: draw.KL, Kernel: c.Kernel,
+		Constant:   Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
+		Dependence: c.Dependence, Copies: c.Copies, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,
-		Jitter: c.Jitter, Attempt: c.Attempt, Software: c.Software,
+		Jitter: c.Jitter, Declared: c.Declared,
 	}
 	for _, p := range c.Theta {
 		ev.Theta = append(ev.Theta, p.Parameter)
@@ -156,7 +161,7 @@ func (c Certificate) evidence() (Evidence, error) {
 // and compares the documents. It does not check the evidence itself, which
 // takes the model file and the rows.
 func Recompute(c Certificate) error {
-	ev, err := c.evidence()
+	ev, err := c.Evidence()
 	if err != nil {
 		return fmt.Errorf("certify: recompute: %w", err)
 	}
@@ -175,9 +180,5 @@ func Recompute(c Certificate) error {
 	if bytes.Equal(got, want) {
 		return nil
 	}
-	var a, b any
-	if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal(want, &b)); err != nil {
-		return fmt.Errorf("certify: recompute: %w", err)
-	}
-	return fmt.Errorf("certify: the certificate contradicts itself: %s", difference("", a, b))
+	return fmt.Errorf("certify: the certificate contradicts itself: %s", Difference(got, want))
 }

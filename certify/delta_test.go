@@ -73,7 +73,7 @@ func TestProductOfShares(t *testing.T) {
 // The bound pays for the share: an alternative's is that of a job of its own
 // with the smaller δ, and lies above that of the whole δ.
 func TestBoundPaysForTheShare(t *testing.T) {
-	terms := Terms{Risk: .05, KL: 30, LnInverseWeight: 14, N: 2000, Delta: .01}
+	terms := Terms{Risk: .05, LowerRisk: .05, KL: 30, LnInverseWeight: 14, N: 2000, Delta: .01}
 	whole, err := Bound(terms)
 	if err != nil {
 		t.Fatal(err)

@@ -3,12 +3,12 @@ package certify
 import "encoding/json"
 
 // Format names the version of the certificate document.
-const Format = "pacsgp-certificate/1"
+const Format = "pacsgp-certificate/2"
 
 // Identifiers of guarantees.
 const (
-	GuaranteeDraw = "pb-full" // about a draw of Q
 	GuaranteeMean = "mean-2b" // about the mean of Q
+	GuaranteeDraw = "pb-full" // about a draw of Q
 )
 
 // Predictors that a guarantee may be about.
@@ -31,6 +31,9 @@ type Certificate struct {
 	Format        string        `json:"format"`
 	Guarantees    []Guarantee   `json:"guarantees"`
 	Baseline      Baseline      `json:"baseline"`
+	Dependence    Dependence    `json:"dependence"`
+	Copies        Copies        `json:"copies"`
+	Accuracy      Accuracy      `json:"accuracy"`
 	Assumptions   []Assumption  `json:"assumptions"`
 	Ledger        Ledger        `json:"ledger"`
 	Sample        Sample        `json:"sample"`
@@ -43,8 +46,7 @@ type Certificate struct {
 	Optimiser     Optimiser     `json:"optimiser"`
 	Jitter        JitterCheck   `json:"jitter"`
 	Delta         Delta         `json:"delta"`
-	Attempt       Attempt       `json:"attempt"`
-	Software      string        `json:"software"`
+	Declared      Declared      `json:"declared"`
 }
 
 // A Guarantee is one theorem applied to one predictor. Numbers in nats are
@@ -55,26 +57,35 @@ type Guarantee struct {
 	Predictor       string  `json:"predictor"`
 	Method          string  `json:"method"`
 	Status          string  `json:"status"`
+	Headline        string  `json:"headline"` // for the one who decides
+	Statement       string  `json:"statement"`
 	Loss            Loss    `json:"loss"`
 	Delta           float64 `json:"delta"`
 	N               int64   `json:"n"`
 	EmpiricalRisk   Risk    `json:"empirical_risk"` // of a draw of Q on the train rows
+	LowerRisk       Lower   `json:"lower_risk"`     // of the same
 	KL              float64 `json:"kl"`
 	LnInverseWeight float64 `json:"ln_inverse_weight"`
 	LnXi            float64 `json:"ln_xi"`
 	LnInverseDelta  float64 `json:"ln_inverse_delta"` // of the share of δ that is this certificate's
 	Exponent        float64 `json:"exponent"`         // (the four terms)/N
-	Slack           float64 `json:"slack"`
 	Bound           float64 `json:"bound"`
 	BoundPinsker    float64 `json:"bound_pinsker"`
 	LowerBound      float64 `json:"lower_bound"`
-	Statement       string  `json:"statement"`
 }
 
-// A Risk is an empirical risk: the exact sum of losses, and their mean rounded up.
+// A Risk bounds an empirical risk from above: the exact sum of upper bounds on
+// the losses, and their mean rounded up.
 type Risk struct {
 	Exact RiskSum `json:"exact"`
 	Upper float64 `json:"upper"`
+}
+
+// A Lower bounds an empirical risk from below: the exact sum of lower bounds on
+// the losses, and their mean rounded down.
+type Lower struct {
+	Exact RiskSum `json:"exact"`
+	Lower float64 `json:"lower"`
 }
 
 // Kinds of losses. f is the value predicted for a row and y its target.
@@ -92,24 +103,61 @@ type Loss struct {
 	Epsilon float64 `json:"epsilon,omitempty"` // zero-one, squared, exponential: > 0
 	Below   float64 `json:"below,omitempty"`   // band: ≥ 0, not both 0
 	Above   float64 `json:"above,omitempty"`
-	Target  string  `json:"target"`         // the column's name
-	Unit    string  `json:"unit,omitempty"` // the word for its unit, such as minutes
+	Target  string  `json:"target"` // the column's name
 }
 
 // Origins of the constant of a [Baseline].
 const (
-	OriginReference = "reference" // chosen on reference rows
-	OriginDeclared  = "declared"
+	OriginReference = "reference" // chosen on the reference rows
+	OriginStart     = "start"     // where there are none, on the first rows by rank
 )
 
-// A Baseline is the best that a constant prediction can be certified for on
-// the same rows. A guarantee whose bound is not below Bound is vacuous.
+// A Baseline is a yardstick: the number that the formula gives for a constant
+// prediction on the same rows. A guarantee whose bound is not below Bound is
+// vacuous. It errs downwards and claims nothing about fresh rows.
 type Baseline struct {
 	Constant      float64 `json:"constant"` // raw
 	Origin        string  `json:"origin"`
-	EmpiricalRisk Risk    `json:"empirical_risk"`
+	EmpiricalRisk Lower   `json:"empirical_risk"`
 	Bound         float64 `json:"bound"`
 	Statement     string  `json:"statement"`
+}
+
+// Dependence is what was measured of how alike the targets of consecutive rows
+// are. No value of it establishes that rows are independent.
+type Dependence struct {
+	Pairs       int64   `json:"pairs"`       // of consecutive rows of one shard
+	Correlation float64 `json:"correlation"` // of their targets, in [-1, 1]
+	Suspicious  bool    `json:"suspicious"`  // independent rows would show such a correlation once in 10,000 times
+}
+
+// NewDependence returns the finding with its verdict.
+func NewDependence(pairs int64, correlation float64) Dependence {
+	square := float64(float64(correlation*correlation) * float64(pairs))
+	return Dependence{pairs, correlation, pairs > 30 && square > 3.9*3.9}
+}
+
+// Policies for rows that are copies of earlier ones.
+const (
+	CopiesLimited     = "limited"     // more copies than the limit end the job
+	CopiesDropped     = "drop"        // later copies are neither trained nor certified on
+	CopiesIndependent = "independent" // declared to be separate draws
+)
+
+// Copies counts rows that equal an earlier one.
+type Copies struct {
+	Policy   string  `json:"policy"`
+	Limit    float64 `json:"limit"`    // share of the rows, for the policy limited
+	Distinct int64   `json:"distinct"` // rows that equal no earlier one
+	Rows     int64   `json:"rows"`     // rows that equal an earlier one in all used columns
+	Features int64   `json:"features"` // rows that equal an earlier one in all features
+}
+
+// Accuracy says how exact a reader's predictions must be, and for how many
+// certified rows that could not be proven of the stored numbers.
+type Accuracy struct {
+	Tau      float64 `json:"tau"`      // raw units of the target, > 0
+	Unproven int64   `json:"unproven"` // train rows that are counted as a loss of 1
 }
 
 // Statuses of an assumption.
@@ -134,13 +182,14 @@ type Ledger struct {
 	Reference int64  `json:"reference"`
 	Train     int64  `json:"train"`
 	Holdout   int64  `json:"holdout"`
+	Copies    int64  `json:"copies"` // left out, because they equal an earlier row
 	Bad       int64  `json:"bad"`
 }
 
 // A Sample names the rows by the digest of their values.
 type Sample struct {
 	Digest  string   `json:"digest"`  // SHA-256, 64 hexadecimal digits
-	Targets string   `json:"targets"` // of the multiset of the target's values, 64 hexadecimal digits
+	Targets string   `json:"targets"` // of the multiset of the target's values
 	Shards  int64    `json:"shards"`
 	Rows    int64    `json:"rows"`
 	Columns []string `json:"columns"` // the features in model order, then the target
@@ -183,17 +232,34 @@ type Optimiser struct {
 	Seed uint64 `json:"seed,string"`
 }
 
-// A JitterCheck holds the verdict on the stored factor L: with Bound ≤ Limit,
-// L·Lᵀ − K_ZZ is positive semi-definite and the KL is that of the theorem.
+// A JitterCheck holds the verdict on the stored factor L: if its error is proven
+// to be at most Limit, L·Lᵀ − K_ZZ is positive semi-definite and the KL is that
+// of the theorem.
 type JitterCheck struct {
-	Bound float64 `json:"bound"`
 	Limit float64 `json:"limit"`
+	Holds bool    `json:"holds"`
 }
 
-// An Attempt counts the different jobs that were finished up to this one, here.
+// Declared holds what nobody can check: the word of whoever made the
+// certificate. No guarantee depends on it, but for the meaning of the unit.
+type Declared struct {
+	Unit     string   `json:"unit,omitempty"` // the word for the target's unit, such as minutes
+	Software string   `json:"software"`
+	Attempt  Attempt  `json:"attempt"`
+	Scaling  []Scaled `json:"scaling,omitempty"` // constants that were declared, one a column
+}
+
+// A Scaled is the declared scaling of a column.
+type Scaled struct {
+	Column string  `json:"column"`
+	Centre float64 `json:"centre"`
+	Scale  float64 `json:"scale"`
+}
+
+// An Attempt counts the different jobs that were tried up to this one, here.
 type Attempt struct {
-	OnThisSample    int64 `json:"on_this_sample"`
-	InThisDirectory int64 `json:"in_this_directory"`
+	OnTheseRows int64 `json:"on_these_rows"`
+	InThisLog   int64 `json:"in_this_log"`
 }
 
 // Guarantee returns the guarantee with the identifier.

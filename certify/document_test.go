@@ -21,23 +21,28 @@ func variants(t *testing.T) map[string]Evidence {
 		return ev
 	}
 	return map[string]Evidence{
-		"zero-one":    sound(t),
-		"band":        change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossBand, Above: 3, Target: "delay"} }),
-		"squared":     change(func(ev *Evidence) { ev.Loss.Kind = LossSquared }),
-		"exponential": change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossExponential, Epsilon: .25, Target: "delay"} }),
-		"relative":    change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossRelative, Target: "delay"} }),
-		"vacuous":     change(func(ev *Evidence) { ev.KL = 20_000 }),
-		"worse":       change(func(ev *Evidence) { ev.Constant.Risk = ev.Risk }),
+		"zero-one": sound(t),
+		"band":     change(func(ev *Evidence) { ev.Loss, ev.Declared.Unit = Loss{Kind: LossBand, Above: 3, Target: "delay"}, "" }),
+		"squared":  change(func(ev *Evidence) { ev.Loss.Kind = LossSquared }),
+		"exponential": change(func(ev *Evidence) {
+			ev.Loss, ev.Declared.Unit = Loss{Kind: LossExponential, Epsilon: .25, Target: "delay"}, ""
+		}),
+		"relative": change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossRelative, Target: "delay"} }),
+		"vacuous":  change(func(ev *Evidence) { ev.KL = 20_000 }),
+		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.LowerRisk }),
 		"scaled": change(func(ev *Evidence) {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),
-		"jitter": change(func(ev *Evidence) { ev.Jitter.Bound = 1 }),
-		"further": change(func(ev *Evidence) {
-			ev.Assumptions = append(ev.Assumptions, Assumption{ID: "manifest", Status: AssumptionAssumed, Text: "The files are those that were written."})
+		"jitter":           change(func(ev *Evidence) { ev.Jitter.Holds = false }),
+		"sweep":            change(func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 12, 3 }),
+		"dependent":        change(func(ev *Evidence) { ev.Dependence = NewDependence(12696, .5) }),
+		"uncounted copies": change(func(ev *Evidence) { ev.Copies, ev.Ledger.Copies, ev.Ledger.Holdout = Copies{}, 0, 90 }),
+		"isotropic":        change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:]; ev.Theta[0].Name = "ln lengthscale" }),
+		"declared": change(func(ev *Evidence) {
+			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
+			ev.Ledger.Reference, ev.Ledger.Holdout = 0, 685
+			ev.Declared.Scaling = []Scaled{{"distance", 1, 2}, {"hour", 12, 6}, {"delay", 0, 9}}
 		}),
-		"isotropic": change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:] }),
-		"declared":  change(func(ev *Evidence) { ev.Constant = Constant{Value: -1, Origin: OriginDeclared, Risk: ev.Constant.Risk} }),
-		"no rules":  change(func(ev *Evidence) { ev.RowRules = nil }),
 	}
 }
 
@@ -113,7 +118,7 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 	if want := math.Log(1201 * 25); !(weight > want) {
 		t.Errorf("ln 1/p is %g, not above that of the two flat grids, %g", weight, want)
 	}
-	terms := Terms{Risk: ev.Risk.Upper(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared}
+	terms := Terms{Risk: ev.Risk.Upper(), LowerRisk: ev.LowerRisk.Lower(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share()}
 	want, err := Bound(terms)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +127,7 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 		t.Errorf("the guarantee is %+v, want the bounds %+v", g, want)
 	}
 	for name, forget := range map[string]func(*Terms){
-		"risk": func(x *Terms) { x.Risk = 0 }, "KL": func(x *Terms) { x.KL = 0 }, "weight": func(x *Terms) { x.LnInverseWeight = 0 },
+		"risk": func(x *Terms) { x.Risk, x.LowerRisk = 0, 0 }, "KL": func(x *Terms) { x.KL = 0 }, "weight": func(x *Terms) { x.LnInverseWeight = 0 },
 		"N": func(x *Terms) { x.N *= 2 }, "delta": func(x *Terms) { x.Delta = .5 },
 	} {
 		less := terms
@@ -132,7 +137,7 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 		}
 	}
 	baseline := certificate(t, ev).Baseline
-	if b, err := HoldoutBound(ev.Constant.Risk.Upper(), 12_000, ev.Delta.Declared); err != nil || baseline.Bound != b {
+	if b, err := HoldoutBound(ev.Constant.Risk.Lower(), 12_000, ev.Delta.Declared); err != nil || baseline.Bound != b {
 		t.Errorf("the baseline's bound is %g, want %g (%v)", baseline.Bound, b, err)
 	}
 }
@@ -190,8 +195,8 @@ func altered(old any) []any {
 // the document follows: rows or files are needed to check them.
 func evidenceOnly(path string) bool {
 	for _, prefix := range []string{
-		".sample.digest", ".sample.shards", ".sample.columns", ".row_rules", ".model.digest", ".roles.key", ".optimiser.seed", ".software",
-		".jitter.", ".kernel.", ".theta[0].name", ".theta[1].name", ".theta[2].name", ".assumptions[0].diagnostic", ".assumptions[5].diagnostic",
+		".sample.digest", ".sample.targets", ".sample.shards", ".model.digest", ".roles.key", ".optimiser.seed",
+		".declared.software", ".declared.attempt", ".jitter.limit", ".dependence", ".copies", ".accuracy.unproven", ".assumptions[0].diagnostic",
 	} {
 		if strings.HasPrefix(path, prefix) {
 			return true
@@ -270,7 +275,7 @@ func TestParseIsStrict(t *testing.T) {
 		"empty":             "",
 		"null":              "null\n",
 		"unknown field":     strings.Replace(data, `"format"`, `"note": "", "format"`, 1),
-		"another format":    strings.Replace(data, "pacsgp-certificate/1", "pacsgp-certificate/2", 1),
+		"another format":    strings.Replace(data, "pacsgp-certificate/2", "pacsgp-certificate/1", 1),
 		"no final newline":  strings.TrimSuffix(data, "\n"),
 		"more white space":  strings.Replace(data, `"delta": 0.01`, `"delta":  0.01`, 1),
 		"number rewritten":  strings.Replace(data, `"delta": 0.01`, `"delta": 0.010`, 1),
@@ -303,7 +308,12 @@ func TestSchemaRefuses(t *testing.T) {
 		{`"kl": 420.5`, `"kl": "420.5"`},
 		{`"epsilon": 15`, `"epsilon": 0`},
 		{`"epsilon": 15`, `"below": 15`},
-		{`"slack": 0.000001`, `"slack": 0`},
+		{`"holds": true`, `"holds": 1`},
+		{`"alternatives": 1`, `"alternatives": 0`},
+		{`"policy": "drop"`, `"policy": "ignore"`},
+		{`"values-present"`, `"values"`},
+		{`"unproven": 2`, `"unproven": -2`},
+		{`"correlation": -0.0123`, `"correlation": -1.0123`},
 		{`"unit": "row"`, `"unit": "day"`},
 		{`"software"`, `"softwear"`},
 		{`"exponent"`, `"exponents"`},

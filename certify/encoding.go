@@ -86,6 +86,16 @@ func compactObject(data []byte) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
+// Difference names the first place where two JSON documents differ: what is
+// stated, and what follows. It is for people.
+func Difference(stated, follows []byte) string {
+	var a, b any
+	if err := errors.Join(json.Unmarshal(stated, &a), json.Unmarshal(follows, &b)); err != nil {
+		return err.Error()
+	}
+	return difference("", a, b)
+}
+
 // difference names the first place where two decoded JSON values differ.
 func difference(path string, got, want any) string {
 	switch want := want.(type) {
@@ -115,5 +125,5 @@ func difference(path string, got, want any) string {
 	if path == "" {
 		path = "."
 	}
-	return fmt.Sprintf("%s is %v, but the evidence in it gives %v", path, got, want)
+	return fmt.Sprintf("%s is %v, but what it rests on gives %v", path, got, want)
 }

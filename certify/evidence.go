@@ -5,71 +5,90 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"regexp"
-	"unicode"
-	"unicode/utf8"
+	"slices"
 )
 
 // Evidence is what a certificate is made from: plain numbers and words about
 // one fitted model and one pass over the rows that it answers for.
 type Evidence struct {
-	Loss     Loss
-	Delta    Delta
-	Risk     RiskSum // losses of a draw of Q on the train rows, one each
-	KL       float64 // KL(Q‖P), from [GaussianKL]
-	Kernel   Kernel
-	Theta    []Parameter
-	Constant Constant
-	// Assumptions states AssumeIndependentRows to AssumeLossAccuracy, each with
+	Loss      Loss
+	Delta     Delta   // no default: the user says it
+	Risk      RiskSum // upper bounds on the losses of a draw of Q on the train rows, one each
+	LowerRisk RiskSum // lower bounds on the same
+	Accuracy  float64 // τ: how near a reader's mean is to the exact one, raw units of the target
+	Unproven  int64   // train rows whose loss is counted as 1 because no interval was proven
+	KL        float64 // KL(Q‖P), from [GaussianKL]
+	Kernel    Kernel
+	Theta     []Parameter
+	Constant  Constant
+	// Assumptions states AssumeIndependentRows to AssumeLossProven, each with
 	// its status and, where there is one, its diagnostic; the standard text is
-	// filled in. Further ones have a text of their own.
+	// filled in.
 	Assumptions   []Assumption
+	Dependence    Dependence
+	Copies        Copies
 	Ledger        Ledger
 	Sample        Sample
-	RowRules      []string        // what a row must satisfy, in words
+	RowRules      []string        // identifiers: see [RowRules]
 	ModelDigest   string          // SHA-256 of the model file, 64 hexadecimal digits
 	Configuration json.RawMessage // the resolved settings, a JSON object without secrets
 	RolesKey      string
 	OptimiserSeed uint64
 	Jitter        JitterCheck
-	Attempt       Attempt
-	Software      string
+	Declared      Declared
 }
 
 // A Constant is the constant prediction that guarantees are compared with.
 type Constant struct {
 	Value  float64 // raw
-	Origin string  // OriginReference or OriginDeclared
-	Risk   RiskSum // its losses on the train rows
+	Origin string  // OriginReference or OriginStart
+	Risk   RiskSum // lower bounds on its losses on the train rows
 }
 
 // Validate reports all faults of the evidence, NaN included.
 func (ev Evidence) Validate() error {
 	_, err := ev.assumptions()
 	return errors.Join(
-		ev.Loss.Validate(), ev.validateRisks(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
-		ev.validateRecord(),
+		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
+		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(),
 	)
 }
 
 // validateRisks checks risks, KL and delta against each other.
 func (ev Evidence) validateRisks() error {
 	n := ev.Ledger.Train
-	faults := []error{ev.Delta.validate(), ev.Risk.validate(), ev.Constant.Risk.validate()}
-	if ev.Risk.Count() != n || ev.Constant.Risk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of %d rows, and %d of the constant, for %d train rows: each needs exactly one",
-			ev.Risk.Count(), ev.Constant.Risk.Count(), n))
+	faults := []error{ev.Risk.validate(), ev.LowerRisk.validate(), ev.Constant.Risk.validate()}
+	if ev.Risk.Count() != n || ev.LowerRisk.Count() != n || ev.Constant.Risk.Count() != n {
+		faults = append(faults, fmt.Errorf("losses of %d rows, %d from below, and %d of the constant, for %d train rows: each needs exactly one",
+			ev.Risk.Count(), ev.LowerRisk.Count(), ev.Constant.Risk.Count(), n))
 	} else if n > 0 {
-		faults = append(faults, Terms{Risk: ev.Risk.Upper(), KL: ev.KL, N: n, Delta: .5}.validate())
+		faults = append(faults, Terms{Risk: ev.Risk.Upper(), LowerRisk: ev.LowerRisk.Lower(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate())
 	}
+	if ev.Risk.total().Cmp(ev.LowerRisk.total()) < 0 {
+		faults = append(faults, errors.New("the lower bounds on the losses add up to more than the upper ones"))
+	}
+	if !(0 < ev.Accuracy && ev.Accuracy <= math.MaxFloat64) {
+		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Accuracy))
+	}
+	if ev.Unproven < 0 || ev.Unproven > n || ev.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, ev.Unproven)), 60)) < 0 {
+		faults = append(faults, fmt.Errorf("%d of %d train rows are counted as a loss of 1, but the sum of the losses is smaller", ev.Unproven, n))
+	}
+	return errors.Join(faults...)
+}
+
+// validateConstant checks what is recorded of the yardstick.
+func (ev Evidence) validateConstant() error {
+	var faults []error
 	if !(math.Abs(ev.Constant.Value) <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the constant prediction is %g, want a finite number", ev.Constant.Value))
 	}
 	switch {
-	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginDeclared:
-		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, want %q or %q", ev.Constant.Origin, OriginReference, OriginDeclared))
-	case ev.Constant.Origin == OriginReference && ev.Ledger.Reference == 0:
-		faults = append(faults, errors.New("the constant prediction comes from reference rows, but there are none"))
+	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:
+		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, want %q or %q", ev.Constant.Origin, OriginReference, OriginStart))
+	case (ev.Constant.Origin == OriginReference) != (ev.Ledger.Reference > 0):
+		faults = append(faults, fmt.Errorf("the constant prediction comes from %q, with %d reference rows: it is chosen on them where there are any", ev.Constant.Origin, ev.Ledger.Reference))
 	}
 	return errors.Join(faults...)
 }
@@ -87,15 +106,31 @@ func (ev Evidence) validateTheta() error {
 	if len(ev.Theta) != want {
 		faults = append(faults, fmt.Errorf("%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Theta), want))
 	}
-	names := make(map[string]bool, len(ev.Theta))
-	for _, p := range ev.Theta {
-		if p.Name == "" || names[p.Name] {
-			faults = append(faults, fmt.Errorf("hyper-parameter name %q is empty or taken", p.Name))
+	var features []string
+	if n := len(ev.Sample.Columns); n > 0 {
+		features = ev.Sample.Columns[:n-1]
+	}
+	for i, name := range ParameterNames(features, ev.Kernel.ARD) {
+		if i < len(ev.Theta) && ev.Theta[i].Name != name {
+			faults = append(faults, fmt.Errorf("hyper-parameter %d is called %q, want %q", i, ev.Theta[i].Name, name))
 		}
-		names[p.Name] = true
-		faults = append(faults, plainText("hyper-parameter's name", p.Name), p.validate())
+	}
+	for _, p := range ev.Theta {
+		faults = append(faults, p.validate())
 	}
 	return errors.Join(faults...)
+}
+
+// ParameterNames are the names of the hyper-parameters of a kernel, in order.
+func ParameterNames(features []string, ard bool) []string {
+	names := []string{"ln lengthscale"}
+	if ard {
+		names = names[:0]
+		for _, f := range features {
+			names = append(names, "ln lengthscale of "+f)
+		}
+	}
+	return append(names, "ln variance")
 }
 
 // validate checks that every row has one role.
@@ -105,7 +140,7 @@ func (l Ledger) validate() error {
 		faults = append(faults, fmt.Errorf("ledger counts %q, want row", l.Unit))
 	}
 	rest := l.Rows
-	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Bad} {
+	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Copies, l.Bad} {
 		if count < 0 || count > rest {
 			return errors.Join(append(faults, fmt.Errorf("ledger does not add up: %+v", l))...)
 		}
@@ -122,9 +157,7 @@ func (l Ledger) validate() error {
 
 // validateSample checks digests, counts and columns.
 func (ev Evidence) validateSample() error {
-	faults := []error{
-		validateDigest("sample", ev.Sample.Digest), validateDigest("targets", ev.Sample.Targets), validateDigest("model", ev.ModelDigest),
-	}
+	faults := []error{validateDigest("sample", ev.Sample.Digest), validateDigest("targets", ev.Sample.Targets), validateDigest("model", ev.ModelDigest)}
 	if ev.Sample.Shards < 1 || ev.Sample.Rows != ev.Ledger.Rows {
 		faults = append(faults, fmt.Errorf("sample of %d rows in %d shards, but the ledger has %d rows", ev.Sample.Rows, ev.Sample.Shards, ev.Ledger.Rows))
 	}
@@ -141,7 +174,7 @@ func (ev Evidence) validateSample() error {
 			faults = append(faults, fmt.Errorf("column name %q is empty or taken", name))
 		}
 		seen[name] = true
-		faults = append(faults, plainText("column name", name))
+		faults = append(faults, ColumnName(name))
 	}
 	return errors.Join(faults...)
 }
@@ -149,18 +182,12 @@ func (ev Evidence) validateSample() error {
 // validateRecord checks what is recorded beside the numbers of the bound.
 func (ev Evidence) validateRecord() error {
 	var faults []error
-	if j := ev.Jitter; !(0 <= j.Bound && j.Bound <= math.MaxFloat64 && 0 < j.Limit && j.Limit <= math.MaxFloat64) {
-		faults = append(faults, fmt.Errorf("jitter check has bound %g and limit %g, want finite numbers", j.Bound, j.Limit))
+	if j := ev.Jitter; !(0 < j.Limit && j.Limit <= math.MaxFloat64) {
+		faults = append(faults, fmt.Errorf("jitter check has the limit %g, want a positive number", j.Limit))
 	}
-	if a := ev.Attempt; a.OnThisSample < 1 || a.InThisDirectory < a.OnThisSample {
-		faults = append(faults, fmt.Errorf("attempt %d on this sample, %d in this directory: they count from 1", a.OnThisSample, a.InThisDirectory))
-	}
-	if ev.Software == "" {
-		faults = append(faults, errors.New("the software is not named"))
-	}
-	faults = append(faults, plainText("software", ev.Software), plainText("roles key", ev.RolesKey))
-	for _, rule := range ev.RowRules {
-		faults = append(faults, plainText("row rule", rule))
+	faults = append(faults, RolesKey(ev.RolesKey))
+	if !slices.Equal(ev.RowRules, RowRules()) {
+		faults = append(faults, fmt.Errorf("the row rules are %q, want exactly %q", ev.RowRules, RowRules()))
 	}
 	if _, err := compactObject(ev.Configuration); err != nil {
 		faults = append(faults, fmt.Errorf("configuration: %w", err))
@@ -170,10 +197,7 @@ func (ev Evidence) validateRecord() error {
 
 // Validate reports all faults of the declaration, NaN included.
 func (l Loss) Validate() error {
-	faults := []error{plainText("target", l.Target), plainText("unit", l.Unit)}
-	if l.Target == "" {
-		faults = append(faults, errors.New("the loss names no target"))
-	}
+	faults := []error{ColumnName(l.Target)}
 	finite := func(x float64) bool { return 0 <= x && x <= math.MaxFloat64 }
 	switch l.Kind {
 	case LossZeroOne, LossSquared, LossExponential:
@@ -204,15 +228,57 @@ func validateDigest(of, digest string) error {
 	return nil
 }
 
-// plainText refuses what would not survive a document, or could forge a line of it.
-func plainText(what, s string) error {
-	if !utf8.ValidString(s) {
-		return fmt.Errorf("%s %q is not UTF-8", what, s)
+// validateFindings checks what was measured of the rows.
+func (ev Evidence) validateFindings() error {
+	var faults []error
+	d := ev.Dependence
+	if d.Pairs < 0 || d.Pairs > ev.Ledger.Rows || !(-1 <= d.Correlation && d.Correlation <= 1) {
+		faults = append(faults, fmt.Errorf("correlation %g of the targets of %d pairs of consecutive rows, of %d rows", d.Correlation, d.Pairs, ev.Ledger.Rows))
+	} else if d != NewDependence(d.Pairs, d.Correlation) {
+		faults = append(faults, fmt.Errorf("a correlation of %g over %d pairs is not to be called suspicious: %v", d.Correlation, d.Pairs, d.Suspicious))
 	}
-	for _, r := range s {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
-			return fmt.Errorf("%s %q holds a control character", what, s)
+	c := ev.Copies
+	if !(0 <= c.Limit && c.Limit <= 1) {
+		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
+	}
+	switch c.Policy {
+	case "":
+		if c != (Copies{}) || ev.Ledger.Copies != 0 {
+			faults = append(faults, errors.New("copies are counted without a policy for them"))
+		}
+		return errors.Join(faults...)
+	case CopiesLimited, CopiesDropped, CopiesIndependent:
+	default:
+		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesLimited, CopiesDropped, CopiesIndependent))
+	}
+	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != ev.Ledger.Rows || c.Features >= ev.Ledger.Rows {
+		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, ev.Ledger.Rows))
+	}
+	if c.Policy != CopiesDropped && ev.Ledger.Copies != 0 {
+		faults = append(faults, fmt.Errorf("%d copies are left out under the policy %q", ev.Ledger.Copies, c.Policy))
+	}
+	return errors.Join(faults...)
+}
+
+// validateDeclared checks the form of what is declared: the rest is the maker's
+// word.
+func (ev Evidence) validateDeclared() error {
+	var faults []error
+	d := ev.Declared
+	if a := d.Attempt; a.OnTheseRows < 1 || a.InThisLog < a.OnTheseRows {
+		faults = append(faults, fmt.Errorf("attempt %d on these rows, %d in this log: they count from 1", a.OnTheseRows, a.InThisLog))
+	}
+	faults = append(faults, word("software", d.Software, maxColumnName))
+	if d.Unit != "" {
+		faults = append(faults, UnitName(d.Unit))
+	}
+	if n := len(d.Scaling); n > 0 && n != len(ev.Sample.Columns) {
+		return errors.Join(append(faults, fmt.Errorf("%d columns have declared scaling, want all %d or none", n, len(ev.Sample.Columns)))...)
+	}
+	for i, s := range d.Scaling {
+		if s.Column != ev.Sample.Columns[i] || !(math.Abs(s.Centre) <= math.MaxFloat64) || !(0 < s.Scale && s.Scale <= math.MaxFloat64) {
+			faults = append(faults, fmt.Errorf("declared scaling of %q: centre %g and scale %g, want those of %q, finite and positive", s.Column, s.Centre, s.Scale, ev.Sample.Columns[i]))
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }

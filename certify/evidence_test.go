@@ -13,13 +13,13 @@ import (
 func sound(t testing.TB) Evidence {
 	t.Helper()
 	ev := Evidence{
-		Loss:   Loss{Kind: LossZeroOne, Epsilon: 15, Target: "delay", Unit: "minutes"},
+		Loss:   Loss{Kind: LossZeroOne, Epsilon: 15, Target: "delay"},
 		Delta:  Delta{Declared: 0.01, Alternatives: 1, Alternative: 1},
 		KL:     420.5,
 		Kernel: Kernel{Family: KernelSquaredExponential, ARD: true},
 		Theta: []Parameter{
-			{Name: "ln lengthscale distance", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorFlat}, Index: 644},
-			{Name: "ln lengthscale hour", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorPeaked, Centre: 600, Width: .5}, Index: 588},
+			{Name: "ln lengthscale of distance", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorFlat}, Index: 644},
+			{Name: "ln lengthscale of hour", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorPeaked, Centre: 600, Width: .5}, Index: 588},
 			{Name: "ln variance", Grid: Grid{Min: -6, Step: .5, Count: 25, Prior: PriorFlat}, Index: 12},
 		},
 		Constant: Constant{Value: 7.25, Origin: OriginReference},
@@ -29,23 +29,28 @@ func sound(t testing.TB) Evidence {
 			{ID: AssumeLossFirst, Status: AssumptionEnforced},
 			{ID: AssumeRolesByKey, Status: AssumptionEnforced},
 			{ID: AssumeSeparatePass, Status: AssumptionEnforced},
-			{ID: AssumeLossAccuracy, Status: AssumptionAssumed, Diagnostic: "On 16 rows the largest difference was 2.1e-12."},
+			{ID: AssumeLossProven, Status: AssumptionEnforced},
 		},
-		Ledger:        Ledger{Unit: "row", Rows: 12700, Reference: 600, Train: 12000, Holdout: 90, Bad: 10},
+		Ledger:        Ledger{Unit: "row", Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Copies: 5, Bad: 10},
+		Dependence:    NewDependence(12696, -.0123),
+		Copies:        Copies{Policy: CopiesDropped, Distinct: 12695, Rows: 5, Features: 7},
+		Accuracy:      15 * 0x1p-20,
+		Unproven:      2,
 		Sample:        Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Rows: 12700, Columns: []string{"distance", "hour", "delay"}},
-		RowRules:      []string{"no used value is null, NaN or infinite"},
+		RowRules:      RowRules(),
 		ModelDigest:   strings.Repeat("b1", 32),
 		Configuration: json.RawMessage(`{"delta": 0.01, "loss": {"kind": "zero-one", "epsilon": 15}, "note": "a<b & c"}`),
 		RolesKey:      "pacsgp",
 		OptimiserSeed: math.MaxUint64,
-		Jitter:        JitterCheck{Bound: 1e-11, Limit: 5e-9},
-		Attempt:       Attempt{OnThisSample: 1, InThisDirectory: 3},
-		Software:      "pacsgp 0.1.0",
+		Jitter:        JitterCheck{Limit: 5e-9, Holds: true},
+		Declared:      Declared{Unit: "minutes", Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range ev.Ledger.Train {
-		add(t, &ev.Risk, .022*random.Float64())
-		add(t, &ev.Constant.Risk, .66)
+		loss := .022 * random.Float64()
+		add(t, &ev.Risk, loss)
+		addLower(t, &ev.LowerRisk, loss*(1-1e-9))
+		addLower(t, &ev.Constant.Risk, .66)
 	}
 	return ev
 }
@@ -54,6 +59,14 @@ func sound(t testing.TB) Evidence {
 func add(t testing.TB, s *RiskSum, loss float64) {
 	t.Helper()
 	if err := s.Add(loss); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addLower adds a loss that must be in range, rounded down.
+func addLower(t testing.TB, s *RiskSum, loss float64) {
+	t.Helper()
+	if err := s.AddLower(loss); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,27 +84,73 @@ func certificate(t testing.TB, ev Evidence) Certificate {
 func TestEvidenceFaultsAreErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, spoil := range map[string]func(*Evidence){
-		"delta NaN":                 func(ev *Evidence) { ev.Delta.Declared = nan },
-		"delta 0":                   func(ev *Evidence) { ev.Delta.Declared = 0 },
-		"delta 1":                   func(ev *Evidence) { ev.Delta.Declared = 1 },
-		"no alternative":            func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 0, 0 },
-		"alternative 0":             func(ev *Evidence) { ev.Delta.Alternative = 0 },
-		"alternative 2 of 1":        func(ev *Evidence) { ev.Delta.Alternative = 2 },
-		"alternatives below 0":      func(ev *Evidence) { ev.Delta.Alternatives = -3 },
-		"targets without a digest":  func(ev *Evidence) { ev.Sample.Targets = "" },
-		"KL NaN":                    func(ev *Evidence) { ev.KL = nan },
-		"KL infinite":               func(ev *Evidence) { ev.KL = inf },
-		"KL negative":               func(ev *Evidence) { ev.KL = -1e-9 },
-		"epsilon NaN":               func(ev *Evidence) { ev.Loss.Epsilon = nan },
-		"epsilon 0":                 func(ev *Evidence) { ev.Loss.Epsilon = 0 },
-		"epsilon infinite":          func(ev *Evidence) { ev.Loss.Epsilon = inf },
-		"unknown loss":              func(ev *Evidence) { ev.Loss.Kind = "absolute" },
-		"band without width":        func(ev *Evidence) { ev.Loss = Loss{Kind: LossBand, Target: "delay"} },
-		"band NaN":                  func(ev *Evidence) { ev.Loss = Loss{Kind: LossBand, Below: nan, Above: 1, Target: "delay"} },
-		"relative with epsilon":     func(ev *Evidence) { ev.Loss.Kind = LossRelative },
-		"other target":              func(ev *Evidence) { ev.Loss.Target = "hour" },
-		"no rows":                   func(ev *Evidence) { ev.Risk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, Ledger{Unit: "row"} },
-		"a loss missing":            func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
+		"delta NaN":             func(ev *Evidence) { ev.Delta.Declared = nan },
+		"delta 0":               func(ev *Evidence) { ev.Delta.Declared = 0 },
+		"delta 1":               func(ev *Evidence) { ev.Delta.Declared = 1 },
+		"KL NaN":                func(ev *Evidence) { ev.KL = nan },
+		"KL infinite":           func(ev *Evidence) { ev.KL = inf },
+		"KL negative":           func(ev *Evidence) { ev.KL = -1e-9 },
+		"epsilon NaN":           func(ev *Evidence) { ev.Loss.Epsilon = nan },
+		"epsilon 0":             func(ev *Evidence) { ev.Loss.Epsilon = 0 },
+		"epsilon infinite":      func(ev *Evidence) { ev.Loss.Epsilon = inf },
+		"unknown loss":          func(ev *Evidence) { ev.Loss.Kind = "absolute" },
+		"band without width":    func(ev *Evidence) { ev.Loss = Loss{Kind: LossBand, Target: "delay"} },
+		"band NaN":              func(ev *Evidence) { ev.Loss = Loss{Kind: LossBand, Below: nan, Above: 1, Target: "delay"} },
+		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
+		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
+		"no rows": func(ev *Evidence) {
+			ev.Risk, ev.LowerRisk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, RiskSum{}, Ledger{Unit: "row"}
+		},
+		"a loss missing":           func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
+		"a lower loss missing":     func(ev *Evidence) { ev.LowerRisk = RiskSum{} },
+		"lower losses above":       func(ev *Evidence) { ev.LowerRisk = ev.Constant.Risk },
+		"no accuracy":              func(ev *Evidence) { ev.Accuracy = 0 },
+		"accuracy NaN":             func(ev *Evidence) { ev.Accuracy = nan },
+		"unproven negative":        func(ev *Evidence) { ev.Unproven = -1 },
+		"unproven not counted":     func(ev *Evidence) { ev.Unproven = 300 },
+		"no alternative":           func(ev *Evidence) { ev.Delta.Alternative = 0 },
+		"alternative beyond":       func(ev *Evidence) { ev.Delta.Alternative = 2 },
+		"no alternatives":          func(ev *Evidence) { ev.Delta.Alternatives = 0 },
+		"correlation NaN":          func(ev *Evidence) { ev.Dependence.Correlation = nan },
+		"correlation above 1":      func(ev *Evidence) { ev.Dependence = NewDependence(100, 1.01) },
+		"unsuspicious":             func(ev *Evidence) { ev.Dependence.Correlation = .5 },
+		"pairs of more rows":       func(ev *Evidence) { ev.Dependence.Pairs = 12701 },
+		"copies unknown policy":    func(ev *Evidence) { ev.Copies.Policy = "ignored" },
+		"copies without policy":    func(ev *Evidence) { ev.Copies.Policy = "" },
+		"copies do not add up":     func(ev *Evidence) { ev.Copies.Distinct++ },
+		"copies of fewer features": func(ev *Evidence) { ev.Copies.Features = 4 },
+		"copies not dropped":       func(ev *Evidence) { ev.Copies.Policy = CopiesIndependent },
+		"limit of copies NaN":      func(ev *Evidence) { ev.Copies.Limit = nan },
+		"targets digest":           func(ev *Evidence) { ev.Sample.Targets = "7e" },
+		"constant on start rows":   func(ev *Evidence) { ev.Constant.Origin = OriginStart },
+		"theta misnamed":           func(ev *Evidence) { ev.Theta[2].Name = "ln variance of nothing at all" },
+		"a row rule missing":       func(ev *Evidence) { ev.RowRules = ev.RowRules[1:] },
+		"a row rule in words":      func(ev *Evidence) { ev.RowRules[0] = "rows with nulls count as predicted" },
+		"a further assumption": func(ev *Evidence) {
+			ev.Assumptions = append(ev.Assumptions, Assumption{ID: "manifest", Status: AssumptionAssumed, Text: "The files are those that were written."})
+		},
+		"unit closes its quotes":   func(ev *Evidence) { ev.Declared.Unit = `m" or less` },
+		"unit too long":            func(ev *Evidence) { ev.Declared.Unit = strings.Repeat("m", 33) },
+		"unit with a line break":   func(ev *Evidence) { ev.Declared.Unit = "m\nok" },
+		"unit with a backslash":    func(ev *Evidence) { ev.Declared.Unit = `m\u` },
+		"unit turned around":       func(ev *Evidence) { ev.Declared.Unit = "m\u202e" },
+		"unit with a curled quote": func(ev *Evidence) { ev.Declared.Unit = "m\u201d" },
+		"unit begins with a mark":  func(ev *Evidence) { ev.Declared.Unit = "\u0338m" },
+		"unit with a wide space":   func(ev *Evidence) { ev.Declared.Unit = "m\u2003s" },
+		"column closes its quotes": func(ev *Evidence) { ev.Loss.Target, ev.Sample.Columns[2] = `d"`, `d"` },
+		"column too long": func(ev *Evidence) {
+			ev.Loss.Target, ev.Sample.Columns[2] = strings.Repeat("d", 129), strings.Repeat("d", 129)
+		},
+		"scaling of other columns": func(ev *Evidence) {
+			ev.Declared.Scaling = []Scaled{{"hour", 0, 1}, {"distance", 0, 1}, {"delay", 0, 1}}
+		},
+		"scaling of few columns": func(ev *Evidence) { ev.Declared.Scaling = []Scaled{{"distance", 0, 1}} },
+		"scaling NaN": func(ev *Evidence) {
+			ev.Declared.Scaling = []Scaled{{"distance", nan, 1}, {"hour", 0, 1}, {"delay", 0, 1}}
+		},
+		"scaling by 0": func(ev *Evidence) {
+			ev.Declared.Scaling = []Scaled{{"distance", 0, 0}, {"hour", 0, 1}, {"delay", 0, 1}}
+		},
 		"constant's loss missing":   func(ev *Evidence) { ev.Constant.Risk = RiskSum{} },
 		"constant NaN":              func(ev *Evidence) { ev.Constant.Value = nan },
 		"constant from nowhere":     func(ev *Evidence) { ev.Constant.Origin = "" },
@@ -124,14 +183,14 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 			ev.Assumptions = append(ev.Assumptions, Assumption{ID: "x", Status: AssumptionEnforced})
 		},
 		"line break in words":   func(ev *Evidence) { ev.Assumptions[0].Diagnostic = "fine\nCertified: all" },
-		"jitter bound NaN":      func(ev *Evidence) { ev.Jitter.Bound = nan },
+		"jitter limit NaN":      func(ev *Evidence) { ev.Jitter.Limit = nan },
 		"jitter limit 0":        func(ev *Evidence) { ev.Jitter.Limit = 0 },
-		"attempt 0":             func(ev *Evidence) { ev.Attempt.OnThisSample = 0 },
-		"attempts":              func(ev *Evidence) { ev.Attempt.InThisDirectory = 0 },
+		"attempt 0":             func(ev *Evidence) { ev.Declared.Attempt.OnTheseRows = 0 },
+		"attempts":              func(ev *Evidence) { ev.Declared.Attempt.InThisLog = 0 },
 		"configuration missing": func(ev *Evidence) { ev.Configuration = nil },
 		"configuration null":    func(ev *Evidence) { ev.Configuration = json.RawMessage("null") },
 		"configuration twice":   func(ev *Evidence) { ev.Configuration = json.RawMessage("{}{}") },
-		"no software":           func(ev *Evidence) { ev.Software = "" },
+		"no software":           func(ev *Evidence) { ev.Declared.Software = "" },
 		"key not UTF-8":         func(ev *Evidence) { ev.RolesKey = "\xff" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +206,7 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 // All faults are reported at once, so that a caller need not find them one by one.
 func TestEvidenceFaultsAreReportedTogether(t *testing.T) {
 	ev := sound(t)
-	ev.Delta.Declared, ev.KL, ev.Software = 2, math.NaN(), ""
+	ev.Delta.Declared, ev.KL, ev.Declared.Software = 2, math.NaN(), ""
 	_, err := Certify(ev)
 	if err == nil {
 		t.Fatal("Certify accepts the evidence")

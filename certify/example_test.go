@@ -15,5 +15,5 @@ func ExampleBound() {
 		return
 	}
 	fmt.Println(b.Upper)
-	// Output: 0.0828121861476473
+	// Output: 0.08280897134850665
 }

@@ -26,7 +26,9 @@ const maxWidthSteps = 1 << 40
 //
 // Value i, 0 ≤ i < Count, is Min + i·Step. The flat prior weighs all values
 // alike, 1/Count. The peaked prior weighs value i in proportion to
-// exp(−|i−Centre|·Step/Width), normalised over the Count values.
+// exp(−|i−Centre|·Step/Width), normalised over the Count values, and halved: the
+// centre may be either of the two cells beside an estimate, so that the weights
+// of both add up to at most 1.
 type Grid struct {
 	Min    float64 `json:"min"`
 	Step   float64 `json:"step"`
@@ -142,17 +144,20 @@ func (g Grid) rate() *big.Float {
 	return empty().Quo(exact(g.Step), exact(g.Width))
 }
 
-// normaliser returns an upper bound on Σ_i ρ^|i−Centre|, ρ = exp(−Step/Width),
-// in closed form: Count for the flat prior, and for the peaked one
+// normaliser returns an upper bound on what weights are divided by, in closed
+// form: Count for the flat prior, and for the peaked one, ρ = exp(−Step/Width),
 //
-//	S(Centre) + S(Count−1−Centre) − 1,  S(n) = (1 − ρ^{n+1})/(1 − ρ).
+//	2 Σ_i ρ^|i−Centre| = 2 (S(Centre) + S(Count−1−Centre) − 1),  S(n) = (1 − ρ^{n+1})/(1 − ρ).
+//
+// The 2 halves the weights, for there are two centres to choose from.
 func (g Grid) normaliser() *big.Float {
 	if g.Prior == PriorFlat {
 		return exactInt(int64(g.Count))
 	}
 	rho := expNegUp(g.rate())
 	z := empty().Add(geometric(rho, g.Centre), geometric(rho, g.Count-1-g.Centre))
-	return widen(z.Sub(z, exact(1)), -120)
+	z.Sub(z, exact(1))
+	return widen(z.Mul(z, exact(2)), -120)
 }
 
 // geometric returns 1 + ρ + … + ρⁿ for 0 < ρ < 1 − 2⁻⁴¹, relatively off by less
@@ -170,7 +175,8 @@ func geometric(rho *big.Float, n int) *big.Float {
 }
 
 // checkWeights adds the weights of all values term by term, outwards and
-// without the closed form that charges them: they must not exceed 1.
+// without the closed form that charges them: they must not exceed 1, and those
+// of a peaked prior one half.
 func (g Grid) checkWeights() error {
 	sum := exactInt(int64(g.Count))
 	if g.Prior == PriorPeaked {
@@ -182,7 +188,7 @@ func (g Grid) checkWeights() error {
 				term.Mul(term, rho)
 			}
 		}
-		sum = widen(sum, -200)
+		sum = widen(sum.Mul(sum, exact(2)), -200)
 	}
 	if sum.Cmp(g.normaliser()) > 0 {
 		return fmt.Errorf("the weights of the %d values of the grid add up to more than 1", g.Count)

@@ -171,21 +171,18 @@ func TestRoundingIsOutward(t *testing.T) {
 	third := empty().Quo(exact(1), exact(3))
 	tiny := pow2(-1080) // below the least float64
 	for _, v := range []struct {
-		x        *big.Float
-		up, down float64
+		x  *big.Float
+		up float64
 	}{
-		{third, math.Nextafter(1./3, 1), 1. / 3},
-		{exact(.25), .25, .25},
-		{empty().Neg(third), -1. / 3, math.Nextafter(-1./3, -1)},
-		{tiny, 5e-324, 0},
-		{empty().Neg(tiny), 0, -5e-324},
-		{pow2(1024), math.Inf(1), math.MaxFloat64},
+		{third, math.Nextafter(1./3, 1)},
+		{exact(.25), .25},
+		{empty().Neg(third), -1. / 3},
+		{tiny, 5e-324},
+		{empty().Neg(tiny), 0},
+		{pow2(1024), math.Inf(1)},
 	} {
 		if got := upward(v.x); got != v.up {
 			t.Errorf("upward(%g) = %g, want %g", v.x, got, v.up)
-		}
-		if got := downward(v.x); got != v.down {
-			t.Errorf("downward(%g) = %g, want %g", v.x, got, v.down)
 		}
 	}
 }

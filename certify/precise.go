@@ -40,15 +40,6 @@ func upward(x *big.Float) float64 {
 	return f
 }
 
-// downward returns the largest float64 that is not above x.
-func downward(x *big.Float) float64 {
-	f, side := x.Float64()
-	if side == big.Above {
-		f = math.Nextafter(f, math.Inf(-1))
-	}
-	return f
-}
-
 // ln returns the natural logarithm of x > 0 with a relative error below 2⁻²⁴⁰.
 //
 // With x = m·2^e and √½ ≤ m < √2 it is e ln 2 + 2 artanh z, z = (m−1)/(m+1), by

@@ -14,8 +14,10 @@ import (
 const UnitsPerLoss = 1 << 60
 
 // A RiskSum is the exact sum of the losses of a number of examples, each
-// rounded up to a multiple of 2⁻⁶⁰. It is one-sided, and the same number for
-// every order, sharding and number of workers. The zero value is an empty sum.
+// rounded to a multiple of 2⁻⁶⁰: up by [RiskSum.Add], down by
+// [RiskSum.AddLower]. Used with one of them it is one-sided; it is the same
+// number for every order, sharding and number of workers. The zero value is an
+// empty sum.
 //
 // As JSON it is {"count": examples, "sum": 32 hexadecimal digits}, the 128-bit
 // sum in units of 2⁻⁶⁰.
@@ -41,6 +43,15 @@ func (s *RiskSum) Add(loss float64) error {
 		return err
 	}
 	return s.AddUnits(units)
+}
+
+// AddLower adds the loss of one example, rounded down to a multiple of 2⁻⁶⁰. A
+// loss outside [0, 1], NaN included, is an error and adds nothing.
+func (s *RiskSum) AddLower(loss float64) error {
+	if !(0 <= loss && loss <= 1) { // written so that NaN fails
+		return fmt.Errorf("certify: loss %g is outside [0, 1]: no bound covers it", loss)
+	}
+	return s.AddUnits(uint64(math.Floor(loss * UnitsPerLoss))) // the product is exact: a power of two
 }
 
 // AddUnits adds one example whose loss is units·2⁻⁶⁰. More than one loss of 1,
@@ -70,15 +81,32 @@ func (s RiskSum) Count() int64 { return s.count }
 // Upper returns the mean loss rounded up: the smallest float64 that is not
 // below it. It is NaN for an empty sum.
 func (s RiskSum) Upper() float64 {
-	if s.count == 0 {
-		return math.NaN()
-	}
-	mean := new(big.Rat).SetFrac(s.total(), new(big.Int).Lsh(big.NewInt(s.count), 60))
-	f, _ := mean.Float64() // the nearest
-	if new(big.Rat).SetFloat64(f).Cmp(mean) < 0 {
+	f, side := s.mean()
+	if side < 0 {
 		f = math.Nextafter(f, 2)
 	}
 	return f
+}
+
+// Lower returns the mean loss rounded down: the largest float64 that is not
+// above it. It is NaN for an empty sum.
+func (s RiskSum) Lower() float64 {
+	f, side := s.mean()
+	if side > 0 {
+		f = math.Nextafter(f, -1)
+	}
+	return f
+}
+
+// mean returns the float64 nearest to the mean loss, and on which side of it
+// the float64 lies.
+func (s RiskSum) mean() (f float64, side int) {
+	if s.count == 0 {
+		return math.NaN(), 0
+	}
+	mean := new(big.Rat).SetFrac(s.total(), new(big.Int).Lsh(big.NewInt(s.count), 60))
+	f, _ = mean.Float64()
+	return f, new(big.Rat).SetFloat64(f).Cmp(mean)
 }
 
 // total returns the sum in units of 2⁻⁶⁰.

@@ -2,44 +2,113 @@ package certify
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
-// statement puts a guarantee into words, with its status first where it is not
-// certified. Numbers are rounded outwards.
-func statement(g Guarantee, baseline Baseline, assumptions []Assumption) string {
+// headline says in one line what the one who decides needs: about whom, with
+// which tolerance, how often at most, with what confidence. Every number is
+// rounded outwards.
+func headline(g Guarantee, c Certificate) string {
+	switch {
+	case g.Status == StatusIndicative:
+		return fmt.Sprintf("nothing is certified about %s: %s", subject(g), strings.Join(brokenOnes(c.Assumptions), " and ")+" does not hold")
+	case g.Status != StatusCertified && !(g.Bound < 1):
+		return fmt.Sprintf("nothing is promised about %s: the bound is 1, which holds for every predictor", subject(g))
+	case g.Status != StatusCertified:
+		return fmt.Sprintf("nothing useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
+			subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
+	case g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand:
+		return fmt.Sprintf("%s are %s in at most %s of fresh rows, %s confidence", subject(g), miss(g.Loss, c.Declared.Unit), percentUp(g.Bound), confidence(g.Delta))
+	case g.Loss.Kind == LossRelative:
+		return fmt.Sprintf("%s are off by at most %s of the target on average over fresh rows (each counted as 100 %% at most), %s confidence", subject(g), percentUp(g.Bound), confidence(g.Delta))
+	default:
+		return fmt.Sprintf("%s lose at most %s on average over fresh rows, where an error e costs %s, %s confidence", subject(g), AtMost(g.Bound), cost(g.Loss, c.Declared.Unit), confidence(g.Delta))
+	}
+}
+
+// subject names the predictions that a guarantee is about.
+func subject(g Guarantee) string {
+	if g.Predictor == PredictorMean {
+		return "predictions (the mean of Q) of " + quoted(g.Loss.Target)
+	}
+	return "predictions of " + quoted(g.Loss.Target) + " by a function drawn at random from Q"
+}
+
+// miss says what counts as a loss of 1, for losses of 0 and 1.
+func miss(l Loss, unit string) string {
+	if l.Kind == LossBand {
+		return fmt.Sprintf("more than %s too low or more than %s too high", amount(l.Below, unit), amount(l.Above, unit))
+	}
+	return "off by more than " + amount(l.Epsilon, unit)
+}
+
+// cost writes a loss that is not of 0 and 1 as a function of the error e.
+func cost(l Loss, unit string) string {
+	if l.Kind == LossSquared {
+		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(l.Epsilon, unit))
+	}
+	return fmt.Sprintf("1 - exp(-(e / %s)^2)", amount(l.Epsilon, unit))
+}
+
+// amount writes a tolerance with its unit.
+func amount(x float64, unit string) string {
+	if unit == "" {
+		return plain(x)
+	}
+	return plain(x) + " " + quoted(unit)
+}
+
+// statement puts a guarantee into words in full, with its status first where it
+// is not certified. Numbers are rounded outwards.
+func statement(g Guarantee, c Certificate) string {
 	switch g.Status {
 	case StatusIndicative:
-		return indicative(g, assumptions)
+		return indicative(g, c.Assumptions)
 	case StatusVacuous:
-		return vacuous(g, baseline)
+		return vacuous(g, c.Baseline)
 	default:
-		return certified(g)
+		return certified(g, c)
 	}
 }
 
 // certified says what the theorem gives, and for whom.
-func certified(g Guarantee) string {
-	population := fmt.Sprintf("Under the stated assumptions, and with confidence of at least %s over the draw of the N = %d certified rows (the train rows; reference rows are not counted), "+
-		"for a fresh row drawn independently from the same source that satisfies the row rules: ", confidence(g.Delta), g.N)
+func certified(g Guarantee, c Certificate) string {
+	words := fmt.Sprintf("Under the stated assumptions, and with confidence of at least %s over the draw of the N = %d certified rows (the train rows; reference rows are not counted), "+
+		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", confidence(g.Delta), g.N, claim(g, c.Declared.Unit))
 	if g.ID == GuaranteeMean {
-		return population + claim(g) + fmt.Sprintf(". This is twice the bound of %s and holds on the same event.", GuaranteeDraw)
+		words += fmt.Sprintf(". This is twice the bound of %s and holds on the same event. It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
+			GuaranteeDraw, amount(c.Accuracy.Tau, c.Declared.Unit))
+	} else {
+		if g.LowerBound >= leastWorthSaying {
+			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss))
+		}
+		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
 	}
-	words := population + claim(g)
-	if g.LowerBound > 0 {
-		words += fmt.Sprintf(" (and, on the same event, at least %s)", atLeast(g.LowerBound))
+	if k := c.Delta.Alternatives; k > 1 {
+		words += fmt.Sprintf(". It holds together with the guarantees of the other %d of %d alternatives that the job declared, so that the best of them may be chosen", k-1, k)
 	}
-	return words + ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q."
+	return words + "."
+}
+
+// leastWorthSaying is the smallest lower bound that a sentence mentions.
+const leastWorthSaying = 1e-4
+
+// lowerTolerance says what the lower bound counts, which leaves room for the
+// accuracy on its own side.
+func lowerTolerance(l Loss) string {
+	if l.Kind == LossZeroOne || l.Kind == LossBand {
+		return ", even if each tolerance is wider by the accuracy"
+	}
+	return ", but for the accuracy"
 }
 
 // vacuous says why the bound says nothing.
-func vacuous(g Guarantee, baseline Baseline) string {
+func vacuous(g Guarantee, b Baseline) string {
 	if !(g.Bound < 1) {
 		return fmt.Sprintf("Vacuous: nothing is promised about %s. The bound is 1, which holds for every predictor.", subject(g))
 	}
-	return fmt.Sprintf("Vacuous: nothing useful is promised about %s. Its bound, %s, is not below %s, the bound that the constant prediction %s gets on the same %d rows.",
-		subject(g), AtMost(g.Bound), AtMost(baseline.Bound), plain(baseline.Constant), g.N)
+	return fmt.Sprintf("Vacuous: nothing useful is promised about %s. Its bound, %s, is not below %s, what the formula gives for the constant prediction %s on the same %d rows.",
+		subject(g), AtMost(g.Bound), AtMost(b.Bound), plain(b.Constant), g.N)
 }
 
 // indicative says which assumptions are broken.
@@ -55,69 +124,28 @@ func indicative(g Guarantee, assumptions []Assumption) string {
 	return words.String()
 }
 
-// subject names the predictor.
-func subject(g Guarantee) string {
-	if g.Predictor == PredictorMean {
-		return "the mean of the fitted law Q"
-	}
-	return "a function drawn at random from the fitted law Q"
-}
-
 // claim says what is at most the bound. For losses of 0 and 1 it is a
 // probability, for others an expectation.
-func claim(g Guarantee) string {
-	target := strconv.Quote(g.Loss.Target)
+func claim(g Guarantee, unit string) string {
 	limit := "at most " + AtMost(g.Bound)
-	switch g.Loss.Kind {
-	case LossZeroOne:
-		return fmt.Sprintf("%s misses the target %s by more than %s with probability %s", subject(g), target, amount(g.Loss, g.Loss.Epsilon), limit)
-	case LossBand:
-		return fmt.Sprintf("%s is more than %s below the target %s, or more than %s above it, with probability %s",
-			subject(g), amount(g.Loss, g.Loss.Below), target, amount(g.Loss, g.Loss.Above), limit)
-	default:
-		return fmt.Sprintf("the expected loss of %s is %s, where predicting f for the target %s = y loses %s", subject(g), limit, target, formula(g.Loss))
+	if g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand {
+		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss, unit), limit)
 	}
+	loss := "|e| / |target|, but at most 1 (and 1 for a target of 0)"
+	if g.Loss.Kind != LossRelative {
+		loss = cost(g.Loss, unit)
+	}
+	return fmt.Sprintf("%s have an expected loss of %s, where an error e (prediction less target) costs %s", subject(g), limit, loss)
 }
 
-// formula writes a loss that is not of 0 and 1, as a function of f and y.
-func formula(l Loss) string {
-	switch l.Kind {
-	case LossSquared:
-		return fmt.Sprintf("((f - y) / %s)^2, but at most 1, with f and y in %s", plain(l.Epsilon), unit(l))
-	case LossExponential:
-		return fmt.Sprintf("1 - exp(-((f - y) / %s)^2), with f and y in %s", plain(l.Epsilon), unit(l))
-	default:
-		return "|f - y| / |y|, but at most 1 (and 1 for y = 0)"
+// baselineStatement puts the yardstick into words. It claims nothing about fresh
+// rows: the constant may have been chosen on the certified ones.
+func baselineStatement(b Baseline, draw Guarantee) string {
+	rows := "the reference rows"
+	if b.Origin == OriginStart {
+		rows = "the first rows by rank"
 	}
-}
-
-// amount writes a tolerance with its unit.
-func amount(l Loss, x float64) string {
-	if l.Unit == "" {
-		return plain(x) + " (in units of the target)"
-	}
-	return plain(x) + " " + l.Unit
-}
-
-// unit names the unit of the target.
-func unit(l Loss) string {
-	if l.Unit == "" {
-		return "units of the target"
-	}
-	return l.Unit
-}
-
-// baselineStatement puts the baseline into words.
-func baselineStatement(b Baseline, draw Guarantee, assumptions []Assumption) string {
-	origin := "declared"
-	if b.Origin == OriginReference {
-		origin = "chosen on the reference rows"
-	}
-	words := fmt.Sprintf("The constant prediction %s, %s, has a mean loss of at most %s on the same N = %d rows.",
-		plain(b.Constant), origin, AtMost(b.EmpiricalRisk.Upper), draw.N)
-	if broken(assumptions) {
-		return words + fmt.Sprintf(" The formula gives %s for a fresh row, which bounds nothing, because an assumption is broken.", AtMost(b.Bound))
-	}
-	return words + fmt.Sprintf(" Under the stated assumptions, and with confidence of at least %s over the draw of these rows, its expected loss on a fresh row is at most %s. "+
-		"This holds at its own confidence, not jointly with the guarantees.", confidence(draw.Delta), AtMost(b.Bound))
+	return fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses %s on the N = %d certified rows, for which the formula gives %s. "+
+		"A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.",
+		plain(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), draw.N, AtMost(b.Bound))
 }

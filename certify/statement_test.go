@@ -47,7 +47,7 @@ func TestStatementOfTheDraw(t *testing.T) {
 	mustHold(t, g.Statement,
 		"Under the stated assumptions", "confidence of at least 99 % over the draw of the N = 12000 certified rows", "reference rows are not counted",
 		"a fresh row drawn independently from the same source that satisfies the row rules",
-		`a function drawn at random from the fitted law Q misses the target "delay" by more than 15 minutes with probability at most `+AtMost(g.Bound),
+		`predictions of "delay" by a function drawn at random from Q are off by more than 15 "minutes" with probability at most `+AtMost(g.Bound),
 		"at least "+atLeast(g.LowerBound), "average over both", "nor of the mean of Q")
 }
 
@@ -58,7 +58,8 @@ func TestStatementOfTheMean(t *testing.T) {
 	if mean.Bound != 2*draw.Bound || mean.LowerBound != 0 || mean.Predictor != PredictorMean {
 		t.Errorf("guarantee of the mean is %+v", mean)
 	}
-	mustHold(t, mean.Statement, "the mean of the fitted law Q misses", "probability at most "+AtMost(mean.Bound), "twice the bound of pb-full", "same event")
+	mustHold(t, mean.Statement, `predictions (the mean of Q) of "delay" are off by more than 15 "minutes" with`, "probability at most "+AtMost(mean.Bound), "twice the bound of pb-full", "same event",
+		`within 1.430511474609375e-05 "minutes" of the exact mean`, "gives no prediction")
 	mustNotHold(t, mean.Statement, "drawn at random from", "at least 0")
 }
 
@@ -74,10 +75,10 @@ func TestBoundOfTheMeanStopsAtOne(t *testing.T) {
 func TestStatementsOfOtherLosses(t *testing.T) {
 	all := variants(t)
 	for name, parts := range map[string][]string{
-		"band":        {`is more than 0 (in units of the target) below the target "delay", or more than 3 (in units of the target) above it, with probability at most`},
-		"squared":     {"the expected loss of a function drawn at random from the fitted law Q is at most", "((f - y) / 15)^2, but at most 1, with f and y in minutes"},
-		"exponential": {"the expected loss of", "1 - exp(-((f - y) / 0.25)^2), with f and y in units of the target"},
-		"relative":    {"the expected loss of", "|f - y| / |y|, but at most 1"},
+		"band":        {`are more than 0 too low or more than 3 too high with probability at most`},
+		"squared":     {"have an expected loss of at most", `costs (e / 15 "minutes")^2, but at most 1`},
+		"exponential": {"have an expected loss of", "costs 1 - exp(-(e / 0.25)^2)"},
+		"relative":    {"have an expected loss of", "|e| / |target|, but at most 1"},
 	} {
 		g := guarantee(t, certificate(t, all[name]), GuaranteeDraw)
 		mustHold(t, g.Statement, parts...)
@@ -100,9 +101,9 @@ func TestVacuousStatements(t *testing.T) {
 		mustNotHold(t, g.Statement, "confidence", "probability")
 	}
 	worse := guarantee(t, c, GuaranteeDraw)
-	mustHold(t, worse.Statement, "is not below "+AtMost(c.Baseline.Bound)+", the bound that the constant prediction 7.25 gets on the same 12000 rows")
+	mustHold(t, worse.Statement, "is not below "+AtMost(c.Baseline.Bound)+", what the formula gives for the constant prediction 7.25 on the same 12000 rows")
 	one := Guarantee{ID: GuaranteeDraw, Predictor: PredictorDraw, Bound: 1, Status: StatusVacuous}
-	mustHold(t, statement(one, Baseline{Bound: 1}, nil), "The bound is 1, which holds for every predictor")
+	mustHold(t, statement(one, Certificate{Baseline: Baseline{Bound: 1}}), "The bound is 1, which holds for every predictor")
 }
 
 func TestStatusOfABound(t *testing.T) {
@@ -130,7 +131,7 @@ func TestIndicativeStatements(t *testing.T) {
 	all := variants(t)
 	for name, parts := range map[string][]string{
 		"scaled": {"Broken: prior-before-rows. The theorem needs: The prior (kernel family", "What happened: Scaling used all rows."},
-		"jitter": {"Broken: jitter.", "bounded by 1 only, the limit is 5e-09"},
+		"jitter": {"Broken: jitter.", "not proven to be at most 5e-09"},
 	} {
 		c := certificate(t, all[name])
 		for _, g := range c.Guarantees {
@@ -140,8 +141,6 @@ func TestIndicativeStatements(t *testing.T) {
 			mustHold(t, g.Statement, append(parts, "NOTHING IS CERTIFIED", "which bounds nothing")...)
 			mustNotHold(t, g.Statement, "confidence", "probability")
 		}
-		mustHold(t, c.Baseline.Statement, "which bounds nothing")
-		mustNotHold(t, c.Baseline.Statement, "confidence")
 	}
 	ev := all["scaled"]
 	ev.KL = 20_000
@@ -153,8 +152,9 @@ func TestIndicativeStatements(t *testing.T) {
 func TestBaselineStatement(t *testing.T) {
 	all := variants(t)
 	b := certificate(t, all["zero-one"]).Baseline
-	mustHold(t, b.Statement, "constant prediction 7.25, chosen on the reference rows", "N = 12000 rows", "at most "+AtMost(b.Bound), "its own confidence, not jointly")
-	mustHold(t, certificate(t, all["declared"]).Baseline.Statement, "constant prediction -1, declared,")
+	mustHold(t, b.Statement, "yardstick", "7.25 is the best of 512 on the reference rows", "N = 12000 certified rows", "gives "+AtMost(b.Bound), "about fresh rows the number says nothing")
+	mustNotHold(t, b.Statement, "confidence", "probability")
+	mustHold(t, certificate(t, all["declared"]).Baseline.Statement, "-1 is the best of 512 on the first rows by rank")
 }
 
 // Numbers in words are never on the wrong side of the number that they stand for.
@@ -220,6 +220,73 @@ func TestDeltaIsTheDecimalNumber(t *testing.T) {
 			t.Errorf("ln 1/%g = %.17g is below %.25g", delta, got, want)
 		} else if nearest, _ := want.Float64(); got > math.Nextafter(nearest, 1e9) {
 			t.Errorf("ln 1/%g = %.17g is loose, want %.17g", delta, got, nearest)
+		}
+	}
+}
+
+// The first line is for the one who decides: about the mean, with the tolerance
+// in it, and for every loss and status.
+func TestHeadlines(t *testing.T) {
+	all := variants(t)
+	for name, want := range map[string]string{
+		"zero-one":    `predictions (the mean of Q) of "delay" are off by more than 15 "minutes" in at most PERCENT of fresh rows, 99 % confidence`,
+		"band":        `predictions (the mean of Q) of "delay" are more than 0 too low or more than 3 too high in at most PERCENT of fresh rows, 99 % confidence`,
+		"squared":     `predictions (the mean of Q) of "delay" lose at most BOUND on average over fresh rows, where an error e costs (e / 15 "minutes")^2, but at most 1, 99 % confidence`,
+		"exponential": `predictions (the mean of Q) of "delay" lose at most BOUND on average over fresh rows, where an error e costs 1 - exp(-(e / 0.25)^2), 99 % confidence`,
+		"relative":    `predictions (the mean of Q) of "delay" are off by at most PERCENT of the target on average over fresh rows (each counted as 100 % at most), 99 % confidence`,
+		"vacuous":     `nothing is promised about predictions (the mean of Q) of "delay": the bound is 1, which holds for every predictor`,
+		"worse":       `nothing useful is promised about predictions (the mean of Q) of "delay": the bound, PERCENT, is not below YARDSTICK, what the formula gives for a constant`,
+		"scaled":      `nothing is certified about predictions (the mean of Q) of "delay": the assumption prior-before-rows does not hold`,
+	} {
+		c := certificate(t, all[name])
+		if c.Guarantees[0].ID != GuaranteeMean || c.Guarantees[1].ID != GuaranteeDraw {
+			t.Fatalf("%s: guarantees %s, %s: the mean comes first", name, c.Guarantees[0].ID, c.Guarantees[1].ID)
+		}
+		for _, g := range c.Guarantees {
+			want := strings.NewReplacer("PERCENT", percentUp(g.Bound), "BOUND", AtMost(g.Bound), "YARDSTICK", percentUp(c.Baseline.Bound)).Replace(want)
+			if g.ID == GuaranteeDraw {
+				want = strings.Replace(want, `predictions (the mean of Q) of "delay"`, `predictions of "delay" by a function drawn at random from Q`, 1)
+			}
+			if g.Headline != want && (name != "vacuous" || g.ID == GuaranteeMean) {
+				t.Errorf("%s: headline of %s is\n%q, want\n%q", name, g.ID, g.Headline, want)
+			}
+		}
+	}
+}
+
+// Forgery 5: a unit that closes its quotes, or a sentence in place of one, is no
+// unit; what is left of one stands in quotes.
+func TestUnitCannotChangeASentence(t *testing.T) {
+	ev := sound(t)
+	ev.Declared.Unit = "units with probability at most 0.0001. (Superseded text: it"
+	if c, err := Certify(ev); err == nil {
+		t.Errorf("Certify says %q", c.Guarantees[0].Statement)
+	}
+	ev.Declared.Unit = "m, with probability 0.0001 (it"
+	for _, g := range certificate(t, ev).Guarantees {
+		for _, text := range []string{g.Headline, g.Statement} {
+			mustHold(t, text, `15 "m, with probability 0.0001 (it" `)
+		}
+	}
+}
+
+// The guarantees of alternatives that were declared together hold at once: each
+// is charged ln K.
+func TestAlternativesShareDelta(t *testing.T) {
+	all := variants(t)
+	alone, one := guarantee(t, certificate(t, all["zero-one"]), GuaranteeDraw), guarantee(t, certificate(t, all["sweep"]), GuaranteeDraw)
+	if got := one.LnInverseDelta - alone.LnInverseDelta; !(math.Abs(got-math.Log(12)) <= 1e-14) || !(one.Bound > alone.Bound) || one.Delta != alone.Delta {
+		t.Errorf("one of 12 is charged %g more, bound %g instead of %g, want ln 12", got, one.Bound, alone.Bound)
+	}
+	mustHold(t, one.Statement, "together with the guarantees of the other 11 of 12 alternatives", "99 %")
+}
+
+func TestPercentagesRoundUp(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0.0 %", 1: "100 %", .5: "50.0 %", .0613: "6.2 %", .1713: "17.2 %", .00051: "0.052 %", .000501: "0.051 %", .9995: "100 %", .999: "99.9 %", .25: "25.0 %", 1e-9: "0.00000011 %",
+	} {
+		if got := percentUp(x); got != want {
+			t.Errorf("percentUp(%g) = %s, want %s", x, got, want)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func TestBoundCoversExactly(t *testing.T) {
 	const n, delta = 300, .05
 	var upper, lower [n + 1]float64
 	for k := range upper {
-		b, err := Bound(Terms{Risk: float64(k) / n, N: n, Delta: delta})
+		b, err := Bound(Terms{Risk: float64(k) / n, LowerRisk: float64(k) / n, N: n, Delta: delta})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +240,7 @@ func TestCoverage(t *testing.T) {
 	for range runs {
 		losses, risks := hypotheses(random, 90, n, false)
 		kl, empirical, risk := gibbs(losses, risks, n, 1)
-		b, err := Bound(Terms{Risk: empirical, KL: kl, N: n, Delta: delta})
+		b, err := Bound(Terms{Risk: empirical, LowerRisk: empirical, KL: kl, N: n, Delta: delta})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -373,6 +373,7 @@ func TestBoundFaultsAreErrors(t *testing.T) {
 	good := Terms{Risk: .1, KL: 10, LnInverseWeight: 5, N: 100, Delta: .01}
 	for name, spoil := range map[string]func(*Terms){
 		"risk NaN": func(x *Terms) { x.Risk = nan }, "risk above 1": func(x *Terms) { x.Risk = 1.1 }, "risk negative": func(x *Terms) { x.Risk = -.1 },
+		"lower risk NaN": func(x *Terms) { x.LowerRisk = nan }, "lower risk above": func(x *Terms) { x.LowerRisk = .2 }, "lower risk negative": func(x *Terms) { x.LowerRisk = -.1 },
 		"KL NaN": func(x *Terms) { x.KL = nan }, "KL infinite": func(x *Terms) { x.KL = inf }, "KL negative": func(x *Terms) { x.KL = -1 },
 		"weight NaN": func(x *Terms) { x.LnInverseWeight = nan }, "weight above 1": func(x *Terms) { x.LnInverseWeight = -1 }, "weight 0": func(x *Terms) { x.LnInverseWeight = inf },
 		"no rows": func(x *Terms) { x.N = 0 }, "negative rows": func(x *Terms) { x.N = -5 },

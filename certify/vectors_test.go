@@ -191,13 +191,14 @@ func TestRiskSumIsSoundOnVectors(t *testing.T) {
 	}
 }
 
-// Leaving out any of KL, ln 1/p_θ, ln ξ, ln 1/δ or the slack puts some bound
-// below these values.
+// Leaving out any of KL, ln 1/p_θ, ln ξ, ln 1/δ or ln K puts some bound below
+// these values.
 func TestBoundIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "bounds.csv", 400) {
 		terms := Terms{
-			Risk: number(t, v["risk"]), KL: number(t, v["kl"]), LnInverseWeight: number(t, v["ln_inverse_weight"]),
+			Risk: number(t, v["risk"]), LowerRisk: number(t, v["lower_risk"]), KL: number(t, v["kl"]), LnInverseWeight: number(t, v["ln_inverse_weight"]),
 			N: int64(number(t, v["n"])), Delta: number(t, v["delta"]),
+			Share: oneOf(int64(number(t, v["alternatives"]))),
 		}
 		b, err := Bound(terms)
 		if err != nil {

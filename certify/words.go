@@ -35,6 +35,29 @@ func outward(x float64, up bool) string {
 	return new(big.Rat).SetFrac(digits, power).FloatString(decimals)
 }
 
+// percentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
+// at least two digits that count and at least one decimal below 100 %.
+func percentUp(x float64) string {
+	r := new(big.Rat).SetFloat64(x)
+	if r == nil {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	r.Mul(r, big.NewRat(100, 1))
+	decimals, power := 1, big.NewInt(10)
+	for ; r.Sign() > 0 && decimals < 16 && new(big.Rat).Mul(r, new(big.Rat).SetInt(power)).Cmp(big.NewRat(10, 1)) < 0; decimals++ {
+		power.Mul(power, big.NewInt(10))
+	}
+	r.Mul(r, new(big.Rat).SetInt(power))
+	digits, rest := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
+	if rest.Sign() > 0 {
+		digits.Add(digits, big.NewInt(1))
+	}
+	if r.SetFrac(digits, power); r.Cmp(big.NewRat(100, 1)) >= 0 {
+		return "100 %"
+	}
+	return r.FloatString(decimals) + " %"
+}
+
 // confidence prints 1 − δ in percent, without rounding.
 func confidence(delta float64) string {
 	d, err := decimal(delta)

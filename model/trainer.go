@@ -301,15 +301,16 @@ func (t *Trainer) Result() (*Posterior, []int, error) {
 	for i, g := range t.cfg.Grids {
 		indices[i] = g.Nearest(t.theta[i])
 	}
+	variance := Exponential(t.theta[len(t.theta)-1])
 	p := &Posterior{
-		Kernel: kernel.SquaredExponential{Lengthscales: make([]float64, t.cfg.Dim), Variance: t.variance()},
-		Jitter: t.cfg.Jitter * t.variance(),
+		Kernel: kernel.SquaredExponential{Lengthscales: make([]float64, t.cfg.Dim), Variance: variance},
+		Jitter: t.cfg.Jitter * variance,
 		Z:      append([]float64(nil), t.z.Data...),
 		Mean:   append([]float64(nil), t.mean...),
 		Factor: make([]float64, m*m),
 	}
 	for j := range p.Kernel.Lengthscales {
-		p.Kernel.Lengthscales[j] = math.Exp(t.theta[t.lengthscaleIndex(j)])
+		p.Kernel.Lengthscales[j] = Exponential(t.theta[t.lengthscaleIndex(j)])
 	}
 	kuu := linalg.NewMat(m, m)
 	if err := factorKuu(pool, p.Kernel, t.z, p.Jitter, kuu); err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // ModelFormat names the version of the model file.
-const ModelFormat = "pacsgp-model/1"
+const ModelFormat = "pacsgp-model/2"
 
 // An Affine maps a raw column to scaled units: (value − Centre) / Scale.
 type Affine struct {
@@ -32,7 +32,7 @@ type ModelMeta struct {
 	Features []Affine            `json:"features"`
 	Target   Affine              `json:"target"`
 	Loss     LossSpec            `json:"loss"`
-	RowRules []string            `json:"row_rules"`
+	RowRules []string            `json:"row_rules"` // identifiers: [certify.RowRules]
 
 	// The numbers that predictions are made with, in scaled units.
 	Lengthscales []float64 `json:"lengthscales"` // one a feature

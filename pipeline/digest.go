@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 )
 
 // A Digest is a SHA-256.
@@ -11,6 +12,16 @@ type Digest [32]byte
 
 // String returns the digest in hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// parse reads what String writes.
+func (d *Digest) parse(text string) error {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(d) {
+		return fmt.Errorf("pipeline: %q is no digest of 64 hexadecimal digits", text)
+	}
+	copy(d[:], raw)
+	return nil
+}
 
 // sampleDigest combines the column digests of all shards, restricted to the
 // used columns, into the digest of the sample. docs/format.md, section

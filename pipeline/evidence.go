@@ -2,29 +2,46 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// evidence hands plain numbers and words over to certify: what the last pass
-// found and what the job declared.
-func (r *Result) evidence(job Job, found *examination, jitter certify.JitterCheck, configuration []byte) (certify.Evidence, error) {
-	meta := r.Model.Meta
-	kl, err := certify.GaussianKL(r.Model.Posterior.Mean, r.Model.Posterior.Factor, r.Model.Posterior.Inducing())
+// evidence derives what a certificate is made of from model, rows and job: what
+// the last pass found, what the job declared, and the maker's word. A run
+// certifies it, and verification certifies it again and compares the documents. A
+// model that does not follow from the job is an error.
+func evidence(job Job, configuration []byte, m Model, modelDigest string, found *examination, word certify.Declared) (certify.Evidence, error) {
+	if err := follows(job, m, found); err != nil {
+		return certify.Evidence{}, err
+	}
+	jitter, err := checkNumbers(m, found)
 	if err != nil {
 		return certify.Evidence{}, err
 	}
-	ev := certify.Evidence{
+	meta := m.Meta
+	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
+	if err != nil {
+		return certify.Evidence{}, err
+	}
+	word.Unit, word.Scaling = job.Loss.Unit, job.Scaling.declared(meta)
+	return certify.Evidence{
 		Loss: certify.Loss{
 			Kind: meta.Loss.Kind, Epsilon: meta.Loss.Epsilon, Below: meta.Loss.Below, Above: meta.Loss.Above,
-			Target: meta.Target.Name, Unit: job.Loss.Unit,
+			Target: meta.Target.Name,
 		},
-		Delta:    job.Spends(),
-		Risk:     found.Risk,
-		KL:       kl,
-		Kernel:   certify.Kernel{Family: meta.Kernel, ARD: meta.ARD},
-		Theta:    meta.Theta,
-		Constant: certify.Constant{Value: meta.Target.Centre, Origin: certify.OriginDeclared, Risk: found.Baseline},
+		Delta:      job.Spends(),
+		Risk:       found.Risk,
+		LowerRisk:  found.LowerRisk,
+		Accuracy:   accuracy(meta.Loss, meta.Target),
+		Unproven:   found.Unproven,
+		KL:         kl,
+		Kernel:     certify.Kernel{Family: meta.Kernel, ARD: meta.ARD},
+		Theta:      meta.Theta,
+		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Baseline},
+		Dependence: found.Neighbour.dependence(),
 		Ledger: certify.Ledger{
 			Unit: "row", Rows: found.Rows, Reference: found.Rows - found.Train, Train: found.Train,
 		},
@@ -33,54 +50,153 @@ func (r *Result) evidence(job Job, found *examination, jitter certify.JitterChec
 			Columns: append(meta.featureNames(), meta.Target.Name),
 		},
 		RowRules:      meta.RowRules,
-		ModelDigest:   r.ModelDigest,
+		ModelDigest:   modelDigest,
 		Configuration: configuration,
 		RolesKey:      job.Roles.Key,
 		OptimiserSeed: job.Train.Seed,
 		Jitter:        jitter,
-		Assumptions:   assumptions(job, found.Neighbour),
+		Declared:      word,
+		Assumptions:   assumptions(job, found),
+	}, nil
+}
+
+// declared returns the scaling that a job declares for the columns of a model.
+func (s Scaling) declared(meta ModelMeta) []certify.Scaled {
+	if s.Mode != ScalingDeclared {
+		return nil
 	}
-	if len(found.Reference) > 0 {
-		ev.Constant.Value, ev.Constant.Origin = found.Constant, certify.OriginReference
+	var all []certify.Scaled
+	for _, a := range append(slices.Clone(meta.Features), meta.Target) {
+		all = append(all, certify.Scaled{Column: a.Name, Centre: a.Centre, Scale: a.Scale})
 	}
-	return ev, nil
+	return all
+}
+
+// accuracy is τ, in raw units of the target: how near to the exact mean a
+// reader's prediction has to be. It is so small a part of the tolerance that
+// taking it off costs nothing.
+func accuracy(l LossSpec, target Affine) float64 {
+	const part = 0x1p-20
+	switch l.Kind {
+	case loss.Band:
+		return min(l.Below, l.Above) * part
+	case loss.Relative:
+		return target.Scale * part
+	default:
+		return l.Epsilon * part
+	}
 }
 
 // assumptions states what the run enforced, what it had to assume, and what it
-// broke. Numbers in a diagnostic are rounded to what does not depend on the
-// machine.
-func assumptions(job Job, n Neighbours) []certify.Assumption {
+// broke.
+func assumptions(job Job, found *examination) []certify.Assumption {
+	n := found.Neighbour.dependence()
 	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
-	rows.Diagnostic = fmt.Sprintf("Correlation of the targets of neighbouring rows: %.3f over %d pairs.", n.Correlation, n.Pairs)
-	switch {
-	case n.Suspicious():
+	rows.Diagnostic = fmt.Sprintf("The correlation of the targets of consecutive rows is %.3f over %d pairs.", n.Correlation, n.Pairs)
+	if n.Suspicious {
 		rows.Diagnostic += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
-	case n.Pairs > 1000:
-		rows.Diagnostic += " This does not speak against independence."
-	default:
-		rows.Diagnostic += " So few pairs show little."
 	}
 	prior := certify.Assumption{ID: certify.AssumePriorFirst, Status: certify.AssumptionEnforced}
-	loss := certify.Assumption{ID: certify.AssumeLossFirst, Status: certify.AssumptionEnforced}
+	lossFirst := certify.Assumption{ID: certify.AssumeLossFirst, Status: certify.AssumptionEnforced}
 	if job.Scaling.Mode == ScalingAllRows {
 		prior.Status = certify.AssumptionBroken
 		prior.Diagnostic = "scaling.mode is all-rows: features and target were scaled with the mean and deviation of all rows, the certified ones included."
 		if job.Loss.EpsilonStd != 0 {
-			loss.Status = certify.AssumptionBroken
-			loss.Diagnostic = "The tolerance was given in standard deviations of the target over all rows, the certified ones included."
+			lossFirst.Status = certify.AssumptionBroken
+			lossFirst.Diagnostic = "The tolerance was given in standard deviations of the target over all rows, the certified ones included."
 		}
 	}
 	if job.Scaling.Mode == ScalingDeclared {
 		prior.Status = certify.AssumptionAssumed
 		prior.Diagnostic = "The scaling constants were declared. That they were not computed from the certified rows cannot be seen."
 	}
-	accuracy := certify.Assumption{ID: certify.AssumeLossAccuracy, Status: certify.AssumptionAssumed}
-	accuracy.Diagnostic = fmt.Sprintf("Up to %d train rows picked by the key, and up to %d of smallest variance, were computed again in 106-bit arithmetic: each loss agreed within a tenth of the slack.", auditKeyed, auditSharp)
+	proven := certify.Assumption{
+		ID: certify.AssumeLossProven, Status: certify.AssumptionAssumed,
+		Diagnostic: "Losses are computed in float64 arithmetic; those of a few rows are computed again in 106-bit arithmetic.",
+	}
 	enforced := func(id string) certify.Assumption {
 		return certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
 	}
 	return []certify.Assumption{
-		rows, prior, loss,
-		enforced(certify.AssumeRolesByKey), enforced(certify.AssumeSeparatePass), accuracy,
+		rows, prior, lossFirst,
+		enforced(certify.AssumeRolesByKey), enforced(certify.AssumeSeparatePass), proven,
 	}
+}
+
+// describe derives the description of a model from the job, the scaling and what
+// only the model can tell: which values of the grid it has, where the peaks of
+// the grid's weights stand, and its posterior's jitter and size. Training writes
+// it; verification derives it again and compares.
+func describe(job Job, features []Affine, target Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
+	meta := ModelMeta{
+		Format: ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: !job.Kernel.Isotropic,
+		Features: slices.Clone(features), Target: target, RowRules: certify.RowRules(),
+		Jitter: p.Jitter, Inducing: p.Inducing(),
+	}
+	if job.Features != nil && len(job.Features) != len(features) {
+		return meta, fmt.Errorf("the job has %d features, the model %d", len(job.Features), len(features))
+	}
+	for i, name := range job.Features {
+		meta.Features[i].Name = name
+	}
+	meta.Target.Name = job.Target
+	meta.Loss = job.lossSpec(target)
+	names := certify.ParameterNames(meta.featureNames(), meta.ARD)
+	if len(theta) != len(names) {
+		return meta, fmt.Errorf("%d hyper-parameters for %d features, want %d", len(theta), len(features), len(names))
+	}
+	for i, name := range names {
+		grid := job.Grid.flat()
+		if job.Grid.Prior == certify.PriorPeaked {
+			grid = job.Grid.peaked(theta[i].Grid.Centre)
+		}
+		meta.Theta = append(meta.Theta, certify.Parameter{Name: name, Grid: grid, Index: theta[i].Index})
+	}
+	last := len(meta.Theta) - 1
+	for i := range meta.Features {
+		p := meta.Theta[0]
+		if meta.ARD {
+			p = meta.Theta[i]
+		}
+		meta.Lengthscales = append(meta.Lengthscales, model.Exponential(p.Value()))
+	}
+	meta.Variance = model.Exponential(meta.Theta[last].Value())
+	return meta, nil
+}
+
+// lossSpec is the declared loss in raw units.
+func (j Job) lossSpec(target Affine) LossSpec {
+	epsilon := j.Loss.Epsilon
+	if j.Loss.EpsilonStd != 0 {
+		epsilon = j.Loss.EpsilonStd * target.Scale
+	}
+	return LossSpec{Kind: j.Loss.Kind, Epsilon: epsilon, Below: j.Loss.Below, Above: j.Loss.Above}
+}
+
+// scaling derives the scaling of a model's columns, as far as these findings and
+// the job tell: from the reference rows, or from the job. Without either it is
+// the model's own.
+func (e *examination) scaling(job Job, meta ModelMeta) (features []Affine, target Affine, err error) {
+	columns := append(slices.Clone(meta.Features), meta.Target)
+	switch job.Scaling.Mode {
+	case ScalingDeclared:
+		for i, a := range meta.Features {
+			declared, ok := job.Scaling.Features[a.Name]
+			if !ok {
+				return nil, target, fmt.Errorf("the job declares no scaling of the feature %q", a.Name)
+			}
+			columns[i].Centre, columns[i].Scale = declared.Centre, declared.Scale
+		}
+		t := &columns[len(columns)-1]
+		t.Centre, t.Scale = job.Scaling.Target.Centre, job.Scaling.Target.Scale
+	case ScalingReference:
+		for i, a := range e.Reference {
+			columns[i].Centre, columns[i].Scale = a.Centre, a.Scale
+		}
+	case ScalingAllRows: // a broken assumption: there is nothing to hold it to
+	default:
+		return nil, target, fmt.Errorf("scaling mode %q is unknown", job.Scaling.Mode)
+	}
+	last := len(columns) - 1
+	return columns[:last], columns[last], nil
 }

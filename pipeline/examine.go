@@ -24,12 +24,15 @@ type examination struct {
 	Shards      int
 	Digest      Digest
 	Targets     Digest          // of the multiset of the target's values
-	Risk        certify.RiskSum // of a draw of Q on the train rows
-	Baseline    certify.RiskSum // of the constant, on the same rows
+	Risk        certify.RiskSum // upper bounds on the losses of a draw of Q on the train rows
+	LowerRisk   certify.RiskSum // lower bounds on the same
+	Unproven    int64           // train rows that are counted as a loss of 1
+	Baseline    certify.RiskSum // lower bounds on the losses of the constant, on the same rows
 	Mean        certify.RiskSum // of the mean of Q, on the same rows: for information
 	Squared     float64         // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine        // scaling that the reference rows give: features, then target
-	Constant    float64         // the best constant on the reference rows, raw units
+	Constant    float64         // the best constant on the rows that it is chosen on, raw units
+	Origin      string          // which rows these are
 	Neighbour   Neighbours      // of the targets
 	AuditError  float64         // largest difference between the fast and the slow expected loss
 	Passed      time.Duration   // over the rows, without the audit
@@ -80,8 +83,8 @@ func examine(ctx context.Context, src Source, m Model, roles Roles, constant flo
 		for c := range used {
 			found.Reference = append(found.Reference, standardise(e.reference.column(c)))
 		}
-		found.Constant = bestConstant(e.reference.column(len(used)-1), m.Meta.Loss)
 	}
+	found.Constant, found.Origin = bestConstant(e.targets.values, m.Meta.Loss), baselineOrigin(roles)
 	return &found, nil
 }
 
@@ -121,6 +124,7 @@ type examiner struct {
 	ordinal                  []int64
 	mean, variance, expected []float64
 	reference                rawRows
+	targets                  *targetCollector
 	filled                   int
 	squares                  float64
 	beside                   neighbours
@@ -143,6 +147,7 @@ func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner
 		predictor: predictor,
 		workers:   max(workers, 1),
 		audit:     map[int64]bool{},
+		targets:   newTargetCollector(roles),
 		reference: newRawRows(int(roles.Reference()), len(m.Meta.Features)+1),
 	}
 	for _, r := range roles.first(roles.Reference() + auditKeyed)[roles.Reference():] {
@@ -154,7 +159,9 @@ func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner
 // add is the fold's step: one batch.
 func (e *examiner) add(b block) error {
 	e.found.Rows += int64(b.rows)
-	e.beside.add(b.shard, b.columns[len(b.columns)-1])
+	targets := b.columns[len(b.columns)-1]
+	e.beside.add(b.shard, targets)
+	e.targets.add(b.first, targets)
 	for _, ordinal := range e.roles.referenceIn(b.first, b.first+int64(b.rows)) {
 		copyRow(e.reference.row(e.filled), b, int(ordinal-b.first))
 		e.filled++
@@ -193,17 +200,14 @@ func (e *examiner) rows(n int) error {
 		return err
 	}
 	for i, expected := range e.expected[:n] {
-		for _, sum := range []struct {
-			of   *certify.RiskSum
-			loss float64
-		}{
-			{&e.found.Risk, expected},
-			{&e.found.Baseline, constantLoss(e.model.Meta.Loss, e.target[i], e.constant)},
-			{&e.found.Mean, e.loss.Point(y[i], mean[i])},
-		} {
-			if err := sum.of.Add(sum.loss); err != nil {
-				return fmt.Errorf("pipeline: row %d of the sample: %w", e.ordinal[i], err)
-			}
+		err := errors.Join(
+			e.found.Risk.Add(expected),
+			e.found.LowerRisk.AddLower(expected),
+			e.found.Baseline.AddLower(constantLoss(e.model.Meta.Loss, e.target[i], e.constant)),
+			e.found.Mean.Add(e.loss.Point(y[i], mean[i])),
+		)
+		if err != nil {
+			return fmt.Errorf("pipeline: row %d of the sample: %w", e.ordinal[i], err)
 		}
 		residual := (y[i] - mean[i]) * e.model.Meta.Target.Scale
 		e.squares += residual * residual
@@ -260,61 +264,4 @@ func (e *examiner) auditError() (float64, error) {
 		worst = max(worst, v)
 	}
 	return worst, errors.Join(failures...)
-}
-
-// boundaryRoom widens the tolerance of the constant's zero-one and band losses:
-// a constant on the boundary is no miss, whatever rounding makes of it. The
-// baseline so errs downwards, and a guarantee is rather called vacuous.
-const boundaryRoom = 1e-9
-
-// constantLoss is the loss of predicting the constant c for the target y, both in
-// raw units.
-func constantLoss(spec LossSpec, y, c float64) float64 {
-	r := c - y
-	miss := func(below, above float64) float64 {
-		if -below*(1+boundaryRoom) <= r && r <= above*(1+boundaryRoom) {
-			return 0
-		}
-		return 1
-	}
-	switch spec.Kind {
-	case loss.ZeroOne:
-		return miss(spec.Epsilon, spec.Epsilon)
-	case loss.Band:
-		return miss(spec.Below, spec.Above)
-	case loss.Squared:
-		return min(1, (r/spec.Epsilon)*(r/spec.Epsilon))
-	case loss.Exponential:
-		return -math.Expm1(-(r / spec.Epsilon) * (r / spec.Epsilon))
-	default: // relative
-		if y == 0 {
-			return 1
-		}
-		return min(1, math.Abs(r)/math.Abs(y))
-	}
-}
-
-// bestConstant returns the prediction, in raw units, that has the lowest loss
-// on the reference rows' targets among 512 candidates: 256 of the sorted targets
-// at evenly spaced places, and each of them plus the tolerance, which puts it on
-// the lower edge of what the constant covers. The choice uses reference rows
-// alone, so that the constant is one fixed predictor for the train rows.
-func bestConstant(targets []float64, spec LossSpec) float64 {
-	sorted := slices.Sorted(slices.Values(targets))
-	width := max(spec.Epsilon, spec.Above)
-	const places = 256
-	best, least := sorted[0], math.Inf(1)
-	for i := range places {
-		y := sorted[i*(len(sorted)-1)/(places-1)]
-		for _, c := range []float64{y, y + width} {
-			var sum float64
-			for _, v := range targets {
-				sum += constantLoss(spec, v, c)
-			}
-			if sum < least {
-				best, least = c, sum
-			}
-		}
-	}
-	return best
 }

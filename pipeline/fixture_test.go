@@ -86,22 +86,9 @@ func tiny(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{5}, 2 }
 // evidence is what a certificate says it was made from: what a forger would
 // change before certifying anew.
 func evidence(c certify.Certificate) certify.Evidence {
-	draw, _ := c.Guarantee(certify.GuaranteeDraw)
-	ev := certify.Evidence{
-		Loss: draw.Loss, Delta: c.Delta, Risk: draw.EmpiricalRisk.Exact, KL: draw.KL, Kernel: c.Kernel,
-		Constant: certify.Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
-		Ledger:   c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
-		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,
-		Jitter: c.Jitter, Attempt: c.Attempt, Software: c.Software,
-	}
-	for _, x := range c.Theta {
-		ev.Theta = append(ev.Theta, x.Parameter)
-	}
-	derived := []string{certify.AssumeJitter, certify.AssumeGridWeights, certify.AssumeOneAttempt}
-	for _, a := range c.Assumptions {
-		if !slices.Contains(derived, a.ID) {
-			ev.Assumptions = append(ev.Assumptions, a)
-		}
+	ev, err := c.Evidence()
+	if err != nil {
+		panic(err)
 	}
 	return ev
 }

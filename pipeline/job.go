@@ -8,10 +8,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // A Job is everything that decides what a run computes. Two runs of equal jobs
@@ -139,6 +138,18 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	if j.Target == "" {
 		fault("target: name the column to predict")
+	} else if err := certify.ColumnName(j.Target); err != nil {
+		fault("target: %w", err)
+	}
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"features", j.Features}, {"exclude", j.Exclude}} {
+		for _, name := range list.names {
+			if err := certify.ColumnName(name); err != nil {
+				fault("%s: %w", list.key, err)
+			}
+		}
 	}
 	if slices.Contains(j.Features, j.Target) && j.Target != "" {
 		fault("features: %q is the target", j.Target)
@@ -153,7 +164,7 @@ func (j Job) WithDefaults() (Job, error) {
 			fault("inducing: %d is not in 1..%d", m, MaxInducing)
 		}
 	}
-	j.Scaling = j.Scaling.withDefaults(fault)
+	j.Scaling = j.Scaling.withDefaults(j.Target, fault)
 	if j.Grid.Prior == "peaked" && j.Scaling.Mode != ScalingReference {
 		fault("grid.prior: peaked needs scaling.mode reference, for the reference rows' estimate is its centre")
 	}
@@ -162,6 +173,9 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	if j.Roles.Key == "" {
 		j.Roles.Key = "pacsgp"
+	}
+	if err := certify.RolesKey(j.Roles.Key); err != nil {
+		fault("roles.key: %w", err)
 	}
 	j.Train = j.Train.withDefaults(fault)
 	return j, errors.Join(faults...)
@@ -213,8 +227,10 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 	if l.Kind == "band" && (l.Epsilon != 0 || l.EpsilonStd != 0) {
 		fault("loss.epsilon: a band has below and above instead")
 	}
-	if strings.ContainsFunc(l.Unit, unicode.IsControl) || !utf8.ValidString(l.Unit) {
-		fault("loss.unit: %q is no word", l.Unit)
+	if l.Unit != "" {
+		if err := certify.UnitName(l.Unit); err != nil {
+			fault("loss.unit: %w", err)
+		}
 	}
 	return l
 }
@@ -241,7 +257,7 @@ func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
 	return g
 }
 
-func (s Scaling) withDefaults(fault func(string, ...any)) Scaling {
+func (s Scaling) withDefaults(target string, fault func(string, ...any)) Scaling {
 	switch s.Mode {
 	case "":
 		s.Mode = ScalingReference
@@ -261,11 +277,20 @@ func (s Scaling) withDefaults(fault func(string, ...any)) Scaling {
 			fault("scaling: %s: centre %v, scale %v: want finite numbers, scale > 0", name, a.Centre, a.Scale)
 		}
 	}
+	features := make(map[string]Affine, len(s.Features))
 	for name, a := range s.Features {
 		check(name, a)
+		if err := certify.ColumnName(name); err != nil {
+			fault("scaling: %w", err)
+		}
+		features[name] = Affine{Name: name, Centre: a.Centre, Scale: a.Scale}
+	}
+	if len(features) > 0 {
+		s.Features = features
 	}
 	if s.Target != nil {
 		check("target", *s.Target)
+		s.Target = &Affine{Name: target, Centre: s.Target.Centre, Scale: s.Target.Scale}
 	}
 	return s
 }

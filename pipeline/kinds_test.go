@@ -64,7 +64,7 @@ func TestPeakedGridPaysForDistance(t *testing.T) {
 		for i := range x.Grid.Count {
 			sum += math.Exp(-math.Abs(float64(i-x.Grid.Centre)) * x.Grid.Step / x.Grid.Width)
 		}
-		want += math.Log(sum) + math.Abs(float64(x.Index-x.Grid.Centre))*x.Grid.Step/x.Grid.Width
+		want += math.Ln2 + math.Log(sum) + math.Abs(float64(x.Index-x.Grid.Centre))*x.Grid.Step/x.Grid.Width
 	}
 	if math.Abs(draw.LnInverseWeight-want) > 1e-9 {
 		t.Errorf("ln 1/p is %v, want %v", draw.LnInverseWeight, want)

@@ -1,6 +1,10 @@
 package pipeline
 
-import "math"
+import (
+	"math"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
 
 // Neighbours measures how alike the targets of consecutive rows are: the
 // diagnostic for the assumption of independent rows. It proves nothing, for a
@@ -10,14 +14,9 @@ type Neighbours struct {
 	Correlation float64 `json:"correlation"` // of the targets of neighbouring rows, in [-1, 1]
 }
 
-// Suspicious reports whether independent rows in arrival order would show such
-// a correlation less than once in 10,000 times.
-func (n Neighbours) Suspicious() bool {
-	return n.Pairs > 30 && math.Abs(n.Correlation)*math.Sqrt(float64(n.Pairs)) > 3.9
-}
-
 // neighbours is the fold that finds [Neighbours], over values in the order of
-// their ordinals. Rows of different shards are no neighbours.
+// their ordinals. Rows of different shards are no neighbours. Conversions keep
+// its operations from being fused, so that every platform finds the same bits.
 type neighbours struct {
 	last                          float64
 	lastShard                     int
@@ -33,11 +32,11 @@ func (c *neighbours) add(shard int, values []float64) {
 		}
 		y -= c.shift
 		if i > 0 || shard == c.lastShard {
-			c.products += y * c.last
+			c.products += float64(y * c.last)
 			c.pairs++
 		}
 		c.sum += y
-		c.squares += y * y
+		c.squares += float64(y * y)
 		c.rows++
 		c.last, c.lastShard = y, shard
 	}
@@ -45,10 +44,15 @@ func (c *neighbours) add(shard int, values []float64) {
 
 func (c *neighbours) found() Neighbours {
 	mean := c.sum / float64(c.rows)
-	variance := c.squares/float64(c.rows) - mean*mean
-	if c.pairs == 0 || !(variance > 0) {
+	variance := c.squares/float64(c.rows) - float64(mean*mean)
+	if c.pairs == 0 || !(0 < variance && variance <= math.MaxFloat64) {
 		return Neighbours{Pairs: c.pairs}
 	}
-	r := (c.products/float64(c.pairs) - mean*mean) / variance
+	r := (c.products/float64(c.pairs) - float64(mean*mean)) / variance
 	return Neighbours{c.pairs, max(-1, min(1, r))}
+}
+
+// dependence is the finding as it stands in a certificate.
+func (n Neighbours) dependence() certify.Dependence {
+	return certify.NewDependence(n.Pairs, n.Correlation)
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -77,11 +78,30 @@ func (g GridDecl) flat() certify.Grid {
 // one by rounding counts.
 func (g GridDecl) count() int { return int((g.Max-g.Min)/g.Step+1e-6) + 1 }
 
-// peaked is the grid with weights that fall from the value nearest to centre.
-func (g GridDecl) peaked(centre float64) certify.Grid {
-	at := (centre - g.Min) / g.Step
-	index := int(max(0, min(float64(g.count()-1), at+0.5)))
+// peaked is the grid with weights that fall from the value of that index.
+func (g GridDecl) peaked(centre int) certify.Grid {
 	grid := g.flat()
-	grid.Prior, grid.Centre, grid.Width = certify.PriorPeaked, index, g.Width
+	grid.Prior, grid.Centre, grid.Width = certify.PriorPeaked, centre, g.Width
 	return grid
+}
+
+// peakStep is the distance of the places where a peak may stand, in natural
+// logarithms. It is far above the digits in which instruction sets differ, so
+// that an estimate gives the same place on all of them, or one of two.
+const peakStep = 0.25
+
+// peak is the index where the peak of a parameter's weights stands whose
+// estimate is at: that of the place nearest to it.
+func (g GridDecl) peak(at float64) int { return g.peakIndex(math.Round(at / peakStep)) }
+
+// peaksBeside are the two places beside an estimate: what verification accepts.
+// The weights pay ln 2 for the choice (docs/proofs.md, 7).
+func (g GridDecl) peaksBeside(at float64) (below, above int) {
+	return g.peakIndex(math.Floor(at / peakStep)), g.peakIndex(math.Ceil(at / peakStep))
+}
+
+// peakIndex is the index of the grid value nearest to a place.
+func (g GridDecl) peakIndex(place float64) int {
+	at := (place*peakStep - g.Min) / g.Step // the product is exact
+	return int(max(0, min(float64(g.count()-1), at+0.5)))
 }

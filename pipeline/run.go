@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -116,10 +115,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, attempt certif
 	if r.Model, err = env.Sink.GetModel(ctx, r.ModelDigest); err != nil {
 		return err
 	}
-	constant := s.Target.Centre
-	if s.Roles.Reference() > 0 {
-		constant = bestConstant(s.reference.column(s.Used[len(s.Features)]), r.Model.Meta.Loss)
-	}
+	constant := s.constant(r.Model.Meta.Loss)
 	src, err := env.Open(ctx, r.Model.Meta.featureNames())
 	if err != nil {
 		return err
@@ -133,12 +129,8 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, attempt certif
 		return fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
 			"the source was changed meanwhile; run again on a source that stands still", ErrChanged, found.Digest, s.Digest)
 	}
-	if err := found.checkScaling(job, r.Model.Meta, constant); err != nil {
-		return err
-	}
-	jitter, err := checkNumbers(r.Model, found)
-	if err != nil {
-		return err
+	if found.Constant != constant {
+		return fmt.Errorf("%w: the best constant is %v, not %v", ErrChanged, found.Constant, constant)
 	}
 	configuration, err := job.canonical()
 	if err != nil {
@@ -148,15 +140,11 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, attempt certif
 		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared, AuditError: found.AuditError,
 		Neighbours: found.Neighbour, Instructions: model.InstructionSet(), LastPassSeconds: found.Passed.Seconds(),
 	}
-	evidence, err := r.evidence(job, found, jitter, configuration)
-	if err != nil {
+	word := certify.Declared{Software: env.Software, Attempt: attempt}
+	if r.Certificate, err = derive(job, configuration, r.Model, r.ModelDigest, found, word); err != nil {
 		return err
 	}
-	evidence.Software, evidence.Attempt = env.Software, attempt
-	if r.Certificate, err = certify.Certify(evidence); err != nil {
-		return err
-	}
-	if found.Neighbour.Suspicious() {
+	if r.Certificate.Dependence.Suspicious {
 		env.Observer.notice(fmt.Sprintf("neighbouring rows are alike (correlation of their targets %.3f, more than chance brings about once in 10,000 times): unless the rows were sorted, they depend on each other, and the bound may be too low", found.Neighbour.Correlation))
 	}
 	return nil
@@ -179,89 +167,24 @@ func (m ModelMeta) featureNames() []string {
 	return names
 }
 
-// checkScaling demands that a model's scaling, and the baseline's constant, are
-// what the reference rows of this pass give, bit for bit. Without reference rows
-// the constant is the declared centre of the target.
-func (e *examination) checkScaling(job Job, meta ModelMeta, constant float64) error {
-	columns := append(slices.Clone(meta.Features), meta.Target)
-	switch job.Scaling.Mode {
-	case ScalingDeclared:
-		if constant != meta.Target.Centre {
-			return fmt.Errorf("%w: the baseline's constant is %v, not the declared centre %v of the target", ErrChanged, constant, meta.Target.Centre)
-		}
-		return nil
-	case ScalingAllRows: // a broken assumption: there is nothing to hold it to
-		columns = nil
-	case ScalingReference:
-	default:
-		return fmt.Errorf("pipeline: scaling mode %q is unknown", job.Scaling.Mode)
-	}
-	if len(e.Reference) < len(columns) {
-		return fmt.Errorf("%w: %d rows have no reference rows", ErrData, e.Rows)
-	}
-	for i, a := range columns {
-		if got := e.Reference[i]; got.Centre != a.Centre || got.Scale != a.Scale {
-			return fmt.Errorf("%w: the reference rows give column %q centre %v and scale %v, the model has %v and %v",
-				ErrChanged, a.Name, got.Centre, got.Scale, a.Centre, a.Scale)
-		}
-	}
-	if e.Constant != constant {
-		return fmt.Errorf("%w: the best constant on the reference rows is %v, not %v", ErrChanged, e.Constant, constant)
-	}
-	return nil
-}
-
 // errNumbers says that a model's stored numbers do not bear a certificate.
 var errNumbers = errors.New("no certificate for these numbers")
 
+// auditLimit is how far the loss of an audited row may be off.
+const auditLimit = 1e-7
+
 // checkNumbers checks what the bound takes for granted about the model's stored
-// numbers: the jitter condition of theory.md §2.1, lengthscales and variance on
-// the grid, and that the slack covers the arithmetic.
+// numbers: the jitter condition of theory.md §2.1, and that losses are accurate.
 func checkNumbers(m Model, found *examination) (certify.JitterCheck, error) {
 	check, limit, err := m.Posterior.JitterCheck()
 	if err != nil {
 		return certify.JitterCheck{}, fmt.Errorf("pipeline: %w: %w", errNumbers, err)
 	}
-	// A tenth of the slack: the rest is for what a few rows do not show.
-	if !(found.AuditError <= certify.Slack/10) {
-		return certify.JitterCheck{}, fmt.Errorf("pipeline: %w: computed in high precision, a row's expected loss differs by %g, more than a tenth of the slack %g",
-			errNumbers, found.AuditError, certify.Slack)
+	if !(found.AuditError <= auditLimit) {
+		return certify.JitterCheck{}, fmt.Errorf("pipeline: %w: computed in high precision, a row's expected loss differs by %g, more than %g",
+			errNumbers, found.AuditError, auditLimit)
 	}
-	return certify.JitterCheck{Bound: check, Limit: limit}, checkTheta(m)
-}
-
-// checkTheta demands that the numbers predictions are made with are those of
-// the declared grid values, up to the rounding of exp, in both parts of a model.
-func checkTheta(m Model) error {
-	meta, k := m.Meta, m.Posterior.Kernel
-	if !slices.Equal(meta.Lengthscales, k.Lengthscales) || meta.Variance != k.Variance ||
-		meta.Jitter != m.Posterior.Jitter || meta.Inducing != m.Posterior.Inducing() {
-		return fmt.Errorf("pipeline: %w: the model's description and its posterior differ in lengthscales, variance, jitter or number of inducing points", errNumbers)
-	}
-	want := len(meta.Features) + 1
-	if !meta.ARD {
-		want = 2
-	}
-	if len(meta.Theta) != want || len(meta.Lengthscales) != len(meta.Features) {
-		return fmt.Errorf("pipeline: %w: %d hyper-parameters and %d lengthscales for %d features",
-			errNumbers, len(meta.Theta), len(meta.Lengthscales), len(meta.Features))
-	}
-	off := func(value float64, p certify.Parameter) bool {
-		return !(math.Abs(math.Log(value)-p.Value()) <= 1e-12*max(1, math.Abs(p.Value())))
-	}
-	for i, l := range meta.Lengthscales {
-		p := meta.Theta[0]
-		if meta.ARD {
-			p = meta.Theta[i]
-		}
-		if off(l, p) {
-			return fmt.Errorf("pipeline: %w: lengthscale %v of %q is not the grid's exp(%v)", errNumbers, l, meta.Features[i].Name, p.Value())
-		}
-	}
-	if p := meta.Theta[want-1]; off(meta.Variance, p) {
-		return fmt.Errorf("pipeline: %w: variance %v is not the grid's exp(%v)", errNumbers, meta.Variance, p.Value())
-	}
-	return nil
+	return certify.JitterCheck{Limit: limit, Holds: check <= limit}, nil
 }
 
 // outlines predicts the reference rows, or where there are none the rows that

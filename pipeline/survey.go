@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // ErrData marks a fault of the rows: too few of them, or a column that says
@@ -34,8 +33,9 @@ type Survey struct {
 	Targets  Digest // of the multiset of the target's values
 	Notices  []string
 
-	reference rawRows // in ordinal order
-	start     rawRows // the startRows rows of lowest rank, in the order of rank
+	reference rawRows   // in ordinal order
+	start     rawRows   // the startRows rows of lowest rank, in the order of rank
+	targets   []float64 // those that the baseline's constant is chosen on
 }
 
 // rawRows are rows of all columns of the source, row-major.
@@ -75,8 +75,8 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 			ErrData, n, s.Roles.Reference())
 	}
 	for _, name := range s.Columns {
-		if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-			return nil, fmt.Errorf("%w: column name %q is no plain text: rename it, or leave it out", ErrData, name)
+		if err := certify.ColumnName(name); err != nil {
+			return nil, fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
 		}
 	}
 	collect := newCollector(s, job.Scaling.Mode == ScalingAllRows)
@@ -85,7 +85,7 @@ func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, err
 	if err != nil {
 		return nil, err
 	}
-	s.reference, s.start = collect.reference, collect.start
+	s.reference, s.start, s.targets = collect.reference, collect.start, collect.targets.values
 	if err := s.scale(job, collect); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,8 @@ type collector struct {
 	starts    []rank  // by ordinal; hash is replaced by the place in the order of rank
 	reference rawRows // in ordinal order
 	start     rawRows
-	filled    int       // reference rows so far
+	filled    int // reference rows so far
+	targets   *targetCollector
 	moments   []moments // of all rows; nil unless the scaling needs them
 }
 
@@ -131,12 +132,14 @@ func newCollector(s *Survey, allRows bool) *collector {
 		roles: s.Roles, starts: starts,
 		reference: newRawRows(int(s.Roles.Reference()), columns),
 		start:     newRawRows(len(starts), columns),
+		targets:   newTargetCollector(s.Roles),
 		moments:   all,
 	}
 }
 
 func (c *collector) add(b block) error {
 	end := b.first + int64(b.rows)
+	c.targets.add(b.first, b.columns[len(b.columns)-1])
 	for len(c.starts) > 0 && c.starts[0].ordinal < end {
 		copyRow(c.start.row(int(c.starts[0].hash)), b, int(c.starts[0].ordinal-b.first)) //nolint:gosec // a place in the order
 		c.starts = c.starts[1:]
@@ -158,6 +161,9 @@ func copyRow(dst []float64, b block, i int) {
 		dst[c] = column[i]
 	}
 }
+
+// constant is the best constant prediction, in raw units: see [bestConstant].
+func (s *Survey) constant(l LossSpec) float64 { return bestConstant(s.targets, l) }
 
 // scale decides the constants of the scaling and the features that are used.
 func (s *Survey) scale(job Job, c *collector) error {
@@ -194,7 +200,7 @@ func (s *Survey) scale(job Job, c *collector) error {
 
 // bears reports whether the target bears the job's tolerance.
 func (s *Survey) bears(job Job) error {
-	if !fineEnough(s.Target, s.loss(job)) {
+	if !fineEnough(s.Target, job.lossSpec(s.Target)) {
 		return fmt.Errorf("%w: the target %q lies around %g: float64 numbers of that size are too coarse for the declared tolerance; subtract a constant from the target first", ErrData, s.Target.Name, s.Target.Centre)
 	}
 	return nil

@@ -137,7 +137,7 @@ func (s *sweep) record(ctx context.Context, env Environment) (certify.Attempt, e
 		return certify.Attempt{}, err
 	}
 	env.Observer.event(fmt.Sprintf("attempt %d on these rows, %d in this log", onRows, inLog))
-	return certify.Attempt{OnThisSample: int64(onRows), InThisDirectory: int64(inLog)}, nil
+	return certify.Attempt{OnTheseRows: int64(onRows), InThisLog: int64(inLog)}, nil
 }
 
 // sample names the rows of the attempt: one sample, or those of all alternatives.

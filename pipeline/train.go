@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -85,8 +86,7 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 // configure translates the job.
 func (t *training) configure() (model.Config, error) {
 	s, job := t.survey, t.job
-	spec := s.loss(job)
-	l, err := scaledLoss(spec, s.Target)
+	l, err := scaledLoss(job.lossSpec(s.Target), s.Target)
 	if err != nil {
 		return model.Config{}, err
 	}
@@ -121,26 +121,14 @@ func plan(t TrainDecl, n int64, d, m int) model.Plan {
 	return p
 }
 
-// loss is the declared loss in raw units.
-func (s *Survey) loss(job Job) LossSpec {
-	epsilon := job.Loss.Epsilon
-	if job.Loss.EpsilonStd != 0 {
-		epsilon = job.Loss.EpsilonStd * s.Target.Scale
-	}
-	return LossSpec{Kind: job.Loss.Kind, Epsilon: epsilon, Below: job.Loss.Below, Above: job.Loss.Above}
-}
-
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
 // prior is the estimate of the reference rows alone.
 func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
-	names := []string{"ln lengthscale"}
-	if !job.Kernel.Isotropic {
-		names = names[:0]
-		for _, f := range s.Features {
-			names = append(names, "ln lengthscale of "+f.Name)
-		}
+	features := make([]string, len(s.Features))
+	for i, f := range s.Features {
+		features[i] = f.Name
 	}
-	names = append(names, "ln variance")
+	names := certify.ParameterNames(features, !job.Kernel.Isotropic)
 	theta := make([]certify.Parameter, len(names))
 	for i, name := range names {
 		theta[i] = certify.Parameter{Name: name, Grid: job.Grid.flat()}
@@ -153,7 +141,7 @@ func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
 		return nil, err
 	}
 	for i := range theta {
-		theta[i].Grid = job.Grid.peaked(centre[i])
+		theta[i].Grid = job.Grid.peaked(job.Grid.peak(centre[i]))
 	}
 	return theta, nil
 }
@@ -352,19 +340,13 @@ func (t *training) finish(config model.Config, state []byte) (*fitted, error) {
 	if text := trainer.Notice(); text != "" {
 		t.env.Observer.notice(text)
 	}
-	s := t.survey
-	m := Model{
-		Meta: ModelMeta{
-			Format: ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: config.ARD,
-			Features: s.Features, Target: s.Target, Loss: s.loss(t.job), RowRules: rowRules(),
-			Lengthscales: posterior.Kernel.Lengthscales, Variance: posterior.Kernel.Variance,
-			Jitter: posterior.Jitter, Inducing: posterior.Inducing(),
-		},
-		Posterior: posterior,
+	theta := slices.Clone(t.theta)
+	for i := range theta {
+		theta[i].Index = indices[i]
 	}
-	for i, p := range t.theta {
-		p.Index = indices[i]
-		m.Meta.Theta = append(m.Meta.Theta, p)
+	meta, err := describe(t.job, t.survey.Features, t.survey.Target, theta, posterior)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	training := Training{
 		Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
@@ -373,17 +355,7 @@ func (t *training) finish(config model.Config, state []byte) (*fitted, error) {
 	if t.state.Hurried {
 		training.StoppedBy = "time"
 	}
-	return &fitted{m, training}, nil
-}
-
-// rowRules says in words what a row must satisfy: the rules of package ingest,
-// which refuses a row that breaks one.
-func rowRules() []string {
-	return []string{
-		"every feature and the target is present (not null)",
-		"every feature and the target is a finite number (no NaN, no infinity)",
-		"integers, and decimals without their point, are at most 2^53 in absolute value",
-	}
+	return &fitted{Model{meta, posterior}, training}, nil
 }
 
 // inChunks hands rows over chunkRows at a time.

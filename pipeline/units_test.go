@@ -26,9 +26,9 @@ func (u units) apply(columns [][]float64) [][]float64 {
 
 // invariant are the numbers of a certificate that have no unit.
 func invariant(c certify.Certificate) []float64 {
-	out := []float64{c.Baseline.EmpiricalRisk.Upper, c.Baseline.Bound, c.Jitter.Bound, c.Jitter.Limit}
+	out := []float64{c.Baseline.EmpiricalRisk.Lower, c.Baseline.Bound, c.Jitter.Limit}
 	for _, g := range c.Guarantees {
-		out = append(out, g.EmpiricalRisk.Upper, g.KL, g.LnInverseWeight, g.LnXi, g.LnInverseDelta, g.Exponent, g.Bound, g.BoundPinsker, g.LowerBound)
+		out = append(out, g.EmpiricalRisk.Upper, g.LowerRisk.Lower, g.KL, g.LnInverseWeight, g.LnXi, g.LnInverseDelta, g.Exponent, g.Bound, g.BoundPinsker, g.LowerBound)
 	}
 	for _, x := range c.Theta {
 		out = append(out, float64(x.Index))

@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // ErrRefused says that a certificate does not hold for the model or the rows
@@ -58,7 +57,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if err != nil {
 		return nil, err
 	}
-	if err := v.rows(c, m, job, found); err != nil {
+	if err := v.rows(c, m, modelDigest, job, found); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	if err := v.features(ctx, m, job, open, workers); err != nil {
@@ -67,8 +66,118 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if err := v.centre(ctx, src, c, job, workers); err != nil {
 		return nil, err
 	}
+	if err := v.inducing(ctx, src, m, job, workers); err != nil {
+		return nil, err
+	}
 	v.Evidence = true
 	return v, nil
+}
+
+// derive makes the certificate that follows from job, model and findings, with
+// the maker's word: a run publishes it, verification compares it with the one
+// that is stated. A model that does not follow from the job is an error.
+func derive(job Job, configuration []byte, m Model, modelDigest string, found *examination, word certify.Declared) (certify.Certificate, error) {
+	ev, err := evidence(job, configuration, m, modelDigest, found, word)
+	if err != nil {
+		return certify.Certificate{}, err
+	}
+	return certify.Certify(ev)
+}
+
+// follows demands that a model's description is the one that job, findings and
+// posterior give.
+func follows(job Job, m Model, found *examination) error {
+	features, target, err := found.scaling(job, m.Meta)
+	if err != nil {
+		return fmt.Errorf("the model does not follow from the job: %w", err)
+	}
+	want, err := describe(job, features, target, m.Meta.Theta, m.Posterior)
+	if err != nil {
+		return fmt.Errorf("the model does not follow from the job: %w", err)
+	}
+	a, err := json.Marshal(m.Meta)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(a, b) {
+		return fmt.Errorf("the model does not follow from the job and the reference rows: %s", certify.Difference(a, b))
+	}
+	if k := m.Posterior.Kernel; !slices.Equal(k.Lengthscales, want.Lengthscales) || k.Variance != want.Variance {
+		return errors.New("lengthscales or variance of the posterior are not those of the model's description")
+	}
+	return job.fitsInducing(found.Train, len(features), m.Posterior.Inducing())
+}
+
+// fitsInducing demands a number of inducing points that the job allows: one of
+// its list or, without one, at most what the rule in N gives. Fewer than the
+// list says are what training makes of rows that repeat: see [differentStarts].
+func (j Job) fitsInducing(n int64, d, m int) error {
+	most := model.Config{N: n, Dim: d}.Scheduled().Inducing
+	if len(j.Inducing) > 0 {
+		most = slices.Max(j.Inducing)
+	}
+	if m > most {
+		return fmt.Errorf("the model has %d inducing points, the job allows %d", m, most)
+	}
+	return nil
+}
+
+// compare derives the certificate again and demands every byte of it. Evidence
+// is compared first, to name what is wrong and not what follows from it.
+func compare(c certify.Certificate, job Job, m Model, modelDigest string, found *examination) error {
+	stated, err := c.Evidence()
+	if err != nil {
+		return err
+	}
+	word := certify.Declared{Software: c.Declared.Software, Attempt: c.Declared.Attempt}
+	derived, err := evidence(job, c.Configuration.Values, m, modelDigest, found, word)
+	if err != nil {
+		return err
+	}
+	again, err := certify.Certify(derived)
+	if err != nil {
+		return err
+	}
+	if derived, err = again.Evidence(); err != nil { // with the texts of the assumptions
+		return err
+	}
+	for _, pair := range [][2]any{{stated, derived}, {c, again}} {
+		a, err := json.Marshal(pair[0])
+		if err != nil {
+			return err
+		}
+		b, err := json.Marshal(pair[1])
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(a, b) {
+			return fmt.Errorf("the certificate does not follow from model, rows and configuration: %s", certify.Difference(a, b))
+		}
+	}
+	return nil
+}
+
+// stated are the findings that a certificate states: what a check without rows
+// has to believe.
+func stated(c certify.Certificate) (*examination, error) {
+	ev, err := c.Evidence()
+	if err != nil {
+		return nil, err
+	}
+	found := &examination{
+		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards),
+		Risk: ev.Risk, LowerRisk: ev.LowerRisk, Unproven: ev.Unproven,
+		Baseline: ev.Constant.Risk, Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
+		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
+	}
+	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // files checks what follows from model and certificate alone.
@@ -82,36 +191,26 @@ func (v *Verification) files(c certify.Certificate, m Model, modelDigest string)
 		return job, fmt.Errorf("the certificate is for the model file with SHA-256 %s, this one has %s", c.Model.Digest, modelDigest)
 	}
 	v.note("the model file is the one that the certificate names")
-	draw, _ := c.Guarantee(certify.GuaranteeDraw)
-	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
+	job, err := statedJob(c.Configuration)
 	if err != nil {
 		return job, err
 	}
-	if kl != draw.KL {
-		return job, fmt.Errorf("the model has KL %v, the certificate says %v", kl, draw.KL)
-	}
-	if err := sameModel(c, m, draw); err != nil {
-		return job, err
-	}
-	bound, limit, err := m.Posterior.JitterCheck()
+	found, err := stated(c)
 	if err != nil {
 		return job, err
 	}
-	if c.Jitter.Bound <= c.Jitter.Limit && !(bound <= limit) { // where the certificate says so itself, it is indicative
-		return job, fmt.Errorf("the jitter condition fails: the factor's error is bounded by %v only, the limit is %v", bound, limit)
+	reference := ReferenceCount(c.Ledger.Rows)
+	if job.Scaling.Mode == ScalingDeclared {
+		reference = 0
 	}
-	// Between instruction sets the bound differs by roundings of its own size.
-	if stated := c.Jitter; !(bound <= 2*stated.Bound && stated.Bound <= 2*bound && stated.Limit == limit) {
-		return job, fmt.Errorf("the jitter check gives a bound of %v and a limit of %v, the certificate says %v and %v", bound, limit, stated.Bound, stated.Limit)
+	if c.Ledger.Reference != reference {
+		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
-	v.note("KL, hyper-parameters and jitter condition follow from the model's stored numbers")
-	if job, err = statedJob(c.Configuration); err != nil {
+	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return job, err
 	}
-	if err := sameJob(c, m.Meta, job); err != nil {
-		return job, err
-	}
-	return job, sameAssumptions(c, job, nil)
+	v.note("model and certificate follow from the job that the certificate states: KL, hyper-parameters, jitter condition, loss, settings")
+	return job, nil
 }
 
 // statedJob reads the job of a certificate. It must be one that could have been
@@ -144,186 +243,19 @@ func statedJob(stated certify.Configuration) (Job, error) {
 	return job, nil
 }
 
-// sameModel compares what certificate and model both say.
-func sameModel(c certify.Certificate, m Model, draw certify.Guarantee) error {
-	if err := checkTheta(m); err != nil {
-		return err
-	}
-	meta := m.Meta
-	theta := make([]certify.Parameter, len(c.Theta))
-	for i, t := range c.Theta {
-		theta[i] = t.Parameter
-	}
-	l := draw.Loss
-	spec := LossSpec{Kind: l.Kind, Epsilon: l.Epsilon, Below: l.Below, Above: l.Above}
-	for _, check := range []struct {
-		what string
-		same bool
-	}{
-		{"hyper-parameters", slices.Equal(theta, meta.Theta)},
-		{"kernel", c.Kernel == certify.Kernel{Family: meta.Kernel, ARD: meta.ARD}},
-		{"columns", slices.Equal(c.Sample.Columns, append(meta.featureNames(), meta.Target.Name))},
-		{"loss", spec == meta.Loss},
-		{"row rules", slices.Equal(c.RowRules, meta.RowRules)},
-	} {
-		if !check.same {
-			return fmt.Errorf("model and certificate differ in %s", check.what)
-		}
-	}
-	return nil
-}
-
-// sameJob compares what the certificate says with its own configuration.
-func sameJob(c certify.Certificate, meta ModelMeta, job Job) error {
-	draw, _ := c.Guarantee(certify.GuaranteeDraw)
-	epsilon := job.Loss.Epsilon
-	if job.Loss.EpsilonStd != 0 {
-		epsilon = job.Loss.EpsilonStd * meta.Target.Scale
-	}
-	reference := ReferenceCount(c.Ledger.Rows)
-	if job.Scaling.Mode == ScalingDeclared {
-		reference = 0
-	}
-	for _, check := range []struct {
-		what string
-		same bool
-	}{
-		{"delta", job.Spends() == c.Delta},
-		{"the kernel", job.Kernel.Isotropic == !c.Kernel.ARD},
-		{"the features", job.Features == nil || slices.Equal(job.Features, meta.featureNames())},
-		{"the tolerance", epsilon == draw.Loss.Epsilon && job.Loss.Below == draw.Loss.Below && job.Loss.Above == draw.Loss.Above},
-		{"the loss", job.Loss.Kind == draw.Loss.Kind && job.Loss.Unit == draw.Loss.Unit},
-		{"the target", job.Target == meta.Target.Name},
-		{"the key of the roles", job.Roles.Key == c.Roles.Key},
-		{"the number of reference rows", reference == c.Ledger.Reference},
-		{"the optimiser's seed", job.Train.Seed == c.Optimiser.Seed},
-		{"the origin of the baseline's constant", (reference == 0) == (c.Baseline.Origin == certify.OriginDeclared)},
-		{"the grid", sameGrid(job, c)},
-		{"declared scaling constants", sameScaling(job, meta)},
-	} {
-		if !check.same {
-			return fmt.Errorf("the certificate contradicts its configuration in %s", check.what)
-		}
-	}
-	return nil
-}
-
-// sameAssumptions demands the assumptions, with statuses and diagnostics, that
-// the job leads to. Which diagnostic the rows give is known if found is.
-func sameAssumptions(c certify.Certificate, job Job, found *examination) error {
-	var n Neighbours
-	if found != nil {
-		n = found.Neighbour
-	}
-	stated := map[string]certify.Assumption{}
-	for _, a := range c.Assumptions {
-		stated[a.ID] = a
-	}
-	for _, derived := range []string{certify.AssumeJitter, certify.AssumeGridWeights, certify.AssumeOneAttempt} {
-		delete(stated, derived) // certify.Recompute has checked them
-	}
-	for _, want := range assumptions(job, n) {
-		got := stated[want.ID]
-		delete(stated, want.ID)
-		if got.Status != want.Status {
-			return fmt.Errorf("the job leaves the assumption %q %s, the certificate says %s", want.ID, want.Status, got.Status)
-		}
-		if want.ID == certify.AssumeIndependentRows && found == nil {
-			continue
-		}
-		if got.Diagnostic != want.Diagnostic {
-			return fmt.Errorf("the diagnostic of the assumption %q is %q, the certificate says %q", want.ID, want.Diagnostic, got.Diagnostic)
-		}
-	}
-	for id := range stated {
-		return fmt.Errorf("the assumption %q is none that the job leads to", id)
-	}
-	return nil
-}
-
-func sameGrid(job Job, c certify.Certificate) bool {
-	want := job.Grid.flat()
-	for _, t := range c.Theta {
-		g := t.Grid
-		if job.Grid.Prior == certify.PriorPeaked {
-			want.Prior, want.Centre, want.Width = certify.PriorPeaked, g.Centre, job.Grid.Width
-		}
-		if g != want {
-			return false
-		}
-	}
-	return true
-}
-
-func sameScaling(job Job, meta ModelMeta) bool {
-	if job.Scaling.Mode != ScalingDeclared {
-		return true
-	}
-	same := func(a, b Affine) bool { return a.Centre == b.Centre && a.Scale == b.Scale }
-	for _, f := range meta.Features {
-		if declared, ok := job.Scaling.Features[f.Name]; !ok || !same(declared, f) {
-			return false
-		}
-	}
-	return job.Scaling.Target != nil && same(*job.Scaling.Target, meta.Target)
-}
-
-// riskAgreement is how far the recomputed empirical risks may be from the
-// stated ones: nothing on the same instruction set, a few roundings on another.
-// It is a hundredth of the slack, which covers it.
-const riskAgreement = certify.Slack / 100
-
-func agreement(exactly bool) float64 {
-	if exactly {
-		return 0
-	}
-	return riskAgreement
-}
-
 // rows checks what follows from the rows.
-func (v *Verification) rows(c certify.Certificate, m Model, job Job, found *examination) error {
+func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, job Job, found *examination) error {
 	if found.Digest.String() != c.Sample.Digest {
 		return fmt.Errorf("the data have the sample digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Digest, c.Sample.Digest)
 	}
-	if found.Targets.String() != c.Sample.Targets {
-		return fmt.Errorf("the targets have the digest %s, the certificate says %s", found.Targets, c.Sample.Targets)
-	}
 	v.note("the data are the sample: %d rows in %d shards, digest %.12s…", found.Rows, found.Shards, c.Sample.Digest)
-	if int64(found.Shards) != c.Sample.Shards || found.Train != c.Ledger.Train {
-		return fmt.Errorf("the data have %d shards and %d train rows, the certificate says %d and %d", found.Shards, found.Train, c.Sample.Shards, c.Ledger.Train)
+	if found.Constant != c.Baseline.Constant {
+		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)
 	}
-	if err := found.checkScaling(job, m.Meta, c.Baseline.Constant); err != nil {
+	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return err
 	}
-	v.note("roles, scaling and baseline follow from the key and the reference rows")
-	if err := sameAssumptions(c, job, found); err != nil {
-		return err
-	}
-	v.note("assumptions have the status that the job leaves them, and the diagnostic of the rows")
-	if _, err := checkNumbers(m, found); err != nil {
-		return err
-	}
-	draw, _ := c.Guarantee(certify.GuaranteeDraw)
-	// A constant that is a miss or is none takes no rounded arithmetic.
-	exactly := m.Meta.Loss.Kind == loss.ZeroOne || m.Meta.Loss.Kind == loss.Band
-	for _, risk := range []struct {
-		what          string
-		found, stated certify.RiskSum
-		agreement     float64
-	}{
-		{"a draw of Q", found.Risk, draw.EmpiricalRisk.Exact, riskAgreement},
-		{"the constant", found.Baseline, c.Baseline.EmpiricalRisk.Exact, agreement(exactly)},
-	} {
-		off := math.Abs(risk.found.Upper() - risk.stated.Upper())
-		switch {
-		case risk.found == risk.stated:
-			v.note("the empirical risk of %s is the same to the last bit: %.6f", risk.what, risk.stated.Upper())
-		case risk.agreement > 0 && off <= risk.agreement:
-			v.note("the empirical risk of %s agrees within %.1g, as between instruction sets: %.6f", risk.what, off, risk.stated.Upper())
-		default:
-			return fmt.Errorf("the empirical risk of %s is %v on these rows, the certificate says %v", risk.what, risk.found.Upper(), risk.stated.Upper())
-		}
-	}
+	v.note("derived again from model, rows and configuration, the certificate is the same to the last byte: roles, scaling, losses, baseline, every number and sentence")
 	return nil
 }
 
@@ -350,12 +282,10 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 	return nil
 }
 
-// centreAgreement is how far the estimate behind a peaked prior may be from its
-// stated centre, in natural logarithms: it is an optimisation, and instruction
-// sets differ in its last digits.
-const centreAgreement = 0.01
-
-// centre checks that a peaked prior stands where the reference rows put it.
+// centre checks that a peaked prior stands where the reference rows put it: in
+// one of the two cells beside the estimate. Instruction sets may put the estimate
+// on either side of the middle between two cells, and the weights pay for the
+// choice.
 func (v *Verification) centre(ctx context.Context, src Source, c certify.Certificate, job Job, workers int) error {
 	if job.Grid.Prior != certify.PriorPeaked {
 		return nil
@@ -368,17 +298,42 @@ func (v *Verification) centre(ctx context.Context, src Source, c certify.Certifi
 	if err != nil {
 		return err
 	}
-	if len(centres) != len(c.Theta) {
-		return fmt.Errorf("%w: the job has %d hyper-parameters, the certificate %d", ErrRefused, len(centres), len(c.Theta))
-	}
 	for i, at := range centres {
-		stated := c.Theta[i].Grid
-		least, most := job.Grid.peaked(at-centreAgreement).Centre, job.Grid.peaked(at+centreAgreement).Centre
-		if stated.Centre < least || stated.Centre > most {
-			return fmt.Errorf("%w: the reference rows put the peak of %q at %.4f, the certificate at %v",
-				ErrRefused, c.Theta[i].Name, at, stated.Value(stated.Centre))
+		if below, above := job.Grid.peaksBeside(at); c.Theta[i].Grid.Centre != below && c.Theta[i].Grid.Centre != above {
+			return fmt.Errorf("%w: the reference rows put the peak of %q at the index %d or %d, the certificate at %d",
+				ErrRefused, c.Theta[i].Name, below, above, c.Theta[i].Grid.Centre)
 		}
 	}
-	v.note("the peaks of the grid's weights are where the reference rows put them")
+	v.note("the peaks of the grid's weights stand in a cell beside the estimate of the reference rows")
 	return nil
+}
+
+// inducing checks a number of inducing points that is not in the job's list:
+// training makes do with fewer if the start rows are not different enough.
+func (v *Verification) inducing(ctx context.Context, src Source, m Model, job Job, workers int) error {
+	inducing := m.Posterior.Inducing()
+	if len(job.Inducing) == 0 || slices.Contains(job.Inducing, inducing) {
+		return nil
+	}
+	s, err := survey(ctx, src, job, workers)
+	if err != nil {
+		return err
+	}
+	different := differentStarts(s)
+	if !slices.ContainsFunc(job.Inducing, func(listed int) bool { return inducing <= different && different < listed }) {
+		return fmt.Errorf("%w: the model has %d inducing points, the job lists %v, and there are %d different start rows", ErrRefused, inducing, job.Inducing, different)
+	}
+	return nil
+}
+
+// differentStarts counts the start rows with different features.
+func differentStarts(s *Survey) int {
+	x, _ := s.scaler().scaleRaw(s.start)
+	d := len(s.Features)
+	rows := make([][]float64, s.start.n)
+	for i := range rows {
+		rows[i] = x[i*d : (i+1)*d]
+	}
+	slices.SortFunc(rows, slices.Compare[[]float64])
+	return len(slices.CompactFunc(rows, slices.Equal[[]float64]))
 }

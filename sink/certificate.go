@@ -23,56 +23,75 @@ type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`
 
-	Status       string  `parquet:"status"` // of a draw of Q
-	Bound        float64 `parquet:"bound"`
-	BoundPinsker float64 `parquet:"bound_pinsker"`
-	LowerBound   float64 `parquet:"lower_bound"`
-	Statement    string  `parquet:"statement"`
+	MeanStatus    string  `parquet:"mean_status"` // of the mean of Q, which is what predict writes
+	MeanBound     float64 `parquet:"mean_bound"`
+	MeanHeadline  string  `parquet:"mean_headline"`
+	MeanStatement string  `parquet:"mean_statement"`
 
-	MeanStatus    *string  `parquet:"mean_status,optional"` // of the mean of Q
-	MeanBound     *float64 `parquet:"mean_bound,optional"`
-	MeanStatement *string  `parquet:"mean_statement,optional"`
+	DrawStatus       string  `parquet:"draw_status"` // of a draw of Q
+	DrawBound        float64 `parquet:"draw_bound"`
+	DrawBoundPinsker float64 `parquet:"draw_bound_pinsker"`
+	DrawLowerBound   float64 `parquet:"draw_lower_bound"`
+	DrawHeadline     string  `parquet:"draw_headline"`
+	DrawStatement    string  `parquet:"draw_statement"`
 
 	Target  string   `parquet:"target"`
-	Unit    *string  `parquet:"unit,optional"`
 	Loss    string   `parquet:"loss"`
 	Epsilon *float64 `parquet:"epsilon,optional"`
 	Below   *float64 `parquet:"below,optional"`
 	Above   *float64 `parquet:"above,optional"`
 
 	Delta           float64 `parquet:"delta"`
+	Alternatives    int64   `parquet:"alternatives"`
+	Alternative     int64   `parquet:"alternative"`
 	N               int64   `parquet:"n"`
 	EmpiricalRisk   float64 `parquet:"empirical_risk"`
+	LowerRisk       float64 `parquet:"lower_risk"`
 	KL              float64 `parquet:"kl"`
 	LnInverseWeight float64 `parquet:"ln_inverse_weight"`
 	LnXi            float64 `parquet:"ln_xi"`
 	LnInverseDelta  float64 `parquet:"ln_inverse_delta"`
 	Exponent        float64 `parquet:"exponent"`
-	Slack           float64 `parquet:"slack"`
+	Accuracy        float64 `parquet:"accuracy"`
+	Unproven        int64   `parquet:"unproven"`
 
 	BaselineConstant float64 `parquet:"baseline_constant"`
+	BaselineOrigin   string  `parquet:"baseline_origin"`
 	BaselineBound    float64 `parquet:"baseline_bound"`
+
+	DependencePairs       int64   `parquet:"dependence_pairs"`
+	DependenceCorrelation float64 `parquet:"dependence_correlation"`
+	DependenceSuspicious  bool    `parquet:"dependence_suspicious"`
+
+	CopiesPolicy   string `parquet:"copies_policy"`
+	CopiesDistinct int64  `parquet:"copies_distinct"`
+	CopiesRows     int64  `parquet:"copies_rows"`
+	CopiesFeatures int64  `parquet:"copies_features"`
 
 	Rows      int64 `parquet:"rows"`
 	Reference int64 `parquet:"reference"`
 	Train     int64 `parquet:"train"`
 	Holdout   int64 `parquet:"holdout"`
+	Copies    int64 `parquet:"copies"`
 	Bad       int64 `parquet:"bad"`
 	Shards    int64 `parquet:"shards"`
 	Features  int64 `parquet:"features"`
 
 	Sample        string `parquet:"sample"` // digests
+	Targets       string `parquet:"targets"`
 	Model         string `parquet:"model"`
 	Configuration string `parquet:"configuration"`
 
-	Kernel             string `parquet:"kernel"`
-	ARD                bool   `parquet:"ard"`
-	RolesKey           string `parquet:"roles_key"`
-	Seed               string `parquet:"seed"` // 64 bits, without a sign
-	BrokenAssumptions  int64  `parquet:"broken_assumptions"`
-	AttemptOnSample    int64  `parquet:"attempt_on_this_sample"`
-	AttemptInDirectory int64  `parquet:"attempt_in_this_directory"`
-	Software           string `parquet:"software"`
+	Kernel            string `parquet:"kernel"`
+	ARD               bool   `parquet:"ard"`
+	RolesKey          string `parquet:"roles_key"`
+	Seed              string `parquet:"seed"` // 64 bits, without a sign
+	BrokenAssumptions int64  `parquet:"broken_assumptions"`
+
+	DeclaredUnit          *string `parquet:"declared_unit,optional"` // the maker's word
+	DeclaredSoftware      string  `parquet:"declared_software"`
+	DeclaredAttemptOnRows int64   `parquet:"declared_attempt_on_these_rows"`
+	DeclaredAttemptInLog  int64   `parquet:"declared_attempt_in_this_log"`
 
 	Document string `parquet:"document"` // canonical JSON
 }
@@ -99,8 +118,10 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		// file four times more.
 		parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds("document"),
-		parquet.SkipPageBounds("statement"),
+		parquet.SkipPageBounds("mean_headline"),
 		parquet.SkipPageBounds("mean_statement"),
+		parquet.SkipPageBounds("draw_headline"),
+		parquet.SkipPageBounds("draw_statement"),
 		parquet.KeyValueMetadata(sealKey, strings.Repeat("0", sealDigits)),
 	)
 	_, err = w.Write([]certificateRow{row})
@@ -209,19 +230,17 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 		return certificateRow{}, err
 	}
 	draw, ok := c.Guarantee(certify.GuaranteeDraw)
-	if !ok {
-		return certificateRow{}, fmt.Errorf("there is no guarantee %q", certify.GuaranteeDraw)
+	mean, both := c.Guarantee(certify.GuaranteeMean)
+	if !ok || !both {
+		return certificateRow{}, fmt.Errorf("there are no guarantees %q and %q", certify.GuaranteeMean, certify.GuaranteeDraw)
 	}
-	row := flatten(c, draw)
+	row := flatten(c, mean, draw)
 	id := sha256.Sum256(document)
 	row.Certificate, row.Document = hex.EncodeToString(id[:]), string(document)
-	if mean, ok := c.Guarantee(certify.GuaranteeMean); ok {
-		row.MeanStatus, row.MeanBound, row.MeanStatement = &mean.Status, &mean.Bound, &mean.Statement
-	}
 	return row, nil
 }
 
-func flatten(c certify.Certificate, draw certify.Guarantee) certificateRow {
+func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow {
 	broken := int64(0)
 	for _, a := range c.Assumptions {
 		if a.Status == certify.AssumptionBroken {
@@ -229,22 +248,27 @@ func flatten(c certify.Certificate, draw certify.Guarantee) certificateRow {
 		}
 	}
 	row := certificateRow{
-		Format: c.Format,
-		Status: draw.Status, Bound: draw.Bound, BoundPinsker: draw.BoundPinsker, LowerBound: draw.LowerBound, Statement: draw.Statement,
+		Format:     c.Format,
+		MeanStatus: mean.Status, MeanBound: mean.Bound, MeanHeadline: mean.Headline, MeanStatement: mean.Statement,
+		DrawStatus: draw.Status, DrawBound: draw.Bound, DrawBoundPinsker: draw.BoundPinsker, DrawLowerBound: draw.LowerBound,
+		DrawHeadline: draw.Headline, DrawStatement: draw.Statement,
 		Target: draw.Loss.Target, Loss: draw.Loss.Kind,
-		Delta: draw.Delta, N: draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, KL: draw.KL,
+		Delta: c.Delta.Declared, Alternatives: c.Delta.Alternatives, Alternative: c.Delta.Alternative,
+		N: draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL,
 		LnInverseWeight: draw.LnInverseWeight, LnXi: draw.LnXi, LnInverseDelta: draw.LnInverseDelta,
-		Exponent: draw.Exponent, Slack: draw.Slack,
-		BaselineConstant: c.Baseline.Constant, BaselineBound: c.Baseline.Bound,
-		Rows: c.Ledger.Rows, Reference: c.Ledger.Reference, Train: c.Ledger.Train, Holdout: c.Ledger.Holdout, Bad: c.Ledger.Bad,
+		Exponent: draw.Exponent, Accuracy: c.Accuracy.Tau, Unproven: c.Accuracy.Unproven,
+		BaselineConstant: c.Baseline.Constant, BaselineOrigin: c.Baseline.Origin, BaselineBound: c.Baseline.Bound,
+		DependencePairs: c.Dependence.Pairs, DependenceCorrelation: c.Dependence.Correlation, DependenceSuspicious: c.Dependence.Suspicious,
+		CopiesPolicy: c.Copies.Policy, CopiesDistinct: c.Copies.Distinct, CopiesRows: c.Copies.Rows, CopiesFeatures: c.Copies.Features,
+		Rows: c.Ledger.Rows, Reference: c.Ledger.Reference, Train: c.Ledger.Train, Holdout: c.Ledger.Holdout, Copies: c.Ledger.Copies, Bad: c.Ledger.Bad,
 		Shards: c.Sample.Shards, Features: int64(max(0, len(c.Sample.Columns)-1)),
-		Sample: c.Sample.Digest, Model: c.Model.Digest, Configuration: c.Configuration.Digest,
+		Sample: c.Sample.Digest, Targets: c.Sample.Targets, Model: c.Model.Digest, Configuration: c.Configuration.Digest,
 		Kernel: c.Kernel.Family, ARD: c.Kernel.ARD, RolesKey: c.Roles.Key, Seed: strconv.FormatUint(c.Optimiser.Seed, 10),
-		BrokenAssumptions: broken, AttemptOnSample: c.Attempt.OnThisSample, AttemptInDirectory: c.Attempt.InThisDirectory,
-		Software: c.Software,
+		BrokenAssumptions: broken, DeclaredSoftware: c.Declared.Software,
+		DeclaredAttemptOnRows: c.Declared.Attempt.OnTheseRows, DeclaredAttemptInLog: c.Declared.Attempt.InThisLog,
 	}
-	if draw.Loss.Unit != "" {
-		row.Unit = &draw.Loss.Unit
+	if c.Declared.Unit != "" {
+		row.DeclaredUnit = &c.Declared.Unit
 	}
 	switch draw.Loss.Kind {
 	case certify.LossZeroOne, certify.LossSquared, certify.LossExponential:

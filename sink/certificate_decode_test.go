@@ -109,11 +109,11 @@ func TestCertificateRowThatContradictsItsDocumentIsRefused(t *testing.T) {
 		t.Errorf("the same row, written otherwise: %v", err)
 	}
 	for want, changes := range map[string]map[string]any{
-		`"bound" is 0.01`:           {"bound": 0.01},
-		`"status" is vacuous`:       {"status": certify.StatusVacuous},
+		`"draw_bound" is 0.01`:      {"draw_bound": 0.01},
+		`"draw_status" is vacuous`:  {"draw_status": certify.StatusVacuous},
 		`"below" is 1`:              {"below": 1.0},
-		`"mean_bound" is <nil>`:     {"mean_bound": nil},
-		`"unit" is km/h`:            {"unit": "km/h"},
+		`"mean_bound" is 0`:         {"mean_bound": 0.0},
+		`"declared_unit" is km/h`:   {"declared_unit": "km/h"},
 		`"train" is 1000000`:        {"train": int64(1000000)},
 		`"ard" is false`:            {"ard": false},
 		`"certificate" is 0123`:     {"certificate": "0123"},

@@ -103,12 +103,15 @@ func TestCertificateRowSaysWhatTheDocumentSays(t *testing.T) {
 	id := sha256.Sum256(document)
 	type row struct {
 		Certificate string   `parquet:"certificate"`
-		Status      string   `parquet:"status"`
-		Bound       float64  `parquet:"bound"`
-		MeanBound   *float64 `parquet:"mean_bound,optional"`
+		MeanStatus  string   `parquet:"mean_status"`
+		MeanBound   float64  `parquet:"mean_bound"`
+		DrawStatus  string   `parquet:"draw_status"`
+		DrawBound   float64  `parquet:"draw_bound"`
+		Suspicious  bool     `parquet:"dependence_suspicious"`
+		Correlation float64  `parquet:"dependence_correlation"`
 		Epsilon     *float64 `parquet:"epsilon,optional"`
 		Below       *float64 `parquet:"below,optional"`
-		Unit        *string  `parquet:"unit,optional"`
+		Unit        *string  `parquet:"declared_unit,optional"`
 		N           int64    `parquet:"n"`
 		KL          float64  `parquet:"kl"`
 		Model       string   `parquet:"model"`
@@ -118,9 +121,9 @@ func TestCertificateRowSaysWhatTheDocumentSays(t *testing.T) {
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows, %v, want one", len(rows), err)
 	}
-	r, draw, mean := rows[0], c.Guarantees[0], c.Guarantees[1]
-	if r.Certificate != hex.EncodeToString(id[:]) || r.Document != string(document) || r.Status != draw.Status || r.Bound != draw.Bound ||
-		r.MeanBound == nil || *r.MeanBound != mean.Bound || r.Epsilon == nil || *r.Epsilon != draw.Loss.Epsilon || r.Below != nil ||
+	r, mean, draw := rows[0], c.Guarantees[0], c.Guarantees[1]
+	if r.Certificate != hex.EncodeToString(id[:]) || r.Document != string(document) || r.DrawStatus != draw.Status || r.DrawBound != draw.Bound ||
+		r.MeanStatus != mean.Status || r.MeanBound != mean.Bound || r.Suspicious != c.Dependence.Suspicious || r.Correlation != c.Dependence.Correlation || r.Epsilon == nil || *r.Epsilon != draw.Loss.Epsilon || r.Below != nil ||
 		r.Unit == nil || *r.Unit != "m/s" || r.N != draw.N || r.KL != draw.KL || r.Model != c.Model.Digest {
 		t.Errorf("the row %+v does not say what the certificate says", r)
 	}
@@ -227,20 +230,20 @@ m = pq.read_table(d + "/model.parquet", **kw)
 assert [len(x) for x in m["l"].to_pylist()] == list(range(1, 1101))
 assert all(len(x) == 3 for x in m["z"].to_pylist())
 print("pyarrow", pc.sum(pc.list_flatten(m["l"])).as_py(),
-      "%.17g" % pq.read_table(d + "/certificate.parquet", **kw)["bound"][0].as_py(),
+      "%.17g" % pq.read_table(d + "/certificate.parquet", **kw)["mean_bound"][0].as_py(),
       pq.read_table(d + "/predictions.parquet", **kw)["mean"].null_count)
 try:
     import duckdb
     q = lambda s: duckdb.sql(s).fetchall()[0][0]
     print("duckdb", q(f"select sum(list_sum(l)) from '{d}/model.parquet'"),
-          "%.17g" % q(f"select bound from '{d}/certificate.parquet'"),
+          "%.17g" % q(f"select mean_bound from '{d}/certificate.parquet'"),
           q(f"select count(*) from '{d}/predictions.parquet' where mean is null"))
 except ImportError:
     pass
 try:
     import polars as pl
     print("polars", pl.read_parquet(d + "/model.parquet")["l"].explode().sum(),
-          "%.17g" % pl.read_parquet(d + "/certificate.parquet")["bound"][0],
+          "%.17g" % pl.read_parquet(d + "/certificate.parquet")["mean_bound"][0],
           pl.read_parquet(d + "/predictions.parquet")["mean"].null_count())
 except ImportError:
     pass

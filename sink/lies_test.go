@@ -50,25 +50,25 @@ func lies(t testing.TB) []lie {
 		{name: "n", want: "out of range", change: both(func(g *certify.Guarantee) { g.N *= 10 })},
 		{name: "tolerance", want: "losses", change: both(func(g *certify.Guarantee) { g.Loss.Epsilon *= 2 })},
 		{name: "two tolerances", want: "takes the tolerances", change: both(func(g *certify.Guarantee) { g.Loss.Below = 1 })},
-		{name: "slack", want: "slack", change: both(func(g *certify.Guarantee) { g.Slack /= 10 })},
 		{name: "index", want: "hyper-parameters", change: func(c *certify.Certificate) {
 			c.Theta[0].Index--
 			c.Theta[0].Value = c.Theta[0].Parameter.Value()
 		}},
 		{name: "value off the grid", want: "another value", change: func(c *certify.Certificate) { c.Theta[0].Value += 1e-9 }},
-		{name: "mean of a draw", want: "guarantees are not", change: func(c *certify.Certificate) { c.Guarantees[0].Predictor = certify.PredictorMean }},
-		{name: "bound of the mean", want: "bound of the mean", change: func(c *certify.Certificate) { c.Guarantees[1].Bound = c.Guarantees[0].Bound }},
+		{name: "mean of a draw", want: "guarantees are not", change: func(c *certify.Certificate) { c.Guarantees[1].Predictor = certify.PredictorMean }},
+		{name: "bound of the mean", want: "bound of the mean", change: func(c *certify.Certificate) { c.Guarantees[0].Bound = c.Guarantees[1].Bound }},
 		{name: "key", want: "in the key", change: func(c *certify.Certificate) { c.Roles.Key = "other" }},
 		{name: "ledger", want: "add up", change: func(c *certify.Certificate) { c.Ledger.Bad++ }},
 		{name: "constant", want: "no candidate", change: func(c *certify.Certificate) { c.Baseline.Constant++ }},
-		{name: "origin of the constant", want: "origin", change: func(c *certify.Certificate) { c.Baseline.Origin = certify.OriginDeclared }},
+		{name: "origin of the constant", want: "origin", change: func(c *certify.Certificate) { c.Baseline.Origin = certify.OriginStart }},
 		{name: "a unit more in the constant's risk", want: "empirical risk of the constant", change: func(c *certify.Certificate) {
-			c.Baseline.EmpiricalRisk = heavier(t, c.Baseline.EmpiricalRisk, 1)
+			r := heavier(t, certify.Risk{Exact: c.Baseline.EmpiricalRisk.Exact}, 1)
+			c.Baseline.EmpiricalRisk = certify.Lower{Exact: r.Exact, Lower: r.Exact.Lower()}
 			refit(t, c)
 		}},
-		{name: "a fiftieth of the slack more in the risk of a draw", want: "empirical risk of a draw", change: func(c *certify.Certificate) {
+		{name: "a unit more in the risk of a draw", want: "empirical risk of a draw", change: func(c *certify.Certificate) {
 			for i, g := range c.Guarantees {
-				c.Guarantees[i].EmpiricalRisk = heavier(t, g.EmpiricalRisk, int64(certify.Slack/50*float64(g.N)*certify.UnitsPerLoss))
+				c.Guarantees[i].EmpiricalRisk = heavier(t, g.EmpiricalRisk, 1)
 			}
 			refit(t, c)
 		}},
@@ -86,7 +86,6 @@ func lies(t testing.TB) []lie {
 			c.Assumptions = append(c.Assumptions, certify.Assumption{ID: "moon", Status: certify.AssumptionEnforced, Text: "It is made of cheese."})
 		}},
 		{name: "independence enforced", want: "independent-rows is stated as enforced", change: assumption(certify.AssumeIndependentRows, func(a *certify.Assumption) { a.Status = certify.AssumptionEnforced })},
-		{name: "accuracy enforced", want: "losses-within-slack is stated as enforced", change: assumption(certify.AssumeLossAccuracy, func(a *certify.Assumption) { a.Status = certify.AssumptionEnforced })},
 		{name: "no diagnostic", want: "no diagnostic", change: assumption(certify.AssumeOneAttempt, func(a *certify.Assumption) { a.Diagnostic = "" })},
 
 		{name: "feature", want: "in the features", from: `"target":"y",`, to: `"target":"y","features":["nothing"],`},
@@ -146,14 +145,14 @@ func heavier(t testing.TB, r certify.Risk, units int64) certify.Risk {
 // refit makes the bounds follow from the changed risks.
 func refit(t testing.TB, c *certify.Certificate) {
 	t.Helper()
-	draw, mean := &c.Guarantees[0], &c.Guarantees[1]
-	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta, Share: c.Delta.Share()})
+	mean, draw := &c.Guarantees[0], &c.Guarantees[1]
+	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta, Share: c.Delta.Share()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	draw.Bound, draw.BoundPinsker, draw.LowerBound = b.Upper, b.Pinsker, b.Lower
 	mean.Bound, mean.BoundPinsker = min(1, 2*b.Upper), min(1, 2*b.Pinsker)
-	if c.Baseline.Bound, err = certify.HoldoutBound(c.Baseline.EmpiricalRisk.Upper, draw.N, draw.Delta); err != nil {
+	if c.Baseline.Bound, err = certify.HoldoutBound(c.Baseline.EmpiricalRisk.Lower, draw.N, draw.Delta); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -169,10 +171,16 @@ func checkMeta(meta pipeline.ModelMeta) error {
 	case !positive(meta.Jitter):
 		return fmt.Errorf("jitter %v, want a positive number", meta.Jitter)
 	}
+	if !slices.Equal(meta.RowRules, certify.RowRules()) {
+		return fmt.Errorf("row rules %q, want exactly %q: rules that this program does not know", meta.RowRules, certify.RowRules())
+	}
 	names := make(map[string]bool, d+1)
 	for j, a := range append(meta.Features[:d:d], meta.Target) {
-		if a.Name == "" || names[a.Name] {
-			return fmt.Errorf("column %d: the name %q is empty or taken", j, a.Name)
+		if err := certify.ColumnName(a.Name); err != nil {
+			return fmt.Errorf("column %d: %w", j, err)
+		}
+		if names[a.Name] {
+			return fmt.Errorf("column %d: the name %q is taken", j, a.Name)
 		}
 		if names[a.Name] = true; !finite(a.Centre) || !positive(a.Scale) {
 			return fmt.Errorf("column %q: centre %v and scale %v, want a finite and a positive number", a.Name, a.Centre, a.Scale)
@@ -181,11 +189,18 @@ func checkMeta(meta pipeline.ModelMeta) error {
 	return checkTheta(meta)
 }
 
-// checkTheta checks that the kernel's parameters are exp of grid values, but
-// for the rounding of the exponential: the price of θ is that of its place on
-// the grid.
+// checkTheta checks that the kernel's parameters are exp of grid values, to the
+// last bit: the price of θ is that of its place on the grid.
 func checkTheta(meta pipeline.ModelMeta) error {
+	features := make([]string, len(meta.Features))
+	for j, a := range meta.Features {
+		features[j] = a.Name
+	}
+	names := certify.ParameterNames(features, meta.ARD)
 	for i, p := range meta.Theta {
+		if p.Name != names[i] {
+			return fmt.Errorf("hyper-parameter %d is called %q, want %q", i, p.Name, names[i])
+		}
 		if err := p.Grid.Validate(); err != nil {
 			return fmt.Errorf("hyper-parameter %q: %w", p.Name, err)
 		}
@@ -200,7 +215,7 @@ func checkTheta(meta pipeline.ModelMeta) error {
 			parameters = meta.Lengthscales[i : i+1]
 		}
 		for _, x := range parameters {
-			if want := math.Exp(p.Value()); !(math.Abs(x-want) <= 1e-14*want) {
+			if x != model.Exponential(p.Value()) {
 				return fmt.Errorf("hyper-parameter %q: %v is not exp(%v), the value on its grid", p.Name, x, p.Value())
 			}
 		}

@@ -32,7 +32,7 @@ func testModel(m, d int, ard bool) pipeline.Model {
 		Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: ard,
 		Target:   pipeline.Affine{Name: "wind <m/s> & more", Centre: 3.25, Scale: 1.7},
 		Loss:     pipeline.LossSpec{Kind: certify.LossZeroOne, Epsilon: 1.0200000000000002},
-		RowRules: []string{"every used value is a finite number"},
+		RowRules: certify.RowRules(),
 		Jitter:   1e-8, Inducing: m,
 	}
 	for j := range d {
@@ -40,16 +40,20 @@ func testModel(m, d int, ard bool) pipeline.Model {
 		if !ard {
 			index = 620
 		}
-		p := certify.Parameter{Name: fmt.Sprintf("ln lengthscale %d", j), Grid: grid, Index: index}
-		meta.Features = append(meta.Features, pipeline.Affine{Name: fmt.Sprintf("x%02d", j), Centre: rng.NormFloat64(), Scale: 0.1 + rng.Float64()})
-		meta.Lengthscales = append(meta.Lengthscales, math.Exp(p.Value()))
+		name := fmt.Sprintf("x%02d", j)
+		p := certify.Parameter{Name: "ln lengthscale of " + name, Grid: grid, Index: index}
+		if !ard {
+			p.Name = "ln lengthscale"
+		}
+		meta.Features = append(meta.Features, pipeline.Affine{Name: name, Centre: rng.NormFloat64(), Scale: 0.1 + rng.Float64()})
+		meta.Lengthscales = append(meta.Lengthscales, model.Exponential(p.Value()))
 		if ard || j == 0 {
 			meta.Theta = append(meta.Theta, p)
 		}
 	}
 	variance := certify.Parameter{Name: "ln variance", Grid: grid, Index: 633}
 	meta.Theta = append(meta.Theta, variance)
-	meta.Variance = math.Exp(variance.Value())
+	meta.Variance = model.Exponential(variance.Value())
 	p := &model.Posterior{
 		Kernel: kernel.SquaredExponential{Lengthscales: meta.Lengthscales, Variance: meta.Variance}, Jitter: meta.Jitter,
 		Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
@@ -174,7 +178,7 @@ func TestEncodeModelRefusesWhatIsNoModel(t *testing.T) {
 		"upper triangle":      func(m *pipeline.Model) { m.Posterior.L[1] = 1 },
 		"short Z":             func(m *pipeline.Model) { m.Posterior.Z = m.Posterior.Z[1:] },
 		"other M":             func(m *pipeline.Model) { m.Meta.Inducing++ },
-		"other format":        func(m *pipeline.Model) { m.Meta.Format = "pacsgp-model/2" },
+		"other format":        func(m *pipeline.Model) { m.Meta.Format = "pacsgp-model/3" },
 		"other kernel":        func(m *pipeline.Model) { m.Meta.Kernel = "matern" },
 		"other lengthscale":   func(m *pipeline.Model) { m.Meta.Lengthscales = []float64{1, 2} },
 		"other variance":      func(m *pipeline.Model) { m.Meta.Variance *= 2 },
@@ -259,7 +263,7 @@ func TestDecodeModelRefusesWhatIsNoModel(t *testing.T) {
 		want   string
 		change func(r rows, m string) (rows, string)
 	}{
-		"unknown version": {"this program reads", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "model/1", "model/2", 1) }},
+		"unknown version": {"this program reads", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "model/2", "model/3", 1) }},
 		"unknown member":  {"unknown field", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "{", `{"x":1,`, 1) }},
 		"doubled member": {"canonical", func(r rows, m string) (rows, string) {
 			return r, strings.Replace(m, `"ard":true`, `"ard":true,"ard":true`, 1)

@@ -152,7 +152,7 @@ def write_weights():
                 grid.update(prior="peaked", centre=RNG.randrange(count), width=10 ** RNG.uniform(-3, 3))
                 r = mpf(grid["step"]) / mpf(grid["width"])
                 z = sum(exp(-r * abs(i - grid["centre"])) for i in range(count))
-                total += r * abs(index - grid["centre"]) + log(z)
+                total += r * abs(index - grid["centre"]) + log(z) + log(mpf(2))  # half for each of two centres
             parameters.append({"name": f"p{len(parameters)}", "grid": grid, "index": index})
         rows.append([json.dumps(parameters), digits(total)])
     write("weights.csv", ["parameters", "ln_inverse_weight"], rows)
@@ -192,8 +192,8 @@ def write_risk():
 
 
 def write_bounds():
-    """Whole bounds, with eta = 1e-6 as the float64 that it is."""
-    rows, eta, cache = [], mpf(1e-6), {}
+    """Whole bounds; k alternatives share delta, but not that of the hold-out bound."""
+    rows, cache, rng = [], {}, random.Random(2005)
     ns = [1, 2, 8, 80, 300, 404, 1000, 2000, 12000, 32000, 39146, 10**6, 10**9]
     for case in range(420):
         n = RNG.choice(ns)
@@ -204,15 +204,15 @@ def write_bounds():
         weight = RNG.choice([0.0, 14.180, RNG.uniform(0, 200)])
         delta = RNG.choice(["0.01", "0.05", "0.001", "0.3", "1e-12", "0.99"])
         inverse_delta = -log(mpf(delta))
-        c = (mpf(kl_q) + mpf(weight) + cache[n] + inverse_delta) / n
-        q = min(mpf(1), mpf(risk) + eta)
-        upper = min(mpf(1), invert(q, c, True) + eta) if q < 1 else mpf(1)
-        pinsker = min(mpf(1), q + sqrt(c / 2) + eta)
-        least = max(mpf(0), mpf(risk) - eta)
-        lower = max(mpf(0), invert(least, c, False) - eta)
-        holdout = min(mpf(1), invert(q, inverse_delta / n, True) + eta) if q < 1 else mpf(1)
-        rows.append([repr(risk), repr(kl_q), repr(weight), n, delta] + [digits(x) for x in (c, upper, pinsker, lower, holdout)])
-    write("bounds.csv", ["risk", "kl", "ln_inverse_weight", "n", "delta", "exponent", "upper", "pinsker", "lower", "holdout"], rows)
+        lower_risk = risk * rng.choice([0.0, 1.0, 1 - 1e-9, rng.random()])
+        k = rng.choice([1, 1, 2, 12, 1000])
+        c = (mpf(kl_q) + mpf(weight) + cache[n] + inverse_delta + log(mpf(k))) / n
+        upper = invert(risk, c, True)
+        pinsker = min(mpf(1), mpf(risk) + sqrt(c / 2))
+        lower = invert(lower_risk, c, False)
+        holdout = invert(risk, inverse_delta / n, True)
+        rows.append([repr(risk), repr(lower_risk), repr(kl_q), repr(weight), n, delta, k] + [digits(x) for x in (c, upper, pinsker, lower, holdout)])
+    write("bounds.csv", ["risk", "lower_risk", "kl", "ln_inverse_weight", "n", "delta", "alternatives", "exponent", "upper", "pinsker", "lower", "holdout"], rows)
 
 
 def write_delta():

@@ -18,7 +18,7 @@ func counted(t *testing.T, out string, args ...string) [2]int64 {
 		t.Fatalf("pacsgp %q: status %d: %s", args, a.status, a.message)
 	}
 	a := record(t, out).Attempt
-	return [2]int64{a.OnThisSample, a.InThisDirectory}
+	return [2]int64{a.OnTheseRows, a.InThisLog}
 }
 
 // Who has seen a bound has been counted: a job that was interrupted or killed

@@ -39,6 +39,8 @@ type configuration struct {
 	Output     string   `yaml:"output"`
 	Attempts   string   `yaml:"attempts"`
 	Limit      float64  `yaml:"limit"`
+	Judge      string   `yaml:"judge"`
+	Strict     bool     `yaml:"strict"`
 	Workers    int      `yaml:"workers"`
 	Memory     byteSize `yaml:"memory"`
 	Checkpoint span     `yaml:"checkpoint"`

@@ -83,7 +83,7 @@ func demo(ctx context.Context, w world, output string, config synth.Config) erro
 	if err := demoFreshRows(ctx, generator, o, filepath.Join(output, "fresh"), say); err != nil {
 		return err
 	}
-	return o.verdict(0)
+	return o.verdict(p)
 }
 
 // demoFreshRows compares the bound with the risk on rows that come after those
@@ -102,10 +102,10 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, o *outcome, 
 	if err != nil {
 		return err
 	}
-	draw, _ := o.result.Certificate.Guarantee(certify.GuaranteeDraw)
 	mean, _ := o.result.Certificate.Guarantee(certify.GuaranteeMean)
-	say("  a draw of Q misses %.4f of them; certified: at most %s\n", found.Draw, certify.AtMost(draw.Bound))
-	say("  the mean of Q misses %.4f of them; certified: at most %s\n", found.Mean, certify.AtMost(mean.Bound))
+	draw, _ := o.result.Certificate.Guarantee(certify.GuaranteeDraw)
+	say("  predictions (the mean of Q) miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, certify.AtMost(mean.Bound))
+	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, certify.AtMost(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {
 		return errors.New("the risk on fresh rows is above the bound: by chance this happens in at most one of 100 samples")
 	}

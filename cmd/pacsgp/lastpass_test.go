@@ -134,7 +134,7 @@ func TestRowsChangedBeforeLastPass(t *testing.T) {
 			if a := pacsgp(t, "train", "-c", job); a.status != 0 && a.status != exitNotCertified {
 				t.Fatal(a.message)
 			}
-			if r := record(t, out); r.Attempt.OnThisSample != 1 || !r.Training.Resumed {
+			if r := record(t, out); r.Attempt.OnTheseRows != 1 || !r.Training.Resumed {
 				t.Errorf("on the old rows again: attempt %+v, resumed %v; want the first one, resumed", r.Attempt, r.Training.Resumed)
 			}
 		})

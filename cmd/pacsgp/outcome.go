@@ -32,9 +32,13 @@ type outcome struct {
 
 // A runRecord is what is true of one run and no part of any identity.
 type runRecord struct {
-	Format      string            `json:"format"` // pacsgp-run/1
-	Status      string            `json:"status"` // of the guarantee for a draw of Q
+	Format      string            `json:"format"` // pacsgp-run/2
+	Mean        verdictRecord     `json:"mean"`   // of the guarantee for the mean of Q, which predict writes
+	Draw        verdictRecord     `json:"draw"`   // of that for a draw of Q
+	Judge       string            `json:"judge"`  // which of them status and limit speak of
+	Status      string            `json:"status"`
 	Bound       float64           `json:"bound"`
+	Suspicious  bool              `json:"suspicious"` // consecutive rows are more alike than independent ones would be
 	Limit       float64           `json:"limit,omitempty"`
 	Certificate string            `json:"certificate"` // file names in the output directory
 	Row         string            `json:"certificate_row"`
@@ -56,14 +60,41 @@ type runRecord struct {
 	Alternatives []alternativeRecord `json:"alternatives,omitempty"`
 }
 
+// A verdictRecord is a guarantee in short.
+type verdictRecord struct {
+	Status   string  `json:"status"`
+	Bound    float64 `json:"bound"`
+	Headline string  `json:"headline"`
+}
+
+// Who is judged by exit status and limit.
+const (
+	judgeMean = "mean"
+	judgeDraw = "draw"
+)
+
+// judge returns the guarantee that exit status and limit speak of.
+func judge(who string, c certify.Certificate) certify.Guarantee {
+	id := certify.GuaranteeDraw
+	if who == judgeMean {
+		id = certify.GuaranteeMean
+	}
+	g, _ := c.Guarantee(id)
+	return g
+}
+
 func newOutcome(p prepared, r *pipeline.Result, began time.Time) *outcome {
+	mean, _ := r.Certificate.Guarantee(certify.GuaranteeMean)
 	draw, _ := r.Certificate.Guarantee(certify.GuaranteeDraw)
+	judged := judge(p.judge, r.Certificate)
 	return &outcome{
 		result: r, output: p.output, paths: p.paths,
 		record: runRecord{
-			Format: "pacsgp-run/1", Status: draw.Status, Bound: draw.Bound, Limit: p.limit,
+			Format: "pacsgp-run/2",
+			Mean:   verdictRecord{mean.Status, mean.Bound, mean.Headline}, Draw: verdictRecord{draw.Status, draw.Bound, draw.Headline},
+			Judge: p.judge, Status: judged.Status, Bound: judged.Bound, Limit: p.limit, Suspicious: r.Certificate.Dependence.Suspicious,
 			Certificate: lake.CertificateName(r.ID), Row: lake.RowName(r.ID), Model: lake.ModelName(r.ModelDigest), ID: r.ID,
-			Attempt: r.Certificate.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
+			Attempt: r.Certificate.Declared.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 			Software: software(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			Workers: p.resources.Workers, Memory: p.resources.Memory, Facts: r.Facts, Training: r.Training,
 		},
@@ -89,14 +120,18 @@ func (o *outcome) write(dir *lake.Directory) error {
 // figure is the plot of the run.
 func (o *outcome) figure() report.Figure {
 	c := o.result.Certificate
+	mean, _ := c.Guarantee(certify.GuaranteeMean)
 	draw, _ := c.Guarantee(certify.GuaranteeDraw)
 	f := report.Figure{
-		Title:    fmt.Sprintf("%s: %s, B = %s", draw.Loss.Target, draw.Status, certify.AtMost(draw.Bound)),
-		Subtitle: fmt.Sprintf("%s loss of a draw of Q on a fresh row, confidence %g over N = %d rows", draw.Loss.Kind, 1-draw.Delta, draw.N),
+		Title:    strings.ToUpper(mean.Status) + ": " + mean.Headline,
+		Subtitle: strings.ToUpper(draw.Status) + ": " + draw.Headline,
 		Target:   draw.Loss.Target,
 		Bound:    draw.Bound, Baseline: c.Baseline.Bound,
 		Unit: "steps", PointsTitle: "Reference rows",
 		Below: max(draw.Loss.Epsilon, draw.Loss.Below), Above: max(draw.Loss.Epsilon, draw.Loss.Above),
+	}
+	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
+		f.Subtitle = fmt.Sprintf("%s tried on these rows before. %s", report.OtherJobs(c), f.Subtitle)
 	}
 	if c.Ledger.Reference == 0 {
 		f.PointsTitle = "Train rows"

@@ -25,7 +25,8 @@ func predictCommand(w world) *cobra.Command {
 		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
 		Long: "Write one row for each row of the data: mean, standard deviation of f (without the noise\n" +
-			"of an observation) and the certificate's id. A row that breaks the certificate's row rules\n" +
+			"of an observation) and the certificate's id, which is null if the\n" +
+			"guarantee for the mean is not certified. A row that breaks the certificate's row rules\n" +
 			"gets nulls and a reason.",
 		Args: between(3, 1<<20, "MODEL CERTIFICATE DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +57,8 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 		return err
 	}
 	if mean, _ := c.Guarantee(certify.GuaranteeMean); mean.Status != certify.StatusCertified {
-		_, _ = fmt.Fprintf(w.stderr, "pacsgp: note: the certificate promises nothing about these predictions: its guarantee for the mean of Q is %s\n", mean.Status)
+		_, _ = fmt.Fprintf(w.stderr, "pacsgp: note: these predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s\n", mean.Status)
+		id = ""
 	}
 	var features []string
 	for _, f := range m.Meta.Features {

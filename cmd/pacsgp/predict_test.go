@@ -34,18 +34,19 @@ func predictions(t *testing.T, path string) []predicted {
 // A row that breaks the rules has a reason and no number; its neighbours have
 // the numbers that they would have without it.
 func TestPredict(t *testing.T) {
+	const n = 600 // enough that the guarantee for the mean is certified
 	dir := t.TempDir()
-	rows := lines(90)
+	rows := lines(n)
 	rows.write(t, lakeFile(dir, 0))
 	a := retrained(t, dir, jobFile{"loss": "{epsilon: 8}"})
 	output := filepath.Join(dir, "predictions.parquet")
 	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
-	if !strings.Contains(said.stdout, "90 rows, 0 of them without a prediction") {
+	if !strings.Contains(said.stdout, "600 rows, 0 of them without a prediction") {
 		t.Errorf("stdout = %q", said.stdout)
 	}
 	good := predictions(t, output)
-	if len(good) != 90 {
-		t.Fatalf("%d predictions, want 90", len(good))
+	if len(good) != n {
+		t.Fatalf("%d predictions, want 600", len(good))
 	}
 	var squares float64
 	for i, p := range good {
@@ -58,22 +59,22 @@ func TestPredict(t *testing.T) {
 		d := *p.Mean - rows["y"].([]float64)[i]
 		squares += d * d
 	}
-	if rms := math.Sqrt(squares / 90); !(rms < 4) {
+	if rms := math.Sqrt(squares / n); !(rms < 4) {
 		t.Errorf("root mean squared error %v on rows of a plane that spans 0 to 24", rms)
 	}
 
 	// Without the target, in two files, with bad cells.
-	bad := map[int]string{11: "x1 is NaN", 12: "x2 is null", 60: "x1 is infinite", 89: "x1 is infinite; x2 is null"}
-	x1, x2 := make([]float64, 90), make([]any, 90)
-	for i := range 90 {
+	bad := map[int]string{11: "x1 is NaN", 12: "x2 is null", 60: "x1 is infinite", 599: "x1 is infinite; x2 is null"}
+	x1, x2 := make([]float64, n), make([]any, n)
+	for i := range n {
 		x1[i], x2[i] = rows["x1"].([]float64)[i], rows["x2"].([]float64)[i]
 	}
-	x1[11], x1[60], x1[89], x2[12], x2[89] = math.NaN(), math.Inf(1), math.Inf(-1), nil, nil
+	x1[11], x1[60], x1[599], x2[12], x2[599] = math.NaN(), math.Inf(1), math.Inf(-1), nil, nil
 	marred := filepath.Join(dir, "marred")
 	table{"x2": x2[:40], "x1": x1[:40], "note": make([]string, 40)}.write(t, filepath.Join(marred, "a.parquet"))
 	table{"x1": x1[40:], "x2": x2[40:]}.write(t, filepath.Join(marred, "b.parquet"))
 	said = succeed(t, "predict", a.model, a.certificate, marred, "-o", output)
-	if !strings.Contains(said.stdout, "90 rows, 4 of them without a prediction") {
+	if !strings.Contains(said.stdout, "600 rows, 4 of them without a prediction") {
 		t.Errorf("stdout = %q", said.stdout)
 	}
 	for i, p := range predictions(t, output) {
@@ -83,6 +84,22 @@ func TestPredict(t *testing.T) {
 			t.Errorf("row %d: %+v, want nulls and the reason %q", i, p, reason)
 		case !isBad && (p.Reason != nil || *p.Mean != *good[i].Mean || *p.Deviation != *good[i].Deviation || *p.Certificate != a.id):
 			t.Errorf("row %d: other numbers than beside good rows", i)
+		}
+	}
+}
+
+// What nothing is certified about carries no certificate: the draw's guarantee
+// is not about the mean that is written.
+func TestPredictionsOfAVacuousMeanCarryNoCertificate(t *testing.T) {
+	a := trained(t)
+	output := filepath.Join(t.TempDir(), "predictions.parquet")
+	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
+	if !strings.Contains(said.log, "carry no certificate id") || !strings.Contains(said.log, "mean of Q is vacuous") {
+		t.Errorf("stderr = %q", said.log)
+	}
+	for i, p := range predictions(t, output) {
+		if p.Mean == nil || p.Certificate != nil {
+			t.Fatalf("row %d: %+v, want a mean and no certificate", i, p)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestOtherFilesAreAnotherSample(t *testing.T) {
 	rows.slice(0, 25).write(t, lakeFile(dir, 0))
 	rows.slice(25, 60).write(t, lakeFile(dir, 1))
 	cut := succeedOrNot(job, out)
-	if cut.ID == whole.ID || cut.Model != whole.Model || cut.Attempt.OnThisSample != 2 || cut.Attempt.InThisDirectory != 2 {
+	if cut.ID == whole.ID || cut.Model != whole.Model || cut.Attempt.OnTheseRows != 2 || cut.Attempt.InThisLog != 2 {
 		t.Errorf("the same rows in two files: certificate %s, model %s, attempt %+v; in one: %s, %s", cut.ID, cut.Model, cut.Attempt, whole.ID, whole.Model)
 	}
 }
@@ -92,7 +92,7 @@ func TestAttempts(t *testing.T) {
 		t.Helper()
 		succeed(t, append([]string{"train", "-c", job}, flags...)...)
 		r := record(t, out)
-		if r.Attempt.OnThisSample != rank || r.Attempt.InThisDirectory != rank {
+		if r.Attempt.OnTheseRows != rank || r.Attempt.InThisLog != rank {
 			t.Errorf("%q: attempt %+v, want %d", flags, r.Attempt, rank)
 		}
 		return r
@@ -117,7 +117,7 @@ func TestAttempts(t *testing.T) {
 	}
 	elsewhere := filepath.Join(dir, "elsewhere")
 	succeed(t, "train", "-c", job, "-o", elsewhere, "--delta", "0.1")
-	if r := record(t, elsewhere); r.Attempt.OnThisSample != 1 {
+	if r := record(t, elsewhere); r.Attempt.OnTheseRows != 1 {
 		t.Errorf("in another directory: attempt %+v, want 1", r.Attempt)
 	}
 }

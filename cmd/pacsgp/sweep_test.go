@@ -48,8 +48,8 @@ func TestSweep(t *testing.T) {
 		if want := math.Log(3 / 0.05); c.Delta.Alternatives != 3 || c.Delta.Alternative != int64(i+1) || !(math.Abs(draw.LnInverseDelta-want) <= 1e-14) {
 			t.Errorf("alternative %d: %+v and ln 1/delta %v, want a third of delta: %v", i+1, c.Delta, draw.LnInverseDelta, want)
 		}
-		if c.Attempt.OnThisSample != 1 || c.Attempt.InThisDirectory != 1 {
-			t.Errorf("alternative %d: attempt %+v, want one for the whole sweep", i+1, c.Attempt)
+		if c.Declared.Attempt.OnTheseRows != 1 || c.Declared.Attempt.InThisLog != 1 {
+			t.Errorf("alternative %d: attempt %+v, want one for the whole sweep", i+1, c.Declared.Attempt)
 		}
 		pacsgp(t, "verify", filepath.Join(out, each.Model), filepath.Join(out, each.Certificate), filepath.Join(dir, "lake")).says(t, 0, "verified:")
 		if !strings.Contains(a.stdout, each.Changes) || !strings.Contains(a.stdout, each.Certificate) {
@@ -227,7 +227,7 @@ func TestInterruptedSweep(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "out", "checkpoint-*")); left != nil {
 		t.Errorf("left over: %q", left)
 	}
-	if r := record(t, filepath.Join(dir, "out")); r.Attempt.OnThisSample != 1 {
+	if r := record(t, filepath.Join(dir, "out")); r.Attempt.OnTheseRows != 1 {
 		t.Errorf("attempt %+v", r.Attempt)
 	}
 }

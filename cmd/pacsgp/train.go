@@ -53,7 +53,7 @@ func trainCommand(w world) *cobra.Command {
 			if err := outcome.print(w, asJSON); err != nil {
 				return err
 			}
-			return outcome.verdict(c.limit)
+			return outcome.verdict(c)
 		},
 	}
 	f := cmd.Flags()
@@ -61,7 +61,7 @@ func trainCommand(w world) *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.StringVar(&o.epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
 	f.Float64Var(&o.delta, "delta", 0, "the certificate fails with probability at most delta")
-	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound for a draw of Q (not the mean's) is at most this")
+	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound that judge names is at most this")
 	f.IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points to choose from")
 	f.Float64Var(&o.passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
 	f.DurationVar(&o.time, "time", 0, "begin to finish training after this time")
@@ -79,6 +79,8 @@ type prepared struct {
 	output    string
 	attempts  string // the log, or "" for the one in output
 	limit     float64
+	judge     string // judgeMean or judgeDraw
+	strict    bool
 	resources pipeline.Resources
 }
 
@@ -122,13 +124,17 @@ func prepare(c configuration) (prepared, error) {
 	source := findsArtifacts(c.Source.Paths, c.Output)
 	fault(source == "", "output: %s", insideSource(c.Output, source))
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
+	fault(c.Judge == "" || c.Judge == judgeMean || c.Judge == judgeDraw, "judge: %q is neither mean nor draw", c.Judge)
 	fault(c.Workers >= 0, "workers: %d is negative", c.Workers)
 	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
 	resources := c.resources()
 	if resources.Workers == 0 {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
-	p := prepared{job: job, paths: c.Source.Paths, output: c.Output, attempts: c.Attempts, limit: c.Limit, resources: resources.WithDefaults()}
+	p := prepared{
+		job: job, paths: c.Source.Paths, output: c.Output, attempts: c.Attempts,
+		limit: c.Limit, judge: cmp.Or(c.Judge, judgeDraw), strict: c.Strict, resources: resources.WithDefaults(),
+	}
 	return p, errors.Join(faults...)
 }
 
@@ -311,17 +317,18 @@ func interruption(checkpoint string) error {
 	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", errInterrupted, checkpoint)
 }
 
-// verdict turns a finished run into an exit status.
-func (o *outcome) verdict(limit float64) error {
-	draw, _ := o.result.Certificate.Guarantee(certify.GuaranteeDraw)
+// verdict turns a finished run into an exit status: of the guarantee that the
+// job names, and of the dependence of rows if the job is strict about it.
+func (o *outcome) verdict(p prepared) error {
+	g := judge(p.judge, o.result.Certificate)
 	switch {
-	case draw.Status != certify.StatusCertified:
-		return notCertified{fmt.Sprintf("finished, but the guarantee is %s: see the statement above", draw.Status)}
-	case limit > 0 && !(draw.Bound <= limit):
-		mean, _ := o.result.Certificate.Guarantee(certify.GuaranteeMean)
-		return notCertified{fmt.Sprintf("finished and certified, but the bound for a draw of Q, %s, is above the job's limit %v "+
-			"(the limit is compared with that one alone; the bound for the mean of Q, which predict writes, is %s)",
-			certify.AtMost(draw.Bound), limit, certify.AtMost(mean.Bound))}
+	case g.Status != certify.StatusCertified:
+		return notCertified{fmt.Sprintf("finished, but the guarantee for the %s is %s: see the statement above", g.Predictor, g.Status)}
+	case p.limit > 0 && !(g.Bound <= p.limit):
+		return notCertified{fmt.Sprintf("finished and certified, but the bound for the %s, %s, is above the job's limit %v (judge: %s)",
+			g.Predictor, certify.AtMost(g.Bound), p.limit, p.judge)}
+	case p.strict && o.result.Certificate.Dependence.Suspicious:
+		return notCertified{"finished and certified, but consecutive rows are more alike than independent rows would be, and the job is strict about it: see the assumption independent-rows"}
 	default:
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func verifyCommand(w world) *cobra.Command {
@@ -73,9 +74,13 @@ func verify(ctx context.Context, w world, modelPath, certificatePath, id string,
 	if !statement {
 		return nil
 	}
-	draw, _ := c.Guarantee(certify.GuaranteeDraw)
-	_, err = fmt.Fprintf(w.stdout, "status %s\n%s\n", draw.Status, draw.Statement)
-	return err
+	report.WriteHeadlines(w.stdout, c, w.style)
+	for _, g := range c.Guarantees {
+		if _, err := fmt.Fprintf(w.stdout, "\n%s, %s: %s\n%s\n", g.ID, g.Predictor, g.Status, g.Statement); err != nil {
+			return err
+		}
+	}
+	return report.WriteDeclared(w.stdout, c, w.style)
 }
 
 // readModel reads a model file and returns the SHA-256 of its bytes with it.

@@ -40,7 +40,7 @@ func smallModel() pipeline.Model {
 			Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: true,
 			Theta:    []certify.Parameter{zero("ln lengthscale of x"), zero("ln variance")},
 			Features: []pipeline.Affine{{Name: "x", Scale: 1}}, Target: pipeline.Affine{Name: "y", Scale: 1},
-			Loss: pipeline.LossSpec{Kind: certify.LossZeroOne, Epsilon: 1}, Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,
+			Loss: pipeline.LossSpec{Kind: certify.LossZeroOne, Epsilon: 1}, RowRules: certify.RowRules(), Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,
 		},
 		Posterior: &model.Posterior{Kernel: k, Jitter: 1e-8, Z: []float64{0}, Mean: []float64{0.5}, L: []float64{1}, Factor: []float64{0.5}},
 	}
@@ -49,8 +49,8 @@ func smallModel() pipeline.Model {
 // certificateOf names what a run came to.
 func certificateOf(modelDigest, software string, attempt int) certify.Certificate {
 	return certify.Certificate{
-		Format: certify.Format, Guarantees: []certify.Guarantee{{ID: certify.GuaranteeDraw}}, Configuration: certify.Configuration{Values: []byte("{}")},
-		Model: certify.ModelFile{Digest: modelDigest}, Software: software, Attempt: certify.Attempt{OnThisSample: int64(attempt)},
+		Format: certify.Format, Guarantees: []certify.Guarantee{{ID: certify.GuaranteeMean}, {ID: certify.GuaranteeDraw}}, Configuration: certify.Configuration{Values: []byte("{}")},
+		Model: certify.ModelFile{Digest: modelDigest}, Declared: certify.Declared{Software: software, Attempt: certify.Attempt{OnTheseRows: int64(attempt)}},
 	}
 }
 

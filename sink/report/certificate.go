@@ -28,11 +28,11 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style) error {
 		p.section(fmt.Sprintf("%s: %s", g.ID, g.Predictor))
 		p.paragraph("", g.Statement)
 	}
-	p.section("The best constant, for comparison")
+	p.section("A constant, for comparison")
 	p.paragraph("", c.Baseline.Statement)
 	if g, ok := c.Guarantee(certify.GuaranteeDraw); ok {
 		p.section("What the bound is made of")
-		p.sum(g, c.Baseline)
+		p.sum(g, c)
 	}
 	p.section("What it rests on")
 	for _, a := range c.Assumptions {
@@ -44,6 +44,8 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style) error {
 	}
 	p.section("What it is about")
 	p.record(c)
+	p.section("What its maker says, which nobody can check")
+	p.declared(c.Declared)
 	if err := p.w.Flush(); err != nil {
 		return fmt.Errorf("report: print certificate: %w", err)
 	}
@@ -72,41 +74,61 @@ func (p *printer) section(title string) {
 	p.line(p.style.paint(bold, printable(title)))
 }
 
-// headline says first what a reader looks for: status and number of each
-// guarantee.
+// headline says first what a reader looks for: status and first line of each
+// guarantee, the one about the mean first.
 func (p *printer) headline(c certify.Certificate, id string) {
+	WriteHeadlines(p.w, c, p.style)
+	p.line("            on the assumptions below; see what it does not say")
 	p.line(p.style.paint(dim, wrap("Certificate ", id, p.style.width())))
+}
+
+// WriteHeadlines prints the status and the first line of each guarantee, and how
+// many other jobs were tried on the same rows. An error of w is the caller's to
+// find.
+func WriteHeadlines(w io.Writer, c certify.Certificate, style Style) {
 	for _, g := range c.Guarantees {
-		colour, words := red, "the formula gives "+ceil(g.Bound, 4)+", which bounds nothing"
+		colour := red
 		switch g.Status {
 		case certify.StatusCertified:
-			colour, words = leaf, fmt.Sprintf("risk at most %s, confidence at least %s %%", ceil(g.Bound, 4), confidence(g.Delta))
+			colour = leaf
 		case certify.StatusVacuous:
-			colour, words = yellow, "the bound, "+ceil(g.Bound, 4)+", says nothing useful"
+			colour = yellow
 		}
-		status := p.style.paint(colour, fmt.Sprintf("%-10s", strings.ToUpper(printable(g.Status))))
-		p.line(fmt.Sprintf("%s  %-10s %s", status, printable(g.Predictor)+":", words))
+		status := strings.ToUpper(printable(g.Status))
+		words := wrap(fmt.Sprintf("%-10s  ", status), printable(g.Headline), style.width())
+		_, _ = io.WriteString(w, strings.Replace(words, status, style.paint(colour, status), 1)+"\n")
 	}
-	p.line("            on the assumptions below; see what it does not say")
+	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
+		words := wrap("            ", fmt.Sprintf("%s tried on these rows before this one, says its maker. If it was changed after results were seen, its confidence is not what it says.", OtherJobs(c)), style.width())
+		_, _ = io.WriteString(w, style.paint(yellow, words)+"\n")
+	}
+}
+
+// OtherJobs says how many other jobs the maker counted on the same rows.
+func OtherJobs(c certify.Certificate) string {
+	if k := c.Declared.Attempt.OnTheseRows; k != 2 {
+		return fmt.Sprintf("%d other jobs were", k-1)
+	}
+	return "1 other job was"
 }
 
 // sum prints the terms of the bound, each rounded up and per row, so that one
 // sees where the bound is lost.
-func (p *printer) sum(g certify.Guarantee, b certify.Baseline) {
+func (p *printer) sum(g certify.Guarantee, c certify.Certificate) {
 	n := float64(max(g.N, 1))
 	nats := func(name string, x float64) {
 		p.row(name, ceil(x, 2)+" nats", ceil(x/n, 5)+" a row")
 	}
 	p.row("rows N", strconv.FormatInt(g.N, 10), "")
-	p.row("empirical risk", ceil(g.EmpiricalRisk.Upper, 5), "of a draw of Q, exact sum")
+	p.row("empirical risk", ceil(g.EmpiricalRisk.Upper, 5), "of a draw of Q, at most")
+	p.row("", floor(g.LowerRisk.Lower, 5), "and at least")
 	nats("KL of Q from P", g.KL)
 	nats("ln 1/weight of theta", g.LnInverseWeight)
 	nats("ln xi(N)", g.LnXi)
-	nats("ln 1/delta", g.LnInverseDelta)
-	p.row("slack", ceil(g.Slack, 7), "on risk and bound")
+	nats("ln alternatives/delta", g.LnInverseDelta)
 	p.row("bound B", ceil(g.Bound, 5), "Pinsker's form: "+ceil(g.BoundPinsker, 5))
 	p.row("lower bound", floor(g.LowerBound, 5), "on the same event")
-	p.row("best constant", ceil(b.Bound, 5), "bound of "+strconv.FormatFloat(b.Constant, 'g', 6, 64))
+	p.row("yardstick", ceil(c.Baseline.Bound, 5), "of the constant "+strconv.FormatFloat(c.Baseline.Constant, 'g', 6, 64))
 }
 
 // row prints a name, a number and a remark in columns.
@@ -134,9 +156,6 @@ func limits(c certify.Certificate) []string {
 		"The number for a draw of Q is about a function drawn at random, not about the mean that is usually deployed. The mean has its own number.",
 		"The confidence is over the draw of the certified rows: among many jobs like this one, each on rows of its own, at most a share of delta may state a bound that is too low. It is not the probability that this very bound is right.",
 	}
-	if k := c.Attempt.InThisDirectory; k > 1 {
-		said = append(said, fmt.Sprintf("It is job %d of this directory. Its confidence is that of one job; for the best of %d the confidence is 1 - %d delta. Jobs that came later are not counted.", k, k, k))
-	}
 	return said
 }
 
@@ -152,18 +171,61 @@ func (p *printer) record(c certify.Certificate) {
 	if c.Kernel.ARD {
 		kind = "one lengthscale a feature"
 	}
-	for _, f := range [][2]string{
-		{"rows", fmt.Sprintf("%d in %d shards: %d reference, %d train, %d holdout, %d bad", l.Rows, c.Sample.Shards, l.Reference, l.Train, l.Holdout, l.Bad)},
-		{"row rules", strings.Join(c.RowRules, "; ")},
-		{"columns", fmt.Sprintf("%d features, target %q", max(features, 0), target)},
+	rules := make([]string, len(c.RowRules))
+	for i, id := range c.RowRules {
+		rules[i] = certify.RowRuleText(id)
+	}
+	p.fields([][2]string{
+		{"rows", fmt.Sprintf("%d in %d shards: %d reference, %d train, %d holdout, %d copies left out, %d bad", l.Rows, c.Sample.Shards, l.Reference, l.Train, l.Holdout, l.Copies, l.Bad)},
+		{"row rules", strings.Join(rules, "; ")},
+		{"copies", copies(c.Copies)},
+		{"dependence", fmt.Sprintf("correlation %.3f of the targets of %d pairs of consecutive rows", c.Dependence.Correlation, c.Dependence.Pairs)},
+		{"columns", fmt.Sprintf("%d features, target \"%s\"", max(features, 0), target)},
 		{"kernel", c.Kernel.Family + ", " + kind},
-		{"roles key", strconv.Quote(c.Roles.Key)},
-		{"attempt", fmt.Sprintf("%d on this sample, %d in this directory", c.Attempt.OnThisSample, c.Attempt.InThisDirectory)},
+		{"roles key", "\"" + c.Roles.Key + "\""},
+		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %d train rows not proven and counted as a loss of 1", c.Accuracy.Tau, c.Accuracy.Unproven)},
+		{"alternatives", fmt.Sprintf("number %d of %d that share delta", c.Delta.Alternative, c.Delta.Alternatives)},
 		{"sample", c.Sample.Digest},
+		{"targets", c.Sample.Targets},
 		{"model", c.Model.Digest},
 		{"configuration", c.Configuration.Digest},
-		{"software", c.Software},
-	} {
+	})
+}
+
+// copies says what was found of rows that equal an earlier one.
+func copies(c certify.Copies) string {
+	if c.Policy == "" {
+		return "not counted"
+	}
+	return fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
+}
+
+// WriteDeclared prints the part of a certificate that nobody can check.
+func WriteDeclared(w io.Writer, c certify.Certificate, style Style) error {
+	p := &printer{w: bufio.NewWriter(w), style: style}
+	p.section("What its maker says, which nobody can check")
+	p.declared(c.Declared)
+	return p.w.Flush()
+}
+
+// declared prints the maker's word.
+func (p *printer) declared(d certify.Declared) {
+	fields := [][2]string{
+		{"software", "\"" + d.Software + "\""},
+		{"attempt", fmt.Sprintf("%d on these rows, %d in this log", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
+	}
+	if d.Unit != "" {
+		fields = append(fields, [2]string{"unit", "\"" + d.Unit + "\""})
+	}
+	if len(d.Scaling) > 0 {
+		fields = append(fields, [2]string{"scaling", fmt.Sprintf("constants of %d columns were declared, not computed from rows", len(d.Scaling))})
+	}
+	p.fields(fields)
+}
+
+// fields prints names and what they stand for in two columns.
+func (p *printer) fields(fields [][2]string) {
+	for _, f := range fields {
 		p.paragraph(f[0]+strings.Repeat(" ", max(1, 14-utf8.RuneCountInString(f[0]))), f[1])
 	}
 }

@@ -26,8 +26,8 @@ func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Ce
 	}
 	const n = 1800
 	ev := certify.Evidence{
-		Loss:  certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6, Target: "wind", Unit: "m/s"},
-		Delta: certify.Delta{Declared: 0.01, Alternatives: 1, Alternative: 1}, Risk: sum(n, 0.03125), KL: 61.25,
+		Loss:  certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6, Target: "wind"},
+		Delta: certify.Delta{Declared: 0.01, Alternatives: 1, Alternative: 1}, Risk: sum(n, 0.03125), LowerRisk: sum(n, 0.03125), Accuracy: 0x1p-20, KL: 61.25,
 		Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, ARD: true},
 		Theta: []certify.Parameter{
 			{Name: "ln lengthscale of temp", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 612},
@@ -36,14 +36,15 @@ func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Ce
 		Constant: certify.Constant{Value: 3.125, Origin: certify.OriginReference, Risk: sum(n, 0.5)},
 		Ledger:   certify.Ledger{Unit: "row", Rows: 2000, Reference: 200, Train: n},
 		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Rows: 2000, Columns: []string{"temp", "wind"}},
-		RowRules: []string{"every used value is a finite number"}, ModelDigest: strings.Repeat("0d", 32),
+		RowRules: certify.RowRules(), ModelDigest: strings.Repeat("0d", 32),
 		Configuration: json.RawMessage(`{"delta":0.01}`), RolesKey: "pacsgp",
-		Jitter:  certify.JitterCheck{Bound: 1e-9, Limit: 5e-9},
-		Attempt: certify.Attempt{OnThisSample: 2, InThisDirectory: 3}, Software: "pacsgp test",
+		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
+		Dependence: certify.NewDependence(1997, 0.01),
+		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}},
 	}
 	for _, id := range []string{
 		certify.AssumeIndependentRows, certify.AssumePriorFirst, certify.AssumeLossFirst,
-		certify.AssumeRolesByKey, certify.AssumeSeparatePass, certify.AssumeLossAccuracy,
+		certify.AssumeRolesByKey, certify.AssumeSeparatePass, certify.AssumeLossProven,
 	} {
 		a := certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
 		if id == certify.AssumeIndependentRows {
@@ -68,12 +69,14 @@ func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	flat := strings.Join(strings.Fields(b.String()), " ")
-	draw := c.Guarantees[0]
+	mean, draw := c.Guarantees[0], c.Guarantees[1]
 	for _, want := range []string{
-		"CERTIFIED draw of Q: risk at most " + ceil(draw.Bound, 4) + ", confidence at least 99 %",
-		draw.Statement, c.Guarantees[1].Statement, c.Baseline.Statement,
+		"CERTIFIED " + mean.Headline + " CERTIFIED " + draw.Headline + " 1 other job was tried on these rows before this one, says its maker.",
+		mean.Statement, draw.Statement, c.Baseline.Statement,
+		`What its maker says, which nobody can check software "pacsgp test" attempt 2 on these rows, 3 in this log unit "m/s"`,
+		"correlation 0.010 of the targets of 1997 pairs",
 		"independent-rows (assumed)", "Neighbouring targets have correlation 0.01.",
-		"nothing about any single row", "job 3 of this directory", "1800 train", c.Model.Digest, c.Sample.Digest, "61.25 nats",
+		"nothing about any single row", "1800 train", c.Model.Digest, c.Sample.Digest, "61.25 nats",
 	} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("the certificate does not say %q:\n%s", want, b.String())
@@ -107,7 +110,7 @@ func TestWriteCertificateKeepsToTheWidth(t *testing.T) {
 func TestWriteCertificateMarksStatuses(t *testing.T) {
 	for status, change := range map[string]func(ev *certify.Evidence){
 		certify.StatusVacuous:    func(ev *certify.Evidence) { ev.KL = 5000 },
-		certify.StatusIndicative: func(ev *certify.Evidence) { ev.Jitter.Bound = 1 },
+		certify.StatusIndicative: func(ev *certify.Evidence) { ev.Jitter.Holds = false },
 	} {
 		var b bytes.Buffer
 		if err := WriteCertificate(&b, testCertificate(t, change), Style{Colour: true}); err != nil {
@@ -129,7 +132,7 @@ func TestWriteCertificateDoesNotPassOnControlCharacters(t *testing.T) {
 	c.Guarantees[0].Status = "cert\x1b[1Aified"
 	c.Assumptions[0].Diagnostic = "a\x9bb"
 	c.RowRules = []string{"\x00"}
-	c.Software = "\r\n"
+	c.Declared.Software, c.Declared.Unit, c.Guarantees[0].Headline, c.Sample.Columns[1] = "\r\n", "\x1b[2J", "a\x1b[2J", "\x00"
 	var b bytes.Buffer
 	if err := WriteCertificate(&b, c, Style{}); err != nil {
 		t.Fatal(err)

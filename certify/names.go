@@ -1,0 +1,82 @@
+package certify
+
+import (
+	"fmt"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Identifiers of the rules that a row must satisfy to be one of the population
+// that a guarantee speaks of. A certificate names exactly these.
+const (
+	RowRulePresent  = "values-present"
+	RowRuleFinite   = "values-finite"
+	RowRuleIntegers = "integers-exact"
+)
+
+// RowRules returns the rules in their order.
+func RowRules() []string { return []string{RowRulePresent, RowRuleFinite, RowRuleIntegers} }
+
+// RowRuleText says a rule in words. It is empty for an unknown identifier.
+func RowRuleText(id string) string {
+	switch id {
+	case RowRulePresent:
+		return "every used value is present (not null)"
+	case RowRuleFinite:
+		return "every used value is a finite number (no NaN, no infinity)"
+	case RowRuleIntegers:
+		return "integers, and decimals without their point, are at most 2^53 in absolute value"
+	default:
+		return ""
+	}
+}
+
+// Greatest lengths of words that a maker is free to choose, in characters. They
+// stand in quotes in sentences, so that they must not be able to close them.
+const (
+	maxColumnName = 128
+	maxUnitName   = 32
+)
+
+// ColumnName returns an error unless the name of a column can stand in a
+// certificate: 1 to 128 printable characters, no quotes and no backslash.
+func ColumnName(name string) error { return word("column name", name, maxColumnName) }
+
+// UnitName returns an error unless a word for a unit can stand in a certificate:
+// as a column's name, but of at most 32 characters.
+func UnitName(unit string) error { return word("unit", unit, maxUnitName) }
+
+// RolesKey returns an error unless the key of the roles can stand in a
+// certificate: as a column's name.
+func RolesKey(key string) error { return word("key of the roles", key, maxColumnName) }
+
+// lookalikes are characters that are printed much like a quotation mark.
+var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀")
+
+// word refuses what is empty or too long, and characters that could change what
+// a sentence around it says: quotes and what looks like them, backslashes, and
+// all that is not printed as a character of its own (control, bidi, separators
+// but the plain space).
+func word(what, s string, most int) error {
+	if !utf8.ValidString(s) {
+		return fmt.Errorf("%s %q is not UTF-8", what, s)
+	}
+	if n := utf8.RuneCountInString(s); n < 1 || n > most {
+		return fmt.Errorf("%s %.200q has %d characters, want 1 to %d", what, s, n, most)
+	}
+	for i, r := range s {
+		switch {
+		case !unicode.IsPrint(r):
+			return fmt.Errorf("%s %q holds %U, which is not printed", what, s, r)
+		case r == '\\' || unicode.Is(unicode.Quotation_Mark, r) || slices.Contains(lookalikes, r):
+			return fmt.Errorf("%s %q holds %q: quotes and backslashes are not allowed", what, s, r)
+		case i == 0 && unicode.IsMark(r):
+			return fmt.Errorf("%s %q begins with a mark that combines with what is before it", what, s)
+		}
+	}
+	return nil
+}
+
+// quoted puts a word that [word] accepts into quotes.
+func quoted(s string) string { return `"` + s + `"` }
