@@ -36,9 +36,9 @@ type Loss interface {
 	Gradient(y, m, variance float64) (e, dm, dv float64)
 	// Point returns l(y, f). The boundary of a discontinuous loss costs 1.
 	Point(y, f float64) float64
-	// Reference returns Expected for arguments and arithmetic of [Precision]
-	// bits: a second, slow implementation that shares no numeric code with
-	// the first.
+	// Reference returns E l(y, v) for arguments and arithmetic of [Precision]
+	// bits and a variance ≥ 0, which it does not raise: a second, slow implementation
+	// that shares no numeric code with the first, nor with [Interval].
 	Reference(y, m, variance *big.Float) *big.Float
 }
 

@@ -13,21 +13,22 @@ const Precision = 256
 // comment directly: cancellation costs digits, of which there are plenty.
 
 func (l band) Reference(y, m, variance *big.Float) *big.Float {
-	v, clamped := bigClamp(variance)
-	r := sub(m, y)
-	inside := r.Cmp(number(-l.below)) > 0 && r.Cmp(number(l.above)) < 0
-	if clamped && !inside {
-		return number(1)
+	s, r := sqrt(variance), sub(m, y)
+	if s.Sign() == 0 {
+		return pointReference(r.Cmp(number(-l.below)) > 0 && r.Cmp(number(l.above)) < 0, 0)
 	}
-	s := sqrt(v)
 	a := quo(sub(number(-l.below), r), s)
 	c := quo(sub(r, number(l.above)), s)
 	return add(bigCDF(a), bigCDF(c))
 }
 
 func (l squared) Reference(y, m, variance *big.Float) *big.Float {
-	v, _ := bigClamp(variance)
-	s, g, eps := sqrt(v), sub(m, y), number(l.epsilon)
+	v, s, g, eps := variance, sqrt(variance), sub(m, y), number(l.epsilon)
+	if s.Sign() == 0 {
+		r := quo(g, eps)
+		square, _ := mul(r, r).Float64()
+		return pointReference(square < 1, square)
+	}
 	a, c := quo(sub(neg(eps), g), s), quo(sub(eps, g), s)
 	pa, pc := bigPDF(a), bigPDF(c)
 	d := sub(bigCDF(c), bigCDF(a))
@@ -38,9 +39,8 @@ func (l squared) Reference(y, m, variance *big.Float) *big.Float {
 }
 
 func (l exponential) Reference(y, m, variance *big.Float) *big.Float {
-	v, _ := bigClamp(variance)
 	g, eps := sub(m, y), number(l.epsilon)
-	k := add(mul(number(2), v), mul(eps, eps))
+	k := add(mul(number(2), variance), mul(eps, eps))
 	return sub(number(1), mul(quo(eps, sqrt(k)), Exp(neg(quo(mul(g, g), k)))))
 }
 
@@ -50,8 +50,11 @@ func (l relative) Reference(y, m, variance *big.Float) *big.Float {
 	if t.Sign() == 0 {
 		return number(1)
 	}
-	v, _ := bigClamp(variance)
-	s, g := sqrt(v), sub(m, y)
+	s, g := sqrt(variance), sub(m, y)
+	if s.Sign() == 0 {
+		r, _ := quo(g, t).Float64()
+		return pointReference(math.Abs(r) < 1, math.Abs(r))
+	}
 	a, h, c := quo(sub(neg(t), g), s), quo(neg(g), s), quo(sub(t, g), s)
 	cdfA, cdfH, cdfC := bigCDF(a), bigCDF(h), bigCDF(c)
 	two := number(2)
@@ -60,11 +63,12 @@ func (l relative) Reference(y, m, variance *big.Float) *big.Float {
 	return add(sub(number(1), sub(cdfC, cdfA)), quo(inside, t))
 }
 
-func bigClamp(v *big.Float) (s2 *big.Float, clamped bool) {
-	if least := number(MinVariance); v.Cmp(least) < 0 {
-		return least, true
+// pointReference is the loss at the mean, where the law is a point.
+func pointReference(inside bool, loss float64) *big.Float {
+	if !inside {
+		return number(1)
 	}
-	return v, false
+	return number(loss)
 }
 
 // bigPDF returns φ(x).
