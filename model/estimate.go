@@ -78,6 +78,7 @@ type evidence struct {
 	parameters int // lengthscales and variance, without the noise
 	invScale   []float64
 	x          linalg.Mat // [n×d]
+	origin     []float64  // [d]: of the kernel block
 	ones       linalg.Mat // [n×(d+1)]: x and a column of ones
 	k, l, w    linalg.Mat // [n×n]
 	gx         linalg.Mat // [n×(d+1)]
@@ -98,6 +99,7 @@ func newEvidence(pool *linalg.Pool, rows Rows, ard bool) *evidence {
 	if ard {
 		e.parameters = d + 1
 	}
+	e.origin = medians(e.x)
 	return e
 }
 
@@ -118,7 +120,7 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 	variance := math.Exp(theta[e.parameters-1])
 	noise := math.Exp(theta[e.parameters])
 	expandScales(theta, e.ard, e.invScale)
-	e.pool.SEKernel(e.x, e.x, e.invScale, variance, e.k)
+	e.pool.SEKernel(e.x, e.x, e.origin, e.invScale, variance, e.k)
 	copy(e.l.Data, e.k.Data)
 	for i := range n {
 		e.l.Data[i*n+i] += noise + 1e-8*variance

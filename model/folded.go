@@ -7,133 +7,131 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// There are two ways from a row's kernel column k = k_Z(x) to the law of f(x):
+// There are two ways from a row's kernel column k = k_Z(x) to the variance of f(x):
 //
-//	whitened:  φ = L⁻¹k,  mean φᵀm,  variance σ² − |φ|² + |Cᵀφ|²
-//	folded:    mean kᵀα,  variance σ² − ΣᵢDᵢ(Vk)ᵢ²,  α = L⁻ᵀm,  V = UᵀL⁻¹,  UDUᵀ = I − CCᵀ
+//	whitened:  σ² − |φ|² + |Cᵀφ|²,  φ = L⁻¹k
+//	folded:    σ² − ΣᵢDᵢ(Vk)ᵢ²,     V = UᵀL⁻¹,  UDUᵀ = I − CCᵀ
 //
 // with U upper triangular and D of plus and minus ones, all plus where Q is sharper
 // than the prior in every direction. The whitened way solves with one triangle and
 // multiplies by another; the folded way multiplies by one and so takes half the
 // time. But V is as large as L⁻¹, and so are its rounding errors; and U can be large
-// where D has minus ones.
+// where D has minus ones. The mean is kᵀα, α = L⁻ᵀm, in both.
 
 // whitened is the first way.
 type whitened struct {
-	posterior *Posterior
-	solve     *linalg.Solver     // by L
-	spread    *linalg.Multiplier // by C
+	variance float64            // of the kernel
+	solve    *linalg.Solver     // by L
+	spread   *linalg.Multiplier // by C
 }
 
 func newWhitened(pool *linalg.Pool, p *Posterior) *whitened {
 	m := p.Inducing()
-	return &whitened{p, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(false, square(p.Factor, m))}
+	return &whitened{p.Kernel.Variance, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(false, square(p.Factor, m))}
 }
 
-// predict writes the rows' means and variances. k becomes φ; t is scratch of the
-// same size.
-func (w *whitened) predict(k, t linalg.Mat, mean, variance []float64) {
+// predict makes φ of k. The image of a row is |φ|².
+func (w *whitened) predict(k, t linalg.Mat, variance, image []float64) {
 	w.solve.Solve(k)
 	w.spread.Multiply(k, t)
-	for i := range mean {
+	for i := range variance {
 		phi, q := k.Row(i), t.Row(i)
-		mean[i] = linalg.Dot(phi, w.posterior.Mean)
-		variance[i] = w.posterior.Kernel.Variance - linalg.Dot(phi, phi) + linalg.Dot(q, q)
+		image[i] = linalg.Dot(phi, phi)
+		variance[i] = w.variance - image[i] + linalg.Dot(q, q)
 	}
+}
+
+// varianceError: the computed φ solves (L + ΔL)φ = k + dk, |ΔL| ≤ γ|L|, so that it is off
+// by L⁻¹(dk − ΔLφ).
+func (w *whitened) varianceError(e *errorTerms, _, dk, image float64) float64 {
+	phi := math.Sqrt(image) * outwards
+	off := e.inverse * (dk + float64(gamma(e.m+8)*e.lower*phi))
+	square := float64(off * (2*phi + off)) // of the change of |φ|²
+	q := float64(e.product * e.covFactor * phi)
+	// |Cᵀφ| is at most the root of spread times |φ|.
+	root := math.Sqrt(e.spread) * phi
+	return (float64((1+e.spread)*square) + float64(q*(2*root+q)) + float64(gamma(e.m+8)*(e.sigma2+float64((1+e.spread)*image)))) * outwards
 }
 
 // folded is the second way.
 type folded struct {
 	variance float64            // of the kernel
-	alpha    []float64          // [M]
 	root     *linalg.Multiplier // by Vᵀ
 	minus    []int              // where D is −1
-	least    float64            // variances below are to be computed the whitened way
+	size     float64            // ≥ |V|
+	defect   float64            // ≥ σ²‖LᵀVᵀDVL − (I − CCᵀ)‖
 }
 
-const (
-	// foldedError is the rounding error of a folded variance, in units of
-	// 2⁻⁵³·(σ² + ‖V‖·σ³) (Frobenius norm), for rows that few inducing points are near
-	// and |(Vk)ᵢ| ≤ σ, as it is where D has no minus.
-	foldedError = 32
-	// foldedGrowth is that error where |(Vk)ᵢ| ≤ |uᵢ|σ is larger, uᵢ being column i of U,
-	// in units of 2⁻⁵³·(σ²·maxᵢ|uᵢ|² + σ³·(Σᵢ|uᵢ|²|Vᵢ|²)^½).
-	foldedGrowth = 4
-	// foldedWorse is how much larger than at the inducing points the error may be
-	// elsewhere: up to ten times was seen, where many points are as good as one.
-	foldedWorse = 16
-	// foldedShare is how large that error may be beside the variance. An expected
-	// loss moves by less than half of it, 6e-8: less than a tenth of the slack, which
-	// the audit allows; usual errors are a hundredth of that.
-	foldedShare = 0x1p-23
-	// foldedPivot is the least pivot of UDUᵀ: a smaller one is raised to it, which
-	// moves a variance by so much times |φ|² ≤ σ².
-	foldedPivot = 0x1p-40
-)
+// foldedPivot is the least pivot of UDUᵀ: a smaller one is raised to it.
+const foldedPivot = 0x1p-40
 
-// newFolded returns nil if so many variances would have to be computed again that
-// the whitened way is better for all. Both ways are gone at some inducing points:
-// for the variances there, which stand for those of rows, and for the error.
-func newFolded(pool *linalg.Pool, p *Posterior, other *whitened) *folded {
-	m, d := p.Inducing(), p.Dim()
-	root, minus, off := foldedRoot(pool, p)
-	sigma2 := p.Kernel.Variance
-	f := &folded{variance: sigma2, alpha: slices.Clone(p.Mean), root: pool.NewMultiplier(true, root), minus: minus}
-	solveLowerTrans(square(p.L, m), f.alpha)
-
-	n := min(m, predictBlock)
-	some, z := linalg.NewMat(n, d), linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
-	for i := range n {
-		copy(some.Row(i), z.Row(i*m/n))
+// newFolded computes V and bounds what its rounding does.
+func newFolded(pool *linalg.Pool, p *Posterior) *folded {
+	m := p.Inducing()
+	l := square(p.L, m)
+	v, signs := foldedRoot(pool, p)
+	f := &folded{variance: p.Kernel.Variance, root: pool.NewMultiplier(true, v), size: norm(v.Data)}
+	for i, s := range signs {
+		if s < 0 {
+			f.minus = append(f.minus, i)
+		}
 	}
-	k, t := linalg.NewMat(n, m), linalg.NewMat(n, m)
-	mean, folded, variance := make([]float64, n), make([]float64, n), make([]float64, n)
-	pool.SEKernel(some, z, p.inverseScales(), sigma2, k)
-	f.predict(k, t, mean, folded)
-	other.predict(k, t, mean, variance)
-	for i, v := range variance {
-		off = max(off, foldedWorse*math.Abs(folded[i]-v)) // NaN if one is
+	// B = VL, which is off by γ|V||L|, and the rest P = I − CCᵀ − BᵀDB.
+	b, rest := linalg.NewMat(m, m), linalg.NewMat(m, m)
+	pool.TrmmRightLower(l, v, b)
+	for i := range signs {
+		signs[i] = -signs[i]
 	}
-	f.least = off / foldedShare
-	slices.Sort(variance)
-	if !(variance[n/2] >= f.least) {
-		return nil
+	pool.SyrkWeighted(signs, b, 0, rest)
+	pool.Syrk(false, -1, square(p.Factor, m), 1, rest)
+	for i := range m {
+		rest.Row(i)[i]++
 	}
+	pool.Mirror(rest)
+	product := productError(m)
+	covFactor, bSize := norm(p.Factor), norm(b.Data)
+	sizes := float64(covFactor*covFactor) + float64(bSize*bSize) + math.Sqrt(float64(m))
+	defect := norm(rest.Data) + float64(2*product*sizes)
+	// Where D has no minus, BᵀB = I − CCᵀ − P is at most 1 + |P|.
+	if len(f.minus) == 0 {
+		bSize = min(bSize, math.Sqrt(1+defect))
+	}
+	off := product * norm(absoluteProduct(pool, v, l, b).Data)
+	f.defect = float64(p.Kernel.Variance*(defect+float64(off*(2*bSize+off)))) * outwards
 	return f
 }
 
-// foldedRoot returns V, lower triangular with zeros above, where D is −1, and an
-// estimate of a variance's rounding error.
-func foldedRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, minus []int, off float64) {
+// absoluteProduct overwrites v with |v| and returns |v||l| in dst.
+func absoluteProduct(pool *linalg.Pool, v, l, dst linalg.Mat) linalg.Mat {
+	size := linalg.NewMat(l.Rows, l.Cols)
+	for i := range l.Rows {
+		for j := range i + 1 {
+			size.Row(i)[j] = math.Abs(l.Row(i)[j])
+			v.Row(i)[j] = math.Abs(v.Row(i)[j])
+		}
+	}
+	pool.TrmmRightLower(size, v, dst)
+	return dst
+}
+
+// foldedRoot returns V, lower triangular with zeros above, and D.
+func foldedRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, signs []float64) {
 	m := p.Inducing()
 	a := linalg.NewMat(m, m)
 	pool.Syrk(false, -1, square(p.Factor, m), 0, a)
 	for i := range m {
 		a.Row(i)[i]++
 	}
-	signs := make([]float64, m)
+	signs = make([]float64, m)
 	flip(a)
 	signedCholesky(pool, a, signs, linalg.NewMat(m, m))
 	flip(a) // lower triangle: Uᵀ
 	slices.Reverse(signs)
-	lengths := make([]float64, m) // |uᵢ|²
-	for i, s := range signs {
-		if s < 0 {
-			minus = append(minus, i)
-		}
-		u := a.Row(i)[:i+1]
+	for i := range m {
 		clear(a.Row(i)[i+1:])
-		lengths[i] = linalg.Dot(u, u)
 	}
 	pool.TrsmRightLower(square(p.L, m), a)
-	longest, grown, norm := 1.0, 0.0, 0.0
-	for i, length := range lengths {
-		v := linalg.Dot(a.Row(i), a.Row(i))
-		longest, grown, norm = max(longest, length), grown+float64(length*v), norm+v
-	}
-	sigma2 := p.Kernel.Variance
-	units := max(foldedError*(1+math.Sqrt(sigma2*norm)), foldedGrowth*(longest+math.Sqrt(sigma2*grown)))
-	return a, minus, sigma2 * (float64(0x1p-53*units) + foldedPivot)
+	return a, signs
 }
 
 // flip mirrors the lower triangle of a at its other diagonal.
@@ -193,15 +191,22 @@ func signedCholeskyBlock(a linalg.Mat, signs []float64) {
 	}
 }
 
-// predict writes the rows' means and variances. t is scratch of k's size.
-func (f *folded) predict(k, t linalg.Mat, mean, variance []float64) {
+// predict multiplies k by Vᵀ. The image of a row is |Vk|².
+func (f *folded) predict(k, t linalg.Mat, variance, image []float64) {
 	f.root.Multiply(k, t)
-	for i := range mean {
+	for i := range variance {
 		root, minus := t.Row(i), 0.0
 		for _, j := range f.minus {
 			minus += float64(root[j] * root[j])
 		}
-		mean[i] = linalg.Dot(k.Row(i), f.alpha)
-		variance[i] = f.variance - linalg.Dot(root, root) + float64(2*minus)
+		image[i] = linalg.Dot(root, root)
+		variance[i] = f.variance - image[i] + float64(2*minus)
 	}
+}
+
+// varianceError: Vk is off by γ|V|k from rounding and by |V|dk from k.
+func (f *folded) varianceError(e *errorTerms, k, dk, image float64) float64 {
+	root := math.Sqrt(image) * outwards
+	off := (float64(e.product*k) + dk) * f.size
+	return (f.defect + float64(off*(2*root+off)) + float64(gamma(e.m+8)*(e.sigma2+float64(3*image)))) * outwards
 }

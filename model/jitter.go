@@ -38,9 +38,7 @@ func (p *Posterior) JitterCheck() (bound, limit float64, err error) {
 	defer pool.Close()
 	residual := linalg.NewMat(m, m)
 	for i := range m {
-		for j := range i + 1 {
-			residual.Data[i*m+j] = p.Kernel.At(p.Z[i*d:(i+1)*d], p.Z[j*d:(j+1)*d])
-		}
+		p.Kernel.Row(residual.Row(i)[:i+1], p.Z[i*d:(i+1)*d], p.Z)
 		residual.Data[i*m+i] += p.Jitter
 	}
 	pool.Syrk(false, -1, square(p.L, m), 1, residual)
@@ -49,17 +47,17 @@ func (p *Posterior) JitterCheck() (bound, limit float64, err error) {
 	for i := range m {
 		for j := range i {
 			r := residual.Data[i*m+j]
-			squares += 2 * r * r
+			squares += float64(2 * r * r)
 		}
 		r := residual.Data[i*m+i]
-		squares += r * r
+		squares += float64(r * r)
 		li := p.L[i*m : (i+1)*m]
 		trace += linalg.Dot(li, li)
 	}
 	const u = 0x1p-53
 	n := float64(m)
 	gamma := (n + 4) * u / (1 - (n+4)*u)
-	rounding := gamma*(trace+n*p.Kernel.Variance+math.Sqrt(n)*p.Jitter) + n*p.Kernel.ErrorBound()
+	rounding := float64(gamma*(trace+float64(n*p.Kernel.Variance)+float64(math.Sqrt(n)*p.Jitter))) + float64(n*p.Kernel.ErrorBound())
 	bound = (math.Sqrt(squares) + rounding) * (1 + 2*(n*n+4)*u)
 	return bound, p.Jitter / 2, nil
 }

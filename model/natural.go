@@ -31,8 +31,8 @@ func (t *Trainer) derivePrior() error {
 	m, s := t.z.Rows, t.sweep
 	expandScales(t.theta, t.cfg.ARD, s.invScale)
 	s.variance = t.variance()
-	s.z = t.z
-	t.pool.SEKernel(t.z, t.z, s.invScale, s.variance, t.kuu)
+	s.z, s.origin, s.limit = t.z, medians(t.z), limits(t.z)
+	t.pool.SEKernel(t.z, t.z, s.origin, s.invScale, s.variance, t.kuu)
 	l := t.white.l
 	copyMat(t.pool, l, t.kuu)
 	for i := range m {

@@ -181,29 +181,6 @@ func TestPredictionOfARowIsItsOwn(t *testing.T) {
 	}
 }
 
-// The fast path agrees with the slow one: means to 1e-9, variances to a share of
-// themselves, losses to less.
-func TestPredictorAgreesWithReference(t *testing.T) {
-	for _, d := range []int{1, 3, 26} {
-		p := randomPosterior(t, 60, d, uint64(d))
-		rows := testRows(8, d, 9)
-		mean, variance := predict(t, p, 1, rows.X)
-		for _, kind := range []string{loss.ZeroOne, loss.Squared, loss.Exponential, loss.Relative} {
-			l := mustLoss(t, kind, 0.6)
-			for i := range rows.Len() {
-				want, err := NewReference(p, l, rows.Row(i), rows.Y[i])
-				if err != nil {
-					t.Fatal(err)
-				}
-				e := l.Expected(rows.Y[i], mean[i], variance[i])
-				if !(math.Abs(mean[i]-want.Mean) <= 1e-9 && math.Abs(variance[i]-want.Variance) <= foldedShare*want.Variance && math.Abs(e-want.Loss) <= foldedShare/2) {
-					t.Errorf("d=%d %s row %d: (%.12g, %.12g, %.12g), reference %+v", d, kind, i, mean[i], variance[i], e, want)
-				}
-			}
-		}
-	}
-}
-
 // The slow path's pairs of numbers agree with 256-bit arithmetic far beyond
 // float64.
 func TestReferenceAgreesWithBigNumbers(t *testing.T) {

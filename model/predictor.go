@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -12,7 +13,7 @@ const predictBlock = 256
 
 // A Predictor evaluates the law of f(x) under Q. A row's result depends on the
 // posterior and on that row alone: not on its neighbours, its place, the number
-// of rows of a call or the number of workers.
+// of rows of a call, the number of workers or the machine.
 //
 // It is for one goroutine at a time; it shares the posterior, which must not
 // change meanwhile.
@@ -20,17 +21,33 @@ type Predictor struct {
 	posterior *Posterior
 	pool      *linalg.Pool
 	invScale  []float64
+	origin    []float64 // of the kernel block
 	z         linalg.Mat
-	whitened  *whitened
-	folded    *folded // nil if the posterior is too sharp for it
-	scratch   chan predictScratch
+	way       way
+	errors    errorTerms
+	scratch   chan *predictScratch
+}
+
+// A way goes from kernel columns to the law of f(x).
+type way interface {
+	// predict writes the rows' variances, and of each row the squared length of what they
+	// are made from, its image. It may overwrite k and t, which are of one size.
+	predict(k, t linalg.Mat, variance, image []float64)
+	// varianceError bounds the error of a row's variance: its kernel column has the length
+	// k and is off by dk.
+	varianceError(e *errorTerms, k, dk, image float64) float64
+}
+
+// typical is the error of a row that lies among the inducing points.
+func typical(w way, e *errorTerms) float64 {
+	return w.varianceError(e, 2*e.sigma2, 100*roundoff*e.sigma2, e.sigma2)
 }
 
 // predictScratch is what one worker writes on.
 type predictScratch struct {
-	k, t           linalg.Mat // [predictBlock×M]
-	again          []int      // [predictBlock], as the next two
-	mean, variance []float64
+	k, t             linalg.Mat // [predictBlock×M]
+	norm, sum, image []float64  // [predictBlock]: of the rows of k
+	interval         *loss.Interval
 }
 
 // NewPredictor returns a predictor that computes on the given number of
@@ -41,19 +58,26 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 	}
 	m, d := p.Inducing(), p.Dim()
 	pool := linalg.NewPool(max(1, workers))
+	z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
 	r := &Predictor{
 		posterior: p,
 		pool:      pool,
 		invScale:  p.inverseScales(),
-		z:         linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z},
-		whitened:  newWhitened(pool, p),
-		scratch:   make(chan predictScratch, pool.Workers()),
+		origin:    medians(z),
+		z:         z,
+		scratch:   make(chan *predictScratch, pool.Workers()),
 	}
-	r.folded = newFolded(pool, p, r.whitened)
+	r.errors = newErrorTerms(pool, p, r.origin, r.invScale)
+	folded := newFolded(pool, p)
+	r.way = folded
+	if e := &r.errors; !(typical(folded, e) <= 4*typical(&whitened{}, e)) {
+		r.way = newWhitened(pool, p)
+	}
+	vector := func() []float64 { return make([]float64, predictBlock) }
 	for range pool.Workers() {
-		r.scratch <- predictScratch{
+		r.scratch <- &predictScratch{
 			k: linalg.NewMat(predictBlock, m), t: linalg.NewMat(predictBlock, m),
-			again: make([]int, predictBlock), mean: make([]float64, predictBlock), variance: make([]float64, predictBlock),
+			norm: vector(), sum: vector(), image: vector(),
 		}
 	}
 	return r, nil
@@ -62,63 +86,98 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 // Close ends the predictor's workers.
 func (r *Predictor) Close() { r.pool.Close() }
 
+// Laws are the laws of f(x) under Q at some rows: means and variances as computed, and
+// bounds on how far each is from that of the stored numbers in exact arithmetic, in
+// scaled units. The bounds are proven (docs/proofs.md, 10) for posteriors that pass
+// [Posterior.JitterCheck]; NaN and infinities say that nothing is known.
+type Laws struct {
+	Mean, Variance           []float64
+	MeanError, VarianceError []float64
+}
+
+// NewLaws returns room for n rows.
+func NewLaws(n int) Laws {
+	return Laws{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
+}
+
+// Slice returns rows [i, j), sharing memory.
+func (l Laws) Slice(i, j int) Laws {
+	return Laws{l.Mean[i:j], l.Variance[i:j], l.MeanError[i:j], l.VarianceError[i:j]}
+}
+
 // Predict writes the mean and the variance of f(x) under Q for each row of x
 // [n×d] to mean [n] and variance [n], in scaled units. A variance can be
 // negative by rounding; the losses raise it. A row with a NaN gives NaN.
 func (r *Predictor) Predict(x, mean, variance []float64) error {
-	return r.blocks(x, mean, variance, func(int, int) {})
+	return r.blocks(x, Laws{Mean: mean, Variance: variance}, func(*predictScratch, int, int) {})
 }
 
-// PredictLoss does as [Predictor.Predict] and writes the expected losses of the
-// targets y [n] to expected [n] too, while the rows are at hand.
-func (r *Predictor) PredictLoss(l loss.Loss, x, y, mean, variance, expected []float64) error {
-	if len(y) != len(mean) || len(expected) != len(mean) {
-		return fmt.Errorf("model: predict: %d targets and %d losses for %d rows", len(y), len(expected), len(mean))
+// PredictLaws does as [Predictor.Predict] and bounds the errors.
+func (r *Predictor) PredictLaws(x []float64, laws Laws) error {
+	return r.blocks(x, laws, func(*predictScratch, int, int) {})
+}
+
+// PredictLoss does as [Predictor.PredictLaws] and writes bounds on the expected losses of
+// the targets y [n], while the rows are at hand: for a reader whose predictions are off
+// by up to accuracy, in scaled units (see [loss.Interval]).
+func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, lo, hi []float64) error {
+	if n := len(laws.Mean); len(y) != n || len(lo) != n || len(hi) != n {
+		return fmt.Errorf("model: predict: %d targets, %d and %d losses for %d rows", len(y), len(lo), len(hi), n)
 	}
-	return r.blocks(x, mean, variance, func(i, j int) {
-		for ; i < j; i++ {
-			expected[i] = l.Expected(y[i], mean[i], variance[i])
+	return r.blocks(x, laws, func(s *predictScratch, i, j int) {
+		if s.interval == nil || !s.interval.Of(l, accuracy) {
+			s.interval = loss.NewInterval(l, accuracy)
 		}
+		some := laws.Slice(i, j)
+		s.interval.Bounds(loss.Laws{
+			Y: y[i:j], Mean: some.Mean, Variance: some.Variance, MeanError: some.MeanError, VarianceError: some.VarianceError,
+		}, lo[i:j], hi[i:j])
 	})
 }
 
 // blocks predicts and calls then with [i, j) for each block of rows that is done.
-func (r *Predictor) blocks(x, mean, variance []float64, then func(i, j int)) error {
-	n, d := len(mean), r.posterior.Dim()
-	if len(variance) != n || len(x) != n*d {
-		return fmt.Errorf("model: predict: %d feature values, %d means and %d variances do not fit d = %d", len(x), n, len(variance), d)
+func (r *Predictor) blocks(x []float64, laws Laws, then func(s *predictScratch, i, j int)) error {
+	n, d := len(laws.Mean), r.posterior.Dim()
+	if len(laws.Variance) != n || len(x) != n*d {
+		return fmt.Errorf("model: predict: %d feature values, %d means and %d variances do not fit d = %d", len(x), n, len(laws.Variance), d)
+	}
+	if len(laws.MeanError) != len(laws.VarianceError) || laws.MeanError != nil && len(laws.MeanError) != n {
+		return fmt.Errorf("model: predict: %d and %d errors for %d rows", len(laws.MeanError), len(laws.VarianceError), n)
 	}
 	r.pool.For((n+predictBlock-1)/predictBlock, func(block int) {
+		s := <-r.scratch
+		defer func() { r.scratch <- s }()
 		i := block * predictBlock
 		j := min(n, i+predictBlock)
-		r.block(x[i*d:j*d], mean[i:j], variance[i:j])
-		then(i, j)
+		r.block(s, x[i*d:j*d], laws.Mean[i:j], laws.Variance[i:j])
+		if laws.MeanError != nil {
+			r.bound(s, x[i*d:j*d], laws.MeanError[i:j], laws.VarianceError[i:j])
+		}
+		then(s, i, j)
 	})
 	return nil
 }
 
-func (r *Predictor) block(x, mean, variance []float64) {
-	s := <-r.scratch
-	defer func() { r.scratch <- s }()
+// block predicts some rows and leaves their norms in s.
+func (r *Predictor) block(s *predictScratch, x, mean, variance []float64) {
 	n, m, d := len(mean), r.posterior.Inducing(), r.posterior.Dim()
 	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)
-	r.pool.SEKernel(linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.invScale, r.posterior.Kernel.Variance, k)
-	if r.folded == nil {
-		r.whitened.predict(k, t, mean, variance)
-		return
+	r.pool.SEKernel(linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.origin, r.invScale, r.posterior.Kernel.Variance, k)
+	for i := range n {
+		row := k.Row(i)
+		mean[i] = linalg.Dot(row, r.errors.alpha)
+		s.norm[i], s.sum[i] = linalg.Dot(row, row), linalg.Sum(row)
 	}
-	r.folded.predict(k, t, mean, variance)
-	again := s.again[:0]
-	for i, v := range variance {
-		if !(v >= r.folded.least) {
-			copy(k.Row(len(again)), k.Row(i))
-			again = append(again, i)
-		}
-	}
-	if c := len(again); c > 0 {
-		r.whitened.predict(k.Slice(0, c, 0, m), t.Slice(0, c, 0, m), s.mean[:c], s.variance[:c])
-	}
-	for j, i := range again {
-		mean[i], variance[i] = s.mean[j], s.variance[j]
+	r.way.predict(k, t, variance, s.image[:n])
+}
+
+// bound writes the error bounds of the rows that block has just predicted.
+func (r *Predictor) bound(s *predictScratch, x, meanError, varianceError []float64) {
+	d, e := r.posterior.Dim(), &r.errors
+	for i := range meanError {
+		k := math.Sqrt(s.norm[i]) * outwards
+		dk := e.kernelError(k, s.sum[i], e.distance(x[i*d:(i+1)*d]))
+		meanError[i] = e.meanError(k, dk)
+		varianceError[i] = r.way.varianceError(e, k, dk, s.image[i])
 	}
 }

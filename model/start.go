@@ -24,6 +24,7 @@ var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 // posterior of a Gaussian likelihood (DTC), with the noise that the estimated
 // bound likes best.
 func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
+	rows = usualRows(rows)
 	e, err := estimate(t.pool, rows.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.ARD)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 		some := rows.Slice(from, min(rows.Len(), from+sweepBlock))
 		x := linalg.Mat{Rows: some.Len(), Cols: d, Stride: d, Data: some.X}
 		phi := k.Slice(0, some.Len(), 0, m)
-		t.pool.SEKernel(x, t.z, t.sweep.invScale, t.sweep.variance, phi)
+		t.pool.SEKernel(x, t.z, t.sweep.origin, t.sweep.invScale, t.sweep.variance, phi)
 		whiten.Solve(phi)
 		t.pool.Syrk(true, 1, phi, 1, gram)
 		t.pool.Gemm(true, false, 1, phi, column(some.Y), 1, column(moment))

@@ -31,6 +31,8 @@ type sweep struct {
 
 	// Of the posterior that is swept.
 	z        linalg.Mat // [M×d]
+	origin   []float64  // [d]: of the kernel block, and the middle of usual rows
+	limit    []float64  // [d]: how far from it they may lie
 	invScale []float64  // [d]
 	variance float64
 	a        []float64  // [M]
@@ -93,6 +95,11 @@ func (s *sweep) reset(back bool) {
 func (s *sweep) add(x, y []float64) {
 	for i := range y {
 		row := x[i*s.dim : (i+1)*s.dim]
+		if isFar(row, s.origin, s.limit) || math.Abs(y[i]) > farTarget {
+			s.seen++
+			s.risk++
+			continue
+		}
 		copy(s.xd.Row(s.rows), row)
 		copy(s.x.Row(s.rows), row)
 		s.x.Row(s.rows)[s.dim] = 1
@@ -111,7 +118,7 @@ func (s *sweep) flush() {
 	}
 	s.rows = 0
 	k, p := s.k.Slice(0, n, 0, m), s.p.Slice(0, n, 0, m)
-	s.pool.SEKernel(s.xd.Slice(0, n, 0, s.dim), s.z, s.invScale, s.variance, k)
+	s.pool.SEKernel(s.xd.Slice(0, n, 0, s.dim), s.z, s.origin, s.invScale, s.variance, k)
 	parts := 1.0
 	if s.back {
 		s.pool.Gemm(false, false, 1, k, s.bigA, 0, p)

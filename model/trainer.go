@@ -327,9 +327,7 @@ func (t *Trainer) Result() (*Posterior, []int, error) {
 // direct differences with the reference implementation.
 func factorKuu(pool *linalg.Pool, k kernel.SquaredExponential, z linalg.Mat, jitter float64, l linalg.Mat) error {
 	pool.For(z.Rows, func(i int) {
-		for j := range i + 1 {
-			l.Row(i)[j] = k.At(z.Row(i), z.Row(j))
-		}
+		k.Row(l.Row(i)[:i+1], z.Row(i), z.Data)
 		l.Row(i)[i] += jitter
 	})
 	if !pool.Cholesky(l) {

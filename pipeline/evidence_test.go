@@ -77,7 +77,7 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer predictor.Close()
-	epsilon := meta.Loss.Epsilon / meta.Target.Scale
+	epsilon := (1 - 0x1p-20) * meta.Loss.Epsilon / meta.Target.Scale // less the accuracy
 	sum := new(big.Int)
 	for _, i := range want.train {
 		var x []float64
@@ -100,9 +100,9 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 	}
 	scaled := new(big.Float).SetMantExp(new(big.Float).SetInt(sum), -60)
 	mean, _ := scaled.Quo(scaled, big.NewFloat(float64(draw.N))).Float64()
-	// The formula above is another order of the same operations: some ulps a row.
-	if got := draw.EmpiricalRisk.Upper; math.Abs(got-mean) > 1e-14 {
-		t.Errorf("empirical risk is %.17g, want %.17g", got, mean)
+	// The formula above knows nothing of rounding errors, for which intervals have room.
+	if got := draw.EmpiricalRisk.Upper; !(mean <= got && got <= mean+1e-8) {
+		t.Errorf("empirical risk is %.17g, want %.17g and hardly more", got, mean)
 	}
 	if got := draw.EmpiricalRisk.Upper; p.certificate.Ledger.Reference != int64(len(want.reference)) || !(got > 0.1) {
 		t.Errorf("%d reference rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Ledger.Reference, got, len(want.reference))
@@ -126,7 +126,7 @@ func TestThetaIsRoundedBeforeTheLastRefinement(t *testing.T) {
 	trace := p.result.Training.Trace
 	best := trace[len(trace)-1] // a trainer that is done reports its best refinement
 	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
-	if math.Abs(best.Risk-draw.EmpiricalRisk.Upper) > 1e-7 || math.Abs(best.KL-draw.KL) > 1e-6*(1+draw.KL) {
+	if math.Abs(best.Risk-draw.EmpiricalRisk.Upper) > 1e-6 || math.Abs(best.KL-draw.KL) > 1e-6*(1+draw.KL) {
 		t.Errorf("the best refinement has risk %v and KL %v, the certificate %v and %v: what was refined is not what is certified",
 			best.Risk, best.KL, draw.EmpiricalRisk.Upper, draw.KL)
 	}

@@ -1,13 +1,11 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -34,8 +32,7 @@ type examination struct {
 	Constant    float64         // the best constant on the rows that it is chosen on, raw units
 	Origin      string          // which rows these are
 	Neighbour   Neighbours      // of the targets
-	AuditError  float64         // largest difference between the fast and the slow expected loss
-	Passed      time.Duration   // over the rows, without the audit
+	Passed      time.Duration   // over the rows
 }
 
 // scaledLoss is a model's loss in scaled units.
@@ -76,9 +73,6 @@ func examine(ctx context.Context, src Source, m Model, roles Roles, constant flo
 	found.Digest, found.Targets = sampleDigest(shards, digests, used), rows.digest()
 	found.Neighbour = e.beside.found()
 	found.Squared = e.squares / float64(max(found.Train, 1))
-	if found.AuditError, err = e.auditError(); err != nil {
-		return nil, err
-	}
 	if roles.Reference() > 0 {
 		for c := range used {
 			found.Reference = append(found.Reference, standardise(e.reference.column(c)))
@@ -99,36 +93,26 @@ func sameColumns(columns []string, meta ModelMeta) error {
 	return nil
 }
 
-// auditKeyed rows picked by the key, and the auditSharp rows of smallest
-// variance, are the train rows whose expected loss is computed a
-// second time, in high precision, to check that the slack covers the fast one.
-const (
-	auditKeyed = 6
-	auditSharp = 4
-)
-
 type examiner struct {
 	model     Model
 	roles     Roles
 	scale     scaler
 	loss      loss.Loss
 	constant  float64 // raw
+	accuracy  float64 // of a reader's mean, scaled
 	predictor *model.Predictor
-	workers   int
-	audit     map[int64]bool // ordinals
-	keyed     []audited
-	sharp     []audited // by variance
 
 	// Train rows of one batch: scaled features, target scaled and raw, ordinal.
-	x, y, target             []float64
-	ordinal                  []int64
-	mean, variance, expected []float64
-	reference                rawRows
-	targets                  *targetCollector
-	filled                   int
-	squares                  float64
-	beside                   neighbours
-	found                    examination
+	x, y, target []float64
+	ordinal      []int64
+	laws         model.Laws
+	lo, hi       []float64 // of the expected losses
+	reference    rawRows
+	targets      *targetCollector
+	filled       int
+	squares      float64
+	beside       neighbours
+	found        examination
 }
 
 func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner, error) {
@@ -144,14 +128,10 @@ func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner
 		model: m, roles: roles, loss: l,
 		scale:     scaler{features: m.Meta.Features, target: m.Meta.Target},
 		constant:  constant,
+		accuracy:  scaledAccuracy(m.Meta.Loss, m.Meta.Target),
 		predictor: predictor,
-		workers:   max(workers, 1),
-		audit:     map[int64]bool{},
 		targets:   newTargetCollector(roles),
 		reference: newRawRows(int(roles.Reference()), len(m.Meta.Features)+1),
-	}
-	for _, r := range roles.first(roles.Reference() + auditKeyed)[roles.Reference():] {
-		e.audit[r.ordinal] = true
 	}
 	return e, nil
 }
@@ -189,79 +169,35 @@ func (e *examiner) reserve(n int) {
 	}
 	e.x = make([]float64, n*e.scale.inputs())
 	e.y, e.target, e.ordinal = make([]float64, n), make([]float64, n), make([]int64, n)
-	e.mean, e.variance, e.expected = make([]float64, n), make([]float64, n), make([]float64, n)
+	e.laws, e.lo, e.hi = model.NewLaws(n), make([]float64, n), make([]float64, n)
 }
 
 // rows adds the n train rows that have been gathered.
 func (e *examiner) rows(n int) error {
-	d := e.scale.inputs()
-	x, y, mean, variance := e.x[:n*d], e.y[:n], e.mean[:n], e.variance[:n]
-	if err := e.predictor.PredictLoss(e.loss, x, y, mean, variance, e.expected[:n]); err != nil {
+	laws, y := e.laws.Slice(0, n), e.y[:n]
+	if err := e.predictor.PredictLoss(e.loss, e.accuracy, e.x[:n*e.scale.inputs()], y, laws, e.lo[:n], e.hi[:n]); err != nil {
 		return err
 	}
-	for i, expected := range e.expected[:n] {
+	for i, mean := range laws.Mean {
+		if !(laws.MeanError[i] <= e.accuracy) {
+			e.found.Unproven++
+		}
+		point := e.loss.Point(y[i], mean)
+		if math.IsNaN(point) { // far beyond every number: the row is unproven
+			point = 1
+		}
 		err := errors.Join(
-			e.found.Risk.Add(expected),
-			e.found.LowerRisk.AddLower(expected),
+			e.found.Risk.Add(e.hi[i]),
+			e.found.LowerRisk.AddLower(e.lo[i]),
 			e.found.Baseline.AddLower(constantLoss(e.model.Meta.Loss, e.target[i], e.constant)),
-			e.found.Mean.Add(e.loss.Point(y[i], mean[i])),
+			e.found.Mean.Add(point),
 		)
 		if err != nil {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", e.ordinal[i], err)
 		}
-		residual := (y[i] - mean[i]) * e.model.Meta.Target.Scale
+		residual := (y[i] - mean) * e.model.Meta.Target.Scale
 		e.squares += residual * residual
-		row := audited{x[i*d : (i+1)*d], y[i], variance[i], expected}
-		if e.audit[e.ordinal[i]] {
-			e.keyed = append(e.keyed, row.clone())
-		}
-		e.keepSharp(row)
 	}
 	e.found.Train += int64(n)
 	return nil
-}
-
-// An audited row is one whose expected loss is computed a second time.
-type audited struct {
-	x                     []float64
-	y, variance, expected float64
-}
-
-func (a audited) clone() audited {
-	a.x = slices.Clone(a.x)
-	return a
-}
-
-// keepSharp keeps the row if it is among the auditSharp rows of smallest variance,
-// where the expected loss answers most to an error of the mean.
-func (e *examiner) keepSharp(row audited) {
-	if len(e.sharp) == auditSharp && !(row.variance < e.sharp[auditSharp-1].variance) {
-		return
-	}
-	at, _ := slices.BinarySearchFunc(e.sharp, row.variance, func(a audited, v float64) int { return cmp.Compare(a.variance, v) })
-	e.sharp = slices.Insert(e.sharp, at, row.clone())
-	e.sharp = e.sharp[:min(len(e.sharp), auditSharp)]
-}
-
-// auditError is the largest difference between the fast and the slow expected
-// loss of the audited rows. NaN stays.
-func (e *examiner) auditError() (float64, error) {
-	rows := slices.Concat(e.keyed, e.sharp)
-	apart := make([]float64, len(rows))
-	failures := make([]error, len(rows))
-	var running sync.WaitGroup
-	for first := range e.workers {
-		running.Go(func() {
-			for i := first; i < len(rows); i += e.workers {
-				slow, err := model.NewReference(e.model.Posterior, e.loss, rows[i].x, rows[i].y)
-				apart[i], failures[i] = math.Abs(slow.Loss-rows[i].expected), err
-			}
-		})
-	}
-	running.Wait()
-	var worst float64
-	for _, v := range apart {
-		worst = max(worst, v)
-	}
-	return worst, errors.Join(failures...)
 }

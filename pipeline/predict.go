@@ -17,8 +17,9 @@ type Prediction struct {
 }
 
 // Predict predicts every row of a source, in order. The source's columns must
-// be the model's features. A row that breaks the rules of the certificate, or
-// for which the arithmetic overflows, has a reason and no numbers.
+// be the model's features. A row that breaks the rules of the certificate, or whose mean
+// is not proven to be within the accuracy that the certificate asks of a reader, has a
+// reason and no numbers. The model must be one that Verify accepts.
 func Predict(ctx context.Context, src Source, m Model, workers int, use func([]Prediction) error) error {
 	predictor, err := model.NewPredictor(m.Posterior, workers)
 	if err != nil {
@@ -33,35 +34,38 @@ func Predict(ctx context.Context, src Source, m Model, workers int, use func([]P
 		}
 		scale.used = append(scale.used, i)
 	}
-	var x, mean, variance []float64
+	var x []float64
+	var laws model.Laws
 	var out []Prediction
+	limit := accuracy(m.Meta.Loss, m.Meta.Target)
 	_, err = stream(ctx, src, nil, workers, func(b block) error {
-		if len(mean) < b.rows {
-			x, mean, variance = make([]float64, b.rows*d), make([]float64, b.rows), make([]float64, b.rows)
-			out = make([]Prediction, b.rows)
+		if len(out) < b.rows {
+			x, laws, out = make([]float64, b.rows*d), model.NewLaws(b.rows), make([]Prediction, b.rows)
 		}
 		scale.scale(b, 0, b.rows, x, nil)
-		if err := predictor.Predict(x[:b.rows*d], mean[:b.rows], variance[:b.rows]); err != nil {
+		if err := predictor.PredictLaws(x[:b.rows*d], laws.Slice(0, b.rows)); err != nil {
 			return err
 		}
 		for i := range b.rows {
-			out[i] = prediction(b, i, mean[i], variance[i], m.Meta.Target)
+			out[i] = prediction(b, i, laws, m.Meta.Target, limit)
 		}
 		return use(out[:b.rows])
 	})
 	return err
 }
 
-func prediction(b block, i int, mean, variance float64, target Affine) Prediction {
+func prediction(b block, i int, laws model.Laws, target Affine, accuracy float64) Prediction {
 	p := Prediction{Ordinal: b.first + int64(i)}
 	if b.reasons != nil && b.reasons.IsValid(i) {
 		p.Reason = b.reasons.Value(i)
 		return p
 	}
-	p.Mean = mean*target.Scale + target.Centre
-	p.Deviation = math.Sqrt(max(0, variance)) * target.Scale
-	if math.IsNaN(p.Mean+p.Deviation) || math.IsInf(p.Mean+p.Deviation, 0) {
-		return Prediction{Ordinal: p.Ordinal, Reason: "the prediction is not a finite number"}
+	p.Mean = laws.Mean[i]*target.Scale + target.Centre
+	p.Deviation = math.Sqrt(max(0, laws.Variance[i])) * target.Scale
+	// Three operations round, each relative to what the mean is made of.
+	rounding := 0x1p-51 * (math.Abs(p.Mean) + math.Abs(target.Centre))
+	if !(laws.MeanError[i]*target.Scale+rounding <= accuracy) || math.IsNaN(p.Deviation) || math.IsInf(p.Deviation, 0) {
+		return Prediction{Ordinal: p.Ordinal, Reason: "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"}
 	}
 	return p
 }

@@ -98,7 +98,7 @@ type Roles struct {
 	Key       string
 	Rows      int64
 	reference []int64 // ordinals of the reference rows, ascending
-	order     []rank  // the first rows by rank: reference rows, those of the audit, start rows
+	order     []rank  // the first rows by rank: reference rows, start rows
 }
 
 // NewRoles assigns the roles of a sample of n rows: the reference rows are the
@@ -106,7 +106,7 @@ type Roles struct {
 // all other rows are train rows. The number of workers changes no result.
 func NewRoles(key string, n int64, declaredScaling bool, workers int) Roles {
 	reference := ReferenceCount(n)
-	r := Roles{Key: key, Rows: n, order: firstByHash(key, n, max(startRows, reference+auditKeyed), workers)}
+	r := Roles{Key: key, Rows: n, order: firstByHash(key, n, max(startRows, reference), workers)}
 	if declaredScaling {
 		return r
 	}
@@ -124,7 +124,7 @@ func (r Roles) Reference() int64 { return int64(len(r.reference)) }
 func (r Roles) Train() int64 { return r.Rows - r.Reference() }
 
 // first returns the rows of lowest rank, k of them or all that there are, in the
-// order of their rank. k is at most [startRows], or reference and audited rows.
+// order of their rank. k is at most [startRows], or the number of reference rows.
 func (r Roles) first(k int64) []rank { return r.order[:min(k, r.Rows)] }
 
 // referenceIn returns the ordinals of the reference rows in [first, end).

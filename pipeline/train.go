@@ -148,7 +148,7 @@ func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
 
 // estimate is the maximum-likelihood estimate of ln θ on the reference rows.
 // The bound likes smoother functions than the likelihood does, by a factor of
-// about 1.5 in the lengthscales (theory.md §4): the centre says so.
+// about 1.5 in the lengthscales: the centre says so.
 func estimate(job Job, s *Survey, workers int) ([]float64, error) {
 	x, y := s.scaler().scaleRaw(s.reference)
 	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, !job.Kernel.Isotropic, workers)

@@ -184,7 +184,7 @@ func BenchmarkSEKernel(b *testing.B) {
 				p := NewPool(1)
 				defer p.Close()
 				for b.Loop() {
-					p.SEKernel(x, z, inv, 1, c)
+					p.SEKernel(x, z, nil, inv, 1, c)
 				}
 				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(512*500), "ns/element")
 			})

@@ -1,6 +1,9 @@
 package linalg
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // kernelRows is the number of rows of one piece of a kernel block, and kernelGroup how
 // many the set's kernel takes at a time.
@@ -24,22 +27,30 @@ type kernelBlock struct {
 //
 //	dst[i, j] = variance·exp(−r²/2),  r² = Σ_k ((x[i,k]−c[k])·s[k] − (z[j,k]−c[k])·s[k])²
 //
-// from direct differences of the rows scaled around c, the first row of z (0 where that
-// is not finite): wherever the rows lie, only their distances count. Moving and scaling
-// change an element x−c by a factor within γ_4 of 1; u = 2⁻⁵³. But for that, the
-// relative error is at most γ_{d+2}·r²/2 + 4u, with d the length of the sum, so points
-// that are the same have a kernel of variance and nothing cancels. The change moves r by
-// at most γ_4·h, with h the length of the vector (|x[i,k]−c[k]| + |z[j,k]−c[k]|)·s[k],
-// so the absolute error is at most variance·(0.61·γ_4·h + ((d+2)/e + 4)·u) to first
-// order: rows should spread over no more than some thousand length scales. Values below
+// from direct differences of the rows scaled around c, the origin (nil: 0): only their
+// distances count, if c lies among them. With u = 2⁻⁵³, w the exact vector of the
+// (x−z)·s/√2, and A the length of (|x−c|·s/√2) and that of (|z−c|·s/√2) added, the vector
+// whose squares are summed is off by at most 4.2u|w| + 2.01uA, the sum by (d+1)u/2 of its
+// root more, exp and the last product by 3.3u. As 2p·exp(−p²) < 0.86 and 2p²·exp(−p²) < 0.74,
+// the absolute error is at most
+//
+//	variance·(0.87·2.01·A + 0.75·(4.2 + (d+1)/2) + 3.3)·u + variance·2⁻⁴⁰⁰
+//
+// so that rows should spread over no more than some thousand length scales. If u·A and
+// d·u are below 10⁻³, it also is
+// at most √(variance·dst[i, j])·(1.25·2.01·A + 1.5·(4.2 + (d+1)/2))·u + dst[i, j]·3.4u +
+// variance·2⁻⁴⁰⁰, for 2p·exp(−p²/2) < 1.22 and 2p²·exp(−p²/2) < 1.48. Values below
 // 2⁻⁴⁹⁷·variance, 1e-150, become 0 or err by as much. A NaN in either row gives NaN; an
 // infinite distance gives 0; scaled elements must not overflow. An element depends on
 // its two rows and c alone, and not on their order.
-func (p *Pool) SEKernel(x, z Mat, invScale []float64, variance float64, dst Mat) {
+func (p *Pool) SEKernel(x, z Mat, origin, invScale []float64, variance float64, dst Mat) {
 	d := len(invScale)
 	x.check("x", x.Rows, d)
 	z.check("z", z.Rows, d)
 	dst.check("dst", x.Rows, z.Rows)
+	if origin != nil && len(origin) != d {
+		panic(fmt.Sprintf("linalg: an origin of %d elements for %d features", len(origin), d))
+	}
 	if x.Rows == 0 || z.Rows == 0 {
 		return
 	}
@@ -63,11 +74,9 @@ func (p *Pool) SEKernel(x, z Mat, invScale []float64, variance float64, dst Mat)
 	b := &buf.kernel
 	for k, s := range invScale {
 		b.scale[k] = s * math.Sqrt(0.5)
-		b.origin[k] = z.Row(0)[k]
-		if math.IsNaN(b.origin[k]) || math.IsInf(b.origin[k], 0) {
-			b.origin[k] = 0
-		}
 	}
+	clear(b.origin)
+	copy(b.origin, origin)
 	b.pack(b.panels, set.kernelCols, z, 0, z.Rows)
 	p.run((x.Rows+kernelRows-1)/kernelRows, b)
 }

@@ -1,0 +1,152 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// The bounds here are proven in docs/proofs.md, section 10. All lengths are Euclidean,
+// all matrix norms Frobenius' unless said otherwise, and everything is in scaled units.
+// They hold if L Lᵀ − K_ZZ is positive semi-definite, for then |φ(x)| ≤ σ at every x.
+
+const (
+	roundoff = 0x1p-53
+	// outwards makes up for the rounding of the bounds themselves, which have a few
+	// operations on positive numbers each.
+	outwards = 1 + 0x1p-30
+	// tail is what a kernel value may be off by, in units of σ², beside its other errors.
+	tail = 0x1p-400
+	// dotTail is how many roundings a term of linalg.Dot and linalg.Sum goes through
+	// beside those of its partial sum, of which there are dotLanes.
+	dotTail, dotLanes = 24, 16
+	// productBlock is how many steps linalg's products add at a time.
+	productBlock = 384
+)
+
+// gamma returns γ_n = nu/(1−nu): the relative error of n roundings.
+func gamma(n float64) float64 { return n * roundoff / (1 - n*roundoff) * outwards }
+
+// dotError and productError are γ of an inner product of m terms by linalg.Dot and as an
+// element of a product of matrices.
+func dotError(m int) float64 { return gamma(float64(m/dotLanes + dotTail)) }
+
+func productError(m int) float64 {
+	return gamma(float64(min(m, productBlock) + m/productBlock + 3))
+}
+
+// errorTerms are what a posterior contributes to the error bounds of every row.
+type errorTerms struct {
+	m                float64
+	sigma2, sigma    float64
+	origin, invScale []float64
+
+	alpha     []float64 // L⁻ᵀm, nearly
+	length    float64   // |alpha|
+	residual  float64   // σ|m − Lᵀ·alpha|
+	far       float64   // the greatest distance of an inducing point from the origin, in lengthscales/√2
+	perReach  float64   // of a kernel value, per root of itself and unit of distance
+	perRoot   float64   // per root of itself
+	dot       float64   // γ of Dot
+	product   float64   // γ of a product
+	inverse   float64   // ≥ ‖L⁻¹‖₂
+	lower     float64   // ≥ |L|
+	covFactor float64   // ≥ |C|
+	spread    float64   // ≥ ‖C‖₂²
+}
+
+func newErrorTerms(pool *linalg.Pool, p *Posterior, origin, invScale []float64) errorTerms {
+	m, d := p.Inducing(), p.Dim()
+	e := errorTerms{
+		m: float64(m), sigma2: p.Kernel.Variance, sigma: math.Sqrt(p.Kernel.Variance) * outwards,
+		origin: origin, invScale: invScale,
+		perReach: 1.25 * 2.01 * roundoff,
+		perRoot:  1.5 * (4.2 + float64(d+1)/2) * roundoff,
+		dot:      dotError(m), product: productError(m),
+		// L Lᵀ ⪰ j/2: half the jitter is what the check leaves.
+		inverse:   math.Sqrt(2/p.Jitter) * outwards,
+		lower:     norm(p.L),
+		covFactor: norm(p.Factor),
+	}
+	e.alpha, e.residual = unwhiten(p)
+	e.residual *= e.sigma
+	e.length = norm(e.alpha)
+	for i := range m {
+		e.far = max(e.far, e.distance(p.Z[i*d:(i+1)*d]))
+	}
+	s := linalg.NewMat(m, m)
+	pool.Syrk(false, 1, square(p.Factor, m), 0, s)
+	pool.Mirror(s)
+	for i := range m {
+		row := 0.0
+		for _, v := range s.Row(i) {
+			row += math.Abs(v)
+		}
+		e.spread = max(e.spread, row)
+	}
+	e.spread = min(e.spread*outwards+e.product*e.covFactor*e.covFactor*e.m, e.covFactor*e.covFactor) * outwards
+	return e
+}
+
+// norm returns an upper bound on the length of x.
+func norm(x []float64) float64 { return math.Sqrt(linalg.Dot(x, x)) * outwards }
+
+// unwhiten returns α ≈ L⁻ᵀm and an upper bound on |m − Lᵀα|, from a residual in pairs of
+// float64 that also improves α.
+func unwhiten(p *Posterior) (alpha []float64, residual float64) {
+	m := p.Inducing()
+	alpha = slices.Clone(p.Mean)
+	solveLowerTrans(square(p.L, m), alpha)
+	rest := make([]double, m)
+	for again := 0; ; again++ {
+		for i, mean := range p.Mean {
+			rest[i] = double{hi: mean}
+		}
+		for i, a := range alpha {
+			for j, l := range p.L[i*m : i*m+i+1] {
+				rest[j] = rest[j].minus(double{hi: a}.times(l))
+			}
+		}
+		correction := make([]float64, m)
+		for i := range rest {
+			correction[i] = rest[i].hi
+		}
+		residual = norm(correction) + float64(0x1p-90*float64(m)*(norm(p.Mean)+float64(norm(p.L)*norm(alpha))))
+		if again == 1 {
+			return alpha, residual * outwards
+		}
+		solveLowerTrans(square(p.L, m), correction)
+		for i, c := range correction {
+			alpha[i] += c
+		}
+	}
+}
+
+// distance returns how far x lies from the origin, in lengthscales/√2, or more.
+func (e *errorTerms) distance(x []float64) float64 {
+	sum := 0.0
+	for j, v := range x {
+		t := (v - e.origin[j]) * e.invScale[j]
+		sum += float64(t * t)
+	}
+	return math.Sqrt(0.5*sum) * outwards
+}
+
+// kernelError bounds the length of the error of a row's kernel column, from upper bounds
+// on its own length and on the sum of its elements, and the row's distance.
+func (e *errorTerms) kernelError(k, sum, distance float64) float64 {
+	// An inducing point beyond twice the row's distance and 20 has a value of nothing:
+	// exp(−400) at most.
+	reach := distance + min(e.far, float64(2*distance)+20)
+	if !(reach*roundoff <= 1e-3) {
+		return math.Inf(1)
+	}
+	root := math.Sqrt(e.sigma2 * sum)
+	return (float64(root*(float64(e.perReach*reach)+e.perRoot)) + float64(3.4*roundoff*k) + float64(tail*e.sigma2*e.m)) * outwards
+}
+
+// meanError bounds the error of kᵀα, for kernel columns of length k that are off by dk.
+func (e *errorTerms) meanError(k, dk float64) float64 {
+	return (float64((float64(e.dot*k)+dk)*e.length) + e.residual) * outwards
+}

@@ -1,0 +1,71 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// A fill value such as 10⁹ among honest rows lies so far from the others that sums of
+// squares lose all digits beside it. Training, which may use rows as it likes, leaves
+// such a row out and counts it as lost; it is certified on like every other.
+const (
+	// farFactor times the spread of most rows, or times 1, which is the deviation of
+	// the rows that the scaling comes from, is far.
+	farFactor = 1e4
+	farTarget = 1e6
+)
+
+// quantile returns the value of rank share·(rows−1) of each column of z, rounded down.
+func quantile(z linalg.Mat, share float64) []float64 {
+	c, column := make([]float64, z.Cols), make([]float64, z.Rows)
+	for k := range c {
+		for i := range column {
+			column[i] = z.Row(i)[k]
+		}
+		slices.Sort(column)
+		c[k] = column[int(share*float64(z.Rows-1))]
+	}
+	return c
+}
+
+// medians returns the lower median of each column: a middle that a few rows far away do
+// not move.
+func medians(z linalg.Mat) []float64 { return quantile(z, 0.5) }
+
+// limits returns how far from the medians a row may lie in each feature.
+func limits(z linalg.Mat) []float64 {
+	limit, low := quantile(z, 0.9), quantile(z, 0.1)
+	for k := range limit {
+		limit[k] = farFactor * max(1, limit[k]-low[k])
+	}
+	return limit
+}
+
+func isFar(row, middle, limit []float64) bool {
+	for k, v := range row {
+		if math.Abs(v-middle[k]) > limit[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// usualRows returns the rows that are not far from the others, or all if that leaves
+// none.
+func usualRows(rows Rows) Rows {
+	x := linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: rows.X}
+	middle, limit := medians(x), limits(x)
+	usual := Rows{Dim: rows.Dim}
+	for i, y := range rows.Y {
+		if !isFar(rows.Row(i), middle, limit) && !(math.Abs(y) > farTarget) {
+			usual.X = append(usual.X, rows.Row(i)...)
+			usual.Y = append(usual.Y, y)
+		}
+	}
+	if usual.Len() == 0 || usual.Len() == rows.Len() {
+		return rows
+	}
+	return usual
+}
