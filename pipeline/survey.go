@@ -247,13 +247,14 @@ func (s *Survey) affine(job Job, c *collector, i int) (a Affine, constant bool, 
 	return a, !(a.Scale > 0), nil
 }
 
-// standardise returns the mean and the population standard deviation of x, by
-// plain sums in order: docs/format.md, section "Scaling". A column of one value
-// has scale 0 exactly.
+// standardise returns the mean and the population standard deviation of the usual
+// values of x, by plain sums in order: docs/format.md, section "Scaling". A column of one
+// value has scale 0 exactly.
 func standardise(x []float64) Affine {
 	if slices.Min(x) == slices.Max(x) {
 		return Affine{Centre: x[0]}
 	}
+	x = usual(x)
 	n := float64(len(x))
 	var sum float64
 	for _, v := range x {
@@ -266,4 +267,24 @@ func standardise(x []float64) Affine {
 		squares += float64(d * d)
 	}
 	return Affine{Centre: mean, Scale: math.Sqrt(squares / n)}
+}
+
+// usual returns the values that are no more than 10,000 times the spread of most away
+// from the median: a fill value such as 10⁹ among the reference rows would leave no
+// difference between all others. Where most values are one, all are usual.
+func usual(x []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	last := len(sorted) - 1
+	low, middle, high := sorted[last/10], sorted[last/2], sorted[last*9/10]
+	limit := 1e4 * (high - low)
+	if !(limit > 0) {
+		return x
+	}
+	kept := make([]float64, 0, len(x))
+	for _, v := range x {
+		if math.Abs(v-middle) <= limit {
+			kept = append(kept, v)
+		}
+	}
+	return kept
 }

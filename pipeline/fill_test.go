@@ -1,0 +1,31 @@
+package pipeline_test
+
+import (
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A rare fill value in honest rows costs these rows and not the certificate, whether it
+// meets a reference row, an inducing point or the target.
+func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
+	clean := publish(t, newLake(waves(1500, 0.1, 4), 1500), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
+	want, _ := clean.certificate.Guarantee(certify.GuaranteeDraw)
+	for name, column := range map[string]int{"feature": 0, "target": 2} {
+		for _, step := range []int{97, 700} {
+			columns := waves(1500, 0.1, 4)
+			for i := 0; i < len(columns[column]); i += step {
+				columns[column][i] = 1e9
+			}
+			p := publish(t, newLake(columns, 1500), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
+			got, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+			if got.Status != certify.StatusCertified || !(got.Bound <= want.Bound+2.5/float64(step)+0.02) {
+				t.Errorf("%s, every %d: %s, bound %.4f; without fill values %.4f", name, step, got.Status, got.Bound, want.Bound)
+			}
+			if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+				t.Errorf("%s, every %d: %v", name, step, err)
+			}
+		}
+	}
+}
