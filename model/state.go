@@ -27,7 +27,7 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	w := stateWriter{}
 	w.WriteString(stateFormat)
 	w.text(linalg.InstructionSet())
-	w.text(t.cfg.fingerprint())
+	w.text(t.asked)
 	w.integers(int64(t.z.Rows), int64(t.phase), int64(t.step), int64(t.stepsDone),
 		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle), int64(t.leastAt), int64(t.flatAt))
 	w.text(t.notice)
@@ -56,14 +56,15 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	if set := r.text(); set != linalg.InstructionSet() {
 		return nil, fmt.Errorf("%w: written with instruction set %q, this machine uses %q", ErrState, set, linalg.InstructionSet())
 	}
-	if r.text() != cfg.fingerprint() {
+	asked := cfg.fingerprint()
+	if r.text() != asked {
 		return nil, fmt.Errorf("%w: it belongs to another configuration", ErrState)
 	}
 	m := r.integer()
 	if r.failed || m < 1 || m > int64(cfg.Inducing) {
 		return nil, fmt.Errorf("%w: it has %d inducing points", ErrState, m)
 	}
-	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
+	t := &Trainer{cfg: cfg, asked: asked, pool: linalg.NewPool(cfg.Workers)}
 	t.z = linalg.NewMat(int(m), cfg.Dim)
 	t.allocate(int(m))
 	t.phase = Phase(r.integer())

@@ -72,6 +72,7 @@ type Progress struct {
 // chunks, not on Workers. Memory is O(M² + M·block). Not for concurrent use.
 type Trainer struct {
 	cfg   Config
+	asked string // the fingerprint of the configuration as it was given: Settle changes the plan
 	pool  *linalg.Pool
 	sweep *sweep
 
@@ -140,7 +141,7 @@ func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 		return nil, fmt.Errorf("%w: %d start rows of %d features, want at least one of %d", ErrConfig, start.Len(), start.Dim, cfg.Dim)
 	}
 	start = start.Slice(0, min(start.Len(), cfg.StartRows()))
-	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
+	t := &Trainer{cfg: cfg, asked: cfg.fingerprint(), pool: linalg.NewPool(cfg.Workers)}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
 	if err := t.startValues(start, rng); err != nil {
 		t.Close()

@@ -474,3 +474,23 @@ func TestFlatBoundEndsTheJointPhase(t *testing.T) {
 		t.Error("resumed while it winds down, the run ends in other bits")
 	}
 }
+
+// A trainer that was told to settle early can be resumed under the configuration
+// that it began with.
+func TestSettledEarlyIsResumed(t *testing.T) {
+	c, rows := smallRun(t, 200)
+	tr := newTestTrainer(t, c, rows)
+	for range 2 {
+		onePass(t, tr, rows, 100)
+		tr.Settle()
+		state := finalState(t, tr)
+		resumed, err := ResumeTrainer(c, state)
+		if err != nil {
+			t.Fatalf("phase %v: %v", tr.phase, err)
+		}
+		if !bytes.Equal(finalState(t, resumed), state) {
+			t.Errorf("phase %v: the resumed trainer has another state", tr.phase)
+		}
+		resumed.Close()
+	}
+}

@@ -1,0 +1,54 @@
+package model
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"runtime"
+	"testing"
+)
+
+// A state that is resumed from is the state that the trainer writes, whatever its
+// bytes; any other is refused, in memory that is in proportion to the plan's. The
+// checksum finds accidents only, so that it is made anew here.
+func FuzzResumeTrainer(f *testing.F) {
+	c, rows := smallRun(f, 40)
+	c.Inducing, c.Plan = 3, Plan{Joint: 1, Batch: 20, Settle: 1}
+	tr := newTestTrainer(f, c, rows)
+	for {
+		state, err := tr.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(state[:len(state)-sha256.Size])
+		if tr.Done() {
+			break
+		}
+		onePass(f, tr, rows, 100)
+		if tr.phase == Settle {
+			tr.Settle()
+		}
+	}
+	tr.Close()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		sum := sha256.Sum256(body)
+		state := append(bytes.Clone(body), sum[:]...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		tr, err := ResumeTrainer(c, state)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 16*uint64(len(body))+1<<20 {
+			t.Errorf("%d bytes were allocated for %d", used, len(body))
+		}
+		if err != nil {
+			if !errors.Is(err, ErrState) {
+				t.Errorf("%v is no ErrState", err)
+			}
+			return
+		}
+		defer tr.Close()
+		if again, err := tr.MarshalBinary(); err != nil || !bytes.Equal(again, state) {
+			t.Errorf("the resumed trainer writes another state: %v\n%x\n%x", err, again, state)
+		}
+	})
+}
