@@ -46,9 +46,9 @@ func (t *training) resume(ctx context.Context) error {
 	if err != nil || data == nil {
 		return err
 	}
-	var stored checkpoint
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&stored); err != nil {
-		return fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
+	stored, err := decodeCheckpoint(data)
+	if err != nil {
+		return err
 	}
 	var other string
 	switch {
@@ -67,6 +67,24 @@ func (t *training) resume(ctx context.Context) error {
 	}
 	t.env.Observer.notice(fmt.Sprintf("the checkpoint after %d steps belongs to %s: training starts anew and will replace it", len(stored.Trace), other))
 	return nil
+}
+
+// encode returns the bytes of a checkpoint.
+func (c checkpoint) encode() ([]byte, error) {
+	var out bytes.Buffer
+	if err := gob.NewEncoder(&out).Encode(c); err != nil {
+		return nil, fmt.Errorf("pipeline: checkpoint: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// decodeCheckpoint reads what encode writes.
+func decodeCheckpoint(data []byte) (checkpoint, error) {
+	var c checkpoint
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&c); err != nil {
+		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
+	}
+	return c, nil
 }
 
 // resumable reports whether the trainers of a checkpoint can be taken over.
@@ -112,11 +130,11 @@ func (t *training) checkpoint(ctx context.Context, trainer *model.Trainer, batch
 func (t *training) save(ctx context.Context) error {
 	state := t.state
 	state.Spent = t.spent()
-	var out bytes.Buffer
-	if err := gob.NewEncoder(&out).Encode(state); err != nil {
-		return fmt.Errorf("pipeline: checkpoint: %w", err)
+	data, err := state.encode()
+	if err != nil {
+		return err
 	}
-	if err := t.env.Checkpoints.Save(context.WithoutCancel(ctx), out.Bytes()); err != nil {
+	if err := t.env.Checkpoints.Save(context.WithoutCancel(ctx), data); err != nil {
 		return err
 	}
 	t.saved = time.Now()

@@ -1,0 +1,132 @@
+package lake_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// logOf returns a log of attempts with the content, and its file system.
+func logOf(content []byte) (*lake.AttemptLog, *memFS) {
+	m := newMemFS()
+	path := filepath.Join("out", "attempts.jsonl")
+	if content != nil {
+		m.names[path] = &memFile{content: bytes.Clone(content)}
+	}
+	return lake.NewAttemptLog(path, m), m
+}
+
+// recordedFile is the file that recording the attempts one by one gives.
+func recordedFile(t testing.TB, attempts []pipeline.Attempt) []byte {
+	t.Helper()
+	log, m := logOf(nil)
+	for i, a := range attempts {
+		if _, n, err := log.Record(t.Context(), a); err != nil || n != i+1 {
+			t.Fatalf("Record = %d, %v, want %d", n, err, i+1)
+		}
+	}
+	if f := m.names[log.Path()]; f != nil {
+		return f.content
+	}
+	return nil
+}
+
+// Any bytes are a damaged log or the very lines that recording their attempts
+// writes, then perhaps the beginning of one more; and what is read can go on.
+func FuzzAttemptLog(f *testing.F) {
+	var attempts []pipeline.Attempt
+	for i := range byte(4) {
+		f.Add(recordedFile(f, attempts))
+		attempts = append(attempts, pipeline.Attempt{Targets: pipeline.Digest{i / 2}, Sample: pipeline.Digest{i}, Configuration: pipeline.Digest{31: i}})
+	}
+	whole := recordedFile(f, attempts)
+	f.Add(whole[:len(whole)-40])
+	f.Add(append(bytes.Clone(whole[:len(whole)-40]), make([]byte, 40)...))
+	f.Add(append(bytes.Clone(whole[:len(whole)-1]), ' ', '\n'))
+	f.Add(append(bytes.Clone(whole), whole[:len(whole)/4]...))
+	f.Add([]byte("{\"configuration\":\"00\",\"sample\":\"11\"}\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		log, m := logOf(content)
+		attempts, err := log.Attempts(t.Context())
+		if err != nil {
+			if !errors.Is(err, lake.ErrDamagedAttempts) {
+				t.Fatalf("%v is no ErrDamagedAttempts", err)
+			}
+			if _, _, err := log.Record(t.Context(), newAttempt); err == nil || !bytes.Equal(m.names[log.Path()].content, content) {
+				t.Errorf("an attempt is recorded in a damaged log: %v", err)
+			}
+			return
+		}
+		lines := recordedFile(t, attempts)
+		rest, ok := bytes.CutPrefix(content, lines)
+		if !ok || bytes.IndexByte(rest, '\n') >= 0 {
+			t.Fatalf("the log is read as\n%s", lines)
+		}
+		_, n, err := log.Record(t.Context(), newAttempt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := log.Attempts(t.Context())
+		if err != nil || len(after) < n || after[n-1] != newAttempt || !bytes.HasPrefix(m.names[log.Path()].content, lines) {
+			t.Errorf("after one more attempt: %d, %d attempts, %v", n, len(after), err)
+		}
+	})
+}
+
+// Any bytes are a damaged checkpoint or the file that saving its state writes.
+// What a header claims is not allocated.
+func FuzzCheckpointFile(f *testing.F) {
+	dir := f.TempDir()
+	d, err := lake.Open(dir, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			f.Error(err)
+		}
+	})
+	checkpoint := d.Checkpoint("00")
+	for _, state := range []string{"", "a", "the state of a training"} {
+		if err := checkpoint.Save(f.Context(), []byte(state)); err != nil {
+			f.Fatal(err)
+		}
+		content, err := os.ReadFile(checkpoint.Path())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+		f.Add(content[:len(content)/2])
+		f.Add(append(content, 0))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if err := os.WriteFile(checkpoint.Path(), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		state, err := checkpoint.Load(t.Context())
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 8*uint64(len(content))+1<<16 {
+			t.Errorf("%d bytes were allocated for %d", used, len(content))
+		}
+		if err != nil {
+			if !errors.Is(err, lake.ErrDamagedCheckpoint) {
+				t.Errorf("%v is no ErrDamagedCheckpoint", err)
+			}
+			return
+		}
+		if err := checkpoint.Save(t.Context(), state); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := os.ReadFile(checkpoint.Path()); err != nil || !bytes.Equal(again, content) {
+			t.Errorf("saved again it is another file: %v", err)
+		}
+	})
+}
