@@ -3,10 +3,11 @@ package sink
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -114,6 +115,7 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		parquet.CreatedBy("pacsgp", "1", ""),
 		parquet.Compression(&parquet.Uncompressed),
 		parquet.DataPageVersion(1),
+		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
 		// A row of one needs no statistics, and the texts would stand in the
 		// file four times more.
 		parquet.DataPageStatistics(false),
@@ -148,22 +150,15 @@ func IsCertificateRow(data []byte) bool {
 // document than certify.Marshal would have written, and flat columns that do
 // not say what the document says. Like certify.Parse it does not check that the
 // numbers follow from each other.
-func DecodeCertificateRow(data []byte) (c certify.Certificate, err error) {
+func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 	if err := checkSeal(data); err != nil {
 		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate stands beside it as JSON)", ErrCertificateRow, err)
 	}
-	// As for models: what is damaged stops at the seal, what is forged may
-	// make the Parquet library panic.
-	defer func() {
-		if r := recover(); r != nil {
-			c, err = certify.Certificate{}, fmt.Errorf("%w: the Parquet library panics on it: %v", ErrCertificateRow, r)
-		}
-	}()
 	row, err := readCertificateRow(data)
 	if err != nil {
 		return certify.Certificate{}, fmt.Errorf("%w: %w", ErrCertificateRow, err)
 	}
-	c, err = certify.Parse([]byte(row.Document))
+	c, err := certify.Parse([]byte(row.Document))
 	if err != nil {
 		return certify.Certificate{}, fmt.Errorf("%w: its document: %w", ErrCertificateRow, err)
 	}
@@ -177,29 +172,97 @@ func DecodeCertificateRow(data []byte) (c certify.Certificate, err error) {
 	return c, nil
 }
 
+// rowSchema is the schema of certificateRow: names and types without their
+// annotations.
+func rowSchema() []node {
+	var nodes []node
+	for field := range reflect.TypeFor[certificateRow]().Fields() {
+		n := node{name: columnName(field)}
+		kind := field.Type
+		if kind.Kind() == reflect.Pointer {
+			n.repetition, kind = optional, kind.Elem()
+		}
+		switch kind.Kind() {
+		case reflect.String:
+			n.physical = physicalText
+		case reflect.Float64:
+			n.physical = physicalDouble
+		case reflect.Int64:
+			n.physical = physicalInt64
+		default:
+			n.physical = physicalBoolean
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+// columnName is the name of the column of a field.
+func columnName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("parquet"), ",")
+	return name
+}
+
 // readCertificateRow reads the one row of a file with the columns of a
 // certificate.
-func readCertificateRow(data []byte) (certificateRow, error) {
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+func readCertificateRow(data []byte) (row certificateRow, err error) {
+	schema := rowSchema()
+	f, err := openTable(data, schema)
 	if err != nil {
-		return certificateRow{}, err
+		return row, err
 	}
-	if !parquet.EqualNodes(f.Schema(), parquet.SchemaOf(certificateRow{})) {
-		return certificateRow{}, errors.New("its columns are not those of a certificate")
+	if f.rows != 1 {
+		return row, fmt.Errorf("it has %d rows, want one", f.rows)
 	}
-	if f.NumRows() != 1 {
-		return certificateRow{}, fmt.Errorf("it has %d rows, want one", f.NumRows())
+	fields := reflect.ValueOf(&row).Elem()
+	for i, n := range schema {
+		cells := 0
+		err := f.pages(i, false, n.repetition == optional, func(p page) error {
+			if cells += int(min(p.values, 2)); p.values != 1 {
+				return fmt.Errorf("a page of %d values", p.values)
+			}
+			return setCell(fields.Field(i), p)
+		})
+		if err == nil && cells != 1 {
+			err = fmt.Errorf("%d values, want one", cells)
+		}
+		if err != nil {
+			return certificateRow{}, fmt.Errorf("column %q: %w", n.name, err)
+		}
 	}
-	r := parquet.NewGenericReader[certificateRow](f)
-	rows := make([]certificateRow, 1)
-	n, err := r.Read(rows)
-	if errors.Is(err, io.EOF) {
-		err = nil
+	return row, nil
+}
+
+// setCell sets a field of a row to the one value of a page.
+func setCell(field reflect.Value, p page) error {
+	b := p.data
+	if field.Kind() == reflect.Pointer {
+		defined, err := levels(p.definition, 1)
+		if err != nil {
+			return err
+		}
+		if defined[0] == 0 {
+			if len(b) != 0 {
+				return errors.New("a null with a value")
+			}
+			return nil
+		}
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
 	}
-	if err = errors.Join(err, r.Close()); err == nil && n != 1 {
-		err = errors.New("its row is missing")
+	switch kind := field.Kind(); {
+	case kind == reflect.String && len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) == int64(len(b)-4):
+		field.SetString(string(b[4:]))
+	case kind == reflect.Float64 && len(b) == 8:
+		field.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	case kind == reflect.Int64 && len(b) == 8:
+		field.SetInt(int64(binary.LittleEndian.Uint64(b))) //nolint:gosec // its bits
+	case kind == reflect.Bool && len(b) == 1 && b[0] <= 1:
+		field.SetBool(b[0] == 1)
+	default:
+		return fmt.Errorf("%d bytes are no value of it", len(b))
 	}
-	return rows[0], err
+	return nil
 }
 
 // sameRow names the first column that differs.
@@ -208,8 +271,7 @@ func sameRow(got, want certificateRow) error {
 	for i := range a.NumField() {
 		x, y := cell(a.Field(i)), cell(b.Field(i))
 		if x != y {
-			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("parquet"), ",")
-			return fmt.Errorf("its column %q is %v, but its document gives %v", name, x, y)
+			return fmt.Errorf("its column %q is %v, but its document gives %v", columnName(a.Type().Field(i)), x, y)
 		}
 	}
 	return nil

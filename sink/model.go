@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -61,22 +59,15 @@ func EncodeModel(m pipeline.Model) ([]byte, error) {
 // DecodeModel reads a model file. It refuses what EncodeModel would not have
 // written: another version, numbers that are not finite, sizes that disagree,
 // a diagonal that is not positive. The model shares no memory with data.
-func DecodeModel(data []byte) (m pipeline.Model, err error) {
+func DecodeModel(data []byte) (pipeline.Model, error) {
 	if err := checkSeal(data); err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
-	// Damage stops at the seal. A file that somebody made can still have any
-	// content, and the Parquet library panics on some.
-	defer func() {
-		if r := recover(); r != nil {
-			m, err = pipeline.Model{}, fmt.Errorf("%w: the Parquet library panics on it: %v", ErrModelFile, r)
-		}
-	}()
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	f, err := openTable(data, tableSchema())
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
-	metadata, ok := f.Lookup(metadataKey)
+	metadata, ok := f.keys[metadataKey]
 	if !ok {
 		return pipeline.Model{}, fmt.Errorf("%w: its footer has no value for the key %q", ErrModelFile, metadataKey)
 	}
@@ -92,7 +83,7 @@ func DecodeModel(data []byte) (m pipeline.Model, err error) {
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
-	m = pipeline.Model{Meta: meta, Posterior: &model.Posterior{
+	m := pipeline.Model{Meta: meta, Posterior: &model.Posterior{
 		Kernel: kernel.SquaredExponential{Lengthscales: meta.Lengthscales, Variance: meta.Variance},
 		Jitter: meta.Jitter,
 		Z:      t.z, Mean: t.mean, L: t.l, Factor: t.s,

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // A tableRow is one inducing point in a model file: its coordinates, its
@@ -111,47 +110,40 @@ func listValue(v float64, j, column int, list bool) parquet.Value {
 	return parquet.DoubleValue(v).Level(repetition, definition, column)
 }
 
+// tableSchema is the schema that writeTable writes: the columns' names and types
+// without their annotations.
+func tableSchema() []node {
+	var nodes []node
+	for _, c := range (table{}).columns() {
+		if !c.list {
+			nodes = append(nodes, node{name: c.name, physical: physicalDouble})
+			continue
+		}
+		nodes = append(
+			nodes, node{name: c.name, physical: physicalNone, children: 1},
+			node{name: "list", physical: physicalNone, repetition: repeated, children: 1},
+			node{name: "element", physical: physicalDouble})
+	}
+	return nodes
+}
+
 // readTable reads the numbers of a model file of m rows in d dimensions. The
 // caller has checked m, d and tableBytes(m, d) against the size of the file.
-func readTable(f *parquet.File, m, d int) (table, error) {
-	if err := checkLayout(f, m); err != nil {
-		return table{}, err
+func readTable(f *tableFile, m, d int) (table, error) {
+	if f.rows != int64(m) {
+		return table{}, fmt.Errorf("it has %d rows, and its metadata says %d inducing points", f.rows, m)
 	}
 	t := newTable(m, d)
 	for c, col := range t.columns() {
 		fill := filler{column: col, rows: m, row: -1}
-		for _, group := range f.RowGroups() {
-			if err := fill.chunk(group.ColumnChunks()[c]); err != nil {
-				return table{}, fmt.Errorf("column %s: %w", col.name, err)
-			}
+		if err := f.pages(c, col.list, col.list, fill.page); err != nil {
+			return table{}, fmt.Errorf("column %s: %w", col.name, err)
 		}
 		if fill.row != m-1 || len(fill.rest) != 0 {
 			return table{}, fmt.Errorf("column %s: it ends inside row %d of %d", col.name, fill.row, m)
 		}
 	}
 	return t, nil
-}
-
-// checkLayout accepts the schema and the encoding that writeTable writes.
-func checkLayout(f *parquet.File, m int) error {
-	if want := parquet.SchemaOf(tableRow{}); !parquet.EqualNodes(f.Schema(), want) {
-		return fmt.Errorf("its columns are\n%v\nwant\n%v", f.Schema(), want)
-	}
-	if f.NumRows() != int64(m) {
-		return fmt.Errorf("it has %d rows, and its metadata says %d inducing points", f.NumRows(), m)
-	}
-	for _, group := range f.Metadata().RowGroups {
-		for _, chunk := range group.Columns {
-			meta := chunk.MetaData
-			if meta.Codec != format.Uncompressed {
-				return fmt.Errorf("column %q is compressed (%v); a model file is not", meta.PathInSchema, meta.Codec)
-			}
-			if i := slices.IndexFunc(meta.Encoding, func(e format.Encoding) bool { return e != format.Plain && e != format.RLE }); i >= 0 {
-				return fmt.Errorf("column %q is encoded (%v); a model file is PLAIN", meta.PathInSchema, meta.Encoding[i])
-			}
-		}
-	}
-	return nil
 }
 
 // A filler puts the values of a column into its rows, in order.
@@ -162,36 +154,29 @@ type filler struct {
 	rest []float64 // what is left to fill of it
 }
 
-func (f *filler) chunk(chunk parquet.ColumnChunk) (err error) {
-	pages := chunk.Pages()
-	defer func() { err = errors.Join(err, pages.Close()) }()
-	for {
-		page, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if page.Dictionary() != nil {
-			err = errors.New("a page is dictionary-encoded; a model file is PLAIN")
-		} else {
-			data := page.Data()
-			err = f.add(data.Double(), page.RepetitionLevels(), page.DefinitionLevels())
-		}
-		parquet.Release(page)
-		if err != nil {
-			return err
-		}
+// page takes the values of a page: lists are neither null nor empty, so that
+// there is a number to each level.
+func (f *filler) page(p page) error {
+	values, err := p.doubles()
+	if err != nil || !f.list {
+		return errors.Join(err, f.add(values, nil))
 	}
-}
-
-// add takes the values of a page. Lists are neither null nor empty, so that
-// there is a value to each level.
-func (f *filler) add(values []float64, repetition, definition []byte) error {
-	if f.list && (len(repetition) != len(values) || len(definition) != len(values)) {
+	definition, err := levels(p.definition, len(values))
+	if err != nil {
+		return err
+	}
+	if slices.Contains(definition, 0) {
 		return errors.New("a list is null or empty, or an element is null")
 	}
+	repetition, err := levels(p.repetition, len(values))
+	if err != nil {
+		return err
+	}
+	return f.add(values, repetition)
+}
+
+// add puts values into the rows. A repetition level of 0 begins a row.
+func (f *filler) add(values []float64, repetition []byte) error {
 	for i, v := range values {
 		if !f.list || repetition[i] == 0 {
 			if len(f.rest) > 0 {

@@ -1,0 +1,222 @@
+package sink_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// allocatedBy is how many bytes f allocates.
+func allocatedBy(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// forgedFooter is a file with another footer, sealed anew, as anybody can make.
+func forgedFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []byte {
+	t.Helper()
+	length := int(binary.LittleEndian.Uint32(file[len(file)-8:]))
+	start := len(file) - 8 - length
+	var meta format.FileMetaData
+	var protocol thrift.CompactProtocol
+	if err := thrift.Unmarshal(&protocol, file[start:len(file)-8], &meta); err != nil {
+		t.Fatal(err)
+	}
+	change(&meta)
+	footer, err := thrift.Marshal(&protocol, &meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := append(bytes.Clone(file[:start]), footer...)
+	return resealed(append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), "PAR1"...))
+}
+
+// forgedPage is a file whose first page claims other numbers, sealed anew. The
+// page is moved to the end of the data, for its header may have another length.
+func forgedPage(t testing.TB, file []byte, change func(*format.PageHeader)) []byte {
+	t.Helper()
+	length := int(binary.LittleEndian.Uint32(file[len(file)-8:]))
+	start := len(file) - 8 - length
+	var meta format.FileMetaData
+	var header format.PageHeader
+	var protocol thrift.CompactProtocol
+	if err := thrift.Unmarshal(&protocol, file[start:len(file)-8], &meta); err != nil {
+		t.Fatal(err)
+	}
+	chunk := meta.RowGroups[0].Columns[0].MetaData
+	pages := file[chunk.DataPageOffset : chunk.DataPageOffset+chunk.TotalCompressedSize]
+	if err := thrift.NewDecoder(protocol.NewReader(bytes.NewReader(pages))).Decode(&header); err != nil {
+		t.Fatal(err)
+	}
+	body := pages[len(pages)-int(header.CompressedPageSize):]
+	change(&header)
+	head, err := thrift.Marshal(&protocol, &header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := append(append(bytes.Clone(file[:start]), head...), body...)
+	return forgedFooter(t, append(moved, file[start:]...), func(meta *format.FileMetaData) {
+		m := &meta.RowGroups[0].Columns[0].MetaData
+		m.DataPageOffset, m.TotalCompressedSize, m.TotalUncompressedSize = int64(start), int64(len(head)+len(body)), int64(len(head)+len(body))
+		m.NumValues = int64(header.DataPageHeader.V.NumValues)
+	})
+}
+
+// Sizes that a forged file claims are not allocated, wherever they stand.
+func TestForgedSizesAreNotAllocated(t *testing.T) {
+	_, row := encodedRow(t, nil)
+	for name, file := range map[string][]byte{"model": encode(t, testModel(20, 3, true)), "row": row} {
+		for claim, forged := range map[string][]byte{
+			"rows": forgedFooter(t, file, func(m *format.FileMetaData) {
+				m.NumRows, m.RowGroups[0].NumRows = 1<<40, 1<<40
+				for i := range m.RowGroups[0].Columns {
+					m.RowGroups[0].Columns[i].MetaData.NumValues = 1 << 40
+				}
+			}),
+			"sizes of chunks": forgedFooter(t, file, func(m *format.FileMetaData) {
+				for i := range m.RowGroups[0].Columns {
+					m.RowGroups[0].Columns[i].MetaData.TotalCompressedSize = 1 << 40
+				}
+			}),
+			"places of chunks": forgedFooter(t, file, func(m *format.FileMetaData) {
+				m.RowGroups[0].Columns[0].MetaData.DataPageOffset = math.MaxInt64 - 3
+			}),
+			"values of a page":      forgedPage(t, file, func(h *format.PageHeader) { h.DataPageHeader.V.NumValues = math.MaxInt32 }),
+			"size of a page":        forgedPage(t, file, func(h *format.PageHeader) { h.UncompressedPageSize = math.MaxInt32 }),
+			"stored size of a page": forgedPage(t, file, func(h *format.PageHeader) { h.CompressedPageSize = math.MaxInt32 }),
+			"dictionary page":       forgedPage(t, file, func(h *format.PageHeader) { h.Type = format.DictionaryPage }),
+			"schema": forgedFooter(t, file, func(m *format.FileMetaData) {
+				m.Schema[0].NumChildren.V = math.MaxInt32
+				m.Schema = append(m.Schema, m.Schema[1:]...)
+			}),
+			"codec": forgedFooter(t, file, func(m *format.FileMetaData) { m.RowGroups[0].Columns[0].MetaData.Codec = format.Zstd }),
+		} {
+			var err error
+			used := allocatedBy(func() {
+				if name == "model" {
+					_, err = sink.DecodeModel(forged)
+				} else {
+					_, err = sink.DecodeCertificateRow(forged)
+				}
+			})
+			if err == nil {
+				t.Errorf("%s with forged %s is read", name, claim)
+			}
+			if used > 1<<20 {
+				t.Errorf("%s with forged %s: %d KiB were allocated for %d: %v", name, claim, used>>10, len(forged)>>10, err)
+			}
+		}
+	}
+}
+
+// Any bytes are an error or a model that can be written, read back and predicted
+// with, in memory that is in proportion to them. The seal is made anew, as a
+// forger does.
+func FuzzDecodeModel(f *testing.F) {
+	for _, m := range []struct {
+		m, d int
+		ard  bool
+	}{{1, 1, false}, {3, 2, true}, {9, 1, false}} {
+		f.Add(encode(f, testModel(m.m, m.d, m.ard)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.Contains(data, []byte("pacsgp-sha256\x18\x40")) && bytes.LastIndex(data, []byte("pacsgp-sha256"))+79 <= len(data) {
+			data = resealed(data)
+		}
+		if sizeOfGrids(data) {
+			return
+		}
+		m, err := sink.DecodeModel(data)
+		if used := allocatedBy(func() { _, _ = sink.DecodeModel(data) }); used > 64*uint64(len(data))+1<<20 {
+			t.Errorf("%d KiB were allocated for %d bytes: %v", used>>10, len(data), err)
+		}
+		if err != nil {
+			return
+		}
+		again, err := sink.EncodeModel(m)
+		if err != nil {
+			t.Fatalf("a model that was read cannot be written: %v", err)
+		}
+		if back, err := sink.DecodeModel(again); err != nil || !cmp.Equal(m, back) {
+			t.Fatalf("a model that was read, written and read is another one: %v", err)
+		}
+		p, err := model.NewPredictor(m.Posterior, 1)
+		if err != nil {
+			return // the numbers overflow, which it says
+		}
+		defer p.Close()
+		mean, variance := make([]float64, 2), make([]float64, 2)
+		x := make([]float64, 2*m.Posterior.Dim())
+		x[0] = 1e300
+		_ = p.Predict(x, mean, variance) // an error or not: it must return
+	})
+}
+
+// sizeOfGrids reports whether a file speaks of a grid of many values: to check
+// their weights takes a time that is in proportion to their number.
+func sizeOfGrids(data []byte) bool {
+	at := bytes.Index(data, []byte(`"count":`))
+	for at >= 0 {
+		digits := 0
+		for _, c := range data[min(at+8, len(data)):] {
+			if c < '0' || c > '9' {
+				break
+			}
+			digits++
+		}
+		if digits > 4 {
+			return true
+		}
+		next := bytes.Index(data[at+8:], []byte(`"count":`))
+		if next < 0 {
+			return false
+		}
+		at += 8 + next
+	}
+	return false
+}
+
+// Any bytes are an error or the row of a certificate, in memory that is in
+// proportion to them.
+func FuzzCertificateRow(f *testing.F) {
+	_, row := encodedRow(f, nil)
+	f.Add(row)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.Contains(data, []byte("pacsgp-sha256\x18\x40")) && bytes.LastIndex(data, []byte("pacsgp-sha256"))+79 <= len(data) {
+			data = resealed(data)
+		}
+		c, err := sink.DecodeCertificateRow(data)
+		if used := allocatedBy(func() { _, _ = sink.DecodeCertificateRow(data) }); used > 256*uint64(len(data))+1<<20 {
+			t.Errorf("%d KiB were allocated for %d bytes: %v", used>>10, len(data), err)
+		}
+		if err != nil {
+			return
+		}
+		again, err := sink.CertificateRow(c)
+		if err != nil {
+			t.Fatalf("a row that was read cannot be written: %v", err)
+		}
+		back, err := sink.DecodeCertificateRow(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, errOne := certify.Marshal(c)
+		two, errTwo := certify.Marshal(back)
+		if errOne != nil || errTwo != nil || !bytes.Equal(one, two) {
+			t.Errorf("a row that was read, written and read is of another certificate: %v, %v", errOne, errTwo)
+		}
+	})
+}
