@@ -3,6 +3,10 @@ package pipeline_test
 import (
 	"bytes"
 	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -56,6 +60,205 @@ func TestForgedConfigurationIsRefused(t *testing.T) {
 				t.Errorf("Verify = %v, want a refusal", err)
 			}
 		})
+	}
+}
+
+// Forgery 5: a unit that is half a sentence ends the job in its first second.
+func TestUnitIsAWord(t *testing.T) {
+	for name, unit := range map[string]string{
+		"a sentence":    "units with probability at most 0.0001. (Superseded text: it",
+		"closes quotes": `m" in at most 0.01 % of fresh rows`,
+		"curled":        "m\u201d",
+		"too long":      strings.Repeat("m", 33),
+		"reverses":      "m\u202e",
+		"two lines":     "m\nCERTIFIED",
+	} {
+		if _, err := (pipeline.Job{Target: "y", Delta: 0.01, Loss: pipeline.LossDecl{Epsilon: 1, Unit: unit}}).WithDefaults(); !errors.Is(err, pipeline.ErrConfig) {
+			t.Errorf("%s: error %v, want ErrConfig", name, err)
+		}
+	}
+	for _, name := range []string{`y" are exact, "`, `a\b`, "y\u2028", strings.Repeat("y", 129)} {
+		for what, j := range map[string]pipeline.Job{"target": {Target: name}, "feature": {Target: "y", Features: []string{name}}, "excluded": {Target: "y", Exclude: []string{name}}, "key": {Target: "y", Roles: pipeline.RolesDecl{Key: name}}} {
+			j.Delta, j.Loss.Epsilon = 0.01, 1
+			if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) {
+				t.Errorf("%s %.20q: error %v, want ErrConfig", what, name, err)
+			}
+		}
+	}
+}
+
+// Forgery 6: rules that the program does not know, in model and certificate
+// alike, are refused, for it would not know what they promise.
+func TestForgedRowRulesAreRefused(t *testing.T) {
+	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), tiny)
+	m, digest := p.remodel(t, func(m *pipeline.Model) { m.Meta.RowRules[0] = "rows with nulls count as predicted" })
+	c := p.restate(t, `"values-present"`, `"rows with nulls count as predicted"`, p.result.ModelDigest, digest)
+	for _, rows := range []*lake{nil, p.lake} {
+		if _, err := p.verify(t, c, m, digest, rows); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("Verify = %v, want a refusal", err)
+		}
+	}
+	if _, err := p.verify(t, forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest }), m, digest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
+		t.Errorf("with other rules in the model alone: Verify = %v, want a refusal", err)
+	}
+}
+
+// remodel stores a changed model.
+func (p *published) remodel(t *testing.T, change func(*pipeline.Model)) (pipeline.Model, string) {
+	t.Helper()
+	m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&m)
+	digest, err := p.store.PutModel(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, digest
+}
+
+// restate edits the text of the certificate: pairs of what stands there and what
+// comes in its place.
+func (p *published) restate(t *testing.T, pairs ...string) certify.Certificate {
+	t.Helper()
+	c, err := certify.Parse([]byte(strings.NewReplacer(pairs...).Replace(string(p.document))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Forgery 7: declared scaling with the target's centre far away does not make a
+// bad constant of the baseline: pure noise stays vacuous beside it.
+func TestDeclaredScalingDoesNotChooseTheConstant(t *testing.T) {
+	columns := waves(900, 0.2, 12)
+	random := rand.New(rand.NewPCG(7, 7))
+	for i := range columns[2] {
+		columns[2][i] = random.NormFloat64()
+	}
+	p := publish(t, newLake(columns, 900), func(j *pipeline.Job) {
+		tiny(j)
+		declared(j)
+		j.Scaling.Target = &pipeline.Affine{Centre: -4, Scale: 1}
+	})
+	b := p.certificate.Baseline
+	if b.Origin != certify.OriginStart || !(math.Abs(b.Constant) < 1) {
+		t.Errorf("the constant is %v from %q, want one near the middle of the targets, from the start rows", b.Constant, b.Origin)
+	}
+	for _, g := range p.certificate.Guarantees {
+		if g.Status != certify.StatusVacuous {
+			t.Errorf("%s on pure noise is %s: bound %v, yardstick %v", g.ID, g.Status, g.Bound, b.Bound)
+		}
+	}
+	forged := forge(t, p.certificate, func(ev *certify.Evidence) {
+		ev.Constant.Value = -4
+		ev.Constant.Risk = certify.RiskSum{}
+		for range ev.Ledger.Train {
+			if err := ev.Constant.Risk.AddLower(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
+		t.Errorf("with the declared centre as constant: Verify = %v, want a refusal", err)
+	}
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+		t.Error(err)
+	}
+}
+
+// Forgery 9: of the peaks of the weights nothing can be moved for free. Two
+// places are accepted, those beside the estimate, and both are paid for; a step of
+// the grid beside them is none, nor is the next place.
+func TestPeaksStandInCells(t *testing.T) {
+	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
+	const cell = 25 // of 0.25 on a grid of 0.01
+	for _, x := range p.certificate.Theta {
+		if at := x.Grid.Centre; at%cell != 0 && at != 1200 {
+			t.Errorf("the peak of %q stands at %v, want a multiple of 0.25", x.Name, x.Grid.Value(at))
+		}
+	}
+	accepted := 0
+	for _, off := range []int{-2 * cell, -cell - 1, -cell, -1, 0, 1, cell, cell + 1, 2 * cell} {
+		m := p.result.Model
+		m.Meta.Theta = slices.Clone(m.Meta.Theta)
+		m.Meta.Theta[0].Grid.Centre += off
+		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Theta = m.Meta.Theta })
+		_, err := p.verify(t, c, m, p.result.ModelDigest, p.lake)
+		switch {
+		case err == nil && off%cell == 0:
+			accepted++
+		case !errors.Is(err, pipeline.ErrRefused):
+			t.Errorf("the peak moved by %d steps: Verify = %v, want a refusal", off, err)
+		case off == 0:
+			t.Errorf("the honest peak: %v", err)
+		}
+	}
+	if accepted != 2 {
+		t.Errorf("%d places are accepted, want the two beside the estimate", accepted)
+	}
+}
+
+// Forgery 10: a job that lists other numbers of inducing points, names of
+// hyper-parameters of the maker's own, and lengthscales a bit beside the grid's.
+func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
+	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), tiny)
+	for name, text := range map[string]string{"a list without it": `"inducing":[3]`, "another list": `"inducing":[2,4]`} {
+		c := forge(t, p.certificate, func(ev *certify.Evidence) { reword(t, ev, `"inducing":[5]`, text) })
+		if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("%s of inducing points: Verify = %v, want a refusal", name, err)
+		}
+	}
+	more := forge(t, p.certificate, func(ev *certify.Evidence) { reword(t, ev, `"inducing":[5]`, `"inducing":[7]`) })
+	if _, err := p.verify(t, more, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
+		t.Errorf("fewer inducing points than listed, though there are different rows: Verify = %v, want a refusal", err)
+	}
+	for name, change := range map[string]func(*pipeline.Model){
+		"a name":                  func(m *pipeline.Model) { m.Meta.Theta[2].Name = "ln variance of nothing at all" },
+		"a lengthscale up a bit":  func(m *pipeline.Model) { beside(m, 9) },
+		"a lengthscale down":      func(m *pipeline.Model) { beside(m, 0) },
+		"the description's alone": func(m *pipeline.Model) { m.Meta.Lengthscales[0] = math.Nextafter(m.Meta.Lengthscales[0], 9) },
+		"the posterior's alone": func(m *pipeline.Model) {
+			m.Posterior.Kernel.Lengthscales = slices.Clone(m.Posterior.Kernel.Lengthscales)
+			m.Posterior.Kernel.Lengthscales[0] = math.Nextafter(m.Posterior.Kernel.Lengthscales[0], 9)
+		},
+	} {
+		m, digest := p.remodel(t, change)
+		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest })
+		if _, err := p.verify(t, c, m, digest, nil); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("%s: Verify = %v, want a refusal", name, err)
+		}
+	}
+	software := p.restate(t, `"software": "pacsgp test"`, `"software": "pacsgp test, audited and approved by the authority"`)
+	if _, err := p.verify(t, software, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+		t.Errorf("the maker's word: Verify = %v, want acceptance, for nobody can check it", err)
+	}
+	if text := software.Guarantees[0].Statement + software.Guarantees[0].Headline + software.Baseline.Statement; strings.Contains(text, "audited") {
+		t.Errorf("the maker's word stands in a sentence: %s", text)
+	}
+}
+
+// beside moves a lengthscale to the next float64, in both parts of a model.
+func beside(m *pipeline.Model, towards float64) {
+	l := math.Nextafter(m.Meta.Lengthscales[0], towards)
+	m.Meta.Lengthscales[0] = l
+	m.Posterior.Kernel.Lengthscales = slices.Clone(m.Posterior.Kernel.Lengthscales)
+	m.Posterior.Kernel.Lengthscales[0] = l
+}
+
+// No finding reassures: a diagnostic says what was measured and no more.
+func TestNoDiagnosticReassures(t *testing.T) {
+	p := publish(t, newLake(waves(1500, 0.2, 4)), tiny)
+	for _, a := range p.certificate.Assumptions {
+		for _, word := range []string{"does not speak against", "no sign", "harmless", "little"} {
+			if strings.Contains(a.Diagnostic, word) {
+				t.Errorf("%s: %q reassures", a.ID, a.Diagnostic)
+			}
+		}
+	}
+	if d := p.certificate.Dependence; d.Pairs != 1499 || d.Suspicious || d != certify.NewDependence(d.Pairs, d.Correlation) {
+		t.Errorf("dependence is %+v", d)
 	}
 }
 

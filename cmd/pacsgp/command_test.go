@@ -278,9 +278,10 @@ func TestNotCertified(t *testing.T) {
 		status string
 		words  []string
 	}{
-		"vacuous":       {jobFile{"loss": "{epsilon: 0.001}"}, certify.StatusVacuous, []string{"vacuous"}},
-		"indicative":    {jobFile{"scaling": "{mode: all-rows}"}, certify.StatusIndicative, []string{"indicative"}},
-		"above a limit": {jobFile{"limit": "0.001"}, certify.StatusCertified, []string{"the bound for a draw of Q", "above the job's limit 0.001", "compared with that one alone", "the bound for the mean of Q"}},
+		"vacuous":            {jobFile{"loss": "{epsilon: 0.001}"}, certify.StatusVacuous, []string{"vacuous"}},
+		"judged by the mean": {jobFile{"judge": "mean"}, certify.StatusVacuous, []string{"the guarantee for the mean of Q is vacuous"}},
+		"indicative":         {jobFile{"scaling": "{mode: all-rows}"}, certify.StatusIndicative, []string{"indicative"}},
+		"above a limit":      {jobFile{"limit": "0.001"}, certify.StatusCertified, []string{"the bound for the draw of Q", "above the job's limit 0.001", "judge: draw"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
@@ -299,7 +300,7 @@ func TestNotCertified(t *testing.T) {
 				t.Errorf("status %q, artifacts %q, stdout %q", r.Status, names(t, out), a.stdout)
 			}
 			cert := filepath.Join(out, r.Certificate)
-			pacsgp(t, "verify", filepath.Join(out, r.Model), cert, filepath.Join(dir, "lake")).says(t, 0, "verified:", "status "+c.status)
+			pacsgp(t, "verify", filepath.Join(out, r.Model), cert, filepath.Join(dir, "lake")).says(t, 0, "verified:", "of Q: "+c.status)
 			limited := pacsgp(t, "train", "-c", tiny(c.change).write(t, dir), "-o", out, "--limit", "0.0001", "--json")
 			var shown runRecord
 			if err := json.Unmarshal([]byte(limited.stdout), &shown); err != nil || limited.status != exitNotCertified || shown.ID != r.ID {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -153,4 +154,93 @@ func certificateOf(t *testing.T, ev certify.Evidence) []byte {
 		t.Fatal(err)
 	}
 	return doc
+}
+
+// Forgery 8, the count edited in the file: nobody can check it, so that no
+// sentence rests on it, and it is printed as the maker's word.
+func TestEditedAttemptIsTheMakersWord(t *testing.T) {
+	a := trained(t)
+	b := retrained(t, a.dir, jobFile{"inducing": "9"}) // another directory, another log
+	for _, c := range []struct {
+		artifact artifact
+		count    string
+		says     string
+	}{{a, "7", "6 other jobs were tried on these rows"}, {b, "2", "1 other job was tried on these rows"}} {
+		text := string(readFile(t, c.artifact.certificate))
+		edited := strings.NewReplacer(`"on_these_rows": 1`, `"on_these_rows": `+c.count, `"in_this_log": 1`, `"in_this_log": `+c.count).Replace(text)
+		if edited == text {
+			t.Fatal("the document has no count of attempts")
+		}
+		path := filepath.Join(t.TempDir(), "edited.json")
+		writeFile(t, path, []byte(edited))
+		for _, args := range [][]string{{"verify", c.artifact.model, path, c.artifact.lake}, {"inspect", path}} {
+			said := succeed(t, args...).stdout
+			_, word, found := strings.Cut(said, "What its maker says, which nobody can check")
+			if !found || !strings.Contains(word, "attempt       "+c.count+" on these rows, "+c.count+" in this log") {
+				t.Errorf("%s does not print the count as the maker's word:\n%s", args[0], said)
+			}
+			if flat := strings.Join(strings.Fields(said), " "); !strings.Contains(flat, c.says) {
+				t.Errorf("%s does not say %q first:\n%s", args[0], c.says, said)
+			}
+		}
+		before, err := certify.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := certify.Parse([]byte(edited))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, g := range after.Guarantees {
+			if g != before.Guarantees[i] {
+				t.Errorf("the count changes the guarantee %s", g.ID)
+			}
+		}
+	}
+}
+
+// Forgery 5, from an ordinary job file: the job ends before it reads a row.
+func TestTrainRefusesASentenceAsUnit(t *testing.T) {
+	dir := t.TempDir()
+	job := tiny(jobFile{"loss": `{epsilon: 0.7, unit: "units with probability at most 0.0001. (Superseded text: it"}`}).write(t, dir)
+	if a := pacsgp(t, "train", "-c", job); a.status != exitConfig || !strings.Contains(a.message, "loss.unit") {
+		t.Errorf("status %d: %s", a.status, a.message)
+	}
+}
+
+// A job that is strict about dependence does not end well on rows that depend on
+// each other, and the finding is a number in every form of the certificate.
+func TestStrictJobFailsOnSuspiciousRows(t *testing.T) {
+	dir := t.TempDir()
+	rows := lines(300)
+	sorted := rows["y"].([]float64)
+	order := make([]int, len(sorted))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(sorted[i], sorted[j]) })
+	picked := table{}
+	for name, column := range rows {
+		values := column.([]float64)
+		out := make([]float64, len(values))
+		for i, at := range order {
+			out[i] = values[at]
+		}
+		picked[name] = out
+	}
+	picked.write(t, lakeFile(dir, 0))
+	for _, c := range []struct {
+		strict string
+		status int
+	}{{"false", 0}, {"true", exitNotCertified}} {
+		out := t.TempDir()
+		a := pacsgp(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 8}", "strict": c.strict}).write(t, dir), "-o", out)
+		r := record(t, out)
+		if a.status != c.status || !r.Suspicious || r.Draw.Status != certify.StatusCertified {
+			t.Errorf("strict: %s: status %d (%s), suspicious %v, the draw is %s", c.strict, a.status, a.message, r.Suspicious, r.Draw.Status)
+		}
+		if c.status != 0 && !strings.Contains(a.message, "strict") {
+			t.Errorf("it does not say why: %s", a.message)
+		}
+	}
 }
