@@ -51,11 +51,13 @@ func cost(l Loss, unit string) string {
 }
 
 // amount writes a tolerance with its unit.
-func amount(x float64, unit string) string {
+func amount(x float64, unit string) string { return amountText(plain(x), unit) }
+
+func amountText(x, unit string) string {
 	if unit == "" {
-		return plain(x)
+		return x
 	}
-	return plain(x) + " " + quoted(unit)
+	return x + " " + quoted(unit)
 }
 
 // statement puts a guarantee into words in full, with its status first where it
@@ -77,7 +79,7 @@ func certified(g Guarantee, c Certificate) string {
 		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", confidence(g.Delta), g.N, claim(g, c.Declared.Unit))
 	if g.ID == GuaranteeMean {
 		words += fmt.Sprintf(". This is twice the bound of %s and holds on the same event. It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
-			GuaranteeDraw, amount(c.Accuracy.Tau, c.Declared.Unit))
+			GuaranteeDraw, amountText(atMostDigits(c.Accuracy.Tau), c.Declared.Unit))
 	} else {
 		if g.LowerBound >= leastWorthSaying {
 			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss))
@@ -145,7 +147,7 @@ func baselineStatement(b Baseline, draw Guarantee) string {
 	if b.Origin == OriginStart {
 		rows = "the first rows by rank"
 	}
-	return fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses %s on the N = %d certified rows, for which the formula gives %s. "+
+	return fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses at least %s on the N = %d certified rows, for which the formula gives %s. "+
 		"A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.",
 		plain(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), draw.N, AtMost(b.Bound))
 }

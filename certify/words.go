@@ -58,6 +58,16 @@ func percentUp(x float64) string {
 	return r.FloatString(decimals) + " %"
 }
 
+// atMostDigits prints x > 0 with three digits that count, rounded up.
+func atMostDigits(x float64) string {
+	for y := x; ; y *= 1.0005 {
+		text := strconv.FormatFloat(y, 'g', 3, 64)
+		if v, err := strconv.ParseFloat(text, 64); err != nil || v >= x {
+			return text
+		}
+	}
+}
+
 // confidence prints 1 − δ in percent, without rounding.
 func confidence(delta float64) string {
 	d, err := decimal(delta)

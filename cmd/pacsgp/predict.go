@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func predictCommand(w world) *cobra.Command {
@@ -59,6 +60,9 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	if mean, _ := c.Guarantee(certify.GuaranteeMean); mean.Status != certify.StatusCertified {
 		_, _ = fmt.Fprintf(w.stderr, "pacsgp: note: these predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s\n", mean.Status)
 		id = ""
+	}
+	if c.Declared.Attempt.OnTheseRows > 1 {
+		_, _ = fmt.Fprintf(w.stderr, "pacsgp: note: %s tried on the rows of this certificate before it, says its maker\n", report.OtherJobs(c))
 	}
 	var features []string
 	for _, f := range m.Meta.Features {
