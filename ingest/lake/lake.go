@@ -40,6 +40,10 @@ type Config struct {
 // defaultBatchRows makes a batch of twenty columns a little over 1 MiB.
 const defaultBatchRows = 8192
 
+// maxSample bounds the rows of all files, so that no product of a number of rows
+// and a number of workers is too large for 64 bits. Nobody has as many.
+const maxSample = 1 << 50
+
 // A Source is the rows of a lake. It holds no file open between readings.
 type Source struct {
 	columns   []string
@@ -104,7 +108,9 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	for _, f := range files {
 		s.files = append(s.files, f.summary())
 		for _, g := range f.groups {
-			s.shards = append(s.shards, shard{file: f, group: g, first: first})
+			if s.shards = append(s.shards, shard{file: f, group: g, first: first}); g.rows > maxSample-first {
+				return nil, fmt.Errorf("lake: %s: its footer claims %d rows, which makes more than %d in all", f.path, g.rows, maxSample)
+			}
 			first += g.rows
 		}
 	}
