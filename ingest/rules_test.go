@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow/go/v15/arrow/array"
 
@@ -146,5 +147,27 @@ func BenchmarkCheck(b *testing.B) {
 	b.SetBytes(8 * 8192)
 	for b.Loop() {
 		ingest.Check(values)
+	}
+}
+
+// The choice takes a time that is in proportion to the columns: a file with many
+// of them is no reason to stand still.
+func TestSelectFromManyColumns(t *testing.T) {
+	const n = 100_000
+	table := ingest.Table{Name: "wide.parquet", Columns: make([]ingest.Column, n)}
+	var exclude []string
+	for i := range table.Columns {
+		table.Columns[i].Name = fmt.Sprintf("c%06d", i)
+		if i%2 == 0 {
+			exclude = append(exclude, table.Columns[i].Name)
+		}
+	}
+	began := time.Now()
+	names, _, err := ingest.Select([]ingest.Table{table}, ingest.Choice{Exclude: exclude, Target: "c000001"})
+	if err != nil || len(names) != n/2 {
+		t.Errorf("%d columns, %v, want %d", len(names), err, n/2)
+	}
+	if took := time.Since(began); took > 20*time.Second { // a fraction of one; by comparing each with each, minutes
+		t.Errorf("it took %v", took)
 	}
 }

@@ -61,13 +61,15 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 			errs = append(errs, fmt.Errorf("ingest: %q is the target and also a feature; take it out of the features", c.Target))
 		}
 	}
+	seen := make(map[string]bool, len(names))
 	for i, name := range names {
-		if slices.Contains(names[:i], name) {
+		if seen[name] {
 			if name != c.Target || i < len(features) {
 				errs = append(errs, fmt.Errorf("ingest: column %q is declared twice", name))
 			}
 			continue
 		}
+		seen[name] = true
 		for k := range tables {
 			if err := usable(tables[k], index[k][name], name); err != nil {
 				errs = append(errs, err)
@@ -124,8 +126,12 @@ func (c Choice) features(tables []Table, index []map[string][]Column) (features,
 			errs = append(errs, fmt.Errorf("ingest: exclude names column %q, which no file has", name))
 		}
 	}
+	excluded := make(map[string]bool, len(c.Exclude))
+	for _, name := range c.Exclude {
+		excluded[name] = true
+	}
 	for _, name := range allNames(tables) {
-		if name == c.Target || slices.Contains(c.Exclude, name) {
+		if name == c.Target || excluded[name] {
 			continue
 		}
 		if why := leftOut(tables, index, name); why != "" {

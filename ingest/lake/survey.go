@@ -44,6 +44,7 @@ type dataFile struct {
 	rows    int64
 	groups  []group // with rows
 	columns []column
+	places  map[string]int // of the columns, by name
 }
 
 // survey lists files and reads their footers.
@@ -63,7 +64,9 @@ func survey(ctx context.Context, paths []string) ([]*dataFile, []string, error) 
 			return nil, nil, fmt.Errorf("lake: %s: %w", l.path, err)
 		}
 		if i > 0 && slices.Equal(f.columns, files[i-1].columns) {
-			f.columns = files[i-1].columns // most lakes have one schema
+			f.columns, f.places = files[i-1].columns, files[i-1].places // most lakes have one schema
+		} else {
+			f.places = places(f.columns)
 		}
 		files[i] = f
 	}
@@ -108,11 +111,18 @@ func surveyFile(l listed, textKeys map[string]bool) (*dataFile, error) {
 	return f, nil
 }
 
-// column returns the column of a name that ingest.Select has found usable.
-func (f *dataFile) column(name string) *column {
-	i := slices.IndexFunc(f.columns, func(c column) bool { return c.Name == name })
-	return &f.columns[i]
+// places returns where each name stands among the columns.
+func places(columns []column) map[string]int {
+	p := make(map[string]int, len(columns))
+	for i := range columns {
+		p[columns[i].Name] = i
+	}
+	return p
 }
+
+// column returns the column of a name that ingest.Select has found usable: there
+// is one of that name.
+func (f *dataFile) column(name string) *column { return &f.columns[f.places[name]] }
 
 // key returns the value of a key in the path.
 func (f *dataFile) key(name string) float64 {
