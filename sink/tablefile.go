@@ -356,7 +356,7 @@ func readPageHeader(b []byte) (h pageHeader, length int, err error) {
 		case 3:
 			h.size = r.integer(kind)
 		case 4:
-			h.checked, h.sum = true, uint32(r.integer(kind)) //nolint:gosec // 32 bits with a sign
+			h.checked, h.sum = true, uint32(r.integer(kind))
 		case 5, 8:
 			h.data(r, id, kind)
 		default:
