@@ -337,3 +337,42 @@ func TestTimeLimitEndsTheListOfCandidates(t *testing.T) {
 		}
 	}
 }
+
+// No setting is left over: whatever is changed in the configuration, with its
+// digest, is refused, but for how the optimiser went about it, which is a choice
+// of Q.
+func TestEveryChangeOfTheConfigurationIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*pipeline.Job){
+		"plain":    func(j *pipeline.Job) { j.Loss.Unit, j.Features = "volts", []string{"a", "b"} },
+		"peaked":   func(j *pipeline.Job) { j.Grid.Prior, j.Kernel.Isotropic = "peaked", true },
+		"declared": declared,
+	} {
+		p := publish(t, newLake(waves(80, 0.2, 5), 30, 50), func(j *pipeline.Job) { tiny(j); change(j) })
+		accepted, refused := map[string]bool{}, 0
+		values := p.certificate.Configuration.Values
+		for _, s := range scalars(t, values) {
+			for _, value := range s.falsified(t) {
+				text := slices.Concat(values[:s.from], value, values[s.to:])
+				ev := evidence(p.certificate)
+				ev.Configuration = text
+				forged, err := certify.Certify(ev)
+				if err == nil {
+					_, err = p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake)
+				}
+				if err != nil {
+					refused++
+				} else if !bytes.Equal(text, values) {
+					accepted[s.path] = true
+				}
+			}
+		}
+		for path := range accepted {
+			if !strings.HasPrefix(path, ".train.") || path == ".train.seed" || path == ".train.mode" {
+				t.Errorf("%s: a change of the setting %s is accepted", name, path)
+			}
+		}
+		if refused < 50 {
+			t.Errorf("%s: only %d changes are refused", name, refused)
+		}
+	}
+}

@@ -251,6 +251,9 @@ func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
 	if g.Prior != "flat" && g.Prior != "peaked" {
 		fault("grid.prior: %q is neither flat nor peaked", g.Prior)
 	}
+	if g.Prior == "flat" && g.Width != 0 {
+		fault("grid.width: it belongs to a peaked prior")
+	}
 	if g.Prior == "peaked" && !(g.Width > 0 && g.Width <= 100) {
 		fault("grid.width: %v is not in (0, 100]", g.Width)
 	}
@@ -271,6 +274,9 @@ func (s Scaling) withDefaults(target string, fault func(string, ...any)) Scaling
 		}
 	default:
 		fault("scaling.mode: %q is none of %s, %s, %s", s.Mode, ScalingReference, ScalingAllRows, ScalingDeclared)
+	}
+	if s.Mode != ScalingDeclared && (s.Target != nil || len(s.Features) > 0) {
+		fault("scaling: constants belong to scaling.mode declared, not to %s", s.Mode)
 	}
 	check := func(name string, a Affine) {
 		if !(a.Scale > 0) || math.IsInf(a.Scale, 0) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {

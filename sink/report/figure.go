@@ -39,8 +39,8 @@ type Figure struct {
 
 	Steps    []Step
 	Unit     string  // of Step.Pass; empty: passes over the train rows
-	Bound    float64 // certified, after the last pass
-	Baseline float64 // the bound of the best constant
+	Bound    float64 // for a draw of Q, after the last pass
+	Baseline float64 // the yardstick
 
 	Points       []Point
 	PointsTitle  string  // which rows they are

@@ -35,10 +35,10 @@ func (f Figure) progressPanel() *plot.Plot {
 		xys   plotter.XYs
 		style draw.LineStyle
 	}{
-		{"best constant: its bound", across(f.Baseline), stroke(faint, 1.1, 4, 3)},
+		{"yardstick: a constant", across(f.Baseline), stroke(faint, 1.1, 4, 3)},
 		{"estimated bound", bounds, stroke(blue, 2)},
 		{"estimated risk", risks, stroke(sky, 1.4)},
-		{"certified, B = " + ceil(f.Bound, 4), across(f.Bound), stroke(green, 1.4, 6, 3)},
+		{"bound of a draw, B = " + ceil(f.Bound, 4), across(f.Bound), stroke(green, 1.4, 6, 3)},
 	} {
 		line, err := plotter.NewLine(l.xys)
 		if err != nil {
