@@ -28,7 +28,7 @@ func (d Delta) validate() error {
 	if !(0 < d.Declared && d.Declared < 1) {
 		faults = append(faults, deltaFault(d.Declared))
 	}
-	if !(1 <= d.Alternative && d.Alternative <= d.Alternatives) {
+	if d.Alternative < 1 || d.Alternative > d.Alternatives {
 		faults = append(faults, fmt.Errorf("alternative %d of %d: they count from 1", d.Alternative, d.Alternatives))
 	}
 	return errors.Join(faults...)

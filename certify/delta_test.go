@@ -117,3 +117,38 @@ func TestCertificateOfAnAlternative(t *testing.T) {
 		t.Error("a certificate of a sweep passes for one alone")
 	}
 }
+
+// A sweep of predictors that were fixed beforehand, from which the worst is
+// chosen: the probability that any bound is too low, added up exactly, is at
+// most δ for every risk. With all of δ for each it is above, so that the test
+// would notice a share that is not paid.
+func TestAllAlternativesHoldAtOnce(t *testing.T) {
+	const n, alternatives, delta = 8, 60, .3
+	violated := func(share Share) (most float64) {
+		var upper [n + 1]float64
+		for k := range upper {
+			b, err := Bound(Terms{Risk: float64(k) / n, LowerRisk: float64(k) / n, N: n, Delta: delta, Share: share})
+			if err != nil {
+				t.Fatal(err)
+			}
+			upper[k] = b.Upper
+		}
+		for p := .005; p < 1; p += .005 {
+			var one float64
+			for k := range upper {
+				if p > upper[k] {
+					one += binomial(n, k, p, 0)
+				}
+			}
+			most = max(most, 1-math.Pow(1-one, alternatives))
+		}
+		return most
+	}
+	share := Delta{Declared: delta, Alternatives: alternatives, Alternative: 1}.Share()
+	if got := violated(share); !(got <= delta) {
+		t.Errorf("some of %d bounds is too low with probability %g, above δ = %g", alternatives, got, delta)
+	}
+	if got := violated(Share{}); !(got > delta) {
+		t.Errorf("with all of δ for each, some bound is too low with probability %g only: the test has no power", got)
+	}
+}

@@ -14,7 +14,7 @@ import (
 func TestTargetsDigestVectors(t *testing.T) {
 	for _, v := range vectors(t, "targets.csv") {
 		var values []float64
-		for _, text := range strings.Fields(v[1]) {
+		for text := range strings.FieldsSeq(v[1]) {
 			x, err := strconv.ParseFloat(text, 64)
 			if err != nil {
 				t.Fatal(err)

@@ -81,19 +81,21 @@ func (c configuration) overridden() error {
 // An alternativeRecord is what the run record says of one alternative of a
 // sweep. The files are in the output directory.
 type alternativeRecord struct {
-	Alternative int     `json:"alternative"` // its number, from 1 on
-	Changes     string  `json:"changes"`     // in words: what it changes in the job
-	Status      string  `json:"status"`      // of the judged guarantee
-	Bound       float64 `json:"bound"`
-	Certificate string  `json:"certificate"`
-	Row         string  `json:"certificate_row"`
-	Model       string  `json:"model"`
-	ID          string  `json:"id"`
+	Alternative int           `json:"alternative"` // its number, from 1 on
+	Changes     string        `json:"changes"`     // in words: what it changes in the job
+	Mean        verdictRecord `json:"mean"`
+	Draw        verdictRecord `json:"draw"`
+	Status      string        `json:"status"` // of the judged guarantee
+	Bound       float64       `json:"bound"`
+	Certificate string        `json:"certificate"`
+	Row         string        `json:"certificate_row"`
+	Model       string        `json:"model"`
+	ID          string        `json:"id"`
 }
 
-// of says what a run of an alternative came to.
+// alternativeOf says what a run of an alternative came to.
 func alternativeOf(job pipeline.Job, r runRecord) alternativeRecord {
-	return alternativeRecord{job.Number, job.Changes(), r.Status, r.Bound, r.Certificate, r.Row, r.Model, r.ID}
+	return alternativeRecord{job.Number, job.Changes(), r.Mean, r.Draw, r.Status, r.Bound, r.Certificate, r.Row, r.Model, r.ID}
 }
 
 // better reports whether an alternative's record is better than another's: a
@@ -112,6 +114,7 @@ func (o *outcome) add(next *outcome, job pipeline.Job) {
 		*o = *next
 		return
 	}
+	next.result.Model = pipeline.Model{}
 	all := append(o.record.Alternatives, alternativeOf(job, next.record))
 	if best := o.record.Best; best == 0 || all[len(all)-1].better(all[best-1]) {
 		*o = *next
@@ -119,6 +122,9 @@ func (o *outcome) add(next *outcome, job pipeline.Job) {
 	}
 	o.record.Alternatives = all
 }
+
+// the names who is judged, in a sentence.
+var the = map[string]string{judgeMean: "the mean of Q", judgeDraw: "a draw of Q"}
 
 // sweepTable prints what the alternatives came to.
 func (o *outcome) sweepTable(w io.Writer) error {
@@ -133,14 +139,15 @@ func (o *outcome) sweepTable(w io.Writer) error {
 		if a.Alternative == o.record.Best {
 			mark = "*"
 		}
-		_, _ = fmt.Fprintf(table, "%s %d\t%s\t%s\tat most %s\t%s\n", mark, a.Alternative, a.Changes, a.Status, certify.AtMost(a.Bound), a.Certificate)
+		_, _ = fmt.Fprintf(table, "%s %d\t%s\tmean %s (%s)\tdraw %s (%s)\t%s\n", mark, a.Alternative, a.Changes,
+			certify.AtMost(a.Mean.Bound), a.Mean.Status, certify.AtMost(a.Draw.Bound), a.Draw.Status, a.Certificate)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	best := "the best: of those that are certified the one of the lowest bound"
+	best := "the best: of those that are certified the one of the lowest bound for " + the[o.record.Judge]
 	if o.record.Status != certify.StatusCertified {
-		best = "none is certified; the one of the lowest bound"
+		best = "none is certified for " + the[o.record.Judge] + "; the one of the lowest bound"
 	}
 	_, err := fmt.Fprintf(w, "* %s. Its certificate:\n\n", best)
 	return err

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"strings"
@@ -19,9 +20,7 @@ const three = "[{loss: {epsilon: 0.6}}, {loss: {epsilon: 0.9}}, {loss: {epsilon:
 
 func sweeping(change jobFile) jobFile {
 	j := tiny(jobFile{"sweep": three, "loss": ""})
-	for key, value := range change {
-		j[key] = value
-	}
+	maps.Copy(j, change)
 	return j
 }
 

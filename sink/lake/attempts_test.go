@@ -276,7 +276,7 @@ func TestProcessesShareALog(t *testing.T) {
 	}
 	running.Wait()
 	log, err := lake.NewAttemptLog(path, nil).Attempts(t.Context())
-	if err := errors.Join(append(failures, err)...); err != nil || len(log) != processes*each {
+	if err := errors.Join(errors.Join(failures...), err); err != nil || len(log) != processes*each {
 		t.Fatalf("%d attempts, %v, want %d: %q", len(log), err, processes*each, said)
 	}
 	for i, text := range said {

@@ -57,6 +57,8 @@ type File interface {
 // with the leading dot it hides the file from readers of a lake.
 const TempSuffix = ".tmp"
 
+var errNotRegular = errors.New("it is no regular file")
+
 // OS is the operating system's file system.
 type OS struct{}
 
@@ -95,8 +97,14 @@ func (OS) Append(name string) (File, error) {
 	return os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // G302, G304: the caller's own directory, for others to read
 }
 
-// Open opens name for reading.
+// Open opens name for reading. What is no regular file is refused: a pipe would
+// keep the job waiting.
 func (OS) Open(name string) (io.ReadCloser, error) {
+	if info, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
 	return os.Open(name) //nolint:gosec // G304: the caller's own directory
 }
 
@@ -130,7 +138,7 @@ func (OS) Lock(name string) (io.Closer, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
+		err = errNotRegular
 	}
 	if err == nil {
 		err = lockFile(f)
