@@ -18,7 +18,7 @@ import (
 type Alternative struct {
 	Loss     Tolerance   `json:"loss,omitzero"`
 	Features []string    `json:"features,omitzero"` // in place of the job's, and of what it excludes
-	Exclude  []string    `json:"exclude,omitzero"`  // in place of the job's, and of the features that it names
+	Exclude  []string    `json:"exclude,omitzero"`  // in place of the job's, which must name no features then
 	Kernel   *KernelDecl `json:"kernel,omitempty"`
 }
 
@@ -165,6 +165,10 @@ func (j Job) sweepWithDefaults() (Job, error) {
 	for i, a := range j.Sweep {
 		if a.Features != nil && len(a.Features) == 0 {
 			fault("sweep[%d].features: name a feature, or leave the key out", i)
+			continue
+		}
+		if a.Exclude != nil && a.Features == nil && j.Features != nil {
+			fault("sweep[%d].exclude: the job names its features, of which nothing can be excluded: name the alternative's features", i)
 			continue
 		}
 		each, err := a.in(j.withoutSweep()).WithDefaults()

@@ -243,6 +243,10 @@ func TestSweepFaults(t *testing.T) {
 		"no feature": {func(j *pipeline.Job) {
 			j.Sweep = []pipeline.Alternative{eps(1), {Loss: pipeline.Tolerance{Epsilon: 1}, Features: []string{}}}
 		}, []string{"sweep[1].features: name a feature"}},
+		"exclude of named": {func(j *pipeline.Job) {
+			j.Features = []string{"a", "b"}
+			j.Sweep = []pipeline.Alternative{eps(1), {Loss: pipeline.Tolerance{Epsilon: 1}, Exclude: []string{"b"}}}
+		}, []string{"sweep[1].exclude: the job names its features"}},
 		"twice":            {func(j *pipeline.Job) { j.Loss.Epsilon = 1; j.Sweep = []pipeline.Alternative{{}, eps(2), eps(1)} }, []string{"sweep[2]: alternative 3 is the same job as alternative 1"}},
 		"delta and others": {func(j *pipeline.Job) { j.Delta = 2; j.Sweep = []pipeline.Alternative{eps(0.5), eps(-1)} }, []string{": delta: 2", "sweep[1].loss.epsilon"}},
 		"number":           {func(j *pipeline.Job) { j.Number = 3; j.Sweep = []pipeline.Alternative{eps(1), eps(2)} }, []string{"alternative: 3 of 2"}},
