@@ -33,11 +33,13 @@ func variants(t *testing.T) map[string]Evidence {
 		"scaled": change(func(ev *Evidence) {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),
-		"jitter":           change(func(ev *Evidence) { ev.Jitter.Holds = false }),
-		"sweep":            change(func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 12, 3 }),
-		"dependent":        change(func(ev *Evidence) { ev.Dependence = NewDependence(12696, .5) }),
-		"uncounted copies": change(func(ev *Evidence) { ev.Copies, ev.Ledger.Copies, ev.Ledger.Holdout = Copies{}, 0, 90 }),
-		"isotropic":        change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:]; ev.Theta[0].Name = "ln lengthscale" }),
+		"jitter":    change(func(ev *Evidence) { ev.Jitter.Holds = false }),
+		"sweep":     change(func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 12, 3 }),
+		"dependent": change(func(ev *Evidence) { ev.Dependence = NewDependence(12696, .5) }),
+		"copies tolerated": change(func(ev *Evidence) {
+			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12700, 0, 90
+		}),
+		"isotropic": change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:]; ev.Theta[0].Name = "ln lengthscale" }),
 		"declared": change(func(ev *Evidence) {
 			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
 			ev.Ledger.Reference, ev.Ledger.Holdout = 0, 685

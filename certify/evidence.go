@@ -242,20 +242,26 @@ func (ev Evidence) validateFindings() error {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}
 	switch c.Policy {
-	case "":
-		if c != (Copies{}) || ev.Ledger.Copies != 0 {
-			faults = append(faults, errors.New("copies are counted without a policy for them"))
+	case CopiesLimited:
+		if float64(c.Rows) > c.Limit*float64(ev.Ledger.Rows) {
+			faults = append(faults, fmt.Errorf("%d copies are more than the share %g of %d rows", c.Rows, c.Limit, ev.Ledger.Rows))
 		}
-		return errors.Join(faults...)
-	case CopiesLimited, CopiesDropped, CopiesIndependent:
+	case CopiesDropped, CopiesIndependent:
+		if c.Limit != 0 {
+			faults = append(faults, fmt.Errorf("a limit of copies, %g, beside the policy %q", c.Limit, c.Policy))
+		}
 	default:
 		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesLimited, CopiesDropped, CopiesIndependent))
 	}
 	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != ev.Ledger.Rows || c.Features >= ev.Ledger.Rows {
 		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, ev.Ledger.Rows))
 	}
-	if c.Policy != CopiesDropped && ev.Ledger.Copies != 0 {
-		faults = append(faults, fmt.Errorf("%d copies are left out under the policy %q", ev.Ledger.Copies, c.Policy))
+	leftOut := int64(0)
+	if c.Policy == CopiesDropped {
+		leftOut = c.Rows
+	}
+	if ev.Ledger.Copies != leftOut {
+		faults = append(faults, fmt.Errorf("%d of %d copies are left out under the policy %q, want %d", ev.Ledger.Copies, c.Rows, c.Policy, leftOut))
 	}
 	return errors.Join(faults...)
 }

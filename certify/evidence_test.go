@@ -120,12 +120,18 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"copies do not add up":     func(ev *Evidence) { ev.Copies.Distinct++ },
 		"copies of fewer features": func(ev *Evidence) { ev.Copies.Features = 4 },
 		"copies not dropped":       func(ev *Evidence) { ev.Copies.Policy = CopiesIndependent },
-		"limit of copies NaN":      func(ev *Evidence) { ev.Copies.Limit = nan },
-		"targets digest":           func(ev *Evidence) { ev.Sample.Targets = "7e" },
-		"constant on start rows":   func(ev *Evidence) { ev.Constant.Origin = OriginStart },
-		"theta misnamed":           func(ev *Evidence) { ev.Theta[2].Name = "ln variance of nothing at all" },
-		"a row rule missing":       func(ev *Evidence) { ev.RowRules = ev.RowRules[1:] },
-		"a row rule in words":      func(ev *Evidence) { ev.RowRules[0] = "rows with nulls count as predicted" },
+		"copies dropped in part":   func(ev *Evidence) { ev.Ledger.Copies--; ev.Ledger.Holdout++ },
+		"copies above the limit": func(ev *Evidence) {
+			ev.Copies.Policy, ev.Copies.Limit = CopiesLimited, 3e-4
+			ev.Ledger.Copies, ev.Ledger.Holdout = 0, 90
+		},
+		"limit of dropped copies": func(ev *Evidence) { ev.Copies.Limit = 0.01 },
+		"limit of copies NaN":     func(ev *Evidence) { ev.Copies.Limit = nan },
+		"targets digest":          func(ev *Evidence) { ev.Sample.Targets = "7e" },
+		"constant on start rows":  func(ev *Evidence) { ev.Constant.Origin = OriginStart },
+		"theta misnamed":          func(ev *Evidence) { ev.Theta[2].Name = "ln variance of nothing at all" },
+		"a row rule missing":      func(ev *Evidence) { ev.RowRules = ev.RowRules[1:] },
+		"a row rule in words":     func(ev *Evidence) { ev.RowRules[0] = "rows with nulls count as predicted" },
 		"a further assumption": func(ev *Evidence) {
 			ev.Assumptions = append(ev.Assumptions, Assumption{ID: "manifest", Status: AssumptionAssumed, Text: "The files are those that were written."})
 		},

@@ -14,6 +14,9 @@ import (
 // certifies it, and verification certifies it again and compares the documents. A
 // model that does not follow from the job is an error.
 func evidence(job Job, configuration []byte, m Model, modelDigest string, found *examination, word certify.Declared) (certify.Evidence, error) {
+	if err := job.Copies.allow(found.Copies); err != nil {
+		return certify.Evidence{}, err
+	}
 	if err := follows(job, m, found); err != nil {
 		return certify.Evidence{}, err
 	}
@@ -42,8 +45,10 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Theta:      meta.Theta,
 		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Baseline},
 		Dependence: found.Neighbour.dependence(),
+		Copies:     job.Copies.counted(found.Copies),
 		Ledger: certify.Ledger{
-			Unit: "row", Rows: found.Rows, Reference: found.Rows - found.Train, Train: found.Train,
+			Unit: "row", Rows: found.Rows, Reference: found.Rows - found.Train - found.Dropped, Train: found.Train,
+			Copies: found.Dropped,
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
@@ -101,6 +106,7 @@ func assumptions(job Job, found *examination) []certify.Assumption {
 	if n.Suspicious {
 		rows.Diagnostic += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
 	}
+	rows.Diagnostic += " " + job.Copies.diagnostic(found.Copies)
 	prior := certify.Assumption{ID: certify.AssumePriorFirst, Status: certify.AssumptionEnforced}
 	lossFirst := certify.Assumption{ID: certify.AssumeLossFirst, Status: certify.AssumptionEnforced}
 	if job.Scaling.Mode == ScalingAllRows {

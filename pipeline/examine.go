@@ -21,7 +21,9 @@ type examination struct {
 	Rows, Train int64
 	Shards      int
 	Digest      Digest
-	Targets     Digest          // of the multiset of the target's values
+	Targets     Digest // of the multiset of the target's values
+	Copies      Copies
+	Dropped     int64           // rows with the role copy
 	Risk        certify.RiskSum // upper bounds on the losses of a draw of Q on the train rows
 	LowerRisk   certify.RiskSum // lower bounds on the same
 	Unproven    int64           // train rows that are counted as a loss of 1
@@ -46,31 +48,41 @@ func scaledLoss(spec LossSpec, target Affine) (loss.Loss, error) {
 
 // examine makes the pass. The source's columns must be the model's features in
 // order, then the target. constant is the baseline's prediction in raw units.
-func examine(ctx context.Context, src Source, m Model, roles Roles, constant float64, workers int) (*examination, error) {
+// Roles and copies are found anew.
+func examine(ctx context.Context, src Source, m Model, job Job, constant float64, res Resources) (found *examination, err error) {
 	if err := sameColumns(src.Columns(), m.Meta); err != nil {
 		return nil, err
 	}
-	e, err := newExaminer(m, roles, constant, workers)
-	if err != nil {
-		return nil, err
-	}
-	defer e.predictor.Close()
 	used := make([]int, len(src.Columns()))
 	for i := range used {
 		used[i] = i
 	}
-	e.scale.used = used
 	began := time.Now()
-	rows := &counted{Source: src}
-	digests, err := stream(ctx, rows, nil, workers, e.add)
+	rows, err := beginPass(ctx, src, job, used, res)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.close()) }()
+	roles := rows.roles
+	e, err := newExaminer(m, roles, constant, res.Workers)
+	if err != nil {
+		return nil, err
+	}
+	defer e.predictor.Close()
+	e.scale.used = used
+	digests, err := rows.read(ctx, e.add)
 	if err != nil {
 		return nil, err
 	}
 	shards := src.Shards()
-	found := e.found
+	found = &e.found
+	if found.Copies, err = rows.copies(ctx); err != nil {
+		return nil, err
+	}
+	found.Dropped = roles.Copies()
 	found.Passed = time.Since(began)
 	found.Shards = len(shards)
-	found.Digest, found.Targets = sampleDigest(shards, digests, used), rows.digest()
+	found.Digest, found.Targets = sampleDigest(shards, digests, used), rows.src.digest()
 	found.Neighbour = e.beside.found()
 	found.Squared = e.squares / float64(max(found.Train, 1))
 	if roles.Reference() > 0 {
@@ -79,7 +91,7 @@ func examine(ctx context.Context, src Source, m Model, roles Roles, constant flo
 		}
 	}
 	found.Constant, found.Origin = bestConstant(e.targets.values, m.Meta.Loss), baselineOrigin(roles)
-	return &found, nil
+	return found, nil
 }
 
 func sameColumns(columns []string, meta ModelMeta) error {
@@ -140,15 +152,21 @@ func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner
 func (e *examiner) add(b block) error {
 	e.found.Rows += int64(b.rows)
 	targets := b.columns[len(b.columns)-1]
-	e.beside.add(b.shard, targets)
 	e.targets.add(b.first, targets)
+	err := e.roles.kept(b, func(from, to int) error {
+		e.beside.add(b.shard, targets[from:to])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	for _, ordinal := range e.roles.referenceIn(b.first, b.first+int64(b.rows)) {
 		copyRow(e.reference.row(e.filled), b, int(ordinal-b.first))
 		e.filled++
 	}
 	e.reserve(b.rows)
 	n, d := 0, e.scale.inputs()
-	err := e.roles.runs(b, func(from, to int) error {
+	err = e.roles.runs(b, func(from, to int) error {
 		e.scale.scale(b, from, to, e.x[n*d:], e.y[n:])
 		copy(e.target[n:], b.columns[d][from:to])
 		for i := from; i < to; i++ {

@@ -1,6 +1,9 @@
 package pipeline
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // RoleHash is the keyed hash that roles follow from.
 func RoleHash(key string, ordinal int64) uint64 { return newRoleHasher(key).rank(ordinal).hash }
@@ -13,7 +16,7 @@ type Feed struct{ f *feed }
 
 // NewFeed surveys the source for its roles and scaling.
 func NewFeed(ctx context.Context, src Source, job Job, res Resources) (Feed, error) {
-	s, err := survey(ctx, src, job, res.Workers)
+	s, err := survey(ctx, src, job, res.WithDefaults())
 	if err != nil {
 		return Feed{}, err
 	}
@@ -60,4 +63,119 @@ func TargetsDigest(parts ...[]float64) Digest {
 		sum.merge(m)
 	}
 	return sum.digest()
+}
+
+// Marks are the marks of rows; the last column is the target.
+func Marks(columns [][]float64) [][2]uint64 {
+	used := make([]int, len(columns))
+	for i := range used {
+		used[i] = i
+	}
+	marks := make([]mark, len(columns[0]))
+	markRows(marks, columns, used)
+	out := make([][2]uint64, len(marks))
+	for i, m := range marks {
+		out[i] = m
+	}
+	return out
+}
+
+// LeastRecords is how many records a sorted run has at the least.
+const LeastRecords = leastRecords
+
+// A Temporary is a temporary file.
+type Temporary = temporary
+
+// CreateTemporary makes one.
+func CreateTemporary(folder string) (Temporary, error) { return createTemporary(folder) }
+
+// CountCopies counts equal marks, in the file that create makes if they exceed the
+// memory. later are the ordinals of later copies, if they are asked for.
+func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Resources, create func() (Temporary, error)) (found Copies, later []int64, err error) {
+	n := int64(len(marks))
+	if !ordinals {
+		found, err = countRecords(ctx, newCounter[[2]uint64](n, res, nil), marks, create)
+		return found, nil, err
+	}
+	set := newOrdinalSet(n)
+	records := make([][3]uint64, n)
+	for i, m := range marks {
+		records[i] = [3]uint64{m[0], m[1], uint64(i)}
+	}
+	found, err = countRecords(ctx, newCounter[[3]uint64](n, res, set), records, create)
+	for i := range n {
+		if set.has(i) {
+			later = append(later, i)
+		}
+	}
+	return found, later, err
+}
+
+func countRecords[R rowRecord](ctx context.Context, c *counter[R], records []R, create func() (Temporary, error)) (Copies, error) {
+	if create != nil {
+		c.create = create
+	}
+	for len(records) > 0 {
+		k := min(1000, len(records))
+		if err := c.add(ctx, records[:k]); err != nil {
+			return Copies{}, errors.Join(err, c.close())
+		}
+		records = records[k:]
+	}
+	found, err := c.count(ctx)
+	return found.copies(), errors.Join(err, c.close())
+}
+
+// An OrdinalSet is a set of ordinals below a limit.
+type OrdinalSet struct{ s *ordinalSet }
+
+// NewOrdinalSet makes one.
+func NewOrdinalSet(limit int64, members ...int64) OrdinalSet {
+	s := newOrdinalSet(limit)
+	for _, m := range members {
+		s.add(m)
+	}
+	s.seal()
+	return OrdinalSet{s}
+}
+
+// Has reports whether an ordinal is a member.
+func (o OrdinalSet) Has(ordinal int64) bool { return o.s.has(ordinal) }
+
+// Size is the number of members.
+func (o OrdinalSet) Size() int64 { return o.s.size() }
+
+// CountBefore is the number of members below an ordinal.
+func (o OrdinalSet) CountBefore(ordinal int64) int64 { return o.s.countBefore(ordinal) }
+
+// NewRolesWithout are the roles of rows of which some are copies.
+func NewRolesWithout(key string, n int64, declaredScaling bool, copies OrdinalSet, workers int) Roles {
+	return newRoles(key, n, declaredScaling, copies.s, workers)
+}
+
+// TrainRows are the ordinals of the train rows, block by block, and whether each
+// has the place among them that trainIndex says.
+func (r Roles) TrainRows(blockRows int) (ordinals []int64, inPlace bool) {
+	inPlace = true
+	for first := int64(0); first < r.Rows; first += int64(blockRows) {
+		b := block{first: first, rows: int(min(int64(blockRows), r.Rows-first))}
+		_ = r.runs(b, func(from, to int) error {
+			for i := from; i < to; i++ {
+				ordinal := first + int64(i)
+				inPlace = inPlace && r.trainIndex(ordinal) == int64(len(ordinals))
+				ordinals = append(ordinals, ordinal)
+			}
+			return nil
+		})
+	}
+	return ordinals, inPlace && r.trainIndex(r.Rows) == int64(len(ordinals))
+}
+
+// StartRows are the ordinals of the first rows by rank.
+func (r Roles) StartRows() []int64 {
+	var ordinals []int64
+	for _, x := range r.first(startRows) {
+		ordinals = append(ordinals, x.ordinal)
+	}
+	return ordinals
 }

@@ -28,6 +28,7 @@ type Job struct {
 	Inducing []int      `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
 	Scaling  Scaling    `json:"scaling"`
 	Roles    RolesDecl  `json:"roles"`
+	Copies   CopiesDecl `json:"copies"`
 	Train    TrainDecl  `json:"train"`
 
 	// Sweep lists alternatives that share Delta; Number says which of them the
@@ -104,7 +105,8 @@ type TrainDecl struct {
 // Resources are what a run may use. They never change a result.
 type Resources struct {
 	Workers    int           // goroutines that compute or decode; 0: 1
-	Memory     int64         // bytes for rows kept between passes; 0: 512 MiB
+	Memory     int64         // bytes for rows kept between passes, and for counting copies; 0: 512 MiB
+	Temporary  string        // folder for what counting copies does not fit into Memory; "": the system's for temporary files
 	Checkpoint time.Duration // between checkpoints; 0: 30 s
 }
 
@@ -177,6 +179,7 @@ func (j Job) WithDefaults() (Job, error) {
 	if err := certify.RolesKey(j.Roles.Key); err != nil {
 		fault("roles.key: %w", err)
 	}
+	j.Copies = j.Copies.withDefaults(fault)
 	j.Train = j.Train.withDefaults(fault)
 	return j, errors.Join(faults...)
 }

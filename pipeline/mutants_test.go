@@ -38,9 +38,9 @@ func mutants() []mutant {
 		{"slack on the empirical risk", "certify", vectors, []edit{{"certify/bound.go", "q := addSlack(t.Risk)", "q := t.Risk"}}},
 		{"slack on the bound", "certify", vectors, []edit{{"certify/bound.go", "b.Upper = addSlack(KLInverse(q, b.Exponent))", "b.Upper = KLInverse(q, b.Exponent)"}}},
 		{"role separation: certified on reference rows too", "pipeline", rows, []edit{
-			{"pipeline/scaler.go", "range r.referenceIn(b.first, b.first+int64(b.rows))", "range r.referenceIn(0, 0)"},
-			{"pipeline/roles.go", "return r.Rows - r.Reference() }", "return r.Rows }"},
-			{"pipeline/roles.go", "	return ordinal - int64(lo)\n", "	return ordinal + 0*int64(lo)\n"},
+			{"pipeline/roles.go", "range r.referenceIn(b.first+int64(from), b.first+int64(end))", "range r.referenceIn(0, 0)"},
+			{"pipeline/roles.go", "return r.Rows - r.Reference() - r.Copies() }", "return r.Rows - r.Copies() }"},
+			{"pipeline/roles.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
 			// The ledger would give it away: this mutant lies there too.
 			{"pipeline/evidence.go", "if len(found.Reference) > 0 {", "if false {"},
 		}},

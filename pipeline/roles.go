@@ -47,30 +47,39 @@ func (h *roleHasher) rank(ordinal int64) rank {
 	return rank{binary.BigEndian.Uint64(sum[:8]), ordinal}
 }
 
-// firstByHash returns the k rows of lowest rank among the ordinals 0..n-1, in
-// the order of their rank. It keeps O(k) memory for each worker.
-func firstByHash(key string, n, k int64, workers int) []rank {
+// firstByHash returns the k rows of lowest rank among the ordinals 0..n-1 but
+// those left out, in the order of their rank. It keeps O(k) memory for each
+// worker.
+func firstByHash(key string, n, k int64, without *ordinalSet, workers int) []rank {
 	parts := int64(max(workers, 1))
 	found := make([][]rank, parts)
 	var running sync.WaitGroup
 	for i := range parts {
-		running.Go(func() { found[i] = lowest(key, n*i/parts, n*(i+1)/parts, k) })
+		running.Go(func() { found[i] = lowest(key, n*i/parts, n*(i+1)/parts, k, without) })
 	}
 	running.Wait()
 	all := slices.Concat(found...)
 	slices.SortFunc(all, rank.compare)
-	return all[:min(k, n)]
+	return all[:min(k, int64(len(all)))]
 }
 
-// lowest returns the rows of lowest rank among the ordinals from..to-1, at most k.
-func lowest(key string, from, to, k int64) []rank {
+// lowest returns the rows of lowest rank among the ordinals from..to-1 but those
+// left out, at most k.
+func lowest(key string, from, to, k int64, without *ordinalSet) []rank {
+	if k == 0 {
+		return nil
+	}
 	hasher := newRoleHasher(key)
 	top := make(rankHeap, 0, min(k, to-from))
 	for i := from; i < to; i++ {
+		if without.has(i) {
+			continue
+		}
 		r := hasher.rank(i)
 		switch {
 		case int64(len(top)) < k:
 			heap.Push(&top, r)
+		case r.hash > top[0].hash: // nearly all
 		case r.compare(top[0]) < 0:
 			top[0] = r
 			heap.Fix(&top, 0)
@@ -93,25 +102,40 @@ func (h *rankHeap) Pop() any {
 	return x
 }
 
-// Roles says what each row of a sample may be used for. A row has one role.
+// Roles says what each row of a sample may be used for. A row has one role:
+// reference, train, or copy, which is used for nothing.
 type Roles struct {
 	Key       string
 	Rows      int64
-	reference []int64 // ordinals of the reference rows, ascending
-	order     []rank  // the first rows by rank: reference rows, start rows
+	reference []int64     // ordinals of the reference rows, ascending
+	copies    *ordinalSet // nil unless the job drops copies
+	order     []rank      // the first rows by rank that are no copies: reference rows, start rows
 }
 
 // NewRoles assigns the roles of a sample of n rows: the reference rows are the
 // ReferenceCount(n) rows of lowest rank, or none if the scaling is declared;
 // all other rows are train rows. The number of workers changes no result.
 func NewRoles(key string, n int64, declaredScaling bool, workers int) Roles {
+	return newRoles(key, n, declaredScaling, nil, workers)
+}
+
+// newRoles takes rows out of both roles that are copies of earlier rows. All
+// other rows keep the role that they have without them.
+func newRoles(key string, n int64, declaredScaling bool, copies *ordinalSet, workers int) Roles {
 	reference := ReferenceCount(n)
-	r := Roles{Key: key, Rows: n, order: firstByHash(key, n, max(startRows, reference), workers)}
+	r := Roles{Key: key, Rows: n, copies: copies}
+	r.order = firstByHash(key, n, max(startRows, reference), copies, workers)
 	if declaredScaling {
 		return r
 	}
-	for _, x := range r.order[:reference] {
-		r.reference = append(r.reference, x.ordinal)
+	first := r.order
+	if copies != nil {
+		first = firstByHash(key, n, reference, nil, workers)
+	}
+	for _, x := range first[:reference] {
+		if !copies.has(x.ordinal) {
+			r.reference = append(r.reference, x.ordinal)
+		}
 	}
 	slices.Sort(r.reference)
 	return r
@@ -120,12 +144,16 @@ func NewRoles(key string, n int64, declaredScaling bool, workers int) Roles {
 // Reference is the number of reference rows.
 func (r Roles) Reference() int64 { return int64(len(r.reference)) }
 
-// Train is the number of train rows: the N of the bound.
-func (r Roles) Train() int64 { return r.Rows - r.Reference() }
+// Copies is the number of rows with the role copy.
+func (r Roles) Copies() int64 { return r.copies.size() }
 
-// first returns the rows of lowest rank, k of them or all that there are, in the
-// order of their rank. k is at most [startRows], or the number of reference rows.
-func (r Roles) first(k int64) []rank { return r.order[:min(k, r.Rows)] }
+// Train is the number of train rows: the N of the bound.
+func (r Roles) Train() int64 { return r.Rows - r.Reference() - r.Copies() }
+
+// first returns the rows of lowest rank that are no copies, k of them or all that
+// there are, in the order of their rank. k is at most [startRows], or the number
+// of reference rows.
+func (r Roles) first(k int64) []rank { return r.order[:min(k, int64(len(r.order)))] }
 
 // referenceIn returns the ordinals of the reference rows in [first, end).
 func (r Roles) referenceIn(first, end int64) []int64 {
@@ -138,5 +166,47 @@ func (r Roles) referenceIn(first, end int64) []int64 {
 // row's place among the train rows.
 func (r Roles) trainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.reference, ordinal)
-	return ordinal - int64(lo)
+	return ordinal - int64(lo) - r.copies.countBefore(ordinal)
+}
+
+// kept calls use with the maximal runs [from, to) of rows of a block that are no
+// copies.
+func (r Roles) kept(b block, use func(from, to int) error) error {
+	if r.copies == nil {
+		return use(0, b.rows)
+	}
+	for from := 0; from < b.rows; {
+		isCopy := r.copies.has(b.first + int64(from))
+		to := from + 1
+		for to < b.rows && r.copies.has(b.first+int64(to)) == isCopy {
+			to++
+		}
+		if !isCopy {
+			if err := use(from, to); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+// runs calls use with the maximal runs [from, to) of rows of a block that are
+// train rows.
+func (r Roles) runs(b block, use func(from, to int) error) error {
+	return r.kept(b, func(from, end int) error {
+		for _, ordinal := range r.referenceIn(b.first+int64(from), b.first+int64(end)) {
+			to := int(ordinal - b.first)
+			if to > from {
+				if err := use(from, to); err != nil {
+					return err
+				}
+			}
+			from = to + 1
+		}
+		if from < end {
+			return use(from, end)
+		}
+		return nil
+	})
 }

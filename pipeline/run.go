@@ -121,8 +121,7 @@ func (r *Result) certify(ctx context.Context, job Job, s *Survey, attempt certif
 	if err != nil {
 		return err
 	}
-	roles := NewRoles(job.Roles.Key, rowsOf(src), job.Scaling.Mode == ScalingDeclared, env.Resources.Workers)
-	found, err := examine(ctx, src, r.Model, roles, constant, env.Resources.Workers)
+	found, err := examine(ctx, src, r.Model, job, constant, env.Resources)
 	if err != nil {
 		return err
 	}

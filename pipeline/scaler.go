@@ -40,22 +40,3 @@ func (s scaler) scaleRaw(r rawRows) (x, y []float64) {
 	}
 	return x, y
 }
-
-// runs calls use with the maximal runs [from, to) of rows of a block that are
-// train rows.
-func (r Roles) runs(b block, use func(from, to int) error) error {
-	from := 0
-	for _, ordinal := range r.referenceIn(b.first, b.first+int64(b.rows)) {
-		to := int(ordinal - b.first)
-		if to > from {
-			if err := use(from, to); err != nil {
-				return err
-			}
-		}
-		from = to + 1
-	}
-	if from < b.rows {
-		return use(from, b.rows)
-	}
-	return nil
-}

@@ -23,6 +23,7 @@ type block struct {
 	rows    int
 	columns [][]float64 // in the source's order
 	reasons *array.String
+	marks   []mark // one a row, where they are asked for
 }
 
 // stream reads the shards of a source in the given order (nil: their own) and
@@ -31,6 +32,26 @@ type block struct {
 // depend on it. It returns the column digests of each shard, in the given
 // order. All goroutines that it starts have ended when it returns.
 func stream(ctx context.Context, src Source, order []int, readers int, use func(block) error) ([][]ColumnDigest, error) {
+	return reading{src: src, order: order, readers: readers}.run(ctx, use)
+}
+
+// streamMarked reads all shards in their order and gives each block the marks of
+// its rows, computed where they are decoded, from the used columns.
+func streamMarked(ctx context.Context, src Source, used []int, readers int, use func(block) error) ([][]ColumnDigest, error) {
+	return reading{src: src, readers: readers, marked: used, free: &sync.Pool{}}.run(ctx, use)
+}
+
+// A reading is how shards are read.
+type reading struct {
+	src     Source
+	order   []int
+	readers int
+	marked  []int // the columns that marks are of; nil: there are no marks
+	free    *sync.Pool
+}
+
+func (r reading) run(ctx context.Context, use func(block) error) ([][]ColumnDigest, error) {
+	src, order, readers := r.src, r.order, r.readers
 	shards := src.Shards()
 	if order == nil {
 		order = make([]int, len(shards))
@@ -48,7 +69,7 @@ func stream(ctx context.Context, src Source, order []int, readers int, use func(
 		cancel()
 		for _, ch := range queue {
 			for d := range ch {
-				d.release()
+				r.release(d)
 			}
 		}
 	}()
@@ -60,12 +81,12 @@ func stream(ctx context.Context, src Source, order []int, readers int, use func(
 			shard := order[started]
 			running.Go(func() {
 				defer close(ch)
-				decode(ctx, src, shard, ch)
+				r.decode(ctx, shard, ch)
 			})
 			queue = append(queue, ch)
 		}
 		shard := order[turn]
-		d, err := consume(ctx, queue[0], shards[shard], shard, use)
+		d, err := r.consume(ctx, queue[0], shards[shard], shard, use)
 		if err != nil {
 			return nil, err
 		}
@@ -78,28 +99,32 @@ func stream(ctx context.Context, src Source, order []int, readers int, use func(
 // A delivery is a decoded batch, or the end of a shard: its digests or an error.
 type delivery struct {
 	record  arrow.Record
+	block   block
 	digests []ColumnDigest
 	err     error
 }
 
-func (d delivery) release() {
+func (r reading) release(d delivery) {
 	if d.record != nil {
 		d.record.Release()
+	}
+	if d.block.marks != nil {
+		r.free.Put(&d.block.marks)
 	}
 }
 
 // decode sends the batches of a shard and then its end, unless ctx is done.
-func decode(ctx context.Context, src Source, shard int, out chan<- delivery) {
+func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 	send := func(d delivery) bool {
 		select {
 		case out <- d:
 			return true
 		case <-ctx.Done():
-			d.release()
+			r.release(d)
 			return false
 		}
 	}
-	batches, err := src.Open(ctx, shard)
+	batches, err := r.src.Open(ctx, shard)
 	if err != nil {
 		send(delivery{err: err})
 		return
@@ -114,7 +139,13 @@ func decode(ctx context.Context, src Source, shard int, out chan<- delivery) {
 			send(delivery{err: errors.Join(err, batches.Close())})
 			return
 		}
-		if !send(delivery{record: record}) {
+		d := delivery{record: record}
+		if d.block, err = r.view(record); err != nil {
+			record.Release()
+			send(delivery{err: errors.Join(err, batches.Close())})
+			return
+		}
+		if !send(d) {
 			_ = batches.Close() // the consumer has gone, with an error of its own
 			return
 		}
@@ -122,7 +153,7 @@ func decode(ctx context.Context, src Source, shard int, out chan<- delivery) {
 }
 
 // consume takes a shard's deliveries to their end. They end early if ctx is done.
-func consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(block) error) ([]ColumnDigest, error) {
+func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(block) error) ([]ColumnDigest, error) {
 	next := shard.First
 	for d := range in {
 		if d.err != nil {
@@ -134,18 +165,34 @@ func consume(ctx context.Context, in <-chan delivery, shard Shard, index int, us
 			}
 			return d.digests, nil
 		}
-		b, err := toBlock(d.record)
-		if err == nil {
-			b.shard, b.first = index, next
-			next += int64(b.rows)
-			err = use(b)
+		d.block.shard, d.block.first = index, next
+		next += int64(d.block.rows)
+		if next > shard.First+shard.Rows {
+			r.release(d)
+			return nil, fmt.Errorf("pipeline: %s: read more than its %d rows", shard.Name, shard.Rows)
 		}
-		d.release()
+		err := use(d.block)
+		r.release(d)
 		if err != nil {
 			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
+}
+
+// view is a batch as a block, with its marks.
+func (r reading) view(record arrow.Record) (block, error) {
+	b, err := toBlock(record)
+	if err != nil || r.marked == nil {
+		return b, err
+	}
+	if old, ok := r.free.Get().(*[]mark); ok && cap(*old) >= b.rows {
+		b.marks = (*old)[:b.rows]
+	} else {
+		b.marks = make([]mark, b.rows)
+	}
+	markRows(b.marks, b.columns, r.marked)
+	return b, nil
 }
 
 // toBlock views a record's columns. The conversion is checked, for a source

@@ -31,6 +31,7 @@ type Survey struct {
 	Target   Affine
 	Digest   Digest
 	Targets  Digest // of the multiset of the target's values
+	Copies   Copies
 	Notices  []string
 
 	reference rawRows   // in ordinal order
@@ -58,39 +59,78 @@ func (r rawRows) column(c int) []float64 {
 	return out
 }
 
-// survey makes the first pass.
-func survey(ctx context.Context, src Source, job Job, workers int) (*Survey, error) {
-	shards := src.Shards()
-	s := &Survey{Columns: src.Columns(), Shards: len(shards)}
-	var n int64
-	for _, shard := range shards {
-		n += shard.Rows
-	}
+// survey makes the first pass. Where the job drops copies it reads the rows twice,
+// for a row's role must be known before the row is used; and it begins again
+// where the columns that it left out told rows apart.
+func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
+	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards())}
+	n := rowsOf(src)
 	if n < 2 {
 		return nil, fmt.Errorf("%w: the source has %d rows: want 2 at the least, and some thousands for a bound that says something", ErrData, n)
-	}
-	s.Roles = NewRoles(job.Roles.Key, n, job.Scaling.Mode == ScalingDeclared, workers)
-	if job.Scaling.Mode == ScalingReference && s.Roles.Reference() < 2 {
-		return nil, fmt.Errorf("%w: %d rows leave %d reference rows, and scaling needs 2: give 20 rows or more, or declare the scaling",
-			ErrData, n, s.Roles.Reference())
 	}
 	for _, name := range s.Columns {
 		if err := certify.ColumnName(name); err != nil {
 			return nil, fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
 		}
 	}
-	collect := newCollector(s, job.Scaling.Mode == ScalingAllRows)
-	rows := &counted{Source: src}
-	digests, err := stream(ctx, rows, nil, workers, collect.add)
-	if err != nil {
+	used := make([]int, len(s.Columns))
+	for i := range used {
+		used[i] = i
+	}
+	for passes := 0; ; passes++ {
+		same, err := s.pass(ctx, src, job, used, res)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			break
+		}
+		if passes > len(s.Columns) {
+			return nil, fmt.Errorf("%w: which rows are copies depends on which columns are constant on the reference rows, and that on the copies: name the features", ErrData)
+		}
+		used = s.Used
+	}
+	if err := job.Copies.allow(s.Copies); err != nil {
 		return nil, err
+	}
+	if s.Copies.OfRows() > 0 {
+		s.Notices = append(s.Notices, job.Copies.notice(s.Copies))
+	}
+	return s, nil
+}
+
+// pass reads the rows once, and counts copies among the given columns. It
+// reports whether they are those of the columns that turn out to be used.
+func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, res Resources) (same bool, err error) {
+	rows, err := beginPass(ctx, src, job, columns, res)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, rows.close()) }()
+	s.Roles = rows.roles
+	if job.Scaling.Mode == ScalingReference && s.Roles.Reference() < 2 {
+		return false, fmt.Errorf("%w: %d rows leave %d reference rows, and scaling needs 2: give 20 rows or more, or declare the scaling",
+			ErrData, s.Roles.Rows-s.Roles.Copies(), s.Roles.Reference())
+	}
+	collect := newCollector(s, job.Scaling.Mode == ScalingAllRows)
+	digests, err := rows.read(ctx, collect.add)
+	if err != nil {
+		return false, err
 	}
 	s.reference, s.start, s.targets = collect.reference, collect.start, collect.targets.values
-	if err := s.scale(job, collect); err != nil {
-		return nil, err
+	if s.Copies, err = rows.copies(ctx); err != nil {
+		return false, err
 	}
-	s.Digest, s.Targets = sampleDigest(shards, digests, s.Used), rows.digest()
-	return s, nil
+	if err := s.scale(job, collect); err != nil {
+		return false, err
+	}
+	s.Digest, s.Targets = sampleDigest(src.Shards(), digests, s.Used), rows.src.digest()
+	for c, one := range collect.one {
+		if slices.Contains(columns, c) != slices.Contains(s.Used, c) && !one {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // A collector is the fold of the first pass.
@@ -101,7 +141,11 @@ type collector struct {
 	start     rawRows
 	filled    int // reference rows so far
 	targets   *targetCollector
-	moments   []moments // of all rows; nil unless the scaling needs them
+	moments   []moments // of all rows but copies; nil unless the scaling needs them
+
+	rows int64
+	one  []bool    // whether a column has had one value so far, on all rows
+	head []float64 // the first row
 }
 
 // moments are a running mean and sum of squared differences (Welford).
@@ -134,6 +178,7 @@ func newCollector(s *Survey, allRows bool) *collector {
 		start:     newRawRows(len(starts), columns),
 		targets:   newTargetCollector(s.Roles),
 		moments:   all,
+		one:       make([]bool, columns), head: make([]float64, columns),
 	}
 }
 
@@ -148,12 +193,29 @@ func (c *collector) add(b block) error {
 		copyRow(c.reference.row(c.filled), b, int(ordinal-b.first))
 		c.filled++
 	}
-	for i := range c.moments {
-		for _, x := range b.columns[i] {
-			c.moments[i].add(x)
+	c.compare(b)
+	return c.roles.kept(b, func(from, to int) error {
+		for i := range c.moments {
+			for _, x := range b.columns[i][from:to] {
+				c.moments[i].add(x)
+			}
+		}
+		return nil
+	})
+}
+
+// compare notes which columns have more than one value.
+func (c *collector) compare(b block) {
+	if c.rows == 0 && b.rows > 0 {
+		copyRow(c.head, b, 0)
+		for i := range c.one {
+			c.one[i] = true
 		}
 	}
-	return nil
+	c.rows += int64(b.rows)
+	for i, x := range c.head {
+		c.one[i] = c.one[i] && !slices.ContainsFunc(b.columns[i], func(v float64) bool { return v != x })
+	}
 }
 
 func copyRow(dst []float64, b block, i int) {
@@ -167,6 +229,7 @@ func (s *Survey) constant(l LossSpec) float64 { return bestConstant(s.targets, l
 
 // scale decides the constants of the scaling and the features that are used.
 func (s *Survey) scale(job Job, c *collector) error {
+	s.Features, s.Used, s.Notices = nil, nil, nil
 	last := len(s.Columns) - 1
 	for i, name := range s.Columns {
 		a, constant, err := s.affine(job, c, i)

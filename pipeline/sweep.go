@@ -112,7 +112,7 @@ func (s *sweep) survey(ctx context.Context, job Job, env Environment) error {
 	if err != nil {
 		return err
 	}
-	found, err := survey(ctx, src, job, env.Resources.Workers)
+	found, err := survey(ctx, src, job, env.Resources)
 	if err != nil {
 		return err
 	}

@@ -52,21 +52,21 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if n != c.Sample.Rows {
 		return nil, fmt.Errorf("%w: the data have %d rows, the certificate speaks of %d", ErrRefused, n, c.Sample.Rows)
 	}
-	roles := NewRoles(c.Roles.Key, n, job.Scaling.Mode == ScalingDeclared, workers)
-	found, err := examine(ctx, src, m, roles, c.Baseline.Constant, workers)
+	res := Resources{Workers: workers}.WithDefaults()
+	found, err := examine(ctx, src, m, job, c.Baseline.Constant, res)
 	if err != nil {
 		return nil, err
 	}
 	if err := v.rows(c, m, modelDigest, job, found); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	if err := v.features(ctx, m, job, open, workers); err != nil {
+	if err := v.features(ctx, m, job, open, res); err != nil {
 		return nil, err
 	}
-	if err := v.centre(ctx, src, c, job, workers); err != nil {
+	if err := v.centre(ctx, src, c, job, res); err != nil {
 		return nil, err
 	}
-	if err := v.inducing(ctx, src, m, job, workers); err != nil {
+	if err := v.inducing(ctx, src, m, job, res); err != nil {
 		return nil, err
 	}
 	v.Evidence = true
@@ -173,6 +173,8 @@ func stated(c certify.Certificate) (*examination, error) {
 		Risk: ev.Risk, LowerRisk: ev.LowerRisk, Unproven: ev.Unproven,
 		Baseline: ev.Constant.Risk, Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
+		Copies:    Copies{Rows: ev.Ledger.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Copies.Features},
+		Dropped:   ev.Ledger.Copies,
 	}
 	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
 		return nil, err
@@ -203,7 +205,9 @@ func (v *Verification) files(c certify.Certificate, m Model, modelDigest string)
 	if job.Scaling.Mode == ScalingDeclared {
 		reference = 0
 	}
-	if c.Ledger.Reference != reference {
+	// Of reference rows that are copies nothing is known without the rows.
+	dropped := job.Copies.Policy == CopiesDropped && c.Ledger.Reference <= reference
+	if c.Ledger.Reference != reference && !dropped {
 		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
 	if err := compare(c, job, m, modelDigest, found); err != nil {
@@ -261,7 +265,7 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 
 // features checks that default features are all that the data offer, but for
 // columns that are constant on the reference rows.
-func (v *Verification) features(ctx context.Context, m Model, job Job, open OpenData, workers int) error {
+func (v *Verification) features(ctx context.Context, m Model, job Job, open OpenData, res Resources) error {
 	if job.Features != nil {
 		return nil
 	}
@@ -270,7 +274,7 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 		return err
 	}
 	if sameColumns(src.Columns(), m.Meta) != nil {
-		s, err := survey(ctx, src, job, workers)
+		s, err := survey(ctx, src, job, res)
 		if err != nil {
 			return err
 		}
@@ -286,15 +290,15 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 // one of the two cells beside the estimate. Instruction sets may put the estimate
 // on either side of the middle between two cells, and the weights pay for the
 // choice.
-func (v *Verification) centre(ctx context.Context, src Source, c certify.Certificate, job Job, workers int) error {
+func (v *Verification) centre(ctx context.Context, src Source, c certify.Certificate, job Job, res Resources) error {
 	if job.Grid.Prior != certify.PriorPeaked {
 		return nil
 	}
-	s, err := survey(ctx, src, job, workers)
+	s, err := survey(ctx, src, job, res)
 	if err != nil {
 		return err
 	}
-	centres, err := estimate(job, s, workers)
+	centres, err := estimate(job, s, res.Workers)
 	if err != nil {
 		return err
 	}
@@ -310,12 +314,12 @@ func (v *Verification) centre(ctx context.Context, src Source, c certify.Certifi
 
 // inducing checks a number of inducing points that is not in the job's list:
 // training makes do with fewer if the start rows are not different enough.
-func (v *Verification) inducing(ctx context.Context, src Source, m Model, job Job, workers int) error {
+func (v *Verification) inducing(ctx context.Context, src Source, m Model, job Job, res Resources) error {
 	inducing := m.Posterior.Inducing()
 	if len(job.Inducing) == 0 || slices.Contains(job.Inducing, inducing) {
 		return nil
 	}
-	s, err := survey(ctx, src, job, workers)
+	s, err := survey(ctx, src, job, res)
 	if err != nil {
 		return err
 	}

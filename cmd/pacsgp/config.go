@@ -32,6 +32,7 @@ type configuration struct {
 	Inducing oneOrMore     `yaml:"inducing"`
 	Scaling  scalingConfig `yaml:"scaling"`
 	Roles    rolesConfig   `yaml:"roles"`
+	Copies   copiesConfig  `yaml:"copies"`
 	Train    trainConfig   `yaml:"train"`
 
 	Sweep []alternativeConfig `yaml:"sweep"`
@@ -324,6 +325,7 @@ func (c configuration) job() pipeline.Job {
 		Inducing: c.Inducing,
 		Scaling:  scaling,
 		Roles:    pipeline.RolesDecl(c.Roles),
+		Copies:   pipeline.CopiesDecl(c.Copies),
 		Train: pipeline.TrainDecl{
 			Mode: c.Train.Mode, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: time.Duration(c.Train.Time), Seed: c.Train.Seed,

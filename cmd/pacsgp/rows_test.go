@@ -79,7 +79,7 @@ func cells(values any, j int) (cells []parquet.Value) {
 func lines(n int) table {
 	x1, x2, y := make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range n {
-		x1[i], x2[i] = float64(i%13), float64(i%7)
+		x1[i], x2[i] = float64(i%29), float64(i%31) // no row is the copy of one before it
 		y[i] = x1[i] + 2*x2[i]
 	}
 	return table{"x1": x1, "x2": x2, "y": y}

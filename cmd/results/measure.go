@@ -39,9 +39,12 @@ func build(ctx context.Context, work string) (string, error) {
 const notCertified = 3
 
 // jobFile writes the job: defaults, ε = 0.6 standard deviations, δ = 0.01.
-func jobFile(dir, data, target string) (string, error) {
+func jobFile(dir, data string, s set) (string, error) {
 	text := fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\noutput: artifact\n",
-		strconv.Quote(data), strconv.Quote(target))
+		strconv.Quote(data), strconv.Quote(s.target))
+	if s.copies != "" {
+		text += "copies: " + s.copies + "\n"
+	}
 	path := filepath.Join(dir, "job.yaml")
 	return path, os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // no secret
 }
@@ -78,7 +81,7 @@ func measure(ctx context.Context, binary, data, work string, s set, seed int) (m
 	if err := rows.write(ctx, data, train, false); err != nil {
 		return measurement{}, err
 	}
-	job, err := jobFile(dir, train, s.target)
+	job, err := jobFile(dir, train, s)
 	if err != nil {
 		return measurement{}, err
 	}
@@ -167,7 +170,7 @@ func refusal(ctx context.Context, binary, data, work string, s set) (string, err
 	if err != nil {
 		return "", err
 	}
-	job, err := jobFile(dir, path, s.target)
+	job, err := jobFile(dir, path, s)
 	if err != nil {
 		return "", err
 	}

@@ -194,9 +194,6 @@ func (p *printer) record(c certify.Certificate) {
 
 // copies says what was found of rows that equal an earlier one.
 func copies(c certify.Copies) string {
-	if c.Policy == "" {
-		return "not counted"
-	}
 	return fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
 }
 

@@ -40,6 +40,7 @@ func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Ce
 		Configuration: json.RawMessage(`{"delta":0.01}`), RolesKey: "pacsgp",
 		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
 		Dependence: certify.NewDependence(1997, 0.01),
+		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1, Features: 4},
 		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}},
 	}
 	for _, id := range []string{

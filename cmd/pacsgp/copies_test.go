@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A share in percent is the number that is written with the point two places to
+// the left.
+func TestCopiesInTheJobFile(t *testing.T) {
+	for text, want := range map[string]pipeline.CopiesDecl{
+		"":                    {},
+		"copies:":             {},
+		"copies: 0":           {Policy: "limited"},
+		"copies: 0.0":         {Policy: "limited"},
+		"copies: 1 %":         {Policy: "limited", Limit: 0.01},
+		"copies: 1%":          {Policy: "limited", Limit: 0.01},
+		"copies: \"0.3 %\"":   {Policy: "limited", Limit: 0.003},
+		"copies: 0.003":       {Policy: "limited", Limit: 0.003},
+		"copies: 100 %":       {Policy: "limited", Limit: 1},
+		"copies: drop":        {Policy: "drop"},
+		"copies: independent": {Policy: "independent"},
+	} {
+		path := filepath.Join(t.TempDir(), "job.yaml")
+		if err := os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := readConfiguration(path, os.LookupEnv)
+		if err != nil || c.job().Copies != want {
+			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Copies, err, want)
+		}
+	}
+}

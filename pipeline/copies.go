@@ -1,0 +1,216 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// What a job does about copies: rows that equal an earlier row in every used
+// column.
+const (
+	CopiesLimited     = certify.CopiesLimited     // some are tolerated, more stop the job: the default
+	CopiesDropped     = certify.CopiesDropped     // they get the role copy
+	CopiesIndependent = certify.CopiesIndependent // the user declares that equal rows are separate draws
+)
+
+// A CopiesDecl declares what equal rows mean. The zero value is a limit of 1 %.
+type CopiesDecl struct {
+	Policy string  `json:"policy"`
+	Limit  float64 `json:"limit"` // of policy limit: the largest share of rows that may be copies
+}
+
+func (d CopiesDecl) withDefaults(fault func(string, ...any)) CopiesDecl {
+	switch d.Policy {
+	case "":
+		if d.Limit == 0 {
+			d.Limit = 0.01
+		}
+		d.Policy = CopiesLimited
+	case CopiesLimited:
+	case CopiesDropped, CopiesIndependent:
+		if d.Limit != 0 {
+			fault("copies: %s has no limit", d.Policy)
+		}
+	default:
+		fault("copies: %q is neither a share of the rows nor %s or %s", d.Policy, CopiesDropped, CopiesIndependent)
+	}
+	if !(0 <= d.Limit && d.Limit <= 1) {
+		fault("copies: %v is no share of the rows between 0 and 1", d.Limit)
+	}
+	return d
+}
+
+// Copies counts equal rows of a sample, and equal rows if the target is left out.
+// -0 equals 0.
+type Copies struct {
+	Rows             int64 `json:"rows"`
+	Distinct         int64 `json:"distinct"`          // different rows
+	DistinctFeatures int64 `json:"distinct_features"` // different rows without the target
+}
+
+// OfRows is how many rows equal an earlier one.
+func (c Copies) OfRows() int64 { return c.Rows - c.Distinct }
+
+// OfFeatures is how many rows equal an earlier one in the features.
+func (c Copies) OfFeatures() int64 { return c.Rows - c.DistinctFeatures }
+
+// allow returns an error if there are more copies than the job allows: it says
+// what can be done.
+func (d CopiesDecl) allow(c Copies) error {
+	if d.Policy != CopiesLimited || !(float64(c.OfRows()) > d.Limit*float64(c.Rows)) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d rows (%s) equal an earlier row in every used column, so that %d rows are distinct; copies allows %s. "+
+		"The bound takes rows for separate draws: a draw that stands in the data several times would be counted several times, and the bound come out too low. There are three ways on:\n"+
+		"hint: remove the copies from the data, where a join or a repeated delivery made them\n"+
+		"hint: or set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify\n"+
+		"hint: or set copies: independent, if equal rows are separate draws, as with columns of few values (%d rows equal an earlier one in the features alone): "+
+		"the certificate then says that this is your declaration",
+		ErrData, c.OfRows(), c.Rows, percent(float64(c.OfRows())/float64(c.Rows)), c.Distinct, percent(d.Limit), c.OfFeatures())
+}
+
+// counted is what a certificate says of copies.
+func (d CopiesDecl) counted(c Copies) certify.Copies {
+	return certify.Copies{Policy: d.Policy, Limit: d.Limit, Distinct: c.Distinct, Rows: c.OfRows(), Features: c.OfFeatures()}
+}
+
+// notice says what becomes of the copies that there are.
+func (d CopiesDecl) notice(c Copies) string {
+	text := fmt.Sprintf("%d of %d rows equal an earlier row in every used column: ", c.OfRows(), c.Rows)
+	switch d.Policy {
+	case CopiesDropped:
+		return text + "they are left out, as copies that were made after the rows were drawn"
+	case CopiesIndependent:
+		return text + "they are separate draws, as the job declares"
+	default:
+		return text + "they are taken for separate draws; if they are copies, remove them or set copies: drop"
+	}
+}
+
+// diagnostic says what was counted, and what is assumed of equal rows.
+func (d CopiesDecl) diagnostic(c Copies) string {
+	text := fmt.Sprintf("Of %d rows, %d equal an earlier row in every used column, and %d in the features alone. ", c.Rows, c.OfRows(), c.OfFeatures())
+	switch d.Policy {
+	case CopiesDropped:
+		return text + "The first of equal rows is used and the later ones are left out: it is assumed that those are copies, made after the rows were drawn."
+	case CopiesIndependent:
+		return text + "That equal rows are separate draws is declared by the user."
+	default:
+		return text + "Equal rows are taken for separate draws."
+	}
+}
+
+// percent writes a share with three significant digits.
+func percent(share float64) string {
+	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
+}
+
+// copies are the counts for a document.
+func (t tally) copies() Copies { return Copies{t.rows, t.distinct, t.distinctFeatures} }
+
+// duplicates are the rows of a sample that equal an earlier one in the used
+// columns, as a pass of its own finds them.
+type duplicates struct {
+	copies  Copies
+	later   *ordinalSet
+	columns [][]ColumnDigest // of the rows that were read, by shard
+}
+
+// findDuplicates makes the pass.
+func findDuplicates(ctx context.Context, src Source, used []int, res Resources) (d *duplicates, err error) {
+	n := rowsOf(src)
+	d = &duplicates{later: newOrdinalSet(n)}
+	counter := newCounter[[3]uint64](n, res, d.later)
+	defer func() { err = errors.Join(err, counter.close()) }()
+	var records [][3]uint64
+	d.columns, err = streamMarked(ctx, src, used, res.Workers, func(b block) error {
+		records = records[:0]
+		for i, m := range b.marks {
+			records = append(records, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
+		}
+		return counter.add(ctx, records)
+	})
+	if err != nil {
+		return nil, err
+	}
+	found, err := counter.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.later.seal()
+	d.copies = found.copies()
+	return d, nil
+}
+
+// A rowPass is a pass over a sample that counts its copies and knows the role of
+// each row.
+type rowPass struct {
+	src     *counted
+	columns []int // that copies are equal in; the target is last
+	readers int
+	roles   Roles
+	dropped *duplicates    // nil unless the job drops copies
+	counter *counter[mark] // nil if it does
+}
+
+// beginPass prepares a pass. Where the job drops copies, it reads the rows to find
+// them; else they are counted on the way.
+func beginPass(ctx context.Context, src Source, job Job, columns []int, res Resources) (*rowPass, error) {
+	p := &rowPass{src: &counted{Source: src}, columns: columns, readers: res.Workers}
+	n, declared := rowsOf(src), job.Scaling.Mode == ScalingDeclared
+	if job.Copies.Policy != CopiesDropped {
+		p.counter = newCounter[mark](n, res, nil)
+		p.roles = newRoles(job.Roles.Key, n, declared, nil, res.Workers)
+		return p, nil
+	}
+	var err error
+	if p.dropped, err = findDuplicates(ctx, src, columns, res); err != nil {
+		return nil, err
+	}
+	p.roles = newRoles(job.Roles.Key, n, declared, p.dropped.later, res.Workers)
+	return p, nil
+}
+
+// read makes the pass, once.
+func (p *rowPass) read(ctx context.Context, use func(block) error) ([][]ColumnDigest, error) {
+	if p.dropped == nil {
+		return streamMarked(ctx, p.src, p.columns, p.readers, func(b block) error {
+			if err := p.counter.add(ctx, b.marks); err != nil {
+				return err
+			}
+			return use(b)
+		})
+	}
+	digests, err := stream(ctx, p.src, nil, p.readers, use)
+	if err != nil {
+		return nil, err
+	}
+	for i := range digests {
+		if !slices.Equal(digests[i], p.dropped.columns[i]) {
+			return nil, fmt.Errorf("%w: %s has other values than when copies were looked for", ErrChanged, p.src.Shards()[i].Name)
+		}
+	}
+	return digests, nil
+}
+
+// copies are the counts, after the pass was made.
+func (p *rowPass) copies(ctx context.Context) (Copies, error) {
+	if p.dropped != nil {
+		return p.dropped.copies, nil
+	}
+	found, err := p.counter.count(ctx)
+	return found.copies(), err
+}
+
+// close frees what counting took.
+func (p *rowPass) close() error {
+	if p.counter == nil {
+		return nil
+	}
+	return p.counter.close()
+}

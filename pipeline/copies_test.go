@@ -1,0 +1,338 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// repeated are n different rows, each as often as times says, in random order.
+func repeated(n, times int, noise float64, seed uint64) [][]float64 {
+	once := waves(n, noise, seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	columns := make([][]float64, len(once))
+	for _, at := range rng.Perm(n * times) {
+		for j := range once {
+			columns[j] = append(columns[j], once[j][at%n])
+		}
+	}
+	return columns
+}
+
+func drop(j *pipeline.Job) { tiny(j); j.Copies.Policy = pipeline.CopiesDropped }
+
+func independent(j *pipeline.Job) { tiny(j); j.Copies.Policy = pipeline.CopiesIndependent }
+
+// firsts are the ordinals of the rows that equal no earlier one.
+func firsts(columns [][]float64) []int64 {
+	seen := map[[3]float64]bool{}
+	var out []int64
+	for i := range columns[0] {
+		row := [3]float64{columns[0][i], columns[1][i], columns[2][i]}
+		if !seen[row] { // -0 is 0 for a map too
+			out = append(out, int64(i))
+		}
+		seen[row] = true
+	}
+	return out
+}
+
+// A job on rows that a join or a repeated delivery has multiplied stops after its
+// first pass: nothing is trained, published or recorded, and the message says
+// what can be done.
+func TestCopiesStopTheJob(t *testing.T) {
+	var store pipelinetest.Store
+	env := newLake(repeated(400, 50, 0.5, 70)).environment(&store)
+	var phases []string
+	env.Observer.Progress = func(p pipeline.Progress) { phases = append(phases, p.Phase) }
+	_, err := pipeline.Run(t.Context(), job(t, tiny), env)
+	if !errors.Is(err, pipeline.ErrData) {
+		t.Fatalf("error %v, want ErrData", err)
+	}
+	for _, want := range []string{"19600 of 20000 rows (98 %)", "400 rows are distinct", "allows 1 %", "copies: drop", "copies: independent", "remove the copies"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the message does not say %q: %v", want, err)
+		}
+	}
+	if len(store.Models)+len(store.Certificates)+len(store.Log) > 0 || store.State != nil || !slices.Equal(phases, []string{pipeline.PhaseSurvey}) {
+		t.Errorf("something was begun: %v", phases)
+	}
+}
+
+// As many copies as the limit allows do not stop a job; one more does. Copies of
+// features alone never do.
+func TestCopiesUpToTheLimit(t *testing.T) {
+	columns := waves(200, 0.3, 71)
+	for i := range 3 {
+		for j := range columns {
+			columns[j][100+i] = columns[j][i]
+		}
+	}
+	columns[0][50], columns[1][50] = columns[0][49], columns[1][49] // another target
+	for limit, stops := range map[float64]bool{0: true, 0.0149: true, 0.015: false, 0.02: false, 1: false} {
+		_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+			tiny(j)
+			j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited, Limit: limit}
+		}), newLake(columns).environment(&pipelinetest.Store{}))
+		if errors.Is(err, pipeline.ErrData) != stops || err != nil && !stops {
+			t.Errorf("3 copies in 200 rows, limit %v: %v, want an error: %v", limit, err, stops)
+		}
+	}
+}
+
+// 0 and -0 are one value.
+func TestZeroesOfBothSignsAreCopies(t *testing.T) {
+	columns := waves(200, 0.3, 72)
+	for i := range 2 {
+		columns[0][i], columns[1][i], columns[2][i] = math.Copysign(0, float64(i)-0.5), 1, 1
+	}
+	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+		tiny(j)
+		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited}
+	}), newLake(columns).environment(&pipelinetest.Store{}))
+	if err == nil || !strings.Contains(err.Error(), "1 of 200 rows") {
+		t.Errorf("error %v, want one about 1 copy", err)
+	}
+}
+
+// Copies are equal in the columns that are used: a column that is left out
+// because it is constant on the reference rows tells no rows apart.
+func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
+	columns := repeated(100, 2, 0.3, 73)
+	reference := pipeline.NewRoles("pacsgp", 200, false, 1).ReferenceRows()
+	rare := make([]float64, 200)
+	for i := range rare {
+		if !slices.Contains(reference, int64(i)) {
+			rare[i] = float64(i)
+		}
+	}
+	l := newLake(columns, 120, 80)
+	l.names, l.columns = append([]string{"0"}, l.names...), append([][]float64{rare}, l.columns...)
+	_, err := pipeline.Run(t.Context(), job(t, tiny), l.environment(&pipelinetest.Store{}))
+	if err == nil || !strings.Contains(err.Error(), "100 of 200 rows") {
+		t.Errorf("error %v, want one about 100 copies", err)
+	}
+}
+
+// Kept or streamed, with few or many workers: training sees each different train
+// row once.
+func TestFeedLeavesCopiesOut(t *testing.T) {
+	columns := repeated(700, 3, 0.1, 74)
+	src := source(columns, 600, 1, 0, 899)
+	keep := firsts(columns)
+	reference := pipeline.NewRoles("pacsgp", 2100, false, 1).ReferenceRows()
+	var want []float64
+	for _, i := range keep {
+		if !slices.Contains(reference, i) {
+			want = append(want, columns[2][i])
+		}
+	}
+	for _, memory := range []int64{kept, streamed} {
+		for _, workers := range []int{1, 3} {
+			src.BatchRows = 100 * workers
+			f, err := pipeline.NewFeed(t.Context(), src, job(t, drop), pipeline.Resources{Workers: workers, Memory: memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, y, _ := fullPass(t, f)
+			if len(y) != len(want) || f.Train() != int64(len(want)) {
+				t.Fatalf("kept %v: %d train rows, want %d", f.Kept(), len(y), len(want))
+			}
+			if !slices.Equal(order(y), order(want)) { // scaling is monotone
+				t.Errorf("kept %v: the rows are not the first copies", f.Kept())
+			}
+			r := f.Shuffled(3, 100, 0)
+			_, sy := take(t, r, len(want))
+			r.Close()
+			if slices.Sort(sy); !slices.Equal(sy, slices.Sorted(slices.Values(y))) {
+				t.Errorf("kept %v: an epoch is no permutation of the train rows", f.Kept())
+			}
+		}
+	}
+}
+
+// The same rows once and many times over, with copies dropped: the bound of what
+// there is. It holds, N is the number of different train rows, and the document
+// says what was done and assumed.
+func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
+	columns := repeated(400, 50, 0.5, 70)
+	p := publish(t, newLake(columns, 9000, 11_000), drop)
+	c := p.certificate
+	reference := pipeline.NewRoles("pacsgp", 20_000, false, 1).ReferenceRows()
+	var both int64
+	for _, i := range firsts(columns) {
+		if slices.Contains(reference, i) {
+			both++
+		}
+	}
+	if want := (certify.Ledger{Unit: "row", Rows: 20_000, Reference: both, Train: 400 - both, Copies: 19_600}); c.Ledger != want {
+		t.Errorf("ledger %+v, want %+v", c.Ledger, want)
+	}
+	if want := (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600, Features: 19_600}); c.Copies != want {
+		t.Errorf("copies %+v, want %+v", c.Copies, want)
+	}
+	if text := assumption(c, certify.AssumeIndependentRows).Diagnostic; !strings.Contains(text, "copies, made after the rows were drawn") {
+		t.Errorf("the assumption of independent rows says %q", text)
+	}
+	src, err := newLake(waves(20_000, 0.5, 170)).open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	if draw.N != 400-both || draw.Bound < fresh.Draw {
+		t.Errorf("bound %v with N = %d, but fresh rows give %v", draw.Bound, draw.N, fresh.Draw)
+	}
+	if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+		t.Errorf("Verify = %v", err)
+	}
+}
+
+// The declaration that equal rows are separate draws changes no number: it is
+// said to be the user's.
+func TestIndependentCopiesAreTheUsersDeclaration(t *testing.T) {
+	columns := repeated(300, 2, 0.4, 75)
+	p := publish(t, newLake(columns, 250, 350), independent)
+	c := p.certificate
+	if want := (certify.Copies{Policy: certify.CopiesIndependent, Distinct: 300, Rows: 300, Features: 300}); c.Copies != want || c.Ledger.Copies != 0 {
+		t.Errorf("copies %+v and %d in the ledger, want %+v", c.Copies, c.Ledger.Copies, want)
+	}
+	if text := assumption(c, certify.AssumeIndependentRows).Diagnostic; !strings.Contains(text, "declared by the user") {
+		t.Errorf("the assumption of independent rows says %q", text)
+	}
+	all := publish(t, newLake(columns, 250, 350), func(j *pipeline.Job) {
+		tiny(j)
+		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited, Limit: 0.5}
+	})
+	a, _ := c.Guarantee(certify.GuaranteeDraw)
+	b, _ := all.certificate.Guarantee(certify.GuaranteeDraw)
+	if a.Bound != b.Bound || all.certificate.Copies.Rows != 300 {
+		t.Errorf("bounds %v and %v, copies %+v", a.Bound, b.Bound, all.certificate.Copies)
+	}
+	if text := assumption(all.certificate, certify.AssumeIndependentRows).Diagnostic; strings.Contains(text, "declared") || strings.Contains(text, "does not speak against") {
+		t.Errorf("the assumption of independent rows says %q", text)
+	}
+}
+
+func assumption(c certify.Certificate, id string) certify.Assumption {
+	for _, a := range c.Assumptions {
+		if a.ID == id {
+			return a
+		}
+	}
+	return certify.Assumption{}
+}
+
+// What a certificate says of copies, and of the roles that they have, is counted
+// again: other counts are refused, and so are rows of 400 different ones that
+// are given out for 20,000.
+func TestForgedCopiesAreRefused(t *testing.T) {
+	l := newLake(repeated(400, 5, 0.5, 76), 900, 1100)
+	dropped, declared := publish(t, l, drop), publish(t, l, independent)
+	policy := func(ev *certify.Evidence, from, to string) {
+		reword(t, ev, `"policy":"`+from+`"`, `"policy":"`+to+`"`)
+		ev.Copies.Policy = to
+	}
+	for name, c := range map[string]struct {
+		of     *published
+		change func(ev *certify.Evidence)
+	}{
+		"fewer copies": {declared, func(ev *certify.Evidence) {
+			ev.Copies.Rows, ev.Copies.Distinct = ev.Copies.Rows-1, ev.Copies.Distinct+1
+		}},
+		"no copies":                 {declared, func(ev *certify.Evidence) { ev.Copies.Rows, ev.Copies.Features, ev.Copies.Distinct = 0, 0, 2000 }},
+		"dropped, more of features": {dropped, func(ev *certify.Evidence) { ev.Copies.Features++ }},
+		"more copies of features":   {declared, func(ev *certify.Evidence) { ev.Copies.Features++ }},
+		"declared, said to be few":  {declared, func(ev *certify.Evidence) { policy(ev, "independent", "limited"); ev.Copies.Limit = 1 }},
+		"declared, said to be left": {declared, func(ev *certify.Evidence) {
+			policy(ev, "independent", "drop")
+			ev.Ledger.Copies, ev.Copies.Rows, ev.Copies.Features, ev.Copies.Distinct = 0, 0, 0, 2000
+		}},
+		"above its own limit": {declared, func(ev *certify.Evidence) {
+			policy(ev, "independent", "limited")
+			reword(t, ev, `"limit":0`, `"limit":0.01`)
+			ev.Copies.Limit, ev.Copies.Rows, ev.Copies.Distinct = 0.01, 20, 1980
+		}},
+		"a copy that trains": {dropped, func(ev *certify.Evidence) {
+			ev.Ledger.Copies, ev.Ledger.Reference = ev.Ledger.Copies-1, ev.Ledger.Reference+1
+			ev.Copies.Rows, ev.Copies.Distinct = ev.Copies.Rows-1, ev.Copies.Distinct+1
+		}},
+		"dropped, said to be declared": {dropped, func(ev *certify.Evidence) {
+			policy(ev, "drop", "independent")
+			ev.Ledger.Reference += ev.Ledger.Copies
+			ev.Ledger.Copies = 0
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := forge(t, c.of.certificate, c.change)
+			if _, err := c.of.verify(t, f, c.of.result.Model, c.of.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+				t.Errorf("Verify = %v, want a refusal", err)
+			}
+		})
+	}
+}
+
+// With copies dropped, too: the same bytes whatever workers and memory, and after
+// files in other batches.
+func TestDroppedCopiesGiveTheSameBytes(t *testing.T) {
+	columns := repeated(900, 3, 0.2, 77)
+	var want []byte
+	for _, res := range []pipeline.Resources{{}, {Workers: 3}, {Workers: 2, Memory: 1, Temporary: t.TempDir()}} {
+		var store pipelinetest.Store
+		env := newLake(columns, 500, 2200).environment(&store)
+		env.Resources = res
+		run(t, job(t, drop), env)
+		if want == nil {
+			want = store.Certificates[0]
+		}
+		if !bytes.Equal(store.Certificates[0], want) {
+			t.Errorf("%+v: another certificate", res)
+		}
+		if res.Temporary != "" && entries(t, res.Temporary) != "" {
+			t.Errorf("left in the folder: %s", entries(t, res.Temporary))
+		}
+	}
+}
+
+// A value that changes while copies are looked for, or after, is noticed.
+func TestCopiesThatChangeMeanwhileAreNoticed(t *testing.T) {
+	columns := repeated(200, 2, 0.2, 78)
+	for opened := 1; opened <= 4; opened++ { // two readings for training, two in the last pass
+		changed := make([][]float64, len(columns))
+		for j := range columns {
+			changed[j] = slices.Clone(columns[j])
+		}
+		l := newLake(changed, 400)
+		var store pipelinetest.Store
+		env := l.environment(&store)
+		readings := 0
+		env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
+			src, err := l.open(features)
+			if err != nil {
+				return nil, err
+			}
+			return &faulty{Memory: src, batch: -1, seen: func(_, batch int) {
+				if batch == 0 {
+					if readings++; readings == opened+1 {
+						src.Set(7, 2, 99)
+					}
+				}
+			}}, nil
+		}
+		if _, err := pipeline.Run(t.Context(), job(t, drop), env); !errors.Is(err, pipeline.ErrChanged) && opened < 4 {
+			t.Errorf("a change at reading %d: %v, want ErrChanged", opened+1, err)
+		}
+	}
+}

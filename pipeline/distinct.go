@@ -1,0 +1,437 @@
+package pipeline
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// A rowRecord is what is kept of a row to find its copies: its mark, and its
+// ordinal where that has to be known. Sorted records have equal rows side by
+// side, in the order of their ordinals, among rows of equal features.
+type rowRecord interface{ ~[2]uint64 | ~[3]uint64 }
+
+// A tally is what a number of rows was found to have.
+type tally struct {
+	rows             int64
+	distinct         int64 // different rows
+	distinctFeatures int64 // different rows, if the target is left out
+}
+
+func (t *tally) merge(other tally) {
+	t.rows += other.rows
+	t.distinct += other.distinct
+	t.distinctFeatures += other.distinctFeatures
+}
+
+// A counter finds how many rows are different. It keeps the records of all rows
+// in memory if they fit its budget; if not, it writes them to a temporary file
+// in sorted runs, as long as the budget allows, and merges those. The result is
+// the same.
+type counter[R rowRecord] struct {
+	workers int
+	budget  int64
+	create  func() (temporary, error)
+	later   *ordinalSet // gets the ordinals of later copies; nil: they are not asked for
+
+	kept []R // not sorted
+	runs []sortedRun
+	file temporary // nil until the budget is exceeded
+	size int64     // bytes in the file
+}
+
+// A sortedRun is a part of the file.
+type sortedRun struct{ from, to int64 } // bytes
+
+// A temporary file. It is gone when it is closed.
+type temporary interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
+
+// leastRecords is how many records a run has, however small the budget is.
+const leastRecords = 4096
+
+// newCounter counts n rows.
+func newCounter[R rowRecord](n int64, res Resources, later *ordinalSet) *counter[R] {
+	c := &counter[R]{
+		workers: max(res.Workers, 1), budget: res.Memory, later: later,
+		create: func() (temporary, error) { return createTemporary(res.Temporary) },
+	}
+	c.kept = make([]R, 0, min(n, max(leastRecords, c.budget/c.bytes())))
+	return c
+}
+
+// bytes is the size of a record.
+func (c *counter[R]) bytes() int64 {
+	var r R
+	return int64(8 * len(r))
+}
+
+// add takes the records of the next rows.
+func (c *counter[R]) add(ctx context.Context, records []R) error {
+	for {
+		k := min(len(records), cap(c.kept)-len(c.kept))
+		c.kept = append(c.kept, records[:k]...)
+		if records = records[k:]; len(records) == 0 {
+			return nil
+		}
+		if err := c.spill(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// spill sorts what is kept and appends it to the file as a run.
+func (c *counter[R]) spill(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c.file == nil {
+		file, err := c.create()
+		if err != nil {
+			return c.failed(err)
+		}
+		c.file = file
+	}
+	c.buckets(c.kept, sortRecords[R])
+	out := bufio.NewWriterSize(c.file, 1<<18)
+	var b []byte
+	for _, r := range c.kept {
+		b = b[:0]
+		for k := range len(r) {
+			b = binary.LittleEndian.AppendUint64(b, r[k])
+		}
+		if _, err := out.Write(b); err != nil {
+			return c.failed(err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return c.failed(err)
+	}
+	from := c.size
+	c.size += int64(len(c.kept)) * c.bytes()
+	c.runs = append(c.runs, sortedRun{from, c.size})
+	c.kept = c.kept[:0]
+	return nil
+}
+
+// failed says what a fault of the temporary file stopped and what helps.
+func (c *counter[R]) failed(err error) error {
+	return fmt.Errorf("pipeline: counting copies, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
+		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, c.bytes())
+}
+
+// count returns the tally of all rows that were added, and forgets them.
+func (c *counter[R]) count(ctx context.Context) (tally, error) {
+	if c.file == nil {
+		found := c.tallyKept()
+		c.kept = nil
+		return found, nil
+	}
+	if len(c.kept) > 0 {
+		if err := c.spill(ctx); err != nil {
+			return tally{}, err
+		}
+	}
+	c.kept = nil
+	return c.merge(ctx)
+}
+
+// close removes the file.
+func (c *counter[R]) close() error {
+	c.kept = nil
+	if c.file == nil {
+		return nil
+	}
+	err := c.file.Close()
+	c.file = nil
+	return err
+}
+
+// tallyKept counts over the records that are kept.
+func (c *counter[R]) tallyKept() tally {
+	var found tally
+	var mu sync.Mutex
+	c.buckets(c.kept, func(bucket []R, digit int) {
+		part := c.tally(bucket, digit)
+		mu.Lock()
+		found.merge(part)
+		mu.Unlock()
+	})
+	return found
+}
+
+// groupRecords is how many records are looked through for equal features at
+// once: they stay in the second cache.
+const groupRecords = 1 << 12
+
+// tally counts over records that agree in the digits before this one. It sorts
+// only groups in which features are equal, which most samples have few of.
+func (c *counter[R]) tally(records []R, digit int) tally {
+	var found tally
+	if len(records) > groupRecords && digit < 8 { // by features alone: records of equal ones stay together
+		bounds := partition(records, digit)
+		for i := range 256 {
+			found.merge(c.tally(records[bounds[i]:bounds[i+1]], digit+1))
+		}
+		return found
+	}
+	if len(records) <= groupRecords && !equalFeatures(records) {
+		n := int64(len(records))
+		return tally{n, n, n}
+	}
+	sortRecords(records, digit)
+	s := scanner[R]{later: c.later}
+	for _, r := range records {
+		s.add(r)
+	}
+	return s.found
+}
+
+// equalFeatures reports whether two of at most groupRecords records have equal
+// features. Their last bits are not those that brought them into one group.
+func equalFeatures[R rowRecord](records []R) bool {
+	var table [2 * groupRecords]uint16 // place in records + 1; 0: free
+	for i, r := range records {
+		at := r[0] % uint64(len(table))
+		for ; table[at] != 0; at = (at + 1) % uint64(len(table)) {
+			if records[table[at]-1][0] == r[0] {
+				return true
+			}
+		}
+		table[at] = uint16(i + 1) //nolint:gosec // at most groupRecords
+	}
+	return false
+}
+
+// A scanner counts records that come in their order.
+type scanner[R rowRecord] struct {
+	found tally
+	last  R
+	later *ordinalSet
+}
+
+func (s *scanner[R]) add(r R) {
+	switch {
+	case s.found.rows == 0 || r[0] != s.last[0]:
+		s.found.distinctFeatures++
+		s.found.distinct++
+	case r[1] != s.last[1]:
+		s.found.distinct++
+	case s.later != nil:
+		s.later.add(int64(r[len(r)-1])) //nolint:gosec // an ordinal
+	}
+	s.found.rows++
+	s.last = r
+}
+
+// mergeBuffers is the memory of a merge, in bytes.
+const mergeBuffers = 8 << 20
+
+// merge counts over the runs of the file.
+func (c *counter[R]) merge(ctx context.Context) (tally, error) {
+	// Each run has a buffer; all together have mergeBuffers, whatever the budget.
+	size := max(1<<12, min(1<<18, mergeBuffers/len(c.runs)))
+	heap := make([]*reader[R], 0, len(c.runs))
+	for _, part := range c.runs {
+		r := &reader[R]{in: bufio.NewReaderSize(io.NewSectionReader(c.file, part.from, part.to-part.from), size)}
+		more, err := r.next()
+		if err != nil {
+			return tally{}, c.failed(err)
+		}
+		if more {
+			heap = append(heap, r)
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		settle(heap, i)
+	}
+	s := scanner[R]{later: c.later}
+	for len(heap) > 0 {
+		if s.found.rows%(1<<20) == 0 && ctx.Err() != nil {
+			return tally{}, ctx.Err()
+		}
+		s.add(heap[0].record)
+		more, err := heap[0].next()
+		if err != nil {
+			return tally{}, c.failed(err)
+		}
+		if !more {
+			heap[0] = heap[len(heap)-1]
+			heap = heap[:len(heap)-1]
+		}
+		settle(heap, 0)
+	}
+	if want := c.size / c.bytes(); s.found.rows != want {
+		return tally{}, c.failed(fmt.Errorf("it gives %d records back, %d were written", s.found.rows, want))
+	}
+	return s.found, nil
+}
+
+// A reader reads a run; record is the one read last.
+type reader[R rowRecord] struct {
+	in     *bufio.Reader
+	record R
+	begun  bool
+}
+
+// next reads the next record, if there is one.
+func (r *reader[R]) next() (bool, error) {
+	var b [24]byte
+	last := r.record
+	text := b[:8*len(last)]
+	if _, err := io.ReadFull(r.in, text); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return false, err
+	}
+	for k := range len(last) {
+		r.record[k] = binary.LittleEndian.Uint64(text[8*k:])
+	}
+	if r.begun && compareRecords(r.record, last) < 0 {
+		return false, errors.New("its records have changed")
+	}
+	r.begun = true
+	return true, nil
+}
+
+// settle moves reader i of a heap down to where it belongs; the least is on top.
+func settle[R rowRecord](heap []*reader[R], i int) {
+	for {
+		least := i
+		for _, child := range [2]int{2*i + 1, 2*i + 2} {
+			if child < len(heap) && compareRecords(heap[child].record, heap[least].record) < 0 {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}
+
+func compareRecords[R rowRecord](a, b R) int {
+	for k := range len(a) {
+		if c := cmp.Compare(a[k], b[k]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// digits is how many bytes are the digits of a record, the first the highest.
+func digits[R rowRecord](r R) int { return 8 * len(r) }
+
+func digitOf[R rowRecord](r R, digit int) byte { return byte(r[digit>>3] >> (56 - 8*(digit&7))) }
+
+// buckets puts records with the same first digit together and hands each group
+// over, from several workers. Records of equal features are in one group.
+func (c *counter[R]) buckets(records []R, use func(bucket []R, digit int)) {
+	bounds := partition(records, 0)
+	work := make(chan []R)
+	var running sync.WaitGroup
+	for range c.workers {
+		running.Go(func() {
+			for bucket := range work {
+				use(bucket, 1)
+			}
+		})
+	}
+	for i := range 256 {
+		if bucket := records[bounds[i]:bounds[i+1]]; len(bucket) > 0 {
+			work <- bucket
+		}
+	}
+	close(work)
+	running.Wait()
+}
+
+// fewRecords is how many records are sorted by insertion.
+const fewRecords = 24
+
+// sortRecords sorts records that agree in the digits before this one, by radix
+// and in place. Hashes are as good as random, so that a few digits do.
+func sortRecords[R rowRecord](records []R, digit int) {
+	if len(records) <= fewRecords {
+		for i := 1; i < len(records); i++ {
+			r, at := records[i], i
+			for ; at > 0 && compareRecords(records[at-1], r) > 0; at-- {
+				records[at] = records[at-1]
+			}
+			records[at] = r
+		}
+		return
+	}
+	if digit == digits(records[0]) {
+		return // all are equal
+	}
+	bounds := partition(records, digit)
+	for i := range 256 {
+		if bucket := records[bounds[i]:bounds[i+1]]; len(bucket) > 1 {
+			sortRecords(bucket, digit+1)
+		}
+	}
+}
+
+// partition orders records by one digit, in place (McIlroy, Bostic and McIlroy,
+// 1993, "American flag sort"). It returns where each group begins, and the end.
+func partition[R rowRecord](records []R, digit int) [257]int {
+	var count, next [256]int
+	for _, r := range records {
+		count[digitOf(r, digit)]++
+	}
+	var bounds [257]int
+	for i, k := range count {
+		next[i] = bounds[i]
+		bounds[i+1] = bounds[i] + k
+	}
+	for i := range 256 {
+		for next[i] < bounds[i+1] {
+			r := records[next[i]]
+			at := digitOf(r, digit)
+			for int(at) != i { // carry records to their groups until one belongs here
+				r, records[next[at]] = records[next[at]], r
+				next[at]++
+				at = digitOf(r, digit)
+			}
+			records[next[i]] = r
+			next[i]++
+		}
+	}
+	return bounds
+}
+
+// An unnamed file is removed as soon as it is open, so that not even a killed
+// process leaves it, or where the system does not allow that, when it is closed.
+type unnamed struct {
+	*os.File
+	gone bool
+}
+
+func createTemporary(folder string) (temporary, error) {
+	f, err := os.CreateTemp(folder, "pacsgp-copies-*")
+	if err != nil {
+		return nil, err
+	}
+	return &unnamed{f, os.Remove(f.Name()) == nil}, nil
+}
+
+// Close closes and removes the file.
+func (f *unnamed) Close() error {
+	err := f.File.Close()
+	if !f.gone {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}

@@ -1,0 +1,217 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// countByMap is the dumb way.
+func countByMap(marks [][2]uint64) (c pipeline.Copies, later []int64) {
+	rows, features := map[[2]uint64]bool{}, map[uint64]bool{}
+	for i, m := range marks {
+		if rows[m] {
+			later = append(later, int64(i))
+		}
+		rows[m], features[m[0]] = true, true
+	}
+	return pipeline.Copies{Rows: int64(len(marks)), Distinct: int64(len(rows)), DistinctFeatures: int64(len(features))}, later
+}
+
+// samples of marks: with few and with many copies, and with all in one group.
+func markSamples(n int) map[string][][2]uint64 {
+	rng := rand.New(rand.NewPCG(3, uint64(n)))
+	random := func() uint64 { return rng.Uint64() }
+	few := make([]uint64, 40)
+	for i := range few {
+		few[i] = rng.Uint64()
+	}
+	among := func() uint64 { return few[rng.IntN(len(few))] }
+	low := func() uint64 { return uint64(rng.IntN(2000)) }
+	out := map[string][][2]uint64{}
+	for name, f := range map[string]func() [2]uint64{
+		"all different":       func() [2]uint64 { return [2]uint64{random(), random()} },
+		"few rows":            func() [2]uint64 { x := among(); return [2]uint64{x, x + 1} },
+		"few features":        func() [2]uint64 { return [2]uint64{among(), random()} },
+		"few of both":         func() [2]uint64 { return [2]uint64{among(), among()} },
+		"all equal":           func() [2]uint64 { return [2]uint64{7, 7} },
+		"one group":           func() [2]uint64 { return [2]uint64{low(), low()} },
+		"one group, few rows": func() [2]uint64 { return [2]uint64{low(), 1} },
+		"a pair now and then": func() [2]uint64 {
+			if rng.IntN(500) == 0 {
+				return [2]uint64{among(), 5}
+			}
+			return [2]uint64{random(), random()}
+		},
+	} {
+		for range n {
+			out[name] = append(out[name], f())
+		}
+	}
+	return out
+}
+
+// In memory or in sorted runs, with few or many workers: the same counts and the
+// same later copies as the dumb way finds.
+func TestCopiesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 30, pipeline.LeastRecords, 3*pipeline.LeastRecords + 7, 50_000} {
+		for name, marks := range markSamples(n) {
+			want, wantLater := countByMap(marks)
+			for _, memory := range []int64{1, 1 << 18, 1 << 30} {
+				for _, workers := range []int{1, 3} {
+					folder := t.TempDir()
+					res := pipeline.Resources{Workers: workers, Memory: memory, Temporary: folder}
+					got, _, err := pipeline.CountCopies(t.Context(), marks, false, res, nil)
+					if err != nil || got != want {
+						t.Fatalf("%d marks, %s, %d bytes, %d workers: %+v, %v, want %+v", n, name, memory, workers, got, err, want)
+					}
+					got, later, err := pipeline.CountCopies(t.Context(), marks, true, res, nil)
+					if err != nil || got != want || !slices.Equal(later, wantLater) {
+						t.Fatalf("%d marks, %s, %d bytes, %d workers: %+v and %d later copies, %v, want %+v and %d",
+							n, name, memory, workers, got, len(later), err, want, len(wantLater))
+					}
+					if left := entries(t, folder); left != "" {
+						t.Fatalf("%s is left", left)
+					}
+				}
+			}
+		}
+	}
+}
+
+// entries names what is in a folder.
+func entries(t *testing.T, folder string) string {
+	t.Helper()
+	list, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// A full file takes so many bytes and gives back what fault makes of them.
+type fullFile struct {
+	pipeline.Temporary
+	room   int
+	fault  func(b []byte)
+	closed *bool
+}
+
+// Write writes what there is room for.
+func (f *fullFile) Write(b []byte) (int, error) {
+	if len(b) > f.room {
+		n, _ := f.Temporary.Write(b[:f.room])
+		f.room = 0
+		return n, fmt.Errorf("write somewhere: %w", syscall.ENOSPC)
+	}
+	f.room -= len(b)
+	return f.Temporary.Write(b)
+}
+
+// ReadAt reads.
+func (f *fullFile) ReadAt(b []byte, at int64) (int, error) {
+	n, err := f.Temporary.ReadAt(b, at)
+	if f.fault != nil {
+		f.fault(b[:n])
+	}
+	return n, err
+}
+
+// Close closes.
+func (f *fullFile) Close() error {
+	*f.closed = true
+	return f.Temporary.Close()
+}
+
+// A full disk, a folder that is not there, a file that gives back something else:
+// an error that says what to do, and nothing is left.
+func TestCopiesThatCannotBeCounted(t *testing.T) {
+	marks := markSamples(5 * pipeline.LeastRecords)["all different"]
+	flip := func(b []byte) {
+		if len(b) > 2000 {
+			b[1015] ^= 0x80 // the highest byte of a record
+		}
+	}
+	for name, c := range map[string]struct {
+		room  int
+		fault func([]byte)
+		want  string
+	}{
+		"full at once":      {0, nil, "no space left"},
+		"full later":        {2*16*pipeline.LeastRecords + 100, nil, "no space left"},
+		"changed in a file": {1 << 30, flip, "have changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, closed := t.TempDir(), false
+			create := func() (pipeline.Temporary, error) {
+				f, err := pipeline.CreateTemporary(folder)
+				return &fullFile{f, c.room, c.fault, &closed}, err
+			}
+			_, _, err := pipeline.CountCopies(t.Context(), marks, false, pipeline.Resources{Memory: 1}, create)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "hint: give more memory, or set TMPDIR") {
+				t.Errorf("error %v, want one about %q with a hint", err, c.want)
+			}
+			if left := entries(t, folder); left != "" || !closed {
+				t.Errorf("left: %q; closed: %v", left, closed)
+			}
+		})
+	}
+	_, _, err := pipeline.CountCopies(t.Context(), marks, false, pipeline.Resources{Memory: 1, Temporary: t.TempDir() + "/none"}, nil)
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// A count that is stopped ends.
+func TestCountingCopiesCanBeStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	folder := t.TempDir()
+	marks := markSamples(3 * pipeline.LeastRecords)["all different"]
+	_, _, err := pipeline.CountCopies(ctx, marks, true, pipeline.Resources{Memory: 1, Temporary: folder}, nil)
+	if !errors.Is(err, context.Canceled) || entries(t, folder) != "" {
+		t.Errorf("error %v, left %q", err, entries(t, folder))
+	}
+}
+
+// What counting copies costs a row, in memory.
+func BenchmarkCountCopies(b *testing.B) {
+	const n = 1_000_000
+	columns := make([][]float64, 11)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for j := range columns {
+		columns[j] = make([]float64, n)
+		for i := range columns[j] {
+			columns[j][i] = rng.NormFloat64()
+		}
+	}
+	b.Run("marks", func(b *testing.B) {
+		b.SetBytes(8 * n * int64(len(columns)))
+		for b.Loop() {
+			pipeline.Marks(columns)
+		}
+	})
+	marks := pipeline.Marks(columns)
+	for _, memory := range []int64{1 << 30, 1 << 22} {
+		b.Run(fmt.Sprintf("memory=%dMiB", memory>>20), func(b *testing.B) {
+			b.SetBytes(16 * n)
+			for b.Loop() {
+				if _, _, err := pipeline.CountCopies(b.Context(), marks, false, pipeline.Resources{Workers: 1, Memory: memory}, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
