@@ -141,6 +141,7 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"unit with a backslash":    func(ev *Evidence) { ev.Declared.Unit = `m\u` },
 		"unit turned around":       func(ev *Evidence) { ev.Declared.Unit = "m\u202e" },
 		"unit with a curled quote": func(ev *Evidence) { ev.Declared.Unit = "m\u201d" },
+		"unit with an ornament":    func(ev *Evidence) { ev.Declared.Unit = "m❞" },
 		"unit begins with a mark":  func(ev *Evidence) { ev.Declared.Unit = "\u0338m" },
 		"unit with a wide space":   func(ev *Evidence) { ev.Declared.Unit = "m\u2003s" },
 		"column closes its quotes": func(ev *Evidence) { ev.Loss.Target, ev.Sample.Columns[2] = `d"`, `d"` },

@@ -52,7 +52,7 @@ func UnitName(unit string) error { return word("unit", unit, maxUnitName) }
 func RolesKey(key string) error { return word("key of the roles", key, maxColumnName) }
 
 // lookalikes are characters that are printed much like a quotation mark.
-var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀")
+var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ")
 
 // word refuses what is empty or too long, and characters that could change what
 // a sentence around it says: quotes and what looks like them, backslashes, and
