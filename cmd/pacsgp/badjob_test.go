@@ -76,6 +76,8 @@ func TestBadConfiguration(t *testing.T) {
 		"deep dashes":              {jobFile{"features": strings.Repeat("- ", 100_000)}, []string{"nested deeper than 32"}},
 		"many keys":                {jobFile{"scaling": "{features: {" + strings.Repeat("a: 1, ", 100_000) + "}}"}, []string{"more than 16384 keys"}},
 		"many parts":               {jobFile{"features": "[" + strings.Repeat("a,", 200_000) + "]"}, []string{"more parts"}},
+		"behind two dashed lines":  {jobFile{"delta": "0.01\n---\n---\ndelta: 0.2"}, []string{"[2:1]", "one document"}},
+		"behind dots":              {jobFile{"delta": "0.01\n...\n---\ndelta: 0.2"}, []string{"[2:1]", "one document"}},
 		"two documents":            {jobFile{"delta": "0.01\n---\ndelta: 0.2"}, []string{"[2:1]", "one document"}},
 		"negative time":            {jobFile{"checkpoint": "-5s"}, []string{"[1:13]", "-5s is negative"}},
 		"text for a time":          {jobFile{"train": "{time: soon}"}, []string{"[7:15]", "want a time such as"}},

@@ -75,12 +75,8 @@ func parseJob(text []byte, c *configuration) (tree *ast.File, err error) {
 	case 0:
 		return nil, nil
 	case 1:
-	default:
-		at := documents[1].Start // the dashes; none after dots
-		if at == nil {
-			at = documents[1].Body.GetToken()
-		}
-		return nil, faultAt(at, "a job file holds one document; this is the second")
+	default: // not after simpleEnough
+		return nil, fault(documents[1].Body, "a job file holds one document")
 	}
 	body := documents[0].Body
 	if err := checkKeys(body); err != nil {
@@ -99,8 +95,20 @@ func simpleEnough(tokens token.Tokens) error {
 	sections := []int{0} // keys: outside brackets, then in each that is open
 	nested := func() int { return len(indents) + len(sections) }
 	line := 0
+	said, second := false, (*token.Token)(nil) // second begins another document
 	for _, t := range tokens {
 		at := t.Position
+		switch t.Type {
+		case token.CommentType, token.DirectiveType:
+		case token.DocumentHeaderType, token.DocumentEndType:
+			if said && second == nil {
+				second = t
+			}
+		default:
+			if said = true; second != nil { // behind two such lines the library drops what follows
+				return faultAt(second, "a job file holds one document; this is the second")
+			}
+		}
 		if at.Line != line || t.Type == token.SequenceEntryType {
 			for len(indents) > 0 && indents[len(indents)-1] >= at.Column {
 				indents = indents[:len(indents)-1]

@@ -113,7 +113,8 @@ func FuzzJobFile(f *testing.F) {
 			return // the library cannot read what it prints
 		}
 		said(t, "the job", reflect.ValueOf(c), file)
-		if _, err := parseJob(append([]byte("# a comment\n---\n"), text...), &again); err == nil && !cmp.Equal(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)) {
+		// Behind a second line of dashes the library finds nothing.
+		if tree, err := parseJob(append([]byte("# a comment\n---\n"), text...), &again); err == nil && tree != nil && !cmp.Equal(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)) {
 			t.Errorf("after a comment the job is another one:\n%s", cmp.Diff(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)))
 		}
 		_ = c.job()
