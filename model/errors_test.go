@@ -147,7 +147,7 @@ func TestErrorsHoldForLargeRoots(t *testing.T) {
 		{"dense cluster", 1, 1e-8, cluster, []float64{0.9, 0, 0, 0, 0.9, 0, 0, 0.6, 0.8 - 0x1p-25}},
 		{"dense cluster, less jitter", 1, 1e-9, cluster, []float64{0.9, 0, 0, 0, 0.9, 0, 0, 0.6, 0.8 - 0x1p-22}},
 	} {
-		p := newTestPosterior(t, c.z, 1, c.lengthscale, 1, c.jitter)
+		p := newTestPosterior(t, c.z, 1, c.lengthscale, c.jitter)
 		copy(p.Factor, c.factor)
 		rows := Rows{X: make([]float64, 80), Y: make([]float64, 80), Dim: 1}
 		for i := range rows.X {
@@ -166,11 +166,11 @@ func TestErrorsHoldForLargeRoots(t *testing.T) {
 }
 
 // newTestPosterior has random numbers at the inducing points z.
-func newTestPosterior(t testing.TB, z []float64, d int, lengthscale, variance, jitter float64) *Posterior {
+func newTestPosterior(t testing.TB, z []float64, d int, lengthscale, jitter float64) *Posterior {
 	t.Helper()
 	m := len(z) / d
 	p := &Posterior{
-		Kernel: kernel.SquaredExponential{Lengthscales: slices.Repeat([]float64{lengthscale}, d), Variance: variance},
+		Kernel: kernel.SquaredExponential{Lengthscales: slices.Repeat([]float64{lengthscale}, d), Variance: 1},
 		Jitter: jitter, Z: z, Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
 	}
 	for i := range m {
@@ -240,7 +240,7 @@ func (s search) String() string {
 
 func newSearch(t *testing.T, rng *rand.Rand) search {
 	m, d := 2+rng.IntN(9), 1+rng.IntN(3)
-	p := newTestPosterior(t, testRows(m, d, rng.Uint64()).X, d, 1, 1, 1e-6)
+	p := newTestPosterior(t, testRows(m, d, rng.Uint64()).X, d, 1, 1e-6)
 	return search{p, testRows(3, d, rng.Uint64()), 0.6}
 }
 
@@ -309,7 +309,7 @@ func TestFarInducingPointMovesNothing(t *testing.T) {
 	for _, far := range []float64{1e6, 4e14, 1e300} {
 		moved := slices.Clone(z)
 		moved[0] = far
-		e, laws, err := excessOf(newTestPosterior(t, moved, 2, 1, 1, 1e-6), l, 1e-6, rows, nil)
+		e, laws, err := excessOf(newTestPosterior(t, moved, 2, 1, 1e-6), l, 1e-6, rows, nil)
 		if err != nil || !(e.worst() <= 1) {
 			t.Errorf("far %g: %+v beyond the proven errors (%v)", far, e, err)
 		}
@@ -326,7 +326,7 @@ func TestFarInducingPointMovesNothing(t *testing.T) {
 func TestNearlyCoincidingInducingPoints(t *testing.T) {
 	for _, apart := range []float64{1e-7, 1e-6, 1e-5} {
 		for _, size := range []float64{1, 1e3, 1e6} {
-			p := newTestPosterior(t, []float64{-1, -1 + apart, 0.7, 1.9}, 1, 1, 1, 1e-6)
+			p := newTestPosterior(t, []float64{-1, -1 + apart, 0.7, 1.9}, 1, 1, 1e-6)
 			p.Jitter = 2.6e-14
 			if !refactor(p) {
 				continue
@@ -349,7 +349,7 @@ func TestNearlyCoincidingInducingPoints(t *testing.T) {
 // must not be believed by the lower one.
 func TestSharpLawsHaveHonestLowerEnds(t *testing.T) {
 	z := testRows(12, 2, 5).X
-	p := newTestPosterior(t, z, 2, 1, 1, 1e-6)
+	p := newTestPosterior(t, z, 2, 1, 1e-6)
 	for i := range p.Mean {
 		p.Factor[i*len(p.Mean)+i] = 1e-12
 	}

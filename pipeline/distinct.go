@@ -207,7 +207,7 @@ func equalFeatures[R rowRecord](records []R) bool {
 				return true
 			}
 		}
-		table[at] = uint16(i + 1) //nolint:gosec // at most groupRecords
+		table[at] = uint16(i + 1)
 	}
 	return false
 }
@@ -333,7 +333,7 @@ func compareRecords[R rowRecord](a, b R) int {
 // digits is how many bytes are the digits of a record, the first the highest.
 func digits[R rowRecord](r R) int { return 8 * len(r) }
 
-func digitOf[R rowRecord](r R, digit int) byte { return byte(r[digit>>3] >> (56 - 8*(digit&7))) }
+func digitOf[R rowRecord](r R, digit int) byte { return byte(r[digit>>3] >> (56 - 8*(digit&7)) & 0xff) }
 
 // buckets puts records with the same first digit together and hands each group
 // over, from several workers. Records of equal features are in one group.

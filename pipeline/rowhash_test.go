@@ -13,7 +13,7 @@ import (
 func TestMarksVectors(t *testing.T) {
 	for _, v := range vectors(t, "marks.csv") {
 		var columns [][]float64
-		for _, text := range strings.Fields(v[2]) {
+		for text := range strings.FieldsSeq(v[2]) {
 			x, err := strconv.ParseFloat(text, 64)
 			if err != nil {
 				t.Fatal(err)

@@ -63,7 +63,7 @@ func (k SquaredExponential) Row(dst, x, z []float64) {
 			t := (x[i] - v) / k.Lengthscales[i]
 			q += float64(t * t)
 		}
-		dst[j] = -0.5 * q
+		dst[j] = -0.5 * q //nolint:gosec // j is an index of dst
 	}
 	linalg.Exp(dst, dst)
 	for j := range dst {

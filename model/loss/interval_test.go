@@ -122,8 +122,17 @@ func TestIntervalOfUnknownLaws(t *testing.T) {
 	for _, kind := range kinds {
 		of := mustNew(t, kind, 1)
 		for _, c := range [][4]float64{
-			{nan, 1, 0, 0}, {0, nan, 0, 0}, {0, 1, nan, 0}, {0, 1, 0, nan}, {0, 1, inf, 0}, {0, 1, 0, inf},
-			{inf, 1, 0, 0}, {0, inf, 0, 0}, {0, 1, 1e-3, 0}, {0, -1, 0, 0}, {1e300, 1e300, 0, 0},
+			{nan, 1, 0, 0},
+			{0, nan, 0, 0},
+			{0, 1, nan, 0},
+			{0, 1, 0, nan},
+			{0, 1, inf, 0},
+			{0, 1, 0, inf},
+			{inf, 1, 0, 0},
+			{0, inf, 0, 0},
+			{0, 1, 1e-3, 0},
+			{0, -1, 0, 0},
+			{1e300, 1e300, 0, 0},
 		} {
 			one := func(x float64) []float64 { return []float64{x} }
 			lo, hi := one(0.5), one(0.5)

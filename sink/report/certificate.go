@@ -39,7 +39,7 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style) error {
 		p.assumption(a)
 	}
 	p.section("What it does not say")
-	for _, s := range limits(c) {
+	for _, s := range limits() {
 		p.paragraph("- ", s)
 	}
 	p.section("What it is about")
@@ -149,14 +149,13 @@ func (p *printer) assumption(a certify.Assumption) {
 }
 
 // limits says what readers of a bound like to read into it.
-func limits(c certify.Certificate) []string {
-	said := []string{
+func limits() []string {
+	return []string{
 		"It promises nothing about any single row, and nothing about a part of the rows, such as one month or one station: it is an average over fresh rows of the same source.",
 		"It does not hold for rows from another source, or from the same source after it has changed. Rows that depend on each other, such as a series in time, are not independent draws.",
 		"The number for a draw of Q is about a function drawn at random, not about the mean that is usually deployed. The mean has its own number.",
 		"The confidence is over the draw of the certified rows: among many jobs like this one, each on rows of its own, at most a share of delta may state a bound that is too low. It is not the probability that this very bound is right.",
 	}
-	return said
 }
 
 // record prints which rows and files the certificate is about.
