@@ -276,7 +276,16 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := forge(t, c.of.certificate, c.change)
+			f := forge(t, c.of.certificate, func(ev *certify.Evidence) {
+				c.change(ev)
+				for i, a := range ev.Assumptions { // a forger would not forget it
+					if measured, _, found := strings.Cut(a.Diagnostic, " Of "); found && a.ID == certify.AssumeIndependentRows {
+						n := ev.Ledger.Rows
+						ev.Assumptions[i].Diagnostic = measured + " " + pipeline.CopiesDecl{Policy: ev.Copies.Policy}.Diagnostic(
+							pipeline.Copies{Rows: n, Distinct: n - ev.Copies.Rows, DistinctFeatures: n - ev.Copies.Features})
+					}
+				}
+			})
 			if _, err := c.of.verify(t, f, c.of.result.Model, c.of.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
 				t.Errorf("Verify = %v, want a refusal", err)
 			}

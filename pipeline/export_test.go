@@ -179,3 +179,6 @@ func (r Roles) StartRows() []int64 {
 	}
 	return ordinals
 }
+
+// Diagnostic is what a certificate says of copies.
+func (d CopiesDecl) Diagnostic(c Copies) string { return d.diagnostic(c) }

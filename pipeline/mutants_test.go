@@ -65,6 +65,13 @@ func mutants() []mutant {
 		{"the jitter check", "pipeline", "TestDamagedModelsAreNotCertified", []edit{{
 			"model/jitter.go", "bound = (math.Sqrt(squares) + rounding)", "bound = (0*math.Sqrt(squares) + rounding)",
 		}}},
+		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(s.Copies); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
+			{"pipeline/roles.go", "		if !isCopy {\n", "		if true {\n"},
+			{"pipeline/roles.go", "r.Rows - r.Reference() - r.Copies()", "r.Rows - r.Reference()"},
+			{"pipeline/roles.go", " - r.copies.countBefore(ordinal)", ""},
+		}},
+		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again", "	found.Copies.Distinct, found.Copies.DistinctFeatures = c.Copies.Distinct, c.Ledger.Rows-c.Copies.Features\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again"}}},
 		{"the comparison of samples", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/run.go", "if found.Digest != s.Digest {", "if false {"}}},
 	}
 }
