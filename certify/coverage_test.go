@@ -1,0 +1,231 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// The theorem over finite classes of predictors with everything known: each has
+// losses 0 and 1, independent of the others', with one probability p, and Q is
+// the one that looks best on the rows. Whether the risk of that one is above its
+// bound is a sum over binomials, so that nothing here is simulated: a bound
+// without one of its terms fails by what it lacks and not by chance.
+
+// A class says how many predictors there are and how the choice is paid for.
+type class struct {
+	lengthscales, variances Grid  // one predictor for each pair of values
+	alternatives            int64 // as many again in each job of a sweep
+	within                  int   // and within each law of θ, which KL pays for
+}
+
+// point is a grid of one value, which costs nothing.
+func point() Grid { return Grid{Step: 1, Count: 1, Prior: PriorFlat} }
+
+// guarantees returns the certified guarantees about a draw of Q for every
+// number of losses of 1 among n rows, Q being at those values of the grids.
+func (c class) guarantees(t *testing.T, n int, delta float64, lengthscale, variance int) []Guarantee {
+	t.Helper()
+	ev := sound(t)
+	ev.Delta = Delta{Declared: delta, Alternatives: c.alternatives, Alternative: c.alternatives}
+	ev.KL = math.Log(float64(c.within))
+	ev.Kernel.ARD = false
+	ev.Theta = []Parameter{
+		{Name: "ln lengthscale", Grid: c.lengthscales, Index: lengthscale},
+		{Name: "ln variance", Grid: c.variances, Index: variance},
+	}
+	ev.Ledger = Ledger{Unit: "row", Rows: int64(n) + 1, Reference: 1, Train: int64(n)}
+	ev.Sample.Rows, ev.Unproven, ev.Copies, ev.Dependence = ev.Ledger.Rows, 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, NewDependence(int64(n), 0)
+	found := make([]Guarantee, n+1)
+	for ones := range found {
+		ev.Risk, ev.LowerRisk, ev.Constant.Risk = RiskSum{}, RiskSum{}, RiskSum{}
+		for i := range n {
+			loss := 0.
+			if i < ones {
+				loss = 1
+			}
+			add(t, &ev.Risk, loss)
+			addLower(t, &ev.LowerRisk, loss)
+			addLower(t, &ev.Constant.Risk, 1)
+		}
+		found[ones], _ = certificate(t, ev).Guarantee(GuaranteeDraw)
+	}
+	return found
+}
+
+// atMost returns P(no more than k losses of 1 among n).
+func atMost(n, k int, p float64) float64 {
+	var sum float64
+	for i := range k + 1 {
+		sum += binomial(n, i, p, 0)
+	}
+	return min(sum, 1)
+}
+
+// anyOf returns the probability that at least one of k independent events of
+// probability p happens.
+func anyOf(k, p float64) float64 { return -math.Expm1(k * math.Log1p(-p)) }
+
+// worst returns the largest probability, over all p, that the best-looking of
+// count predictors has a risk above its bound: with the risk just above the
+// bound that belongs to k losses, it is that of at most k losses. No other risk
+// is worse, since fewer losses are likelier for smaller risks.
+func worst(bounds []Guarantee, count float64) float64 {
+	var most float64
+	n := len(bounds) - 1
+	for k, g := range bounds {
+		if g.Bound < 1 {
+			most = max(most, anyOf(count, atMost(n, k, g.Bound)))
+		}
+	}
+	return most
+}
+
+// Whatever the choice is paid for with, the best-looking of many predictors
+// stays below its bound with probability 1−δ. There is power: without the term,
+// the bound fails nearly always (last column), and each class is so large that
+// half of its price would not do either.
+func TestBestOfAFiniteClassIsCovered(t *testing.T) {
+	values := func(count int) Grid { return Grid{Step: .01, Count: count, Prior: PriorFlat} }
+	const n, many = 120, 10_000
+	for _, c := range []struct {
+		name string
+		class
+	}{
+		{"KL", class{point(), point(), 1, many}},
+		{"ln 1/p of the lengthscale", class{values(many), point(), 1, 1}},
+		{"ln 1/p of the variance", class{point(), values(many), 1, 1}},
+		{"the share of delta", class{point(), point(), many, 1}},
+		{"all of them", class{values(10), values(10), 10, 10}},
+	} {
+		for _, delta := range []float64{.3, .001} {
+			t.Run(fmt.Sprintf("%s, delta %g", c.name, delta), func(t *testing.T) {
+				covered := worst(c.guarantees(t, n, delta, 0, 0), many)
+				unpaid := worst(class{point(), point(), 1, 1}.guarantees(t, n, delta, 0, 0), many)
+				if !(covered <= delta) {
+					t.Errorf("the best of %d predictors has a risk above its bound with probability %g, above delta = %g", many, covered, delta)
+				}
+				if !(unpaid > 2*delta && unpaid > .09) {
+					t.Errorf("without paying for the choice the bound fails with probability %g only: this test sees nothing", unpaid)
+				}
+				t.Logf("fails with probability %.3g; without paying for the choice %.3g", covered, unpaid)
+			})
+		}
+	}
+}
+
+// δ itself: one predictor, nothing to pay for. There is power because 1/δ is
+// far above what the bound is loose by: at δ = 10⁻⁴ and with 1 in its place it
+// fails a hundred times too often.
+func TestDeltaIsCovered(t *testing.T) {
+	const n, delta = 120, 1e-4
+	one := class{point(), point(), 1, 1}
+	if covered := worst(one.guarantees(t, n, delta, 0, 0), 1); !(covered <= delta) {
+		t.Errorf("the risk is above its bound with probability %g, above delta = %g", covered, delta)
+	}
+	if without := worst(one.guarantees(t, n, .999, 0, 0), 1); !(without > 100*delta) {
+		t.Errorf("without ln 1/delta the bound fails with probability %g only: this test sees nothing", without)
+	}
+}
+
+// Weights that differ: the best of all values of a peaked grid, each at its own
+// price. There is power: without the distance from the centre 1,001 values are
+// nearly free where the peak is narrow, and without the normaliser 600 are
+// where it is wide; in both cases the bound then fails nearly always.
+func TestBestOfAPeakedGridIsCovered(t *testing.T) {
+	const n, delta, count = 120, .3, 1001
+	rest := LnXi(n) + math.Log(1/delta)
+	fails := func(prices []float64, p float64) float64 {
+		below := make([]float64, n+1) // kl of k losses from p, in nats, and P(at most k)
+		lower := make([]float64, n+1)
+		for k := range below {
+			below[k], lower[k] = n*KL(float64(k)/n, p), atMost(n, k, p)
+		}
+		lnNone := 0.
+		for _, price := range prices {
+			chance := 0.
+			for k := 0; float64(k) < n*p && below[k] > price+rest; k++ {
+				chance = lower[k]
+			}
+			lnNone += math.Log1p(-chance)
+		}
+		return -math.Expm1(lnNone)
+	}
+	for _, v := range []struct {
+		steps   float64
+		without func(price float64, i int) float64
+	}{
+		{1, func(price float64, i int) float64 { return price - math.Abs(float64(i-count/2)) }},
+		{300, func(_ float64, i int) float64 { return math.Abs(float64(i-count/2)) / 300 }},
+	} {
+		grid := Grid{Step: .01, Count: count, Prior: PriorPeaked, Centre: count / 2, Width: v.steps * .01}
+		prices, err := grid.LnInverseWeights()
+		if err != nil {
+			t.Fatal(err)
+		}
+		unpaid := make([]float64, count)
+		for i, price := range prices {
+			unpaid[i] = v.without(price, i)
+		}
+		var covered, without float64
+		for p := .01; p < 1; p += .01 {
+			covered, without = max(covered, fails(prices, p)), max(without, fails(unpaid, p))
+		}
+		if !(covered <= delta) {
+			t.Errorf("width of %g steps: the best of %d values has a risk above its bound with probability %g, above delta = %g", v.steps, count, covered, delta)
+		}
+		if !(without > 1.5*delta) {
+			t.Errorf("width of %g steps: at half the price the bound fails with probability %g only: this test sees nothing", v.steps, without)
+		}
+		t.Logf("width of %g steps: fails with probability %.3g; with half of the price %.3g", v.steps, covered, without)
+	}
+}
+
+// outside returns the largest probability, over all risks p, that p is above
+// the upper bound or below the lower one, which hold on one event. It can only
+// be largest just above an upper bound or just below a lower one.
+func outside(bounds []Guarantee) float64 {
+	n := len(bounds) - 1
+	var most float64
+	try := func(p float64) {
+		if !(0 < p && p < 1) {
+			return
+		}
+		var sum float64
+		for k, g := range bounds {
+			if p > g.Bound || p < g.LowerBound {
+				sum += binomial(n, k, p, 0)
+			}
+		}
+		most = max(most, sum)
+	}
+	for _, g := range bounds {
+		try(math.Nextafter(g.Bound, 2))
+		try(math.Nextafter(g.LowerBound, -1))
+	}
+	return most
+}
+
+// ξ(N) pays for both bounds at once, and for laws that mix predictors. There is
+// power at risks about ln(1/δ)/N: without ξ, no loss at all puts the risk above
+// the upper bound with probability δ itself (Chernoff's bound is attained
+// there), and some losses put it below the lower one in addition.
+func TestXiIsCovered(t *testing.T) {
+	const delta = .3
+	for _, n := range []int{1, 2, 3, 10, 30, 120} {
+		bounds := class{point(), point(), 1, 1}.guarantees(t, n, delta, 0, 0)
+		covered := outside(bounds)
+		for k, g := range bounds {
+			c := (g.Exponent - g.LnXi/float64(n)) * (1 + 1e-12)
+			bounds[k].Bound, bounds[k].LowerBound = KLInverse(g.EmpiricalRisk.Upper, c), KLInverseLower(g.EmpiricalRisk.Upper, c)
+		}
+		without := outside(bounds)
+		if !(covered <= delta) {
+			t.Errorf("N = %d: the risk is outside its bounds with probability %g, above delta = %g", n, covered, delta)
+		}
+		if n > 1 && !(without > 1.02*delta) {
+			t.Errorf("N = %d: without xi the risk is outside with probability %g only: this test sees nothing", n, without)
+		}
+		t.Logf("N = %d: outside with probability %.3g; without xi %.3g", n, covered, without)
+	}
+}
