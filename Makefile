@@ -3,7 +3,7 @@ PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt race bench build demo results ci vulncheck clean
+.PHONY: help test lint fmt race coverage bench build demo results ci vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ fmt: ## gofumpt and the order of imports, in place
 
 race: ## tests under the race detector, the long ones left out
 	go test -race -short -shuffle=on -timeout 20m $(ARGS) $(PKG)
+
+coverage: ## 2,000 runs of each kind of job against the truth, and every mutant of the program; an hour
+	go test ./pipeline -run '^(TestCoverage|TestReferenceRowsMayBeAnything|TestMutantsAreCaught)$$' -count=1 -v -timeout 6h -runs 2000 -mutants $(ARGS)
 
 bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
 	go run ./bench $(ARGS)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -155,5 +157,86 @@ func TestCertificateHoldsEveryTermOfTheBound(t *testing.T) {
 		if !(term.got >= term.want*(1-1e-15) && term.got <= term.want+term.above) {
 			t.Errorf("%s = %v, want %v to %v", term.name, term.got, term.want, term.want+term.above)
 		}
+	}
+}
+
+// The prior, the loss and the yardstick are functions of the reference rows and
+// of the job: with other train rows and the same reference rows they are the
+// same to the last bit. There is power because the other train rows lie
+// elsewhere, are five times as wide and vary three times as fast: whatever is
+// estimated on them moves.
+func TestPriorDoesNotSeeTheTrainRows(t *testing.T) {
+	columns, other := waves(300, 0.1, 33), waves(300, 0.4, 34)
+	for _, column := range other {
+		for i := range column {
+			column[i] = 5*column[i] + 7
+		}
+	}
+	for i, x := range other[0] {
+		other[2][i] = 7 + 5*math.Sin(6*(x-7)/5)
+	}
+	for _, i := range plainly(columns, "pacsgp").reference {
+		for c := range columns {
+			other[c][i] = columns[c][i]
+		}
+	}
+	peaked := func(j *pipeline.Job) {
+		tiny(j)
+		j.Grid.Prior = "peaked"
+	}
+	a, b := publish(t, newLake(columns, 150, 150), peaked), publish(t, newLake(other, 150, 150), peaked)
+	prior := func(p *published) any {
+		meta := p.result.Model.Meta
+		var grids []certify.Grid
+		for _, x := range meta.Theta {
+			grids = append(grids, x.Grid)
+		}
+		return []any{meta.Features, meta.Target, meta.Loss, grids, p.certificate.Baseline.Constant}
+	}
+	if diff := cmp.Diff(prior(a), prior(b)); diff != "" {
+		t.Errorf("scaling, loss, grids or yardstick depend on train rows:\n%s", diff)
+	}
+	if a.certificate.Guarantees[0].EmpiricalRisk == b.certificate.Guarantees[0].EmpiricalRisk {
+		t.Error("the train rows make no difference at all")
+	}
+}
+
+// A reader whose means are off by nearly τ, always to the wrong side, still
+// loses no more than the certificate's empirical risk, and to the right side no
+// less than its lower one. There is power because the rest of an interval is a
+// millionth of what τ is worth.
+func TestAccuracyIsCounted(t *testing.T) {
+	columns := waves(300, 0.3, 36)
+	p := publish(t, newLake(columns, 300), tiny)
+	meta := p.result.Model.Meta
+	predictor, err := model.NewPredictor(p.result.Model.Posterior, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer predictor.Close()
+	var worst, best float64
+	train := plainly(columns, "pacsgp").train
+	for _, i := range train {
+		var x []float64
+		for c, a := range meta.Features {
+			x = append(x, (columns[c][i]-a.Centre)/a.Scale)
+		}
+		mean, variance := make([]float64, 1), make([]float64, 1)
+		if err := predictor.Predict(x, mean, variance); err != nil {
+			t.Fatal(err)
+		}
+		off := math.Abs(mean[0]*meta.Target.Scale + meta.Target.Centre - columns[2][i])
+		reach := 0.9 * meta.Loss.Epsilon * 0x1p-20
+		point := nature{func(float64) float64 { return 0 }, 0}
+		v := variance[0] * meta.Target.Scale * meta.Target.Scale
+		worst += point.missRisk(0, off+reach, v, meta.Loss.Epsilon) / float64(len(train))
+		best += point.missRisk(0, off-reach, v, meta.Loss.Epsilon) / float64(len(train))
+	}
+	ev := evidence(p.certificate)
+	if got := ev.Risk.Upper(); !(got >= worst) {
+		t.Errorf("the empirical risk is %v, a careless reader has %v", got, worst)
+	}
+	if got := ev.LowerRisk.Lower(); !(got <= best) {
+		t.Errorf("the lower empirical risk is %v, a lucky reader has %v", got, best)
 	}
 }
