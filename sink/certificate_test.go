@@ -19,6 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // certified runs a small job over columns (features, then the target).
@@ -203,7 +204,7 @@ func TestOthersReadOurFiles(t *testing.T) {
 			sum += m.Posterior.L[i*1100+j]
 		}
 	}
-	got := script(t, readers, dir)
+	got := verifytest.Script(t, readers, dir)
 	lines := strings.Split(got, "\n")
 	if len(lines) < 1 {
 		t.Fatal("no reader is installed")

@@ -6,7 +6,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -19,17 +20,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
-
-// verifier is the independent program.
-const verifier = "../docs/verify.py"
-
-// verifierIsBehind says why verify.py is not run: it reads certificates of
-// format 1.
-const verifierIsBehind = "docs/verify.py does not read certificates of format 2 yet"
 
 // A lakeRow has the columns of waves, b as an integer, beside one that no job
 // uses.
@@ -120,63 +116,8 @@ func lakeFile(t testing.TB, columns [][]float64, ends ...int) []byte {
 	return b.Bytes()
 }
 
-// A run is one call of the verifier.
-type run struct {
-	Status int
-	Out    string
-}
-
-// verify calls the verifier once for each list of arguments, in one process:
-// importing its packages takes longer than its work.
-func verify(t testing.TB, calls [][]string) []run {
-	t.Helper()
-	t.Skip(verifierIsBehind)
-	request, err := json.Marshal(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "calls.json"), request)
-	folder, err := filepath.Abs(filepath.Dir(verifier))
-	if err != nil {
-		t.Fatal(err)
-	}
-	script(t, batch, folder, dir)
-	reply, err := os.ReadFile(filepath.Join(dir, "runs.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var runs []run
-	if err := json.Unmarshal(reply, &runs); err != nil || len(runs) != len(calls) {
-		t.Fatalf("%d runs for %d calls: %v", len(runs), len(calls), err)
-	}
-	return runs
-}
-
-const batch = `
-import contextlib, io, json, sys
-folder, work = sys.argv[1:]
-sys.path.insert(0, folder)
-sys.dont_write_bytecode = True
-import verify
-runs = []
-for call in json.load(open(work + "/calls.json")):
-    sys.argv = ["verify.py"] + call
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        status = verify.main()
-    runs.append({"Status": status, "Out": out.getvalue()})
-json.dump(runs, open(work + "/runs.json", "w"))
-`
-
-// needPython skips the test where no interpreter is named, before it works.
-func needPython(t testing.TB) {
-	t.Helper()
-	python(t, "--version")
-}
-
 func TestPythonVerifiesWhatGoCertified(t *testing.T) {
-	needPython(t)
+	verifytest.Need(t)
 	var names []string
 	var calls [][]string
 	for name, change := range map[string]func(j *pipeline.Job){
@@ -202,16 +143,38 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		p := publish(t, change)
 		calls = append(calls, []string{p.model, p.data, "--certificate", p.certificate, "--id", p.result.ID})
 	}
-	for i, r := range verify(t, calls) {
+	for _, policy := range []string{pipeline.CopiesDropped, pipeline.CopiesIndependent} {
+		columns := lakeWaves()
+		for _, column := range columns {
+			copy(column[250:450], column[:200]) // across shards, reference rows among them
+		}
+		copy(columns[0][600:630], columns[0][:30]) // equal in the features alone
+		copy(columns[1][600:630], columns[1][:30])
+		p := publishRows(t, columns, func(j *pipeline.Job) { j.Copies.Policy = policy })
+		names, calls = append(names, "copies "+policy), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+	}
+	for size, name := range map[float64]string{4e6: "large numbers", 3e-7: "small numbers"} {
+		columns := lakeWaves()
+		for i := range columns[2] {
+			columns[2][i] *= size
+		}
+		p := publishRows(t, columns, func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Epsilon: size} })
+		names, calls = append(names, name), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+	}
+	for i, r := range verifytest.Verify(t, calls) {
 		if r.Status != 0 || !strings.Contains(r.Out, "verified:") {
 			t.Errorf("%s: exit status %d:\n%s", names[i], r.Status, r.Out)
 		}
-		// The same arithmetic on the same machine: no more than rounding.
-		for _, m := range regexp.MustCompile(`off by (\S+) `).FindAllStringSubmatch(r.Out, -1) {
+		// Two programs that prove their bounds in two ways: a tenth of what is allowed.
+		ends := regexp.MustCompile(`by ([-+]\S+?)[, ]`).FindAllStringSubmatch(r.Out, -1)
+		for _, m := range ends {
 			var off float64
-			if _, err := fmt.Sscan(m[1], &off); err != nil || !(off <= 1e-9) {
-				t.Errorf("%s: an empirical risk is off by %s, want at most 1e-9:\n%s", names[i], m[1], r.Out)
+			if _, err := fmt.Sscan(m[1], &off); err != nil || !(math.Abs(off) <= 1e-8) {
+				t.Errorf("%s: an end of the empirical risk is off by %s, want at most 1e-8:\n%s", names[i], m[1], r.Out)
 			}
+		}
+		if len(ends) != 2 {
+			t.Errorf("%s: %d ends of the empirical risk are compared, want 2:\n%s", names[i], len(ends), r.Out)
 		}
 		t.Logf("%s:\n%s", names[i], r.Out)
 	}
@@ -221,7 +184,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 // between them and has some on both edges of what it covers, where rounding
 // would decide. Both programs must find it and count the same misses.
 func TestPythonFindsTheConstantOnTheEdge(t *testing.T) {
-	needPython(t)
+	verifytest.Need(t)
 	columns := lakeWaves()
 	for i, y := range columns[2] {
 		columns[2][i] = math.Round(5*y) / 5
@@ -272,8 +235,8 @@ func TestPythonFindsTheConstantOnTheEdge(t *testing.T) {
 			t.Errorf("%s: the constant's risk is %v, want %v: %d misses", edge.name, got.Upper(), want.Upper(), misses)
 		}
 	}
-	for i, r := range verify(t, calls) {
-		if r.Status != 0 || !strings.Contains(r.Out, "verified:") || !strings.Contains(r.Out, "off by 0.0e+00 (at most 0)") {
+	for i, r := range verifytest.Verify(t, calls) {
+		if r.Status != 0 || !strings.Contains(r.Out, "verified:") || !strings.Contains(r.Out, "to the last unit") {
 			t.Errorf("%s: exit status %d:\n%s", edges[i].name, r.Status, r.Out)
 		}
 	}
@@ -299,7 +262,7 @@ func referenceRows(c certify.Certificate) map[int]bool {
 }
 
 func TestPythonRefusesWhatWasChanged(t *testing.T) {
-	needPython(t)
+	verifytest.Need(t)
 	p := publish(t, nil)
 	document, err := os.ReadFile(p.certificate)
 	if err != nil {
@@ -321,16 +284,19 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 		{"no rows", "no data file", []string{p.model, t.TempDir(), "--certificate", p.certificate}},
 	}
 	for i, edit := range []struct{ name, want, from, to string }{
-		{"bound", "the bound B", `"bound": 0.`, `"bound": 0.0`},
-		{"kl of one guarantee", "different evidence", `"kl": `, `"kl": 1`},
+		{"bound", `\.bound is`, `"bound": 0.`, `"bound": 0.0`},
+		{"kl of one guarantee", "kl is", `"kl": `, `"kl": 1`},
 		{"setting", "digest of the configuration", `"buffer": 65536`, `"buffer": 65537`},
-		{"status", "stated as vacuous", `"status": "certified"`, `"status": "vacuous"`},
+		{"status", "status is 'vacuous'", `"status": "certified"`, `"status": "vacuous"`},
+		{"headline", "headline is", `in at most `, `in at most 0.`},
 		{"sum in other digits", "exact.sum", `"sum": "0000`, `"sum": "0x00`},
-		{"format", "certificate/2", `certificate/1`, `certificate/2`},
+		{"format", "certificate/3", `certificate/2`, `certificate/3`},
 		{"unknown member", "unknown member 'x'", `"kl": `, `"x": 1, "kl": `},
 		{"member twice", "stands twice", `"kl": `, `"kl": 1, "kl": `},
 		{"NaN", "NaN", `"kl": `, `"kl": NaN, "x": `},
 		{"text for a number", "'0.01'", `"delta": 0.01`, `"delta": "0.01"`},
+		{"number in other digits", "canonical form", `"delta": 0.01`, `"delta": 1e-2`},
+		{"white space", "canonical form", `"delta": 0.01`, `"delta":  0.01`},
 	} {
 		edited := bytes.Replace(document, []byte(edit.from), []byte(edit.to), 1)
 		if bytes.Equal(edited, document) {
@@ -355,8 +321,11 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 		calls = append(calls, r.args)
 	}
 	calls = append(calls, []string{p.model, "--certificate", p.certificate})
-	runs := verify(t, calls)
+	runs := verifytest.Verify(t, calls)
 	for i, r := range refusals {
+		if err := goVerifies(t, r.args); err == nil {
+			t.Errorf("%s: the Go program accepts it", r.name)
+		}
 		_, reason, _ := strings.Cut(runs[i].Out, "REFUSED")
 		if runs[i].Status != 1 || !regexp.MustCompile(r.want).MatchString(reason) {
 			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", r.name, runs[i].Status, r.want, runs[i].Out)
@@ -365,6 +334,53 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 	if last := runs[len(refusals)]; last.Status != 0 || !strings.Contains(last.Out, "evidence not rechecked") {
 		t.Errorf("without rows: exit status %d:\n%s", last.Status, last.Out)
 	}
+}
+
+// goVerifies checks the model, the data and the certificate that the verifier's
+// arguments name with this program.
+func goVerifies(t testing.TB, args []string) error {
+	t.Helper()
+	var files []string
+	id := ""
+	for i := 0; i < len(args); i++ {
+		switch args[i] {
+		case "--certificate":
+		case "--id":
+			i++
+			id = args[i]
+		default:
+			files = append(files, args[i])
+		}
+	}
+	model, data, certificate := files[0], files[1:len(files)-1], files[len(files)-1]
+	document, err := os.ReadFile(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := sha256.Sum256(document); id != "" && id != hex.EncodeToString(sum[:]) {
+		return errors.New("another id")
+	}
+	c, err := certify.Parse(document)
+	if err != nil {
+		return err
+	}
+	bytes, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := sink.DecodeModel(bytes)
+	if err != nil {
+		return err
+	}
+	open := func(ctx context.Context, features, exclude []string, target string) (pipeline.Source, error) {
+		return lake.Open(ctx, lake.Config{Paths: data, Features: features, Exclude: exclude, Target: target})
+	}
+	if len(data) == 0 {
+		open = nil
+	}
+	sum := sha256.Sum256(bytes)
+	_, err = pipeline.Verify(t.Context(), c, m, hex.EncodeToString(sum[:]), open, 1)
+	return err
 }
 
 // declareScaling is a job without reference rows.
@@ -387,10 +403,10 @@ func changedRow(t testing.TB) string {
 }
 
 func TestPythonPredictsWhatGoPredicts(t *testing.T) {
-	needPython(t)
+	verifytest.Need(t)
 	p := publish(t, nil)
 	out := filepath.Join(t.TempDir(), "predictions.parquet")
-	if text, status := python(t, verifier, p.model, p.data, "--certificate", p.certificate, "--predict", out); status != 0 {
+	if text, status := verifytest.Python(t, verifytest.Program(t), p.model, p.data, "--certificate", p.certificate, "--predict", out); status != 0 {
 		t.Fatalf("exit status %d:\n%s", status, text)
 	}
 	data, err := os.ReadFile(out)

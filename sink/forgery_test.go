@@ -1,0 +1,370 @@
+package sink_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
+)
+
+// A forgery is a model file and a certificate that somebody made by hand. Both
+// programs read it.
+type forgery struct {
+	name, want string // want: what verify.py refuses it for; "": both may accept it
+	args       []string
+}
+
+// forged writes a model and a certificate about it: every number and sentence
+// follows from the evidence.
+func forged(t testing.TB, p published, m pipeline.Model, change func(ev *certify.Evidence)) []string {
+	t.Helper()
+	file := encode(t, m)
+	ev, err := p.result.Certificate.Evidence()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(file)
+	ev.ModelDigest, ev.Theta = hex.EncodeToString(sum[:]), m.Meta.Theta
+	if ev.KL, err = certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing()); err != nil {
+		t.Fatal(err)
+	}
+	ev.Jitter.Limit = m.Posterior.Jitter / 2
+	change(&ev)
+	c, err := certify.Certify(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := certify.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handed(t, p, file, document)
+}
+
+// handed writes files as somebody else finds them, and returns the arguments of a
+// verifier.
+func handed(t testing.TB, p published, file, document []byte) []string {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "model.parquet"), file)
+	writeFile(t, filepath.Join(dir, "certificate.json"), document)
+	return []string{filepath.Join(dir, "model.parquet"), p.data, "--certificate", filepath.Join(dir, "certificate.json")}
+}
+
+// copied is a model that shares no numbers with the original.
+func copied(m pipeline.Model) pipeline.Model {
+	q := *m.Posterior
+	for _, numbers := range []*[]float64{&q.Z, &q.Mean, &q.L, &q.Factor} {
+		*numbers = append([]float64(nil), *numbers...)
+	}
+	m.Posterior = &q
+	m.Meta.Theta = append([]certify.Parameter(nil), m.Meta.Theta...)
+	return m
+}
+
+// factored makes L the factor of K_ZZ and the jitter, and reports whether the
+// jitter condition is met.
+func factored(t testing.TB, m *pipeline.Model) bool {
+	t.Helper()
+	q := m.Posterior
+	n, d := q.Inducing(), q.Dim()
+	m.Meta.Jitter = q.Jitter
+	for i := range n {
+		for j := range i + 1 {
+			r := 0.0
+			for k := range d {
+				u := (q.Z[i*d+k] - q.Z[j*d+k]) / q.Kernel.Lengthscales[k]
+				r += u * u
+			}
+			s := q.Kernel.Variance * math.Exp(-0.5*r)
+			if i == j {
+				s += q.Jitter
+			}
+			for k := range j {
+				s -= q.L[i*n+k] * q.L[j*n+k]
+			}
+			if q.L[i*n+j] = s / q.L[j*n+j]; i == j {
+				q.L[i*n+i] = math.Sqrt(s)
+			}
+		}
+	}
+	bound, limit, err := q.JitterCheck()
+	return err == nil && bound <= limit
+}
+
+// losses are what the last pass finds of a model on the train rows of the lake.
+func losses(t testing.TB, p published, m pipeline.Model) (lower, upper certify.RiskSum, unproven int64) {
+	t.Helper()
+	columns, reference := lakeWaves(), referenceRows(p.result.Certificate)
+	var x, y []float64
+	for i := range columns[0] {
+		if reference[i] {
+			continue
+		}
+		for j, a := range m.Meta.Features {
+			x = append(x, (columns[j][i]-a.Centre)/a.Scale)
+		}
+		y = append(y, (columns[2][i]-m.Meta.Target.Centre)/m.Meta.Target.Scale)
+	}
+	scale := m.Meta.Target.Scale
+	l, err := loss.New(m.Meta.Loss.Kind, m.Meta.Loss.Epsilon/scale, 0, 0, m.Meta.Target.Centre/scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	predictor, err := model.NewPredictor(m.Posterior, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer predictor.Close()
+	accuracy := p.result.Certificate.Accuracy.Tau / scale * (1 + 0x1p-40)
+	laws, lo, hi := model.NewLaws(len(y)), make([]float64, len(y)), make([]float64, len(y))
+	if err := predictor.PredictLoss(l, accuracy, x, y, laws, lo, hi); err != nil {
+		t.Fatal(err)
+	}
+	for i := range y {
+		if err := upper.Add(hi[i]); err != nil {
+			t.Fatal(err)
+		}
+		if err := lower.AddLower(lo[i]); err != nil {
+			t.Fatal(err)
+		}
+		if !(laws.MeanError[i] <= accuracy) {
+			unproven++
+		}
+	}
+	return lower, upper, unproven
+}
+
+// refusedRisk is what verify.py says of sums of losses that are not proven.
+const refusedRisk = "empirical risk is stated|upper sum of the losses|lower sum of the losses|not proven count 1 and 0"
+
+// sumOf is the sum of n losses of one size.
+func sumOf(t testing.TB, n int64, size float64) (sum certify.RiskSum) {
+	t.Helper()
+	for range n {
+		if err := sum.Add(size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sum
+}
+
+// moved is a risk with a sum that is larger by a part of the rows.
+func moved(t testing.TB, sum certify.RiskSum, part float64) certify.RiskSum {
+	t.Helper()
+	return heavier(t, certify.Risk{Exact: sum}, int64(part*float64(sum.Count())*certify.UnitsPerLoss)).Exact
+}
+
+// Models whose losses float64 gets wrong, if nobody looks at its errors: a point so
+// far away that differences to it have no digits, points that nearly coincide under
+// hardly any jitter, a law that is nearly a point. A certificate may say of them what
+// was proven. It may say neither less of the losses from above nor more from below.
+func forgedModels(t testing.TB, p published) []forgery {
+	t.Helper()
+	var all []forgery
+	for name, change := range map[string]func(q *model.Posterior){
+		"nothing":          func(*model.Posterior) {},
+		"a point far away": func(q *model.Posterior) { q.Z[0], q.Z[1] = 4e14, -4e14 },
+		"all points far away": func(q *model.Posterior) {
+			for i := range q.Z {
+				q.Z[i] += 4e14
+			}
+		},
+		"points that coincide": func(q *model.Posterior) { q.Jitter = 1e-11; q.Z[2], q.Z[3], q.Mean[1] = q.Z[0]+1e-5, q.Z[1], 40 },
+		"large weights": func(q *model.Posterior) {
+			for i := range q.Mean {
+				q.Mean[i] *= 1e6
+			}
+		},
+		"a law that is a point": func(q *model.Posterior) {
+			for i := range q.Factor {
+				q.Factor[i] *= 1e-13
+			}
+		},
+	} {
+		m := copied(p.result.Model)
+		change(m.Posterior)
+		if !factored(t, &m) {
+			t.Errorf("%s: the jitter condition is not met", name)
+			continue
+		}
+		lower, upper, unproven := losses(t, p, m)
+		t.Logf("%s: risk from %v to %v, %d rows unproven", name, lower.Lower(), upper.Upper(), unproven)
+		of := func(lower, upper certify.RiskSum, unproven int64) []string {
+			return forged(t, p, m, func(ev *certify.Evidence) { ev.Risk, ev.LowerRisk, ev.Unproven = upper, lower, unproven })
+		}
+		all = append(all, forgery{name + ", as it is", "", of(lower, upper, unproven)})
+		if least, below := moved(t, upper, -min(1e-3, upper.Upper()/2)), lower; upper.Upper() > 1e-6 {
+			if least.Upper() < below.Lower() {
+				below = sumOf(t, least.Count(), 0)
+			}
+			all = append(all, forgery{name + ", a smaller risk", refusedRisk, of(below, least, 0)})
+		}
+		if lower.Lower() < 0.99 {
+			most := moved(t, lower, 1e-3)
+			if upper.Upper() < most.Upper() {
+				upper = most
+			}
+			all = append(all, forgery{name + ", a larger risk from below", refusedRisk, of(most, upper, unproven)})
+		}
+	}
+	return all
+}
+
+// everywhere replaces words of a document in all places, and lets the digest of the
+// configuration follow: nothing contradicts them.
+func everywhere(t testing.TB, document []byte, pairs ...string) []byte {
+	t.Helper()
+	digest := func(document []byte) string {
+		var c struct {
+			Configuration struct {
+				Values json.RawMessage `json:"values"`
+			} `json:"configuration"`
+		}
+		var values bytes.Buffer
+		if err := json.Unmarshal(document, &c); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Compact(&values, c.Configuration.Values); err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(values.Bytes())
+		return hex.EncodeToString(sum[:])
+	}
+	changed := []byte(strings.NewReplacer(pairs...).Replace(string(document)))
+	if bytes.Equal(changed, document) {
+		t.Errorf("%q does not stand in the certificate", pairs[0])
+	}
+	return bytes.Replace(changed, []byte(digest(document)), []byte(digest(changed)), 1)
+}
+
+// forgedWords are documents and descriptions of models whose words somebody chose.
+func forgedWords(t *testing.T, p, peaked published) []forgery {
+	t.Helper()
+	file := encode(t, p.result.Model)
+	document, err := os.ReadFile(p.certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []forgery
+	for _, w := range []struct {
+		name, want string
+		pairs      []string
+	}{
+		{"a unit that closes its quotes", "unit is", []string{"m/s", `m\" in at most 0.01 % of fresh rows. \"s`}},
+		{"a unit that closes them otherwise", "unit is", []string{"m/s", "m\u201d in 0.01 %"}},
+		{"a unit that is read backwards", "unit is", []string{"m/s", "m\u202es"}},
+		{"a unit of 33 characters", "unit is", []string{"m/s", strings.Repeat("m", 33)}},
+		{"a line in a unit", "unit is", []string{"m/s", `m\ns`}},
+		{"software that speaks", "software is", []string{`"pacsgp test"`, `"pacsgp\", audited and approved"`}},
+		{"other row rules", "row_rules.1. is", []string{`"values-finite"`, `"values-any"`}},
+		{"another number of inducing points", "job allows 7", []string{"\n      \"inducing\": [\n        20\n", "\n      \"inducing\": [\n        7\n"}},
+		{"a hyper-parameter of another name", `theta.2..name is`, []string{"ln variance", "ln variance of nothing"}},
+		{"another confidence in the sentences", "headline is", []string{"99 % confidence", "99.99 % confidence"}},
+		{"rows held out", "ledger.holdout is", []string{`"holdout": 0`, `"holdout": 1`}},
+	} {
+		all = append(all, forgery{w.name, w.want, handed(t, p, file, everywhere(t, document, w.pairs...))})
+	}
+	model := func(name, want, from, to string) {
+		forged := rewrite(t, file, func(rows []fileRow, metadata string) ([]fileRow, string) {
+			changed := strings.Replace(metadata, from, to, 1)
+			if changed == metadata {
+				t.Errorf("%s: %q does not stand in the metadata", name, from)
+			}
+			return rows, changed
+		})
+		old, now := sha256.Sum256(file), sha256.Sum256(forged)
+		all = append(all, forgery{name, want, handed(t, p, forged, everywhere(t, document, hex.EncodeToString(old[:]), hex.EncodeToString(now[:]), from, to))})
+	}
+	meta := p.result.Model.Meta
+	exactly := func(x float64) string { text, _ := json.Marshal(x); return string(text) }
+	model("a lengthscale beside the grid's", "lengthscales", exactly(meta.Lengthscales[0]), exactly(math.Nextafter(meta.Lengthscales[0], 2)))
+	model("a variance beside the grid's", "variance", `"variance":`+exactly(meta.Variance), `"variance":`+exactly(math.Nextafter(meta.Variance, 0)))
+	model("a hyper-parameter of nothing", "name is", "ln lengthscale of a", "ln lengthscale of nothing")
+	model("a scale beside the reference rows'", "scale is", `"scale":`+exactly(meta.Features[1].Scale), `"scale":`+exactly(math.Nextafter(meta.Features[1].Scale, 0)))
+	model("rules of a model", "row_rules.1. is", `"values-finite"`, `"values-any"`)
+
+	m := copied(peaked.result.Model)
+	for i, theta := range m.Meta.Theta {
+		step := 50 // two places of 0.25
+		if theta.Index < theta.Grid.Centre {
+			step = -step
+		}
+		m.Meta.Theta[i].Grid.Centre += step
+	}
+	return append(all, forgery{"peaks that were moved", "put the peak", forged(t, peaked, m, func(*certify.Evidence) {})})
+}
+
+func TestForgeriesAreRefusedByBoth(t *testing.T) {
+	verifytest.Need(t)
+	p := publish(t, nil)
+	peaked := publish(t, func(j *pipeline.Job) { j.Grid.Prior = certify.PriorPeaked })
+	all := append(forgedModels(t, p), forgedWords(t, p, peaked)...)
+	var calls [][]string
+	for _, f := range all {
+		calls = append(calls, f.args)
+	}
+	for i, r := range verifytest.Verify(t, calls) {
+		f := all[i]
+		_, reason, _ := strings.Cut(r.Out, "REFUSED")
+		switch err := goVerifies(t, f.args); {
+		case f.want == "" && err != nil:
+			t.Errorf("%s: this program refuses it: %v", f.name, err)
+		case f.want != "" && err == nil:
+			t.Errorf("%s: this program accepts it", f.name)
+		case f.want == "" && r.Status != 0 && !regexp.MustCompile("stated as .*proven here").MatchString(reason):
+			// What one program proves, the other may not be able to prove: but not contradict.
+			t.Errorf("%s: verify.py contradicts what is proven:\n%s", f.name, r.Out)
+		case f.want != "" && (r.Status != 1 || !regexp.MustCompile(f.want).MatchString(reason)):
+			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", f.name, r.Status, f.want, r.Out)
+		}
+		t.Logf("%s:%s", f.name, reason)
+	}
+}
+
+// Where rounding errors of a prediction are not proven to be within the accuracy,
+// there is none: both programs are conforming readers.
+func TestPythonWithholdsPredictions(t *testing.T) {
+	verifytest.Need(t)
+	p := publish(t, nil)
+	m := copied(p.result.Model)
+	for i := range m.Posterior.Mean {
+		m.Posterior.Mean[i] *= 1e12
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "model.parquet"), encode(t, m))
+	r := verifytest.Verify(t, [][]string{
+		{filepath.Join(dir, "model.parquet"), p.data, "--predict", filepath.Join(dir, "withheld.parquet")},
+		{p.model, p.data, "--predict", filepath.Join(dir, "given.parquet")},
+	})
+	for i, want := range []string{"900 of them without a prediction", " 0 of them without a prediction"} {
+		if r[i].Status != 0 || !strings.Contains(r[i].Out, want) {
+			t.Errorf("exit status %d, want 0 and %q:\n%s", r[i].Status, want, r[i].Out)
+		}
+	}
+	src := pipelinetest.NewMemory([]string{"a", "b"}, lakeWaves()[:2], 900)
+	err := pipeline.Predict(t.Context(), src, m, 1, func(batch []pipeline.Prediction) error {
+		for _, row := range batch {
+			if row.Reason == "" {
+				t.Fatalf("row %d has the prediction %v", row.Ordinal, row.Mean)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,113 @@
+// Package verifytest lets tests of several packages run docs/verify.py, the second
+// implementation of docs/format.md, on the files that they make.
+package verifytest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Python runs a program in the interpreter that PACSGP_PYTHON names, which has
+// the packages of docs/requirements.txt, and returns what it prints and its
+// exit status. Without an interpreter it skips the test, or fails it in CI.
+func Python(t testing.TB, args ...string) (output string, status int) {
+	t.Helper()
+	interpreter := os.Getenv("PACSGP_PYTHON")
+	if interpreter == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("PACSGP_PYTHON names no Python interpreter with the packages of docs/requirements.txt")
+		}
+		t.Skip("PACSGP_PYTHON names no Python interpreter with the packages of docs/requirements.txt: `make test` sets one up")
+	}
+	cmd := exec.CommandContext(t.Context(), interpreter, args...) //nolint:gosec // the tester names the interpreter
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatalf("%s: %v", interpreter, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// Script runs lines of Python that must succeed, and returns what they print.
+func Script(t testing.TB, lines string, args ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "script.py")
+	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, status := Python(t, append([]string{file}, args...)...)
+	if status != 0 {
+		t.Fatalf("exit status %d:\n%s", status, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+// Need skips the test where no interpreter is named, before it works.
+func Need(t testing.TB) {
+	t.Helper()
+	Python(t, "--version")
+}
+
+// A Run is one call of the verifier.
+type Run struct {
+	Status int
+	Out    string
+}
+
+// Verify calls the verifier once for each list of arguments, in one process:
+// importing its packages takes longer than its work.
+func Verify(t testing.TB, calls [][]string) []Run {
+	t.Helper()
+	request, err := json.Marshal(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "calls.json"), request, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Script(t, batch, filepath.Dir(Program(t)), dir)
+	reply, err := os.ReadFile(filepath.Join(dir, "runs.json")) //nolint:gosec // written by the script
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []Run
+	if err := json.Unmarshal(reply, &runs); err != nil || len(runs) != len(calls) {
+		t.Fatalf("%d runs for %d calls: %v", len(runs), len(calls), err)
+	}
+	return runs
+}
+
+// Program is the path of the verifier.
+func Program(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for err == nil && dir != filepath.Dir(dir) {
+		file := filepath.Join(dir, "docs", "verify.py")
+		if _, missing := os.Stat(file); missing == nil {
+			return file
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatalf("docs/verify.py is in no folder above: %v", err)
+	return ""
+}
+
+const batch = `
+import contextlib, io, json, sys
+folder, work = sys.argv[1:]
+sys.path.insert(0, folder)
+sys.dont_write_bytecode = True
+import verify
+runs = []
+for call in json.load(open(work + "/calls.json")):
+    sys.argv = ["verify.py"] + call
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status = verify.main()
+    runs.append({"Status": status, "Out": out.getvalue()})
+json.dump(runs, open(work + "/runs.json", "w"))
+`
