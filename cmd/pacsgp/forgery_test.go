@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // evidenceOf is the evidence that a certificate states.
@@ -49,6 +50,8 @@ func TestVerifyForgery(t *testing.T) {
 			ev.Configuration = bytes.Replace(ev.Configuration, []byte(old), []byte(other), 1)
 		}
 	}
+	forgeries := t.TempDir()
+	var second []forgedFile
 	for name, c := range map[string]struct {
 		artifact artifact
 		forge    []func(*certify.Evidence)
@@ -130,8 +133,9 @@ func TestVerifyForgery(t *testing.T) {
 			for _, forge := range c.forge {
 				forge(&ev)
 			}
-			forged := filepath.Join(t.TempDir(), "forged.json")
+			forged := filepath.Join(forgeries, name+".json")
 			writeFile(t, forged, certificateOf(t, ev))
+			second = append(second, forgedFile{name, c.byFiles, []string{a.model, "--certificate", forged}, a.lake})
 			files := pacsgp(t, "verify", a.model, forged)
 			if c.byFiles {
 				files.says(t, exitFailure, "refused", c.reason)
@@ -140,6 +144,35 @@ func TestVerifyForgery(t *testing.T) {
 			}
 			pacsgp(t, "verify", a.model, forged, a.lake).says(t, exitFailure, "refused", c.reason)
 		})
+	}
+	t.Run("verify.py", func(t *testing.T) { refusedByBoth(t, second) })
+}
+
+// A forgedFile is a forgery as the second implementation reads it.
+type forgedFile struct {
+	name    string
+	byFiles bool // refused without data
+	args    []string
+	lake    string
+}
+
+// refusedByBoth demands that docs/verify.py refuses what this program refuses.
+func refusedByBoth(t *testing.T, forgeries []forgedFile) {
+	t.Helper()
+	verifytest.Need(t)
+	var calls [][]string
+	for _, f := range forgeries {
+		calls = append(calls, f.args, append(slices.Clone(f.args), f.lake))
+	}
+	runs := verifytest.Verify(t, calls)
+	for i, f := range forgeries {
+		files, data := runs[2*i], runs[2*i+1]
+		if files.Status == 0 == f.byFiles {
+			t.Errorf("%s: without data the status is %d:\n%s", f.name, files.Status, files.Out)
+		}
+		if data.Status != 1 || !strings.Contains(data.Out, "REFUSED") {
+			t.Errorf("%s: with data the status is %d:\n%s", f.name, data.Status, data.Out)
+		}
 	}
 }
 
