@@ -100,6 +100,10 @@ func lies(t testing.TB) []lie {
 		{name: "declared scaling", want: `standard deviations need reference rows`, from: `"mode":"reference"`, to: `"mode":"declared"`},
 		{name: "unknown setting", want: "unknown member 'planet'", from: `"target":"y",`, to: `"target":"y","planet":1,`},
 		{name: "unknown nested setting", want: "unknown member 'salt'", from: `"roles":{`, to: `"roles":{"salt":"x",`},
+		{name: "setting twice", want: "stands twice", from: `"target":"y",`, to: `"target":"x","target":"y",`},
+		{name: "setting in another case", want: "unknown member 'Delta'", from: `"delta":0.01,`, to: `"Delta":0.9,"delta":0.01,`},
+		{name: "features in another order", want: "theta.0..name is", from: `"target":"y",`, to: `"target":"y","features":["b","a"],`},
+		{name: "setting of the width", want: "width of the peaks", from: `"width":0`, to: `"width":0.5`},
 		{name: "lost setting", want: "lacks", from: `"delta":0.01,`, to: ``},
 		{name: "setting of delta", want: `delta.declared is 0.01`, from: `"delta":0.01`, to: `"delta":0.02`},
 		{name: "setting of the tolerance", want: `loss.epsilon is`, from: `"epsilon_std":0.6`, to: `"epsilon_std":0.7`},
@@ -115,6 +119,7 @@ func lies(t testing.TB) []lie {
 		{name: "declared prior enforced", declared: true, want: `assumptions\[1\].status is 'enforced'`, change: assumption(certify.AssumePriorFirst, func(a *certify.Assumption) { a.Status, a.Diagnostic = certify.AssumptionEnforced, "" })},
 		{name: "declared constant", declared: true, want: `baseline.statement is`, change: func(c *certify.Certificate) { c.Baseline.Constant = 9 }},
 		{name: "declared scale", declared: true, want: `features\[0\].scale is 1.5`, from: `"scale":1.5`, to: `"scale":1.6`},
+		{name: "reference rows where there are none", declared: true, want: "scaling constants belong", from: `"mode":"declared"`, to: `"mode":"reference"`},
 		{name: "undeclared feature", declared: true, want: `not in the form`, from: `"a":{`, to: `"c":{`},
 	}
 }
