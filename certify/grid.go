@@ -13,9 +13,10 @@ const (
 	PriorPeaked = "peaked"
 )
 
-// maxGridCount bounds the number of values of a grid, so that the sum of its
-// weights can be checked term by term.
-const maxGridCount = 1_000_000
+// maxGridCount bounds the number of values of a grid to what a job may declare, so that
+// the sum of its weights can be checked term by term, also in a certificate that names
+// many grids.
+const maxGridCount = 100_001
 
 // maxWidthSteps bounds the width of a peaked prior in steps of its grid, so
 // that its normaliser keeps its digits. A wider one is flat.
