@@ -65,14 +65,17 @@ func TargetsDigest(parts ...[]float64) Digest {
 	return sum.digest()
 }
 
-// Marks are the marks of rows; the last column is the target.
+var testMarker = newMarker()
+
+// Marks are the marks of rows, by one marker for the whole test; the last column is the
+// target.
 func Marks(columns [][]float64) [][2]uint64 {
 	used := make([]int, len(columns))
 	for i := range used {
 		used[i] = i
 	}
 	marks := make([]mark, len(columns[0]))
-	markRows(marks, columns, used)
+	testMarker.rows(marks, columns, used)
 	out := make([][2]uint64, len(marks))
 	for i, m := range marks {
 		out[i] = m

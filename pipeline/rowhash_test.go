@@ -3,29 +3,28 @@ package pipeline_test
 import (
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-func TestMarksVectors(t *testing.T) {
-	for _, v := range vectors(t, "marks.csv") {
-		var columns [][]float64
-		for text := range strings.FieldsSeq(v[2]) {
-			x, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			columns = append(columns, []float64{x})
-		}
-		got := pipeline.Marks(columns)[0]
-		for k := range got {
-			if want, err := strconv.ParseUint(v[k], 10, 64); err != nil || got[k] != want {
-				t.Errorf("mark %d of %.60q is %d, want %s", k, v[2], got[k], v[k])
-			}
-		}
+// Whoever knew the secrets could make the product of one step 0, and with it the marks of
+// any rows alike: values that do so for one marker do not for another.
+func TestMarksCannotBeMadeToMeet(t *testing.T) {
+	const known = 0x9E3779B97F4A7C15
+	b := math.Float64frombits(known)
+	var columns [3][]float64
+	for i := range 100 {
+		columns[0] = append(columns[0], float64(i))
+		columns[1] = append(columns[1], b)
+		columns[2] = append(columns[2], math.Sin(float64(i)))
+	}
+	seen := map[[2]uint64]bool{}
+	for _, m := range pipeline.Marks(columns[:]) {
+		seen[m] = true
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d different marks of 100 different rows", len(seen))
 	}
 }
 

@@ -38,7 +38,7 @@ func stream(ctx context.Context, src Source, order []int, readers int, use func(
 // streamMarked reads all shards in their order and gives each block the marks of
 // its rows, computed where they are decoded, from the used columns.
 func streamMarked(ctx context.Context, src Source, used []int, readers int, use func(block) error) ([][]ColumnDigest, error) {
-	return reading{src: src, readers: readers, marked: used, free: &sync.Pool{}}.run(ctx, use)
+	return reading{src: src, readers: readers, marked: used, marker: newMarker(), free: &sync.Pool{}}.run(ctx, use)
 }
 
 // A reading is how shards are read.
@@ -47,6 +47,7 @@ type reading struct {
 	order   []int
 	readers int
 	marked  []int // the columns that marks are of; nil: there are no marks
+	marker  marker
 	free    *sync.Pool
 }
 
@@ -191,7 +192,7 @@ func (r reading) view(record arrow.Record) (block, error) {
 	} else {
 		b.marks = make([]mark, b.rows)
 	}
-	markRows(b.marks, b.columns, r.marked)
+	r.marker.rows(b.marks, b.columns, r.marked)
 	return b, nil
 }
 
