@@ -79,7 +79,7 @@ func certified(g Guarantee, c Certificate) string {
 		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", confidence(g.Delta), g.N, claim(g, c.Declared.Unit))
 	if g.ID == GuaranteeMean {
 		words += fmt.Sprintf(". This is twice the bound of %s and holds on the same event. It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
-			GuaranteeDraw, amountText(atMostDigits(c.Accuracy.Tau), c.Declared.Unit))
+			GuaranteeDraw, amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
 	} else {
 		if g.LowerBound >= leastWorthSaying {
 			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss))

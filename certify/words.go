@@ -58,11 +58,12 @@ func percentUp(x float64) string {
 	return r.FloatString(decimals) + " %"
 }
 
-// atMostDigits prints x > 0 with three digits that count, rounded up.
-func atMostDigits(x float64) string {
-	for y := x; ; y *= 1.0005 {
+// atLeastDigits prints x > 0 with three digits that count, rounded down: a condition that
+// is printed may ask for more than is needed, and never for less.
+func atLeastDigits(x float64) string {
+	for y := x; ; y /= 1.0005 {
 		text := strconv.FormatFloat(y, 'g', 3, 64)
-		if v, err := strconv.ParseFloat(text, 64); err != nil || v >= x {
+		if v, err := strconv.ParseFloat(text, 64); err != nil || v <= x {
 			return text
 		}
 	}

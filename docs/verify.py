@@ -1283,11 +1283,11 @@ def percent_up(x):
     return "100 %" if Fraction(rounded) >= 100 else rounded + " %"
 
 
-def at_most_digits(x):
-    """A positive number rounded up to three digits that count."""
+def at_least_digits(x):
+    """A positive number rounded down to three digits that count."""
     y = x
-    while float(f"{y:.3g}") < x:
-        y *= 1.0005
+    while float(f"{y:.3g}") > x:
+        y /= 1.0005
     return f"{y:.3g}"
 
 
@@ -1361,7 +1361,7 @@ class Sentences:
                  + self.claim(g))
         if g["id"] == "mean-2b":
             words += (". This is twice the bound of pb-full and holds on the same event. It speaks of predictions that are within "
-                      f"{self.amount(self.cert['accuracy']['tau'], at_most_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
+                      f"{self.amount(self.cert['accuracy']['tau'], at_least_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
         else:
             if g["lower_bound"] >= 1e-4:
                 zero_one = g["loss"]["kind"] in ("zero-one", "band")

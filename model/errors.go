@@ -85,12 +85,13 @@ func newErrorTerms(pool *linalg.Pool, p *Posterior, origin, invScale []float64) 
 		}
 		e.spread = max(e.spread, row)
 	}
-	e.spread = min(e.spread*outwards+e.product*e.covFactor*e.covFactor*e.m, e.covFactor*e.covFactor) * outwards
+	size := float64(e.covFactor * e.covFactor)
+	e.spread = min(float64(e.spread*outwards)+float64(e.product*size*e.m), size) * outwards
 	return e
 }
 
 // norm returns an upper bound on the length of x.
-func norm(x []float64) float64 { return math.Sqrt(linalg.Dot(x, x)) * outwards }
+func norm(x []float64) float64 { return float64(math.Sqrt(linalg.Dot(x, x)) * outwards) }
 
 // unwhiten returns α ≈ L⁻ᵀm and an upper bound on |m − Lᵀα|, from a residual in pairs of
 // float64 that also improves α.
@@ -123,11 +124,15 @@ func unwhiten(p *Posterior) (alpha []float64, residual float64) {
 	}
 }
 
-// distance returns how far x lies from the origin, in lengthscales/√2, or more.
+// distance returns how far x lies from the origin, in lengthscales/√2, or more. It is NaN
+// if a coordinate overflows, for then distances from x are not known.
 func (e *errorTerms) distance(x []float64) float64 {
 	sum := 0.0
 	for j, v := range x {
 		t := (v - e.origin[j]) * e.invScale[j]
+		if math.IsInf(t, 0) {
+			return math.NaN()
+		}
 		sum += float64(t * t)
 	}
 	return math.Sqrt(0.5*sum) * outwards

@@ -77,18 +77,20 @@ func (s Scaling) declared(meta ModelMeta) []certify.Scaled {
 	return all
 }
 
+// accuracyPart is the share of the tolerance that τ is.
+const accuracyPart = 0x1p-20
+
 // accuracy is τ, in raw units of the target: how near to the exact mean a
 // reader's prediction has to be. It is so small a part of the tolerance that
 // taking it off costs nothing.
 func accuracy(l LossSpec, target Affine) float64 {
-	const part = 0x1p-20
 	switch l.Kind {
 	case loss.Band:
-		return min(l.Below, l.Above) * part
+		return min(l.Below, l.Above) * accuracyPart
 	case loss.Relative:
-		return target.Scale * part
+		return target.Scale * accuracyPart
 	default:
-		return l.Epsilon * part
+		return l.Epsilon * accuracyPart
 	}
 }
 

@@ -64,6 +64,9 @@ func examine(ctx context.Context, src Source, m Model, job Job, constant float64
 	}
 	defer func() { err = errors.Join(err, rows.close()) }()
 	roles := rows.roles
+	if job.Scaling.Mode == ScalingReference && roles.Reference() < 2 {
+		return nil, fmt.Errorf("%w: the job scales by the reference rows, of which there are %d", ErrData, roles.Reference())
+	}
 	e, err := newExaminer(m, roles, constant, res.Workers)
 	if err != nil {
 		return nil, err

@@ -156,6 +156,9 @@ func (j Job) WithDefaults() (Job, error) {
 	if slices.Contains(j.Features, j.Target) && j.Target != "" {
 		fault("features: %q is the target", j.Target)
 	}
+	if len(j.Features) > 0 && len(j.Exclude) > 0 {
+		fault("exclude: the features are named, so that there is nothing to exclude from")
+	}
 	if !(0 < j.Delta && j.Delta < 1) {
 		fault("delta: %s", needDelta(j.Delta))
 	}

@@ -12,7 +12,7 @@ import (
 type Prediction struct {
 	Ordinal   int64
 	Mean      float64 // of Q
-	Deviation float64 // standard deviation of f under Q, ≥ 0; noise is no part of it
+	Deviation float64 // standard deviation of f under Q, ≥ 0; noise is no part of it. NaN: not known well enough
 	Reason    string  // if not empty, the row breaks the rules and has no prediction
 }
 
@@ -37,7 +37,7 @@ func Predict(ctx context.Context, src Source, m Model, workers int, use func([]P
 	var x []float64
 	var laws model.Laws
 	var out []Prediction
-	limit := accuracy(m.Meta.Loss, m.Meta.Target)
+	limits := readerLimits(m.Meta)
 	_, err = stream(ctx, src, nil, workers, func(b block) error {
 		if len(out) < b.rows {
 			x, laws, out = make([]float64, b.rows*d), model.NewLaws(b.rows), make([]Prediction, b.rows)
@@ -47,25 +47,37 @@ func Predict(ctx context.Context, src Source, m Model, workers int, use func([]P
 			return err
 		}
 		for i := range b.rows {
-			out[i] = prediction(b, i, laws, m.Meta.Target, limit)
+			out[i] = prediction(b, i, laws, m.Meta.Target, limits)
 		}
 		return use(out[:b.rows])
 	})
 	return err
 }
 
-func prediction(b block, i int, laws model.Laws, target Affine, accuracy float64) Prediction {
+// limits are what a conforming reader's numbers may be off by, in raw units
+// (docs/format.md, 3): its mean, and the square of its deviation.
+type limits struct{ mean, square float64 }
+
+func readerLimits(meta ModelMeta) limits {
+	tau := accuracy(meta.Loss, meta.Target)
+	return limits{tau, tau * (tau / accuracyPart)}
+}
+
+func prediction(b block, i int, laws model.Laws, target Affine, most limits) Prediction {
 	p := Prediction{Ordinal: b.first + int64(i)}
 	if b.reasons != nil && b.reasons.IsValid(i) {
 		p.Reason = b.reasons.Value(i)
 		return p
 	}
 	p.Mean = laws.Mean[i]*target.Scale + target.Centre
-	p.Deviation = math.Sqrt(max(0, laws.Variance[i])) * target.Scale
 	// Three operations round, each relative to what the mean is made of.
 	rounding := 0x1p-51 * (math.Abs(p.Mean) + math.Abs(target.Centre))
-	if !(laws.MeanError[i]*target.Scale+rounding <= accuracy) || math.IsNaN(p.Deviation) || math.IsInf(p.Deviation, 0) {
+	if !(laws.MeanError[i]*target.Scale+rounding <= most.mean) {
 		return Prediction{Ordinal: p.Ordinal, Reason: "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"}
+	}
+	p.Deviation = math.Sqrt(max(0, laws.Variance[i])) * target.Scale
+	if off := laws.VarianceError[i]*target.Scale*target.Scale + 1e-15*p.Deviation*p.Deviation; !(off <= most.square) {
+		p.Deviation = math.NaN()
 	}
 	return p
 }

@@ -3,6 +3,7 @@ package sink
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -20,7 +21,7 @@ type predictionRow struct {
 
 // Predictions writes predictions as Parquet: the row's ordinal, the mean of Q
 // and the standard deviation of f in raw units, and the certificate that they
-// are made under. A row that breaks the rules has nulls and a reason, and no
+// are made under. A deviation that is not known well enough is null. A row that breaks the rules has nulls and a reason, and no
 // certificate: what was promised was not promised for it.
 //
 // It is for one goroutine at a time.
@@ -50,7 +51,10 @@ func (p *Predictions) Write(batch []pipeline.Prediction) error {
 	for _, row := range batch {
 		values := [5]parquet.Value{parquet.Int64Value(row.Ordinal)}
 		if row.Reason == "" {
-			values[1], values[2] = parquet.DoubleValue(row.Mean), parquet.DoubleValue(row.Deviation)
+			values[1] = parquet.DoubleValue(row.Mean)
+			if !math.IsNaN(row.Deviation) {
+				values[2] = parquet.DoubleValue(row.Deviation)
+			}
 			values[3] = p.certificate
 		} else {
 			values[4] = parquet.ByteArrayValue([]byte(row.Reason))

@@ -137,25 +137,28 @@ func pick(condition bool, yes, no float64) float64 {
 	return no
 }
 
-// 1 − E = ε/√k·exp(−g²/k), k = 2s² + ε²: the factors are monotone in g and s. The loss
-// has slope √(2/e)/ε at most.
+// 1 − E = exp(−(g/ε)²/k)/√k, k = 1 + 2(s/ε)²: the factors are monotone in g and s. The
+// loss has slope √(2/e)/ε at most.
 func (l exponential) interval(r *Interval, laws Laws, room, lo, hi []float64) {
 	n := len(laws.Y)
 	args := r.take(0, 2*n)
-	e2 := float64(l.epsilon * l.epsilon)
-	k := func(v float64) float64 { return float64(2*v) + e2 }
+	k := func(s float64) float64 {
+		t := s / l.epsilon
+		return 1 + float64(2*float64(t*t))
+	}
 	for i, y := range laws.Y {
 		least, most := reach(laws.Mean[i]-y, room[i])
-		v, e := laws.Variance[i], laws.VarianceError[i]
-		args[2*i] = -most * most / k(max(0, v-e))
-		args[2*i+1] = -least * least / k(max(0, v+e))
+		small, large := laws.deviations(i)
+		least, most = least/l.epsilon, most/l.epsilon
+		args[2*i] = -most * most / k(small)
+		args[2*i+1] = -least * least / k(large)
 	}
 	linalg.Exp(args, args)
 	modulus := 0.858*r.accuracy/l.epsilon + rounding
 	for i := range n {
-		v, e := laws.Variance[i], laws.VarianceError[i]
-		hi[i] = 1 - float64(l.epsilon/math.Sqrt(k(max(0, v+e)))*args[2*i]) + modulus
-		lo[i] = 1 - float64(l.epsilon/math.Sqrt(k(max(0, v-e)))*args[2*i+1]) - modulus
+		small, large := laws.deviations(i)
+		hi[i] = 1 - args[2*i]/math.Sqrt(k(large)) + modulus
+		lo[i] = 1 - args[2*i+1]/math.Sqrt(k(small)) - modulus
 	}
 }
 
