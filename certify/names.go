@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -44,15 +45,33 @@ const (
 func ColumnName(name string) error { return word("column name", name, maxColumnName) }
 
 // UnitName returns an error unless a word for a unit can stand in a certificate:
-// as a column's name, but of at most 32 characters.
-func UnitName(unit string) error { return word("unit", unit, maxUnitName) }
+// as a column's name, but of at most 32 characters, none of a script that runs from the
+// right, and nothing but letters in a unit of several words: it stands beside numbers.
+func UnitName(unit string) error {
+	if err := word("unit", unit, maxUnitName); err != nil {
+		return err
+	}
+	several := strings.Contains(unit, " ")
+	for _, r := range unit {
+		switch {
+		case unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan, unicode.Mandaic):
+			return fmt.Errorf("unit %q holds %q, of a script that runs from the right", unit, r)
+		case several && r != ' ' && !unicode.IsLetter(r):
+			return fmt.Errorf("unit %q has several words and holds %q: only letters are allowed in such a unit", unit, r)
+		}
+	}
+	return nil
+}
 
 // RolesKey returns an error unless the key of the roles can stand in a
 // certificate: as a column's name.
 func RolesKey(key string) error { return word("key of the roles", key, maxColumnName) }
 
 // lookalikes are characters that are printed much like a quotation mark.
-var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ")
+var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ")
+
+// fillers are printed as nothing.
+var fillers = []rune{0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}
 
 // word refuses what is empty or too long, and characters that could change what
 // a sentence around it says: quotes and what looks like them, backslashes, and
@@ -65,15 +84,17 @@ func word(what, s string, most int) error {
 	if n := utf8.RuneCountInString(s); n < 1 || n > most {
 		return fmt.Errorf("%s %.200q has %d characters, want 1 to %d", what, s, n, most)
 	}
-	for i, r := range s {
+	before := ' '
+	for _, r := range s {
 		switch {
-		case !unicode.IsPrint(r):
+		case !unicode.IsPrint(r) || slices.Contains(fillers, r):
 			return fmt.Errorf("%s %q holds %U, which is not printed", what, s, r)
 		case r == '\\' || unicode.Is(unicode.Quotation_Mark, r) || slices.Contains(lookalikes, r):
 			return fmt.Errorf("%s %q holds %q: quotes and backslashes are not allowed", what, s, r)
-		case i == 0 && unicode.IsMark(r):
-			return fmt.Errorf("%s %q begins with a mark that combines with what is before it", what, s)
+		case unicode.Is(unicode.Me, r) || unicode.IsMark(r) && !unicode.IsLetter(before) && !unicode.IsMark(before):
+			return fmt.Errorf("%s %q holds %U, a mark that combines with what is no letter", what, s, r)
 		}
+		before = r
 	}
 	return nil
 }

@@ -262,10 +262,22 @@ func TestUnitCannotChangeASentence(t *testing.T) {
 	if c, err := Certify(ev); err == nil {
 		t.Errorf("Certify says %q", c.Guarantees[0].Statement)
 	}
-	ev.Declared.Unit = "m, with probability 0.0001 (it"
+	for _, unit := range []string{
+		"m, with probability 0.0001 (it", "minutes \u030e in at most 1 of rows", "0 in at most 0.1 pct of rows", "m\u3164s", "\u05d0", "a\u20dd", "˵", "ߴ",
+	} {
+		if err := UnitName(unit); err == nil {
+			t.Errorf("%q is a unit", unit)
+		}
+	}
+	for _, unit := range []string{"minutes", "US dollars", "m/s^2", "µg/m³", "°C", "%", "千円", "e\u0301tudes", "kW·h"} {
+		if err := UnitName(unit); err != nil {
+			t.Error(err)
+		}
+	}
+	ev.Declared.Unit = "m,with_probability(it"
 	for _, g := range certificate(t, ev).Guarantees {
 		for _, text := range []string{g.Headline, g.Statement} {
-			mustHold(t, text, `15 "m, with probability 0.0001 (it" `)
+			mustHold(t, text, `15 "m,with_probability(it" `)
 		}
 	}
 }

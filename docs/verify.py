@@ -129,7 +129,8 @@ def digest(v):
     return text(v) and re.fullmatch("[0-9a-f]{64}", v)
 
 
-LOOKALIKES = "`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ"
+LOOKALIKES = "`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ"
+FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # printed as nothing
 QUOTES = "\"'«»‘’‚‛“”„‟‹›⹂「」『』〝〞〟﹁﹂﹃﹄＂＇｢｣"  # Unicode's Quotation_Mark
 
 
@@ -137,9 +138,19 @@ def word(most):
     """The form of a word that stands in quotes: it cannot close them, and is
     printed as it is (format.md, 7)."""
     def right(v):
-        return (text(v) and 1 <= len(v) <= most and not any(c == "\\" or c in LOOKALIKES or c in QUOTES for c in v)
-                and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in v) and unicodedata.category(v[0])[0] != "M")
+        if not (text(v) and 1 <= len(v) <= most and not any(c == "\\" or c in LOOKALIKES or c in QUOTES or c in FILLERS for c in v)
+                and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in v)):
+            return False
+        kinds = [unicodedata.category(c) for c in v]
+        return all(k[0] != "M" or k != "Me" and i > 0 and kinds[i - 1][0] in "LM" for i, k in enumerate(kinds))
     return right
+
+
+def unit_word(v):
+    """The form of a unit: nothing that runs from the right, and letters alone in a
+    unit of several words."""
+    return (word(32)(v) and not any(unicodedata.bidirectional(c) in ("R", "AL") and unicodedata.category(c)[0] == "L" for c in v)
+            and (" " not in v or all(c == " " or unicodedata.category(c)[0] == "L" for c in v)))
 
 
 def shortest(x):
@@ -254,7 +265,7 @@ KERNEL = {"isotropic": flag}
 ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [word(128)], "exclude?": [word(128)], "kernel?": KERNEL}
 SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
-    "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": word(32)},
+    "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": positive, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "roles": {"key": word(128)}, "copies": {"policy": {"limited", "drop", "independent"}, "limit": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
@@ -279,7 +290,7 @@ CERTIFICATE = {
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": text, "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
     "delta": {"declared": positive, "alternatives": count, "alternative": count},
-    "declared": {"unit?": word(32), "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
+    "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
                  "scaling?": [{"column": word(128), "centre": number, "scale": positive}]}}
 
 
