@@ -23,16 +23,16 @@ type class struct {
 func point() Grid { return Grid{Step: 1, Count: 1, Prior: PriorFlat} }
 
 // guarantees returns the certified guarantees about a draw of Q for every
-// number of losses of 1 among n rows, Q being at those values of the grids.
-func (c class) guarantees(t *testing.T, n int, delta float64, lengthscale, variance int) []Guarantee {
+// number of losses of 1 among n rows, Q being at the first values of the grids.
+func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
 	t.Helper()
 	ev := sound(t)
 	ev.Delta = Delta{Declared: delta, Alternatives: c.alternatives, Alternative: c.alternatives}
 	ev.KL = math.Log(float64(c.within))
 	ev.Kernel.ARD = false
 	ev.Theta = []Parameter{
-		{Name: "ln lengthscale", Grid: c.lengthscales, Index: lengthscale},
-		{Name: "ln variance", Grid: c.variances, Index: variance},
+		{Name: "ln lengthscale", Grid: c.lengthscales, Index: 0},
+		{Name: "ln variance", Grid: c.variances, Index: 0},
 	}
 	ev.Ledger = Ledger{Unit: "row", Rows: int64(n) + 1, Reference: 1, Train: int64(n)}
 	ev.Sample.Rows, ev.Unproven, ev.Copies, ev.Dependence = ev.Ledger.Rows, 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, NewDependence(int64(n), 0)
@@ -100,8 +100,8 @@ func TestBestOfAFiniteClassIsCovered(t *testing.T) {
 	} {
 		for _, delta := range []float64{.3, .001} {
 			t.Run(fmt.Sprintf("%s, delta %g", c.name, delta), func(t *testing.T) {
-				covered := worst(c.guarantees(t, n, delta, 0, 0), many)
-				unpaid := worst(class{point(), point(), 1, 1}.guarantees(t, n, delta, 0, 0), many)
+				covered := worst(c.guarantees(t, n, delta), many)
+				unpaid := worst(class{point(), point(), 1, 1}.guarantees(t, n, delta), many)
 				if !(covered <= delta) {
 					t.Errorf("the best of %d predictors has a risk above its bound with probability %g, above delta = %g", many, covered, delta)
 				}
@@ -120,10 +120,10 @@ func TestBestOfAFiniteClassIsCovered(t *testing.T) {
 func TestDeltaIsCovered(t *testing.T) {
 	const n, delta = 120, 1e-4
 	one := class{point(), point(), 1, 1}
-	if covered := worst(one.guarantees(t, n, delta, 0, 0), 1); !(covered <= delta) {
+	if covered := worst(one.guarantees(t, n, delta), 1); !(covered <= delta) {
 		t.Errorf("the risk is above its bound with probability %g, above delta = %g", covered, delta)
 	}
-	if without := worst(one.guarantees(t, n, .999, 0, 0), 1); !(without > 100*delta) {
+	if without := worst(one.guarantees(t, n, .999), 1); !(without > 100*delta) {
 		t.Errorf("without ln 1/delta the bound fails with probability %g only: this test sees nothing", without)
 	}
 }
@@ -213,7 +213,7 @@ func outside(bounds []Guarantee) float64 {
 func TestXiIsCovered(t *testing.T) {
 	const delta = .3
 	for _, n := range []int{1, 2, 3, 10, 30, 120} {
-		bounds := class{point(), point(), 1, 1}.guarantees(t, n, delta, 0, 0)
+		bounds := class{point(), point(), 1, 1}.guarantees(t, n, delta)
 		covered := outside(bounds)
 		for k, g := range bounds {
 			c := (g.Exponent - g.LnXi/float64(n)) * (1 + 1e-12)
