@@ -31,8 +31,8 @@ func (a rank) compare(b rank) int {
 
 // roleHasher computes the keyed hash of ordinals: the first 8 bytes, big
 // endian, of SHA-256("pacsgp/roles/1" 0x00 ‖ key ‖ 0x00 ‖ ordinal as 8 bytes big
-// endian). Roles depend on it and on nothing else, so no property of a row's
-// values, of files or of workers can choose who is certified on.
+// endian). Roles depend on it and on nothing else: neither files nor workers choose who is
+// certified on. Who may sort the rows by their values does (docs/certificate.md).
 type roleHasher struct{ buf []byte }
 
 func newRoleHasher(key string) *roleHasher {

@@ -82,9 +82,9 @@ func (p *printer) headline(c certify.Certificate, id string) {
 	p.line(p.style.paint(dim, wrap("Certificate ", id, p.style.width())))
 }
 
-// WriteHeadlines prints the status and the first line of each guarantee, and how
-// many other jobs were tried on the same rows. An error of w is the caller's to
-// find.
+// WriteHeadlines prints the status and the first line of each guarantee, and what speaks
+// against believing it: other jobs on the same rows, equal rows that were declared to be
+// separate draws, neighbours that are alike. An error of w is the caller's to find.
 func WriteHeadlines(w io.Writer, c certify.Certificate, style Style) {
 	for _, g := range c.Guarantees {
 		colour := red
@@ -98,10 +98,24 @@ func WriteHeadlines(w io.Writer, c certify.Certificate, style Style) {
 		words := wrap(fmt.Sprintf("%-10s  ", status), printable(g.Headline), style.width())
 		_, _ = io.WriteString(w, strings.Replace(words, status, style.paint(colour, status), 1)+"\n")
 	}
-	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
-		words := wrap("            ", fmt.Sprintf("%s tried on these rows before this one, says its maker. If it was changed after results were seen, its confidence is not what it says.", OtherJobs(c)), style.width())
-		_, _ = io.WriteString(w, style.paint(yellow, words)+"\n")
+	for _, text := range doubts(c) {
+		_, _ = io.WriteString(w, style.paint(yellow, wrap("            ", text, style.width()))+"\n")
 	}
+}
+
+// doubts are what the one who decides must know beside the first lines.
+func doubts(c certify.Certificate) []string {
+	var said []string
+	if c.Declared.Attempt.OnTheseRows > 1 {
+		said = append(said, OtherJobs(c)+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
+	}
+	if c.Copies.Policy == certify.CopiesIndependent && c.Copies.Rows > 0 {
+		said = append(said, fmt.Sprintf("%d of %d rows equal an earlier row. That they are separate draws is its maker's word; if they are copies, the bounds are too low.", c.Copies.Rows, c.Sample.Rows))
+	}
+	if c.Dependence.Suspicious {
+		said = append(said, fmt.Sprintf("Neighbouring rows are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", c.Dependence.Correlation))
+	}
+	return said
 }
 
 // OtherJobs says how many other jobs the maker counted on the same rows.
