@@ -25,7 +25,7 @@ type mutant struct {
 }
 
 func mutants() []mutant {
-	return slices.Concat(boundMutants(), roleMutants(), sumMutants(), errorMutants(), checkMutants())
+	return slices.Concat(boundMutants(), roleMutants(), sumMutants(), errorMutants(), errorTermMutants(), checkMutants())
 }
 
 // boundMutants lack a term of the bound.
@@ -223,4 +223,30 @@ func (m mutant) overlay(t *testing.T, root string) string {
 		t.Fatal(err)
 	}
 	return overlay
+}
+
+// errorTermMutants lack a term of the bounds of docs/proofs.md, section 10. Rounding errors
+// lie so far below most terms that only a second computation of the bounds sees them.
+func errorTermMutants() []mutant {
+	const terms, defect = "TestErrorTermsAreThoseOfTheProof", "TestDefectHoldsWhatTheFactorsLeave"
+	return []mutant{
+		{"distances, in the kernel column", "model", terms, []edit{{"model/errors.go", "float64(e.perReach*reach)+e.perRoot", "float64(0*reach)+e.perRoot"}}},
+		{"the exponent, in the kernel column", "model", terms, []edit{{"model/errors.go", "float64(e.perReach*reach)+e.perRoot", "float64(e.perReach*reach)+0*e.perRoot"}}},
+		{"the last roundings, in the kernel column", "model", terms, []edit{{"model/errors.go", "float64(3.4*roundoff*k)", "float64(0*roundoff*k)"}}},
+		{"what vanishes, in the kernel column", "model", terms, []edit{{"model/errors.go", "float64(tail*e.sigma2*e.m)", "float64(0*e.sigma2*e.m)"}}},
+		{"far inducing points, in the kernel column", "model", terms, []edit{{"model/errors.go", "float64(2*distance)+20", "float64(0*distance)+20"}}},
+		{"the product, in the mean", "model", terms, []edit{{"model/errors.go", "float64(e.dot*k)+dk", "float64(0*k)+dk"}}},
+		{"the column, in the mean", "model", terms, []edit{{"model/errors.go", "(float64(e.dot*k)+dk)*e.length", "(float64(e.dot*k)+0*dk)*e.length"}}},
+		{"the residual of alpha, in the mean", "model", terms, []edit{{"model/errors.go", "*e.length) + e.residual)", "*e.length) + 0*e.residual)"}}},
+		{"the product, in the folded variance", "model", terms, []edit{{"model/folded.go", "(float64(e.product*k) + dk) * f.size", "(float64(0*k) + dk) * f.size"}}},
+		{"the column, in the folded variance", "model", terms, []edit{{"model/folded.go", "(float64(e.product*k) + dk) * f.size", "(float64(e.product*k) + 0*dk) * f.size"}}},
+		{"the defect, in the folded variance", "model", terms, []edit{{"model/folded.go", "return (f.defect + ", "return (0*f.defect + "}}},
+		{"the sum, in the folded variance", "model", terms, []edit{{"model/folded.go", "float64(gamma(e.m+8)*(e.sigma2+float64(3*image)))", "float64(0*(e.sigma2+float64(3*image)))"}}},
+		{"substitution, in the whitened variance", "model", terms, []edit{{"model/folded.go", "(dk + float64(gamma(e.m+8)*e.lower*phi))", "(dk + float64(0*e.lower*phi))"}}},
+		{"the column, in the whitened variance", "model", terms, []edit{{"model/folded.go", "(dk + float64(gamma(e.m+8)*e.lower*phi))", "(0*dk + float64(gamma(e.m+8)*e.lower*phi))"}}},
+		{"the product, in the whitened variance", "model", terms, []edit{{"model/folded.go", "q := float64(e.product * e.covFactor * phi)", "q := float64(0 * e.covFactor * phi)"}}},
+		{"what the factors leave, in the defect", "model", defect, []edit{{"model/folded.go", "defect := norm(rest.Data) + ", "defect := 0*norm(rest.Data) + "}}},
+		{"rounding of the rest, in the defect", "model", defect, []edit{{"model/folded.go", "float64(2*product*sizes)", "float64(0*product*sizes)"}}},
+		{"rounding of VL, in the defect", "model", defect, []edit{{"model/folded.go", "off := product * norm(", "off := 0 * norm("}}},
+	}
 }
