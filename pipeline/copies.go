@@ -124,6 +124,10 @@ type duplicates struct {
 // findDuplicates makes the pass.
 func findDuplicates(ctx context.Context, src Source, used []int, res Resources) (d *duplicates, err error) {
 	n := rowsOf(src)
+	if need := n / 8; need > max(res.Memory, 1<<26) {
+		return nil, fmt.Errorf("%w: dropping copies takes a bit a row, %d MiB for %d rows, and the job has %d: give more memory, or count copies without dropping them",
+			ErrData, need>>20, n, res.Memory>>20)
+	}
 	d = &duplicates{later: newOrdinalSet(n)}
 	counter := newCounter[[3]uint64](n, res, d.later)
 	defer func() { err = errors.Join(err, counter.close()) }()
@@ -160,20 +164,19 @@ type rowPass struct {
 
 // beginPass prepares a pass. Where the job drops copies, it reads the rows to find
 // them; else they are counted on the way.
-func beginPass(ctx context.Context, src Source, job Job, columns []int, res Resources) (*rowPass, error) {
-	p := &rowPass{src: &counted{Source: src}, columns: columns, readers: res.Workers}
+func beginPass(ctx context.Context, src Source, job Job, columns []int, res Resources) (p *rowPass, err error) {
+	p = &rowPass{src: &counted{Source: src}, columns: columns, readers: res.Workers}
 	n, declared := rowsOf(src), job.Scaling.Mode == ScalingDeclared
 	if job.Copies.Policy != CopiesDropped {
 		p.counter = newCounter[mark](n, res, nil)
-		p.roles = newRoles(job.Roles.Key, n, declared, nil, res.Workers)
-		return p, nil
+		p.roles, err = newRoles(ctx, job.Roles.Key, n, declared, nil, res.Workers)
+		return p, err
 	}
-	var err error
 	if p.dropped, err = findDuplicates(ctx, src, columns, res); err != nil {
 		return nil, err
 	}
-	p.roles = newRoles(job.Roles.Key, n, declared, p.dropped.later, res.Workers)
-	return p, nil
+	p.roles, err = newRoles(ctx, job.Roles.Key, n, declared, p.dropped.later, res.Workers)
+	return p, err
 }
 
 // read makes the pass, once.

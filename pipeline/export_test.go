@@ -151,10 +151,24 @@ func (o OrdinalSet) Size() int64 { return o.s.size() }
 // CountBefore is the number of members below an ordinal.
 func (o OrdinalSet) CountBefore(ordinal int64) int64 { return o.s.countBefore(ordinal) }
 
+// NewRoles are the roles of rows without copies.
+func NewRoles(key string, n int64, declaredScaling bool, workers int) Roles {
+	return NewRolesWithout(key, n, declaredScaling, OrdinalSet{}, workers)
+}
+
 // NewRolesWithout are the roles of rows of which some are copies.
 func NewRolesWithout(key string, n int64, declaredScaling bool, copies OrdinalSet, workers int) Roles {
-	return newRoles(key, n, declaredScaling, copies.s, workers)
+	r, _ := NewRolesWithin(context.Background(), key, n, declaredScaling, copies, workers) // fails only with its context
+	return r
 }
+
+// NewRolesWithin are the same, as long as a context lasts.
+func NewRolesWithin(ctx context.Context, key string, n int64, declaredScaling bool, copies OrdinalSet, workers int) (Roles, error) {
+	return newRoles(ctx, key, n, declaredScaling, copies.s, workers)
+}
+
+// Share is where the i-th of so many parts of n rows begins.
+func Share(n, i, parts int64) int64 { return share(n, i, parts) }
 
 // TrainRows are the ordinals of the train rows, block by block, and whether each
 // has the place among them that trainIndex says.

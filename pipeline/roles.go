@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -50,28 +51,44 @@ func (h *roleHasher) rank(ordinal int64) rank {
 // firstByHash returns the k rows of lowest rank among the ordinals 0..n-1 but
 // those left out, in the order of their rank. It keeps O(k) memory for each
 // worker.
-func firstByHash(key string, n, k int64, without *ordinalSet, workers int) []rank {
+func firstByHash(ctx context.Context, key string, n, k int64, without *ordinalSet, workers int) ([]rank, error) {
 	parts := int64(max(workers, 1))
 	found := make([][]rank, parts)
 	var running sync.WaitGroup
 	for i := range parts {
-		running.Go(func() { found[i] = lowest(key, n*i/parts, n*(i+1)/parts, k, without) })
+		running.Go(func() { found[i] = lowest(ctx, key, share(n, i, parts), share(n, i+1, parts), k, without) })
 	}
 	running.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	all := slices.Concat(found...)
 	slices.SortFunc(all, rank.compare)
-	return all[:min(k, int64(len(all)))]
+	return all[:min(k, int64(len(all)))], nil
 }
 
+// share is where the i-th of so many equal parts of n rows begins, without a
+// product that a claimed number of rows could make too large.
+func share(n, i, parts int64) int64 {
+	return n/parts*i + n%parts*i/parts
+}
+
+// hashedAtOnce is how many rows are hashed before the context is looked at: some
+// milliseconds.
+const hashedAtOnce = 1 << 16
+
 // lowest returns the rows of lowest rank among the ordinals from..to-1 but those
-// left out, at most k.
-func lowest(key string, from, to, k int64, without *ordinalSet) []rank {
+// left out, at most k. It ends early, with fewer, if the context does.
+func lowest(ctx context.Context, key string, from, to, k int64, without *ordinalSet) []rank {
 	if k == 0 {
 		return nil
 	}
 	hasher := newRoleHasher(key)
 	top := make(rankHeap, 0, min(k, to-from))
 	for i := from; i < to; i++ {
+		if (i-from)%hashedAtOnce == 0 && ctx.Err() != nil {
+			return nil
+		}
 		if without.has(i) {
 			continue
 		}
@@ -112,25 +129,23 @@ type Roles struct {
 	order     []rank      // the first rows by rank that are no copies: reference rows, start rows
 }
 
-// NewRoles assigns the roles of a sample of n rows: the reference rows are the
-// ReferenceCount(n) rows of lowest rank, or none if the scaling is declared;
-// all other rows are train rows. The number of workers changes no result.
-func NewRoles(key string, n int64, declaredScaling bool, workers int) Roles {
-	return newRoles(key, n, declaredScaling, nil, workers)
-}
-
-// newRoles takes rows out of both roles that are copies of earlier rows. All
-// other rows keep the role that they have without them.
-func newRoles(key string, n int64, declaredScaling bool, copies *ordinalSet, workers int) Roles {
+// newRoles assigns the roles of a sample of n rows: the reference rows are the
+// ReferenceCount(n) rows of lowest rank, or none if the scaling is declared; all
+// other rows are train rows. Copies of earlier rows, if any are given, are taken
+// out of both; all other rows keep the role that they have without them. The
+// number of workers changes no result.
+func newRoles(ctx context.Context, key string, n int64, declaredScaling bool, copies *ordinalSet, workers int) (Roles, error) {
 	reference := ReferenceCount(n)
 	r := Roles{Key: key, Rows: n, copies: copies}
-	r.order = firstByHash(key, n, max(startRows, reference), copies, workers)
-	if declaredScaling {
-		return r
+	var err error
+	if r.order, err = firstByHash(ctx, key, n, max(startRows, reference), copies, workers); err != nil || declaredScaling {
+		return r, err
 	}
 	first := r.order
 	if copies != nil {
-		first = firstByHash(key, n, reference, nil, workers)
+		if first, err = firstByHash(ctx, key, n, reference, nil, workers); err != nil {
+			return r, err
+		}
 	}
 	for _, x := range first[:reference] {
 		if !copies.has(x.ordinal) {
@@ -138,7 +153,7 @@ func newRoles(key string, n int64, declaredScaling bool, copies *ordinalSet, wor
 		}
 	}
 	slices.Sort(r.reference)
-	return r
+	return r, nil
 }
 
 // Reference is the number of reference rows.

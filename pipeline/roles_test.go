@@ -1,15 +1,18 @@
 package pipeline_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/csv"
 	"encoding/hex"
+	"errors"
 	"math"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -134,5 +137,34 @@ func TestRolesDependOnTheKey(t *testing.T) {
 	}
 	if want := pipeline.NewRoles("one", n, false, 1).ReferenceRows(); !slices.Equal(a, want) {
 		t.Error("the same key gives another choice")
+	}
+}
+
+// Parts follow each other, are as large as each other but for one row, and hold all
+// rows, however many a footer claims.
+func TestPartsOfClaimedRows(t *testing.T) {
+	for _, n := range []int64{0, 1, 15, 1000, 1 << 61, math.MaxInt64} {
+		for _, parts := range []int64{1, 2, 16, 1024} {
+			for i := range parts {
+				from, to := pipeline.Share(n, i, parts), pipeline.Share(n, i+1, parts)
+				if rest := to - from - n/parts; rest < 0 || rest > 1 {
+					t.Fatalf("part %d of %d of %d rows: from %d to %d", i, parts, n, from, to)
+				}
+			}
+			if from, to := pipeline.Share(n, 0, parts), pipeline.Share(n, parts, parts); from != 0 || to != n {
+				t.Errorf("%d parts of %d rows are those from %d to %d", parts, n, from, to)
+			}
+		}
+	}
+}
+
+// Hashing the rows of a large sample takes hours. It ends with its context.
+func TestRolesEndWithTheirContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := pipeline.NewRolesWithin(ctx, "pacsgp", 1<<50, false, pipeline.OrdinalSet{}, 16)
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
+		t.Errorf("%v after %v, want the end of the context at once", err, took)
 	}
 }

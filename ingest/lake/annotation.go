@@ -11,10 +11,11 @@ import (
 // logical type or, in older files, from the converted type.
 type annotation struct {
 	kind   annotationKind
-	name   string // for people
-	why    string // of annotatedOther: what to do
-	signed bool   // of integers
-	digits int    // of decimals and timestamps: decimal places
+	name   string  // for people
+	why    string  // of annotatedOther: what to do
+	signed bool    // of integers
+	digits int     // of decimals and timestamps: decimal places
+	zone   meaning // of timestamps
 }
 
 type annotationKind int
@@ -40,13 +41,17 @@ func annotationOf(e *format.SchemaElement) annotation {
 	case *format.DateType:
 		return annotation{kind: annotatedDate}
 	case *format.TimestampType:
+		zone := aLocalTime
+		if t.IsAdjustedToUTC {
+			zone = aTimeInUTC
+		}
 		switch t.Unit.Value.(type) {
 		case *format.MilliSeconds:
-			return timestampAnnotation("ms", 3)
+			return timestampAnnotation("ms", 3, zone)
 		case *format.MicroSeconds:
-			return timestampAnnotation("us", 6)
+			return timestampAnnotation("us", 6, zone)
 		case *format.NanoSeconds:
-			return timestampAnnotation("ns", 9)
+			return timestampAnnotation("ns", 9, zone)
 		}
 		return annotation{kind: annotatedOther, name: "a timestamp of unknown unit", why: hintCast}
 	case *format.StringType, *format.EnumType, *format.JsonType, *format.BsonType, *format.UUIDType:
@@ -77,9 +82,9 @@ func convertedAnnotation(e *format.SchemaElement) annotation {
 	case deprecated.Date:
 		return annotation{kind: annotatedDate}
 	case deprecated.TimestampMillis:
-		return timestampAnnotation("ms", 3)
+		return timestampAnnotation("ms", 3, aTime)
 	case deprecated.TimestampMicros:
-		return timestampAnnotation("us", 6)
+		return timestampAnnotation("us", 6, aTime)
 	case deprecated.UTF8, deprecated.Enum, deprecated.Json, deprecated.Bson:
 		return annotation{kind: annotatedOther, name: "text", why: hintText}
 	case deprecated.TimeMillis, deprecated.TimeMicros:
@@ -101,6 +106,6 @@ func decimalAnnotation(precision, scale int32) annotation {
 	return annotation{kind: annotatedDecimal, name: fmt.Sprintf("decimal(%d,%d)", precision, scale), digits: int(scale)}
 }
 
-func timestampAnnotation(unit string, digits int) annotation {
-	return annotation{kind: annotatedTimestamp, name: "timestamp(" + unit + ")", digits: digits}
+func timestampAnnotation(unit string, digits int, zone meaning) annotation {
+	return annotation{kind: annotatedTimestamp, name: "timestamp(" + unit + ")", digits: digits, zone: zone}
 }

@@ -34,9 +34,10 @@ type footer struct {
 	groups  []format.RowGroup
 }
 
-// openFile opens a data file.
+// openFile opens a data file. It does not wait for what stands there by now: a
+// pipe would be opened only when somebody writes to it.
 func openFile(path string) (*os.File, int64, error) {
-	f, err := os.Open(path) //nolint:gosec // the job names the files that are read
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0) //nolint:gosec // the job names the files that are read
 	if err != nil {
 		return nil, 0, fmt.Errorf("lake: %w", err)
 	}

@@ -90,6 +90,9 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err := refused(files, columns); err != nil {
 		return nil, err
 	}
+	if err := oneMeaning(files, columns); err != nil {
+		return nil, err
+	}
 	if cfg.BadRows == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
 	}
@@ -126,6 +129,30 @@ func refused(files []*dataFile, columns []string) error {
 			if c := f.column(name); c.refused != "" {
 				return fmt.Errorf("lake: %s, column %q, %s; or leave the column out of the features", f.path, name, c.refused)
 			}
+		}
+	}
+	return nil
+}
+
+// oneMeaning reports a used column that is a point in time in one file and a number
+// in another, or local time in one and UTC in another: its values would be those of
+// two columns.
+func oneMeaning(files []*dataFile, columns []string) error {
+	for _, name := range columns {
+		said := make(map[meaning]*dataFile, 2)
+		for _, f := range files {
+			m := f.column(name).meaning()
+			if said[m] == nil {
+				said[m] = f
+			}
+		}
+		for _, pair := range [][2]meaning{{aNumber, aTime}, {aNumber, aTimeInUTC}, {aNumber, aLocalTime}, {aTimeInUTC, aLocalTime}} {
+			a, b := said[pair[0]], said[pair[1]]
+			if a == nil || b == nil {
+				continue
+			}
+			return fmt.Errorf("lake: column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files, or leave it out of the features",
+				name, pair[0], a.column(name).Type, a.path, pair[1], b.column(name).Type, b.path)
 		}
 	}
 	return nil

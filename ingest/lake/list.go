@@ -34,7 +34,7 @@ func listFiles(ctx context.Context, paths []string) (files []listed, notices []s
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
-	l := lister{seen: map[string]bool{}}
+	l := lister{folders: map[string]string{}, files: map[string]string{}, alike: map[likeness][]known{}}
 	for _, p := range paths {
 		found, err := l.entry(ctx, p)
 		if err != nil {
@@ -42,20 +42,66 @@ func listFiles(ctx context.Context, paths []string) (files []listed, notices []s
 		}
 		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
 		for _, f := range found {
-			place, err := realPath(f)
+			fresh, err := l.isNew(f)
 			if err != nil {
-				return nil, nil, fmt.Errorf("lake: %w", err)
+				return nil, nil, err
 			}
-			if !l.seen[place] {
-				l.seen[place] = true
+			if fresh {
 				files = append(files, listed{path: f, keys: hiveKeys(f)})
 			}
 		}
 	}
+	return files, l.notices(), nil
+}
+
+// notices says what was passed over.
+func (l *lister) notices() []string {
+	var said []string
 	if len(l.passed) > 0 {
-		notices = append(notices, fmt.Sprintf("%d files without the ending .parquet are not read, the first is %s", len(l.passed), l.passed[0]))
+		said = append(said, fmt.Sprintf("%d files without the ending .parquet are not read, the first is %s", len(l.passed), l.passed[0]))
 	}
-	return files, notices, nil
+	if len(l.odd) > 0 {
+		said = append(said, fmt.Sprintf("%d entries that are neither files nor directories are not read, the first is %s", len(l.odd), l.odd[0]))
+	}
+	if len(l.twins) > 0 {
+		said = append(said, fmt.Sprintf("%d files stand there under a second name too (hard links) and are read once, the first is %s", len(l.twins), l.twins[0]))
+	}
+	return said
+}
+
+// isNew reports whether a file was not listed yet, under any name. Rows that stand
+// there twice would count twice. Folders that give the two names different keys
+// leave it open which ones its rows have: that is an error.
+func (l *lister) isNew(path string) (bool, error) {
+	place, err := realPath(path)
+	if err != nil {
+		return false, fmt.Errorf("lake: %w", err)
+	}
+	if first, ok := l.files[place]; ok {
+		return false, sameKeys("file", first, path, hiveKeys(first), hiveKeys(path))
+	}
+	l.files[place] = path
+	info, err := os.Stat(place)
+	if err != nil {
+		return false, fmt.Errorf("lake: %w", err)
+	}
+	like := likeness{info.Size(), info.ModTime().UnixNano()}
+	for _, k := range l.alike[like] {
+		if os.SameFile(k.info, info) {
+			l.twins = append(l.twins, fmt.Sprintf("%s, which is %s", path, k.path))
+			return false, sameKeys("file", k.path, path, hiveKeys(k.path), hiveKeys(path))
+		}
+	}
+	l.alike[like] = append(l.alike[like], known{path, info})
+	return true, nil
+}
+
+// sameKeys reports that two paths to one place have different keys, if so.
+func sameKeys(what, first, second string, keys, others []hiveKey) error {
+	if slices.Equal(keys, others) {
+		return nil
+	}
+	return fmt.Errorf("lake: %s and %s are the same %s, but the keys in their paths differ; declare one of them", first, second, what)
 }
 
 // realPath names a file the same way however it was reached.
@@ -69,8 +115,22 @@ func realPath(path string) (string, error) {
 
 // lister collects files.
 type lister struct {
-	seen   map[string]bool // real paths of listed files
-	passed []string        // files in directories that are no data by their name
+	folders map[string]string // the path under which a directory was searched, by its real path
+	files   map[string]string // the path under which a file was listed, by its real path
+	alike   map[likeness][]known
+	passed  []string // files in directories that are no data by their name
+	odd     []string // pipes, sockets, devices
+	twins   []string // hard links to files that were listed before
+	again   bool     // a directory was met that had been searched
+}
+
+// A likeness is what hard links of one file have in common on every system.
+type likeness struct{ size, modified int64 }
+
+// A known file is one that was listed.
+type known struct {
+	path string
+	info fs.FileInfo
 }
 
 // entry returns the files that one declared path means.
@@ -82,8 +142,9 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
+		l.again = false
 		found, err := l.directory(ctx, path, nil)
-		if err == nil && len(found) == 0 {
+		if err == nil && len(found) == 0 && !l.again {
 			err = fmt.Errorf("lake: %s holds no data file; files named *.parquet are read, in sub-directories too, names beginning with _ or . are not", path)
 		}
 		return found, err
@@ -121,6 +182,8 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 			found = append(found, below...)
 		case info.Mode().IsRegular():
 			found = append(found, m)
+		default:
+			l.odd = append(l.odd, m)
 		}
 	}
 	if len(found) == 0 {
@@ -141,7 +204,9 @@ func hiddenMatch(pattern, match string) bool {
 }
 
 // directory returns the data files below a directory. above are the real paths
-// of the directories on the way: a link back to one of them is not followed.
+// of the directories on the way: a link back to one of them is not followed. One
+// that was searched before is not searched again, for folders that are linked to
+// each other have more paths than anybody can walk.
 func (l *lister) directory(ctx context.Context, dir string, above []string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -153,6 +218,11 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	if slices.Contains(above, place) {
 		return nil, nil
 	}
+	if first, ok := l.folders[place]; ok {
+		l.again = true
+		return nil, sameKeys("folder", first, dir, hiveKeys(filepath.Join(first, "-")), hiveKeys(filepath.Join(dir, "-")))
+	}
+	l.folders[place] = dir
 	above = append(slices.Clip(above), place)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -176,6 +246,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 			}
 			found = append(found, below...)
 		case !info.Mode().IsRegular():
+			l.odd = append(l.odd, path)
 		case slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path))):
 			found = append(found, path)
 		default:

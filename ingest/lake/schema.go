@@ -15,11 +15,35 @@ type column struct {
 	leaf     int // place among the leaves of the schema; −1 for a hive key
 	optional bool
 	kind     kind
-	width    int // bytes of a value in PLAIN, 0 for booleans
-	digits   int // decimal places of decimals; 3, 6 or 9 for timestamps
+	width    int     // bytes of a value in PLAIN, 0 for booleans
+	digits   int     // decimal places of decimals; 3, 6 or 9 for timestamps
+	zone     meaning // of timestamps
 	physical format.Type
 	ordered  bool   // the file says what its statistics' order is
 	refused  string // why the chunks of a readable type are not read, "" if they are
+}
+
+// A meaning is what the values of a column are, however they are stored.
+type meaning string
+
+const (
+	aNumber    meaning = "a number"
+	aTime      meaning = "a point in time"
+	aTimeInUTC meaning = "a point in time in UTC"
+	aLocalTime meaning = "a point in local time"
+)
+
+// meaning returns what the values are. Dates and INT96 leave the time zone open, as
+// do files from the time before logical types.
+func (c *column) meaning() meaning {
+	switch c.kind {
+	case kindDate, kindInt96:
+		return aTime
+	case kindTimestamp:
+		return c.zone
+	default:
+		return aNumber
+	}
 }
 
 // hints of columns that are not read.
@@ -133,7 +157,7 @@ func leafColumn(e *format.SchemaElement, leaf int) column {
 		if c.physical != format.Int64 {
 			return refuse("a timestamp stored as "+c.physical.String(), hintCast)
 		}
-		c.Type, c.kind, c.width, c.digits = a.name, kindTimestamp, 8, a.digits
+		c.Type, c.kind, c.width, c.digits, c.zone = a.name, kindTimestamp, 8, a.digits, a.zone
 		c.Use = ingest.OnRequest
 		return c
 	default:

@@ -132,7 +132,7 @@ func TestWritersGroups(t *testing.T) {
 func TestWritersConformance(t *testing.T) {
 	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {
 		return open(t, lake.Config{
-			Paths:     []string{writersData("groups", "pyarrow-rows777.parquet"), writersData("same", "parquetmr-10-optional-zstd.parquet")},
+			Paths:     []string{writersData("groups", "pyarrow-rows777.parquet"), writersData("same", "pyarrow-optional.parquet")},
 			BatchRows: 250,
 		})
 	})

@@ -32,7 +32,7 @@ func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first,
 	digits := max(2, len(fmt.Sprint(files-1)))
 	begin := first
 	for i := range files {
-		next := begin + rows*int64(i+1)/int64(files)
+		next := begin + rows/int64(files)*int64(i+1) + rows%int64(files)*int64(i+1)/int64(files) // no product of rows overflows
 		path := filepath.Join(dir, fmt.Sprintf("part-%0*d.parquet", digits, i))
 		if err := g.writeFile(ctx, path, first, next-first); err != nil {
 			return fmt.Errorf("synth: %s: %w", path, err)
