@@ -131,7 +131,9 @@ func TestDeltaIsCovered(t *testing.T) {
 // Weights that differ: the best of all values of a peaked grid, each at its own
 // price. There is power: without the distance from the centre 1,001 values are
 // nearly free where the peak is narrow, and without the normaliser 600 are
-// where it is wide; in both cases the bound then fails nearly always.
+// where it is wide; in both cases the bound then fails nearly always. Without the
+// distance is also what a centre would pay that was put, after the certified
+// rows were seen, on the value that they like best.
 func TestBestOfAPeakedGridIsCovered(t *testing.T) {
 	const n, delta, count = 120, .3, 1001
 	rest := LnXi(n) + math.Log(1/delta)
