@@ -126,7 +126,7 @@ type Baseline struct {
 // Dependence is what was measured of how alike the targets of consecutive rows
 // are. No value of it establishes that rows are independent.
 type Dependence struct {
-	Pairs       int64   `json:"pairs"`       // of consecutive rows of one shard
+	Pairs       int64   `json:"pairs"`       // of consecutive rows
 	Correlation float64 `json:"correlation"` // of their targets, in [-1, 1]
 	Suspicious  bool    `json:"suspicious"`  // independent rows would show such a correlation once in 10,000 times
 }

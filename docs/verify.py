@@ -668,34 +668,30 @@ def lowest_ranked(key, n, k):
 
 
 class Neighbours:
-    """Correlation of the targets of consecutive rows of a shard (format.md, 7): plain
-    sums, in the order of the rows."""
+    """Correlation of the targets of consecutive rows (format.md, 7): plain sums, in
+    the order of the rows."""
 
     def __init__(self):
-        self.pairs = self.rows = 0
-        self.sum = self.squares = self.products = 0.0
-        self.last, self.shard = None, None
+        self.rows = 0
+        self.last = self.sum = self.squares = self.products = 0.0
 
-    def add(self, shard, y):
+    def add(self, y):
         if not len(y):
             return
         if self.rows == 0:
             self.shift = y[0]
         y = y - self.shift
-        before = np.append(self.last, y[:-1])[0 if shard == self.shard else 1:] if self.last is not None else y[:-1]
-        after = y[len(y) - len(before):]
-        self.products = in_order(self.products, after * before)
+        self.products = in_order(self.products, y * np.append(self.last, y[:-1]))
         self.sum, self.squares = in_order(self.sum, y), in_order(self.squares, y * y)
-        self.pairs, self.rows = self.pairs + len(before), self.rows + len(y)
-        self.last, self.shard = y[-1], shard
+        self.rows, self.last = self.rows + len(y), y[-1]
 
     def found(self):
         mean = self.sum / self.rows
         variance = self.squares / self.rows - mean * mean
-        r = 0.0
-        if self.pairs and 0 < variance < math.inf:
-            r = max(-1.0, min(1.0, (self.products / self.pairs - mean * mean) / variance))
-        return {"pairs": self.pairs, "correlation": float(r), "suspicious": bool(self.pairs > 30 and r * r * self.pairs > 15.21)}
+        r, pairs = 0.0, self.rows - 1
+        if pairs and 0 < variance < math.inf:
+            r = max(-1.0, min(1.0, (self.products / pairs - mean * mean) / variance))
+        return {"pairs": pairs, "correlation": float(r), "suspicious": bool(pairs > 30 and r * r * pairs > 15.21)}
 
 
 def in_order(start, values):
@@ -759,7 +755,7 @@ class Survey:
             bad = ~np.isfinite(block)
             need(not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
             digests.add(shard, first, block)
-            neighbours.add(shard, block[-1] if self.later is None else block[-1, ~self.later[first:first + block.shape[1]]])
+            neighbours.add(block[-1] if self.later is None else block[-1, ~self.later[first:first + block.shape[1]]])
             kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
         self.digest, self.targets = digests.found()
         self.dependence = neighbours.found()

@@ -157,7 +157,7 @@ func (e *examiner) add(b block) error {
 	targets := b.columns[len(b.columns)-1]
 	e.targets.add(b.first, targets)
 	err := e.roles.kept(b, func(from, to int) error {
-		e.beside.add(b.shard, targets[from:to])
+		e.beside.add(targets[from:to])
 		return nil
 	})
 	if err != nil {

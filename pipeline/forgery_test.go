@@ -262,6 +262,25 @@ func TestNoDiagnosticReassures(t *testing.T) {
 	}
 }
 
+// A lake of row groups of one row each hides nothing: rows in order of time are
+// as suspicious as in one group.
+func TestSmallRowGroupsHideNoDependence(t *testing.T) {
+	const rows = 200
+	columns := waves(rows, 0.2, 4)
+	for i := range rows {
+		columns[2][i] += float64(i)
+	}
+	groups := make([]int, rows)
+	for i := range groups {
+		groups[i] = 1
+	}
+	one := publish(t, newLake(columns, rows), tiny).certificate.Dependence
+	many := publish(t, newLake(columns, groups...), tiny).certificate.Dependence
+	if one != many || !many.Suspicious || many.Pairs != rows-1 {
+		t.Errorf("dependence in groups of one row is %+v, in one group %+v: want the same, and suspicious", many, one)
+	}
+}
+
 // One step of a coarse grid is worth step/width nats for each peak.
 func TestMovedPeakIsRefused(t *testing.T) {
 	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), func(j *pipeline.Job) {

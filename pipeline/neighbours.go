@@ -15,41 +15,39 @@ type Neighbours struct {
 }
 
 // neighbours is the fold that finds [Neighbours], over values in the order of
-// their ordinals. Rows of different shards are no neighbours. Conversions keep
-// its operations from being fused, so that every platform finds the same bits.
+// their ordinals, whatever shards they lie in: who cuts a lake into small row
+// groups hides nothing. Conversions keep its operations from being fused, so that
+// every platform finds the same bits.
 type neighbours struct {
 	last                          float64
-	lastShard                     int
 	shift, sum, squares, products float64 // the sums are of values less the first one
-	rows, pairs                   int64
+	rows                          int64
 }
 
-// add takes the next values, which are of one shard.
-func (c *neighbours) add(shard int, values []float64) {
-	for i, y := range values {
+// add takes the next values.
+func (c *neighbours) add(values []float64) {
+	for _, y := range values {
 		if c.rows == 0 {
-			c.shift, c.lastShard = y, -1
+			c.shift = y
 		}
 		y -= c.shift
-		if i > 0 || shard == c.lastShard {
-			c.products += float64(y * c.last)
-			c.pairs++
-		}
+		c.products += float64(y * c.last) // the first y is 0
 		c.sum += y
 		c.squares += float64(y * y)
 		c.rows++
-		c.last, c.lastShard = y, shard
+		c.last = y
 	}
 }
 
 func (c *neighbours) found() Neighbours {
 	mean := c.sum / float64(c.rows)
 	variance := c.squares/float64(c.rows) - float64(mean*mean)
-	if c.pairs == 0 || !(0 < variance && variance <= math.MaxFloat64) {
-		return Neighbours{Pairs: c.pairs}
+	pairs := max(0, c.rows-1)
+	if pairs == 0 || !(0 < variance && variance <= math.MaxFloat64) {
+		return Neighbours{Pairs: pairs}
 	}
-	r := (c.products/float64(c.pairs) - float64(mean*mean)) / variance
-	return Neighbours{c.pairs, max(-1, min(1, r))}
+	r := (c.products/float64(pairs) - float64(mean*mean)) / variance
+	return Neighbours{pairs, max(-1, min(1, r))}
 }
 
 // dependence is the finding as it stands in a certificate.

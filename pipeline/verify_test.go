@@ -254,7 +254,7 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		{"correlation", func(ev *certify.Evidence) { ev.Dependence.Correlation = 0 }, true},
 		{"pairs and their diagnostic", func(ev *certify.Evidence) {
 			ev.Dependence.Pairs--
-			ev.Assumptions[0].Diagnostic = strings.Replace(ev.Assumptions[0].Diagnostic, "198", "197", 1)
+			ev.Assumptions[0].Diagnostic = strings.Replace(ev.Assumptions[0].Diagnostic, "199", "198", 1)
 		}, false},
 		{"alternatives", func(ev *certify.Evidence) { ev.Delta.Alternatives = 2 }, true},
 		{"model", func(ev *certify.Evidence) { ev.ModelDigest = strings.Repeat("0", 64) }, true},
