@@ -53,7 +53,8 @@ type Source interface {
 // whole; putting the same thing twice is harmless.
 type Sink interface {
 	// PutModel encodes and stores a model and returns the SHA-256 of its
-	// bytes, in hexadecimal.
+	// bytes, in hexadecimal. A sink may keep it to itself until there is a
+	// certificate for it.
 	PutModel(ctx context.Context, m Model) (digest string, err error)
 	// GetModel reads the model of that digest back from its stored bytes.
 	GetModel(ctx context.Context, digest string) (Model, error)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"path/filepath"
-
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -37,8 +35,8 @@ type operation struct {
 	half func() // of a write: writes half
 }
 
-func (h hookFS) CreateTemp(dir, base string) (f lake.File, err error) {
-	err = h.hook(operation{kind: opCreate, name: filepath.Join(dir, base)}, func() error { f, err = h.OS.CreateTemp(dir, base); return err })
+func (h hookFS) CreateTemp(dir string) (f lake.File, err error) {
+	err = h.hook(operation{kind: opCreate, name: dir}, func() error { f, err = h.OS.CreateTemp(dir); return err })
 	if err != nil {
 		return nil, err
 	}

@@ -79,6 +79,9 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	if err := mayReplace(output, read); err != nil {
 		return err
 	}
+	if text := sinklake.SyncNotice(w.fs, filepath.Dir(output)); text != "" {
+		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", text)
+	}
 	file, err := sinklake.Create(w.fs, output)
 	if err != nil {
 		return err

@@ -231,6 +231,9 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	if text := sinklake.SyncNotice(w.fs, p.output); text != "" {
+		show.notice(text)
+	}
 	if err := dir.Remove(runFile); err != nil { // it would speak of another run if this one fails
 		return nil, err
 	}
@@ -301,9 +304,13 @@ func checkpointsOf(jobs []pipeline.Job, dir *sinklake.Directory, notice func(str
 		own, paths[c.Path()] = append(own, c), true
 	}
 	others, err := own[0].Others()
-	for _, path := range others {
-		if !paths[path] {
-			notice(path + " is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
+	for _, other := range others {
+		switch {
+		case paths[other.Path]:
+		case other.Fault != nil:
+			notice(fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job goes on from it, and it is left as it is", other.Path, other.Fault))
+		default:
+			notice(other.Path + " is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
 		}
 	}
 	return own, err

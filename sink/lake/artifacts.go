@@ -29,7 +29,9 @@ func CertificateName(id string) string { return "certificate-" + id + ".json" }
 // RowName is the name of the certificate id as one row of Parquet.
 func RowName(id string) string { return "certificate-" + id + ".parquet" }
 
-// PutModel publishes a model under the SHA-256 of its bytes, which it returns.
+// PutModel stores a model under the SHA-256 of its bytes, which it returns.
+// Readers of the directory do not see it before [Directory.PutCertificate] has
+// been called with a certificate for it: a model without one is not published.
 func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -39,7 +41,24 @@ func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest stri
 		return "", err
 	}
 	digest = hexDigest(data)
-	return digest, d.Put(ModelName(digest), data)
+	name := ModelName(digest)
+	same, err := d.holds(name, data)
+	if err != nil {
+		return "", err
+	}
+	if same {
+		return digest, d.sync(name)
+	}
+	if before := d.staged[digest]; before != nil {
+		before.Abort()
+		delete(d.staged, digest)
+	}
+	p, err := prepare(d.fs, d.Path(name), data)
+	if err != nil {
+		return "", err
+	}
+	d.staged[digest] = p
+	return digest, nil
 }
 
 // GetModel reads a model back from its file, whose bytes must have the digest.
@@ -48,7 +67,10 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 		return pipeline.Model{}, err
 	}
 	name := d.Path(ModelName(digest))
-	data, err := d.readFile(ModelName(digest), maxModelFile)
+	if p := d.staged[digest]; p != nil {
+		name = p.file.Name()
+	}
+	data, err := readAtMost(d.fs, name, maxModelFile)
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
 	}
@@ -63,9 +85,10 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 }
 
 // PutCertificate publishes a certificate as a row of Parquet and as a JSON
-// document, both under the SHA-256 of the document, which it returns. The
-// document is last: where it is visible the row and, if [Directory.PutModel]
-// was called before, the model stand beside it.
+// document, both under the SHA-256 of the document, which it returns, and with
+// them the model that it is about, if [Directory.PutModel] was called before.
+// The document is last: where it is visible the others stand beside it. After
+// an error before that, none of the three is visible that was not before.
 func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -79,10 +102,58 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 		return "", err
 	}
 	id = hexDigest(document)
-	if err := d.Put(RowName(id), row); err != nil {
-		return "", err
+	var files []*Pending // in the order in which they are to be seen
+	if p := d.staged[c.Model.Digest]; p != nil {
+		files = append(files, p)
+		delete(d.staged, c.Model.Digest)
 	}
-	return id, d.Put(CertificateName(id), document)
+	defer func() {
+		for _, p := range files {
+			p.Abort()
+		}
+	}()
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{RowName(id), row}, {CertificateName(id), document}} {
+		same, err := d.holds(f.name, f.data)
+		if err != nil {
+			return "", err
+		}
+		if same {
+			continue
+		}
+		p, err := prepare(d.fs, d.Path(f.name), f.data)
+		if err != nil {
+			return "", err
+		}
+		files = append(files, p)
+	}
+	return id, d.publish(CertificateName(id), files)
+}
+
+// publish gives finished files their names. The last is seen only where the
+// others are durable.
+func (d *Directory) publish(last string, files []*Pending) error {
+	var seen []string
+	back := func(err error) error {
+		for _, path := range seen {
+			_ = d.fs.Remove(path) // the failure to report is the first one
+		}
+		return err
+	}
+	for i, p := range files {
+		if i > 0 && p.path == d.Path(last) {
+			if err := d.sync(last); err != nil {
+				return back(err)
+			}
+		}
+		if err := p.publish(); err != nil {
+			return back(err)
+		}
+		seen = append(seen, p.path)
+	}
+	return d.sync(last)
 }
 
 func hexDigest(data []byte) string {

@@ -111,7 +111,7 @@ func (l *AttemptLog) lock(ctx context.Context) (io.Closer, error) {
 		case !errors.Is(err, ErrLocked):
 			return nil, explain(l.path, 0, err)
 		case time.Since(began) > lockPatience:
-			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", l.path, err, lockPatience)
+			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", l.path, ErrLocked, lockPatience)
 		}
 		select {
 		case <-pause.C:
@@ -275,7 +275,7 @@ func (l *AttemptLog) write(log attemptLines, lines []byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = l.fs.SyncDir(filepath.Dir(l.path))
+		err = syncDir(l.fs, filepath.Dir(l.path))
 	}
 	if err != nil {
 		return failed(err)

@@ -20,6 +20,10 @@ var ErrDamagedCheckpoint = errors.New("lake: damaged checkpoint")
 // length (64 bits, little endian) and the state follow.
 const checkpointMagic = "pacsgp-checkpoint/1\n"
 
+// maxCheckpoint bounds what is read of a checkpoint: the largest, of several
+// candidates of 4,000 inducing points, has a few gigabytes.
+const maxCheckpoint = 16 << 30
+
 const checkpointHeader = len(checkpointMagic) + sha256.Size + 8
 
 // A Checkpoint is the place of one job's checkpoint in a directory: another job
@@ -39,19 +43,66 @@ func (d *Directory) Checkpoint(job string) *Checkpoint {
 // Path returns the path of the file, which need not be there.
 func (c *Checkpoint) Path() string { return c.d.Path(c.name) }
 
-// Others returns the paths of the checkpoints that other jobs have left.
-func (c *Checkpoint) Others() ([]string, error) {
+// A Leftover is a file of the directory that has a checkpoint's name and is not
+// this job's.
+type Leftover struct {
+	Path  string
+	Fault error // nil: it is whole, and another job's
+}
+
+// Others returns the checkpoints that other jobs have left.
+func (c *Checkpoint) Others() ([]Leftover, error) {
 	names, err := c.d.fs.List(c.d.path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: list %s: %w", c.d.path, err)
 	}
-	var others []string
+	var others []Leftover
 	for _, name := range names {
 		if strings.HasPrefix(name, checkpointPrefix) && name != c.name {
-			others = append(others, c.d.Path(name))
+			path := c.d.Path(name)
+			others = append(others, Leftover{path, checkWhole(c.d.fs, path)})
 		}
 	}
 	return others, nil
+}
+
+// checkWhole returns what is wrong with a checkpoint file, in little memory.
+func checkWhole(fsys FS, path string) (err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = readState(f, io.Discard)
+	return err
+}
+
+// readState copies the state of a checkpoint file to w, no more of it than its
+// header says, and returns its length if it is what was written.
+func readState(r io.Reader, w io.Writer) (int64, error) {
+	header := make([]byte, checkpointHeader)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return 0, fmt.Errorf("header: %w", err)
+	}
+	rest, isCheckpoint := bytes.CutPrefix(header, []byte(checkpointMagic))
+	if !isCheckpoint {
+		return 0, fmt.Errorf("it does not start with %q", checkpointMagic)
+	}
+	want := binary.LittleEndian.Uint64(rest[sha256.Size:])
+	if want > maxCheckpoint {
+		return 0, fmt.Errorf("the header says %d bytes of state, more than there can be", want)
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(sum, w), io.LimitReader(r, int64(want)+1)) //nolint:gosec // G115: bounded above
+	switch {
+	case err != nil:
+		return 0, err
+	case uint64(n) != want: //nolint:gosec // G115: a length
+		return 0, fmt.Errorf("it has not the %d bytes of state that the header says", want)
+	case !bytes.Equal(sum.Sum(nil), rest[:sha256.Size]):
+		return 0, errors.New("the digest does not match")
+	}
+	return n, nil
 }
 
 // Save replaces the checkpoint by state, in one step: a job killed
@@ -82,26 +133,12 @@ func (c *Checkpoint) Load(ctx context.Context) (state []byte, err error) {
 		return nil, fmt.Errorf("lake: read %s: %w", c.Path(), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	header := make([]byte, checkpointHeader)
-	if _, err := io.ReadFull(f, header); err != nil {
-		return nil, c.damaged("header: %w", err)
-	}
-	rest, isCheckpoint := bytes.CutPrefix(header, []byte(checkpointMagic))
-	if !isCheckpoint {
-		return nil, c.damaged("it does not start with %q", checkpointMagic)
-	}
 	// The length is checked by what arrives, not allocated on its word.
-	state, err = io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("lake: read %s: %w", c.Path(), err)
+	var b bytes.Buffer
+	if _, err := readState(f, &b); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train anew)", ErrDamagedCheckpoint, c.Path(), err)
 	}
-	if want := binary.LittleEndian.Uint64(rest[sha256.Size:]); want != uint64(len(state)) {
-		return nil, c.damaged("%d bytes of state, the header says %d", len(state), want)
-	}
-	if sum := sha256.Sum256(state); !bytes.Equal(sum[:], rest[:sha256.Size]) {
-		return nil, c.damaged("the digest does not match")
-	}
-	return state, nil
+	return b.Bytes(), nil
 }
 
 // Clear removes the checkpoint, if there is one.
@@ -114,14 +151,10 @@ func (c *Checkpoint) Clear(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		err = c.d.fs.SyncDir(c.d.path)
+		err = syncDir(c.d.fs, c.d.path)
 	}
 	if err != nil {
 		return explain(c.Path(), 0, err)
 	}
 	return nil
-}
-
-func (c *Checkpoint) damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %w (hint: remove the file to train anew)", ErrDamagedCheckpoint, c.Path(), fmt.Errorf(format, args...))
 }

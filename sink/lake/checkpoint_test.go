@@ -59,8 +59,18 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 	if state, err := first.Load(ctx); err != nil || string(state) != "one" {
 		t.Errorf("the first job's checkpoint is %q, %v", state, err)
 	}
-	if others, err := first.Others(); err != nil || !slices.Equal(others, []string{second.Path()}) {
-		t.Errorf("Others() = %q, %v, want %s", others, err, second.Path())
+	if others, err := first.Others(); err != nil || !slices.Equal(others, []lake.Leftover{{Path: second.Path()}}) {
+		t.Errorf("Others() = %v, %v, want %s", others, err, second.Path())
+	}
+	// What is no checkpoint is not taken for another job's.
+	if err := os.WriteFile(second.Path()+"x", []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if others, err := first.Others(); err != nil || len(others) != 2 || others[0].Fault != nil || others[1].Fault == nil {
+		t.Errorf("beside garbage Others() = %v, %v", others, err)
+	}
+	if err := os.Remove(second.Path() + "x"); err != nil {
+		t.Fatal(err)
 	}
 	if err := first.Clear(ctx); err != nil {
 		t.Fatal(err)
@@ -69,6 +79,6 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 		t.Errorf("after the first job has ended the second one's checkpoint is %q, %v", state, err)
 	}
 	if others, err := second.Others(); err != nil || others != nil {
-		t.Errorf("Others() = %q, %v, want none", others, err)
+		t.Errorf("Others() = %v, %v, want none", others, err)
 	}
 }

@@ -23,6 +23,10 @@ type Directory struct {
 	fs   FS
 	path string
 	lock io.Closer
+
+	// staged are the models of which no certificate speaks yet, by their digest:
+	// whole and durable, under names that readers pass over.
+	staged map[string]*Pending
 }
 
 // Open makes the directory if it is absent, takes its lock, and removes what
@@ -37,36 +41,50 @@ func Open(path string, fsys FS) (*Directory, error) {
 	}
 	lock, err := fsys.Lock(filepath.Join(path, lockName))
 	if errors.Is(err, ErrLocked) {
-		return nil, fmt.Errorf("lake: open %s: %w (hint: wait for the other job, or choose another output directory)", path, err)
+		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other job, or choose another output directory)", path, ErrLocked)
 	}
 	if err != nil {
 		return nil, explain(path, 0, err)
 	}
-	d := &Directory{fs: fsys, path: path, lock: lock}
+	d := &Directory{fs: fsys, path: path, lock: lock, staged: map[string]*Pending{}}
 	if err := d.sweep(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
 }
 
-// Close gives the lock back. The lock file stays: removing it would let two
-// jobs hold locks on two files of one name.
-func (d *Directory) Close() error { return d.lock.Close() }
+// Close gives up the models that got no certificate, and gives the lock back.
+// The lock file stays: removing it would let two jobs hold locks on two files of
+// one name.
+func (d *Directory) Close() error {
+	for _, model := range d.staged {
+		model.Abort()
+	}
+	return d.lock.Close()
+}
 
 // Path returns the path of an entry of the directory.
 func (d *Directory) Path(name string) string { return filepath.Join(d.path, name) }
 
-// sweep removes the unfinished files of killed jobs.
+// sweep removes the unfinished files of killed jobs: what has a name of theirs,
+// is a regular file, and is locked by nobody who is at work on it.
 func (d *Directory) sweep() error {
 	names, err := d.fs.List(d.path)
 	if err != nil {
 		return fmt.Errorf("lake: list %s: %w", d.path, err)
 	}
 	for _, name := range names {
-		if !strings.HasPrefix(name, ".") || !strings.HasSuffix(name, TempSuffix) {
+		if !temporary.MatchString(name) {
 			continue
 		}
+		lock, err := d.fs.Lock(d.Path(name))
+		if err != nil {
+			continue // in use, or no file of ours; nobody reads it in either case
+		}
 		if err := d.fs.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(fmt.Errorf("lake: remove leftover %s: %w", d.Path(name), err), lock.Close())
+		}
+		if err := lock.Close(); err != nil {
 			return fmt.Errorf("lake: remove leftover %s: %w", d.Path(name), err)
 		}
 	}
@@ -88,7 +106,12 @@ func (d *Directory) Put(name string, data []byte) error {
 	}
 	// A job killed between rename and sync left the name visible, but not yet
 	// durable.
-	if err := d.fs.SyncDir(d.path); err != nil {
+	return d.sync(name)
+}
+
+// sync makes the names in the directory durable.
+func (d *Directory) sync(name string) error {
+	if err := syncDir(d.fs, d.path); err != nil {
 		return explain(d.Path(name), 0, err)
 	}
 	return nil
@@ -106,10 +129,7 @@ func (d *Directory) Remove(name string) error {
 	if err := d.fs.Remove(d.Path(name)); err != nil {
 		return explain(d.Path(name), 0, err)
 	}
-	if err := d.fs.SyncDir(d.path); err != nil {
-		return explain(d.Path(name), 0, err)
-	}
-	return nil
+	return d.sync(name)
 }
 
 // holds tells whether the file name has exactly the content data.

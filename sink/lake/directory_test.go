@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -237,6 +239,8 @@ func TestTwoJobsNeverShareADirectory(t *testing.T) {
 	}
 	if _, err := lake.Open(dir, nil); !errors.Is(err, lake.ErrLocked) {
 		t.Errorf("second Open says %v, want ErrLocked", err)
+	} else if strings.Count(err.Error(), "lake: ") != 1 || strings.Count(err.Error(), "in use") != 1 {
+		t.Errorf("second Open says it twice: %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -303,6 +307,9 @@ func TestGetModelRefusesChangedBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := d.PutCertificate(t.Context(), certificateOf(digest, "", 1)); err != nil {
+		t.Fatal(err)
+	}
 	file := d.Path(lake.ModelName(digest))
 	good, err := os.ReadFile(file)
 	if err != nil {
@@ -346,6 +353,126 @@ func TestCanceledContextStopsEveryStep(t *testing.T) {
 			t.Errorf("step %d: %v, want context.Canceled", step, err)
 		}
 	}
+}
+
+// A model is seen only beside a certificate, whatever fails before.
+func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
+	dir := t.TempDir()
+	d, err := lake.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := d.PutModel(t.Context(), smallModel())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.GetModel(t.Context(), digest); err != nil {
+		t.Error(err)
+	}
+	if seen := readAll(t, dir); len(seen) > 0 {
+		t.Errorf("before there is a certificate a reader sees %q", slices.Collect(maps.Keys(seen)))
+	}
+	if err := d.Close(); err != nil { // as after a failed last pass
+		t.Fatal(err)
+	}
+	if left := leftovers(t, dir); left != nil {
+		t.Errorf("left over: %q", left)
+	}
+	for _, kind := range []bool{false, true} { // one operation fails, or all from then on
+		for at := 1; ; at++ {
+			m := newMemFS()
+			d, err := lake.Open("out", m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.failAt, m.failure, m.once = at, syscall.EIO, !kind
+			digest, err := d.PutModel(t.Context(), smallModel())
+			if err == nil {
+				_, err = d.PutCertificate(t.Context(), certificateOf(digest, "", 1))
+			}
+			if err == nil {
+				break
+			}
+			documents, models := 0, 0
+			for name := range m.visible() {
+				if strings.HasSuffix(name, ".json") {
+					documents++
+				} else if strings.HasPrefix(name, "model-") {
+					models++
+				}
+			}
+			// A file system that removes nothing any more keeps what was renamed.
+			if documents == 0 && models > 0 && m.once {
+				t.Errorf("operation %d fails: a model is seen without a certificate", at)
+			}
+		}
+	}
+}
+
+// Opening a directory removes what killed jobs of this program have left there,
+// and nothing else.
+func TestOpenRemovesItsOwnLeftoversOnly(t *testing.T) {
+	dir := t.TempDir()
+	random := strings.Repeat("A", 26)
+	own := lake.TempPrefix + random + lake.TempSuffix
+	foreign := []string{".notes.tmp", ".x.tmp", lake.TempPrefix + "mine" + lake.TempSuffix, lake.TempPrefix + random + ".tmp.txt", "." + random + ".tmp"}
+	for _, name := range append(foreign, own) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folders := []string{".folder.tmp", lake.TempPrefix + strings.Repeat("B", 26) + lake.TempSuffix}
+	for _, name := range folders {
+		if err := os.MkdirAll(filepath.Join(dir, name, "deep"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	working, err := lake.Create(lake.OS{}, filepath.Join(dir, "predictions.parquet")) // another command
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := working.Write([]byte("rows")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := lake.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, name := range append(foreign, folders...) {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("it has removed %s", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, own)); err == nil {
+		t.Error("the file of a killed job is still there")
+	}
+	if err := working.Commit(); err != nil {
+		t.Errorf("the other command: %v", err)
+	}
+}
+
+// A file system that cannot sync directories ends no job: it is told beforehand.
+// Any other failure ends it.
+func TestDirectoriesThatCannotBeSynced(t *testing.T) {
+	for failure, want := range map[error]bool{syscall.EINVAL: true, syscall.ENOTSUP: true, syscall.ENOSYS: true, syscall.EIO: false} {
+		m := unsyncedFS{newMemFS(), failure}
+		if err := job("out", m); (err == nil) != want {
+			t.Errorf("sync of a directory says %v: the job says %v", failure, err)
+		}
+		if notice := lake.SyncNotice(m, "out"); (notice != "") != want {
+			t.Errorf("sync of a directory says %v: the notice is %q", failure, notice)
+		}
+	}
+}
+
+type unsyncedFS struct {
+	*memFS
+	failure error
+}
+
+func (u unsyncedFS) SyncDir(dir string) error {
+	return &os.PathError{Op: "sync", Path: dir, Err: u.failure}
 }
 
 // Each step is durable when it returns, also where an earlier run had done it

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"syscall"
 )
 
 // ErrLocked says that another process has the lock. A retry helps when that
 // process has given it back or has ended.
-var ErrLocked = errors.New("lake: in use by another process")
+var ErrLocked = errors.New("in use by another process")
 
 // FS is what durable publishing asks of a file system. [OS] is the real one;
 // tests substitute one that dies or fills up at a chosen operation.
@@ -23,8 +25,9 @@ type FS interface {
 	// MkdirAll makes dir and its parents and makes their existence durable.
 	MkdirAll(dir string) error
 	// CreateTemp makes a new empty file in dir under a name that no other
-	// file has, that starts with a dot and ends in [TempSuffix].
-	CreateTemp(dir, base string) (File, error)
+	// file has: [TempPrefix], random letters and [TempSuffix]. The process has
+	// its lock until it closes it.
+	CreateTemp(dir string) (File, error)
 	// Append opens a file for appending and makes it if it is absent.
 	Append(name string) (File, error)
 	Open(name string) (io.ReadCloser, error)
@@ -53,11 +56,41 @@ type File interface {
 	Sync() error
 }
 
-// TempSuffix ends the name of every file that is not yet published. Together
-// with the leading dot it hides the file from readers of a lake.
-const TempSuffix = ".tmp"
+// TempPrefix and TempSuffix stand around the name of every file that is not yet
+// published. The leading dot hides the file from readers of a lake.
+const (
+	TempPrefix = ".pacsgp-"
+	TempSuffix = ".tmp"
+)
+
+// temporary is a name that [FS.CreateTemp] gives.
+var temporary = regexp.MustCompile("^" + regexp.QuoteMeta(TempPrefix) + "[A-Z2-7]{26}" + regexp.QuoteMeta(TempSuffix) + "$")
 
 var errNotRegular = errors.New("it is no regular file")
+
+// syncDir makes the names in dir durable where the file system can do that. Some
+// cannot, which ends no job: [SyncNotice] says so beforehand.
+func syncDir(fsys FS, dir string) error {
+	if err := fsys.SyncDir(dir); err != nil && !cannotSync(err) {
+		return err
+	}
+	return nil
+}
+
+// cannotSync reports whether a file system says that it has no sync of a
+// directory.
+func cannotSync(err error) bool {
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
+}
+
+// SyncNotice returns what a user should know before files are published in dir:
+// nothing, or that the file system cannot promise that their names survive.
+func SyncNotice(fsys FS, dir string) string {
+	if err := fsys.SyncDir(dir); err != nil && cannotSync(err) {
+		return fmt.Sprintf("%s: the file system cannot sync a directory (%v): files appear whole or not at all, but one that was just published may be gone after a power cut", dir, err)
+	}
+	return ""
+}
 
 // OS is the operating system's file system.
 type OS struct{}
@@ -82,30 +115,57 @@ func (o OS) MkdirAll(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // G301: artifacts are published for others to read
 		return err
 	}
-	return o.SyncDir(parent)
+	return syncDir(o, parent)
 }
 
-// CreateTemp makes a new hidden file beside the one that it will become, with
-// the permissions that the user's umask leaves.
-func (OS) CreateTemp(dir, base string) (File, error) {
-	name := filepath.Join(dir, "."+base+"."+rand.Text()+TempSuffix)
-	return os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // G302, G304: what is published is for others to read
+// CreateTemp makes a new hidden file, with the permissions that the user's umask
+// leaves. Its lock tells others that somebody is at work on it.
+func (OS) CreateTemp(dir string) (File, error) {
+	for {
+		name := filepath.Join(dir, TempPrefix+rand.Text()+TempSuffix)
+		f, err := openRegular(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
+		if err != nil {
+			return nil, err
+		}
+		// Where locks are not to be had, a file without one is as good: it can
+		// only be taken for a leftover by a job that starts in the same directory.
+		_ = lockFile(f)
+		if at, err := os.Stat(name); err == nil {
+			if own, err := f.Stat(); err == nil && os.SameFile(at, own) {
+				return f, nil
+			}
+		}
+		if err := f.Close(); err != nil { // it was taken for a leftover before it was locked
+			return nil, err
+		}
+	}
 }
 
 // Append opens name for appending.
 func (OS) Append(name string) (File, error) {
-	return os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // G302, G304: the caller's own directory, for others to read
+	return openRegular(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 }
 
-// Open opens name for reading. What is no regular file is refused: a pipe would
-// keep the job waiting.
-func (OS) Open(name string) (io.ReadCloser, error) {
-	if info, err := os.Stat(name); err != nil {
+// Open opens name for reading.
+func (OS) Open(name string) (io.ReadCloser, error) { return OpenRegular(name) }
+
+// OpenRegular opens a file for reading. What is no regular file is refused, and
+// nothing waits for it: a pipe would be opened only when somebody writes to it.
+func OpenRegular(name string) (*os.File, error) { return openRegular(name, os.O_RDONLY) }
+
+func openRegular(name string, how int) (*os.File, error) {
+	f, err := os.OpenFile(name, how|nonblocking, 0o644) //nolint:gosec // G302, G304: the user names it, and what is published is for others to read
+	if err != nil {
 		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
 	}
-	return os.Open(name) //nolint:gosec // G304: the caller's own directory
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Truncate cuts a file.
@@ -132,19 +192,12 @@ func (OS) List(dir string) ([]string, error) {
 
 // Lock takes an advisory lock on the whole of file name.
 func (OS) Lock(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644) //nolint:gosec // G302, G304: the caller's own directory, shared with other users' jobs
+	f, err := openRegular(name, os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errNotRegular
-	}
-	if err == nil {
-		err = lockFile(f)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lake: lock %s: %w", name, err), f.Close())
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: err}, f.Close())
 	}
 	return f, nil
 }

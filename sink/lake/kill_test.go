@@ -71,8 +71,8 @@ func die() {
 	select {}
 }
 
-func (k *killFS) CreateTemp(dir, base string) (f lake.File, err error) {
-	err = k.step(func() error { f, err = k.OS.CreateTemp(dir, base); return err })
+func (k *killFS) CreateTemp(dir string) (f lake.File, err error) {
+	err = k.step(func() error { f, err = k.OS.CreateTemp(dir); return err })
 	return killFile{f, k}, err
 }
 

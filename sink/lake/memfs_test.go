@@ -64,10 +64,10 @@ func (m *memFS) step(effect func()) error {
 
 func (m *memFS) MkdirAll(string) error { return nil }
 
-func (m *memFS) CreateTemp(dir, base string) (lake.File, error) {
+func (m *memFS) CreateTemp(dir string) (lake.File, error) {
 	m.temps++
-	name := filepath.Join(dir, fmt.Sprintf(".%s.%d%s", base, m.temps, lake.TempSuffix))
-	return m.open(name)
+	random := strings.Map(func(c rune) rune { return 'A' + c - '0' }, fmt.Sprintf("%026d", m.temps))
+	return m.open(filepath.Join(dir, lake.TempPrefix+random+lake.TempSuffix))
 }
 
 func (m *memFS) Append(name string) (lake.File, error) { return m.open(name) }

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// nonblocking opens a pipe without waiting for its other end.
+const nonblocking = unix.O_NONBLOCK
+
 // SyncDir opens the directory and syncs it: on POSIX systems that is what
 // makes a new name survive a power cut.
 func (OS) SyncDir(dir string) error {

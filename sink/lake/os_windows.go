@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// nonblocking is not needed: opening does not wait.
+const nonblocking = 0
+
 // SyncDir has nothing to do: Windows has no sync of a directory, and NTFS
 // writes renames to its journal.
 func (OS) SyncDir(string) error { return nil }

@@ -21,7 +21,7 @@ type Pending struct {
 // Create starts a file that Commit will publish as path, in place of what
 // may be there.
 func Create(fsys FS, path string) (*Pending, error) {
-	f, err := fsys.CreateTemp(filepath.Dir(path), filepath.Base(path))
+	f, err := fsys.CreateTemp(filepath.Dir(path))
 	if err != nil {
 		return nil, explain(path, 0, err)
 	}
@@ -46,12 +46,39 @@ func (p *Pending) Write(b []byte) (int, error) {
 // After an error nothing is at the destination but what was there before, or,
 // if only the last step failed, the whole new file.
 func (p *Pending) Commit() error {
+	if err := p.finish(); err != nil {
+		return err
+	}
+	return p.announce()
+}
+
+// announce publishes a finished file durably.
+func (p *Pending) announce() error {
+	if err := p.publish(); err != nil {
+		return err
+	}
+	if err := syncDir(p.fs, filepath.Dir(p.path)); err != nil {
+		return explain(p.path, p.written, err)
+	}
+	return nil
+}
+
+// finish makes the content durable. Nobody sees it yet.
+func (p *Pending) finish() error {
 	if p.file == nil {
 		return fmt.Errorf("lake: %s: committed or given up before", p.path)
 	}
 	if p.err == nil {
 		p.fail(p.file.Sync())
 	}
+	if p.err != nil {
+		p.Abort()
+	}
+	return p.err
+}
+
+// publish gives a finished file its name, which is not durable yet.
+func (p *Pending) publish() error {
 	p.fail(p.file.Close())
 	if p.err == nil {
 		p.fail(p.fs.Rename(p.file.Name(), p.path))
@@ -60,14 +87,9 @@ func (p *Pending) Commit() error {
 		// The failure to report is the first one; a leftover that cannot be
 		// removed now is removed when the directory is opened again.
 		_ = p.fs.Remove(p.file.Name())
-		p.file = nil
-		return p.err
 	}
 	p.file = nil
-	if err := p.fs.SyncDir(filepath.Dir(p.path)); err != nil {
-		return explain(p.path, p.written, err)
-	}
-	return nil
+	return p.err
 }
 
 // Abort gives the file up and removes what was written. After Commit it does
@@ -98,17 +120,26 @@ func explain(path string, size int64, err error) error {
 	return fmt.Errorf("lake: write %s: %w", path, err)
 }
 
+// prepare writes data to a hidden file that is to become path.
+func prepare(fsys FS, path string, data ...[]byte) (*Pending, error) {
+	p, err := Create(fsys, path)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range data {
+		if _, err := p.Write(b); err != nil {
+			p.Abort()
+			return nil, err
+		}
+	}
+	return p, p.finish()
+}
+
 // writeFile publishes data under path.
 func writeFile(fsys FS, path string, data ...[]byte) error {
-	p, err := Create(fsys, path)
+	p, err := prepare(fsys, path, data...)
 	if err != nil {
 		return err
 	}
-	defer p.Abort()
-	for _, b := range data {
-		if _, err := p.Write(b); err != nil {
-			return err
-		}
-	}
-	return p.Commit()
+	return p.announce()
 }
