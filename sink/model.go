@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -92,6 +93,32 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
 	return m, nil
+}
+
+// MaxModelBytes bounds a model file: one of 4,000 inducing points, the most that
+// can be trained, has a quarter of it.
+const MaxModelBytes = 1 << 30
+
+// CheckModelSize returns an error unless a file of that size may be a model file
+// by what its own footer says of the model. It reads the footer and nothing else,
+// so that nobody reads a large file that is none.
+func CheckModelSize(r io.ReaderAt, size int64) error {
+	f, err := readFooter(r, size)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrModelFile, err)
+	}
+	meta, err := parseMeta([]byte(f.keys[metadataKey]))
+	if err != nil {
+		return fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
+	}
+	// Levels and headers of pages come on top, in all less than an eighth; the
+	// footer is held in memory twice.
+	most := tableBytes(meta.Inducing, len(meta.Features))*9/8 + 1<<16 + (size - f.end)
+	if size > min(most, MaxModelBytes) {
+		return fmt.Errorf("%w: it has %d bytes, and a model of %d inducing points in %d dimensions at most %d",
+			ErrModelFile, size, meta.Inducing, len(meta.Features), min(most, MaxModelBytes))
+	}
+	return nil
 }
 
 // marshalMeta returns the canonical JSON of the metadata: members in the order

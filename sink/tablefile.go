@@ -1,13 +1,14 @@
 package sink
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Model files and certificate rows are Parquet of one plain kind: flat columns or
@@ -69,6 +70,7 @@ type rowGroup struct {
 // A tableFile is a Parquet file with its footer read.
 type tableFile struct {
 	data   []byte // without the footer
+	end    int64  // where the footer begins
 	rows   int64
 	schema []node // below the root, depth first
 	groups []rowGroup
@@ -78,32 +80,62 @@ type tableFile struct {
 const (
 	parquetMagic = "PAR1"
 	parquetTail  = 8 // the footer's length and the magic
+
+	// maxFooter bounds a footer: it holds the metadata, and a row group of a
+	// million values needs some hundred bytes.
+	maxFooter = maxMetadata + 1<<20
 )
+
+// errNoParquet says that a file does not begin and end like a Parquet file.
+var errNoParquet = errors.New("it is no Parquet file")
 
 // openTable reads the footer of a file with the given schema.
 func openTable(data []byte, schema []node) (*tableFile, error) {
-	end := len(data) - parquetTail
-	if end < len(parquetMagic) || !strings.HasPrefix(string(data[:4]), parquetMagic) || string(data[end+4:]) != parquetMagic {
-		return nil, errors.New("it is no Parquet file")
+	f, err := readFooter(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
 	}
-	length := int64(binary.LittleEndian.Uint32(data[end:]))
-	if length > int64(end-len(parquetMagic)) {
-		return nil, fmt.Errorf("its footer claims %d bytes of %d", length, len(data))
-	}
-	start := end - int(length)
-	f := &tableFile{data: data[:start], keys: map[string]string{}}
-	r := &thriftReader{b: data[start:end]}
-	f.footer(r)
-	if r.err == nil && r.pos != len(r.b) {
-		r.fail("%d bytes follow", len(r.b)-r.pos)
-	}
-	if r.err != nil {
-		return nil, fmt.Errorf("footer: %w", r.err)
-	}
+	f.data = data[:f.end]
 	if !slices.Equal(f.schema, schema) {
 		return nil, fmt.Errorf("its columns are %.2000s, want %v", fmt.Sprint(f.schema), schema)
 	}
 	return f, f.check()
+}
+
+// readFooter reads the footer of a file of that size and nothing else of it.
+func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
+	var head [len(parquetMagic)]byte
+	var tail [parquetTail]byte
+	if size < int64(len(head)+len(tail)) {
+		return nil, errNoParquet
+	}
+	if _, err := r.ReadAt(head[:], 0); err != nil {
+		return nil, err
+	}
+	if _, err := r.ReadAt(tail[:], size-parquetTail); err != nil {
+		return nil, err
+	}
+	if string(head[:]) != parquetMagic || string(tail[4:]) != parquetMagic {
+		return nil, errNoParquet
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[:]))
+	if length > min(size-int64(len(head)+len(tail)), maxFooter) {
+		return nil, fmt.Errorf("its footer claims %d bytes of %d", length, size)
+	}
+	f := &tableFile{end: size - parquetTail - length, keys: map[string]string{}}
+	footer := make([]byte, length)
+	if _, err := r.ReadAt(footer, f.end); err != nil {
+		return nil, err
+	}
+	t := &thriftReader{b: footer}
+	f.footer(t)
+	if t.err == nil && t.pos != len(t.b) {
+		t.fail("%d bytes follow", len(t.b)-t.pos)
+	}
+	if t.err != nil {
+		return nil, fmt.Errorf("footer: %w", t.err)
+	}
+	return f, nil
 }
 
 // footer reads FileMetaData.
@@ -248,6 +280,7 @@ func (f *tableFile) check() error {
 		}
 	}
 	var rows int64
+	left := int64(len(f.data)) // no byte belongs to two chunks, so that nothing is read twice
 	for _, g := range f.groups {
 		if len(g.chunks) != len(leaves) {
 			return fmt.Errorf("a row group has %d columns, the schema %d", len(g.chunks), len(leaves))
@@ -266,6 +299,9 @@ func (f *tableFile) check() error {
 				return errDictionary
 			case c.start < int64(len(parquetMagic)) || c.size < 0 || c.start > int64(len(f.data)) || c.size > int64(len(f.data))-c.start:
 				return fmt.Errorf("column %d claims %d bytes at %d of %d", i, c.size, c.start, len(f.data))
+			}
+			if left -= c.size; left < 0 {
+				return fmt.Errorf("its columns claim more than its %d bytes", len(f.data))
 			}
 		}
 	}

@@ -230,9 +230,9 @@ func parseSize(s string) (byteSize, error) {
 // with line and column; ${VAR} is replaced by the variable that lookup finds.
 func readConfiguration(path string, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
 	var c configuration
-	raw, err := readJobFile(path)
+	raw, err := readSmall(path, "a job", maxJobBytes)
 	if err != nil {
-		return c, nil, fmt.Errorf("%w: %s: %w", pipeline.ErrConfig, path, err)
+		return c, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
 	text, err := interpolate(raw, lookup)
 	if err != nil {

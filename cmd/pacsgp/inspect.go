@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -22,25 +21,36 @@ func inspectCommand(w world) *cobra.Command {
 		Short: "Print a model or a certificate for people, or as JSON for machines",
 		Args:  exactly(1, "FILE: a model (.parquet) or a certificate (.json, or its row as .parquet)"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := os.ReadFile(args[0])
-			if err != nil {
-				return err
-			}
-			if isForeign(data) && !sink.IsCertificateRow(data) {
-				return fmt.Errorf("%s: it is Parquet, but neither model nor certificate", args[0])
-			}
-			if isParquet(data) && !sink.IsCertificateRow(data) {
-				return inspectModel(w, args[0], asJSON)
-			}
-			c, _, err := readCertificate(args[0])
-			if err != nil {
-				return err
-			}
-			return inspectCertificate(w, args[0], c, asJSON)
+			return inspect(w, args[0], asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func inspect(w world, path string, asJSON bool) error {
+	data, err := readArtifact(path)
+	if err != nil {
+		return err
+	}
+	switch kind := kindOf(data); {
+	case kind != "":
+		return fmt.Errorf("%s: it is %s; inspect prints a model (model-….parquet) or a certificate (certificate-….json or .parquet)", path, kind)
+	case isForeign(data) && !sink.IsCertificateRow(data):
+		return fmt.Errorf("%s: it is Parquet, but neither model nor certificate", path)
+	case isParquet(data) && !sink.IsCertificateRow(data):
+		m, digest, err := modelIn(path, data)
+		if err != nil {
+			return err
+		}
+		return inspectModel(w, m, digest, asJSON)
+	default:
+		c, _, err := certificateIn(path, data)
+		if err != nil {
+			return err
+		}
+		return inspectCertificate(w, path, c, asJSON)
+	}
 }
 
 // inspectCertificate prints a certificate that does not contradict itself.
@@ -63,11 +73,7 @@ func inspectCertificate(w world, path string, c certify.Certificate, asJSON bool
 	return err
 }
 
-func inspectModel(w world, path string, asJSON bool) error {
-	m, digest, err := readModel(path)
-	if err != nil {
-		return err
-	}
+func inspectModel(w world, m pipeline.Model, digest string, asJSON bool) error {
 	if asJSON {
 		doc, err := json.MarshalIndent(struct {
 			Digest string             `json:"digest"`

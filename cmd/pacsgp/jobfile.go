@@ -3,9 +3,7 @@ package main
 import (
 	"encoding"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 
@@ -25,20 +23,6 @@ const (
 	maxJobKeys  = 1 << 14 // of one section
 	maxJobParts = 1 << 18 // words and signs in all
 )
-
-// readJobFile reads a job file, at most maxJobBytes of it.
-func readJobFile(path string) ([]byte, error) {
-	f, err := os.Open(path) //nolint:gosec // the user names the file
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(f, maxJobBytes+1))
-	if err == nil {
-		err = shortEnough(text)
-	}
-	return text, err
-}
 
 func shortEnough(text []byte) error {
 	if len(text) > maxJobBytes {

@@ -1,23 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -82,83 +73,3 @@ func verify(ctx context.Context, w world, modelPath, certificatePath, id string,
 	}
 	return report.WriteDeclared(w.stdout, c, w.style)
 }
-
-// readModel reads a model file and returns the SHA-256 of its bytes with it.
-func readModel(path string) (pipeline.Model, string, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
-	if err != nil {
-		return pipeline.Model{}, "", err
-	}
-	m, err := parseModel(data)
-	if err != nil {
-		return m, "", fmt.Errorf("%s: %w", path, err)
-	}
-	sum := sha256.Sum256(data)
-	return m, hex.EncodeToString(sum[:]), nil
-}
-
-func parseModel(data []byte) (pipeline.Model, error) {
-	switch {
-	case isRunRecord(data):
-		return pipeline.Model{}, errRunRecord
-	case json.Valid(data):
-		return pipeline.Model{}, errors.New("it is JSON: are MODEL and CERTIFICATE swapped?")
-	case sink.IsCertificateRow(data):
-		return pipeline.Model{}, errors.New("it is a certificate: are MODEL and CERTIFICATE swapped?")
-	case isForeign(data):
-		return pipeline.Model{}, errors.New("it is Parquet, but no model: want model-….parquet")
-	default:
-		return sink.DecodeModel(data)
-	}
-}
-
-// readCertificate reads a certificate, its JSON document or its Parquet row, and
-// returns its id with it: the SHA-256 of the document.
-func readCertificate(path string) (certify.Certificate, string, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
-	if err != nil {
-		return certify.Certificate{}, "", err
-	}
-	c, err := parseCertificate(data)
-	if err != nil {
-		return c, "", fmt.Errorf("%s: %w", path, err)
-	}
-	document, err := certify.Marshal(c)
-	if err != nil {
-		return c, "", fmt.Errorf("%s: %w", path, err)
-	}
-	sum := sha256.Sum256(document)
-	return c, hex.EncodeToString(sum[:]), nil
-}
-
-func parseCertificate(data []byte) (certify.Certificate, error) {
-	switch {
-	case isRunRecord(data):
-		return certify.Certificate{}, errRunRecord
-	case sink.IsCertificateRow(data):
-		return sink.DecodeCertificateRow(data)
-	case isParquet(data):
-		return certify.Certificate{}, errors.New("it is Parquet, but no certificate: want certificate-….json or certificate-….parquet")
-	default:
-		return certify.Parse(data)
-	}
-}
-
-// errRunRecord says that a run record was given for something else.
-var errRunRecord = errors.New("it is a run record, which names the model and the certificate of its run: give one of those")
-
-// isRunRecord reports whether data are a run record of any version.
-func isRunRecord(data []byte) bool {
-	var r struct {
-		Format string `json:"format"`
-	}
-	return json.Unmarshal(data, &r) == nil && strings.HasPrefix(r.Format, "pacsgp-run/")
-}
-
-// isForeign reports whether data are a whole Parquet file without the seal that
-// models and certificates have in their footer (docs/format.md).
-func isForeign(data []byte) bool {
-	return isParquet(data) && bytes.HasSuffix(data, []byte("PAR1")) && !bytes.Contains(data, []byte("pacsgp-sha256"))
-}
-
-func isParquet(data []byte) bool { return bytes.HasPrefix(data, []byte("PAR1")) }

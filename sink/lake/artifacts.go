@@ -16,10 +16,6 @@ var (
 	_ pipeline.Checkpoints = (*Checkpoint)(nil)
 )
 
-// maxModelFile bounds what is read of a model file: the largest, of 4,000
-// inducing points, has a quarter of this.
-const maxModelFile = 1 << 30
-
 // ModelName is the name of the model file with the SHA-256 digest.
 func ModelName(digest string) string { return "model-" + digest + ".parquet" }
 
@@ -70,7 +66,7 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	if p := d.staged[digest]; p != nil {
 		name = p.file.Name()
 	}
-	data, err := readAtMost(d.fs, name, maxModelFile)
+	data, err := readAtMost(d.fs, name, sink.MaxModelBytes)
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
 	}

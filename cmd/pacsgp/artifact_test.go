@@ -1,0 +1,161 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// limitedTo runs the command in a process of its own that may have so many MiB of
+// address space and that gets one SIGTERM after ten seconds.
+func limitedTo(t *testing.T, mebibytes int, args ...string) answer {
+	t.Helper()
+	text, err := json.Marshal(order{Args: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", fmt.Sprintf("ulimit -v %d && exec \"$0\"", mebibytes<<10), os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		t.Fatalf("pacsgp %q: %v: %.500s", args, err, &stderr)
+	}
+	return answer{stdout: stdout.String(), message: stderr.String(), status: cmd.ProcessState.ExitCode()}
+}
+
+// files that everybody can name and nobody wants to read to their end.
+func endless(t *testing.T, model []byte) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{
+		"a device": "/dev/zero", "a pipe": filepath.Join(dir, "pipe"), "a folder": dir,
+		"six gigabytes": filepath.Join(dir, "sparse"), "six gigabytes in a model": filepath.Join(dir, "model"),
+	}
+	if err := unix.Mkfifo(files["a pipe"], 0o600); err != nil {
+		t.Skip(err)
+	}
+	footer := len(model) - 8 - int(binary.LittleEndian.Uint32(model[len(model)-8:]))
+	for name, content := range map[string][2][]byte{
+		"six gigabytes":            {},
+		"six gigabytes in a model": {model[:footer], model[footer:]},
+	} {
+		f, err := os.Create(files[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, head := f.Write(content[0])
+		_, tail := f.WriteAt(content[1], 6<<30)
+		if err := errors.Join(head, tail, f.Truncate(6<<30+int64(len(content[1]))), f.Close()); err != nil {
+			t.Skip(err)
+		}
+	}
+	return files
+}
+
+// What is no artifact is refused at once and in little memory, whatever stands
+// under its name.
+func TestEndlessFiles(t *testing.T) {
+	a := trained(t)
+	output := filepath.Join(t.TempDir(), "predictions.parquet")
+	for name, path := range endless(t, readFile(t, a.model)) {
+		t.Run(name, func(t *testing.T) {
+			for _, args := range [][]string{
+				{"inspect", path},
+				{"verify", path, a.certificate},
+				{"verify", a.model, path},
+				{"predict", path, a.certificate, a.lake, "-o", output},
+				{"predict", a.model, path, a.lake, "-o", output},
+				{"train", "-c", path},
+				{"plan", "-c", path},
+			} {
+				want := exitFailure
+				if args[1] == "-c" {
+					want = exitConfig
+				}
+				got := limitedTo(t, 2560, args...)
+				if got.status != want || !strings.Contains(got.message, path) || len(got.message) > 1000 {
+					t.Errorf("%q: status %d: %.300s", args, got.status, got.message)
+				}
+			}
+		})
+	}
+}
+
+// resealed is a file with a seal that fits, as anybody can make it.
+func resealed(data []byte) []byte {
+	at := bytes.LastIndex(data, []byte("pacsgp-sha256")) + len("pacsgp-sha256") + 2
+	out := bytes.Clone(data)
+	copy(out[at:], bytes.Repeat([]byte("0"), 64))
+	sum := sha256.Sum256(out)
+	copy(out[at:], hex.EncodeToString(sum[:]))
+	return out
+}
+
+// A small file that claims to be large is refused in a small address space.
+func TestResealedArtifacts(t *testing.T) {
+	a := trained(t)
+	row := strings.TrimSuffix(a.certificate, "json") + "parquet"
+	path := filepath.Join(t.TempDir(), "forged.parquet")
+	for name, good := range map[string][]byte{"model": readFile(t, a.model), "row": readFile(t, row)} {
+		if _, err := sink.DecodeModel(resealed(good)); name == "model" && err != nil {
+			t.Fatal(err)
+		}
+		seal := bytes.LastIndex(good, []byte("pacsgp-sha256"))
+		footer := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
+		step := (len(good) - footer) / 40
+		for at := 8; at < len(good)-8; at += step {
+			if at < footer && at > 64 {
+				at = footer
+			}
+			if at >= seal-2 && at < seal+80 {
+				continue
+			}
+			forged := bytes.Clone(good)
+			copy(forged[at:], "\xff\xff\xff\xff\x0f")
+			writeFile(t, path, resealed(forged))
+			got := limitedTo(t, 2560, "inspect", path)
+			if got.status != 0 && got.status != exitFailure || strings.Contains(got.message, "goroutine") {
+				t.Errorf("%s, byte %d of %d: status %d: %.300s", name, at, len(good), got.status, got.message)
+			}
+		}
+	}
+}
+
+// What lies beside artifacts is called what it is.
+func TestFilesBesideArtifacts(t *testing.T) {
+	a := trained(t)
+	job := filepath.Join(a.dir, "job.yaml")
+	for path, word := range map[string]string{
+		job:                                    "text, as a job file is",
+		filepath.Join(a.out, plotFile):         "a picture (PNG)",
+		filepath.Join(a.out, "attempts.jsonl"): "a log of attempts",
+		filepath.Join(a.out, runFile):          "a run record",
+	} {
+		for _, args := range [][]string{{"inspect", path}, {"verify", path, a.certificate}, {"verify", a.model, path}} {
+			pacsgp(t, args...).says(t, exitFailure, path+": it is "+word)
+		}
+	}
+}
