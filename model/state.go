@@ -25,6 +25,7 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 		return nil, errors.New("model: state asked for inside a pass")
 	}
 	w := stateWriter{}
+	w.Grow(t.stateBytes()) // once: the state of many inducing points is a large part of memory
 	w.WriteString(stateFormat)
 	w.text(linalg.InstructionSet())
 	w.text(t.asked)
@@ -95,6 +96,16 @@ func (t *Trainer) vectors() [][]float64 {
 	}
 }
 
+// stateBytes is a little more than the state has.
+func (t *Trainer) stateBytes() int {
+	const rest = 1 << 10 // single numbers, texts, checksum
+	bytes := rest + len(t.notice)
+	for _, v := range t.vectors() {
+		bytes += 8 * len(v)
+	}
+	return bytes
+}
+
 // fingerprint hashes what the course of training depends on.
 func (c Config) fingerprint() string {
 	b := fmt.Appendf(nil, "%d %d %x %t %x %d %x %+v %d %s", c.Dim, c.N, c.Delta, c.ARD, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
@@ -116,7 +127,7 @@ func (w *stateWriter) floats(v ...float64) { w.numbers(v) }
 
 // numbers writes a slice of 8-byte numbers.
 func (w *stateWriter) numbers(v any) {
-	b, err := binary.Append(nil, binary.LittleEndian, v)
+	b, err := binary.Append(w.AvailableBuffer(), binary.LittleEndian, v)
 	if err != nil {
 		panic(err) // v is not of fixed size: a bug of this file
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -29,7 +30,7 @@ type checkpoint struct {
 }
 
 // checkpointVersion is part of the identity: another version is not resumed.
-const checkpointVersion = "2 "
+const checkpointVersion = "3 "
 
 func newCheckpoint(job Job, s *Survey) (checkpoint, error) {
 	configuration, err := job.Digest()
@@ -69,22 +70,73 @@ func (t *training) resume(ctx context.Context) error {
 	return nil
 }
 
-// encode returns the bytes of a checkpoint.
+// encode returns the bytes of a checkpoint: all but the trainers' states, their
+// lengths (−1: nil), and the states as they are. Package gob would hold copies of
+// them, and they can be most of what a run has in memory.
 func (c checkpoint) encode() ([]byte, error) {
+	states := append(slices.Clone(c.Finished), c.Trainer)
+	lengths, size := make([]int, len(states)), 0
+	for i, state := range states {
+		if lengths[i] = len(state); state == nil {
+			lengths[i] = -1
+		}
+		size += len(state)
+	}
+	c.Finished, c.Trainer = nil, nil
 	var out bytes.Buffer
-	if err := gob.NewEncoder(&out).Encode(c); err != nil {
+	head := gob.NewEncoder(&out)
+	if err := errors.Join(head.Encode(c), head.Encode(lengths)); err != nil {
 		return nil, fmt.Errorf("pipeline: checkpoint: %w", err)
+	}
+	out.Grow(size)
+	for _, state := range states {
+		out.Write(state)
 	}
 	return out.Bytes(), nil
 }
 
-// decodeCheckpoint reads what encode writes.
+// decodeCheckpoint reads what encode writes. The states share memory with data.
 func decodeCheckpoint(data []byte) (checkpoint, error) {
 	var c checkpoint
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&c); err != nil {
+	var lengths []int
+	rest := bytes.NewReader(data)
+	head := gob.NewDecoder(rest)
+	err := head.Decode(&c)
+	if err == nil {
+		err = head.Decode(&lengths)
+	}
+	if err == nil {
+		err = c.takeStates(lengths, data[len(data)-rest.Len():])
+	}
+	if err != nil {
 		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
 	}
 	return c, nil
+}
+
+// takeStates cuts the states off the bytes behind the head.
+func (c *checkpoint) takeStates(lengths []int, data []byte) error {
+	if len(lengths) == 0 {
+		return errors.New("it has no state")
+	}
+	var states [][]byte
+	for _, n := range lengths {
+		switch {
+		case n == -1:
+			states = append(states, nil)
+		case n < 0 || n > len(data):
+			return fmt.Errorf("a state of %d bytes, of which there are %d", n, len(data))
+		default:
+			states = append(states, data[:n:n])
+			data = data[n:]
+		}
+	}
+	if len(data) > 0 {
+		return fmt.Errorf("%d bytes behind its states", len(data))
+	}
+	last := len(states) - 1
+	c.Finished, c.Trainer = states[:last:last], states[last]
+	return nil
 }
 
 // resumable reports whether the trainers of a checkpoint can be taken over.

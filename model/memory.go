@@ -1,0 +1,50 @@
+package model
+
+// Memory is what training and prediction hold at most, in bytes: a user sets the
+// limits of a container by it. Counted are the matrices of M² and of M rows, and
+// the blocks of rows; the rest is small.
+type Memory struct {
+	Start  int64 // while a new trainer looks for its start values
+	Step   int64 // between two steps: the trainer alone
+	State  int64 // of what MarshalBinary returns
+	Result int64 // while Result is computed: trainer and posterior
+	Pass   int64 // a posterior and the making of its Predictor
+}
+
+// MemoryOf counts for m inducing points, d features and up to the given number of
+// start rows. Workers have a block each where they predict.
+func MemoryOf(m, d, rows, workers int) Memory {
+	number := func(counts ...int) (bytes int64) {
+		for _, n := range counts {
+			bytes += 8 * int64(n)
+		}
+		return bytes
+	}
+	square := m * m
+	half := (m + 1) / 2
+	scratch := square
+	if m > congruenceBlock {
+		scratch = half * half
+	}
+	trainer := number(
+		9*square,                           // precision, its best, K_ZZ, L, factor, S − I, scratch; A and H of the sweep
+		m*min(m, congruenceBlock)+scratch,  // whitener
+		2*sweepBlock*m, sweepBlock*(2*d+1), // a block of rows
+		m*(9*d+12), // z and what is as large
+		max(1, workers)*(sweepBlock+linalgBlock/2)*m, // operands of products as they are packed
+	)
+	estimate := min(rows, EstimateRows)
+	return Memory{
+		Start: max(
+			number(4*estimate*estimate, 3*estimate*(d+1), 3*rows),
+			trainer+number(2*square, 3*rows), // Gram matrix, packed L
+		),
+		Step:   trainer,
+		State:  number(2*square, 4*m*d+2*m),
+		Result: trainer + number(4*square, m*d),
+		Pass:   number(8*square, m*d, max(1, workers)*2*predictBlock*m),
+	}
+}
+
+// linalgBlock is the depth to which products pack their operands.
+const linalgBlock = 384

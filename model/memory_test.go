@@ -1,0 +1,60 @@
+package model
+
+import (
+	"runtime"
+	"testing"
+)
+
+// live is what the heap holds after a collection.
+func live() int64 {
+	runtime.GC()
+	runtime.GC() // of what the first one has finalised
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc) //nolint:gosec // bytes of this process
+}
+
+// What is counted is what the heap holds, to 15 %: how many buffers its workers fill is a matter of chance.
+func TestMemoryIsCounted(t *testing.T) {
+	equal := func(what string, counted, measured int64) {
+		t.Helper()
+		if off := float64(counted)/float64(measured) - 1; off < -0.15 || off > 0.15 {
+			t.Errorf("%s: %.1f MB are counted, %.1f MB measured: %+.0f %%", what, float64(counted)/1e6, float64(measured)/1e6, 100*off)
+		}
+	}
+	for _, size := range []struct{ m, d int }{{300, 2}, {700, 5}, {700, 100}} {
+		rows := testRows(3000, size.d, 5)
+		c := testConfig(t, rows, true)
+		c.Inducing, c.Workers = size.m, 2
+		c.Plan = Plan{Joint: 1, Batch: 1500, Settle: 1, EstimateRows: 200}
+		counted := MemoryOf(size.m, size.d, rows.Len(), c.Workers)
+		before := live()
+		tr, err := NewTrainer(c, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drive(t, tr, rows, 1500, nil)
+		equal("a trainer", counted.Step, live()-before)
+		state, err := tr.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal("its state", counted.State, int64(cap(state)))
+		runtime.KeepAlive(state)
+		p, _, err := tr.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.Close()
+		tr = nil
+		before = live()
+		predictor, err := NewPredictor(p, c.Workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held := live() - before; held > counted.Pass {
+			t.Errorf("a predictor holds %d bytes, and %d are counted for its making", held, counted.Pass)
+		}
+		predictor.Close()
+	}
+}
