@@ -5,6 +5,16 @@ import (
 	"strconv"
 )
 
+// Count prints a number of things: 1 row, 2 rows. The plural adds an s, or is given.
+func Count[N int | int64](n N, thing string, plural ...string) string {
+	if n != 1 {
+		if thing += "s"; len(plural) > 0 {
+			thing = plural[0]
+		}
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + thing
+}
+
 // AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
 // at least three digits that count. NaN is printed as NaN.
 func AtMost(x float64) string { return outward(x, true) }

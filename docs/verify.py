@@ -269,7 +269,7 @@ SETTINGS = {
     "grid": {"min": number, "max": number, "step": positive, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "roles": {"key": word(128)}, "copies": {"policy": {"limited", "drop", "independent"}, "limit": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
-    "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time?": count, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
+    "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
     "sweep?": [ALTERNATIVE], "alternative?": count}
 
 CERTIFICATE = {
@@ -325,7 +325,7 @@ def canonical_settings(v):
     job["roles"] = {"key": v["roles"]["key"]}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job["train"] = {"mode": train["mode"], **members(("batch", train.get("batch")), ("buffer", train.get("buffer")),
-                                                     *floats(train, "passes"), ("time", train.get("time"))), "seed": train["seed"]}
+                                                     *floats(train, "passes", "time_seconds")), "seed": train["seed"]}
     if "sweep" in v:
         job["sweep"] = [{
             **members(("loss", members(*floats(a.get("loss", {}), "epsilon", "epsilon_std", "below", "above")))),

@@ -2,62 +2,105 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// An Estimate says, before any row is read, what a run will take. It is rough:
-// decoding and start values are not counted, and training may stop before its plan
-// ends.
+// An Estimate says, before any row is read, what a run will take.
 type Estimate struct {
-	Inducing int           `json:"inducing"` // the largest candidate
-	Steps    int           `json:"steps"`    // planned, of that candidate
-	Batch    int           `json:"batch"`    // rows of a step
-	Bytes    int64         `json:"bytes"`    // of memory
-	Time     time.Duration `json:"time"`     // of all candidates' steps and the last pass
-	Rate     float64       `json:"rate"`     // floating-point operations per second, measured on the last pass's arithmetic
+	Inducing int     `json:"inducing"` // the largest candidate
+	Steps    int     `json:"steps"`    // planned, of that candidate
+	Batch    int     `json:"batch"`    // rows of a step
+	Bytes    int64   `json:"peak_memory_bytes"`
+	Least    float64 `json:"seconds_least"` // training stops when the bound falls no longer, and the machine is at its fastest
+	Most     float64 `json:"seconds_most"`  // all planned steps are made, and the machine is at its slowest
+	Rate     float64 `json:"operations_per_second"`
 }
 
-// NewEstimate estimates a job on n train rows with d features. It measures the
-// machine for about a tenth of a second.
-func NewEstimate(job Job, n int64, d int, res Resources) (Estimate, error) {
+// A Sample is what is known of the rows of a job before any is read.
+type Sample struct {
+	Rows     int64
+	Features int
+	Shards   int
+	Reader   int64 // bytes that reading holds beside batches: pages, dictionaries
+}
+
+// NewEstimate estimates a job. It measures the machine for about half a second.
+func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 	res = res.WithDefaults()
-	candidates := job.Inducing
-	if len(candidates) == 0 {
-		candidates = []int{0}
-	}
-	var e Estimate
-	var operations float64
-	for _, m := range candidates {
-		c := model.Config{N: n, Dim: d, Inducing: m, Plan: plan(job.Train, n, d, m)}.Scheduled()
-		size := float64(c.Inducing)
-		// A step takes about 3 M² a row and 7 M³ for the square matrices.
-		square := size * size
-		steps := float64(c.Plan.Joint)*(3*float64(c.Plan.Batch)+7*size)*square +
-			float64(c.Plan.Settle)*(3*float64(c.Plan.SettleBatch)+7*size)*square
-		operations += steps
+	e := Estimate{Bytes: PeakMemory(job, s, res)}
+	var least, most float64 // operations
+	n := s.train(job)
+	for _, c := range candidates(job, s) {
+		a, b := operations(c)
+		least, most = least+a, most+b
 		if c.Inducing >= e.Inducing {
 			e.Inducing, e.Steps, e.Batch = c.Inducing, c.Plan.Joint+c.Plan.Settle, c.Plan.Batch
 		}
 	}
 	m := float64(e.Inducing)
-	operations += m * m * float64(n)
-	var err error
-	if e.Rate, err = rate(min(e.Inducing, 500), d, res.Workers); err != nil {
+	passes := m * m * float64(n)
+	rates, err := rates(min(e.Inducing, 500), s.Features, res.Workers)
+	if err != nil {
 		return e, err
 	}
-	e.Time = time.Duration(operations / e.Rate * float64(time.Second))
-	e.Bytes = int64(12*8*m*m) + 64<<20 // the trainer's squares; runtime and buffers
-	if kept := n * int64(d+1) * 8; kept <= res.Memory {
-		e.Bytes += kept
-	}
+	// Another load, or a processor that slows down when it is warm, is not seen in
+	// half a second.
+	const slower = 1.5
+	slowest, fastest := rates[0], rates[len(rates)-1]
+	e.Rate = rates[len(rates)/2]
+	e.Least, e.Most = (least+passes)/fastest, slower*(most+passes)/slowest
 	return e, nil
 }
 
-// rate measures the arithmetic of the last pass with m inducing points.
-func rate(m, d, workers int) (float64, error) {
+// train is the number of train rows.
+func (s Sample) train(job Job) int64 {
+	if job.Scaling.Mode == ScalingDeclared {
+		return s.Rows
+	}
+	return s.Rows - ReferenceCount(s.Rows)
+}
+
+// candidates are the configurations of the trainers that a job has one after the
+// other, as far as they are known before any row is.
+func candidates(job Job, s Sample) []model.Config {
+	sizes := job.Inducing
+	if len(sizes) == 0 {
+		sizes = []int{0} // the trainer's rule in N
+	}
+	n := s.train(job)
+	var all []model.Config
+	for _, m := range sizes {
+		c := model.Config{N: n, Dim: s.Features, ARD: !job.Kernel.Isotropic, Inducing: m, Plan: plan(job.Train, n, s.Features, m)}.Scheduled()
+		c.Inducing = int(min(int64(c.Inducing), s.Rows)) // there are no more different ones
+		all = append(all, c)
+	}
+	return all
+}
+
+// operations are those of start values and of training that stops as early as it
+// can, and of all planned steps, in the unit of [rates]: a row of the last pass has
+// M² of them. A step takes about 3 M² a row and 7 M³ for the square matrices.
+func operations(c model.Config) (least, most float64) {
+	m := float64(c.Inducing)
+	step := func(batch int) float64 { return (3*float64(batch) + 7*m) * m * m }
+	starts := min(float64(c.N), startRows)
+	estimate := min(starts, float64(c.Plan.EstimateRows))
+	const estimateSteps, noises, judged = 50, 5, 2048
+	start := estimateSteps*1.5*estimate*estimate*estimate +
+		2*starts*m*m + noises*(3*m+2*min(starts, judged))*m*m
+	const fewestJoint, fewestSettle = 15, 3 // steps, before a bound that does not fall ends them
+	least = start/2 + float64(min(c.Plan.Joint, fewestJoint))*step(c.Plan.Batch) + float64(min(c.Plan.Settle, fewestSettle))*step(c.Plan.SettleBatch)
+	most = start + float64(c.Plan.Joint)*step(c.Plan.Batch) + float64(c.Plan.Settle)*step(c.Plan.SettleBatch)
+	return least, most
+}
+
+// rates measures the arithmetic of the last pass with m inducing points, several
+// times, for a machine is not as fast in one moment as in the next. They are sorted.
+func rates(m, d, workers int) ([]float64, error) {
 	p := &model.Posterior{
 		Kernel: kernel.SquaredExponential{Lengthscales: make([]float64, d), Variance: 1}, Jitter: 1e-6,
 		Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
@@ -70,18 +113,23 @@ func rate(m, d, workers int) (float64, error) {
 	}
 	predictor, err := model.NewPredictor(p, workers)
 	if err != nil {
-		return 0, fmt.Errorf("pipeline: estimate: %w", err)
+		return nil, fmt.Errorf("pipeline: estimate: %w", err)
 	}
 	defer predictor.Close()
-	const rows = 2048
+	const rows, repetitions, each = 2048, 5, 100 * time.Millisecond
 	x, mean, variance := make([]float64, rows*d), make([]float64, rows), make([]float64, rows)
-	done := 0
-	began := time.Now()
-	for time.Since(began) < 100*time.Millisecond {
-		if err := predictor.Predict(x, mean, variance); err != nil {
-			return 0, fmt.Errorf("pipeline: estimate: %w", err)
+	var found []float64
+	for range repetitions {
+		done := 0
+		began := time.Now()
+		for done == 0 || time.Since(began) < each {
+			if err := predictor.Predict(x, mean, variance); err != nil {
+				return nil, fmt.Errorf("pipeline: estimate: %w", err)
+			}
+			done += rows
 		}
-		done += rows
+		found = append(found, float64(m)*float64(m)*float64(done)/time.Since(began).Seconds())
 	}
-	return float64(m) * float64(m) * float64(done) / time.Since(began).Seconds(), nil
+	slices.Sort(found)
+	return found, nil
 }

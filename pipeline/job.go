@@ -94,12 +94,12 @@ const (
 
 // A TrainDecl declares how the posterior is fitted.
 type TrainDecl struct {
-	Mode   string        `json:"mode"`
-	Batch  int           `json:"batch,omitempty"`  // rows of a mini-batch; 0: by the rule of [model.Plan]
-	Buffer int           `json:"buffer,omitempty"` // rows of the shuffle buffer; default 65,536
-	Passes float64       `json:"passes,omitempty"` // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
-	Time   time.Duration `json:"time,omitempty"`   // after which θ is put on its grid and q is refined; 0: no limit
-	Seed   uint64        `json:"seed"`             // of the optimiser; no part of the guarantee
+	Mode   string  `json:"mode"`
+	Batch  int     `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan]
+	Buffer int     `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
+	Passes float64 `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
+	Time   Seconds `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
+	Seed   uint64  `json:"seed"`                   // of the optimiser; no part of the guarantee
 }
 
 // Resources are what a run may use. They never change a result.
@@ -324,7 +324,7 @@ func (t TrainDecl) withDefaults(fault func(string, ...any)) TrainDecl {
 		fault("train.passes: %v is no number of passes", t.Passes)
 	}
 	if t.Time < 0 {
-		fault("train.time: %v is negative", t.Time)
+		fault("train.time: %v is negative", time.Duration(t.Time))
 	}
 	return t
 }

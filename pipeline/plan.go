@@ -28,17 +28,14 @@ type OutlookBound struct {
 	Bound float64 `json:"bound"`
 }
 
-// NewOutlook computes the outlook of a job with its defaults filled in on n
-// rows with d features. A peaked grid is charged as a flat one, for where its
-// peak will be is not known.
-func NewOutlook(job Job, n int64, d int, res Resources) (Outlook, error) {
-	roles := int64(0)
-	if job.Scaling.Mode != ScalingDeclared {
-		roles = ReferenceCount(n)
-	}
+// NewOutlook computes the outlook of a job with its defaults filled in. A peaked
+// grid is charged as a flat one, for where its peak will be is not known.
+func NewOutlook(job Job, s Sample, res Resources) (Outlook, error) {
+	n, d := s.Rows, s.Features
+	roles := n - s.train(job)
 	o := Outlook{Rows: n, Reference: roles, Train: n - roles, Features: d}
 	if o.Train < 1 {
-		return o, fmt.Errorf("%w: %d rows leave no row to certify on", ErrData, n)
+		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
 	}
 	parameters := d + 1
 	if job.Kernel.Isotropic {

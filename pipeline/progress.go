@@ -1,6 +1,26 @@
 package pipeline
 
-import "time"
+import (
+	"encoding/json"
+	"math"
+	"time"
+)
+
+// Seconds is a time that is written in JSON as its number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON writes the number.
+func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).Seconds()) }
+
+// UnmarshalJSON reads it, to the nanosecond.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	var x float64
+	if err := json.Unmarshal(text, &x); err != nil {
+		return err
+	}
+	*s = Seconds(math.Round(x * float64(time.Second)))
+	return nil
+}
 
 // Phases of a run, in order.
 const (
@@ -12,15 +32,15 @@ const (
 
 // Progress is one observation of a run.
 type Progress struct {
-	Phase    string        `json:"phase"`
-	Inducing int           `json:"inducing,omitempty"` // the candidate being trained
-	Stage    string        `json:"stage,omitempty"`    // of training
-	Step     int           `json:"step,omitempty"`
-	Steps    int           `json:"steps,omitempty"` // planned
-	Bound    float64       `json:"bound,omitempty"` // an estimate: only the certificate's is proven
-	Risk     float64       `json:"risk,omitempty"`  // an estimate
-	KL       float64       `json:"kl,omitempty"`    // nats
-	Elapsed  time.Duration `json:"elapsed"`         // since the run began, or was resumed
+	Phase    string  `json:"phase"`
+	Inducing int     `json:"inducing,omitempty"` // the candidate being trained
+	Stage    string  `json:"stage,omitempty"`    // of training
+	Step     int     `json:"step,omitempty"`
+	Steps    int     `json:"steps,omitempty"` // planned
+	Bound    float64 `json:"bound,omitempty"` // an estimate: only the certificate's is proven
+	Risk     float64 `json:"risk,omitempty"`  // an estimate
+	KL       float64 `json:"kl,omitempty"`    // nats
+	Elapsed  Seconds `json:"elapsed_seconds"` // since the run began, or was resumed
 }
 
 // An Observer is told how a run goes on. It is called from one goroutine and

@@ -49,7 +49,7 @@ type Facts struct {
 	Unproven           int64      `json:"unproven_rows"`        // train rows that are counted as a loss of 1
 	Neighbours         Neighbours `json:"neighbouring_targets"` //
 	Instructions       string     `json:"instruction_set"`      // of the linear algebra
-	Notices            []string   `json:"notices,omitempty"`    //
+	Notices            []string   `json:"notices"`              //
 	SurveySeconds      float64    `json:"survey_seconds"`       //
 	TrainSeconds       float64    `json:"train_seconds"`        // of this process; a resumed run counts from its resumption
 	LastPassSeconds    float64    `json:"last_pass_seconds"`    // reading all rows again, their digest and risk
@@ -91,16 +91,16 @@ func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	if err != nil {
 		return nil, err
 	}
-	env.Observer.progress(Progress{Phase: PhaseLastPass, Elapsed: time.Since(began)})
+	env.Observer.progress(Progress{Phase: PhaseLastPass, Elapsed: Seconds(time.Since(began))})
 	r := &Result{ModelDigest: digest, Training: fit.Training}
 	if err := r.certify(ctx, job, s, attempt, env); err != nil {
 		return nil, err
 	}
-	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: time.Since(began)})
+	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: Seconds(time.Since(began))})
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
 		return nil, err
 	}
-	r.Facts.Notices = s.Notices
+	r.Facts.Notices = append([]string{}, s.Notices...)
 	r.Facts.SurveySeconds = surveyed.Seconds()
 	r.Facts.TrainSeconds = (trained - surveyed).Seconds()
 	r.Facts.CertificateSeconds = (time.Since(began) - trained).Seconds() - r.Facts.LastPassSeconds

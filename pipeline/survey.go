@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/pacsgp/pacsgp/certify"
 )
 
 // ErrData marks a fault of the rows: too few of them, or a column that says
@@ -64,14 +62,8 @@ func (r rawRows) column(c int) []float64 {
 // where the columns that it left out told rows apart.
 func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
 	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards())}
-	n := rowsOf(src)
-	if n < 2 {
-		return nil, fmt.Errorf("%w: the source has %d rows: want 2 at the least, and some thousands for a bound that says something", ErrData, n)
-	}
-	for _, name := range s.Columns {
-		if err := certify.ColumnName(name); err != nil {
-			return nil, fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
-		}
+	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
+		return nil, err
 	}
 	used := make([]int, len(s.Columns))
 	for i := range used {
@@ -108,9 +100,8 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 	}
 	defer func() { err = errors.Join(err, rows.close()) }()
 	s.Roles = rows.roles
-	if job.Scaling.Mode == ScalingReference && s.Roles.Reference() < 2 {
-		return false, fmt.Errorf("%w: %d rows leave %d reference rows, and scaling needs 2: give 20 rows or more, or declare the scaling",
-			ErrData, s.Roles.Rows-s.Roles.Copies(), s.Roles.Reference())
+	if err := job.scalable(s.Roles.Rows-s.Roles.Copies(), s.Roles.Reference()); err != nil {
+		return false, err
 	}
 	collect := newCollector(s, job.Scaling.Mode == ScalingAllRows)
 	digests, err := rows.read(ctx, collect.add)
@@ -262,27 +253,7 @@ func (s *Survey) scale(job Job, c *collector) error {
 }
 
 // bears reports whether the target bears the job's tolerance.
-func (s *Survey) bears(job Job) error {
-	if !fineEnough(s.Target, job.lossSpec(s.Target)) {
-		return fmt.Errorf("%w: the target %q lies around %g: float64 numbers of that size are too coarse for the declared tolerance; subtract a constant from the target first", ErrData, s.Target.Name, s.Target.Centre)
-	}
-	return nil
-}
-
-// fineEnough reports whether raw predictions can be written down without
-// spoiling the loss: their rounding must be less than a billionth of the
-// tolerance. docs/proofs.md, section 10.
-func fineEnough(target Affine, l LossSpec) bool {
-	size := math.Abs(target.Centre) + 10*target.Scale
-	rounding := math.Nextafter(size, math.Inf(1)) - size
-	tolerance := math.Inf(1) // relative: in proportion to the target
-	for _, t := range []float64{l.Epsilon, l.Below, l.Above} {
-		if t > 0 {
-			tolerance = min(tolerance, t)
-		}
-	}
-	return rounding <= 1e-9*tolerance
-}
+func (s *Survey) bears(job Job) error { return job.bears(s.Target) }
 
 // affine is the scaling of column i, and whether the column is constant where
 // the scaling comes from.
@@ -295,7 +266,7 @@ func (s *Survey) affine(job Job, c *collector, i int) (a Affine, constant bool, 
 		}
 		a, ok := job.Scaling.Features[name]
 		if !ok {
-			return a, false, fmt.Errorf("%w: scaling.features: %q is a feature without declared centre and scale", ErrConfig, name)
+			return a, false, noScaling(name)
 		}
 		return a, false, nil
 	case ScalingAllRows:

@@ -255,11 +255,11 @@ func (t *training) step(ctx context.Context, trainer *model.Trainer, batches *sh
 	p := trainer.Progress()
 	progress := Progress{
 		Phase: PhaseTrain, Inducing: trainer.Inducing(), Stage: p.Phase.String(), Step: p.Step, Steps: p.Steps,
-		Bound: p.Bound, Risk: p.Risk, KL: p.KL, Elapsed: time.Since(t.began),
+		Bound: p.Bound, Risk: p.Risk, KL: p.KL, Elapsed: Seconds(time.Since(t.began)),
 	}
 	t.state.Trace = append(t.state.Trace, progress)
 	t.env.Observer.progress(progress)
-	if limit := t.job.Train.Time; limit > 0 && !t.state.Hurried && t.spent() > limit {
+	if limit := time.Duration(t.job.Train.Time); limit > 0 && !t.state.Hurried && t.spent() > limit {
 		t.state.Hurried = true
 		trainer.Settle()
 	}

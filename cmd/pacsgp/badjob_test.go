@@ -212,7 +212,7 @@ func TestBadRows(t *testing.T) {
 		"text target":            {lines(40).with("y", text), nil, []string{"part-00.parquet", `"y"`, "text"}},
 		"only text features":     {table{"x1": text, "y": lines(40)["y"]}, nil, []string{"no feature is left", "declare the features"}},
 		"no row":                 {lines(0), nil, []string{"0 rows", "want 2"}},
-		"one row":                {lines(1), nil, []string{"1 rows", "want 2"}},
+		"one row":                {lines(1), nil, []string{"1 row", "want 2"}},
 		"five rows":              {lines(5), nil, []string{"5 rows", "give 20 rows or more, or declare the scaling"}},
 		"constant target":        {lines(40).with("y", constant), nil, []string{`target "y"`, "one value", "nothing to learn"}},
 		"constant feature":       {lines(40).with("x2", constant), jobFile{"features": "[x1, x2]"}, []string{`"x2"`, "one value", "leave it out"}},

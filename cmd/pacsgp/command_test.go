@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,24 +71,24 @@ func TestPlanReadsFooters(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)
-	type plan struct {
-		Files    []struct{ Rows, RowGroups, Bytes int64 }
-		Columns  []string
-		Notices  []string
-		Outlook  pipeline.Outlook
-		Estimate pipeline.Estimate
-	}
-	ask := func() (p plan, text string) {
+	ask := func() (p prospect, text string) {
 		t.Helper()
 		doc := succeed(t, "plan", "-c", job, "--json").stdout
-		if err := errors.Join(json.Unmarshal([]byte(doc), &p), json.Unmarshal([]byte(doc), &p.Outlook)); err != nil {
+		if err := json.Unmarshal([]byte(doc), &p); err != nil {
 			t.Fatalf("%v in %s", err, doc)
 		}
-		p.Estimate.Rate, p.Estimate.Time = 0, 0 // measured
+		p.Estimate.Rate, p.Estimate.Least, p.Estimate.Most = 0, 0, 0 // measured
 		return p, succeed(t, "plan", "-c", job).stdout
 	}
+	said := func(p prospect) string {
+		doc, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(doc)
+	}
 	before, text := ask()
-	if len(before.Files) != 3 || before.Outlook.Rows != 180 || before.Outlook.Train != 162 || before.Outlook.Reference != 18 || fmt.Sprint(before.Columns) != "[x1 x2 y]" {
+	if len(before.Files) != 3 || before.Outlook.Rows != 180 || before.Outlook.Train != 162 || before.Outlook.Reference != 18 || len(before.Columns) != 3 || before.Columns[2].Name != "y" {
 		t.Errorf("plan: %+v", before)
 	}
 	for _, word := range []string{"part-02.parquet", "180: 18 reference", "162 train", "memory", "time", "nats", "risk 0."} {
@@ -103,7 +101,7 @@ func TestPlanReadsFooters(t *testing.T) {
 		footer := len(data) - 8 - int(binary.LittleEndian.Uint32(data[len(data)-8:]))
 		writeFile(t, lakeFile(dir, i), append(append(bytes.Clone(data[:4]), make([]byte, footer-4)...), data[footer:]...))
 	}
-	if after, _ := ask(); fmt.Sprint(after) != fmt.Sprint(before) {
+	if after, _ := ask(); said(after) != said(before) {
 		t.Errorf("with zeroed pages plan says %+v, before %+v", after, before)
 	}
 	if a := pacsgp(t, "train", "-c", job); a.status != exitFailure || !strings.Contains(a.message, "part-0") {
@@ -162,15 +160,75 @@ func TestPlanCountsNulls(t *testing.T) {
 					t.Errorf("%q is missing in %q", word, plan.message)
 				}
 			}
-			var doc struct{ Nulls nulls }
-			if err := json.Unmarshal([]byte(machine.stdout), &doc); err != nil || len(doc.Nulls) < 2 {
-				t.Errorf("--json: %d columns, %v", len(doc.Nulls), err)
+			var doc prospect
+			if err := json.Unmarshal([]byte(machine.stdout), &doc); err != nil || len(doc.Columns) < 2 {
+				t.Errorf("--json: %d columns, %v", len(doc.Columns), err)
 			}
 		})
 	}
-	unknown := nulls{{Column: "x1"}, {Column: "x2", Uncounted: 30}}
-	if got := unknown.words(); unknown.fault() != nil || !strings.Contains(got, `not known where footers do not count them: "x2" (30 rows)`) {
-		t.Errorf("without statistics: %q, %v", got, unknown.fault())
+	unknown := prospect{Columns: []columnOutlook{{Name: "x1"}, {Name: "x2", Uncounted: 30}}}
+	if got := unknown.nullsWords(); !strings.Contains(got, `not known where footers do not count them: "x2" (30 rows)`) {
+		t.Errorf("without statistics: %q", got)
+	}
+}
+
+// Plan refuses what train refuses before it trains, as far as footers tell it, with
+// the same status.
+func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
+	long, exact, high, around := make([]int64, 40), make([]int64, 40), make([]float64, 40), make([]float64, 40)
+	for i := range long {
+		exact[i], high[i], around[i] = 1<<53-int64(i), 1e15+float64(i), 1000+float64(i)
+		long[i] = exact[i]
+	}
+	long[17] = 1<<53 + 1
+	one := make([]float64, 40)
+	for name, c := range map[string]struct {
+		rows   table
+		change jobFile
+		status int
+		words  string // of plan
+	}{
+		"integer beyond 2^53":      {lines(40).with("x2", long), nil, exitFailure, `column "x2" has numbers of more digits than a float64 holds`},
+		"integer target":           {lines(40).with("y", long), nil, exitFailure, `column "y" has numbers of more digits`},
+		"decimal beyond 2^53":      {lines(40).with("x2", decimals(long)), nil, exitFailure, "or leave it out"},
+		"integers up to 2^53":      {lines(40).with("x2", exact), nil, 0, ""},
+		"decimals up to 2^53":      {lines(40).with("x2", decimals(exact)), nil, 0, ""},
+		"no row":                   {lines(0), nil, exitFailure, "0 rows"},
+		"one row":                  {lines(1), nil, exitFailure, "the source has 1 row: want 2"},
+		"five rows":                {lines(5), nil, exitFailure, "5 rows leave 0 reference rows"},
+		"one value":                {lines(40).with("y", one), nil, exitFailure, "there is nothing to learn"},
+		"too coarse":               {lines(40).with("y", high), nil, exitFailure, "subtract a constant near to it where the column is made"},
+		"too coarse for deviation": {lines(40).with("y", high), jobFile{"loss": "{epsilon: {std: 0.5}}"}, exitFailure, "too coarse"},
+		"too small a tolerance":    {lines(40).with("y", around), jobFile{"loss": "{epsilon: 1e-9}"}, exitFailure, "declare a larger one"},
+		"relative":                 {lines(40).with("y", high), jobFile{"loss": "{kind: relative}"}, 0, ""},
+		"another judge":            {lines(40), jobFile{"judge": "median"}, exitConfig, "judge"},
+		"epsilon of 0":             {lines(40), jobFile{"loss": "{epsilon: 0}"}, exitConfig, "not positive"},
+		"a name that reverses":     {lines(40).with("x\u202e3", one), nil, exitFailure, "rename it"},
+		"no declared scaling": {
+			lines(40), jobFile{"scaling": "{mode: declared, target: {centre: 0, scale: 1}, features: {x1: {centre: 0, scale: 1}}}"},
+			exitConfig, `"x2" is a feature without declared centre`,
+		},
+		"declared scaling too coarse": {
+			lines(40), jobFile{"scaling": "{mode: declared, target: {centre: 1e15, scale: 1}, features: {x1: {centre: 0, scale: 1}, x2: {centre: 0, scale: 1}}}"},
+			exitFailure, "too coarse",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.rows.write(t, lakeFile(dir, 0))
+			job := tiny(c.change).write(t, dir)
+			plan := pacsgp(t, "plan", "-c", job)
+			if plan.status != c.status || !strings.Contains(plan.message, c.words) {
+				t.Errorf("plan: status %d, want %d, and %q in %q", plan.status, c.status, c.words, plan.message)
+			}
+			train := pacsgp(t, "train", "-c", job)
+			if train.status == exitNotCertified {
+				train.status = 0 // it was not refused
+			}
+			if train.status != c.status {
+				t.Errorf("train: status %d, want %d: %s", train.status, c.status, train.message)
+			}
+		})
 	}
 }
 

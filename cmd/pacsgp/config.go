@@ -328,7 +328,7 @@ func (c configuration) job() pipeline.Job {
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		Train: pipeline.TrainDecl{
 			Mode: c.Train.Mode, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
-			Passes: c.Train.Passes, Time: time.Duration(c.Train.Time), Seed: c.Train.Seed,
+			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
 		Sweep: c.alternatives(),
 	}

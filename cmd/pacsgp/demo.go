@@ -77,7 +77,11 @@ func demo(ctx context.Context, w world, output string, config synth.Config) erro
 	}
 	say("\nVerifying the artifact against the lake …\n")
 	model, certificate := filepath.Join(p.output, o.record.Model), filepath.Join(p.output, o.record.Certificate)
-	if err := verify(ctx, w, model, certificate, o.record.ID, p.paths, false); err != nil {
+	v, err := verify(ctx, model, certificate, o.record.ID, p.paths)
+	if err != nil {
+		return err
+	}
+	if err := v.print(w, false); err != nil {
 		return err
 	}
 	if err := demoFreshRows(ctx, generator, o, filepath.Join(output, "fresh"), say); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"text/tabwriter"
@@ -65,6 +64,9 @@ func inspectCertificate(w world, path string, c certify.Certificate, asJSON bool
 		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; that it is true of a model and of rows is for pacsgp verify to find out.")
 		return err
 	}
+	for _, text := range report.Doubts(c) { // apart from the document, whose bytes are what its id is made of
+		newDisplay(w).notice(text)
+	}
 	doc, err := certify.Marshal(c)
 	if err != nil {
 		return err
@@ -75,16 +77,11 @@ func inspectCertificate(w world, path string, c certify.Certificate, asJSON bool
 
 func inspectModel(w world, m pipeline.Model, digest string, asJSON bool) error {
 	if asJSON {
-		doc, err := json.MarshalIndent(struct {
+		return printJSON(w.stdout, struct {
 			Digest string             `json:"digest"`
 			KL     float64            `json:"kl"`
 			Meta   pipeline.ModelMeta `json:"model"`
-		}{digest, m.Posterior.KL(), m.Meta}, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w.stdout, "%s\n", doc)
-		return err
+		}{digest, m.Posterior.KL(), m.Meta})
 	}
 	meta := m.Meta
 	_, _ = fmt.Fprintf(w.stdout, "Model %s\n  SHA-256   %s\n  kernel    %s, signal standard deviation %.4g %s\n  inducing  %d points, jitter %.3g\n  KL        %.2f nats\n  target    %s = %.6g + %.6g · f\n  loss      %s\n\n",

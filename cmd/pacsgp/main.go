@@ -36,15 +36,11 @@ var errInterrupted = errors.New("interrupted")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	if _, set := os.LookupEnv("GOGC"); !set {
-		// A trainer holds a dozen large matrices and makes few new ones: a heap
-		// of twice what lives would be waste.
-		debug.SetGCPercent(30)
-	}
+	spareMemory()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	w := world{
 		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
-		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout),
+		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
 	}
 	err := run(ctx, os.Args[1:], w)
 	stop()
@@ -55,6 +51,23 @@ func main() {
 	os.Exit(status(err))
 }
 
+// spareMemory says when the runtime collects, unless the user says it. A trainer
+// holds a dozen large matrices and makes few new ones: a heap of twice what lives
+// would be waste.
+func spareMemory() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(30)
+	}
+}
+
+// limitMemory makes the runtime collect what is dead before a process has more
+// than plan says of its job, unless the user gives a limit. It is no hard one.
+func limitMemory(bytes int64) {
+	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
+		debug.SetMemoryLimit(bytes)
+	}
+}
+
 // A world is what the command takes from outside. Tests give it another one.
 type world struct {
 	stdout, stderr io.Writer
@@ -62,6 +75,7 @@ type world struct {
 	fs             lake.FS
 	terminal       int          // columns of the terminal behind stderr; 0: no terminal
 	style          report.Style // of what is printed on stdout
+	limitMemory    func(bytes int64)
 }
 
 // run is the command: it parses args and does what they ask for.

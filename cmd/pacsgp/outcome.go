@@ -33,6 +33,7 @@ type outcome struct {
 // A runRecord is what is true of one run and no part of any identity.
 type runRecord struct {
 	Format      string            `json:"format"` // pacsgp-run/2
+	Doubts      []string          `json:"doubts"` // what speaks against believing the certificate, such as earlier attempts
 	Mean        verdictRecord     `json:"mean"`   // of the guarantee for the mean of Q, which predict writes
 	Draw        verdictRecord     `json:"draw"`   // of that for a draw of Q
 	Judge       string            `json:"judge"`  // which of them status and limit speak of
@@ -90,8 +91,8 @@ func newOutcome(p prepared, r *pipeline.Result, began time.Time) *outcome {
 	return &outcome{
 		result: r, output: p.output, paths: p.paths,
 		record: runRecord{
-			Format: "pacsgp-run/2",
-			Mean:   verdictRecord{mean.Status, mean.Bound, mean.Headline}, Draw: verdictRecord{draw.Status, draw.Bound, draw.Headline},
+			Format: "pacsgp-run/2", Doubts: append([]string{}, report.Doubts(r.Certificate)...),
+			Mean: verdictRecord{mean.Status, mean.Bound, mean.Headline}, Draw: verdictRecord{draw.Status, draw.Bound, draw.Headline},
 			Judge: p.judge, Status: judged.Status, Bound: judged.Bound, Limit: p.limit, Suspicious: r.Certificate.Dependence.Suspicious,
 			Certificate: lake.CertificateName(r.ID), Row: lake.RowName(r.ID), Model: lake.ModelName(r.ModelDigest), ID: r.ID,
 			Attempt: r.Certificate.Declared.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
@@ -147,7 +148,7 @@ func (o *outcome) figure() report.Figure {
 
 // report prints the certificate and where everything is.
 func (o *outcome) report(w world) error {
-	if err := o.sweepTable(w.stdout); err != nil {
+	if err := o.sweepTable(w); err != nil {
 		return err
 	}
 	if err := report.WriteCertificate(w.stdout, o.result.Certificate, w.style); err != nil {

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -44,21 +44,44 @@ func planCommand(w world) *cobra.Command {
 
 // A prospect is what plan prints.
 type prospect struct {
-	Files   []ingestlake.File `json:"files"`
-	Columns []string          `json:"columns"`
-	Nulls   nulls             `json:"nulls"` // one a column
-	Notices []string          `json:"notices"`
+	Files   []fileOutlook   `json:"files"`
+	Columns []columnOutlook `json:"columns"` // that are used: features, then the target
+	Notices []string        `json:"notices"`
 	pipeline.Outlook
 	Estimate     pipeline.Estimate    `json:"estimate"` // of all alternatives together
 	Delta        float64              `json:"delta"`
+	Copies       string               `json:"copies"`                 // in words: plan reads no row
 	Alternatives []alternativeOutlook `json:"alternatives,omitempty"` // of a sweep; the rest is about the first
+
+	faults columnFaults // of the columns of all alternatives
 }
+
+// A fileOutlook is what a file's footer says.
+type fileOutlook struct {
+	Path      string `json:"path"`
+	Bytes     int64  `json:"bytes"`
+	Rows      int64  `json:"rows"`
+	RowGroups int    `json:"row_groups"`
+}
+
+// A columnOutlook is what the footers say about a used column.
+type columnOutlook struct {
+	Name      string   `json:"name"`
+	Nulls     int64    `json:"nulls"`
+	Uncounted int64    `json:"rows_with_uncounted_nulls"`
+	Least     *float64 `json:"least"` // null if a footer does not tell
+	Most      *float64 `json:"most"`
+}
+
+// notCounted says what plan does not know of copies.
+const notCounted = "not counted, for plan reads no row: train counts them in its first pass, and stops before it trains if there are more than the job allows"
 
 func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 	jobs := p.job.Alternatives()
 	var out prospect
-	var estimates time.Duration
-	var most int64
+	var least, most float64
+	var bytes int64
+	var faults columnFaults
 	for _, job := range jobs {
 		each, err := p.of(job).prospect(ctx)
 		if err != nil {
@@ -67,8 +90,7 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 			}
 			return err
 		}
-		estimates += each.Estimate.Time
-		most = max(most, each.Estimate.Bytes)
+		least, most, bytes = least+each.Estimate.Least, most+each.Estimate.Most, max(bytes, each.Estimate.Bytes)
 		if job.Number <= 1 {
 			out = each
 		}
@@ -76,22 +98,20 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 			out.Alternatives = append(out.Alternatives, alternativeOutlook{
 				job.Number, job.Changes(), each.Features, job.Spends().Share().String(), each.LnInverseWeight, each.Confidence,
 			})
-			out.Nulls = out.Nulls.and(each.Nulls)
 		}
+		faults = faults.and(each.faults)
 	}
-	out.Estimate.Time, out.Estimate.Bytes = estimates, most
+	out.Estimate.Least, out.Estimate.Most, out.Estimate.Bytes, out.faults = least, most, bytes, faults
 	if asJSON {
-		doc, err := json.MarshalIndent(out, "", "  ")
-		if err != nil {
+		if err := printJSON(w.stdout, out); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(w.stdout, "%s\n", doc)
-		return out.Nulls.fault()
+		return faults.error()
 	}
 	if err := out.print(w.stdout); err != nil {
 		return err
 	}
-	return out.Nulls.fault()
+	return faults.error()
 }
 
 // prospect looks at the footers of a job that is no sweep, or is one of its
@@ -103,20 +123,106 @@ func (p prepared) prospect(ctx context.Context) (prospect, error) {
 	if err != nil {
 		return prospect{}, err
 	}
-	out := prospect{Delta: p.job.Delta, Files: src.Files(), Columns: src.Columns(), Notices: src.Notices()}
-	if out.Nulls, err = src.Nulls(ctx); err != nil {
+	out := prospect{Delta: p.job.Delta, Files: []fileOutlook{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
+	for _, f := range src.Files() {
+		out.Files = append(out.Files, fileOutlook{f.Path, f.Bytes, f.Rows, f.RowGroups})
+	}
+	sample := sampleOf(src)
+	if err := p.job.Suits(src.Columns(), sample.Rows); err != nil {
 		return prospect{}, err
 	}
-	var rows int64
-	for _, s := range src.Shards() {
-		rows += s.Rows
-	}
-	d := len(out.Columns) - 1
-	if out.Outlook, err = pipeline.NewOutlook(p.job, rows, d, p.resources); err != nil {
+	told, err := src.Told(ctx)
+	if err != nil {
 		return prospect{}, err
 	}
-	out.Estimate, err = pipeline.NewEstimate(p.job, out.Train, d, p.resources)
+	for _, c := range told {
+		out.Columns = append(out.Columns, columnOutlook{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})
+	}
+	out.faults = faultsOf(p.job, told)
+	if out.Outlook, err = pipeline.NewOutlook(p.job, sample, p.resources); err != nil {
+		return prospect{}, err
+	}
+	out.Estimate, err = pipeline.NewEstimate(p.job, sample, p.resources)
 	return out, err
+}
+
+// sampleOf is what the footers say of the rows as a whole.
+func sampleOf(src pipeline.Source) pipeline.Sample {
+	s := pipeline.Sample{Features: len(src.Columns()) - 1}
+	for _, shard := range src.Shards() {
+		s.Rows += shard.Rows
+		s.Shards++
+	}
+	return s
+}
+
+// known is a number, or nil if there is none.
+func known(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// columnFaults are the errors that train would stop with, told beforehand.
+type columnFaults []columnFault
+
+type columnFault struct {
+	column, text string
+	hint         string
+}
+
+const (
+	hintNull    = "hint: train stops at the first null; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
+	hintTooLong = "hint: store the column as a double if it is a quantity, or leave it out (key exclude) if it is an identifier"
+)
+
+// faultsOf finds what the footers tell against the columns.
+func faultsOf(job pipeline.Job, told []ingestlake.Told) columnFaults {
+	var faults columnFaults
+	for _, c := range told {
+		if c.Nulls > 0 {
+			faults = append(faults, columnFault{c.Column, "has " + certify.Count(c.Nulls, "null"), hintNull})
+		}
+		if c.TooLong != "" {
+			faults = append(faults, columnFault{c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in " + c.TooLong, hintTooLong})
+		}
+		if c.Column != job.Target {
+			continue
+		}
+		if err := job.BearsBetween(c.Least, c.Most); err != nil {
+			faults = append(faults, columnFault{c.Column, err.Error(), ""})
+		}
+	}
+	return faults
+}
+
+// error is the errors with their hints, each once; nil if there is none.
+func (f columnFaults) error() error {
+	var faults, hints []error
+	hinted := map[string]bool{}
+	for _, c := range f {
+		if c.hint == "" { // a whole sentence
+			faults = append(faults, errors.New(c.text))
+			continue
+		}
+		faults = append(faults, fmt.Errorf("%w: column %q %s", pipeline.ErrData, c.column, c.text))
+		if !hinted[c.hint] {
+			hinted[c.hint] = true
+			hints = append(hints, errors.New(c.hint))
+		}
+	}
+	return errors.Join(append(faults, hints...)...)
+}
+
+// and adds the faults of others that are not there yet.
+func (f columnFaults) and(others columnFaults) columnFaults {
+	for _, c := range others {
+		if !slices.Contains(f, c) {
+			f = append(f, c)
+		}
+	}
+	return f
 }
 
 // An alternativeOutlook is what plan says of one alternative of a sweep.
@@ -129,44 +235,16 @@ type alternativeOutlook struct {
 	Confidence      float64 `json:"ln_xi_over_delta"`  // ln(ξ(N)/(δ·share)), nats
 }
 
-// nulls are what the footers say about nulls in the used columns.
-type nulls []ingestlake.Nulls
-
-// fault is the error that train would stop with, told beforehand; nil if the
-// footers count no null.
-func (n nulls) fault() error {
-	var faults []error
-	for _, c := range n {
-		if c.Count > 0 {
-			faults = append(faults, fmt.Errorf("%w: column %q has %d nulls", pipeline.ErrData, c.Column, c.Count))
-		}
-	}
-	if faults == nil {
-		return nil
-	}
-	return errors.Join(append(faults, errors.New("hint: train stops at the first null; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"))...)
-}
-
-// and adds the columns of others that are not there yet.
-func (n nulls) and(others nulls) nulls {
-	for _, c := range others {
-		if !slices.ContainsFunc(n, func(known ingestlake.Nulls) bool { return known.Column == c.Column }) {
-			n = append(n, c)
-		}
-	}
-	return n
-}
-
-// words says it in a line.
-func (n nulls) words() string {
+// nullsWords says what the footers know of nulls.
+func (p prospect) nullsWords() string {
 	var having int
 	var uncounted []string
-	for _, c := range n {
-		if c.Count > 0 {
+	for _, c := range p.Columns {
+		if c.Nulls > 0 {
 			having++
 		}
 		if c.Uncounted > 0 {
-			uncounted = append(uncounted, fmt.Sprintf("%q (%d rows)", c.Column, c.Uncounted))
+			uncounted = append(uncounted, fmt.Sprintf("%q (%s)", c.Name, certify.Count(c.Uncounted, "row")))
 		}
 	}
 	var words []string
@@ -199,21 +277,26 @@ func (p prospect) print(w io.Writer) error {
 		return err
 	}
 	last := len(p.Columns) - 1
-	_, _ = fmt.Fprintf(w, "\ntarget     %s\nfeatures   %d: %v\n", p.Columns[last], p.Features, p.Columns[:last])
+	var features []string
+	for _, c := range p.Columns[:last] {
+		features = append(features, c.Name)
+	}
+	_, _ = fmt.Fprintf(w, "\ntarget     %s\nfeatures   %d: %s\n", p.Columns[last].Name, p.Features, strings.Join(features, ", "))
 	for _, text := range p.Notices {
 		_, _ = fmt.Fprintln(w, "note      ", text)
 	}
-	_, _ = fmt.Fprintf(w, "nulls      %s\n", p.Nulls.words())
+	_, _ = fmt.Fprintf(w, "nulls      %s\n", p.nullsWords())
 	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %d train (fitting and certifying: the N of the bound)\n",
 		p.Rows, p.Reference, p.Train)
 	kept := "kept in memory"
 	if !p.Kept {
 		kept = "more than the budget: read again in each pass"
 	}
-	_, _ = fmt.Fprintf(w, "memory     about %s: %s for the rows (%s), the rest for M = %d\n",
+	_, _ = fmt.Fprintf(w, "copies     %s\n", p.Copies)
+	_, _ = fmt.Fprintf(w, "memory     at most %s: %s for the rows (%s), the rest for M = %d and for reading\n",
 		bytesWords(p.Estimate.Bytes), bytesWords(p.KeptBytes), kept, p.Estimate.Inducing)
-	_, _ = fmt.Fprintf(w, "time       about %v and some seconds for start values: %d training steps of %d rows, one last pass, at %.1f GFLOP/s measured just now\n",
-		p.Estimate.Time.Round(time.Second), p.Estimate.Steps, p.Estimate.Batch, p.Estimate.Rate/1e9)
+	_, _ = fmt.Fprintf(w, "time       %s to %s: at most %s of %s, one last pass, at %.1f GFLOP/s measured just now\n",
+		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9)
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n\n", p.LnInverseWeight, p.Confidence)
 	if err := p.sweep(w); err != nil {
 		return err
@@ -262,6 +345,21 @@ func (p prospect) bounds(w io.Writer) error {
 	}
 	_, _ = fmt.Fprintf(table, "\t%s%s\n", header, lines)
 	return table.Flush()
+}
+
+// seconds are a time in words, to two digits.
+func seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	switch {
+	case d < time.Second:
+		return "1s"
+	case d < 100*time.Second:
+		return d.Round(time.Second).String()
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%.0fm", d.Minutes())
+	default:
+		return fmt.Sprintf("%.0fh", d.Hours())
+	}
 }
 
 func bytesWords(n int64) string {

@@ -22,6 +22,7 @@ import (
 
 func predictCommand(w world) *cobra.Command {
 	var output string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
@@ -37,14 +38,15 @@ func predictCommand(w world) *cobra.Command {
 			if err := mayCreate(output, args[2:]); err != nil {
 				return err
 			}
-			return predict(cmd.Context(), w, args[0], args[1], args[2:], output)
+			return predict(cmd.Context(), w, args[0], args[1], args[2:], output, asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }
 
-func predict(ctx context.Context, w world, modelPath, certificatePath string, data []string, output string) error {
+func predict(ctx context.Context, w world, modelPath, certificatePath string, data []string, output string, asJSON bool) error {
 	m, digest, err := readModel(modelPath)
 	if err != nil {
 		return err
@@ -53,16 +55,17 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	if err != nil {
 		return err
 	}
+	show := newDisplay(w)
 	workers := runtime.GOMAXPROCS(0)
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, workers); err != nil {
 		return err
 	}
 	if mean, _ := c.Guarantee(certify.GuaranteeMean); mean.Status != certify.StatusCertified {
-		_, _ = fmt.Fprintf(w.stderr, "pacsgp: note: these predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s\n", mean.Status)
+		show.notice(fmt.Sprintf("these predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
 		id = ""
 	}
-	if c.Declared.Attempt.OnTheseRows > 1 {
-		_, _ = fmt.Fprintf(w.stderr, "pacsgp: note: %s tried on the rows of this certificate before it, says its maker\n", report.OtherJobs(c))
+	for _, text := range report.Doubts(c) {
+		show.notice(text)
 	}
 	var features []string
 	for _, f := range m.Meta.Features {
@@ -106,7 +109,16 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	if err := file.Commit(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: %d rows, %d of them without a prediction (column reason says why)\n", output, rows, refused)
+	if asJSON {
+		return printJSON(w.stdout, struct {
+			Doubts  []string `json:"doubts"`
+			Output  string   `json:"output"`
+			Rows    int64    `json:"rows"`
+			Refused int64    `json:"rows_without_prediction"`
+			ID      string   `json:"certificate"` // "" if nothing is certified about the predictions
+		}{append([]string{}, report.Doubts(c)...), output, rows, refused, id})
+	}
+	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n", output, certify.Count(rows, "row"), refused)
 	return err
 }
 

@@ -106,7 +106,7 @@ func (d *display) end() {
 }
 
 func (d *display) logLine(p pipeline.Progress) {
-	attrs := []any{slog.Float64("elapsed_seconds", p.Elapsed.Round(time.Millisecond).Seconds())}
+	attrs := []any{slog.Float64("elapsed_seconds", time.Duration(p.Elapsed).Round(time.Millisecond).Seconds())}
 	if p.Steps > 0 {
 		attrs = append(attrs, slog.Int("inducing", p.Inducing), slog.String("stage", p.Stage),
 			slog.Int("step", p.Step), slog.Int("steps", p.Steps),

@@ -9,9 +9,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// A table is a Parquet file of the tests: columns by name, each a []float64, a
-// []string, or a []any of float64 and nil for nulls.
+// A table is a Parquet file of the tests: columns by name, each a []float64, an
+// []int64, a []string, or a []any of float64 and nil for nulls.
 type table map[string]any
+
+// decimals are a column of decimal(18, 3), as thousandths.
+type decimals []int64
 
 // write writes the table as a file of one row group.
 func (c table) write(t *testing.T, path string) {
@@ -26,6 +29,10 @@ func (c table) bytes(t *testing.T) []byte {
 		switch values.(type) {
 		case []float64:
 			group[name] = parquet.Leaf(parquet.DoubleType)
+		case []int64:
+			group[name] = parquet.Int(64)
+		case decimals:
+			group[name] = parquet.Decimal(3, 18, parquet.Int64Type)
 		case []any:
 			group[name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 		case []string:
@@ -58,6 +65,14 @@ func cells(values any, j int) (cells []parquet.Value) {
 	case []float64:
 		for _, v := range values {
 			cells = append(cells, parquet.DoubleValue(v).Level(0, 0, j))
+		}
+	case []int64:
+		for _, v := range values {
+			cells = append(cells, parquet.Int64Value(v).Level(0, 0, j))
+		}
+	case decimals:
+		for _, v := range values {
+			cells = append(cells, parquet.Int64Value(v).Level(0, 0, j))
 		}
 	case []string:
 		for _, v := range values {

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"text/tabwriter"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 // alternativeConfig is one entry of the key sweep: what it changes in the job.
@@ -127,11 +127,13 @@ func (o *outcome) add(next *outcome, job pipeline.Job) {
 var the = map[string]string{judgeMean: "the mean of Q", judgeDraw: "a draw of Q"}
 
 // sweepTable prints what the alternatives came to.
-func (o *outcome) sweepTable(w io.Writer) error {
+func (o *outcome) sweepTable(to world) error {
 	all := o.record.Alternatives
 	if len(all) == 0 {
 		return nil
 	}
+	w := to.stdout
+	report.WriteDoubts(w, o.result.Certificate, to.style)
 	_, _ = fmt.Fprintf(w, "Sweep of %d alternatives, declared together: all %d certificates hold at once, and any may be chosen\n", len(all), len(all))
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
 	for _, a := range all {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -226,6 +225,11 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var most int64
+	for _, job := range jobs {
+		most = max(most, pipeline.PeakMemory(job, sampleOf(first), p.resources))
+	}
+	w.limitMemory(most)
 	dir, err := sinklake.Open(p.output, w.fs)
 	if err != nil {
 		return nil, err
@@ -344,12 +348,7 @@ func (o *outcome) verdict(p prepared) error {
 // print shows the outcome on standard output.
 func (o *outcome) print(w world, asJSON bool) error {
 	if asJSON {
-		doc, err := json.MarshalIndent(o.record, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w.stdout, "%s\n", doc)
-		return err
+		return printJSON(w.stdout, o.record)
 	}
 	return o.report(w)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -14,6 +15,7 @@ import (
 
 func verifyCommand(w world) *cobra.Command {
 	var id string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify MODEL CERTIFICATE [DATA ...]",
 		Short: "Check a certificate against its model and, if given, its rows",
@@ -23,26 +25,42 @@ func verifyCommand(w world) *cobra.Command {
 			"Parquet row: both say the same.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return verify(cmd.Context(), w, args[0], args[1], id, args[2:], true)
+			v, err := verify(cmd.Context(), args[0], args[1], id, args[2:])
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return printJSON(w.stdout, v.document())
+			default:
+				return v.print(w, true)
+			}
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&id, "id", "", "the certificate's id, as you know it from elsewhere")
 	return cmd
 }
 
-// verify checks a certificate and prints what was found in order, and, if asked
-// for, what the certificate says.
-func verify(ctx context.Context, w world, modelPath, certificatePath, id string, data []string, statement bool) error {
+// A verified certificate does not contradict its model nor, where they were read
+// again, its rows.
+type verified struct {
+	certificate certify.Certificate
+	id          string
+	found       *pipeline.Verification
+}
+
+// verify checks a certificate.
+func verify(ctx context.Context, modelPath, certificatePath, id string, data []string) (*verified, error) {
 	m, digest, err := readModel(modelPath)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c, got, err := readCertificate(certificatePath)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if id != "" && id != got {
-		return fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, id)
+		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, id)
 	}
 	var open pipeline.OpenData
 	if len(data) > 0 {
@@ -52,24 +70,59 @@ func verify(ctx context.Context, w world, modelPath, certificatePath, id string,
 	}
 	v, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))
 	if err != nil {
+		return nil, err
+	}
+	return &verified{c, got, v}, nil
+}
+
+// verdict says in a line what was found.
+func (v *verified) verdict() string {
+	if v.found.Evidence {
+		return "verified: the certificate follows from the model and these rows"
+	}
+	return "arithmetic consistent, evidence not rechecked: give the data to check everything"
+}
+
+// print says what was checked and, if asked for, what the certificate says.
+func (v *verified) print(w world, statement bool) error {
+	c := v.certificate
+	for _, line := range v.found.Checked {
+		report.WriteWrapped(w.stdout, "ok: ", line, w.style)
+	}
+	report.WriteWrapped(w.stdout, "", v.verdict(), w.style)
+	if _, err := fmt.Fprintf(w.stdout, "id %s\n", v.id); err != nil || !statement {
 		return err
-	}
-	for _, line := range v.Checked {
-		_, _ = fmt.Fprintln(w.stdout, "ok:", line)
-	}
-	verdict := "arithmetic consistent, evidence not rechecked: give the data to check everything"
-	if v.Evidence {
-		verdict = "verified: the certificate follows from the model and these rows"
-	}
-	_, _ = fmt.Fprintf(w.stdout, "%s\nid %s\n", verdict, got)
-	if !statement {
-		return nil
 	}
 	report.WriteHeadlines(w.stdout, c, w.style)
 	for _, g := range c.Guarantees {
-		if _, err := fmt.Fprintf(w.stdout, "\n%s, %s: %s\n%s\n", g.ID, g.Predictor, g.Status, g.Statement); err != nil {
-			return err
-		}
+		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Status), w.style)
+		report.WriteWrapped(w.stdout, "", g.Statement, w.style)
 	}
 	return report.WriteDeclared(w.stdout, c, w.style)
+}
+
+// A verdictDocument is what verify prints for machines.
+type verdictDocument struct {
+	Doubts     []string           `json:"doubts"`
+	Verdict    string             `json:"verdict"`
+	Evidence   bool               `json:"evidence_rechecked"`
+	ID         string             `json:"id"`
+	Checked    []string           `json:"checked"`
+	Guarantees []verdictGuarantee `json:"guarantees"`
+}
+
+type verdictGuarantee struct {
+	ID string `json:"id"`
+	verdictRecord
+}
+
+func (v *verified) document() verdictDocument {
+	d := verdictDocument{
+		Doubts: append([]string{}, report.Doubts(v.certificate)...), Verdict: v.verdict(), Evidence: v.found.Evidence,
+		ID: v.id, Checked: append([]string{}, v.found.Checked...), Guarantees: []verdictGuarantee{},
+	}
+	for _, g := range v.certificate.Guarantees {
+		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, verdictRecord{g.Status, g.Bound, g.Headline}})
+	}
+	return d
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -76,6 +77,12 @@ func TestVerify(t *testing.T) {
 		t.Errorf("without data it says %q", files.stdout)
 	}
 	data := pacsgp(t, "verify", a.model, a.certificate, a.lake, "--id", a.id)
+	for line := range strings.Lines(data.stdout) {
+		if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 100 {
+			t.Errorf("a line of %d characters: %s", n, line)
+		}
+	}
+	data.stdout = strings.Join(strings.Fields(data.stdout), " ") // lines are wrapped
 	data.says(t, 0, "verified: the certificate follows from the model and these rows", "the same to the last byte", a.id)
 	if strings.Contains(data.stdout, unchecked) {
 		t.Errorf("with data it says %q", data.stdout)

@@ -98,13 +98,21 @@ func WriteHeadlines(w io.Writer, c certify.Certificate, style Style) {
 		words := wrap(fmt.Sprintf("%-10s  ", status), printable(g.Headline), style.width())
 		_, _ = io.WriteString(w, strings.Replace(words, status, style.paint(colour, status), 1)+"\n")
 	}
-	for _, text := range doubts(c) {
-		_, _ = io.WriteString(w, style.paint(yellow, wrap("            ", text, style.width()))+"\n")
+	writeDoubts(w, "            ", c, style)
+}
+
+// WriteDoubts prints what speaks against believing a certificate, without its first
+// lines. An error of w is the caller's to find.
+func WriteDoubts(w io.Writer, c certify.Certificate, style Style) { writeDoubts(w, "", c, style) }
+
+func writeDoubts(w io.Writer, margin string, c certify.Certificate, style Style) {
+	for _, text := range Doubts(c) {
+		_, _ = io.WriteString(w, style.paint(yellow, wrap(margin, text, style.width()))+"\n")
 	}
 }
 
-// doubts are what the one who decides must know beside the first lines.
-func doubts(c certify.Certificate) []string {
+// Doubts are what the one who decides must know beside the first lines.
+func Doubts(c certify.Certificate) []string {
 	var said []string
 	if c.Declared.Attempt.OnTheseRows > 1 {
 		said = append(said, OtherJobs(c)+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,6 +62,14 @@ func wrap(head, words string, width int) string {
 		column += length
 	}
 	return b.String()
+}
+
+// WriteWrapped prints words in lines that are no wider than the style says. An error
+// of w is the caller's to find.
+func WriteWrapped(w io.Writer, head, words string, style Style) {
+	for line := range strings.Lines(words) {
+		_, _ = io.WriteString(w, wrap(head, printable(strings.TrimSuffix(line, "\n")), style.width())+"\n")
+	}
 }
 
 // printable replaces what could move the cursor, change the colour or reverse

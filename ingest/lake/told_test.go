@@ -2,11 +2,13 @@ package lake_test
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
@@ -51,7 +53,7 @@ func nullsFile(t *testing.T, path string, rows int, options ...parquet.WriterOpt
 	}
 }
 
-func TestNullsAddUpTheFooters(t *testing.T) {
+func TestToldAddsUpTheFooters(t *testing.T) {
 	dir := t.TempDir()
 	nullsFile(t, filepath.Join(dir, "k=1", "a.parquet"), 9)
 	nullsFile(t, filepath.Join(dir, "k=__HIVE_DEFAULT_PARTITION__", "b.parquet"), 6)
@@ -61,19 +63,25 @@ func TestNullsAddUpTheFooters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := src.Nulls(t.Context())
+	got, err := src.Told(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []lake.Nulls{
-		{Column: "all", Count: 36}, {Column: "k", Count: 12}, {Column: "must"}, {Column: "none", Uncounted: 6}, {Column: "some", Count: 12}, {Column: "y"},
+	nothing, unknown := math.Inf(1), math.NaN()
+	want := []lake.Told{
+		{"all", 36, 0, nothing, -nothing, ""},
+		{"k", 12, 0, 1, 2, ""},
+		{"must", 0, 0, 0, 8, ""},
+		{"none", 0, 6, unknown, unknown, ""}, // by the third file
+		{"some", 12, 0, 1, 8, ""},
+		{"y", 0, 0, 0, 8, ""},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Nulls() (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("Told() (-want +got):\n%s", diff)
 	}
 }
 
-func TestNullsOfAChangedFile(t *testing.T) {
+func TestToldOfAChangedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.parquet")
 	nullsFile(t, path, 9)
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
@@ -81,7 +89,7 @@ func TestNullsOfAChangedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	nullsFile(t, path, 10)
-	if nulls, err := src.Nulls(t.Context()); err == nil {
-		t.Errorf("Nulls() of a file that has changed = %v, want an error", nulls)
+	if nulls, err := src.Told(t.Context()); err == nil {
+		t.Errorf("Told() of a file that has changed = %v, want an error", nulls)
 	}
 }

@@ -4,25 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// Nulls is what the footers say about the nulls of a used column.
-type Nulls struct {
-	Column    string `json:"column"`
-	Count     int64  `json:"count"`
-	Uncounted int64  `json:"uncounted_rows"` // rows of row groups whose footer does not count them
+// Told is what the footers say about the values of a used column.
+type Told struct {
+	Column        string
+	Nulls         int64
+	UncountedRows int64   // rows of row groups whose footer does not count their nulls
+	Least, Most   float64 // of all values; NaN if a footer does not tell
+	TooLong       string  // a row group with a number beyond [ingest.MaxInteger]; "" if none is known
 }
 
-// Nulls adds up, for each used column, what the footers say. It reads them
+// Told adds up, for each used column, what the footers say. It reads them
 // again, but no row. NaN is not counted: it is no null in Parquet.
-func (s *Source) Nulls(ctx context.Context) ([]Nulls, error) {
-	sums := make([]Nulls, len(s.columns))
+func (s *Source) Told(ctx context.Context) ([]Told, error) {
+	sums := make([]Told, len(s.columns))
 	for j, name := range s.columns {
-		sums[j].Column = name
+		sums[j] = Told{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
 	}
 	var file *dataFile
 	var foot *footer
@@ -57,23 +60,40 @@ func (s *Source) footerAgain(f *dataFile) (*footer, error) {
 }
 
 // add takes in a row group.
-func (n *Nulls) add(file *dataFile, foot *footer, g group) error {
+func (n *Told) add(file *dataFile, foot *footer, g group) error {
 	c := file.column(n.Column)
 	if c.leaf < 0 {
-		if ingest.FaultOf(file.key(n.Column)) == ingest.Null {
-			n.Count += g.rows
+		key := file.key(n.Column)
+		if ingest.FaultOf(key) == ingest.Null {
+			n.Nulls += g.rows
+			return nil
 		}
+		n.extend(key, key)
 		return nil
 	}
 	ch, err := foot.chunk(g.index, c)
 	if err != nil {
 		return err
 	}
-	n.Count += ch.nulls
+	n.Nulls += ch.nulls
 	if c.optional && !tells(&foot.groups[g.index].Columns[c.leaf].MetaData.Statistics) {
-		n.Uncounted += g.rows
+		n.UncountedRows += g.rows
 	}
+	if ch.nulls == ch.rows {
+		return nil // it has no value
+	}
+	for _, bound := range []float64{ch.lo, ch.hi} {
+		if ingest.FaultOf(bound) == ingest.TooLong && n.TooLong == "" {
+			n.TooLong = fmt.Sprintf("%s, row group %d", file.path, g.index)
+		}
+	}
+	n.extend(ch.lo, ch.hi)
 	return nil
+}
+
+// extend takes in the bounds of some values, of which NaN is none.
+func (n *Told) extend(lo, hi float64) {
+	n.Least, n.Most = min(n.Least, lo), max(n.Most, hi)
 }
 
 // tells reports whether there are statistics at all. The library's decoder gives

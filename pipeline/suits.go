@@ -1,0 +1,91 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// What a job demands of rows, as far as it can be said before any is read: a run
+// asks it first of all, and who plans one beforehand.
+
+// Suits returns what speaks against a job on n rows of these columns, of which the
+// last is the target.
+func (j Job) Suits(columns []string, n int64) error {
+	if n < 2 {
+		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, certify.Count(n, "row"))
+	}
+	for i, name := range columns {
+		if err := certify.ColumnName(name); err != nil {
+			return fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
+		}
+		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && !ok {
+			return noScaling(name)
+		}
+	}
+	if j.Scaling.Mode == ScalingDeclared {
+		return j.bears(*j.Scaling.Target)
+	}
+	return j.scalable(n, ReferenceCount(n))
+}
+
+func noScaling(feature string) error {
+	return fmt.Errorf("%w: scaling.features: %q is a feature without declared centre and scale", ErrConfig, feature)
+}
+
+// scalable reports whether there are rows enough to scale by.
+func (j Job) scalable(rows, reference int64) error {
+	if j.Scaling.Mode != ScalingReference || reference >= 2 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 rows or more, or declare the scaling",
+		ErrData, certify.Count(rows, "row"), certify.Count(reference, "reference row"))
+}
+
+// bears reports whether a target of that scaling bears the job's tolerance.
+func (j Job) bears(target Affine) error {
+	l := j.lossSpec(target)
+	if fineEnough(target, l) {
+		return nil
+	}
+	advice := "its values are spread too far for so small a tolerance: declare a larger one"
+	if fineEnough(Affine{Scale: target.Scale}, l) {
+		advice = "subtract a constant near to it where the column is made, before it is rounded to a float64; in a column that is float64 already what is lost does not come back"
+	}
+	return fmt.Errorf("%w: the target %q lies around %.6g, give or take %.3g: float64 numbers of that size are too coarse for the declared tolerance: %s",
+		ErrData, j.Target, target.Centre, target.Scale, advice)
+}
+
+// BearsBetween does as bears for a target of which nothing is known but that its
+// values lie in [least, most]. It objects to nothing that could turn out well.
+func (j Job) BearsBetween(least, most float64) error {
+	if !(least <= most) || j.Scaling.Mode == ScalingDeclared {
+		return nil
+	}
+	if least == most {
+		return fmt.Errorf("%w: the target %q has one value, %v, on all rows: there is nothing to learn", ErrData, j.Target, least)
+	}
+	// The mean is at least as far from 0 as the nearest value; the standard
+	// deviation, which a tolerance can be a multiple of, is at most half the range.
+	nearest := max(least, -most, 0)
+	if tolerance := j.lossSpec(Affine{Scale: (most - least) / 2}); fineEnough(Affine{Centre: nearest}, tolerance) {
+		return nil
+	}
+	return j.bears(Affine{Centre: least + (most-least)/2, Scale: (most - least) / 2})
+}
+
+// fineEnough reports whether raw predictions can be written down without
+// spoiling the loss: their rounding must be less than a billionth of the
+// tolerance. docs/proofs.md, section 10.
+func fineEnough(target Affine, l LossSpec) bool {
+	size := math.Abs(target.Centre) + 10*target.Scale
+	rounding := math.Nextafter(size, math.Inf(1)) - size
+	tolerance := math.Inf(1) // relative: in proportion to the target
+	for _, t := range []float64{l.Epsilon, l.Below, l.Above} {
+		if t > 0 {
+			tolerance = min(tolerance, t)
+		}
+	}
+	return rounding <= 1e-9*tolerance
+}
