@@ -205,11 +205,13 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 		"epsilon of 0":             {lines(40), jobFile{"loss": "{epsilon: 0}"}, exitConfig, "not positive"},
 		"a name that reverses":     {lines(40).with("x\u202e3", one), nil, exitFailure, "rename it"},
 		"no declared scaling": {
-			lines(40), jobFile{"scaling": "{mode: declared, target: {centre: 0, scale: 1}, features: {x1: {centre: 0, scale: 1}}}"},
+			lines(40),
+			jobFile{"scaling": "{mode: declared, target: {centre: 0, scale: 1}, features: {x1: {centre: 0, scale: 1}}}"},
 			exitConfig, `"x2" is a feature without declared centre`,
 		},
 		"declared scaling too coarse": {
-			lines(40), jobFile{"scaling": "{mode: declared, target: {centre: 1e15, scale: 1}, features: {x1: {centre: 0, scale: 1}, x2: {centre: 0, scale: 1}}}"},
+			lines(40),
+			jobFile{"scaling": "{mode: declared, target: {centre: 1e15, scale: 1}, features: {x1: {centre: 0, scale: 1}, x2: {centre: 0, scale: 1}}}"},
 			exitFailure, "too coarse",
 		},
 	} {

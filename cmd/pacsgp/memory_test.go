@@ -35,10 +35,10 @@ func TestPlanSaysTheMemory(t *testing.T) {
 		change jobFile
 	}{
 		"wide":   {wide, jobFile{"inducing": "300"}},
-		"pol":    {filepath.Join(data, "pol"), jobFile{"inducing": "1000"}},
-		"list":   {filepath.Join(data, "pol"), jobFile{"inducing": "[300, 700]"}},
-		"kin40k": {filepath.Join(data, "kin40k"), jobFile{"inducing": "1000"}},
-		"reread": {filepath.Join(data, "kin40k"), jobFile{"inducing": "600", "memory": "1MB"}},
+		"pol":    {filepath.Join(data, "pol"), jobFile{"inducing": "700"}},
+		"list":   {filepath.Join(data, "pol"), jobFile{"inducing": "[200, 400]"}},
+		"kin40k": {filepath.Join(data, "kin40k"), jobFile{"inducing": "700"}},
+		"reread": {filepath.Join(data, "kin40k"), jobFile{"inducing": "300", "memory": "1MB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(c.path); err != nil {
