@@ -277,7 +277,7 @@ func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
 // returns its last word.
 func killAt(t *testing.T, m moment, args []string) (last step) {
 	t.Helper()
-	cmd := child(t, order{Args: args})
+	cmd := child(t, order{Args: append(args, "--log-level", "debug")})
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -41,13 +41,14 @@ func main() {
 	w := world{
 		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
+		log: newLogging(),
 	}
 	err := run(ctx, os.Args[1:], w)
 	stop()
 	if err == nil {
 		return
 	}
-	explain(os.Stderr, err)
+	w.log.fail(os.Stderr, w.terminal > 0, err)
 	os.Exit(status(err))
 }
 
@@ -76,6 +77,7 @@ type world struct {
 	terminal       int          // columns of the terminal behind stderr; 0: no terminal
 	style          report.Style // of what is printed on stdout
 	limitMemory    func(bytes int64)
+	log            *logging
 }
 
 // run is the command: it parses args and does what they ask for.
@@ -89,10 +91,14 @@ func run(ctx context.Context, args []string, w world) error {
 			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required kind of\n" +
 			"certificate (vacuous, above the job's limit, or only indicative), 78 bad configuration,\n" +
 			"130 interrupted.",
+		Version:           version(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.SetVersionTemplate(versionLine())
+	w.log.flags(root)
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return w.log.check() }
 	root.SetArgs(args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
@@ -185,13 +191,10 @@ func status(err error) int {
 // explain prints an error for people: each fault of several on its own line, and
 // hints among them as hints.
 func explain(w io.Writer, err error) {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for _, line := range messageLines(err) {
 		if !strings.HasPrefix(line, "hint: ") {
 			line = "pacsgp: " + line
 		}
 		_, _ = fmt.Fprintln(w, line)
-	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		_, _ = fmt.Fprintln(w, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")
 	}
 }

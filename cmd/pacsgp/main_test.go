@@ -69,7 +69,7 @@ func TestMain(m *testing.M) {
 
 func testWorld(stdout, stderr io.Writer, fsys lake.FS, environment map[string]string) world {
 	return world{
-		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {},
+		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(),
 		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	}
 }

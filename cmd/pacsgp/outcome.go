@@ -33,6 +33,7 @@ type outcome struct {
 // A runRecord is what is true of one run and no part of any identity.
 type runRecord struct {
 	Format      string            `json:"format"` // pacsgp-run/2
+	Run         string            `json:"run"`    // names the process in its log
 	Doubts      []string          `json:"doubts"` // what speaks against believing the certificate, such as earlier attempts
 	Mean        verdictRecord     `json:"mean"`   // of the guarantee for the mean of Q, which predict writes
 	Draw        verdictRecord     `json:"draw"`   // of that for a draw of Q
@@ -84,14 +85,14 @@ func judge(who string, c certify.Certificate) certify.Guarantee {
 	return g
 }
 
-func newOutcome(p prepared, r *pipeline.Result, began time.Time) *outcome {
+func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *outcome {
 	mean, _ := r.Certificate.Guarantee(certify.GuaranteeMean)
 	draw, _ := r.Certificate.Guarantee(certify.GuaranteeDraw)
 	judged := judge(p.judge, r.Certificate)
 	return &outcome{
 		result: r, output: p.output, paths: p.paths,
 		record: runRecord{
-			Format: "pacsgp-run/2", Doubts: append([]string{}, report.Doubts(r.Certificate)...),
+			Format: "pacsgp-run/2", Run: run, Doubts: append([]string{}, report.Doubts(r.Certificate)...),
 			Mean: verdictRecord{mean.Status, mean.Bound, mean.Headline}, Draw: verdictRecord{draw.Status, draw.Bound, draw.Headline},
 			Judge: p.judge, Status: judged.Status, Bound: judged.Bound, Limit: p.limit, Suspicious: r.Certificate.Dependence.Suspicious,
 			Certificate: lake.CertificateName(r.ID), Row: lake.RowName(r.ID), Model: lake.ModelName(r.ModelDigest), ID: r.ID,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -38,31 +39,56 @@ func styleOf(f *os.File) report.Style {
 	return report.Style{Width: width, Colour: width > 0 && !plain}
 }
 
-// A display shows how a run goes on: a bar on a terminal, one structured line
-// a step otherwise.
+// A display shows how a run goes on: for people, with a bar on a terminal, or as
+// records.
 type display struct {
 	w     world
-	log   *slog.Logger
+	log   *slog.Logger // of records; nil: for people
 	bar   *progressbar.ProgressBar
 	stage string
+	told  time.Time // when the last step was
 }
 
 func newDisplay(w world) *display {
-	return &display{w: w, log: slog.New(slog.NewJSONHandler(w.stderr, nil))}
+	d := &display{w: w}
+	if w.log.asJSON(w.terminal > 0) {
+		d.log = w.log.records(w.stderr)
+	}
+	return d
 }
+
+// shows reports whether something of that level is written.
+func (d *display) shows(level slog.Level) bool { return level >= d.w.log.from() }
+
+// stepEvery is the least time between two steps that are told without a terminal,
+// unless all are asked for.
+const stepEvery = time.Second
 
 func (d *display) observer() pipeline.Observer {
 	return pipeline.Observer{Progress: d.progress, Notice: d.notice, Event: d.event}
 }
 
 func (d *display) progress(p pipeline.Progress) {
-	if d.w.terminal == 0 {
-		d.logLine(p)
-		return
+	level := slog.LevelInfo
+	if p.Steps > 0 && (d.log != nil || d.w.terminal == 0) {
+		if time.Since(d.told) < stepEvery {
+			level = slog.LevelDebug
+		} else {
+			d.told = time.Now()
+		}
 	}
-	if p.Steps == 0 {
+	switch {
+	case !d.shows(level):
+		return
+	case d.log != nil:
+		d.logLine(level, p)
+		return
+	case p.Steps == 0:
 		d.end()
 		d.line(phaseWords(p.Phase))
+		return
+	case d.w.terminal == 0:
+		d.line(fmt.Sprintf("train M=%d  step %d of %d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Step, p.Steps, p.Bound, p.Risk, p.KL))
 		return
 	}
 	if stage := fmt.Sprint(p.Phase, p.Inducing); stage != d.stage || d.bar == nil {
@@ -105,30 +131,28 @@ func (d *display) end() {
 	d.bar = nil
 }
 
-func (d *display) logLine(p pipeline.Progress) {
+func (d *display) logLine(level slog.Level, p pipeline.Progress) {
 	attrs := []any{slog.Float64("elapsed_seconds", time.Duration(p.Elapsed).Round(time.Millisecond).Seconds())}
 	if p.Steps > 0 {
 		attrs = append(attrs, slog.Int("inducing", p.Inducing), slog.String("stage", p.Stage),
 			slog.Int("step", p.Step), slog.Int("steps", p.Steps),
 			slog.Float64("bound", p.Bound), slog.Float64("risk", p.Risk), slog.Float64("kl", p.KL))
 	}
-	d.log.Info(p.Phase, attrs...)
+	d.log.Log(context.Background(), level, p.Phase, attrs...)
 }
 
-func (d *display) notice(text string) {
-	if d.w.terminal == 0 {
-		d.log.Warn(text)
-		return
-	}
-	d.end()
-	d.line("note: " + text)
-}
+func (d *display) notice(text string) { d.say(slog.LevelWarn, "note: ", text) }
 
-func (d *display) event(text string) {
-	if d.w.terminal == 0 {
-		d.log.Info(text)
-		return
+func (d *display) event(text string) { d.say(slog.LevelInfo, "", text) }
+
+// say writes a text, for people with what it is before it.
+func (d *display) say(level slog.Level, kind, text string) {
+	switch {
+	case !d.shows(level):
+	case d.log != nil:
+		d.log.Log(context.Background(), level, text)
+	default:
+		d.end()
+		d.line(kind + text)
 	}
-	d.end()
-	d.line(text)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -245,12 +246,16 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if p.attempts != "" {
 		attempts = sinklake.NewAttemptLog(p.attempts, w.fs)
 	}
-	if _, err := attempts.Attempts(ctx); err != nil { // damage is told before hours of reading
+	before, err := attempts.Attempts(ctx)
+	if err != nil { // damage is told before hours of reading
 		return nil, err
 	}
 	checkpoints, err := checkpointsOf(jobs, dir, show.notice)
 	if err != nil {
 		return nil, err
+	}
+	if text := again(jobs[0], before, checkpoints); text != "" {
+		show.event(text)
 	}
 	var at *sinklake.Checkpoint
 	with := func(job pipeline.Job) (pipeline.Environment, error) {
@@ -269,7 +274,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	}
 	o = &outcome{}
 	err = pipeline.Sweep(ctx, p.job, with, func(job pipeline.Job, r *pipeline.Result) error {
-		o.add(newOutcome(p, r, began), job)
+		o.add(newOutcome(p, w.log.run, r, began), job)
 		return nil
 	})
 	if errors.Is(err, context.Canceled) {
@@ -318,6 +323,20 @@ func checkpointsOf(jobs []pipeline.Job, dir *sinklake.Directory, notice func(str
 		}
 	}
 	return own, err
+}
+
+// again says that a job was begun before and is not resumed.
+func again(job pipeline.Job, before []pipeline.Attempt, checkpoints []*sinklake.Checkpoint) string {
+	identity, err := job.Identity()
+	if err != nil || !slices.ContainsFunc(before, func(a pipeline.Attempt) bool { return a.Configuration == identity }) {
+		return ""
+	}
+	for _, c := range checkpoints {
+		if _, err := os.Stat(c.Path()); err == nil {
+			return ""
+		}
+	}
+	return "this job was begun before, and has left no checkpoint: it trains anew, and on the same rows gives the same files and is the same attempt"
 }
 
 // interruption says what is left of an interrupted run and how it goes on.

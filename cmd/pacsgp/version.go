@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -23,14 +24,19 @@ func version() string {
 	return info.Main.Version
 }
 
+// versionLine says all of it.
+func versionLine() string {
+	return fmt.Sprintf("%s %s %s/%s, instruction set %s\n",
+		software(), runtime.Version(), runtime.GOOS, runtime.GOARCH, model.InstructionSet())
+}
+
 func versionCommand(w world) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the Go release and the instruction set in use",
 		Args:  exactly(0, "none"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(w.stdout, "%s %s %s/%s, instruction set %s\n",
-				software(), runtime.Version(), runtime.GOOS, runtime.GOARCH, model.InstructionSet())
+			_, err := io.WriteString(w.stdout, versionLine())
 			return err
 		},
 	}

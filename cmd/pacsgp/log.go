@@ -1,0 +1,118 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// logging is how standard error is written to: by all that a command says on its
+// way, and by the error at its end.
+type logging struct {
+	format string // logText, logJSON, or "": text on a terminal, JSON elsewhere
+	level  string
+	quiet  bool
+	run    string // names this process in each record
+}
+
+// Formats of the log.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+func newLogging() *logging {
+	id := make([]byte, 6)
+	_, _ = rand.Read(id) // never fails: package crypto/rand
+	return &logging{run: hex.EncodeToString(id)}
+}
+
+// flags adds the flags that every command has.
+func (l *logging) flags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVar(&l.format, "log-format", "", "text or json on standard error (default text on a terminal, json elsewhere)")
+	f.StringVar(&l.level, "log-level", "", "debug (each step), info, warn or error (default info)")
+	f.BoolVarP(&l.quiet, "quiet", "q", false, "the same as --log-level warn")
+}
+
+// check refuses values that mean nothing.
+func (l *logging) check() error {
+	_, known := levels[l.level]
+	switch {
+	case l.format != "" && l.format != logText && l.format != logJSON:
+		format := l.format
+		l.format = "" // the error itself is to be written
+		return usageError{fmt.Errorf("--log-format: %q is neither text nor json", format)}
+	case !known:
+		return usageError{fmt.Errorf("--log-level: %q is none of debug, info, warn, error", l.level)}
+	case l.quiet && l.level != "" && l.level != "warn":
+		return usageError{errors.New("--quiet means --log-level warn: give one of both")}
+	default:
+		return nil
+	}
+}
+
+var levels = map[string]slog.Level{
+	"": slog.LevelInfo, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// from is the least level that is written.
+func (l *logging) from() slog.Level {
+	if l.quiet {
+		return slog.LevelWarn
+	}
+	return levels[l.level]
+}
+
+// asJSON reports whether records are written, not lines for people.
+func (l *logging) asJSON(terminal bool) bool {
+	return l.format == logJSON || l.format == "" && !terminal
+}
+
+// records returns the writer of records.
+func (l *logging) records(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.from()})).With("run", l.run)
+}
+
+// fail writes the error at the end of a command, in the format of all before it: a
+// record for each fault of several, with the hints that follow it.
+func (l *logging) fail(w io.Writer, terminal bool, err error) {
+	if !l.asJSON(terminal) {
+		explain(w, err)
+		return
+	}
+	type fault struct{ text, hint string }
+	var faults []fault
+	for _, line := range messageLines(err) {
+		hint, isHint := strings.CutPrefix(line, "hint: ")
+		if !isHint || len(faults) == 0 {
+			faults = append(faults, fault{text: line})
+			continue
+		}
+		last := &faults[len(faults)-1]
+		last.hint = strings.TrimPrefix(last.hint+"; "+hint, "; ")
+	}
+	log := l.records(w)
+	for _, f := range faults {
+		attrs := []any{slog.Int("status", status(err))}
+		if f.hint != "" {
+			attrs = append(attrs, slog.String("hint", f.hint))
+		}
+		log.Error(f.text, attrs...)
+	}
+}
+
+// messageLines are the lines of an error for people, and hints among them.
+func messageLines(err error) []string {
+	lines := strings.Split(err.Error(), "\n")
+	if _, ok := errors.AsType[usageError](err); ok {
+		lines = append(lines, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")
+	}
+	return lines
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// records are the lines of a log, each of which has to be one.
+func records(t *testing.T, log string) (all []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		var r map[string]any
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%q is no record: %v", line, err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// finished calls the command and returns all that main writes to standard error.
+func finished(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, log strings.Builder
+	w := testWorld(&out, &log, plain(), nil)
+	if err := run(t.Context(), args, w); err != nil {
+		w.log.fail(&log, w.terminal > 0, err)
+	}
+	return log.String()
+}
+
+// Without a terminal a log is records to its end, each with the run's id and errors
+// with their hints.
+func TestLogHasOneFormat(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	all := records(t, finished(t, "train", "-c", job))
+	all = append(all[:len(all):len(all)], records(t, finished(t, "train", "-c", job))[:1]...)
+	id := all[0]["run"]
+	for _, r := range all[:len(all)-1] {
+		if text, ok := r["run"].(string); !ok || len(text) != 12 || text != id {
+			t.Errorf("a record without the run's id %q: %v", id, r)
+		}
+	}
+	if all[len(all)-1]["run"] == id {
+		t.Error("two runs have one id")
+	}
+	if got := record(t, filepath.Join(dir, "out")); got.Run == "" {
+		t.Error("the run record does not name the run")
+	}
+	for name, args := range map[string][]string{
+		"usage":  {"trian"},
+		"job":    {"train", "-c", tiny(jobFile{"delta": "2"}).write(t, t.TempDir())},
+		"source": {"train", "-c", tiny(nil).write(t, t.TempDir())},
+		"flag":   {"train", "-c", job, "--log-level", "loud"},
+		"format": {"train", "-c", job, "--log-format", "xml"},
+	} {
+		r := records(t, finished(t, args...))
+		if len(r) != 1 || r[0]["level"] != "ERROR" || r[0]["status"] == 0.0 || r[0]["run"] == nil {
+			t.Errorf("%s: %v", name, r)
+		}
+	}
+	hinted := records(t, finished(t, "trian"))[0]
+	if hint, _ := hinted["hint"].(string); !strings.HasPrefix(hint, "pacsgp --help lists") {
+		t.Errorf("the hint: %v", hinted)
+	}
+	text := finished(t, "train", "-c", job, "--log-format", "text", "-o", job)
+	if !strings.HasPrefix(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:], "pacsgp: ") || strings.Contains(text, `{"time"`) {
+		t.Errorf("as text: %q", text)
+	}
+}
+
+// Without a terminal steps are told once a second; --log-level debug tells all.
+func TestStepsAreToldOnceASecond(t *testing.T) {
+	count := func(args ...string) (steps int) {
+		t.Helper()
+		dir := t.TempDir()
+		smallLake(t, dir)
+		began := time.Now()
+		log := finished(t, append([]string{"train", "-c", tiny(nil).write(t, dir)}, args...)...)
+		for line := range strings.Lines(log) {
+			if strings.Contains(line, `"steps"`) || strings.Contains(line, " of ") && strings.HasPrefix(line, "train M=") {
+				steps++
+			}
+		}
+		if most := 1 + int(time.Since(began)/time.Second); len(args) < 2 && steps > most {
+			t.Errorf("%q: %d steps are told in %v", args, steps, time.Since(began))
+		}
+		return steps
+	}
+	if count() < 1 {
+		t.Error("no step is told")
+	}
+	if all := count("--log-level", "debug"); all < 5 {
+		t.Errorf("--log-level debug tells %d steps", all)
+	}
+	if none := count("-q"); none > 0 {
+		t.Errorf("--quiet tells %d steps", none)
+	}
+	if text := count("--log-format=text"); text < 1 {
+		t.Error("as text no step is told")
+	}
+}
+
+func TestQuietStillSaysNotesAndErrors(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(jobFile{"copies": "independent"}).write(t, dir)
+	for line := range strings.Lines(finished(t, "train", "-c", job, "--quiet")) {
+		if !strings.Contains(line, `"WARN"`) {
+			t.Errorf("--quiet says %s", line)
+		}
+	}
+	if said := finished(t, "train", "-c", job, "--quiet", "-o", job); !strings.Contains(said, `"ERROR"`) {
+		t.Errorf("--quiet does not say the error: %q", said)
+	}
+}
+
+// The same job once more trains anew, and says so.
+func TestRerunIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	const words = "it trains anew"
+	if first := succeed(t, "train", "-c", job); strings.Contains(first.log, words) {
+		t.Errorf("the first run says %q", first.log)
+	}
+	if second := succeed(t, "train", "-c", job); !strings.Contains(second.log, words) {
+		t.Errorf("the second run does not say that %s: %s", words, second.log)
+	}
+	other := succeed(t, "train", "-c", tiny(jobFile{"delta": "0.04"}).write(t, dir))
+	if strings.Contains(other.log, words) {
+		t.Errorf("another job says %q", other.log)
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	if flag, command := succeed(t, "--version").stdout, succeed(t, "version").stdout; flag != command || !strings.HasPrefix(flag, "pacsgp ") {
+		t.Errorf("--version says %q, version %q", flag, command)
+	}
+}
