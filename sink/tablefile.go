@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
 // Model files and certificate rows are Parquet of one plain kind: flat columns or
@@ -77,6 +79,9 @@ type tableFile struct {
 	keys   map[string]string
 }
 
+// thriftDepth bounds the nesting; a footer needs about ten.
+const thriftDepth = 24
+
 const (
 	parquetMagic = "PAR1"
 	parquetTail  = 8 // the footer's length and the magic
@@ -127,146 +132,146 @@ func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
 	if _, err := r.ReadAt(footer, f.end); err != nil {
 		return nil, err
 	}
-	t := &thriftReader{b: footer}
+	t := thrift.NewReader(footer, thriftDepth)
 	f.footer(t)
-	if t.err == nil && t.pos != len(t.b) {
-		t.fail("%d bytes follow", len(t.b)-t.pos)
+	if rest := len(footer) - t.Read(); t.Err() == nil && rest != 0 {
+		t.Failf("%d bytes follow", rest)
 	}
-	if t.err != nil {
-		return nil, fmt.Errorf("footer: %w", t.err)
+	if t.Err() != nil {
+		return nil, fmt.Errorf("footer: %w", t.Err())
 	}
 	return f, nil
 }
 
 // footer reads FileMetaData.
-func (f *tableFile) footer(r *thriftReader) {
-	r.structure(thriftStruct, func(id int16, kind byte) {
+func (f *tableFile) footer(r *thrift.Reader) {
+	r.Structure(thrift.Struct, func(id int16, kind byte) {
 		switch id {
 		case 2:
-			r.list(kind, func(kind byte) {
+			r.List(kind, func(kind byte) {
 				n := readNode(r, kind)
 				if f.schema = append(f.schema, n); n.name == "" && n.physical != physicalNone {
-					r.fail("a column without a name")
+					r.Failf("a column without a name")
 				}
 			})
 			if len(f.schema) == 0 {
-				r.fail("no schema")
+				r.Failf("no schema")
 				return
 			}
 			f.schema = f.schema[1:]
 		case 3:
-			f.rows = r.integer(kind)
+			f.rows = r.Int64(kind)
 		case 4:
-			r.list(kind, func(kind byte) { f.groups = append(f.groups, readGroup(r, kind)) })
+			r.List(kind, func(kind byte) { f.groups = append(f.groups, readGroup(r, kind)) })
 		case 5:
-			r.list(kind, func(kind byte) { f.key(r, kind) })
+			r.List(kind, func(kind byte) { f.key(r, kind) })
 		default:
-			r.skip(kind)
+			r.Skip(kind)
 		}
 	})
 }
 
 // readNode reads a SchemaElement.
-func readNode(r *thriftReader, kind byte) node {
+func readNode(r *thrift.Reader, kind byte) node {
 	n := node{physical: physicalNone}
-	r.structure(kind, func(id int16, kind byte) {
+	r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
-			n.physical = r.integer(kind)
+			n.physical = int64(r.Int32(kind))
 		case 3:
-			n.repetition = r.integer(kind)
+			n.repetition = int64(r.Int32(kind))
 		case 4:
-			n.name = string(r.text(kind))
+			n.name = string(r.Text(kind))
 		case 5:
-			n.children = r.integer(kind)
+			n.children = int64(r.Int32(kind))
 		default:
-			r.skip(kind)
+			r.Skip(kind)
 		}
 	})
 	return n
 }
 
 // key reads a KeyValue. A key has one value, for readers would choose differently.
-func (f *tableFile) key(r *thriftReader, kind byte) {
+func (f *tableFile) key(r *thrift.Reader, kind byte) {
 	var key, value string
-	r.structure(kind, func(id int16, kind byte) {
+	r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
-			key = string(r.text(kind))
+			key = string(r.Text(kind))
 		case 2:
-			value = string(r.text(kind))
+			value = string(r.Text(kind))
 		default:
-			r.skip(kind)
+			r.Skip(kind)
 		}
 	})
 	if _, ok := f.keys[key]; ok {
-		r.fail("the key %.40q has two values", key)
+		r.Failf("the key %.40q has two values", key)
 	}
 	f.keys[key] = value
 }
 
 // readGroup reads a RowGroup.
-func readGroup(r *thriftReader, kind byte) rowGroup {
+func readGroup(r *thrift.Reader, kind byte) rowGroup {
 	var g rowGroup
-	r.structure(kind, func(id int16, kind byte) {
+	r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
-			r.list(kind, func(kind byte) {
+			r.List(kind, func(kind byte) {
 				c := readChunk(r, kind)
 				if g.chunks = append(g.chunks, c); !c.described {
-					r.fail("a chunk without a description")
+					r.Failf("a chunk without a description")
 				}
 			})
 		case 3:
-			g.rows = r.integer(kind)
+			g.rows = r.Int64(kind)
 		default:
-			r.skip(kind)
+			r.Skip(kind)
 		}
 	})
 	if len(g.chunks) == 0 {
-		r.fail("a row group without columns")
+		r.Failf("a row group without columns")
 	}
 	return g
 }
 
 // readChunk reads a ColumnChunk.
-func readChunk(r *thriftReader, kind byte) columnChunk {
+func readChunk(r *thrift.Reader, kind byte) columnChunk {
 	var c columnChunk
-	r.structure(kind, func(id int16, kind byte) {
+	r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
-			c.elsewhere = len(r.text(kind)) > 0
+			c.elsewhere = len(r.Text(kind)) > 0
 		case 3:
 			c.described = true
 			c.describe(r, kind)
 		case 8, 9:
 			c.coded = true
-			r.skip(kind)
+			r.Skip(kind)
 		default:
-			r.skip(kind)
+			r.Skip(kind)
 		}
 	})
 	return c
 }
 
 // describe reads ColumnMetaData.
-func (c *columnChunk) describe(r *thriftReader, kind byte) {
-	r.structure(kind, func(id int16, kind byte) {
+func (c *columnChunk) describe(r *thrift.Reader, kind byte) {
+	r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
-			c.physical = r.integer(kind)
+			c.physical = int64(r.Int32(kind))
 		case 4:
-			c.codec = r.integer(kind)
+			c.codec = int64(r.Int32(kind))
 		case 5:
-			c.values = r.integer(kind)
+			c.values = r.Int64(kind)
 		case 7:
-			c.size = r.integer(kind)
+			c.size = r.Int64(kind)
 		case 9:
-			c.start = r.integer(kind)
+			c.start = r.Int64(kind)
 		case 11:
-			c.dictionary = r.integer(kind) > 0
+			c.dictionary = r.Int64(kind) > 0
 		default:
-			r.skip(kind)
+			r.Skip(kind)
 		}
 	})
 }
@@ -381,26 +386,26 @@ const (
 
 // readPageHeader reads the header at the start of b and returns its length.
 func readPageHeader(b []byte) (h pageHeader, length int, err error) {
-	r := &thriftReader{b: b}
+	r := thrift.NewReader(b, thriftDepth)
 	h.kind = -1
-	r.structure(thriftStruct, func(id int16, kind byte) {
+	r.Structure(thrift.Struct, func(id int16, kind byte) {
 		switch id {
 		case 1:
-			h.kind = r.integer(kind)
+			h.kind = int64(r.Int32(kind))
 		case 2:
-			h.uncompressed = r.integer(kind)
+			h.uncompressed = int64(r.Int32(kind))
 		case 3:
-			h.size = r.integer(kind)
+			h.size = int64(r.Int32(kind))
 		case 4:
-			h.checked, h.sum = true, uint32(r.integer(kind))
+			h.checked, h.sum = true, uint32(r.Int32(kind))
 		case 5, 8:
 			h.data(r, id, kind)
 		default:
-			r.skip(kind)
+			r.Skip(kind)
 		}
 	})
-	if r.err != nil {
-		return h, 0, fmt.Errorf("header of a page: %w", r.err)
+	if r.Err() != nil {
+		return h, 0, fmt.Errorf("header of a page: %w", r.Err())
 	}
 	switch {
 	case h.kind == dictionaryPage:
@@ -410,27 +415,27 @@ func readPageHeader(b []byte) (h pageHeader, length int, err error) {
 	case h.encoding != encodingPlain:
 		return h, 0, fmt.Errorf("a page has encoding %d; a file of this kind is PLAIN", h.encoding)
 	}
-	return h, r.pos, nil
+	return h, r.Read(), nil
 }
 
 // data reads DataPageHeader (field 5) or DataPageHeaderV2 (field 8).
-func (h *pageHeader) data(r *thriftReader, version int16, kind byte) {
-	r.structure(kind, func(id int16, kind byte) {
+func (h *pageHeader) data(r *thrift.Reader, version int16, kind byte) {
+	r.Structure(kind, func(id int16, kind byte) {
 		switch {
 		case id == 1:
-			h.values = r.integer(kind)
+			h.values = int64(r.Int32(kind))
 		case id == 2 && version == 5, id == 4 && version == 8:
-			h.encoding = r.integer(kind)
+			h.encoding = int64(r.Int32(kind))
 		case id == 3 && version == 5:
-			h.levelEncoding[1] = r.integer(kind)
+			h.levelEncoding[1] = int64(r.Int32(kind))
 		case id == 4 && version == 5:
-			h.levelEncoding[0] = r.integer(kind)
+			h.levelEncoding[0] = int64(r.Int32(kind))
 		case id == 5 && version == 8:
-			h.levels[1] = r.integer(kind)
+			h.levels[1] = int64(r.Int32(kind))
 		case id == 6 && version == 8:
-			h.levels[0] = r.integer(kind)
+			h.levels[0] = int64(r.Int32(kind))
 		default:
-			r.skip(kind)
+			r.Skip(kind)
 		}
 	})
 }
@@ -450,7 +455,7 @@ func (h pageHeader) page(body []byte, repetition, definition bool) (page, error)
 		case h.levelEncoding[i] != encodingRLE:
 			return p, fmt.Errorf("levels have encoding %d, want RLE", h.levelEncoding[i])
 		case len(body) < 4:
-			return p, errShort
+			return p, thrift.ErrShort
 		default: // version 1 has the length in front
 			n, body = int64(binary.LittleEndian.Uint32(body)), body[4:]
 		}

@@ -57,7 +57,7 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 		}),
 		"version 2": header(func(h *format.PageHeader) {
 			h.Type = format.DataPageV2
-			h.DataPageHeaderV2.Set(format.DataPageHeaderV2{NumValues: 10})
+			h.DataPageHeaderV2.Set(format.DataPageHeaderV2{NumValues: 10, NumRows: 10})
 		}),
 		"dictionary": header(func(h *format.PageHeader) {
 			h.Type = format.DictionaryPage
@@ -68,7 +68,7 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 			var c cursor
 			var codec decompressor
 			var stored []byte
-			ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: format.Gzip, lo: math.NaN(), hi: math.NaN()}
+			ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: format.Gzip, lo: unknownBound, hi: unknownBound}
 			c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, optional: optional}, ch, &codec, &stored)
 			before := allocated()
 			err := c.read(make([]float64, 10))
@@ -90,7 +90,8 @@ func withFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []
 		t.Fatal(err)
 	}
 	var meta format.FileMetaData
-	if _, err := decodeThrift(b, &meta); err != nil {
+	var protocol thrift.CompactProtocol
+	if err := thrift.Unmarshal(&protocol, b, &meta); err != nil {
 		t.Fatal(err)
 	}
 	change(&meta)

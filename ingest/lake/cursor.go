@@ -32,8 +32,9 @@ type cursor struct {
 	level  []int32   // levels of the rows being read
 	table  []float64 // the dictionary
 
-	rows    int  // rows of the page that are still to be read
-	leveled bool // the page has definition levels
+	rows    int   // rows of the page that are still to be read
+	nulls   int64 // nulls of the page so far
+	leveled bool  // the page has definition levels
 	seen    statistics
 }
 
@@ -70,7 +71,7 @@ func (c *cursor) read(dst []float64) error {
 		if err != nil {
 			return err
 		}
-		if c.rows == n || !finite || lo < c.chunk.lo || hi > c.chunk.hi { // the page's last values, or such as damage makes
+		if c.rows == n || !finite || lo < c.chunk.lo.value || hi > c.chunk.hi.value { // the page's last values, or such as damage makes
 			if err := c.pages.verify(); err != nil {
 				return err
 			}
@@ -78,10 +79,27 @@ func (c *cursor) read(dst []float64) error {
 		if err := c.seen.add(dst[:n], lo, hi, finite, &c.chunk); err != nil {
 			return err
 		}
-		c.rows -= n
+		if c.rows -= n; c.rows == 0 {
+			if err := c.endPage(); err != nil {
+				return err
+			}
+		}
 		dst = dst[n:]
 	}
 	return nil
+}
+
+// endPage holds the page, whose last value was read, against its header.
+func (c *cursor) endPage() error {
+	if c.leveled {
+		if err := c.levels.finished(); err != nil {
+			return err
+		}
+	}
+	if h := &c.pages.header; h.kind == format.DataPageV2 && c.nulls != int64(h.nulls) {
+		return fmt.Errorf("the page has %d nulls, its header says %d: %w", c.nulls, h.nulls, errMalformed)
+	}
+	return c.values.finished()
 }
 
 // finish checks, after the last row, that the chunk has no more, and its
@@ -140,6 +158,7 @@ func (c *cursor) readNullable(dst []float64) error {
 	if present == len(dst) {
 		return nil
 	}
+	c.nulls += int64(len(dst) - present)
 	// Spread from the end, so that no value is overwritten before it moved.
 	null := ingest.Null.Cell()
 	from := present
@@ -162,20 +181,20 @@ func (c *cursor) nextPage() error {
 			return err
 		}
 		switch h := &c.pages.header; {
-		case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
-			if err := c.dictionary(&h.DictionaryPageHeader.V); err != nil {
+		case h.kind == format.DictionaryPage && h.described:
+			if err := c.dictionary(h); err != nil {
 				return fmt.Errorf("dictionary: %w", err)
 			}
-		case h.Type == format.DataPage && h.DataPageHeader.Valid:
-			return c.dataPage(&h.DataPageHeader.V)
-		case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
-			return c.dataPage2(&h.DataPageHeaderV2.V)
-		case h.Type == format.IndexPage:
+		case h.kind == format.DataPage && h.described:
+			return c.dataPage(h)
+		case h.kind == format.DataPageV2 && h.described:
+			return c.dataPage2(h)
+		case h.kind == format.IndexPage:
 			if _, err := c.pages.body(); err != nil {
 				return err
 			}
 		default:
-			return fmt.Errorf("page of type %d: %w", h.Type, errMalformed)
+			return fmt.Errorf("page of type %d: %w", h.kind, errMalformed)
 		}
 	}
 }
@@ -190,8 +209,8 @@ const (
 
 // mostBytes is how many bytes a page of so many values has at most. A compressed
 // page of 6 KB can have 256 MiB, which nobody is to allocate for ten values.
-func (c *cursor) mostBytes(values int64) int64 {
-	return values*int64(c.col.width+slackOfValue) + pageSlack
+func (c *column) mostBytes(values int64) int64 {
+	return values*int64(c.width+slackOfValue) + pageSlack
 }
 
 // decompressed returns the first size bytes of what is stored, of a page with so
@@ -206,7 +225,7 @@ func (c *cursor) decompressed(buf *[]byte, stored []byte, size, values int64) ([
 	if size < 0 || size > maxPage || size > c.chunk.uncompressed {
 		return nil, fmt.Errorf("a page claims %d bytes, its chunk has %d (at most %d are read): %w", size, c.chunk.uncompressed, maxPage, errMalformed)
 	}
-	if most := c.mostBytes(values); size > most {
+	if most := c.col.mostBytes(values); size > most {
 		return nil, fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, most, errMalformed)
 	}
 	dst := grow(buf, int(size))
@@ -214,23 +233,23 @@ func (c *cursor) decompressed(buf *[]byte, stored []byte, size, values int64) ([
 }
 
 // dictionary decodes the dictionary page.
-func (c *cursor) dictionary(h *format.DictionaryPageHeader) error {
+func (c *cursor) dictionary(h *pageHeader) error {
 	stored, err := c.pages.body()
 	if err != nil {
 		return err
 	}
-	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary { //nolint:staticcheck // older writers use the deprecated name
-		return fmt.Errorf("encoding %v is not read", h.Encoding)
+	if h.encoding != format.Plain && h.encoding != format.PlainDictionary { //nolint:staticcheck // older writers use the deprecated name
+		return fmt.Errorf("encoding %v is not read", h.encoding)
 	}
 	if c.col.width == 0 {
 		return fmt.Errorf("booleans with a dictionary: %w", errMalformed)
 	}
-	n := int64(h.NumValues)
-	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize), min(n, c.chunk.rows))
+	n := int64(h.values)
+	b, err := c.decompressed(&c.body, stored, int64(h.uncompressed), min(n, c.chunk.rows))
 	if err != nil {
 		return err
 	}
-	if n < 0 || n*int64(c.col.width) > int64(len(b)) {
+	if n < 0 || n*int64(c.col.width) != int64(len(b)) {
 		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
 	}
 	if int64(cap(c.table)) < n {
@@ -243,25 +262,25 @@ func (c *cursor) dictionary(h *format.DictionaryPageHeader) error {
 
 // dataPage starts a data page of version 1: levels and values are compressed
 // together, the levels with their length in front.
-func (c *cursor) dataPage(h *format.DataPageHeader) error {
-	if err := c.start(h.NumValues); err != nil {
+func (c *cursor) dataPage(h *pageHeader) error {
+	if err := c.start(h.values); err != nil {
 		return err
 	}
-	if c.isDirect(h.Encoding) && (!c.col.optional || h.DefinitionLevelEncoding == format.RLE) {
+	if c.isDirect(h.encoding) && (!c.col.optional || h.levels == format.RLE) {
 		return c.direct()
 	}
 	stored, err := c.pages.body()
 	if err != nil {
 		return err
 	}
-	b, err := c.decompressed(&c.body, stored, int64(c.pages.header.UncompressedPageSize), int64(c.rows))
+	b, err := c.decompressed(&c.body, stored, int64(h.uncompressed), int64(c.rows))
 	if err != nil {
 		return err
 	}
 	c.leveled = c.col.optional
 	if c.leveled {
-		if h.DefinitionLevelEncoding != format.RLE {
-			return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.DefinitionLevelEncoding)
+		if h.levels != format.RLE {
+			return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.levels)
 		}
 		if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
 			return fmt.Errorf("definition levels end early: %w", errMalformed)
@@ -270,32 +289,38 @@ func (c *cursor) dataPage(h *format.DataPageHeader) error {
 		c.levels.reset(b[4:n], 1)
 		b = b[n:]
 	}
-	return c.values.reset(c.col, h.Encoding, b, c.table)
+	return c.values.reset(c.col, h.encoding, b, c.table)
 }
 
 // dataPage2 starts a data page of version 2: the levels stand uncompressed
 // before the values.
-func (c *cursor) dataPage2(h *format.DataPageHeaderV2) error {
-	if err := c.start(h.NumValues); err != nil {
+func (c *cursor) dataPage2(h *pageHeader) error {
+	if err := c.start(h.values); err != nil {
 		return err
 	}
-	if c.isDirect(h.Encoding) && h.RepetitionLevelsByteLength == 0 {
-		return c.direct2(h.DefinitionLevelsByteLength)
+	if err := c.col.flat(h); err != nil {
+		return err
+	}
+	if h.repetition != 0 {
+		return fmt.Errorf("a page of a flat column has repetition levels: %w", errMalformed)
+	}
+	if c.isDirect(h.encoding) {
+		return c.direct2(h.definition)
 	}
 	stored, err := c.pages.body()
 	if err != nil {
 		return err
 	}
-	repetition, definition := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
+	repetition, definition := int64(h.repetition), int64(h.definition)
 	if repetition < 0 || definition < 0 || repetition+definition > int64(len(stored)) {
 		return fmt.Errorf("levels of %d and %d bytes in a page of %d: %w", repetition, definition, len(stored), errMalformed)
 	}
 	levels := stored[repetition : repetition+definition]
 	values := stored[repetition+definition:]
-	size := int64(c.pages.header.UncompressedPageSize) - repetition - definition
+	size := int64(h.uncompressed) - repetition - definition
 	c.leveled = c.col.optional && definition > 0
 	switch {
-	case c.chunk.codec != format.Uncompressed && h.IsCompressed.Valid && !h.IsCompressed.V:
+	case c.chunk.codec != format.Uncompressed && h.stored:
 		if size != int64(len(values)) {
 			return wrongLength(len(values), int(size))
 		}
@@ -308,7 +333,19 @@ func (c *cursor) dataPage2(h *format.DataPageHeaderV2) error {
 	if c.leveled {
 		c.levels.reset(keep(&c.own, levels), 1)
 	}
-	return c.values.reset(c.col, h.Encoding, values, c.table)
+	return c.values.reset(c.col, h.encoding, values, c.table)
+}
+
+// flat makes sure that a page of version 2 is one of this column, whose rows have a
+// value each, or a null if they may.
+func (c *column) flat(h *pageHeader) error {
+	switch {
+	case h.rows != h.values || h.nulls < 0 || h.nulls > h.values:
+		return fmt.Errorf("a page claims %d rows, %d values and %d nulls: %w", h.rows, h.values, h.nulls, errMalformed)
+	case !c.optional && (h.nulls > 0 || h.definition != 0), h.nulls > 0 && h.definition == 0:
+		return fmt.Errorf("a page claims %d nulls and %d bytes of levels for them: %w", h.nulls, h.definition, errMalformed)
+	}
+	return nil
 }
 
 // start takes the rows of a data page off those of the chunk.
@@ -316,7 +353,7 @@ func (c *cursor) start(values int32) error {
 	if values < 0 || int64(values) > c.left {
 		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", values, c.left, errMalformed)
 	}
-	c.rows = int(values)
+	c.rows, c.nulls = int(values), 0
 	c.left -= int64(values)
 	return nil
 }

@@ -13,10 +13,10 @@ import (
 
 	deltapkg "github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/rle"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
 // padded copies b into an array with the room that unpacking needs.
@@ -195,51 +195,52 @@ func TestDecimalBytes(t *testing.T) {
 	}
 }
 
-// The walk accepts what the library writes, whole, and calls every prefix short.
-func TestDecodeThrift(t *testing.T) {
-	h := format.PageHeader{Type: format.DataPage, UncompressedPageSize: 100, CompressedPageSize: 90}
-	h.DataPageHeader.Set(format.DataPageHeader{NumValues: 7, Statistics: format.Statistics{MinValue: []byte("12345678"), NullCount: 3}})
-	var protocol thrift.CompactProtocol
-	b, err := thrift.Marshal(&protocol, &h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got format.PageHeader
-	if n, err := decodeThrift(append(slices.Clone(b), 1, 2, 3), &got); n != len(b) || err != nil || got.DataPageHeader.V.NumValues != 7 {
-		t.Errorf("decodeThrift = %d, %v, want %d", n, err, len(b))
+// A page header that the library writes is read as it is, and every prefix of it is
+// short.
+func TestReadPageHeader(t *testing.T) {
+	h := format.PageHeader{Type: format.DataPage, UncompressedPageSize: 100, CompressedPageSize: 90, CRC: -3}
+	h.DataPageHeader.Set(format.DataPageHeader{NumValues: 7, DefinitionLevelEncoding: format.RLE, Statistics: format.Statistics{MinValue: []byte("12345678"), NullCount: 3}})
+	b := marshalThrift(t, &h)
+	want := pageHeader{uncompressed: 100, compressed: 90, checked: true, sum: 0xFFFFFFFD, described: true, values: 7, levels: format.RLE}
+	if got, n, err := readPageHeader(append(slices.Clone(b), 1, 2, 3)); n != len(b) || err != nil || got != want {
+		t.Errorf("readPageHeader = %+v, %d, %v, want %+v, %d", got, n, err, want, len(b))
 	}
 	for n := range b {
-		if _, err := decodeThrift(b[:n], &got); err == nil {
-			t.Errorf("prefix of %d bytes: no error", n)
+		if _, _, err := readPageHeader(b[:n]); !errors.Is(err, errShort) {
+			t.Errorf("prefix of %d bytes: %v", n, err)
 		}
 	}
 }
 
-// The walk refuses what would make the decoder's stack or its lists too large
-// for the bytes that there are.
-func TestDecodeThriftBounds(t *testing.T) {
+// What would make the stack or a list too large for the bytes that there are is
+// refused.
+func TestReadMetaBounds(t *testing.T) {
 	list := func(field byte, n uint64, of byte, element ...byte) []byte {
-		b := binary.AppendUvarint([]byte{field<<4 | thriftList, 0xF0 | of}, n)
+		b := binary.AppendUvarint([]byte{field<<4 | thrift.List, 0xF0 | of}, n)
 		return append(append(b, bytes.Repeat(element, int(n))...), 0)
 	}
-	for name, c := range map[string]struct {
-		into any
-		b    []byte
-	}{
-		"lists in lists":             {new(format.FileMetaData), bytes.Repeat([]byte{0x19}, 4<<20)},
-		"lists in lists of a header": {new(format.PageHeader), bytes.Repeat([]byte{0x19}, 1<<16)},
-		"structures":                 {new(format.FileMetaData), bytes.Repeat([]byte{0x1C}, 1<<20)},
-		"maps in maps":               {new(format.FileMetaData), bytes.Repeat([]byte{0x1B, 0x01, 0xBB}, 1<<20)},
-		"chunks of a byte":           {new(format.FileMetaData), append([]byte{0x49, 0x1C}, list(1, 1<<20, thriftStruct, 0)...)},
-		"row groups of a byte":       {new(format.FileMetaData), list(4, 1<<20, thriftStruct, 0)},
-		"schema elements of a byte":  {new(format.FileMetaData), list(2, 1<<20, thriftStruct, 0)},
+	inGroup := []byte{0x29, 0x1C, 0x48, 1, 'a', 0, 0x16, 0, 0x19, 0x1C} // a schema of a root, rows, a row group
+	for name, b := range map[string][]byte{
+		"lists in lists":            bytes.Repeat([]byte{0x19}, 4<<20),
+		"lists of lists":            bytes.Repeat([]byte{0x19, 0x19, 0x19}, 1<<20),
+		"sets in sets":              bytes.Repeat([]byte{0x1A}, 4<<20),
+		"structures":                bytes.Repeat([]byte{0x1C}, 1<<20),
+		"maps in maps":              bytes.Repeat([]byte{0x1B, 0x01, 0xBB}, 1<<20),
+		"lists in unknown fields":   bytes.Repeat([]byte{0xF9}, 4<<20),
+		"chunks of a byte":          append(inGroup, list(1, 4<<20, thrift.Struct, 0)...),
+		"row groups of a byte":      list(4, 4<<20, thrift.Struct, 0),
+		"schema elements of a byte": list(2, 4<<20, thrift.Struct, 0),
+		"a list that is not there":  {0x29, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0x07},
 	} {
 		before := allocated()
-		if n, err := decodeThrift(c.b, c.into); !errors.Is(err, errMalformed) {
-			t.Errorf("%s: decodeThrift = %d, %v, want %v", name, n, err, errMalformed)
+		if _, err := parseFooter(b, int64(len(b)+100)); !errors.Is(err, errMalformed) {
+			t.Errorf("%s: %v, want %v", name, err, errMalformed)
+		}
+		if _, _, err := readPageHeader(b[:min(len(b), maxPageHeader)]); err == nil {
+			t.Errorf("%s: read as a page header", name)
 		}
 		if used := allocated() - before; used > 1<<20 {
-			t.Errorf("%s: %d KiB were allocated for %d KiB", name, used>>10, len(c.b)>>10)
+			t.Errorf("%s: %d KiB were allocated for %d KiB", name, used>>10, len(b)>>10)
 		}
 	}
 }

@@ -26,7 +26,7 @@ const directAtOnce = 8192
 func (c *cursor) isDirect(e format.Encoding) bool {
 	h := &c.pages.header
 	return c.chunk.codec == format.Uncompressed && c.col.kind == kindDouble && e == format.Plain && c.rows >= directAtOnce &&
-		h.UncompressedPageSize == h.CompressedPageSize && !endian.IsBigEndian
+		h.uncompressed == h.compressed && !endian.IsBigEndian
 }
 
 // direct starts a data page of version 1.

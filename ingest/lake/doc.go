@@ -3,10 +3,12 @@
 //
 // # How a column gets out of a file
 //
-// The file format's definitions and the footer come from parquet-go (its
-// packages format and encoding/thrift, its bit unpacking). The column pages are
-// walked here, for four reasons that were measured on that library's reader:
+// The names of the file format and its bit unpacking come from parquet-go. Footer and
+// column pages are read here, for five reasons that were measured on that library's
+// reader:
 //
+//   - a footer's contradictions (a field of another type, twice or of unknown number,
+//     a logical type that is not the converted one) are what flipped bits look like;
 //   - sizes are checked before anything is allocated: a flipped bit in a page
 //     header, a frame header of the codec or the run length of a level must not
 //     cost gigabytes;
@@ -15,7 +17,7 @@
 //   - its paths for LZ4_RAW and run-length encoded booleans return wrong values,
 //     and it takes one row group's codec for all of them;
 //   - what is damaged is an error here and not a panic. (What is left of such
-//     libraries, codecs and thrift, runs behind one recover: see guard.)
+//     libraries, the codecs, runs behind one recover: see guard.)
 //
 // Every value is looked at once: whether it is finite, and what the chunk's bounds
 // are. Doubles in PLAIN encoding are looked at while they are copied (copyExtent),
@@ -26,9 +28,10 @@
 //
 // # What is checked
 //
-// Row counts of pages, chunk, row group and file against each other; page
-// checksums where the writer left them; the smallest value, the largest one and
-// the number of nulls of a chunk against the footer's statistics; and that the
+// Row counts of pages, chunk, row group and file against each other; that a page has
+// no byte after its last value; page checksums where the writer left them; the smallest
+// value, the largest one and the number of nulls of a chunk against the footer's
+// statistics; what the schema says in its old way against its new one; and that the
 // footer is the one that [Open] saw. What still gets through changes the digest.
 // A shard whose last page turns out to be damaged may have handed out batches of
 // it before; it ends in an error.

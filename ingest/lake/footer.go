@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -31,7 +30,7 @@ type footer struct {
 	start   int64             // where the footer begins and data must have ended
 	rows    int64
 	columns []column
-	groups  []format.RowGroup
+	groups  []rowGroup
 }
 
 // openFile opens a data file. It does not wait for what stands there by now: a
@@ -83,27 +82,23 @@ func footerBytes(r io.ReaderAt, size int64) ([]byte, error) {
 
 // parseFooter decodes a footer and checks it against itself and the file's size.
 func parseFooter(b []byte, size int64) (*footer, error) {
-	meta := new(format.FileMetaData)
-	err := guard(func() error {
-		n, err := decodeThrift(b, meta)
-		if err == nil && n != len(b) && n+signature != len(b) {
-			err = fmt.Errorf("%d bytes follow it: %w", len(b)-n, errMalformed)
-		}
-		return err
-	})
+	meta, n, err := readMeta(b)
+	if rest := len(b) - n; err == nil && rest != 0 && (!meta.encrypted || rest != signature) {
+		err = fmt.Errorf("%d bytes follow it: %w", rest, errMalformed)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("footer: %w", err)
+		return nil, footerFault(err)
 	}
 	f := &footer{
 		sum:    sha256.Sum256(b),
 		size:   size,
 		start:  size - tailLength - int64(len(b)),
-		rows:   meta.NumRows,
-		groups: meta.RowGroups,
+		rows:   meta.rows,
+		groups: meta.groups,
 	}
 	var rows int64
 	for g := range f.groups {
-		n := f.groups[g].NumRows
+		n := f.groups[g].rows
 		if n < 0 || n > math.MaxInt64/2-rows {
 			return nil, fmt.Errorf("row group %d claims %d rows: %w", g, n, errMalformed)
 		}
@@ -135,10 +130,10 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 // rows must not begin because a footer claims rows that no chunk has.
 func (f *footer) refusal(c *column) string {
 	for g := range f.groups {
-		if f.groups[g].NumRows == 0 {
+		if f.groups[g].rows == 0 {
 			continue
 		}
-		why := chunkRefusal(c, &f.groups[g].Columns[c.leaf])
+		why := chunkRefusal(c, &f.groups[g].chunks[c.leaf])
 		if why == "" && c.Use != ingest.Unusable {
 			if _, err := f.chunk(g, c); err != nil {
 				why = err.Error()
@@ -151,17 +146,17 @@ func (f *footer) refusal(c *column) string {
 	return ""
 }
 
-func chunkRefusal(c *column, chunk *format.ColumnChunk) string {
+func chunkRefusal(c *column, m *chunkMeta) string {
 	const rewrite = "rewrite the file with codec ZSTD or SNAPPY"
-	switch m := &chunk.MetaData; {
-	case chunk.CryptoMetadata.Value != nil:
+	switch {
+	case m.encrypted:
 		return "the column is encrypted, which is not read; decrypt the file first"
-	case chunk.FilePath != "":
-		return fmt.Sprintf("the column's data are in another file (%q), which is not read; rewrite the file", chunk.FilePath)
-	case m.Codec == format.Lz4Raw || m.Codec == format.Lz4 || m.Codec == format.LZO:
-		return fmt.Sprintf("codec %v is not read; %s", m.Codec, rewrite)
-	case !readableCodec(m.Codec):
-		return fmt.Sprintf("codec number %d is unknown; %s", m.Codec, rewrite)
+	case len(m.file) > 0:
+		return fmt.Sprintf("the column's data are in another file (%.200q), which is not read; rewrite the file", m.file)
+	case m.codec == format.Lz4Raw || m.codec == format.Lz4 || m.codec == format.LZO:
+		return fmt.Sprintf("codec %v is not read; %s", m.codec, rewrite)
+	case !readableCodec(m.codec):
+		return fmt.Sprintf("codec number %d is unknown; %s", m.codec, rewrite)
 	case c.kind == kindBoolean && rleBooleans(m):
 		return refusedRLE
 	}
@@ -173,13 +168,11 @@ const refusedRLE = "booleans in encoding RLE are not read; write the column as i
 
 // rleBooleans reports whether the footer says that data pages are run-length
 // encoded. (Where it does not say, the page does.)
-func rleBooleans(m *format.ColumnMetaData) bool {
-	if len(m.EncodingStats) == 0 {
-		return slices.Contains(m.Encoding, format.RLE) && !slices.Contains(m.Encoding, format.Plain)
+func rleBooleans(m *chunkMeta) bool {
+	if m.told {
+		return m.runs
 	}
-	return slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool {
-		return s.PageType != format.DictionaryPage && s.Encoding == format.RLE && s.Count > 0
-	})
+	return m.rle && !m.plain
 }
 
 // guard runs f, which calls into libraries that may panic on damaged input, and

@@ -83,6 +83,18 @@ func (h *hybrid) skipOnes(n int) bool {
 	return true
 }
 
+// groupFill is how many values may fill the last packed group up: 7 by the format, but
+// DuckDB packs 256 at a time.
+const groupFill = 255
+
+// finished makes sure that nothing is left but what fills the last group up.
+func (h *hybrid) finished() error {
+	if len(h.src) > 0 || h.run > 0 || h.packed+uint64(len(h.window)) > groupFill {
+		return fmt.Errorf("levels or indexes go on after the page's last value: %w", errMalformed)
+	}
+	return nil
+}
+
 // header starts the next run or sequence of packed groups.
 func (h *hybrid) header() error {
 	u, n := binary.Uvarint(h.src)
@@ -90,6 +102,9 @@ func (h *hybrid) header() error {
 		return fmt.Errorf("levels or indexes end early: %w", errMalformed)
 	}
 	h.src = h.src[n:]
+	if u>>1 == 0 { // what is no levels or indexes begins like that
+		return fmt.Errorf("an empty run of levels or indexes: %w", errMalformed)
+	}
 	if u&1 == 1 {
 		groups := min(u>>1, uint64(len(h.src))) // each has width bytes, so one at least
 		h.packed = groups * 8

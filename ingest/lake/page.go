@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-
-	"github.com/parquet-go/parquet-go/format"
 )
 
 const (
@@ -27,7 +25,7 @@ type pageReader struct {
 	pos, end int64   // in the file: the current page, the end of the chunk
 	guess    int     // how many bytes the next page may have
 	raw      *[]byte // what was read last; shared by chunks that decompress
-	header   format.PageHeader
+	header   pageHeader
 
 	size, head int    // bytes of the current page, and of its header
 	ahead      []byte // its first bytes, which are in raw
@@ -57,13 +55,13 @@ func (p *pageReader) next() error {
 	if err != nil {
 		return fmt.Errorf("page header at %d: %w", p.pos, err)
 	}
-	body := int64(p.header.CompressedPageSize)
+	body := int64(p.header.compressed)
 	if left := p.end - p.pos - int64(n); body < 0 || body > left || body > maxPage {
 		return fmt.Errorf("page at %d claims %d bytes, %d are left of the chunk (at most %d are read): %w", p.pos, body, left, maxPage, errMalformed)
 	}
 	p.size, p.head = n+int(body), n
 	p.ahead, p.taken, p.sum = b[:min(len(b), p.size)], n, 0
-	p.verified = p.header.CRC == 0
+	p.verified = !p.header.checked
 	p.guess = 0
 	return nil
 }
@@ -121,7 +119,7 @@ func (p *pageReader) verify() error {
 
 // compare compares the checksum of the body with that of the header.
 func (p *pageReader) compare(sum uint32) error {
-	if sum != uint32(p.header.CRC) {
+	if sum != p.header.sum {
 		return fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
 	}
 	p.verified = true
@@ -161,9 +159,9 @@ func noEOF(err error) error {
 }
 
 // parse decodes the page header at the start of b and returns its length.
-func (p *pageReader) parse(b []byte) (int, error) {
-	p.header = format.PageHeader{}
-	return decodeThrift(b, &p.header)
+func (p *pageReader) parse(b []byte) (n int, err error) {
+	p.header, n, err = readPageHeader(b)
+	return n, err
 }
 
 // grow returns a buffer of n bytes with room for unpackPadding more, reusing

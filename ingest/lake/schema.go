@@ -1,7 +1,9 @@
 package lake
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
@@ -19,6 +21,7 @@ type column struct {
 	digits   int     // decimal places of decimals; 3, 6 or 9 for timestamps
 	zone     meaning // of timestamps
 	physical format.Type
+	filled   bool   // pages in PLAIN end in plainFill zeros
 	ordered  bool   // the file says what its statistics' order is
 	refused  string // why the chunks of a readable type are not read, "" if they are
 }
@@ -51,18 +54,19 @@ const (
 	hintText   = "encode it as numbers, or leave it out"
 	hintNested = "flatten it into columns of its own, or leave it out"
 	hintCast   = "store it as a number, or leave it out"
+	hintAgain  = "the file is damaged or was written wrongly: write it again, or leave the column out"
 )
 
 // schemaColumns describes the columns of a footer's schema: its top-level
 // leaves, and one unusable column for each group or list.
-func schemaColumns(meta *format.FileMetaData) ([]column, error) {
-	elements := meta.Schema
-	if len(elements) == 0 || elements[0].Type.Valid {
+func schemaColumns(meta *fileMeta) ([]column, error) {
+	elements := meta.schema
+	if len(elements) == 0 || elements[0].physical >= 0 {
 		return nil, fmt.Errorf("the schema has no root: %w", errMalformed)
 	}
 	var columns []column
 	leaf, i := 0, 1
-	for range max(elements[0].NumChildren.V, 0) {
+	for range max(elements[0].children, 0) {
 		if i >= len(elements) {
 			return nil, fmt.Errorf("the schema ends early: %w", errMalformed)
 		}
@@ -72,13 +76,14 @@ func schemaColumns(meta *format.FileMetaData) ([]column, error) {
 			return nil, err
 		}
 		c := column{leaf: leaf}
-		if e.Type.Valid {
+		if e.physical >= 0 {
 			c = leafColumn(e, leaf)
-			c.ordered = leaf < len(meta.ColumnOrders) && meta.ColumnOrders[leaf].Value != nil
+			c.filled = bytes.HasPrefix(meta.writer, []byte("fastparquet"))
+			c.ordered = leaf < len(meta.orders) && meta.orders[leaf]
 		} else {
 			c.Type, c.Use, c.Why = groupType(e), ingest.Unusable, hintNested
 		}
-		c.Name = e.Name
+		c.Name = e.name
 		columns = append(columns, c)
 		leaf += leaves
 		i = end
@@ -86,58 +91,54 @@ func schemaColumns(meta *format.FileMetaData) ([]column, error) {
 	if i != len(elements) {
 		return nil, fmt.Errorf("the schema has %d elements too many: %w", len(elements)-i, errMalformed)
 	}
-	for g := range meta.RowGroups {
-		if n := len(meta.RowGroups[g].Columns); n != leaf {
-			return nil, fmt.Errorf("row group %d has %d columns, the schema %d: %w", g, n, leaf, errMalformed)
-		}
-	}
 	return columns, nil
 }
 
 // subtree returns where the schema goes on after element i and all that is
 // below it, and how many leaves that is.
-func subtree(elements []format.SchemaElement, i int) (end, leaves int, err error) {
+func subtree(elements []element, i int) (end, leaves int, err error) {
 	open := int64(1) // elements that are still to come
 	for ; open > 0; i++ {
 		if i >= len(elements) {
 			return 0, 0, fmt.Errorf("the schema ends early: %w", errMalformed)
 		}
 		open--
-		if elements[i].Type.Valid {
+		switch e := &elements[i]; {
+		case e.physical < 0:
+			open += int64(max(e.children, 0))
+		case e.children > 0:
+			return 0, 0, fmt.Errorf("column %.200q has a type and %d columns: %w", e.name, e.children, errMalformed)
+		default:
 			leaves++
-		} else {
-			open += int64(max(elements[i].NumChildren.V, 0))
 		}
 	}
 	return i, leaves, nil
 }
 
 // groupType names a nested column.
-func groupType(e *format.SchemaElement) string {
-	switch e.LogicalType.Value.(type) {
-	case *format.ListType:
+func groupType(e *element) string {
+	switch {
+	case e.logical.kind == logicalList, e.converted == deprecated.List:
 		return "a list"
-	case *format.MapType:
+	case e.logical.kind == logicalMap, e.converted == deprecated.Map:
 		return "a map"
+	default:
+		return "a nested group"
 	}
-	switch c := e.ConvertedType; {
-	case c.Valid && c.V == deprecated.List:
-		return "a list"
-	case c.Valid && c.V == deprecated.Map:
-		return "a map"
-	}
-	return "a nested group"
 }
 
 // leafColumn decides how the values of a leaf become float64.
-func leafColumn(e *format.SchemaElement, leaf int) column {
-	c := column{leaf: leaf, optional: e.RepetitionType.V == format.Optional, physical: e.Type.V}
+func leafColumn(e *element, leaf int) column {
+	c := column{leaf: leaf, optional: e.repetition == int32(format.Optional), physical: e.physical}
 	refuse := func(typ, why string) column {
 		c.Type, c.Use, c.Why = typ, ingest.Unusable, why
 		return c
 	}
-	if e.RepetitionType.V == format.Repeated {
+	if e.repetition == int32(format.Repeated) {
 		return refuse("a repeated column", hintNested)
+	}
+	if why := e.contradiction(); why != "" {
+		return refuse("described in a way that nobody can be sure of ("+why+")", hintAgain)
 	}
 	switch a := annotationOf(e); a.kind {
 	case annotatedNone:
@@ -191,6 +192,8 @@ func (c column) unannotated() column {
 func (c column) integer(a annotation) column {
 	c.Type = a.name
 	switch {
+	case c.physical == format.Int32 && a.bits == 64, c.physical == format.Int64 && a.bits != 64:
+		c.Type, c.Use, c.Why = a.name+" stored as "+c.physical.String(), ingest.Unusable, hintCast
 	case c.physical == format.Int32 && a.signed:
 		c.kind, c.width = kindInt32, 4
 	case c.physical == format.Int32:
@@ -206,7 +209,7 @@ func (c column) integer(a annotation) column {
 }
 
 // decimal reads a leaf that is annotated as a decimal.
-func (c column) decimal(e *format.SchemaElement, a annotation) column {
+func (c column) decimal(e *element, a annotation) column {
 	c.Type, c.digits = a.name, a.digits
 	switch c.physical {
 	case format.Int32:
@@ -214,17 +217,25 @@ func (c column) decimal(e *format.SchemaElement, a annotation) column {
 	case format.Int64:
 		c.kind, c.width = kindDecimal64, 8
 	case format.FixedLenByteArray:
-		c.kind, c.width = kindDecimalBytes, int(e.TypeLength.V)
+		c.kind, c.width = kindDecimalBytes, int(e.length)
 	default: // no width: refused
 	}
 	switch {
 	case c.width < 1 || c.width > maxDecimalWidth:
 		c.Type += " stored as " + c.physical.String()
 		c.Use, c.Why = ingest.Unusable, hintCast
-	case c.digits < 0 || c.digits > maxDecimalScale:
+	case a.precision < 1 || c.digits < 0 || c.digits > a.precision || a.precision > mostDigits(c.width):
+		c.Use, c.Why = ingest.Unusable, "that many digits do not fit; "+hintAgain
+	case c.digits > maxDecimalScale:
 		c.Use, c.Why = ingest.Unusable, fmt.Sprintf("at most %d decimal places are read; %s", maxDecimalScale, hintCast)
 	}
 	return c
+}
+
+// mostDigits is how many decimal digits fit into a signed integer of so many bytes:
+// ⌊log₁₀(2^(8·width−1)−1)⌋, by the format's definition.
+func mostDigits(width int) int {
+	return int(float64(8*width-1) * math.Log10(2)) // no power of two is a power of ten
 }
 
 // hiveColumn describes a key in the path: a number if every value of it is.

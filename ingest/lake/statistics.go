@@ -37,22 +37,27 @@ func (s *statistics) add(values []float64, lo, hi float64, finite bool, ch *chun
 		}
 	}
 	s.lo, s.hi = min(s.lo, lo), max(s.hi, hi)
-	if lo < ch.lo || hi > ch.hi { // false where a bound is NaN: unknown
-		return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", lo, hi, ch.lo, ch.hi)
+	if lo < ch.lo.value || hi > ch.hi.value { // false where a bound is NaN: unknown
+		return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", lo, hi, ch.lo.value, ch.hi.value)
 	}
 	return nil
 }
 
 // compare checks all values of a chunk against the footer.
 func (s *statistics) compare(ch *chunk) error {
-	if ch.nulls > 0 && s.nulls != ch.nulls {
+	if ch.counted && s.nulls != ch.nulls {
 		return fmt.Errorf("%d nulls, but the footer's statistics say %d: the file is damaged or was written wrongly; write it again", s.nulls, ch.nulls)
 	}
 	if s.faults || s.nulls == ch.rows {
 		return nil
 	}
-	if !(math.IsNaN(ch.lo) || s.lo == ch.lo) || !(math.IsNaN(ch.hi) || s.hi == ch.hi) {
-		return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", s.lo, s.hi, ch.lo, ch.hi)
+	if !ch.lo.attained(s.lo) || !ch.hi.attained(s.hi) {
+		return fmt.Errorf("values from %v to %v, but the footer's statistics say %v to %v: the file is damaged or was written wrongly; write it again", s.lo, s.hi, ch.lo.value, ch.hi.value)
 	}
 	return nil
+}
+
+// attained reports whether a value is the bound, where there must be such a value.
+func (b bound) attained(v float64) bool {
+	return math.IsNaN(b.value) || b.inexact || v == b.value
 }

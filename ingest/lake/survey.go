@@ -99,7 +99,7 @@ func surveyFile(l listed, textKeys map[string]bool) (*dataFile, error) {
 	f := &dataFile{listed: l, sum: foot.sum, size: size, rows: foot.rows, columns: foot.columns}
 	var first int64
 	for g := range foot.groups {
-		rows := foot.groups[g].NumRows
+		rows := foot.groups[g].rows
 		if rows > 0 {
 			f.groups = append(f.groups, group{index: g, first: first, rows: rows})
 		}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/parquet-go/parquet-go/format"
-
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
@@ -27,24 +25,16 @@ func (s *Source) Told(ctx context.Context) ([]Told, error) {
 	for j, name := range s.columns {
 		sums[j] = Told{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
 	}
-	var file *dataFile
-	var foot *footer
-	for _, sh := range s.shards {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if sh.file != file {
-			var err error
-			if foot, err = s.footerAgain(sh.file); err != nil {
-				return nil, fmt.Errorf("lake: %s: %w", sh.file.path, err)
-			}
-			file = sh.file
-		}
+	err := s.eachShard(ctx, func(sh shard, foot *footer) error {
 		for j := range sums {
-			if err := sums[j].add(file, foot, sh.group); err != nil {
-				return nil, fmt.Errorf("lake: %s, row group %d, column %q: %w", file.path, sh.group.index, sums[j].Column, err)
+			if err := sums[j].add(sh.file, foot, sh.group); err != nil {
+				return fmt.Errorf("column %q: %w", sums[j].Column, err)
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return sums, nil
 }
@@ -76,28 +66,22 @@ func (n *Told) add(file *dataFile, foot *footer, g group) error {
 		return err
 	}
 	n.Nulls += ch.nulls
-	if c.optional && !tells(&foot.groups[g.index].Columns[c.leaf].MetaData.Statistics) {
+	if c.optional && !ch.counted {
 		n.UncountedRows += g.rows
 	}
 	if ch.nulls == ch.rows {
 		return nil // it has no value
 	}
-	for _, bound := range []float64{ch.lo, ch.hi} {
+	for _, bound := range []float64{ch.lo.value, ch.hi.value} {
 		if ingest.FaultOf(bound) == ingest.TooLong && n.TooLong == "" {
 			n.TooLong = fmt.Sprintf("%s, row group %d", file.path, g.index)
 		}
 	}
-	n.extend(ch.lo, ch.hi)
+	n.extend(ch.lo.value, ch.hi.value)
 	return nil
 }
 
 // extend takes in the bounds of some values, of which NaN is none.
 func (n *Told) extend(lo, hi float64) {
 	n.Least, n.Most = min(n.Least, lo), max(n.Most, hi)
-}
-
-// tells reports whether there are statistics at all. The library's decoder gives
-// a count of 0 also where there is none.
-func tells(s *format.Statistics) bool {
-	return s.NullCount > 0 || s.MinValue != nil || s.MaxValue != nil || s.Min != nil || s.Max != nil
 }

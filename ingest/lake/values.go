@@ -47,7 +47,7 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 			break
 		}
 		if len(data) == 0 {
-			v.delta.total = 0
+			v.delta = delta{buf: v.delta.buf}
 			return nil // only nulls
 		}
 		return v.delta.reset(data)
@@ -93,6 +93,48 @@ func (v *valueReader) read(dst []float64) error {
 		v.pos += len(dst)
 		return nil
 	}
+}
+
+// plainFill is how many zeros come after the last value in encoding PLAIN where
+// fastparquet has written the page. Of other writers they would be the sign of a
+// page that is misread.
+const plainFill = 8
+
+// finished makes sure that the page has no bytes after its last value. Values of
+// another width, or a page that is not that of its header, would leave some.
+func (v *valueReader) finished() error {
+	var fill [plainFill]byte
+	rest, filled := 0, fill[:0]
+	switch v.encoding {
+	case format.RLEDictionary:
+		if len(v.data) == 0 || v.indexes.width == 0 {
+			return nil
+		}
+		return v.indexes.finished()
+	case format.DeltaBinaryPacked:
+		rest = len(v.delta.src) + int(min(v.delta.total, 1))
+	case format.ByteStreamSplit:
+		rest = len(v.data) - v.pos*v.col.width
+	default:
+		if v.pages != nil {
+			rest = v.pages.size - v.pages.taken
+			filled = fill[:min(rest, plainFill)]
+			if err := v.pages.take(filled); err != nil {
+				return err
+			}
+			break
+		}
+		used := v.pos * v.col.width
+		if v.col.kind == kindBoolean {
+			used = (v.pos + 7) / 8
+		}
+		rest = len(v.data) - used
+		filled = fill[:copy(fill[:], v.data[min(used, len(v.data)):])]
+	}
+	if rest != 0 && (!v.col.filled || rest != len(filled)) || fill != [plainFill]byte{} {
+		return fmt.Errorf("%d bytes of the page come after its last value: %w", rest, errMalformed)
+	}
+	return nil
 }
 
 // doubles takes the next n values as they are stored, if that is how a double is

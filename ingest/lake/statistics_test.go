@@ -1,0 +1,124 @@
+package lake
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// withStatistics is a file of testdata/writers in whose footer the smallest value of
+// temp is another one, and is said to be exact or not.
+func withStatistics(t *testing.T, least float64, exact bool) string {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("testdata", "writers", "same", "pyarrow-none.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foot, err := readFooter(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := file[foot.start : len(file)-tailLength]
+	is := foot.groups[0].chunks[0].stats.minValue
+	at := bytes.Index(b, append(bytes.Clone(is), 0x11, 0x11, 0)) // fields 7 and 8 are true
+	size := 2
+	if at < 0 {
+		at, size = bytes.Index(b, append(bytes.Clone(is), 0)), 0
+	}
+	if at < 0 {
+		t.Fatal("no statistics of temp")
+	}
+	word := []byte{0x11, 0x11}
+	if !exact {
+		word = []byte{0x12, 0x12}
+	}
+	changed := append(bytes.Clone(b[:at]), binary.LittleEndian.AppendUint64(nil, math.Float64bits(least))...)
+	changed = append(append(changed, word...), b[at+8+size:]...)
+	out := append(bytes.Clone(file[:foot.start]), changed...)
+	out = append(binary.LittleEndian.AppendUint32(out, uint32(len(changed))), magic...)
+	path := filepath.Join(t.TempDir(), "statistics.parquet")
+	if err := os.WriteFile(path, out, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A bound that its writer calls inexact lies outside of the values; others are values.
+func TestInexactBounds(t *testing.T) {
+	for _, c := range []struct {
+		least float64
+		exact bool
+		words string // of the error
+	}{
+		{-1e6, true, "the footer's statistics say -1e+06"},
+		{-1e6, false, ""},
+		{1e6, false, "the footer's statistics say 1e+06"},
+	} {
+		src, err := Open(t.Context(), Config{Paths: []string{withStatistics(t, c.least, c.exact)}, Features: []string{"temp"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = marked(t, src)
+		if got := err != nil; got != (c.words != "") || got && !strings.Contains(err.Error(), c.words) {
+			t.Errorf("smallest value %v, exact %t: %v, want %q", c.least, c.exact, err, c.words)
+		}
+	}
+}
+
+// Without a count in the footer the rows are uncounted; with one it is believed and
+// checked, 0 as well.
+func TestNullCounts(t *testing.T) {
+	f, err := surveyFile(listed{path: filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.places = places(f.columns)
+	type counts struct{ nulls, uncounted int64 }
+	read := func(change func(*chunkMeta)) (counts, error) {
+		file, size, err := openFile(f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		foot, err := readFooter(file, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := f.column("pres")
+		change(&foot.groups[0].chunks[c.leaf])
+		sum := Told{Column: "pres"}
+		if err := sum.add(f, foot, f.groups[0]); err != nil {
+			t.Fatal(err)
+		}
+		ch, err := foot.chunk(0, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cur cursor
+		cur.reset(file, c, ch, new(decompressor), new([]byte))
+		if err := cur.read(make([]float64, ch.rows)); err != nil {
+			t.Fatal(err)
+		}
+		return counts{sum.Nulls, sum.UncountedRows}, cur.finish()
+	}
+	for name, c := range map[string]struct {
+		change func(*chunkMeta)
+		want   counts
+		wrong  bool
+	}{
+		"as it is":  {func(*chunkMeta) {}, counts{nulls: 1}, false},
+		"no count":  {func(m *chunkMeta) { m.stats.counted, m.stats.nulls = false, 0 }, counts{uncounted: 40}, false},
+		"none":      {func(m *chunkMeta) { m.stats.nulls = 0 }, counts{}, true},
+		"too many":  {func(m *chunkMeta) { m.stats.nulls = 2 }, counts{nulls: 2}, true},
+		"all, even": {func(m *chunkMeta) { m.stats.nulls = 40 }, counts{nulls: 40}, true},
+	} {
+		got, err := read(c.change)
+		if got != c.want || (err != nil) != c.wrong {
+			t.Errorf("%s: %+v, %v, want %+v, an error %t", name, got, err, c.want, c.wrong)
+		}
+	}
+}
