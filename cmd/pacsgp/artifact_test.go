@@ -5,9 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,16 +100,6 @@ func TestEndlessFiles(t *testing.T) {
 			}
 		})
 	}
-}
-
-// resealed is a file with a seal that fits, as anybody can make it.
-func resealed(data []byte) []byte {
-	at := bytes.LastIndex(data, []byte("pacsgp-sha256")) + len("pacsgp-sha256") + 2
-	out := bytes.Clone(data)
-	copy(out[at:], bytes.Repeat([]byte("0"), 64))
-	sum := sha256.Sum256(out)
-	copy(out[at:], hex.EncodeToString(sum[:]))
-	return out
 }
 
 // A small file that claims to be large is refused in a small address space.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -227,18 +226,15 @@ func parseSize(s string) (byteSize, error) {
 }
 
 // readConfiguration reads a job file. Unknown keys and wrong types are errors
-// with line and column; ${VAR} is replaced by the variable that lookup finds.
+// with line and column; ${VAR} in a value is replaced by the variable that lookup
+// finds.
 func readConfiguration(path string, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
 	var c configuration
 	raw, err := readSmall(path, "a job", maxJobBytes)
 	if err != nil {
 		return c, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
-	text, err := interpolate(raw, lookup)
-	if err != nil {
-		return c, nil, fmt.Errorf("%w: %s: %w", pipeline.ErrConfig, path, err)
-	}
-	tree, err := parseJob(text, &c)
+	tree, err := parseJob(raw, lookup, &c)
 	if err == nil && tree == nil {
 		return c, nil, fmt.Errorf("%w: %s is empty; docs/job.md shows the smallest job", pipeline.ErrConfig, path)
 	}
@@ -277,28 +273,6 @@ func wanted(t reflect.Type) string {
 	default:
 		return "keys with values"
 	}
-}
-
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
-// interpolate replaces ${VAR} everywhere but in comment lines.
-func interpolate(text []byte, lookup func(string) (string, bool)) ([]byte, error) {
-	var faults []error
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	for i, line := range lines {
-		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) {
-			continue
-		}
-		lines[i] = variable.ReplaceAllFunc(line, func(m []byte) []byte {
-			name := string(m[2 : len(m)-1])
-			value, ok := lookup(name)
-			if !ok {
-				faults = append(faults, fmt.Errorf("[%d:%d] the environment has no variable %s", i+1, bytes.Index(line, m)+1, name))
-			}
-			return []byte(value)
-		})
-	}
-	return bytes.Join(lines, nil), errors.Join(faults...)
 }
 
 // job is the part of the configuration that decides the result.

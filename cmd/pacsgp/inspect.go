@@ -58,7 +58,7 @@ func inspectCertificate(w world, path string, c certify.Certificate, asJSON bool
 		return fmt.Errorf("%s: %w: %w", path, pipeline.ErrRefused, err)
 	}
 	if !asJSON {
-		if err := report.WriteCertificate(w.stdout, c, w.style); err != nil {
+		if err := report.WriteCertificate(w.paper, c, w.style); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; that it is true of a model and of rows is for pacsgp verify to find out.")

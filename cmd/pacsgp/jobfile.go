@@ -24,18 +24,12 @@ const (
 	maxJobParts = 1 << 18 // words and signs in all
 )
 
-func shortEnough(text []byte) error {
-	if len(text) > maxJobBytes {
-		return fmt.Errorf("it is longer than a job can be (%d KiB); is it a job file?", maxJobBytes>>10)
-	}
-	return nil
-}
-
 // parseJob decodes the text of a job file into c. What the YAML library would
 // pass over in silence is an error: keys that are no text, fractions where whole
 // numbers are wanted, a second document. The tree is nil if the text is empty.
-func parseJob(text []byte, c *configuration) (tree *ast.File, err error) {
-	if err := shortEnough(text); err != nil { // with the variables' values
+func parseJob(text []byte, lookup func(string) (string, bool), c *configuration) (tree *ast.File, err error) {
+	marked, err := mark(text)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { // the border to a library that panics on some texts
@@ -43,10 +37,14 @@ func parseJob(text []byte, c *configuration) (tree *ast.File, err error) {
 			tree, err = nil, fmt.Errorf("the YAML library cannot read it: %v", r)
 		}
 	}()
-	if err := simpleEnough(lexer.Tokenize(string(text))); err != nil {
+	tokens := lexer.Tokenize(marked)
+	if err := simpleEnough(tokens); err != nil {
 		return nil, err
 	}
-	if tree, err = parser.ParseBytes(text, 0); err != nil {
+	if err := substitute(tokens, lookup); err != nil {
+		return nil, err
+	}
+	if tree, err = parser.Parse(tokens, 0); err != nil {
 		return nil, err
 	}
 	var documents []*ast.DocumentNode // that say something
@@ -143,6 +141,9 @@ type keyChecker struct{ err error }
 // Visit looks at the keys of a mapping.
 func (k *keyChecker) Visit(node ast.Node) ast.Visitor {
 	if entry, ok := node.(*ast.MappingValueNode); ok {
+		if strings.ContainsAny(entry.Key.GetToken().Value, marks) && k.err == nil {
+			k.err = fault(entry.Key, "variables of the environment stand in values, not in keys")
+		}
 		if _, text := entry.Key.(*ast.StringNode); !text && k.err == nil {
 			k.err = fault(entry.Key, "this is no key, which is a word "+
 				"(hint: inside braces a comma begins the next key, so write 0.1 for a decimal number; put a column's name that looks like a number in quotes)")

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 // logging is how standard error is written to: by all that a command says on its
@@ -83,6 +85,9 @@ func (l *logging) records(w io.Writer) *slog.Logger {
 // fail writes the error at the end of a command, in the format of all before it: a
 // record for each fault of several, with the hints that follow it.
 func (l *logging) fail(w io.Writer, terminal bool, err error) {
+	escaped := report.NewEscaper(w)
+	defer escaped.Flush() //nolint:errcheck // nobody is left to tell
+	w = escaped
 	if !l.asJSON(terminal) {
 		explain(w, err)
 		return
@@ -111,6 +116,9 @@ func (l *logging) fail(w io.Writer, terminal bool, err error) {
 // messageLines are the lines of an error for people, and hints among them.
 func messageLines(err error) []string {
 	lines := strings.Split(err.Error(), "\n")
+	for i := range lines {
+		lines[i] = shortened(lines[i])
+	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		lines = append(lines, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")
 	}

@@ -78,10 +78,33 @@ type world struct {
 	style          report.Style // of what is printed on stdout
 	limitMemory    func(bytes int64)
 	log            *logging
+
+	// The same without an [report.Escaper]: for colours and the progress bar, whose
+	// words are the program's own or escaped already.
+	paper, screen io.Writer
 }
 
-// run is the command: it parses args and does what they ask for.
+// run is the command: it parses args and does what they ask for. Nothing that it
+// prints can be obeyed by a terminal, and its error does not tell the value of a
+// variable of the environment.
 func run(ctx context.Context, args []string, w world) error {
+	out, log := report.NewEscaper(w.stdout), report.NewEscaper(w.stderr)
+	variables := &variables{lookup: w.lookup}
+	w.paper, w.screen = w.stdout, w.stderr
+	w.stdout, w.stderr, w.lookup = out, log, variables.find
+	err := dispatch(ctx, args, w)
+	_ = log.Flush() // a terminal that cannot be written to stops no run
+	if lost := out.Flush(); lost != nil {
+		var verdict notCertified
+		if err == nil || errors.As(err, &verdict) {
+			err = fmt.Errorf("standard output: %w", lost)
+		}
+	}
+	return variables.hide(err)
+}
+
+// dispatch parses args and does what they ask for.
+func dispatch(ctx context.Context, args []string, w world) error {
 	root := &cobra.Command{
 		Use:   "pacsgp",
 		Short: "Sparse Gaussian processes with a certificate, from a Parquet lake",
@@ -188,9 +211,23 @@ func status(err error) int {
 	}
 }
 
+// longLine is more than any error has to say.
+const longLine = 4000
+
+// shortened cuts a line that repeats a value that was far too long.
+func shortened(line string) string {
+	if len(line) <= longLine {
+		return line
+	}
+	return fmt.Sprintf("%s … (%d bytes more)", strings.ToValidUTF8(line[:longLine], ""), len(line)-longLine)
+}
+
 // explain prints an error for people: each fault of several on its own line, and
 // hints among them as hints.
 func explain(w io.Writer, err error) {
+	escaped := report.NewEscaper(w)
+	defer escaped.Flush() //nolint:errcheck // nobody is left to tell
+	w = escaped
 	for _, line := range messageLines(err) {
 		if !strings.HasPrefix(line, "hint: ") {
 			line = "pacsgp: " + line

@@ -152,7 +152,7 @@ func (o *outcome) report(w world) error {
 	if err := o.sweepTable(w); err != nil {
 		return err
 	}
-	if err := report.WriteCertificate(w.stdout, o.result.Certificate, w.style); err != nil {
+	if err := report.WriteCertificate(w.paper, o.result.Certificate, w.style); err != nil {
 		return err
 	}
 	data := strings.Join(o.paths, " ")

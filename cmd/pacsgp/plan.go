@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func planCommand(w world) *cobra.Command {
@@ -271,7 +272,7 @@ func (p prospect) print(w io.Writer) error {
 			_, _ = fmt.Fprintf(table, "… and %d more\t\t\t\n", len(p.Files)-i)
 			break
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", f.Path, f.Rows, f.RowGroups, bytesWords(f.Bytes))
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", report.Escape(f.Path), f.Rows, f.RowGroups, bytesWords(f.Bytes))
 	}
 	if err := table.Flush(); err != nil {
 		return err

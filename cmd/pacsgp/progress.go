@@ -95,7 +95,7 @@ func (d *display) progress(p pipeline.Progress) {
 		d.end()
 		d.stage = stage
 		d.bar = progressbar.NewOptions(p.Steps,
-			progressbar.OptionSetWriter(d.w.stderr), progressbar.OptionSetWidth(max(10, min(40, d.w.terminal-75))),
+			progressbar.OptionSetWriter(d.w.screen), progressbar.OptionSetWidth(max(10, min(40, d.w.terminal-75))),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionSetElapsedTime(true), progressbar.OptionSetRenderBlankState(true),
 			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "━", SaucerPadding: " ", BarStart: "", BarEnd: ""}),

@@ -93,12 +93,12 @@ func (v *verified) print(w world, statement bool) error {
 	if _, err := fmt.Fprintf(w.stdout, "id %s\n", v.id); err != nil || !statement {
 		return err
 	}
-	report.WriteHeadlines(w.stdout, c, w.style)
+	report.WriteHeadlines(w.paper, c, w.style)
 	for _, g := range c.Guarantees {
 		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Status), w.style)
 		report.WriteWrapped(w.stdout, "", g.Statement, w.style)
 	}
-	return report.WriteDeclared(w.stdout, c, w.style)
+	return report.WriteDeclared(w.paper, c, w.style)
 }
 
 // A verdictDocument is what verify prints for machines.

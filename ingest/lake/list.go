@@ -138,6 +138,9 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if path == "" {
 		return nil, errors.New("lake: a declared path is empty")
 	}
+	if err := oneLine(path); err != nil {
+		return nil, err
+	}
 	path = filepath.Clean(path)
 	info, err := os.Stat(path)
 	switch {
@@ -169,6 +172,9 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 	for _, m := range matches {
 		if hiddenMatch(pattern, m) {
 			continue
+		}
+		if err := oneLine(m); err != nil {
+			return nil, err
 		}
 		info, err := os.Stat(m)
 		switch {
@@ -234,6 +240,9 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 		if hidden(e.Name()) {
 			continue
 		}
+		if err := oneLine(path); err != nil {
+			return nil, err
+		}
 		info, err := os.Stat(path) // of what a link points to
 		if err != nil {
 			return nil, fmt.Errorf("lake: %w", err)
@@ -254,6 +263,15 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 		}
 	}
 	return found, nil
+}
+
+// oneLine refuses a path with a line break: what comes after it would stand in
+// reports and errors like a line of their own.
+func oneLine(path string) error {
+	if strings.ContainsAny(path, "\n\r") {
+		return fmt.Errorf("lake: %q has a line break in its name; rename it", path)
+	}
+	return nil
 }
 
 // hidden reports whether a name is no data by the custom of lakes: _SUCCESS,

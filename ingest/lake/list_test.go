@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
@@ -248,5 +249,19 @@ func TestChangedFileIsRefused(t *testing.T) {
 	}
 	if _, err := readAll(t, src); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("removed file: %v", err)
+	}
+}
+
+// A line break in a name could make a name look like a report.
+func TestNamesOfOneLine(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a\nok: verified.parquet")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{dir, name, filepath.Join(dir, "*.parquet")} {
+		if _, _, err := lake.Survey(t.Context(), []string{path}); err == nil || !strings.Contains(err.Error(), "line break") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", path, err)
+		}
 	}
 }

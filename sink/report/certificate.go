@@ -66,12 +66,12 @@ func (p *printer) line(words string) {
 
 // paragraph prints wrapped words inside the margin.
 func (p *printer) paragraph(head, words string) {
-	p.line(wrap(margin+head, printable(words), p.style.width()))
+	p.line(wrap(margin+head, Escape(words), p.style.width()))
 }
 
 func (p *printer) section(title string) {
 	p.line("")
-	p.line(p.style.paint(bold, printable(title)))
+	p.line(p.style.paint(bold, Escape(title)))
 }
 
 // headline says first what a reader looks for: status and first line of each
@@ -94,8 +94,8 @@ func WriteHeadlines(w io.Writer, c certify.Certificate, style Style) {
 		case certify.StatusVacuous:
 			colour = yellow
 		}
-		status := strings.ToUpper(printable(g.Status))
-		words := wrap(fmt.Sprintf("%-10s  ", status), printable(g.Headline), style.width())
+		status := strings.ToUpper(Escape(g.Status))
+		words := wrap(fmt.Sprintf("%-10s  ", status), Escape(g.Headline), style.width())
 		_, _ = io.WriteString(w, strings.Replace(words, status, style.paint(colour, status), 1)+"\n")
 	}
 	writeDoubts(w, "            ", c, style)
@@ -166,7 +166,7 @@ func (p *printer) assumption(a certify.Assumption) {
 	case certify.AssumptionBroken:
 		mark, colour = "!", red
 	}
-	words := wrap(margin+mark+" ", printable(a.ID+" ("+a.Status+"): "+a.Text+" "+a.Diagnostic), p.style.width())
+	words := wrap(margin+mark+" ", Escape(a.ID+" ("+a.Status+"): "+a.Text+" "+a.Diagnostic), p.style.width())
 	p.line(strings.Replace(words, mark, p.style.paint(colour, mark), 1))
 }
 

@@ -138,7 +138,7 @@ func TestWriteCertificateDoesNotPassOnControlCharacters(t *testing.T) {
 	if err := WriteCertificate(&b, c, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && printable(string(r)) != string(r) }); i >= 0 {
+	if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && Escape(string(r)) != string(r) }); i >= 0 {
 		t.Errorf("it prints %q", b.String()[i:i+10])
 	}
 }

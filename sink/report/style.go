@@ -3,7 +3,6 @@ package report
 import (
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -68,17 +67,6 @@ func wrap(head, words string, width int) string {
 // of w is the caller's to find.
 func WriteWrapped(w io.Writer, head, words string, style Style) {
 	for line := range strings.Lines(words) {
-		_, _ = io.WriteString(w, wrap(head, printable(strings.TrimSuffix(line, "\n")), style.width())+"\n")
+		_, _ = io.WriteString(w, wrap(head, Escape(strings.TrimSuffix(line, "\n")), style.width())+"\n")
 	}
-}
-
-// printable replaces what could move the cursor, change the colour or reverse
-// the reading order: the words of a certificate may come from anybody.
-func printable(words string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, words)
 }

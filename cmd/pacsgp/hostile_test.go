@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode"
+)
+
+// evil is a name that clears a terminal, sets its title and turns the reading order
+// round. A file can have it; in YAML it stands in quotes.
+const (
+	evil     = "x\x1b[2J\x1b]0;t\a\u202eneddih\u2066\u009b31m\x7f\u200b"
+	evilYAML = `"x\x1b[2J\x1b]0;t\a\u202eneddih\u2066\u009b31m\x7f\u200b"`
+)
+
+// obeyed returns the first piece of text that a terminal would obey, or "".
+func obeyed(text string) string {
+	for i, r := range text {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.In(r, unicode.Zl, unicode.Zp)) || r == unicode.ReplacementChar {
+			return fmt.Sprintf("%q", text[max(0, i-40):min(len(text), i+40)])
+		}
+	}
+	return ""
+}
+
+// Whatever bears a hostile name, no command prints it as it is.
+func TestHostileNames(t *testing.T) {
+	a := trained(t)
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Skip(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Skip(err) // not every file system takes such names
+		}
+		return path
+	}
+	model, certificate := readFile(t, a.model), readFile(t, a.certificate)
+	rows := lines(40)
+	text := make([]string, 40)
+	odd := table{evil: rows["x1"], "x1": rows["x1"], "x2": rows["x2"], "y": rows["y"], "t" + evil: text}
+	file(filepath.Join("odd", evil+".parquet"), odd.bytes(t))
+	file(filepath.Join("odd", evil+".csv"), nil)
+	file(filepath.Join("text", "part.parquet"), table{"x1": rows["x1"], "x2": rows["x2"], "y": rows["y"], "t" + evil: text}.bytes(t))
+	file(filepath.Join("broken", evil+".parquet"), []byte("PAR1 no footer"))
+	file(filepath.Join("keys", evil+"=1", "part.parquet"), rows.bytes(t))
+	file(filepath.Join("good", evil, "part.parquet"), rows.bytes(t))
+	file(filepath.Join("raw\xff\x9b", "part.parquet"), rows.bytes(t))
+	file(filepath.Join("out", "checkpoint-"+evil), []byte(evil))
+	file(filepath.Join("out", ".pacsgp-"+evil), []byte(evil))
+	file("attempts-"+evil, []byte(evil+"\n"))
+	forged := bytes.ReplaceAll(model, []byte(`"x1"`), []byte("\"\x7f\u009b\""[:4]))
+	calls := [][]string{
+		{evil},
+		{"train", "--" + evil},
+		{"train", "-c", evil},
+		{"plan", "-c", file(evil, nil)},
+		{"demo", "-o", a.certificate + "/" + evil},
+		{"version", evil},
+		{"verify", a.model, a.certificate, "--id", evil},
+		{"--" + evil},
+		{"inspect", file("forged", resealedOrSame(forged))},
+		{"inspect", file("row", bytes.ReplaceAll(certificate, []byte(`"x1"`), []byte(`"`+"\u009b"+`"`)))},
+		{"inspect", file("json", []byte(`{"format":"`+evil+`"}`))},
+		{"inspect", file("escaped", []byte(`{"format":"\u001b[2J\u202e"}`))},
+		{"verify", a.model, file("kind", []byte(`{"`+evil+`":1}`))},
+		{"verify", a.model, a.certificate, filepath.Join(dir, "odd")},
+		{"verify", a.model, a.certificate, filepath.Join(dir, "keys")},
+		{"predict", a.model, a.certificate, filepath.Join(dir, "good"), "-o", filepath.Join(dir, evil+".out")},
+		{"predict", a.model, a.certificate, filepath.Join(dir, "broken"), "-o", filepath.Join(dir, evil+".out")},
+		{"predict", a.model, a.certificate, filepath.Join(dir, "raw\xff\x9b"), "-o", filepath.Join(dir, "raw\xff\x9b.out")},
+	}
+	for _, path := range []string{evil, file("empty"+evil, nil), file("text"+evil, []byte(evil)), file("model"+evil, model), file("certificate"+evil, certificate)} {
+		calls = append(calls, []string{"inspect", path}, []string{"verify", path, a.certificate}, []string{"verify", a.model, path},
+			[]string{"inspect", "--json", path}, []string{"predict", a.model, a.certificate, path, "-o", path})
+	}
+	for i, change := range []jobFile{
+		{evilYAML: "1"},
+		{"train": "{" + evilYAML + ": 1}"},
+		{"target": evilYAML},
+		{"features": "[" + evilYAML + "]"},
+		{"exclude": "[" + evilYAML + "]"},
+		{"loss": "{epsilon: 0.7, unit: " + evilYAML + "}"},
+		{"loss": "{epsilon: 0.7, kind: " + evilYAML + "}"},
+		{"loss": "{epsilon: " + evilYAML + "}"},
+		{"roles": "{key: " + evilYAML + "}"},
+		{"copies": evilYAML},
+		{"memory": evilYAML},
+		{"judge": evilYAML},
+		{"checkpoint": evilYAML},
+		{"grid": "{prior: " + evilYAML + "}"},
+		{"scaling": "{mode: " + evilYAML + "}"},
+		{"scaling": "{mode: declared, features: {" + evilYAML + ": {centre: 0, scale: 1}}}"},
+		{"output": evilYAML},
+		{"attempts": `"` + strings.ReplaceAll(strings.Trim(evilYAML, `"`), "x", "attempts-x") + `"`},
+		{"source": "{paths: [" + evilYAML + "]}"},
+		{"sweep": "[{features: [" + evilYAML + "]}, {exclude: [x1]}]"},
+		{"target": "${NO" + evil + "}"},
+		{"source": "{paths: [odd]}"},
+		{"source": "{paths: [odd]}", "features": "[x1, x2]"},
+		{"source": "{paths: [text]}"},
+		{"source": "{paths: [broken]}"},
+		{"source": "{paths: [keys]}"},
+		{"source": "{paths: [good]}"},
+		{"source": "{paths: [good]}", "delta": "1e-9"},
+	} {
+		job := tiny(change).write(t, dir)
+		kept := file(fmt.Sprintf("job-%d.yaml", i), readFile(t, job))
+		calls = append(calls, []string{"plan", "-c", kept}, []string{"plan", "--json", "-c", kept}, []string{"train", "-c", kept}, []string{"train", "--json", "-c", kept})
+	}
+	for _, args := range calls {
+		got := pacsgp(t, args...)
+		for where, said := range map[string]string{"stdout": got.stdout, "stderr": got.log, "error": got.message} {
+			if found := obeyed(said); found != "" {
+				t.Errorf("pacsgp %q prints to %s: %s", args, where, found)
+			}
+		}
+	}
+}
+
+// resealed is a file with a seal that fits, as anybody can make it.
+func resealed(data []byte) []byte {
+	at := bytes.LastIndex(data, []byte("pacsgp-sha256")) + len("pacsgp-sha256") + 2
+	out := bytes.Clone(data)
+	copy(out[at:], bytes.Repeat([]byte("0"), 64))
+	sum := sha256.Sum256(out)
+	copy(out[at:], hex.EncodeToString(sum[:]))
+	return out
+}
+
+// resealedOrSame gives a file of an artifact a seal that fits, if it has one.
+func resealedOrSame(data []byte) []byte {
+	if bytes.Contains(data, []byte("pacsgp-sha256")) {
+		return resealed(data)
+	}
+	return data
+}
+
+// The value of a variable is one scalar, whatever it holds, and no error tells it.
+func TestVariablesOfTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	for name, c := range map[string]struct {
+		change jobFile
+		value  string
+		words  string // of the error
+	}{
+		"a key behind a line break":  {jobFile{"target": "${SECRET}"}, "y\nlimit: 0.000001", "column"},
+		"a section in braces":        {jobFile{"train": "${SECRET}"}, "{passes: 1, seed: 99}", "[7:8]"},
+		"a list in brackets":         {jobFile{"features": "${SECRET}"}, "[x1, x2]", ""},
+		"a colon":                    {jobFile{"target": "${SECRET}"}, "a: hunter2", "no column \"${SECRET}\""},
+		"a comment":                  {jobFile{"target": "${SECRET}"}, "hunter2 # comment", "no column \"${SECRET}\""},
+		"an end of a string":         {jobFile{"target": `"${SECRET}"`}, "hunter2\", limit: \"1", "[6:9]"},
+		"an alias":                   {jobFile{"target": "${SECRET}"}, "*hunter2", "${SECRET}"},
+		"a number that is too large": {jobFile{"delta": "${SECRET}"}, "1234.5678", "delta: ${SECRET}"},
+		"no number":                  {jobFile{"delta": "${SECRET}"}, "hunter2", "want a number"},
+		"part of a path":             {jobFile{"source": "{paths: ['/no/${SECRET}/lake']}"}, "hunter2", "/no/${SECRET}/lake"},
+		"part of a bare path":        {jobFile{"source": "{paths: [/no/${SECRET}/lake]}"}, "hunter2", "/no/${SECRET}/lake"},
+		"a path that is cleaned":     {jobFile{"source": "{paths: ['${SECRET}']}"}, "/hunter2//deep/./x", "${SECRET}"},
+		"a key":                      {jobFile{"${SECRET}": "1"}, "hunter2", "stand in values, not in keys"},
+		"a key in quotes":            {jobFile{"'${SECRET}'": "1"}, "hunter2", "stand in values, not in keys"},
+		"too long":                   {jobFile{"features": "[" + strings.Repeat("'${SECRET}', ", 4000) + "x1]"}, strings.Repeat("hunter2 ", 1<<10), "longer than a job"},
+		"no text":                    {jobFile{"target": "${SECRET}"}, "hunter2\xff", "is no text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := tiny(c.change).write(t, dir)
+			for _, command := range []string{"plan", "train"} {
+				a := pacsgpOn(t, plain(), map[string]string{"SECRET": c.value}, command, "-c", job)
+				if a.status == 0 || !strings.Contains(a.message, c.words) {
+					t.Errorf("%s: status %d, want a fault and %q: %s", command, a.status, c.words, a.message)
+				}
+				for line := range strings.SplitSeq(c.value, "\n") {
+					if len(line) > shortSecret && strings.Contains(a.message, line) || strings.Contains(a.message, "hunter2") {
+						t.Errorf("%s tells the value: %s", command, a.message)
+					}
+				}
+			}
+		})
+	}
+	for value, change := range map[string]jobFile{
+		"0.05": {"delta": "${VALUE}"}, "{x1}": {"loss": `{epsilon: 0.7, unit: "${VALUE}"}`}, "12": {"inducing": "[${VALUE}]"}, "y": {"target": "${VALUE}"},
+		"0.7": {"loss": "{epsilon: ${VALUE}}"}, "10s": {"checkpoint": "${VALUE} # ${UNKNOWN}"},
+	} {
+		a := pacsgpOn(t, plain(), map[string]string{"VALUE": value}, "plan", "-c", tiny(change).write(t, dir))
+		if a.status != 0 {
+			t.Errorf("%q in %v: status %d: %s", value, change, a.status, a.message)
+		}
+	}
+}
+
+type brokenPipe struct{ left int }
+
+func (b *brokenPipe) Write(p []byte) (int, error) {
+	if b.left -= len(p); b.left < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(p), nil
+}
+
+// A report that cannot be written is a failure of the command.
+func TestStandardOutputThatIsFull(t *testing.T) {
+	a := trained(t)
+	job := tiny(nil).write(t, a.dir)
+	output := filepath.Join(t.TempDir(), "predictions.parquet")
+	for _, args := range [][]string{
+		{"plan", "-c", job},
+		{"plan", "-c", job, "--json"},
+		{"train", "-c", job},
+		{"train", "-c", job, "--json"},
+		{"train", "-c", job, "--limit", "1e-9"},
+		{"inspect", a.model},
+		{"inspect", "--json", a.model},
+		{"inspect", a.certificate},
+		{"inspect", "--json", a.certificate},
+		{"verify", a.model, a.certificate},
+		{"verify", a.model, a.certificate, a.lake},
+		{"predict", a.model, a.certificate, a.lake, "-o", output},
+		{"version"},
+		{"--help"},
+	} {
+		for _, left := range []int{0, 40} {
+			var log bytes.Buffer
+			err := run(t.Context(), args, testWorld(&brokenPipe{left}, &log, plain(), nil))
+			if !errors.Is(err, syscall.ENOSPC) || status(err) != exitFailure {
+				t.Errorf("pacsgp %q after %d bytes: %v, want status 1", args, left, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// ${VAR} in a value of a job file stands for a variable of the environment. The
+// file is taken apart before there are values, so that a value is always a part of
+// one scalar: what it holds can neither be a key nor end a string. A scalar without
+// quotes has the type that its whole text has, so that ${DELTA} may be a number.
+
+// An opening and a closing mark stand in for the signs of a variable, which YAML
+// would take for braces. They are as long, so that columns stay.
+const (
+	openMark  = "\uE000"
+	closeMark = "\uE001"
+	marks     = openMark + closeMark
+)
+
+var (
+	variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	marked   = regexp.MustCompile(openMark + openMark + `([A-Za-z0-9_]+)` + closeMark)
+)
+
+// mark replaces the signs of variables by marks.
+func mark(text []byte) (string, error) {
+	if !utf8.Valid(text) {
+		return "", errors.New("it is not UTF-8; is it a job file?")
+	}
+	if strings.ContainsAny(string(text), marks) {
+		return "", errors.New("it holds U+E000 or U+E001, which are nobody's characters")
+	}
+	return string(variable.ReplaceAll(text, []byte(openMark+openMark+"${1}"+closeMark))), nil
+}
+
+// substitute puts the values of variables into the scalars that name them, and
+// reports all that are missing.
+func substitute(tokens token.Tokens, lookup func(string) (string, bool)) error {
+	var faults []error
+	length := 0 // of all values together
+	for _, t := range tokens {
+		if !strings.Contains(t.Value, openMark) || t.Type == token.CommentType || t.Next != nil && t.Next.Type == token.MappingValueType {
+			continue
+		}
+		value := marked.ReplaceAllStringFunc(t.Value, func(m string) string {
+			name := strings.Trim(m, marks)
+			value, ok := lookup(name)
+			if !ok {
+				faults = append(faults, fmt.Errorf("[%d:%d] the environment has no variable %s", t.Position.Line, t.Position.Column, name))
+			}
+			if !utf8.ValidString(value) || strings.ContainsAny(value, marks) {
+				faults = append(faults, fmt.Errorf("[%d:%d] the value of the variable %s is no text", t.Position.Line, t.Position.Column, name))
+				return ""
+			}
+			if length += len(value); length > maxJobBytes {
+				return ""
+			}
+			return value
+		})
+		if length > maxJobBytes {
+			return fmt.Errorf("[%d:%d] with the values of its variables it is longer than a job can be (%d KiB)", t.Position.Line, t.Position.Column, maxJobBytes>>10)
+		}
+		t.Value = value
+		if t.Type != token.StringType {
+			continue // in quotes, or a block
+		}
+		switch typed := token.New(value, t.Origin, t.Position); typed.Type {
+		case token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType, token.FloatType,
+			token.BoolType, token.NullType, token.InfinityType, token.NanType:
+			t.Type, t.CharacterType, t.Indicator = typed.Type, typed.CharacterType, typed.Indicator
+		default: // text, whatever it looks like
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// variables remembers which variables of the environment were asked for.
+type variables struct {
+	lookup func(string) (string, bool)
+	values map[string]string
+}
+
+func (v *variables) find(name string) (string, bool) {
+	value, ok := v.lookup(name)
+	if ok {
+		if v.values == nil {
+			v.values = map[string]string{}
+		}
+		v.values[name] = value
+	}
+	return value, ok
+}
+
+// shortSecret is the length of a value that is not hidden: it is found in words
+// that are not about it, and it is no secret.
+const shortSecret = 3
+
+// hide returns an error that has the names of variables in the place of their
+// values: a value may be secret.
+func (v *variables) hide(err error) error {
+	if err == nil || len(v.values) == 0 {
+		return err
+	}
+	type form struct{ text, name string }
+	var forms []form
+	for name, value := range v.values {
+		texts := append(strings.Split(value, "\n"), value, filepath.Clean(value))
+		for _, text := range texts {
+			quoted := strconv.Quote(text)
+			for _, text := range []string{text, quoted[1 : len(quoted)-1], strings.TrimSpace(text)} {
+				if utf8.RuneCountInString(text) > shortSecret {
+					forms = append(forms, form{text, "${" + name + "}"})
+				}
+			}
+		}
+	}
+	slices.SortFunc(forms, func(a, b form) int { // the longest first
+		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.text, b.text), cmp.Compare(a.name, b.name))
+	})
+	pairs := make([]string, 0, 2*len(forms))
+	for _, f := range forms {
+		pairs = append(pairs, f.text, f.name)
+	}
+	before := err.Error()
+	if text := strings.NewReplacer(pairs...).Replace(before); text != before {
+		return hiding{err, text}
+	}
+	return err
+}
+
+// hiding is an error in other words.
+type hiding struct {
+	error
+	text string
+}
+
+// Error returns the words.
+func (h hiding) Error() string { return h.text }
+
+// Unwrap returns the error.
+func (h hiding) Unwrap() error { return h.error }

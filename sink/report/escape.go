@@ -1,0 +1,90 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape returns words as one line that a terminal shows as it stands: what could
+// move the cursor, change the colour, hide letters or reverse the reading order is
+// written as in \u001b, which JSON reads back. Names of columns and files, keys
+// and certificates may come from anybody.
+func Escape(words string) string { return escape(words, "") }
+
+// escape leaves the control characters of keep as they are.
+func escape(words, keep string) string {
+	if strings.IndexFunc(words, hidden) < 0 && utf8.ValidString(words) {
+		return words
+	}
+	var b strings.Builder
+	for len(words) > 0 {
+		r, size := utf8.DecodeRuneInString(words)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, words[0])
+		case !hidden(r) || strings.ContainsRune(keep, r):
+			b.WriteRune(r)
+		case r > 0xFFFF: // two halves, as in JSON
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+r>>10, 0xDC00+r&0x3FF)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		words = words[size:]
+	}
+	return b.String()
+}
+
+// hidden reports whether a character does something else than to be seen: control
+// characters, format characters (those of reading order among them), separators of
+// lines and paragraphs.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// An Escaper passes text on as [Escape] writes it, line breaks and tabs excepted.
+// All that a program writes for people goes through one, so that no name can be
+// forgotten. It is for one goroutine at a time.
+type Escaper struct {
+	w    io.Writer
+	rest []byte // the beginning of a character
+	err  error  // the first failure
+}
+
+// NewEscaper returns an Escaper that writes to w.
+func NewEscaper(w io.Writer) *Escaper { return &Escaper{w: w} }
+
+// Write passes text on. After a failure it does nothing but return it.
+func (e *Escaper) Write(b []byte) (int, error) {
+	if e.err != nil {
+		return 0, e.err
+	}
+	text := append(e.rest, b...)
+	whole := len(text)
+	for i := max(0, whole-utf8.UTFMax+1); i < whole; i++ {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			whole = i
+			break
+		}
+	}
+	e.rest = append([]byte(nil), text[whole:]...)
+	return len(b), e.pass(string(text[:whole]))
+}
+
+func (e *Escaper) pass(text string) error {
+	if text != "" && e.err == nil {
+		_, e.err = io.WriteString(e.w, escape(text, "\n\t"))
+	}
+	return e.err
+}
+
+// Flush passes on what is left of a character that was cut off, and returns the
+// first failure of all writes.
+func (e *Escaper) Flush() error {
+	rest := string(e.rest)
+	e.rest = nil
+	return e.pass(rest)
+}
