@@ -241,6 +241,13 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 	return l
 }
 
+// Limits of training, far beyond what anybody waits for and what memory holds, so
+// that no product of them is too large for 64 bits.
+const (
+	maxPasses     = 1_000_000
+	maxRowsAtOnce = 1 << 30
+)
+
 func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
 		g.Min, g.Max, g.Step = DefaultGrid.Min, DefaultGrid.Max, DefaultGrid.Step
@@ -251,7 +258,7 @@ func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
 	if g.Prior == "peaked" && g.Width == 0 {
 		g.Width = 0.5
 	}
-	if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && g.Step > 0 && (g.Max-g.Min)/g.Step <= 1e5) {
+	if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < g.Step && g.Step <= g.Max-g.Min && (g.Max-g.Min)/g.Step <= 1e5) {
 		fault("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, g.Step)
 	}
 	if g.Prior != "flat" && g.Prior != "peaked" {
@@ -317,11 +324,11 @@ func (t TrainDecl) withDefaults(fault func(string, ...any)) TrainDecl {
 	if t.Buffer == 0 {
 		t.Buffer = 1 << 16
 	}
-	if t.Batch < 0 || t.Buffer < 1 {
-		fault("train: batch %d, buffer %d: want numbers of rows", t.Batch, t.Buffer)
+	if t.Batch < 0 || t.Buffer < 1 || t.Batch > maxRowsAtOnce || t.Buffer > maxRowsAtOnce {
+		fault("train: batch %d, buffer %d: want numbers of rows, up to %d", t.Batch, t.Buffer, maxRowsAtOnce)
 	}
-	if !(t.Passes >= 0) || math.IsInf(t.Passes, 0) {
-		fault("train.passes: %v is no number of passes", t.Passes)
+	if !(t.Passes >= 0 && t.Passes <= maxPasses) {
+		fault("train.passes: %v is no number of passes from 0 to %d", t.Passes, maxPasses)
 	}
 	if t.Time < 0 {
 		fault("train.time: %v is negative", time.Duration(t.Time))

@@ -312,7 +312,7 @@ func TestBadFlagValue(t *testing.T) {
 		{"--passes", "-3", exitConfig, "-3 is no number of passes"},
 		{"--time", "-3s", exitConfig, "-3s is negative"},
 		{"--limit", "20", exitConfig, "20 is no bound"},
-		{"--workers", "-2", exitConfig, "-2 is negative"},
+		{"--workers", "-2", exitConfig, "-2 is not in 1 to 1024"},
 		{"--memory", "5XB", exitUsage, `"5XB" is no size`},
 		{"--output", "", exitConfig, "name the directory"},
 	} {

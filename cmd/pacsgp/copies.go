@@ -52,8 +52,8 @@ func parseShare(s string) (float64, error) {
 	switch {
 	case err != nil || !(x <= 1):
 		return 0, fmt.Errorf("%q is no share between 0 and 1: %s", s, wantCopies)
-	case x == 1 && m[2] == "":
-		return 0, fmt.Errorf("%q would be all rows: write 1 %%, or 100 %% if that is meant", s)
+	case x == 1:
+		return 0, fmt.Errorf("%q limits nothing: write 1 %% for a hundredth, or independent if equal rows are draws of their own", s)
 	}
 	return x, nil
 }

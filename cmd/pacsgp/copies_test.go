@@ -20,7 +20,7 @@ func TestCopiesInTheJobFile(t *testing.T) {
 		"copies: 1%":          {Policy: "limited", Limit: 0.01},
 		"copies: \"0.3 %\"":   {Policy: "limited", Limit: 0.003},
 		"copies: 0.003":       {Policy: "limited", Limit: 0.003},
-		"copies: 100 %":       {Policy: "limited", Limit: 1},
+		"copies: 99.9 %":      {Policy: "limited", Limit: 0.999},
 		"copies: drop":        {Policy: "drop"},
 		"copies: independent": {Policy: "independent"},
 	} {

@@ -104,6 +104,9 @@ func loadJob(path string, w world, o overrides, changed func(string) bool) (prep
 	return p, nil
 }
 
+// maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
+const maxWorkers = 1024
+
 // prepare fills in the defaults and reports all faults.
 func prepare(c configuration) (prepared, error) {
 	job, err := c.job().WithDefaults()
@@ -125,7 +128,7 @@ func prepare(c configuration) (prepared, error) {
 	fault(source == "", "output: %s", insideSource(c.Output, source))
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
 	fault(c.Judge == "" || c.Judge == judgeMean || c.Judge == judgeDraw, "judge: %q is neither mean nor draw", c.Judge)
-	fault(c.Workers >= 0, "workers: %d is negative", c.Workers)
+	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
 	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
 	resources := c.resources()
 	if resources.Workers == 0 {
