@@ -3,7 +3,7 @@ PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt race coverage bench build demo results ci vulncheck clean
+.PHONY: help test lint fmt race coverage bench build demo results ci notices vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ results: ## the runs on real data behind docs/results.md
 
 ci: ## all that must hold before a change lands
 	@.ci/run
+
+notices: ## THIRD_PARTY.txt, from the modules that are linked
+	@.ci/notices
 
 vulncheck: ## known vulnerabilities; needs the network, not part of ci
 	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 $(ARGS) $(PKG)

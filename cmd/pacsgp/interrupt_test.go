@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -92,6 +94,21 @@ func TestCheckpointOfOtherRows(t *testing.T) {
 	if !strings.Contains(a.log, "belongs to other rows") || !strings.Contains(a.log, "starts anew and will replace it") {
 		t.Errorf("status %d: %s %s", a.status, a.message, a.log)
 	}
+}
+
+// What does not end after a signal is ended, and not before its time.
+func TestAfterSignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan time.Time, 1)
+		afterSignal(ctx, patience, func() { ended <- time.Now() })
+		time.Sleep(time.Hour)
+		signal := time.Now()
+		cancel()
+		if took := (<-ended).Sub(signal); took != patience {
+			t.Errorf("it is ended after %v, want %v", took, patience)
+		}
+	})
 }
 
 func TestInterruptedReaders(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,10 @@ func main() {
 		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
 		log: newLogging(),
 	}
+	afterSignal(ctx, patience, func() {
+		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", errInterrupted, patience))
+		os.Exit(exitInterrupted)
+	})
 	err := run(ctx, os.Args[1:], w)
 	stop()
 	if err == nil {
@@ -50,6 +55,16 @@ func main() {
 	}
 	w.log.fail(os.Stderr, w.terminal > 0, err)
 	os.Exit(status(err))
+}
+
+// patience is how long a command may go on after a signal: to finish a step of
+// training and save it. What takes longer, whatever it reads, is ended: files
+// appear whole or not at all at any moment.
+const patience = 20 * time.Second
+
+// afterSignal calls end if the process is still there so long after ctx is done.
+func afterSignal(ctx context.Context, patience time.Duration, end func()) {
+	context.AfterFunc(ctx, func() { time.AfterFunc(patience, end) })
 }
 
 // spareMemory says when the runtime collects, unless the user says it. A trainer

@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // A Step is the state of training at one time.
@@ -75,18 +74,6 @@ func (f Figure) WritePNG(w io.Writer) error {
 	}
 	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
 		return fmt.Errorf("report: write PNG: %w", err)
-	}
-	return nil
-}
-
-// WriteSVG draws the figure. The same figure gives the same bytes.
-func (f Figure) WriteSVG(w io.Writer) error {
-	c := vgsvg.New(width, height)
-	if err := f.draw(draw.New(c)); err != nil {
-		return err
-	}
-	if _, err := c.WriteTo(w); err != nil {
-		return fmt.Errorf("report: write SVG: %w", err)
 	}
 	return nil
 }

@@ -32,15 +32,15 @@ func testFigure() Figure {
 }
 
 func TestFigureIsTheSameBytesTwice(t *testing.T) {
-	var png1, png2, svg1, svg2 bytes.Buffer
+	var png1, png2 bytes.Buffer
 	for _, err := range []error{
-		testFigure().WritePNG(&png1), testFigure().WritePNG(&png2), testFigure().WriteSVG(&svg1), testFigure().WriteSVG(&svg2),
+		testFigure().WritePNG(&png1), testFigure().WritePNG(&png2),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(png1.Bytes(), png2.Bytes()) || !bytes.Equal(svg1.Bytes(), svg2.Bytes()) {
+	if !bytes.Equal(png1.Bytes(), png2.Bytes()) {
 		t.Error("the same figure gives other bytes the second time")
 	}
 	if dir := os.Getenv("PACSGP_FIGURES"); dir != "" { // to look at them
@@ -50,9 +50,6 @@ func TestFigureIsTheSameBytesTwice(t *testing.T) {
 	}
 	if _, err := png.Decode(&png1); err != nil {
 		t.Errorf("the PNG does not decode: %v", err)
-	}
-	if !strings.Contains(svg1.String(), "<svg") {
-		t.Errorf("no SVG: %.100q", svg1.String())
 	}
 }
 
