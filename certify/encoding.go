@@ -2,6 +2,7 @@ package certify
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // for the schema
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 //go:embed schema.json
@@ -62,12 +64,34 @@ func unmarshalStrict(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return err
+		return jsonFault(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is something after the JSON value")
 	}
 	return nil
+}
+
+// jsonFault says what package json says in words that need no Go.
+func jsonFault(err error) error {
+	fault, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "json: "), "invalid use of ,string struct tag, trying to unmarshal unquoted value into uint64", "a number that is written as a text is none"))
+	}
+	want := "an object"
+	switch fault.Type.Kind() {
+	case reflect.String:
+		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Float64:
+		want = "a number"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		want = "a whole number"
+	case reflect.Slice, reflect.Array:
+		want = "a list"
+	}
+	return fmt.Errorf("%s is %s, want %s", cmp.Or(fault.Field, "it"), fault.Value, want)
 }
 
 // compactObject returns a JSON object without white space.

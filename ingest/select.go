@@ -40,6 +40,16 @@ type Choice struct {
 	Target   string   // "": none, the rows are only predicted for
 }
 
+// A ChoiceError is a fault of the choice: no retry helps, but another one does.
+type ChoiceError struct {
+	Key   string // of the choice: target, features, exclude
+	Index int    // of the name in the list of that key; −1: it is none of a list, or all of it
+	Text  string
+}
+
+// Error returns what is wrong.
+func (e *ChoiceError) Error() string { return "ingest: " + e.Text }
+
 // Select returns the columns that the choice means, in the order of the model:
 // the declared features in their order (or the default ones, sorted bytewise),
 // then the target. The notices say which columns the default left out and why.
@@ -57,22 +67,26 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	names = slices.Clone(features)
 	if c.Target != "" {
 		names = append(names, c.Target)
-		if slices.Contains(features, c.Target) {
-			errs = append(errs, fmt.Errorf("ingest: %q is the target and also a feature; take it out of the features", c.Target))
+		if i := slices.Index(c.Features, c.Target); i >= 0 {
+			errs = append(errs, &ChoiceError{"features", i, fmt.Sprintf("%q is the target and also a feature; take it out of the features", c.Target)})
 		}
 	}
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
+		key, at := "features", i
+		if i == len(features) {
+			key, at = "target", -1
+		}
 		if seen[name] {
 			if name != c.Target || i < len(features) {
-				errs = append(errs, fmt.Errorf("ingest: column %q is declared twice", name))
+				errs = append(errs, &ChoiceError{key, at, fmt.Sprintf("column %q is declared twice", name)})
 			}
 			continue
 		}
 		seen[name] = true
 		for k := range tables {
-			if err := usable(tables[k], index[k][name], name); err != nil {
-				errs = append(errs, err)
+			if fault := usable(tables[k], index[k][name], name); fault != "" {
+				errs = append(errs, &ChoiceError{key, at, fault})
 				break // one file is enough to understand
 			}
 		}
@@ -87,25 +101,30 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 }
 
 // usable explains why a named column of a table cannot be read, if so.
-func usable(t Table, found []Column, name string) error {
+func usable(t Table, found []Column, name string) string {
 	switch {
 	case len(found) == 0:
-		return fmt.Errorf("ingest: %s has no column %q; it has %s", t.Name, name, list(t.Columns))
+		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), DidYouMean(name, columnNames(t.Columns)))
 	case len(found) > 1:
-		return fmt.Errorf("ingest: %s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
+		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
 	case found[0].Use == Unusable:
-		return fmt.Errorf("ingest: %s: column %q is %s, which is not read as numbers: %s", t.Name, name, found[0].Type, found[0].Why)
+		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s", t.Name, name, found[0].Type, found[0].Why)
 	}
-	return nil
+	return ""
+}
+
+func columnNames(columns []Column) []string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // list names the columns of a table, at most 30 of them.
 func list(columns []Column) string {
 	const most = 30
-	var names []string
-	for _, c := range columns[:min(len(columns), most)] {
-		names = append(names, c.Name)
-	}
+	names := columnNames(columns[:min(len(columns), most)])
 	if len(columns) > most {
 		names = append(names, fmt.Sprintf("and %d more", len(columns)-most))
 	}
@@ -116,14 +135,17 @@ func list(columns []Column) string {
 func (c Choice) features(tables []Table, index []map[string][]Column) (features, notices []string, err error) {
 	if c.Features != nil {
 		if len(c.Exclude) > 0 {
-			return nil, nil, errors.New("ingest: features and exclude are both declared; exclude is for the default features only")
+			return nil, nil, &ChoiceError{"exclude", -1, "features and exclude are both declared; exclude is for the default features only"}
+		}
+		if len(c.Features) == 0 && c.Target != "" {
+			return nil, nil, &ChoiceError{"features", -1, "the list is empty; leave the key out for every numeric column, or name some"}
 		}
 		return c.Features, nil, nil
 	}
 	var errs []error
-	for _, name := range c.Exclude {
+	for i, name := range c.Exclude {
 		if !slices.ContainsFunc(index, func(m map[string][]Column) bool { return len(m[name]) > 0 }) {
-			errs = append(errs, fmt.Errorf("ingest: exclude names column %q, which no file has", name))
+			errs = append(errs, &ChoiceError{"exclude", i, fmt.Sprintf("exclude names column %q, which no file has%s", name, DidYouMean(name, allNames(tables)))})
 		}
 	}
 	excluded := make(map[string]bool, len(c.Exclude))

@@ -100,7 +100,7 @@ type certificateRow struct {
 // ErrCertificateRow says that bytes are no certificate as a row of Parquet, a
 // damaged one, or one whose columns contradict its document. A retry on the
 // same bytes does not help.
-var ErrCertificateRow = errors.New("sink: not a valid certificate row")
+var ErrCertificateRow = errors.New("not a valid certificate row")
 
 // CertificateRow returns a Parquet file of one row with the main numbers of a
 // certificate in flat columns and its canonical JSON beside them, so that a

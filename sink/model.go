@@ -17,7 +17,7 @@ import (
 
 // ErrModelFile says that bytes are no model file of a version that is known
 // here, or a damaged one. A retry on the same bytes does not help.
-var ErrModelFile = errors.New("sink: not a valid model file")
+var ErrModelFile = errors.New("not a valid model file")
 
 // metadataKey is the key of the metadata in the footer of a model file.
 const metadataKey = "pacsgp"

@@ -13,7 +13,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -210,6 +212,9 @@ func parseSize(s string) (byteSize, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is no size: the number is too large", s)
 	}
+	if m[2] == "" && n > 0 {
+		return 0, fmt.Errorf("%q has no unit: write %sMiB if that is meant, or %sB", s, s, s)
+	}
 	base := int64(1000)
 	if strings.Contains(m[2], "i") {
 		base = 1024
@@ -249,14 +254,52 @@ func readConfiguration(path string, lookup func(string) (string, bool)) (configu
 func inWords(err error) error {
 	var mismatch *yaml.TypeError
 	var unknown *yaml.UnknownFieldError
+	var node *yaml.UnexpectedNodeTypeError
 	switch {
+	case errors.As(err, &node):
+		want := "keys with values"
+		if node.Expected == ast.SequenceType {
+			want = "a list, as in [a, b]"
+		}
+		return &yaml.SyntaxError{Message: "want " + want, Token: node.Token}
 	case errors.As(err, &mismatch):
 		return &yaml.SyntaxError{Message: "want " + wanted(mismatch.DstType), Token: mismatch.Token}
 	case errors.As(err, &unknown):
-		return &yaml.SyntaxError{Message: unknown.Message + "; docs/job.md lists the keys", Token: unknown.Token}
+		return &yaml.SyntaxError{Message: unknown.Message + didYouMeanKey(unknown.Token) + "; docs/job.md lists the keys", Token: unknown.Token}
 	default:
 		return err
 	}
+}
+
+// didYouMeanKey suggests a key of the job for one that is none: one that is
+// written much like it, or the same one where it belongs.
+func didYouMeanKey(unknown *token.Token) string {
+	if unknown == nil {
+		return ""
+	}
+	var names []string
+	paths := map[string]string{}
+	var add func(prefix string, t reflect.Type)
+	add = func(prefix string, t reflect.Type) {
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if _, taken := paths[name]; name == "" || taken {
+				continue
+			}
+			names, paths[name] = append(names, name), prefix+name
+			if f.Type.Kind() == reflect.Struct {
+				add(prefix+name+".", f.Type)
+			}
+		}
+	}
+	add("", reflect.TypeFor[configuration]())
+	suggestion := ingest.DidYouMean(unknown.Value, names)
+	for _, name := range names {
+		if strings.Contains(suggestion, strconv.Quote(name)) {
+			return strings.Replace(suggestion, strconv.Quote(name), paths[name], 1)
+		}
+	}
+	return ""
 }
 
 // wanted names the values that a key takes.
@@ -270,6 +313,8 @@ func wanted(t reflect.Type) string {
 		return "true or false"
 	case reflect.String:
 		return "text"
+	case reflect.Slice:
+		return "a list, as in [a, b]"
 	default:
 		return "keys with values"
 	}
@@ -351,12 +396,12 @@ func (c configuration) resources() pipeline.Resources {
 // relativeTo makes the file's relative paths relative to the file's folder.
 func (c *configuration) relativeTo(folder string) {
 	for i, p := range c.Source.Paths {
-		if !filepath.IsAbs(p) {
+		if !filepath.IsAbs(p) && !isRemote(p) {
 			c.Source.Paths[i] = filepath.Join(folder, p)
 		}
 	}
 	for _, p := range []*string{&c.Output, &c.Attempts} {
-		if *p != "" && !filepath.IsAbs(*p) {
+		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)
 		}
 	}
@@ -367,6 +412,45 @@ func (c *configuration) relativeTo(folder string) {
 func keyOf(fault error) (key, rest string) {
 	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ":")
 	return key, rest
+}
+
+// choicePlaced makes faults of a choice of columns faults of the job, with the
+// place where the alternative (0: the job) makes that choice.
+func choicePlaced(err error, place func(key string) string, alternative int) error {
+	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok {
+		return err
+	}
+	all := separate(err)
+	for i, fault := range all {
+		choice, ok := errors.AsType[*ingest.ChoiceError](fault)
+		if !ok {
+			continue
+		}
+		key := choice.Key
+		if choice.Index >= 0 {
+			key = fmt.Sprintf("%s[%d]", key, choice.Index)
+		}
+		at := place(fmt.Sprintf("sweep[%d].%s", alternative-1, key))
+		for _, other := range []string{key, choice.Key} {
+			if at == "" {
+				at = place(other)
+			}
+		}
+		all[i] = fmt.Errorf("%w: %s%s: %s", pipeline.ErrConfig, at, choice.Key, choice.Text)
+	}
+	return errors.Join(all...)
+}
+
+// separate are the errors that were joined into one, in their order.
+func separate(err error) (all []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() { // other than a join it has words of its own
+		return []error{err}
+	}
+	for _, fault := range joined.Unwrap() {
+		all = append(all, separate(fault)...)
+	}
+	return all
 }
 
 // placed adds to each fault of a job where its key was set: by a flag, or in the

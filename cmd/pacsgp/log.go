@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,11 +114,14 @@ func (l *logging) fail(w io.Writer, terminal bool, err error) {
 	}
 }
 
+// packageName is where an error comes from, in the words of who writes the program.
+var packageName = regexp.MustCompile(`^(lake|ingest|pipeline|certify|sink|model|report|synth): `)
+
 // messageLines are the lines of an error for people, and hints among them.
 func messageLines(err error) []string {
 	lines := strings.Split(err.Error(), "\n")
-	for i := range lines {
-		lines[i] = shortened(lines[i])
+	for i, line := range lines {
+		lines[i] = shortened(packageName.ReplaceAllString(line, ""))
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		lines = append(lines, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")

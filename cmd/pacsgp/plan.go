@@ -122,7 +122,7 @@ func (p prepared) prospect(ctx context.Context) (prospect, error) {
 		Paths: p.paths, Features: p.job.Features, Exclude: p.job.Exclude, Target: p.job.Target,
 	})
 	if err != nil {
-		return prospect{}, err
+		return prospect{}, choicePlaced(err, p.place, p.job.Number)
 	}
 	out := prospect{Delta: p.job.Delta, Files: []fileOutlook{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
 	for _, f := range src.Files() {

@@ -35,6 +35,9 @@ func predictCommand(w world) *cobra.Command {
 			if output == "" {
 				return usageError{errors.New("-o: name the file to write")}
 			}
+			if err := local(args...); err != nil {
+				return err
+			}
 			if err := mayCreate(output, args[2:]); err != nil {
 				return err
 			}

@@ -134,7 +134,7 @@ func TestBadSweep(t *testing.T) {
 	dir := t.TempDir()
 	lines(40).write(t, lakeFile(dir, 0))
 	pacsgp(t, "train", "-c", sweeping(nil).write(t, dir), "--epsilon", "3").says(t, exitUsage, "--epsilon", "say their own")
-	pacsgp(t, "train", "-c", tiny(jobFile{"sweep": "[{}, {features: [x9]}]"}).write(t, dir)).says(t, exitFailure, "alternative 2", "x9")
+	pacsgp(t, "train", "-c", tiny(jobFile{"sweep": "[{}, {features: [x9]}]"}).write(t, dir)).says(t, exitConfig, "alternative 2", "x9")
 	if left := names(t, filepath.Join(dir, "out")); len(left) > 2 { // the lock and an empty log
 		t.Errorf("left over: %q", left)
 	}

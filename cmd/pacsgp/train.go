@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -82,6 +83,7 @@ type prepared struct {
 	judge     string // judgeMean or judgeDraw
 	strict    bool
 	resources pipeline.Resources
+	place     func(key string) string // in the job file, with a blank behind it
 }
 
 // loadJob reads the job file, applies the flags and checks the whole.
@@ -100,6 +102,12 @@ func loadJob(path string, w world, o overrides, changed func(string) bool) (prep
 	p, err := prepare(c)
 	if err != nil {
 		return prepared{}, placed(err, path, tree, changed)
+	}
+	p.place = func(key string) string {
+		if at := place(tree, key); at != "" {
+			return path + ": " + at
+		}
+		return ""
 	}
 	return p, nil
 }
@@ -123,6 +131,11 @@ func prepare(c configuration) (prepared, error) {
 	}
 	faults = append(faults, c.sweepFaults()...)
 	fault(len(c.Source.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
+	for i, path := range c.Source.Paths {
+		fault(!isRemote(path), "source.paths[%d]: %s: %s", i, path, wantLocal)
+	}
+	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
+	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)
 	fault(c.Output != "", "output: name the directory for model and certificate")
 	source := findsArtifacts(c.Source.Paths, c.Output)
 	fault(source == "", "output: %s", insideSource(c.Output, source))
@@ -137,8 +150,26 @@ func prepare(c configuration) (prepared, error) {
 	p := prepared{
 		job: job, paths: c.Source.Paths, output: c.Output, attempts: c.Attempts,
 		limit: c.Limit, judge: cmp.Or(c.Judge, judgeDraw), strict: c.Strict, resources: resources.WithDefaults(),
+		place: func(string) string { return "" },
 	}
 	return p, errors.Join(faults...)
+}
+
+const wantLocal = "remote stores are not read or written: mount it, or copy the files, and give a path of this machine"
+
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// isRemote reports whether a path names a store by its address.
+func isRemote(path string) bool { return scheme.MatchString(path) }
+
+// local refuses the addresses of stores among the arguments of a command.
+func local(paths ...string) error {
+	for _, path := range paths {
+		if isRemote(path) {
+			return usageError{fmt.Errorf("%s: %s", path, wantLocal)}
+		}
+	}
+	return nil
 }
 
 // findsArtifacts returns the source path under which later readings would find
@@ -208,7 +239,7 @@ func (p prepared) openLake(ctx context.Context, features []string, notice func(s
 	}
 	src, err := ingestlake.Open(ctx, config)
 	if err != nil {
-		return nil, err
+		return nil, choicePlaced(err, p.place, p.job.Number)
 	}
 	if features == nil {
 		for _, text := range src.Notices() {
@@ -231,6 +262,11 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	}
 	var most int64
 	for _, job := range jobs {
+		if job.Number > 1 {
+			if _, err := p.of(job).openLake(ctx, nil, func(string) {}); err != nil {
+				return nil, fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
+			}
+		}
 		most = max(most, pipeline.PeakMemory(job, sampleOf(first), p.resources))
 	}
 	w.limitMemory(most)

@@ -25,6 +25,9 @@ func verifyCommand(w world) *cobra.Command {
 			"Parquet row: both say the same.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := local(args...); err != nil {
+				return err
+			}
 			v, err := verify(cmd.Context(), args[0], args[1], id, args[2:])
 			switch {
 			case err != nil:

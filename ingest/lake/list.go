@@ -156,6 +156,9 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	case err == nil:
 		return []string{path}, nil
 	case !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?["):
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s does not exist", path)
+		}
 		return nil, fmt.Errorf("lake: %w; name a file, a directory or a glob that exists", err)
 	}
 	return l.glob(ctx, path)

@@ -21,7 +21,7 @@ var _ pipeline.Attempts = (*AttemptLog)(nil)
 
 // ErrDamagedAttempts says that the log of attempts is not what was written. A
 // retry does not help: the log has to be restored, or another one be named.
-var ErrDamagedAttempts = errors.New("lake: damaged log of attempts")
+var ErrDamagedAttempts = errors.New("damaged log of attempts")
 
 // An AttemptLog is a file that counts the different jobs that were tried on the
 // same rows. It has one line an attempt, in their order, all of one form and

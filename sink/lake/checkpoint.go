@@ -14,7 +14,7 @@ import (
 
 // ErrDamagedCheckpoint says that the checkpoint is not what was written. A
 // retry does not help; training starts anew once the file is removed.
-var ErrDamagedCheckpoint = errors.New("lake: damaged checkpoint")
+var ErrDamagedCheckpoint = errors.New("damaged checkpoint")
 
 // checkpointMagic opens a checkpoint file; the SHA-256 of the state, its
 // length (64 bits, little endian) and the state follow.

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A fault of the choice of columns is a fault of the job, with line and column, in
+// plan and in train.
+func TestChoiceOfColumnsIsTheJob(t *testing.T) {
+	text := make([]string, 40)
+	for name, c := range map[string]struct {
+		change jobFile
+		words  []string
+	}{
+		"features with exclude": {jobFile{"features": "[x1]", "exclude": "[x2]"}, []string{"[2:10]", "nothing to exclude from"}},
+		"unknown exclude":       {jobFile{"exclude": "[x2, weather]"}, []string{"[2:15]", `exclude names column "weather"`}},
+		"misspelt exclude":      {jobFile{"exclude": "[X2]"}, []string{"[2:11]", `did you mean "x2"?`}},
+		"empty features":        {jobFile{"features": "[]"}, []string{"[2:11]", "features: the list is empty"}},
+		"wrong target":          {jobFile{"target": "dely"}, []string{"[6:9]", `no column "dely"`}},
+		"misspelt target":       {jobFile{"target": "Y"}, []string{"[6:9]", `did you mean "y"?`}},
+		"text for a target":     {jobFile{"target": "word"}, []string{"[6:9]", "text"}},
+		"unknown feature":       {jobFile{"features": "[x1, xx2]"}, []string{"[2:16]", `no column "xx2"`, `did you mean "x2"?`}},
+		"feature twice":         {jobFile{"features": "[x1, x1]"}, []string{"[2:16]", "declared twice"}},
+		"target as a feature":   {jobFile{"features": "[x1, y]"}, []string{"is the target"}},
+		"of an alternative":     {jobFile{"sweep": "[{}, {features: [x1, x7]}]"}, []string{"[6:29]", `no column "x7"`}},
+		"empty alternative":     {jobFile{"sweep": "[{}, {features: []}]"}, []string{"features: name a feature, or leave the key out"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			lines(40).with("word", text).write(t, lakeFile(dir, 0))
+			job := tiny(c.change).write(t, dir)
+			refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, append(c.words, "job.yaml: [")...)
+			refused(t, pacsgp(t, "plan", "-c", job), filepath.Join(dir, "out"), exitConfig, c.words...)
+		})
+	}
+}
+
+func TestDidYouMeanKeys(t *testing.T) {
+	for change, want := range map[string]string{
+		"targt: y":             "did you mean target?",
+		"epsilon: 3":           "did you mean loss.epsilon?",
+		"sead: 3":              "did you mean train.seed?",
+		"kernel: {isotrop: 1}": "did you mean kernel.isotropic?",
+		"weather: 1":           "docs/job.md lists the keys",
+	} {
+		dir := t.TempDir()
+		key, value, _ := strings.Cut(change, ": ")
+		job := tiny(jobFile{key: value}).write(t, dir)
+		pacsgp(t, "train", "-c", job).says(t, exitConfig, want)
+	}
+}
+
+// What a library says of Go's types or of its own steps is no message.
+var jargon = regexp.MustCompile(`Go (value|struct)|unmarshal|was used where|is expected|uint64|int64|strconv|lake: .*lake: |stat s3`)
+
+func TestMessagesNeedNoGo(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := func(change jobFile) string { return tiny(change).write(t, t.TempDir()) }
+	a := trained(t)
+	edited := func(from, to string) string {
+		text := string(readFile(t, a.certificate))
+		if !strings.Contains(text, from) {
+			t.Fatalf("%q is not in the certificate", from)
+		}
+		path := filepath.Join(t.TempDir(), "certificate.json")
+		writeFile(t, path, []byte(strings.Replace(text, from, to, 1)))
+		return path
+	}
+	inUse := job(nil)
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		words  string
+	}{
+		"text for a list":     {[]string{"train", "-c", job(jobFile{"features": "x1"})}, exitConfig, "want a list, as in [a, b]"},
+		"number for a list":   {[]string{"train", "-c", job(jobFile{"source": "{paths: 3}"})}, exitConfig, "want a list"},
+		"list for a section":  {[]string{"train", "-c", job(jobFile{"kernel": "[1]"})}, exitConfig, "want keys with values"},
+		"map for a list":      {[]string{"train", "-c", job(jobFile{"features": "{a: 1}"})}, exitConfig, "want a list"},
+		"text for the sweep":  {[]string{"train", "-c", job(jobFile{"sweep": "all"})}, exitConfig, "want a list"},
+		"list in a list":      {[]string{"train", "-c", job(jobFile{"features": "[[x1]]"})}, exitConfig, "want text"},
+		"negative batch":      {[]string{"train", "-c", job(jobFile{"train": "{batch: -1}"})}, exitConfig, "batch"},
+		"negative seed":       {[]string{"train", "-c", job(jobFile{"train": "{seed: -1}"})}, exitConfig, "whole number from 0"},
+		"memory without unit": {[]string{"train", "-c", job(jobFile{"memory": "512"})}, exitConfig, "write 512MiB"},
+		"flag without unit":   {[]string{"train", "-c", inUse, "--memory", "512"}, exitUsage, "write 512MiB"},
+		"store as source":     {[]string{"train", "-c", job(jobFile{"source": "{paths: ['s3://bucket/lake']}"})}, exitConfig, "[5:18] source.paths[0]: s3://bucket/lake: remote stores are not read"},
+		"store as output":     {[]string{"plan", "-c", job(jobFile{"output": "gs://bucket/out"})}, exitConfig, "remote stores are not"},
+		"store as data":       {[]string{"verify", a.model, a.certificate, "https://host/lake"}, exitUsage, "remote stores are not"},
+		"store to predict":    {[]string{"predict", a.model, a.certificate, "s3://b/lake", "-o", filepath.Join(dir, "p.parquet")}, exitUsage, "remote stores are not"},
+		"text for a count":    {[]string{"inspect", edited(`"rows": 180`, `"rows": "x"`)}, exitFailure, "want a whole number"},
+		"fraction of a count": {[]string{"verify", a.model, edited(`"rows": 180`, `"rows": 1.5`)}, exitFailure, "want a whole number"},
+		"list for a number":   {[]string{"inspect", edited(`"tau": `, `"tau": [1], "was": `)}, exitFailure, "want a number"},
+		"no place to write":   {[]string{"train", "-c", tiny(nil).write(t, dir), "-o", "/proc/none/x"}, exitFailure, "none"},
+	} {
+		got := pacsgp(t, c.args...)
+		if got.status != c.status || !strings.Contains(got.message, c.words) {
+			t.Errorf("%s: status %d, want %d, and %q in %q", name, got.status, c.status, c.words, got.message)
+		}
+		if found := jargon.FindString(got.message); found != "" {
+			t.Errorf("%s: %q in %q", name, found, got.message)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DidYouMean suggests the candidate that a misspelt name is nearest to, as a
+// question to put behind an error; "" if none is near.
+func DidYouMean(name string, candidates []string) string {
+	best, least := "", 1+len(name)/3
+	for _, c := range candidates {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(c)); d < least {
+			best, least = c, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// longName is a name that nobody misspells: the distance takes a time that is a
+// product of two lengths.
+const longName = 200
+
+// editDistance is how many characters have to be put in, left out, replaced, or
+// exchanged with their neighbour (optimal string alignment).
+func editDistance(from, to string) int {
+	a, b := []rune(from), []rune(to)
+	if len(a) > longName || len(b) > longName {
+		return max(len(a), len(b))
+	}
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
+		for j := range b {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next[j+1] = min(row[j]+cost, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
