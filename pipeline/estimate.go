@@ -50,9 +50,10 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 	// Another load, or a processor that slows down when it is warm, is not seen in
 	// half a second.
 	const slower = 1.5
-	slowest, fastest := rates[0], rates[len(rates)-1]
+	quarter := len(rates) / 4 // of the readings are left out on either side: one does not decide
+	slow, fast := rates[quarter], rates[len(rates)-1-quarter]
 	e.Rate = rates[len(rates)/2]
-	e.Least, e.Most = (least+passes)/fastest, slower*(most+passes)/slowest
+	e.Least, e.Most = (least+passes)/fast, slower*(most+passes)/slow
 	return e, nil
 }
 
@@ -116,7 +117,7 @@ func rates(m, d, workers int) ([]float64, error) {
 		return nil, fmt.Errorf("pipeline: estimate: %w", err)
 	}
 	defer predictor.Close()
-	const rows, repetitions, each = 2048, 5, 100 * time.Millisecond
+	const rows, repetitions, each = 2048, 9, 60 * time.Millisecond
 	x, mean, variance := make([]float64, rows*d), make([]float64, rows), make([]float64, rows)
 	var found []float64
 	for range repetitions {
