@@ -69,7 +69,7 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 			var codec decompressor
 			var stored []byte
 			ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: format.Gzip, lo: unknownBound, hi: unknownBound}
-			c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, optional: optional}, ch, &codec, &stored)
+			c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, optional: optional}, ch, &codec, &stored, largestWhole)
 			before := allocated()
 			err := c.read(make([]float64, 10))
 			if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "values, which have") {

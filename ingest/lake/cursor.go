@@ -32,6 +32,10 @@ type cursor struct {
 	level  []int32   // levels of the rows being read
 	table  []float64 // the dictionary
 
+	whole   int     // how large a page may be to be read whole
+	more    *window // of a page that is read in pieces
+	streams bool    // the current page is one
+
 	rows    int   // rows of the page that are still to be read
 	nulls   int64 // nulls of the page so far
 	leveled bool  // the page has definition levels
@@ -40,7 +44,8 @@ type cursor struct {
 
 // reset makes c a cursor before the first row of a chunk. It keeps its buffers.
 // shared is a buffer that the cursors of one goroutine may share.
-func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte) {
+func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte, whole int) {
+	c.whole, c.streams = whole, false
 	c.col, c.chunk, c.codec, c.left, c.seen = col, ch, codec, ch.rows, newStatistics()
 	c.rows, c.leveled, c.table = 0, false, c.table[:0]
 	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
@@ -72,7 +77,7 @@ func (c *cursor) read(dst []float64) error {
 			return err
 		}
 		if c.rows == n || !finite || lo < c.chunk.lo.value || hi > c.chunk.hi.value { // the page's last values, or such as damage makes
-			if err := c.pages.verify(); err != nil {
+			if err := c.verify(c.rows == n); err != nil {
 				return err
 			}
 		}
@@ -87,6 +92,25 @@ func (c *cursor) read(dst []float64) error {
 		dst = dst[n:]
 	}
 	return nil
+}
+
+// verify makes sure of the checksum of the current page, of which all values were
+// read, or not yet.
+func (c *cursor) verify(all bool) error {
+	switch {
+	case !c.streams:
+		return c.pages.verify()
+	case all:
+		return c.closeStream()
+	default:
+		return c.pages.sumAhead()
+	}
+}
+
+// inPieces reports whether the current page is read in pieces.
+func (c *cursor) inPieces(h *pageHeader) bool {
+	c.streams = max(h.uncompressed, h.compressed) > int32(c.whole) && c.chunk.streamable(h, c.pages.firstBytes())
+	return c.streams
 }
 
 // endPage holds the page, whose last value was read, against its header.
@@ -269,6 +293,9 @@ func (c *cursor) dataPage(h *pageHeader) error {
 	if c.isDirect(h.encoding) && (!c.col.optional || h.levels == format.RLE) {
 		return c.direct()
 	}
+	if c.inPieces(h) {
+		return c.startStream(h)
+	}
 	stored, err := c.pages.body()
 	if err != nil {
 		return err
@@ -279,17 +306,26 @@ func (c *cursor) dataPage(h *pageHeader) error {
 	}
 	c.leveled = c.col.optional
 	if c.leveled {
-		if h.levels != format.RLE {
-			return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.levels)
+		n, err := levelBytes(h, b, 0)
+		if err != nil {
+			return err
 		}
-		if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
-			return fmt.Errorf("definition levels end early: %w", errMalformed)
-		}
-		n := 4 + int(binary.LittleEndian.Uint32(b))
-		c.levels.reset(b[4:n], 1)
-		b = b[n:]
+		c.levels.reset(b[4:4+n], 1)
+		b = b[4+n:]
 	}
-	return c.values.reset(c.col, h.encoding, b, c.table)
+	return c.values.reset(c.col, h.encoding, b, c.table, nil)
+}
+
+// levelBytes is how many bytes of definition levels follow the first four of a page of
+// version 1, of which more than b are to come.
+func levelBytes(h *pageHeader, b []byte, more int) (int, error) {
+	if h.levels != format.RLE {
+		return 0, fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.levels)
+	}
+	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4+more) {
+		return 0, fmt.Errorf("definition levels end early: %w", errMalformed)
+	}
+	return int(binary.LittleEndian.Uint32(b)), nil
 }
 
 // dataPage2 starts a data page of version 2: the levels stand uncompressed
@@ -306,6 +342,9 @@ func (c *cursor) dataPage2(h *pageHeader) error {
 	}
 	if c.isDirect(h.encoding) {
 		return c.direct2(h.definition)
+	}
+	if c.inPieces(h) {
+		return c.startStream(h)
 	}
 	stored, err := c.pages.body()
 	if err != nil {
@@ -333,7 +372,7 @@ func (c *cursor) dataPage2(h *pageHeader) error {
 	if c.leveled {
 		c.levels.reset(keep(&c.own, levels), 1)
 	}
-	return c.values.reset(c.col, h.encoding, values, c.table)
+	return c.values.reset(c.col, h.encoding, values, c.table, nil)
 }
 
 // flat makes sure that a page of version 2 is one of this column, whose rows have a
@@ -353,7 +392,7 @@ func (c *cursor) start(values int32) error {
 	if values < 0 || int64(values) > c.left {
 		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", values, c.left, errMalformed)
 	}
-	c.rows, c.nulls = int(values), 0
+	c.rows, c.nulls, c.streams = int(values), 0, false
 	c.left -= int64(values)
 	return nil
 }

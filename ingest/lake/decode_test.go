@@ -129,7 +129,7 @@ func TestDelta(t *testing.T) {
 			t.Fatal(err)
 		}
 		var d delta
-		if err := d.reset(padded(b)); err != nil {
+		if err := d.reset(padded(b), nil); err != nil {
 			t.Fatal(err)
 		}
 		got := make([]int64, n)
@@ -154,7 +154,7 @@ func TestDeltaRejectsClaims(t *testing.T) {
 			b = binary.AppendUvarint(b, u)
 		}
 		var d delta
-		if err := d.reset(padded(b)); err == nil {
+		if err := d.reset(padded(b), nil); err == nil {
 			t.Errorf("header %v: no error", header)
 		}
 	}

@@ -20,16 +20,18 @@ type delta struct {
 	block  int    // values of a block
 	minis  int    // miniblocks of a block
 	last   int64
-	first  bool   // the first value has not been delivered
-	least  int64  // the block's smallest difference
-	widths []byte // of the block's miniblocks that are still to come
+	first  bool    // the first value has not been delivered
+	least  int64   // the block's smallest difference
+	widths []byte  // of the block's miniblocks that are still to come
+	own    []byte  // what widths is a part of
+	more   *window // what comes after src; nil if nothing does
 	window []int64
 	buf    []int64
 }
 
 // reset reads the header of a page's values.
-func (d *delta) reset(src []byte) error {
-	d.src = src
+func (d *delta) reset(src []byte, more *window) error {
+	d.src, d.more = src, more
 	d.widths, d.window = nil, nil
 	block, err := d.varint()
 	if err != nil {
@@ -57,7 +59,18 @@ func (d *delta) reset(src []byte) error {
 	return nil
 }
 
+// refill makes sure that the next n bytes are in src, if there are so many.
+func (d *delta) refill(n int) (err error) {
+	if d.more != nil && len(d.src) < n {
+		d.src, err = d.more.refill(d.src, n)
+	}
+	return err
+}
+
 func (d *delta) varint() (uint64, error) {
+	if err := d.refill(binary.MaxVarintLen64); err != nil {
+		return 0, err
+	}
 	u, n := binary.Uvarint(d.src)
 	if n <= 0 {
 		return 0, fmt.Errorf("differences end early: %w", errMalformed)
@@ -106,11 +119,15 @@ func (d *delta) miniblock() error {
 		if err != nil {
 			return err
 		}
+		if err := d.refill(d.minis); err != nil {
+			return err
+		}
 		if len(d.src) < d.minis {
 			return fmt.Errorf("differences end early: %w", errMalformed)
 		}
 		d.least = unzigzag(least)
-		d.widths, d.src = d.src[:d.minis], d.src[d.minis:]
+		d.own = append(d.own[:0], d.src[:d.minis]...) // src moves when it is refilled
+		d.widths, d.src = d.own, d.src[d.minis:]
 	}
 	width := uint(d.widths[0])
 	d.widths = d.widths[1:]
@@ -123,6 +140,9 @@ func (d *delta) miniblock() error {
 		return fmt.Errorf("differences of %d bits: %w", width, errMalformed)
 	}
 	bytes := len(d.window) * int(width) / 8
+	if err := d.refill(bytes); err != nil {
+		return err
+	}
 	if have := len(d.src); have < bytes { // a last miniblock without its padding
 		d.window = d.window[:have*8/int(width)]
 		bytes = have

@@ -58,7 +58,7 @@ func (c *cursor) startDirect(n int64) error {
 		return err
 	}
 	c.levels.reset(levels, 1)
-	err := c.values.reset(c.col, format.Plain, nil, nil)
+	err := c.values.reset(c.col, format.Plain, nil, nil, nil)
 	c.values.pages = &c.pages
 	return err
 }

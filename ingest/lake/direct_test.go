@@ -87,7 +87,7 @@ func (r *longestRead) ReadAt(b []byte, at int64) (int, error) {
 func readDoubles(src io.ReaderAt, p doublesPage, size, rows int, lo, hi float64) ([]float64, error) {
 	var c cursor
 	col := &column{kind: kindDouble, width: 8, optional: p.optional, filled: p.extra > 0}
-	c.reset(src, col, chunk{end: int64(size), rows: int64(rows), codec: format.Uncompressed, lo: bound{value: lo}, hi: bound{value: hi}}, nil, nil)
+	c.reset(src, col, chunk{end: int64(size), rows: int64(rows), codec: format.Uncompressed, lo: bound{value: lo}, hi: bound{value: hi}}, nil, nil, largestWhole)
 	rng := rand.New(rand.NewPCG(1, uint64(rows)))
 	got := make([]float64, rows)
 	for from := 0; from < rows; {

@@ -181,7 +181,7 @@ func FuzzValues(f *testing.F) {
 		table := []float64{1, 2, 4, 8, 16}
 		read := func(step int) ([]float64, error) {
 			var v valueReader
-			if err := v.reset(&c, e, padded(data), table); err != nil {
+			if err := v.reset(&c, e, padded(data), table, nil); err != nil {
 				return nil, err
 			}
 			dst := make([]float64, n)

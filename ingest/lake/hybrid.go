@@ -21,6 +21,7 @@ const unpackPadding = 32
 type hybrid struct {
 	src   []byte // what is left; the array goes on for unpackPadding bytes
 	width uint
+	more  *window // what comes after src; nil if nothing does
 
 	run    uint64 // values left in the current run of equal values
 	value  int32  // of the run
@@ -30,7 +31,7 @@ type hybrid struct {
 }
 
 func (h *hybrid) reset(src []byte, width uint) {
-	h.src, h.width = src, width
+	h.src, h.width, h.more = src, width, nil
 	h.run, h.packed, h.window = 0, 0, nil
 }
 
@@ -54,9 +55,13 @@ func (h *hybrid) read(dst []int32) error {
 // are valid until the next call, or a run of that many times h.value.
 func (h *hybrid) next(n int) (values []int32, run int, err error) {
 	for h.run == 0 && len(h.window) == 0 {
+		var err error
 		if h.packed > 0 {
-			h.unpack()
-		} else if err := h.header(); err != nil {
+			err = h.unpack()
+		} else {
+			err = h.header()
+		}
+		if err != nil {
 			return nil, 0, err
 		}
 	}
@@ -89,7 +94,7 @@ const groupFill = 255
 
 // finished makes sure that nothing is left but what fills the last group up.
 func (h *hybrid) finished() error {
-	if len(h.src) > 0 || h.run > 0 || h.packed+uint64(len(h.window)) > groupFill {
+	if h.left() > 0 || h.run > 0 || h.packed+uint64(len(h.window)) > groupFill {
 		return fmt.Errorf("levels or indexes go on after the page's last value: %w", errMalformed)
 	}
 	return nil
@@ -97,6 +102,9 @@ func (h *hybrid) finished() error {
 
 // header starts the next run or sequence of packed groups.
 func (h *hybrid) header() error {
+	if err := h.refill(binary.MaxVarintLen64 + 4); err != nil {
+		return err
+	}
 	u, n := binary.Uvarint(h.src)
 	if n <= 0 {
 		return fmt.Errorf("levels or indexes end early: %w", errMalformed)
@@ -106,10 +114,10 @@ func (h *hybrid) header() error {
 		return fmt.Errorf("an empty run of levels or indexes: %w", errMalformed)
 	}
 	if u&1 == 1 {
-		groups := min(u>>1, uint64(len(h.src))) // each has width bytes, so one at least
+		groups := min(u>>1, uint64(h.left())) // each has width bytes, so one at least
 		h.packed = groups * 8
 		// A writer may cut the last group short.
-		if have := uint64(len(h.src)) * 8 / uint64(h.width); have < h.packed {
+		if have := uint64(h.left()) * 8 / uint64(h.width); have < h.packed {
 			h.packed = have
 		}
 		return nil
@@ -125,12 +133,32 @@ func (h *hybrid) header() error {
 	return nil
 }
 
+// left is how many bytes there are.
+func (h *hybrid) left() int {
+	if h.more == nil {
+		return len(h.src)
+	}
+	return len(h.src) + h.more.left
+}
+
+// refill makes sure that the next n bytes are in src, if there are so many.
+func (h *hybrid) refill(n int) (err error) {
+	if h.more != nil && len(h.src) < n {
+		h.src, err = h.more.refill(h.src, n)
+	}
+	return err
+}
+
 // unpack fills the window from the packed groups.
-func (h *hybrid) unpack() {
+func (h *hybrid) unpack() error {
 	n := int(min(h.packed, hybridWindow))
+	if err := h.refill((n*int(h.width) + 7) / 8); err != nil {
+		return err
+	}
 	h.window = h.buf[:n]
 	bytes := min((n*int(h.width)+7)/8, len(h.src))
 	bitpack.Unpack(h.window, h.src[:bytes+unpackPadding], h.width)
 	h.src = h.src[bytes:]
 	h.packed -= uint64(n)
+	return nil
 }

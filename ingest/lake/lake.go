@@ -225,7 +225,7 @@ func (b *batches) start(foot *footer) error {
 		}
 		c := b.tools.cursor(j)
 		l := &b.tools.lanes[j%b.src.lanes]
-		c.reset(b.file, col, ch, &l.codec, &l.stored)
+		c.reset(b.file, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
 		b.cursors = append(b.cursors, c)
 		b.fixed = append(b.fixed, 0)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxPage bounds the bytes of one page, stored or decompressed. Writers
-	// aim at 1 MiB, some write a chunk of a row group as one page.
+	// maxPage bounds the bytes of a page that is read whole, stored or
+	// decompressed.
 	maxPage = 1 << 28
 	// maxPageHeader bounds a page's header: statistics of numbers are short.
 	maxPageHeader = 1 << 16
@@ -32,6 +32,7 @@ type pageReader struct {
 	taken      int    // bytes of the page that came before the next one to take
 	sum        uint32 // the checksum of what was taken of the body
 	verified   bool   // the checksum is right, or there is none
+	early      bool   // it was right when values looked as if damage had made them
 }
 
 // next reads the header of the next page. After the last page it returns io.EOF.
@@ -56,12 +57,12 @@ func (p *pageReader) next() error {
 		return fmt.Errorf("page header at %d: %w", p.pos, err)
 	}
 	body := int64(p.header.compressed)
-	if left := p.end - p.pos - int64(n); body < 0 || body > left || body > maxPage {
-		return fmt.Errorf("page at %d claims %d bytes, %d are left of the chunk (at most %d are read): %w", p.pos, body, left, maxPage, errMalformed)
+	if left := p.end - p.pos - int64(n); body < 0 || body > left {
+		return fmt.Errorf("page at %d claims %d bytes, %d are left of the chunk: %w", p.pos, body, left, errMalformed)
 	}
 	p.size, p.head = n+int(body), n
 	p.ahead, p.taken, p.sum = b[:min(len(b), p.size)], n, 0
-	p.verified = !p.header.checked
+	p.verified, p.early = !p.header.checked, false
 	p.guess = 0
 	return nil
 }
@@ -69,6 +70,9 @@ func (p *pageReader) next() error {
 // body returns the stored body of the page, its checksum verified. It is valid
 // until raw is used again.
 func (p *pageReader) body() ([]byte, error) {
+	if p.size > maxPage {
+		return nil, fmt.Errorf("page at %d has %d bytes, of such pages at most %d are read: write smaller pages", p.pos, p.size, maxPage)
+	}
 	b, err := p.extend(p.ahead, p.size)
 	if err != nil {
 		return nil, err
@@ -107,6 +111,8 @@ func (p *pageReader) verify() error {
 		return nil
 	case p.taken == p.size:
 		return p.compare(p.sum)
+	case p.size > largestWhole:
+		return p.sumAhead()
 	default: // what is still to be taken will come from the bytes that are summed here
 		b, err := p.extend(p.ahead, p.size)
 		if err != nil {
@@ -120,10 +126,14 @@ func (p *pageReader) verify() error {
 // compare compares the checksum of the body with that of the header.
 func (p *pageReader) compare(sum uint32) error {
 	if sum != p.header.sum {
-		return fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
+		return p.wrongSum()
 	}
 	p.verified = true
 	return nil
+}
+
+func (p *pageReader) wrongSum() error {
+	return fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
 }
 
 // extend returns at least the first n bytes of the page, or all that the chunk

@@ -99,7 +99,7 @@ func TestNullCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var cur cursor
-		cur.reset(file, c, ch, new(decompressor), new([]byte))
+		cur.reset(file, c, ch, new(decompressor), new([]byte), largestWhole)
 		if err := cur.read(make([]float64, ch.rows)); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ type valueReader struct {
 	col      *column
 	encoding format.Encoding
 	data     []byte
+	more     *window     // what comes after data; nil if nothing does
 	pages    *pageReader // where PLAIN doubles are taken from; nil if data has them
 	pos      int         // values read so far, in PLAIN and BYTE_STREAM_SPLIT
 	stride   int         // bytes of one stream of BYTE_STREAM_SPLIT
@@ -23,9 +24,9 @@ type valueReader struct {
 	bytes    []byte // values of BYTE_STREAM_SPLIT, put together
 }
 
-// reset starts a page with the given values.
-func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, table []float64) error {
-	v.col, v.encoding, v.data, v.table, v.pos, v.pages = col, encoding, data, table, 0, nil
+// reset starts a page with the given values, of which there may be more.
+func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, table []float64, more *window) error {
+	v.col, v.encoding, v.data, v.table, v.pos, v.pages, v.more = col, encoding, data, table, 0, nil, more
 	switch encoding {
 	case format.Plain:
 		return nil
@@ -41,6 +42,7 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 			return fmt.Errorf("indexes of %d bits: %w", data[0], errMalformed)
 		}
 		v.indexes.reset(data[1:], uint(data[0]))
+		v.indexes.more = more
 		return nil
 	case format.DeltaBinaryPacked:
 		if !col.integers() {
@@ -50,7 +52,7 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 			v.delta = delta{buf: v.delta.buf}
 			return nil // only nulls
 		}
-		return v.delta.reset(data)
+		return v.delta.reset(data, more)
 	case format.ByteStreamSplit:
 		if col.width == 0 {
 			break
@@ -79,6 +81,9 @@ func (v *valueReader) read(dst []float64) error {
 	case format.ByteStreamSplit:
 		return v.streams(dst)
 	default:
+		if err := v.refill(len(dst)); err != nil {
+			return err
+		}
 		if v.col.kind == kindBoolean {
 			return v.bits(dst)
 		}
@@ -112,7 +117,7 @@ func (v *valueReader) finished() error {
 		}
 		return v.indexes.finished()
 	case format.DeltaBinaryPacked:
-		rest = len(v.delta.src) + int(min(v.delta.total, 1))
+		rest = len(v.delta.src) + v.left() + int(min(v.delta.total, 1))
 	case format.ByteStreamSplit:
 		rest = len(v.data) - v.pos*v.col.width
 	default:
@@ -124,11 +129,14 @@ func (v *valueReader) finished() error {
 			}
 			break
 		}
+		if err := v.refill(plainFill); err != nil {
+			return err
+		}
 		used := v.pos * v.col.width
 		if v.col.kind == kindBoolean {
 			used = (v.pos + 7) / 8
 		}
-		rest = len(v.data) - used
+		rest = len(v.data) - used + v.left()
 		filled = fill[:copy(fill[:], v.data[min(used, len(v.data)):])]
 	}
 	if rest != 0 && (!v.col.filled || rest != len(filled)) || fill != [plainFill]byte{} {
@@ -137,11 +145,34 @@ func (v *valueReader) finished() error {
 	return nil
 }
 
+// left is how many bytes come after data.
+func (v *valueReader) left() int {
+	if v.more == nil {
+		return 0
+	}
+	return v.more.left
+}
+
+// refill makes sure that the next n values in PLAIN are in data, if there are so many.
+func (v *valueReader) refill(n int) (err error) {
+	if v.more == nil {
+		return nil
+	}
+	if v.col.kind == kindBoolean {
+		v.data, err = v.more.refill(v.data[v.pos/8:], (v.pos%8+n+7)/8)
+		v.pos %= 8
+		return err
+	}
+	v.data, err = v.more.refill(v.data[v.pos*v.col.width:], n*v.col.width)
+	v.pos = 0
+	return err
+}
+
 // doubles takes the next n values as they are stored, if that is how a double is
 // stored; otherwise, or if the page has fewer, it returns nil, and read is to be
 // used.
 func (v *valueReader) doubles(n int) []byte {
-	if v.encoding != format.Plain || v.col.kind != kindDouble || 8*(v.pos+n) > len(v.data) {
+	if v.encoding != format.Plain || v.col.kind != kindDouble || v.more != nil && v.refill(n) != nil || 8*(v.pos+n) > len(v.data) {
 		return nil
 	}
 	src := v.data[8*v.pos : 8*(v.pos+n)]

@@ -1,0 +1,492 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Some writers make one page of a whole chunk. Such pages are read, decompressed and
+// decoded in pieces, so that memory does not grow with the rows of a row group; most
+// pages are small and faster to read whole. What stays in memory of a large page are
+// its definition levels, which stand before the values, an eighth of a byte a row at
+// most as writers make them. Two kinds of pages cannot be read in pieces:
+// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page, and zstd
+// with a window larger than maxWindow, which is not smaller than the page then.
+
+const (
+	// pagesBytes is how many bytes the whole pages of all columns may have together,
+	// and largestWhole and smallestWhole bound the share of a column. Writers aim at
+	// pages of 1 MiB.
+	pagesBytes    = 128 << 20
+	largestWhole  = 2 << 20
+	smallestWhole = 64 << 10
+
+	// storedPiece is how much is read of a file at a time, and windowBytes how much is
+	// decompressed.
+	storedPiece = 16 << 10
+	windowBytes = 32 << 10
+
+	// maxWindow bounds the history that a codec looks back into: what RFC 8878 asks
+	// of a decoder to support.
+	maxWindow = 8 << 20
+)
+
+// wholePages is how large a page may be to be read whole, of a source with so many
+// columns.
+func wholePages(columns int) int {
+	return min(max(pagesBytes/max(columns, 1), smallestWhole), largestWhole)
+}
+
+// streamable reports whether a page of the given header and first stored bytes can be
+// read in pieces.
+func (ch *chunk) streamable(h *pageHeader, first []byte) bool {
+	if h.encoding == format.ByteStreamSplit {
+		return false
+	}
+	if ch.codec != format.Zstd || h.stored {
+		return true
+	}
+	return zstdWindow(first) <= maxWindow
+}
+
+// zstdWindow is how far the frame looks back whose first bytes are given.
+func zstdWindow(first []byte) int64 {
+	var z zstd.Header
+	switch {
+	case z.Decode(first) != nil:
+		return math.MaxInt64
+	case z.SingleSegment:
+		return int64(min(z.FrameContentSize, math.MaxInt64))
+	default:
+		return int64(min(z.WindowSize, math.MaxInt64))
+	}
+}
+
+// A body reads the stored bytes of a page in pieces and sums them up.
+type body struct {
+	pages *pageReader
+	buf   []byte
+	at    int
+	end   int
+}
+
+// reset starts the body of the current page of p behind what was taken of it. The
+// buffer that the page's first bytes are in may be used by others from now on.
+func (b *body) reset(p *pageReader) error {
+	b.pages, b.at, b.end = p, 0, 0
+	if b.buf == nil {
+		b.buf = make([]byte, storedPiece)
+	}
+	err := b.fill()
+	p.ahead = p.ahead[:min(len(p.ahead), p.taken)]
+	return err
+}
+
+// fill takes the next piece. At the end of the page it returns io.EOF.
+func (b *body) fill() error {
+	n := min(len(b.buf), b.pages.size-b.pages.taken)
+	if n == 0 {
+		return io.EOF
+	}
+	b.at, b.end = 0, n
+	return b.pages.take(b.buf[:n])
+}
+
+func (b *body) Read(dst []byte) (int, error) {
+	if b.at == b.end {
+		if err := b.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(dst, b.buf[b.at:b.end])
+	b.at += n
+	return n, nil
+}
+
+func (b *body) ReadByte() (byte, error) {
+	if b.at == b.end {
+		if err := b.fill(); err != nil {
+			return 0, err
+		}
+	}
+	b.at++
+	return b.buf[b.at-1], nil
+}
+
+// A window is the part of a page in pieces that is in memory, decompressed.
+type window struct {
+	body   body
+	r      io.Reader // of what is decompressed
+	left   int       // bytes that are still to come
+	buf    []byte
+	gzip   *gzip.Reader
+	zstd   *zstd.Decoder
+	brotli *brotli.Reader
+	snappy snappyReader
+}
+
+// open starts to decompress the rest of the body, which has size bytes then.
+func (w *window) open(codec format.CompressionCodec, size int) (err error) {
+	w.left, w.r = size, &w.body
+	switch codec {
+	case format.Uncompressed:
+	case format.Snappy:
+		w.snappy.reset(&w.body)
+		w.r = &w.snappy
+	case format.Gzip:
+		if w.gzip == nil {
+			w.gzip = new(gzip.Reader)
+		}
+		w.r, err = w.gzip, w.gzip.Reset(&w.body)
+	case format.Brotli:
+		if w.brotli == nil {
+			w.brotli = brotli.NewReader(nil)
+		}
+		w.r, err = w.brotli, w.brotli.Reset(&w.body)
+	case format.Zstd:
+		if w.zstd == nil { // one worker, so that no goroutine is started
+			w.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+			if err != nil {
+				return err
+			}
+		}
+		w.r, err = w.zstd, w.zstd.Reset(&w.body)
+	default:
+		err = fmt.Errorf("codec %v is not read", codec)
+	}
+	return noEOF(err)
+}
+
+// refill returns at least the next n bytes, or all that are left, of which rest, a
+// part of what it returned last, was not used yet. There are unpackPadding bytes of
+// the array behind them.
+func (w *window) refill(rest []byte, n int) ([]byte, error) {
+	if len(rest) >= n || w.left == 0 {
+		return rest, nil
+	}
+	size := max(n, windowBytes)
+	buf := w.buf
+	if cap(buf) < size+unpackPadding {
+		buf = make([]byte, size+unpackPadding)
+		w.buf = buf
+	}
+	have := copy(buf[:cap(buf)], rest)
+	more := min(size-have, w.left)
+	if _, err := io.ReadFull(w.r, buf[have:have+more]); err != nil {
+		return nil, fmt.Errorf("the page has fewer bytes than its header says: %w", noEOF(err))
+	}
+	w.left -= more
+	return buf[: have+more : have+more+unpackPadding], nil
+}
+
+// close makes sure that the page ends where the window does and takes what is stored
+// behind, so that its checksum can be compared.
+func (w *window) close() error {
+	if w.left == 0 && w.r != io.Reader(&w.body) {
+		var more [1]byte
+		switch n, err := io.ReadFull(w.r, more[:]); {
+		case n > 0:
+			return fmt.Errorf("the page is longer than its header says: %w", errMalformed)
+		case err != io.EOF:
+			return err
+		}
+	}
+	for {
+		if err := w.body.fill(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// sumAhead compares the checksum of a page that is taken in pieces before all of it was
+// taken. What is taken later is summed up again, for it is read again.
+func (p *pageReader) sumAhead() error {
+	if p.verified || p.early {
+		return nil
+	}
+	sum := p.sum
+	piece := make([]byte, windowBytes)
+	for at := p.taken; at < p.size; at += len(piece) {
+		piece = piece[:min(len(piece), p.size-at)]
+		if err := p.readAt(piece, at); err != nil {
+			return err
+		}
+		sum = crc32.Update(sum, crc32.IEEETable, piece)
+	}
+	if sum != p.header.sum {
+		return p.wrongSum()
+	}
+	p.early = true
+	return nil
+}
+
+// startStream starts a data page that is read in pieces. In version 1 the levels are
+// compressed with the values, their length in front; in version 2 they are not, and
+// stand there first.
+func (c *cursor) startStream(h *pageHeader) error {
+	size := int64(h.uncompressed)
+	if size < 0 || size > c.chunk.uncompressed {
+		return fmt.Errorf("a page claims %d bytes, its chunk has %d: %w", size, c.chunk.uncompressed, errMalformed)
+	}
+	if most := c.col.mostBytes(int64(c.rows)); size > most {
+		return fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, c.rows, most, errMalformed)
+	}
+	if c.more == nil {
+		c.more = new(window)
+	}
+	w := c.more
+	codec := c.chunk.codec
+	if h.kind == format.DataPageV2 {
+		definition := int64(h.definition)
+		if definition < 0 || definition > int64(c.pages.size-c.pages.taken) || definition > size {
+			return fmt.Errorf("levels of %d bytes in a page of %d: %w", definition, c.pages.size, errMalformed)
+		}
+		levels := grow(&c.own, int(definition))
+		if err := c.pages.take(levels); err != nil {
+			return err
+		}
+		c.leveled = c.col.optional && definition > 0
+		c.levels.reset(levels, 1)
+		if size -= definition; h.stored {
+			codec = format.Uncompressed
+		}
+	}
+	if stored := int64(c.pages.size - c.pages.taken); codec == format.Uncompressed && stored != size {
+		return wrongLength(int(stored), int(size))
+	}
+	if err := w.body.reset(&c.pages); err != nil {
+		return noEOF(err)
+	}
+	if err := w.open(codec, int(size)); err != nil {
+		return err
+	}
+	data, err := w.refill(nil, 16)
+	if err != nil {
+		return err
+	}
+	if h.kind == format.DataPage {
+		if c.leveled = c.col.optional; c.leveled {
+			if data, err = c.streamLevels(h, data); err != nil {
+				return err
+			}
+		}
+	}
+	return c.values.reset(c.col, h.encoding, data, c.table, w)
+}
+
+// streamLevels reads the definition levels of a page of version 1 that is read in
+// pieces, and returns what was decompressed of the values.
+func (c *cursor) streamLevels(h *pageHeader, data []byte) ([]byte, error) {
+	n, err := levelBytes(h, data, c.more.left)
+	if err != nil {
+		return nil, err
+	}
+	levels := grow(&c.own, n)
+	have := copy(levels, data[4:])
+	data = data[4+have:]
+	for have < n {
+		if data, err = c.more.refill(nil, min(n-have, windowBytes)); err != nil {
+			return nil, err
+		}
+		k := copy(levels[have:], data)
+		data = data[k:]
+		have += k
+	}
+	c.levels.reset(levels, 1)
+	return c.more.refill(data, 16)
+}
+
+// closeStream ends a page that was read in pieces, after its last value.
+func (c *cursor) closeStream() error {
+	unfinished := c.values.finished() // before what is behind is passed over
+	err := c.more.close()
+	if sum := c.pages.verify(); sum != nil {
+		return sum
+	}
+	if unfinished != nil {
+		return unfinished
+	}
+	return err
+}
+
+// firstBytes are the first stored bytes of the values of the current page, as far as
+// they were read with its header.
+func (p *pageReader) firstBytes() []byte {
+	return p.ahead[min(p.head+max(0, int(p.header.definition)), len(p.ahead)):]
+}
+
+// A snappyReader decompresses snappy's block format in pieces. Its copies look back
+// 64 KiB at most, for that is how all writers cut their input into blocks; the format
+// would allow more, which is an error here.
+type snappyReader struct {
+	src     *body
+	buf     []byte // history, then what was decompressed and not read
+	at      int    // what was not read
+	left    uint64 // to be decompressed
+	total   uint64 // decompressed
+	started bool
+	literal uint64 // bytes of the current element that are still to come
+	copied  uint64
+	offset  int
+}
+
+const snappyWindow = 64 << 10
+
+func (s *snappyReader) reset(src *body) {
+	if s.buf == nil {
+		s.buf = make([]byte, 0, 2*snappyWindow)
+	}
+	*s = snappyReader{src: src, buf: s.buf[:0]}
+}
+
+func (s *snappyReader) Read(dst []byte) (int, error) {
+	if s.at == len(s.buf) {
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(dst, s.buf[s.at:])
+	s.at += n
+	return n, nil
+}
+
+// errFar is the error of a copy from before what is kept.
+var errFar = fmt.Errorf("snappy: a copy from more than %d bytes before, in a page too large to be read whole; write smaller pages", snappyWindow)
+
+// errRepeat is the error of a copy from where the last one was, which only S2 has; the
+// library takes the one format for the other.
+var errRepeat = fmt.Errorf("snappy: a copy from 0 bytes before: %w", errMalformed)
+
+// errSnappy is the error of an element that cannot be.
+var errSnappy = fmt.Errorf("snappy: %w", errMalformed)
+
+// fill decompresses some more behind the last snappyWindow bytes.
+func (s *snappyReader) fill() (err error) {
+	if !s.started {
+		s.started = true
+		if s.left, err = s.length(); err != nil {
+			return noEOF(err)
+		}
+	}
+	if s.left == 0 {
+		if _, err := s.src.ReadByte(); err == nil {
+			return errSnappy
+		}
+		return io.EOF
+	}
+	if old := len(s.buf) - snappyWindow; old > 0 {
+		s.buf = s.buf[:copy(s.buf, s.buf[old:])]
+	}
+	s.at = len(s.buf)
+	for s.left > 0 && len(s.buf) < cap(s.buf) {
+		room := uint64(cap(s.buf) - len(s.buf))
+		var n uint64
+		switch {
+		case s.literal > 0:
+			n = min(s.literal, room)
+			end := len(s.buf) + int(n)
+			if _, err := io.ReadFull(s.src, s.buf[len(s.buf):end]); err != nil {
+				return noEOF(err)
+			}
+			s.buf = s.buf[:end]
+			s.literal -= n
+		case s.copied > 0:
+			n = min(s.copied, room, uint64(s.offset)) // what is copied may be what this writes
+			from := len(s.buf) - s.offset
+			s.buf = append(s.buf, s.buf[from:from+int(n)]...)
+			s.copied -= n
+		default:
+			if err := s.element(); err != nil {
+				return noEOF(err)
+			}
+		}
+		s.left -= n
+		s.total += n
+	}
+	return nil
+}
+
+// length reads the length of what is compressed, which stands first.
+func (s *snappyReader) length() (n uint64, err error) {
+	for shift := 0; shift < 35; shift += 7 {
+		b, err := s.src.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if n |= uint64(b&0x7F) << shift; b < 0x80 {
+			return n, nil
+		}
+	}
+	return 0, errSnappy
+}
+
+// element reads the tag of a literal or a copy, and how long it is.
+func (s *snappyReader) element() error {
+	tag, err := s.src.ReadByte()
+	if err != nil {
+		return err
+	}
+	if tag&3 == 0 {
+		s.literal = uint64(tag>>2) + 1
+		if tag >= 60<<2 {
+			n, err := s.number(int(tag>>2) - 59)
+			if err != nil {
+				return err
+			}
+			s.literal = n + 1
+		}
+		if s.literal > s.left {
+			return errSnappy
+		}
+		return nil
+	}
+	var offset uint64
+	switch tag & 3 {
+	case 1:
+		s.copied = uint64(tag>>2&7) + 4
+		offset, err = s.number(1)
+		offset |= uint64(tag>>5) << 8
+	case 2:
+		s.copied = uint64(tag>>2) + 1
+		offset, err = s.number(2)
+	default:
+		s.copied = uint64(tag>>2) + 1
+		offset, err = s.number(4)
+	}
+	switch {
+	case err != nil:
+		return err
+	case offset == 0:
+		return errRepeat
+	case s.copied > s.left:
+		return errSnappy
+	case offset > s.total:
+		return errSnappy
+	case offset > snappyWindow:
+		return errFar
+	}
+	s.offset = int(offset)
+	return nil
+}
+
+// number reads n bytes, the lowest first.
+func (s *snappyReader) number(n int) (v uint64, err error) {
+	for i := range n {
+		b, err := s.src.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		v |= uint64(b) << (8 * i)
+	}
+	return v, nil
+}
