@@ -48,8 +48,8 @@ func eachChunk(t *testing.T, use func(name string, b []byte, c *column, ch chunk
 			return err
 		}
 		foot, err := readFooter(bytes.NewReader(b), int64(len(b)))
-		if err != nil { //nolint:nilerr // refused, which is not the matter here
-			return nil
+		if err != nil {
+			return nil //nolint:nilerr // refused, which is not the matter here
 		}
 		for g := range foot.groups {
 			for i := range foot.columns {
