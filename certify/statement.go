@@ -51,7 +51,7 @@ func cost(l Loss, unit string) string {
 }
 
 // amount writes a tolerance with its unit.
-func amount(x float64, unit string) string { return amountText(plain(x), unit) }
+func amount(x float64, unit string) string { return amountText(atMostDigits(x), unit) }
 
 func amountText(x, unit string) string {
 	if unit == "" {
@@ -110,7 +110,7 @@ func vacuous(g Guarantee, b Baseline) string {
 		return fmt.Sprintf("Vacuous: nothing is promised about %s. The bound is 1, which holds for every predictor.", subject(g))
 	}
 	return fmt.Sprintf("Vacuous: nothing useful is promised about %s. Its bound, %s, is not below %s, what the formula gives for the constant prediction %s on the same %d rows.",
-		subject(g), AtMost(g.Bound), AtMost(b.Bound), plain(b.Constant), g.N)
+		subject(g), AtMost(g.Bound), AtMost(b.Bound), nearDigits(b.Constant), g.N)
 }
 
 // indicative says which assumptions are broken.
@@ -149,5 +149,5 @@ func baselineStatement(b Baseline, draw Guarantee) string {
 	}
 	return fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses at least %s on the N = %d certified rows, for which the formula gives %s. "+
 		"A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.",
-		plain(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), draw.N, AtMost(b.Bound))
+		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), draw.N, AtMost(b.Bound))
 }

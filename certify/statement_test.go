@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -308,5 +309,29 @@ func TestPercentagesRoundUp(t *testing.T) {
 		if got := percentUp(x); got != want {
 			t.Errorf("percentUp(%g) = %s, want %s", x, got, want)
 		}
+	}
+}
+
+// A tolerance is printed as it was declared or, if it was computed, a little larger,
+// which is exceeded no more often.
+func TestTolerancesArePrintedOutwards(t *testing.T) {
+	for x, want := range map[float64]string{
+		15: "15", 0.7: "0.7", 123456789: "1.23456789e+08", 0.2455900525916819: "0.2456", 0.24551000000000001: "0.24551",
+		99.99999999999: "100", 1.0000000000001: "1.001", 3.0e-7 / 7: "4.286e-08", 1234567890.5: "1.235e+09",
+	} {
+		if got := atMostDigits(x); got != want {
+			t.Errorf("atMostDigits(%v) = %s, want %s", x, got, want)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		x := math.Exp(40 * rng.NormFloat64())
+		got, err := strconv.ParseFloat(atMostDigits(x), 64)
+		if err != nil || !(x <= got && got <= 1.0011*x) {
+			t.Fatalf("%v is printed as %v", x, got)
+		}
+	}
+	if got := nearDigits(-0.5489272932070002); got != "-0.5489" {
+		t.Errorf("a constant is printed as %s", got)
 	}
 }

@@ -1,8 +1,11 @@
 package certify
 
 import (
+	"fmt"
+	"math"
 	"math/big"
 	"strconv"
+	"strings"
 )
 
 // Count prints a number of things: 1 row, 2 rows. The plural adds an s, or is given.
@@ -88,6 +91,34 @@ func confidence(delta float64) string {
 	percent := d.Mul(d.Sub(big.NewRat(1, 1), d), big.NewRat(100, 1))
 	decimals, _ := percent.FloatPrec()
 	return percent.FloatString(min(decimals, 400)) + " %"
+}
+
+// declaredDigits is how many digits a number has at most that a person declares.
+// One that has more was computed, and says no more by them.
+const declaredDigits = 9
+
+// atMostDigits prints a tolerance as it was declared, or with four digits rounded up
+// if it has more than a person declares: a larger one is exceeded no more often, and
+// costs no more.
+func atMostDigits(x float64) string { return fewDigits(x, true) }
+
+// nearDigits prints a number with four digits if it has more than a person declares.
+func nearDigits(x float64) string { return fewDigits(x, false) }
+
+func fewDigits(x float64, up bool) string {
+	shortest, _, _ := strings.Cut(strconv.FormatFloat(math.Abs(x), 'e', -1, 64), "e")
+	if len(strings.ReplaceAll(shortest, ".", "")) <= declaredDigits || math.IsInf(x, 0) || math.IsNaN(x) {
+		return plain(x)
+	}
+	text := strconv.FormatFloat(x, 'e', 3, 64)
+	y, _ := strconv.ParseFloat(text, 64) //nolint:errcheck // it was just printed
+	if up && y < x {
+		mantissa, exponent, _ := strings.Cut(text, "e")
+		digits, _ := strconv.Atoi(strings.ReplaceAll(mantissa, ".", ""))       //nolint:errcheck // likewise
+		power, _ := strconv.Atoi(exponent)                                     //nolint:errcheck // likewise
+		y, _ = strconv.ParseFloat(fmt.Sprintf("%de%d", digits+1, power-3), 64) //nolint:errcheck // likewise
+	}
+	return plain(y)
 }
 
 // plain prints a declared number as it was declared.

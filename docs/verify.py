@@ -182,6 +182,26 @@ def plain(x):
     return format(Decimal(repr(float(x))).normalize(), "f")
 
 
+DECLARED_DIGITS = 9         # that a number has which a person declares
+
+
+def few_digits(x, up):
+    """As plain, but with four digits, rounded up or to the nearest, if it has more than a
+    person declares."""
+    if len(shortest(x)[1]) <= DECLARED_DIGITS:
+        return plain(x)
+    text = f"{x:.3e}"
+    y = float(text)
+    if up and y < x:
+        mantissa, exponent = text.split("e")
+        y = float(f"{int(mantissa.replace('.', '')) + 1}e{int(exponent) - 3}")
+    return plain(y)
+
+
+def at_most_digits(x):
+    return few_digits(x, True)
+
+
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -1312,7 +1332,7 @@ class Sentences:
     def __init__(self, cert):
         self.cert, self.unit = cert, cert["declared"].get("unit", "")
 
-    def amount(self, x, digits=plain):
+    def amount(self, x, digits=at_most_digits):
         return digits(x) + (f' "{self.unit}"' if self.unit else "")
 
     def subject(self, g):
@@ -1359,7 +1379,7 @@ class Sentences:
         if g["status"] == "vacuous":
             b = self.cert["baseline"]
             return (f"Vacuous: nothing useful is promised about {self.subject(g)}. Its bound, {outward(g['bound'], True)}, is not below {outward(b['bound'], True)}, "
-                    f"what the formula gives for the constant prediction {plain(b['constant'])} on the same {g['n']} rows.")
+                    f"what the formula gives for the constant prediction {few_digits(b['constant'], False)} on the same {g['n']} rows.")
         return self.certified(g)
 
     def certified(self, g):
@@ -1392,7 +1412,7 @@ class Sentences:
     def baseline(self):
         b, n = self.cert["baseline"], self.cert["ledger"]["train"]
         rows = "the reference rows" if b["origin"] == "reference" else "the first rows by rank"
-        return (f"A yardstick: of constant predictions, {plain(b['constant'])} is the best of 512 on {rows}. It loses at least {outward(b['empirical_risk']['lower'], False)} "
+        return (f"A yardstick: of constant predictions, {few_digits(b['constant'], False)} is the best of 512 on {rows}. It loses at least {outward(b['empirical_risk']['lower'], False)} "
                 f"on the N = {n} certified rows, for which the formula gives {outward(b['bound'], True)}. "
                 "A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.")
 
