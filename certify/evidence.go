@@ -115,6 +115,9 @@ func (ev Evidence) validateTheta() error {
 			faults = append(faults, fmt.Errorf("hyper-parameter %d is called %q, want %q", i, ev.Theta[i].Name, name))
 		}
 	}
+	if err := CheckSize(ev.Theta); err != nil {
+		return errors.Join(append(faults, err)...)
+	}
 	for _, p := range ev.Theta {
 		faults = append(faults, p.validate())
 	}

@@ -81,11 +81,33 @@ func (g Grid) Validate() error {
 	return errors.Join(faults...)
 }
 
+// maxPeakedValues bounds the values of all peaked grids of a model together: their
+// weights are added one by one, half a microsecond each.
+const maxPeakedValues = 1 << 23
+
+// CheckSize returns an error unless the grids can be checked in some seconds. Who
+// reads parameters of somebody else asks this before it checks a single one.
+func CheckSize(theta []Parameter) error {
+	var values int
+	for _, p := range theta {
+		if p.Grid.Prior == PriorPeaked {
+			values += max(0, min(p.Grid.Count, maxGridCount))
+		}
+		if values > maxPeakedValues {
+			return fmt.Errorf("the peaked grids of %d parameters have more than %d values in all; a coarser step makes fewer", len(theta), maxPeakedValues)
+		}
+	}
+	return nil
+}
+
 // LnInverseWeight returns an upper bound on ln 1/p_θ, p_θ being the product of
 // the weights of the parameters' values: what the union over all values of the
 // grids costs, in nats. It is 0 for no parameters. Every grid must be valid and
 // every index one of its grid's.
 func LnInverseWeight(theta []Parameter) (float64, error) {
+	if err := CheckSize(theta); err != nil {
+		return 0, fmt.Errorf("certify: %w", err)
+	}
 	sum := empty()
 	for _, p := range theta {
 		if err := p.validate(); err != nil {

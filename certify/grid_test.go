@@ -2,7 +2,9 @@ package certify
 
 import (
 	"math"
+	"slices"
 	"testing"
+	"time"
 )
 
 func flat(count int) Grid { return Grid{Min: -6, Step: .01, Count: count, Prior: PriorFlat} }
@@ -118,5 +120,22 @@ func TestGridValue(t *testing.T) {
 		if got := g.Value(i); got != want {
 			t.Errorf("value %d is %g, want %g", i, got, want)
 		}
+	}
+}
+
+// Grids that nobody could check in a lifetime are refused at once.
+func TestGridsOfManyValues(t *testing.T) {
+	peaked := Parameter{Name: "x", Grid: Grid{Min: -6, Step: 1e-4, Count: maxGridCount, Prior: PriorPeaked, Centre: 7, Width: 5}}
+	theta := slices.Repeat([]Parameter{peaked}, 1<<20)
+	began := time.Now()
+	if _, err := LnInverseWeight(theta); err == nil || time.Since(began) > 5*time.Second {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+	flat := Parameter{Name: "x", Grid: Grid{Min: -6, Step: 1e-4, Count: maxGridCount, Prior: PriorFlat}}
+	if err := CheckSize(slices.Repeat([]Parameter{flat}, 1<<14)); err != nil {
+		t.Errorf("flat grids, whose weights need no sum: %v", err)
+	}
+	if err := CheckSize([]Parameter{peaked, peaked}); err != nil {
+		t.Error(err)
 	}
 }

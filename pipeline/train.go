@@ -136,6 +136,9 @@ func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
 	if job.Grid.Prior != certify.PriorPeaked {
 		return theta, nil
 	}
+	if err := certify.CheckSize(slices.Repeat([]certify.Parameter{{Grid: job.Grid.peaked(0)}}, len(theta))); err != nil {
+		return nil, fmt.Errorf("%w: grid: %w", ErrConfig, err)
+	}
 	centre, err := estimate(job, s, workers)
 	if err != nil {
 		return nil, err

@@ -215,6 +215,9 @@ func checkTheta(meta pipeline.ModelMeta) error {
 		features[j] = a.Name
 	}
 	names := certify.ParameterNames(features, meta.ARD)
+	if err := certify.CheckSize(meta.Theta); err != nil {
+		return err
+	}
 	for i, p := range meta.Theta {
 		if p.Name != names[i] {
 			return fmt.Errorf("hyper-parameter %d is called %q, want %q", i, p.Name, names[i])

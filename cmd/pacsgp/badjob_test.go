@@ -114,6 +114,7 @@ func TestBadConfiguration(t *testing.T) {
 		"1e300 passes":             {jobFile{"train": "{passes: 1e300}"}, []string{"[7:17]", "no number of passes from 0 to"}},
 		"a step beyond the range":  {jobFile{"grid": "{min: -1, max: 1, step: 5}"}, []string{"grid", "step 5"}},
 		"a batch of all there are": {jobFile{"train": "{batch: 9000000000000000000}"}, []string{"numbers of rows, up to"}},
+		"a hundred thousand paths": {jobFile{"source": "{paths: [" + strings.Repeat("p,", 100_000) + "]}"}, []string{"source.paths", "at most 10000"}},
 		"workers of 9e18":          {jobFile{"workers": "9000000000000000000"}, []string{"workers", "1 to 1024"}},
 		"a million workers":        {jobFile{"workers": "1000000"}, []string{"workers", "1 to 1024"}},
 		"bidi in a feature":        {jobFile{"features": `["x1\u202e"]`}, []string{"features", "U+202E, which is not printed"}},
@@ -339,54 +340,78 @@ func TestOutputInUse(t *testing.T) {
 	succeed(t, "train", "-c", job)
 }
 
-// A full disk stops at each write and sync in turn. What stands under a
-// published name is whole, nothing unfinished is left, and with space again the
-// same job gives the same bytes.
+// A full disk or a failing one stops each command that writes at each operation in
+// turn. What stands under a published name is whole, no model is seen without a
+// certificate, nothing unfinished is left, and once the disk works again the same
+// command gives the same bytes.
 func TestFullDisk(t *testing.T) {
 	repeats(t)
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(nil).write(t, dir)
-	succeed(t, "train", "-c", job)
-	want := published(t, filepath.Join(dir, "out"))
-	for _, kind := range []string{opWrite, opSync, opCreate} {
-		failed := true
-		for at := 1; failed; at++ {
-			out, done := t.TempDir(), 0
-			failed = false
-			full := hookFS{hook: func(op operation, effect func() error) error {
-				if op.kind != kind {
-					return effect()
+	for name, w := range writers(t) {
+		t.Run(name, func(t *testing.T) {
+			for kind, failure := range map[string]error{
+				opWrite: syscall.ENOSPC, opSync: syscall.ENOSPC, opCreate: syscall.ENOSPC,
+				opAppend: syscall.EDQUOT, opRename: syscall.EIO, opSyncDir: syscall.EIO, opRemove: syscall.EIO,
+			} {
+				stride := w.stride
+				if testing.Short() {
+					stride *= 5
 				}
-				if done++; done < at {
-					return effect()
-				}
-				failed = true
-				if op.half != nil {
-					op.half()
-				}
-				return &os.PathError{Op: kind, Path: op.name, Err: syscall.ENOSPC}
-			}}
-			a := pacsgpOn(t, full, nil, "train", "-c", job, "-o", out)
-			if !failed {
-				if at < 6 {
-					t.Errorf("%s: only %d of them in a run", kind, at-1)
-				}
-				break
-			}
-			if a.status != exitFailure || a.stdout != "" || !strings.Contains(a.message, "no space left on device") || !strings.Contains(a.message, "hint: no space") {
-				t.Errorf("%s %d: status %d, stdout %q, message %q: want a hint and nothing else", kind, at, a.status, a.stdout, a.message)
-			}
-			whole(t, "full disk", out, want)
-			for _, name := range names(t, out) {
-				if strings.HasSuffix(name, lake.TempSuffix) {
-					t.Errorf("%s %d: %s is left over", kind, at, name)
+				failed := true
+				for at := 1; failed; at += stride {
+					failed = w.fails(t, kind, failure, at)
 				}
 			}
-			succeed(t, "train", "-c", job, "-o", out)
-			complete(t, "with space again", out, want)
+		})
+	}
+}
+
+// fails runs a command whose operation at and all later ones of that kind fail, and
+// then again. It reports whether there were as many.
+func (c writer) fails(t *testing.T, kind string, failure error, at int) bool {
+	t.Helper()
+	out, done, failed := t.TempDir(), 0, false
+	broken := hookFS{hook: func(op operation, effect func() error) error {
+		if op.kind != kind {
+			return effect()
+		}
+		if done++; done < at {
+			return effect()
+		}
+		failed = true
+		if op.half != nil {
+			op.half()
+		}
+		return &os.PathError{Op: kind, Path: op.name, Err: failure}
+	}}
+	a := pacsgpOn(t, broken, nil, c.args(out)...)
+	if !failed {
+		return false
+	}
+	when := fmt.Sprintf("%s %d: %v", kind, at, failure)
+	told := strings.Contains(a.message, failure.Error()) && (failure == syscall.EIO || strings.Contains(a.message, "hint: no space"))
+	if a.status != exitFailure || a.stdout != "" || !told {
+		if kind != opRemove || a.status != 0 { // what need not be removed may stay
+			t.Errorf("%s: status %d, stdout %q, message %q: want what failed and nothing else", when, a.status, a.stdout, a.message)
 		}
 	}
+	whole(t, when, out, c.want)
+	models, documents := 0, 0
+	for _, name := range names(t, out) {
+		switch {
+		case strings.HasSuffix(name, lake.TempSuffix) && kind != opRemove:
+			t.Errorf("%s: %s is left over", when, name)
+		case strings.HasPrefix(name, "model-"):
+			models++
+		case strings.HasSuffix(name, ".json") && name != runFile:
+			documents++
+		}
+	}
+	if models > documents {
+		t.Errorf("%s: %d models are seen and %d certificates", when, models, documents)
+	}
+	succeed(t, c.args(out)...)
+	c.complete(t, "after "+when, out)
+	return true
 }
 
 // Temporary files that cannot be removed either are removed by the next run.

@@ -86,6 +86,8 @@ func FuzzJobFile(f *testing.F) {
 	for _, text := range []string{
 		"---\n", "a: &a [x]\nb: *a\n", "grid: {step: 0,1}\n", "kernel: {isotropic: true, 1}\n", "train: {passes: 2,5}\n",
 		"inducing: 10.7\n", "train: {seed: 18446744073709551616}\n", "delta: 0.01\n---\ndelta: 0.2\n", "scaling: {mode: declared, features: {a: {centre: 1, scale: 2}}}",
+		"target: y\n---", "---\ntarget: y\n---\n---", "target: ${X}\n", "output: '${X}/${Y}' # ${Z}\n", "${X}: 1\n", "&${X} a: *b\n", "grid: {min: -2, step: 0,1, max: 2}\n",
+		"copies: 100 %\n", "workers: 9000000000000000000\n", "train: {passes: 1e300}\n", "target: \"\\x1b\\u202e\"\n", "? [a]\n: b\n", "a: !!binary x\n", "memory: 512\n",
 		strings.Repeat("[", 100), strings.Repeat("- ", 100), "memory: 512MiB\ncheckpoint: 30s\nworkers: 3\nlimit: 0.5\n", "%YAML 1.2\n---\ntarget: |\n  y\n", "loss: {epsilon: {std: 0.6}, unit: \"°C\"}",
 	} {
 		f.Add([]byte(text))
@@ -118,6 +120,28 @@ func FuzzJobFile(f *testing.F) {
 			t.Errorf("after a comment the job is another one:\n%s", cmp.Diff(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)))
 		}
 		_ = c.job()
+	})
+}
+
+// Whatever a variable holds, it is one value, or the job is refused.
+func FuzzVariable(f *testing.F) {
+	for _, value := range []string{"", "y", "a: b", "y\nlimit: 0.5", "\"", "' # x", "{a: 1}", "[a, b]", "*a", "&a", "!!str", "---", "1e300", "~", "null", "${V}", "\x00", "\u202e", "- a", "| x", "\\n", "<<"} {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		var c configuration
+		lookup := func(string) (string, bool) { return value, true }
+		_, err := parseJob([]byte("target: ${V}\noutput: 'a/${V}/b'\nattempts: \"${V}\"\nfeatures: [${V}, x]\nsource: {paths: [p/${V}]} # ${V}\n"), lookup, &c)
+		if err != nil {
+			return
+		}
+		want := configuration{Target: c.Target, Output: "a/" + value + "/b", Attempts: value, Features: []string{c.Target, "x"}, Source: sourceConfig{Paths: []string{"p/" + value}}}
+		if diff := cmp.Diff(want, c, cmp.AllowUnexported(epsilon{})); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", value, diff)
+		}
+		if c.Target != value && len(value) > 400 {
+			t.Errorf("%q became %q", value, c.Target)
+		}
 	})
 }
 

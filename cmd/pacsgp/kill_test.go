@@ -77,7 +77,7 @@ func killed(err error) bool {
 func published(t *testing.T, out string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, pattern := range []string{"model-*", "certificate-*", "attempts.jsonl"} {
+	for _, pattern := range []string{"model-*", "certificate-*", "attempts.jsonl", predictionsFile} {
 		names, err := filepath.Glob(filepath.Join(out, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -226,6 +226,39 @@ type moment struct {
 // or last pass.
 func (m moment) inside(last step) bool {
 	return last.Phase == m.phase && last.Stage != "done"
+}
+
+// Every command that writes may die at any operation: what is seen is whole, and the
+// same command then gives the same bytes and clears up.
+func TestWritersKilledThenRunAgain(t *testing.T) {
+	repeats(t)
+	for name, w := range writers(t) {
+		t.Run(name, func(t *testing.T) {
+			stride := 3 * w.stride
+			if name == "predict" {
+				stride = 1
+			}
+			if testing.Short() {
+				stride *= 5
+			}
+			for _, how := range []string{howBefore, howAfter, howHalf} {
+				for at, survived := 1, false; !survived; at += stride {
+					out := t.TempDir()
+					log, err := child(t, order{Args: w.args(out), At: at, How: how}).CombinedOutput()
+					survived = err == nil
+					if !survived && !killed(err) {
+						t.Fatalf("kill %d %s: the run was to die and says %v: %s", at, how, err, log)
+					}
+					when := fmt.Sprintf("operation %d: %s", at, lastLine(log))
+					whole(t, when, out, w.want)
+					succeed(t, w.args(out)...)
+					if name != "predict" { // it owns no directory that it could clear up
+						w.complete(t, when, out)
+					}
+				}
+			}
+		})
+	}
 }
 
 func TestKilledAtRandomMomentsThenResumed(t *testing.T) {

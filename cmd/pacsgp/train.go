@@ -112,6 +112,9 @@ func loadJob(path string, w world, o overrides, changed func(string) bool) (prep
 	return p, nil
 }
 
+// maxPaths bounds the declared paths, each of which is looked up several times.
+const maxPaths = 10_000
+
 // maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
 const maxWorkers = 1024
 
@@ -137,8 +140,11 @@ func prepare(c configuration) (prepared, error) {
 	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
 	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)
 	fault(c.Output != "", "output: name the directory for model and certificate")
-	source := findsArtifacts(c.Source.Paths, c.Output)
-	fault(source == "", "output: %s", insideSource(c.Output, source))
+	if len(c.Source.Paths) > maxPaths {
+		fault(false, "source.paths: %d paths, want at most %d; name folders or globs", len(c.Source.Paths), maxPaths)
+	} else if source := findsArtifacts(c.Source.Paths, c.Output); source != "" {
+		fault(false, "output: %s", insideSource(c.Output, source))
+	}
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
 	fault(c.Judge == "" || c.Judge == judgeMean || c.Judge == judgeDraw, "judge: %q is neither mean nor draw", c.Judge)
 	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)

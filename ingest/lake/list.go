@@ -288,8 +288,9 @@ func hidden(name string) bool {
 // and with their symbolic links followed as far as they exist; links below a
 // declared path are not searched for.
 func Finds(paths []string, file string) string {
+	written, followed := absolute(file), resolved(file)
 	for _, p := range paths {
-		if p != "" && (reaches(absolute(p), absolute(file)) || reaches(resolved(p), resolved(file))) {
+		if p != "" && (reaches(absolute(p), written) || reaches(resolved(p), followed)) {
 			return p
 		}
 	}
