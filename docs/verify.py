@@ -7,8 +7,8 @@ no code with the Go program, so that one need not trust either.
     verify.py MODEL --certificate CERT [--id ID] [DATA ...]
     verify.py MODEL --predict OUT [--certificate CERT] DATA ...
 
-MODEL is a model file, CERT the certificate's JSON document, DATA the files or
-directories of the lake in the order of the job. The whole document is derived
+MODEL is a model file, CERT the certificate's JSON document or its row of Parquet,
+DATA the files or directories of the lake in the order of the job. The whole document is derived
 again from model, configuration and rows, sentences included, and compared to the
 letter. Three kinds of numbers are held to bounds instead, because two programs
 round differently: the sums of losses, KL, and what follows from them. Without
@@ -1465,19 +1465,33 @@ def assumptions(job, found, jitter):
 
 # --------------------------------------------------------------- certificate
 
+def certificate_row(path):
+    """The document in a certificate's row of Parquet, and the row's columns."""
+    table = pq.read_table(path)
+    need(table.num_rows == 1 and {"certificate", "format", "document"} <= set(table.column_names), "it is Parquet, but no certificate")
+    row = table.to_pydict()
+    need(isinstance(row["document"][0], str), "the row has no document")
+    return row["document"][0].encode(), row
+
+
 def read_certificate(path, wanted):
-    """The certificate, its bytes as text, and its id."""
+    """The certificate, its bytes as text, its id, and whether it was read from a row."""
     with open(path, "rb") as f:
         data = f.read()
+    row = data.startswith(b"PAR1")
+    if row:
+        data, row = certificate_row(path)
     found = hashlib.sha256(data).hexdigest()
-    named = re.fullmatch(r"certificate-([0-9a-f]{64})\.json", os.path.basename(path))
+    if row:
+        need(row["certificate"] == [found], "the row is not that of its document")
+    named = re.fullmatch(r"certificate-([0-9a-f]{64})\.(json|parquet)", os.path.basename(path))
     for expected in filter(None, (wanted, named and named.group(1))):
         need(found == expected, f"the certificate's id is {found}, not {expected}")
     cert = read_json(data, "certificate")
     need(isinstance(cert, dict) and cert.get("format") == "pacsgp-certificate/2", f"the format of the certificate is {cert.get('format')!r}, this program reads 'pacsgp-certificate/2'")
     fits(cert, CERTIFICATE, "the certificate")
     need([g["id"] for g in cert["guarantees"]] == ["mean-2b", "pb-full"], "the guarantees are not mean-2b and pb-full")
-    return cert, data.decode(), found
+    return cert, data.decode(), found, bool(row)
 
 
 def read_job(cert, document):
@@ -1670,14 +1684,23 @@ def check_losses(model, cert, survey, constant, holds, found):
     return baseline, unproven == found["unproven"]
 
 
-def unchecked(rows, same):
+def unchecked(rows, same, row):
     """What this program leaves unchecked, in words."""
     left = ["what is declared", "how training went", "that the last pass of the run was separate"]
+    if row:
+        left.append("that the other columns of the certificate's row say what its document says")
     if not rows:
         left.append("everything that takes the rows: sample, roles, copies, scaling, losses, constant, features, peaks")
     elif not same:
         left.append("how many rows the maker's program could not prove (here it is another number)")
     print("NOT CHECKED here: " + "; ".join(left))
+
+
+def show_attempts(cert):
+    """What the maker says of other jobs on the same rows."""
+    others = cert["declared"]["attempt"]["on_these_rows"] - 1
+    if others > 0:
+        print(f"NOTE  {others} other {'job was' if others == 1 else 'jobs were'} tried on these rows before this one, says its maker")
 
 
 def show(cert):
@@ -1731,11 +1754,15 @@ def main():
     args = parser.parse_intermixed_args()
     if not args.certificate and not args.predict or args.predict and not args.data:
         parser.error("say --certificate CERT, or --predict OUT and DATA")
+    for path in filter(None, (args.model, args.certificate, *args.data)):
+        if not os.path.exists(path):
+            parser.error(f"{path} does not exist")
     try:
         model, certificate, same = Model(args.model), None, True
         rows = args.data and not args.predict
         if args.certificate:
-            cert, document, certificate = read_certificate(args.certificate, args.id)
+            cert, document, certificate, row = read_certificate(args.certificate, args.id)
+            show_attempts(cert)
             job, raw, jitter = check_files(model, cert, document)
             if rows:
                 same = check_rows(model, cert, document, job, raw, jitter, args.data)
@@ -1745,7 +1772,7 @@ def main():
         if args.predict:
             write_predictions(model, args.data, args.predict, certificate)
         if args.certificate:
-            unchecked(rows, same)
+            unchecked(rows, same, row)
         if rows:
             print("verified: the certificate follows from this model and these rows")
         elif args.certificate:

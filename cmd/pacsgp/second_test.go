@@ -1,0 +1,38 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/sink/verifytest"
+)
+
+// The second implementation reads a certificate's row as its document, says first how
+// many other jobs were tried, and calls a file that is missing a fault of the call.
+func TestSecondVerifier(t *testing.T) {
+	verifytest.Need(t)
+	dir := t.TempDir()
+	smallLake(t, dir)
+	succeed(t, "train", "-c", tiny(nil).write(t, dir))
+	succeed(t, "train", "-c", tiny(jobFile{"delta": "0.06"}).write(t, dir))
+	out := filepath.Join(dir, "out")
+	r := record(t, out)
+	model, lake := filepath.Join(out, r.Model), filepath.Join(dir, "lake")
+	for _, name := range []string{r.Certificate, r.Row} {
+		said, status := verifytest.Python(t, verifytest.Program(t), model, "--certificate", filepath.Join(out, name), lake)
+		if status != 0 || !strings.HasPrefix(said, "NOTE  1 other job was tried") || !strings.Contains(said, "verified: ") {
+			t.Errorf("%s: status %d: %s", name, status, said)
+		}
+	}
+	for _, args := range [][]string{
+		{filepath.Join(dir, "none"), "--certificate", filepath.Join(out, r.Certificate)},
+		{model, "--certificate", filepath.Join(dir, "none")},
+		{model, "--certificate", filepath.Join(out, r.Certificate), filepath.Join(dir, "none")},
+	} {
+		said, status := verifytest.Python(t, append([]string{verifytest.Program(t)}, args...)...)
+		if status != exitUsage || strings.Contains(said, "REFUSED") || !strings.Contains(said, "does not exist") {
+			t.Errorf("%q: status %d: %s", args, status, said)
+		}
+	}
+}
