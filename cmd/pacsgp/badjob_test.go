@@ -388,7 +388,7 @@ func (c writer) fails(t *testing.T, kind string, failure error, at int) bool {
 		return false
 	}
 	when := fmt.Sprintf("%s %d: %v", kind, at, failure)
-	told := strings.Contains(a.message, failure.Error()) && (failure == syscall.EIO || strings.Contains(a.message, "hint: no space"))
+	told := strings.Contains(a.message, failure.Error()) && (errors.Is(failure, syscall.EIO) || strings.Contains(a.message, "hint: no space"))
 	if a.status != exitFailure || a.stdout != "" || !told {
 		if kind != opRemove || a.status != 0 { // what need not be removed may stay
 			t.Errorf("%s: status %d, stdout %q, message %q: want what failed and nothing else", when, a.status, a.stdout, a.message)

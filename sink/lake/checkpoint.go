@@ -73,36 +73,35 @@ func checkWhole(fsys FS, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	_, err = readState(f, io.Discard)
-	return err
+	return readState(f, io.Discard)
 }
 
 // readState copies the state of a checkpoint file to w, no more of it than its
-// header says, and returns its length if it is what was written.
-func readState(r io.Reader, w io.Writer) (int64, error) {
+// header says. It is an error unless it is what was written.
+func readState(r io.Reader, w io.Writer) error {
 	header := make([]byte, checkpointHeader)
 	if _, err := io.ReadFull(r, header); err != nil {
-		return 0, fmt.Errorf("header: %w", err)
+		return fmt.Errorf("header: %w", err)
 	}
 	rest, isCheckpoint := bytes.CutPrefix(header, []byte(checkpointMagic))
 	if !isCheckpoint {
-		return 0, fmt.Errorf("it does not start with %q", checkpointMagic)
+		return fmt.Errorf("it does not start with %q", checkpointMagic)
 	}
 	want := binary.LittleEndian.Uint64(rest[sha256.Size:])
 	if want > maxCheckpoint {
-		return 0, fmt.Errorf("the header says %d bytes of state, more than there can be", want)
+		return fmt.Errorf("the header says %d bytes of state, more than there can be", want)
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(sum, w), io.LimitReader(r, int64(want)+1)) //nolint:gosec // G115: bounded above
+	n, err := io.Copy(io.MultiWriter(sum, w), io.LimitReader(r, int64(want)+1))
 	switch {
 	case err != nil:
-		return 0, err
+		return err
 	case uint64(n) != want: //nolint:gosec // G115: a length
-		return 0, fmt.Errorf("it has not the %d bytes of state that the header says", want)
+		return fmt.Errorf("it has not the %d bytes of state that the header says", want)
 	case !bytes.Equal(sum.Sum(nil), rest[:sha256.Size]):
-		return 0, errors.New("the digest does not match")
+		return errors.New("the digest does not match")
 	}
-	return n, nil
+	return nil
 }
 
 // Save replaces the checkpoint by state, in one step: a job killed
@@ -135,7 +134,7 @@ func (c *Checkpoint) Load(ctx context.Context) (state []byte, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	// The length is checked by what arrives, not allocated on its word.
 	var b bytes.Buffer
-	if _, err := readState(f, &b); err != nil {
+	if err := readState(f, &b); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train anew)", ErrDamagedCheckpoint, c.Path(), err)
 	}
 	return b.Bytes(), nil

@@ -167,11 +167,6 @@ func equalContent(r io.Reader, data []byte) (bool, error) {
 	}
 }
 
-// readFile returns the content of an entry, at most limit bytes of it.
-func (d *Directory) readFile(name string, limit int64) ([]byte, error) {
-	return readAtMost(d.fs, d.Path(name), limit)
-}
-
 // readAtMost returns the content of a file, at most limit bytes of it.
 func readAtMost(fsys FS, path string, limit int64) (data []byte, err error) {
 	f, err := fsys.Open(path)
