@@ -119,7 +119,7 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 // alternatives.
 func (p prepared) prospect(ctx context.Context) (prospect, error) {
 	src, err := ingestlake.Open(ctx, ingestlake.Config{
-		Paths: p.paths, Features: p.job.Features, Exclude: p.job.Exclude, Target: p.job.Target,
+		Paths: p.paths, Features: p.job.Features, Exclude: p.job.Exclude, Target: p.job.Target, Decoders: p.resources.Workers,
 	})
 	if err != nil {
 		return prospect{}, choicePlaced(err, p.place, p.job.Number)
@@ -128,7 +128,13 @@ func (p prepared) prospect(ctx context.Context) (prospect, error) {
 	for _, f := range src.Files() {
 		out.Files = append(out.Files, fileOutlook{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}
-	sample := sampleOf(src)
+	sample, err := p.sampleOf(ctx, src)
+	if err == nil {
+		err = p.readable(sample)
+	}
+	if err != nil {
+		return prospect{}, err
+	}
 	if err := p.job.Suits(src.Columns(), sample.Rows); err != nil {
 		return prospect{}, err
 	}
@@ -148,13 +154,34 @@ func (p prepared) prospect(ctx context.Context) (prospect, error) {
 }
 
 // sampleOf is what the footers say of the rows as a whole.
-func sampleOf(src pipeline.Source) pipeline.Sample {
+func (p prepared) sampleOf(ctx context.Context, src *ingestlake.Source) (pipeline.Sample, error) {
 	s := pipeline.Sample{Features: len(src.Columns()) - 1}
 	for _, shard := range src.Shards() {
 		s.Rows += shard.Rows
 		s.Shards++
 	}
-	return s
+	reader, err := src.Overhead(ctx, max(1, min(p.resources.Workers, s.Shards)))
+	if reader > usualPages {
+		s.Reader = reader
+	}
+	return s, err
+}
+
+// usualPages is what pages of the usual size take; it is part of what the program is
+// counted with.
+const usualPages = 64 << 20
+
+// leastForReading is what reading may take of memory whatever the budget is.
+const leastForReading = 512 << 20
+
+// readable refuses files of which the pages alone need more memory than the job has.
+func (p prepared) readable(s pipeline.Sample) error {
+	if s.Reader <= max(p.resources.Memory, leastForReading) {
+		return nil
+	}
+	return fmt.Errorf("reading these files takes %d MiB for pages that have to be in memory as a whole, and the job has %d MiB\n"+
+		"hint: raise memory to %[1]d MiB, set fewer workers, name fewer features, or write the files with pages of 1 MiB and without BYTE_STREAM_SPLIT",
+		s.Reader>>20+1, p.resources.Memory>>20)
 }
 
 // known is a number, or nil if there is none.

@@ -238,7 +238,7 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 }
 
 // openLake opens the source of a job.
-func (p prepared) openLake(ctx context.Context, features []string, notice func(string)) (pipeline.Source, error) {
+func (p prepared) openLake(ctx context.Context, features []string, notice func(string)) (*ingestlake.Source, error) {
 	config := ingestlake.Config{Paths: p.paths, Features: features, Target: p.job.Target, Decoders: p.resources.Workers}
 	if features == nil {
 		config.Features, config.Exclude = p.job.Features, p.job.Exclude
@@ -266,6 +266,13 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
+	sample, err := p.sampleOf(ctx, first)
+	if err == nil {
+		err = p.readable(sample)
+	}
+	if err != nil {
+		return nil, err
+	}
 	var most int64
 	for _, job := range jobs {
 		if job.Number > 1 {
@@ -273,7 +280,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 				return nil, fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
 			}
 		}
-		most = max(most, pipeline.PeakMemory(job, sampleOf(first), p.resources))
+		most = max(most, pipeline.PeakMemory(job, sample, p.resources))
 	}
 	w.limitMemory(most)
 	dir, err := sinklake.Open(p.output, w.fs)
