@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -63,10 +64,10 @@ func (t *training) resume(ctx context.Context) error {
 		other = "another version of the trainer"
 	default:
 		t.state, t.resumed = stored, true
-		t.env.Observer.event(fmt.Sprintf("resumed from the checkpoint after %d steps", len(stored.Trace)))
+		t.env.Observer.event(fmt.Sprintf("resumed from the checkpoint after %s", certify.Count(len(stored.Trace), "step")))
 		return nil
 	}
-	t.env.Observer.notice(fmt.Sprintf("the checkpoint after %d steps belongs to %s: training starts anew and will replace it", len(stored.Trace), other))
+	t.env.Observer.notice(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts anew and will replace it", certify.Count(len(stored.Trace), "step"), other))
 	return nil
 }
 

@@ -50,7 +50,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	}
 	n := rowsOf(src)
 	if n != c.Sample.Rows {
-		return nil, fmt.Errorf("%w: the data have %d rows, the certificate speaks of %d", ErrRefused, n, c.Sample.Rows)
+		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", ErrRefused, certify.Count(n, "row"), c.Sample.Rows)
 	}
 	res := Resources{Workers: workers}.WithDefaults()
 	found, err := examine(ctx, src, m, job, c.Baseline.Constant, res)
@@ -252,7 +252,7 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 	if found.Digest.String() != c.Sample.Digest {
 		return fmt.Errorf("the data have the sample digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Digest, c.Sample.Digest)
 	}
-	v.note("the data are the sample: %d rows in %d shards, digest %.12s…", found.Rows, found.Shards, c.Sample.Digest)
+	v.note("the data are the sample: %s in %s, digest %.12s…", certify.Count(found.Rows, "row"), certify.Count(found.Shards, "shard"), c.Sample.Digest)
 	if found.Constant != c.Baseline.Constant {
 		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // A listed file: where it is and what its path says about its rows.
@@ -58,13 +60,13 @@ func listFiles(ctx context.Context, paths []string) (files []listed, notices []s
 func (l *lister) notices() []string {
 	var said []string
 	if len(l.passed) > 0 {
-		said = append(said, fmt.Sprintf("%d files without the ending .parquet are not read, the first is %s", len(l.passed), l.passed[0]))
+		said = append(said, fmt.Sprintf("not read for want of the ending .parquet: %s, the first is %s", certify.Count(len(l.passed), "file"), l.passed[0]))
 	}
 	if len(l.odd) > 0 {
-		said = append(said, fmt.Sprintf("%d entries that are neither files nor directories are not read, the first is %s", len(l.odd), l.odd[0]))
+		said = append(said, fmt.Sprintf("not read because they are neither files nor directories: %s, the first is %s", certify.Count(len(l.odd), "entry", "entries"), l.odd[0]))
 	}
 	if len(l.twins) > 0 {
-		said = append(said, fmt.Sprintf("%d files stand there under a second name too (hard links) and are read once, the first is %s", len(l.twins), l.twins[0]))
+		said = append(said, fmt.Sprintf("read once though they have a second name (hard links): %s, the first is %s", certify.Count(len(l.twins), "file"), l.twins[0]))
 	}
 	return said
 }

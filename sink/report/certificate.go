@@ -197,11 +197,11 @@ func (p *printer) record(c certify.Certificate) {
 		rules[i] = certify.RowRuleText(id)
 	}
 	p.fields([][2]string{
-		{"rows", fmt.Sprintf("%d in %d shards: %d reference, %d train, %d holdout, %d copies left out, %d bad", l.Rows, c.Sample.Shards, l.Reference, l.Train, l.Holdout, l.Copies, l.Bad)},
+		{"rows", fmt.Sprintf("%d in %s: %d reference, %d train, %d holdout, %d copies left out, %d bad", l.Rows, certify.Count(c.Sample.Shards, "shard"), l.Reference, l.Train, l.Holdout, l.Copies, l.Bad)},
 		{"row rules", strings.Join(rules, "; ")},
 		{"copies", copies(c.Copies)},
-		{"dependence", fmt.Sprintf("correlation %.3f of the targets of %d pairs of consecutive rows", c.Dependence.Correlation, c.Dependence.Pairs)},
-		{"columns", fmt.Sprintf("%d features, target \"%s\"", max(features, 0), target)},
+		{"dependence", fmt.Sprintf("correlation %.3f of the targets of %s of consecutive rows", c.Dependence.Correlation, certify.Count(c.Dependence.Pairs, "pair"))},
+		{"columns", fmt.Sprintf("%s, target \"%s\"", certify.Count(max(features, 0), "feature"), target)},
 		{"kernel", c.Kernel.Family + ", " + kind},
 		{"roles key", "\"" + c.Roles.Key + "\""},
 		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %d train rows not proven and counted as a loss of 1", c.Accuracy.Tau, c.Accuracy.Unproven)},
@@ -236,7 +236,7 @@ func (p *printer) declared(d certify.Declared) {
 		fields = append(fields, [2]string{"unit", "\"" + d.Unit + "\""})
 	}
 	if len(d.Scaling) > 0 {
-		fields = append(fields, [2]string{"scaling", fmt.Sprintf("constants of %d columns were declared, not computed from rows", len(d.Scaling))})
+		fields = append(fields, [2]string{"scaling", fmt.Sprintf("constants of %s were declared, not computed from rows", certify.Count(len(d.Scaling), "column"))})
 	}
 	p.fields(fields)
 }
