@@ -101,7 +101,7 @@ func TestVerify(t *testing.T) {
 		pacsgp(t, "verify", args[0], args[1]).says(t, exitFailure, runFile+": it is a run record")
 	}
 	pacsgp(t, "verify", a.model, filepath.Join(a.out, "none.json")).says(t, exitFailure, "no such file")
-	pacsgp(t, "verify", a.model, a.certificate, filepath.Join(a.dir, "nowhere")).says(t, exitFailure, "nowhere", "no such file")
+	pacsgp(t, "verify", a.model, a.certificate, filepath.Join(a.dir, "nowhere")).says(t, exitFailure, "nowhere", "does not exist")
 }
 
 func TestVerifyOtherData(t *testing.T) {
