@@ -688,29 +688,48 @@ def lowest_ranked(key, n, k):
 
 
 class Neighbours:
-    """Correlation of the targets of consecutive rows (format.md, 7): plain sums, in
-    the order of the rows."""
+    """Correlation of the targets of consecutive rows (format.md, 7): plain sums by
+    shard, in the order of the rows, of values less the shard's first one. Then the
+    shards are added up in their order, moved to values less the first of all."""
 
     def __init__(self):
-        self.rows = 0
-        self.last = self.sum = self.squares = self.products = 0.0
+        self.shard = None
+        self.rows = self.last = self.sum = self.squares = self.products = 0.0
 
-    def add(self, y):
+    def add(self, shard, y):
         if not len(y):
             return
+        if shard != self.shard:
+            self.close()
+            self.shard, self.of = shard, [0, float(y[0]), 0.0, 0.0, 0.0, 0.0]
+        n, first, last, total, squares, products = self.of
+        self.block_last = float(y[-1])
+        y = y - first
+        products = in_order(products, y * np.append(last, y[:-1]))
+        self.of = [n + len(y), first, y[-1], in_order(total, y), in_order(squares, y * y), products]
+
+    def close(self):
+        if self.shard is None:
+            return
+        n, first, last, total, squares, products = self.of
         if self.rows == 0:
-            self.shift = y[0]
-        y = y - self.shift
-        self.products = in_order(self.products, y * np.append(self.last, y[:-1]))
-        self.sum, self.squares = in_order(self.sum, y), in_order(self.squares, y * y)
-        self.rows, self.last = self.rows + len(y), y[-1]
+            self.first = first
+        d = first - self.first
+        if self.rows:
+            self.products = self.products + d * (self.last - self.first)
+        self.products = self.products + ((products + d * (2 * total - last)) + ((n - 1) * d) * d)
+        self.sum = self.sum + (total + n * d)
+        self.squares = self.squares + ((squares + (2 * d) * total) + (n * d) * d)
+        self.rows, self.last, self.shard = self.rows + n, self.block_last, None
 
     def found(self):
+        self.close()
         mean = self.sum / self.rows
         variance = self.squares / self.rows - mean * mean
-        r, pairs = 0.0, self.rows - 1
+        r, pairs = 0.0, int(self.rows) - 1
         if pairs and 0 < variance < math.inf:
-            r = max(-1.0, min(1.0, (self.products / pairs - mean * mean) / variance))
+            r = (self.products / pairs - mean * mean) / variance
+            r = 0.0 if math.isnan(r) else max(-1.0, min(1.0, r))
         return {"pairs": pairs, "correlation": float(r), "suspicious": bool(pairs > 30 and r * r * pairs > 15.21)}
 
 
@@ -775,7 +794,7 @@ class Survey:
             bad = ~np.isfinite(block)
             need(not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
             digests.add(shard, first, block)
-            neighbours.add(block[-1] if self.later is None else block[-1, ~self.later[first:first + block.shape[1]]])
+            neighbours.add(shard, block[-1] if self.later is None else block[-1, ~self.later[first:first + block.shape[1]]])
             kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
         self.digest, self.targets = digests.found()
         self.dependence = neighbours.found()

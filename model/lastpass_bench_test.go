@@ -63,7 +63,7 @@ func lastPass(b *testing.B, p *Predictor, l loss.Loss, rows Rows) float64 {
 }
 
 // benchPosterior returns a posterior with random numbers of a usual size.
-func benchPosterior(b *testing.B, m, d int) *Posterior {
+func benchPosterior(b testing.TB, m, d int) *Posterior {
 	b.Helper()
 	p := &Posterior{
 		Kernel: kernel.SquaredExponential{Lengthscales: make([]float64, d), Variance: 0.7},

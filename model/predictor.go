@@ -15,8 +15,8 @@ const predictBlock = 256
 // posterior and on that row alone: not on its neighbours, its place, the number
 // of rows of a call, the number of workers or the machine.
 //
-// It is for one goroutine at a time; it shares the posterior, which must not
-// change meanwhile.
+// Several goroutines may use it at the same time: they share its workers and their
+// memory. It shares the posterior, which must not change meanwhile.
 type Predictor struct {
 	posterior *Posterior
 	pool      *linalg.Pool

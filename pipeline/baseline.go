@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -13,14 +12,6 @@ import (
 // reference rows, or where there are none on the start rows, so that nobody can
 // choose a bad one. All arithmetic here gives the same bits on every platform:
 // no operation can be fused, and no library function is used that differs.
-
-// baselineOrigin says which rows the constant is chosen on.
-func baselineOrigin(roles Roles) string {
-	if roles.Reference() > 0 {
-		return certify.OriginReference
-	}
-	return certify.OriginStart
-}
 
 // boundaryRoom widens the tolerance of the constant's zero-one and band losses:
 // a constant on the boundary is no miss, whatever rounding makes of it. The
@@ -101,30 +92,4 @@ func bestConstant(targets []float64, spec LossSpec) float64 {
 		}
 	}
 	return best
-}
-
-// A targetCollector keeps the targets that the constant is chosen on, in the
-// order of their ordinals.
-type targetCollector struct {
-	wanted []int64 // ordinals, ascending
-	values []float64
-}
-
-func newTargetCollector(roles Roles) *targetCollector {
-	if roles.Reference() > 0 {
-		return &targetCollector{wanted: roles.reference}
-	}
-	var wanted []int64
-	for _, r := range roles.first(startRows) {
-		wanted = append(wanted, r.ordinal)
-	}
-	slices.Sort(wanted)
-	return &targetCollector{wanted: wanted}
-}
-
-// add takes the targets of the next rows, of which the first has the ordinal.
-func (t *targetCollector) add(first int64, targets []float64) {
-	for len(t.values) < len(t.wanted) && t.wanted[len(t.values)] < first+int64(len(targets)) {
-		t.values = append(t.values, targets[t.wanted[len(t.values)]-first])
-	}
 }

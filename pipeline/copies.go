@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -111,7 +110,7 @@ func percent(share float64) string {
 }
 
 // copies are the counts for a document.
-func (t tally) copies() Copies { return Copies{t.rows, t.distinct, t.distinctFeatures} }
+func (v variety) copies() Copies { return Copies{v.rows, v.distinct, v.distinctFeatures} }
 
 // duplicates are the rows of a sample that equal an earlier one in the used
 // columns, as a pass of its own finds them.
@@ -123,21 +122,28 @@ type duplicates struct {
 
 // findDuplicates makes the pass.
 func findDuplicates(ctx context.Context, src Source, used []int, res Resources) (d *duplicates, err error) {
-	n := rowsOf(src)
+	n, shards := rowsOf(src), src.Shards()
 	if need := n / 8; need > max(res.Memory, 1<<26) {
 		return nil, fmt.Errorf("%w: dropping copies takes a bit a row, %d MiB for %d rows, and the job has %d: give more memory, or count copies without dropping them",
 			ErrData, need>>20, n, res.Memory>>20)
 	}
-	d = &duplicates{later: newOrdinalSet(n)}
+	d = &duplicates{later: newOrdinalSet(n), columns: make([][]ColumnDigest, len(shards))}
 	counter := newCounter[[3]uint64](n, res, d.later)
 	defer func() { err = errors.Join(err, counter.close()) }()
-	var records [][3]uint64
-	d.columns, err = streamMarked(ctx, src, used, res.Workers, func(b block) error {
-		records = records[:0]
-		for i, m := range b.marks {
-			records = append(records, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
-		}
-		return counter.add(ctx, records)
+	reading := newReading(src, res.Workers, used, newMarker(newSecret()))
+	reading.order = everyShard(shards)
+	err = reading.shards(ctx, func(_, shard int) (func(block) error, func(ending) error) {
+		var records [][3]uint64
+		return func(b block) error {
+				records = records[:0]
+				for i, m := range b.marks {
+					records = append(records, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
+				}
+				return counter.add(ctx, records)
+			}, func(e ending) error {
+				d.columns[shard] = e.columns // each shard has one goroutine
+				return nil
+			}
 	})
 	if err != nil {
 		return nil, err
@@ -151,69 +157,11 @@ func findDuplicates(ctx context.Context, src Source, used []int, res Resources) 
 	return d, nil
 }
 
-// A rowPass is a pass over a sample that counts its copies and knows the role of
-// each row.
-type rowPass struct {
-	src     *counted
-	columns []int // that copies are equal in; the target is last
-	readers int
-	roles   Roles
-	dropped *duplicates    // nil unless the job drops copies
-	counter *counter[mark] // nil if it does
-}
-
-// beginPass prepares a pass. Where the job drops copies, it reads the rows to find
-// them; else they are counted on the way.
-func beginPass(ctx context.Context, src Source, job Job, columns []int, res Resources) (p *rowPass, err error) {
-	p = &rowPass{src: &counted{Source: src}, columns: columns, readers: res.Workers}
-	n, declared := rowsOf(src), job.Scaling.Mode == ScalingDeclared
-	if job.Copies.Policy != CopiesDropped {
-		p.counter = newCounter[mark](n, res, nil)
-		p.roles, err = newRoles(ctx, job.Roles.Key, n, declared, nil, res.Workers)
-		return p, err
+// everyShard are the indices of all shards, in their order.
+func everyShard(shards []Shard) []int {
+	all := make([]int, len(shards))
+	for i := range all {
+		all[i] = i
 	}
-	if p.dropped, err = findDuplicates(ctx, src, columns, res); err != nil {
-		return nil, err
-	}
-	p.roles, err = newRoles(ctx, job.Roles.Key, n, declared, p.dropped.later, res.Workers)
-	return p, err
-}
-
-// read makes the pass, once.
-func (p *rowPass) read(ctx context.Context, use func(block) error) ([][]ColumnDigest, error) {
-	if p.dropped == nil {
-		return streamMarked(ctx, p.src, p.columns, p.readers, func(b block) error {
-			if err := p.counter.add(ctx, b.marks); err != nil {
-				return err
-			}
-			return use(b)
-		})
-	}
-	digests, err := stream(ctx, p.src, nil, p.readers, use)
-	if err != nil {
-		return nil, err
-	}
-	for i := range digests {
-		if !slices.Equal(digests[i], p.dropped.columns[i]) {
-			return nil, fmt.Errorf("%w: %s has other values than when copies were looked for", ErrChanged, p.src.Shards()[i].Name)
-		}
-	}
-	return digests, nil
-}
-
-// copies are the counts, after the pass was made.
-func (p *rowPass) copies(ctx context.Context) (Copies, error) {
-	if p.dropped != nil {
-		return p.dropped.copies, nil
-	}
-	found, err := p.counter.count(ctx)
-	return found.copies(), err
-}
-
-// close frees what counting took.
-func (p *rowPass) close() error {
-	if p.counter == nil {
-		return nil
-	}
-	return p.counter.close()
+	return all
 }

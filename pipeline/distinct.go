@@ -17,37 +17,44 @@ import (
 // side, in the order of their ordinals, among rows of equal features.
 type rowRecord interface{ ~[2]uint64 | ~[3]uint64 }
 
-// A tally is what a number of rows was found to have.
-type tally struct {
+// A variety is how many different rows a number of rows was found to have.
+type variety struct {
 	rows             int64
 	distinct         int64 // different rows
 	distinctFeatures int64 // different rows, if the target is left out
 }
 
-func (t *tally) merge(other tally) {
-	t.rows += other.rows
-	t.distinct += other.distinct
-	t.distinctFeatures += other.distinctFeatures
+func (v *variety) merge(other variety) {
+	v.rows += other.rows
+	v.distinct += other.distinct
+	v.distinctFeatures += other.distinctFeatures
 }
 
 // A counter finds how many rows are different. It keeps the records of all rows
 // in memory if they fit its budget; if not, it writes them to a temporary file
 // in sorted runs, as long as the budget allows, and merges those. The result is
-// the same.
+// the same. Several goroutines may add records.
 type counter[R rowRecord] struct {
 	workers int
 	budget  int64
 	create  func() (temporary, error)
 	later   *ordinalSet // gets the ordinals of later copies; nil: they are not asked for
 
-	kept []R // not sorted
-	runs []sortedRun
-	file temporary // nil until the budget is exceeded
-	size int64     // bytes in the file
+	mu    sync.Mutex
+	rows  int64 // added
+	kept  []R   // not sorted
+	runs  []sortedRun[R]
+	file  temporary   // nil until the budget is exceeded
+	size  int64       // bytes in the file
+	taken []io.Closer // files of counters that were taken over
 }
 
-// A sortedRun is a part of the file.
-type sortedRun struct{ from, to int64 } // bytes
+// A sortedRun is sorted records: in memory, or in a part of a file.
+type sortedRun[R rowRecord] struct {
+	kept     []R
+	file     io.ReaderAt // nil: in memory
+	from, to int64       // bytes
+}
 
 // A temporary file. It is gone when it is closed.
 type temporary interface {
@@ -75,8 +82,11 @@ func (c *counter[R]) bytes() int64 {
 	return int64(8 * len(r))
 }
 
-// add takes the records of the next rows.
+// add takes the records of some rows.
 func (c *counter[R]) add(ctx context.Context, records []R) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rows += int64(len(records))
 	for {
 		k := min(len(records), cap(c.kept)-len(c.kept))
 		c.kept = append(c.kept, records[:k]...)
@@ -118,7 +128,7 @@ func (c *counter[R]) spill(ctx context.Context) error {
 	}
 	from := c.size
 	c.size += int64(len(c.kept)) * c.bytes()
-	c.runs = append(c.runs, sortedRun{from, c.size})
+	c.runs = append(c.runs, sortedRun[R]{file: c.file, from: from, to: c.size})
 	c.kept = c.kept[:0]
 	return nil
 }
@@ -129,39 +139,58 @@ func (c *counter[R]) failed(err error) error {
 		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, c.bytes())
 }
 
-// count returns the tally of all rows that were added, and forgets them.
-func (c *counter[R]) count(ctx context.Context) (tally, error) {
-	if c.file == nil {
-		found := c.tallyKept()
-		c.kept = nil
-		return found, nil
-	}
+// seal turns what is kept into a sorted run in memory. Nothing can be added then.
+func (c *counter[R]) seal() {
 	if len(c.kept) > 0 {
-		if err := c.spill(ctx); err != nil {
-			return tally{}, err
-		}
+		c.buckets(c.kept, sortRecords[R])
+		c.runs = append(c.runs, sortedRun[R]{kept: c.kept})
 	}
 	c.kept = nil
-	return c.merge(ctx)
 }
 
-// close removes the file.
-func (c *counter[R]) close() error {
-	c.kept = nil
-	if c.file == nil {
-		return nil
+// take takes over the records of another counter, which is empty then.
+func (c *counter[R]) take(other *counter[R]) {
+	c.seal()
+	other.seal()
+	c.runs, c.rows = append(c.runs, other.runs...), c.rows+other.rows
+	c.taken = append(c.taken, other.taken...)
+	if other.file != nil {
+		c.taken = append(c.taken, other.file)
 	}
-	err := c.file.Close()
-	c.file = nil
+	other.runs, other.rows, other.taken, other.file = nil, 0, nil, nil
+}
+
+// count returns how many of all rows that were added are different.
+func (c *counter[R]) count(ctx context.Context) (variety, error) {
+	if len(c.runs) == 0 {
+		return c.countKept(), nil
+	}
+	s := scanner[R]{later: c.later}
+	err := c.each(ctx, func(r R) error { s.add(r); return nil })
+	return s.found, err
+}
+
+// close removes the files.
+func (c *counter[R]) close() error {
+	c.kept, c.runs = nil, nil
+	var err error
+	if c.file != nil {
+		err = c.file.Close()
+		c.file = nil
+	}
+	for _, file := range c.taken {
+		err = errors.Join(err, file.Close())
+	}
+	c.taken = nil
 	return err
 }
 
-// tallyKept counts over the records that are kept.
-func (c *counter[R]) tallyKept() tally {
-	var found tally
+// countKept counts over the records that are kept.
+func (c *counter[R]) countKept() variety {
+	var found variety
 	var mu sync.Mutex
 	c.buckets(c.kept, func(bucket []R, digit int) {
-		part := c.tally(bucket, digit)
+		part := c.different(bucket, digit)
 		mu.Lock()
 		found.merge(part)
 		mu.Unlock()
@@ -173,20 +202,20 @@ func (c *counter[R]) tallyKept() tally {
 // once: they stay in the second cache.
 const groupRecords = 1 << 12
 
-// tally counts over records that agree in the digits before this one. It sorts
+// different counts over records that agree in the digits before this one. It sorts
 // only groups in which features are equal, which most samples have few of.
-func (c *counter[R]) tally(records []R, digit int) tally {
-	var found tally
+func (c *counter[R]) different(records []R, digit int) variety {
+	var found variety
 	if len(records) > groupRecords && digit < 8 { // by features alone: records of equal ones stay together
 		bounds := partition(records, digit)
 		for i := range 256 {
-			found.merge(c.tally(records[bounds[i]:bounds[i+1]], digit+1))
+			found.merge(c.different(records[bounds[i]:bounds[i+1]], digit+1))
 		}
 		return found
 	}
 	if len(records) <= groupRecords && !equalFeatures(records) {
 		n := int64(len(records))
-		return tally{n, n, n}
+		return variety{n, n, n}
 	}
 	sortRecords(records, digit)
 	s := scanner[R]{later: c.later}
@@ -214,7 +243,7 @@ func equalFeatures[R rowRecord](records []R) bool {
 
 // A scanner counts records that come in their order.
 type scanner[R rowRecord] struct {
-	found tally
+	found variety
 	last  R
 	later *ordinalSet
 }
@@ -236,16 +265,23 @@ func (s *scanner[R]) add(r R) {
 // mergeBuffers is the memory of a merge, in bytes.
 const mergeBuffers = 8 << 20
 
-// merge counts over the runs of the file.
-func (c *counter[R]) merge(ctx context.Context) (tally, error) {
-	// Each run has a buffer; all together have mergeBuffers, whatever the budget.
+// each calls use with all records, in their order. It may be called again.
+func (c *counter[R]) each(ctx context.Context, use func(R) error) error {
+	c.seal()
+	if len(c.runs) == 0 {
+		return nil
+	}
+	// Each run of a file has a buffer; all together have mergeBuffers, whatever the budget.
 	size := max(1<<12, min(1<<18, mergeBuffers/len(c.runs)))
 	heap := make([]*reader[R], 0, len(c.runs))
 	for _, part := range c.runs {
-		r := &reader[R]{in: bufio.NewReaderSize(io.NewSectionReader(c.file, part.from, part.to-part.from), size)}
+		r := &reader[R]{kept: part.kept}
+		if part.file != nil {
+			r.in = bufio.NewReaderSize(io.NewSectionReader(part.file, part.from, part.to-part.from), size)
+		}
 		more, err := r.next()
 		if err != nil {
-			return tally{}, c.failed(err)
+			return c.failed(err)
 		}
 		if more {
 			heap = append(heap, r)
@@ -254,15 +290,17 @@ func (c *counter[R]) merge(ctx context.Context) (tally, error) {
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		settle(heap, i)
 	}
-	s := scanner[R]{later: c.later}
-	for len(heap) > 0 {
-		if s.found.rows%(1<<20) == 0 && ctx.Err() != nil {
-			return tally{}, ctx.Err()
+	var given int64
+	for ; len(heap) > 0; given++ {
+		if given%(1<<20) == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		s.add(heap[0].record)
+		if err := use(heap[0].record); err != nil {
+			return err
+		}
 		more, err := heap[0].next()
 		if err != nil {
-			return tally{}, c.failed(err)
+			return c.failed(err)
 		}
 		if !more {
 			heap[0] = heap[len(heap)-1]
@@ -270,21 +308,29 @@ func (c *counter[R]) merge(ctx context.Context) (tally, error) {
 		}
 		settle(heap, 0)
 	}
-	if want := c.size / c.bytes(); s.found.rows != want {
-		return tally{}, c.failed(fmt.Errorf("it gives %d records back, %d were written", s.found.rows, want))
+	if given != c.rows {
+		return c.failed(fmt.Errorf("it gives %d records back, %d were written", given, c.rows))
 	}
-	return s.found, nil
+	return nil
 }
 
 // A reader reads a run; record is the one read last.
 type reader[R rowRecord] struct {
-	in     *bufio.Reader
+	kept   []R
+	in     *bufio.Reader // nil: the run is kept
 	record R
 	begun  bool
 }
 
 // next reads the next record, if there is one.
 func (r *reader[R]) next() (bool, error) {
+	if r.in == nil {
+		if len(r.kept) == 0 {
+			return false, nil
+		}
+		r.record, r.kept = r.kept[0], r.kept[1:]
+		return true, nil
+	}
 	var b [24]byte
 	last := r.record
 	text := b[:8*len(last)]

@@ -2,10 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
-
-	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model"
 )
 
 // An Evaluation is the mean loss of a model on rows that no certificate speaks
@@ -18,55 +16,32 @@ type Evaluation struct {
 }
 
 // Evaluate computes the mean loss over all rows of a source, whose columns must
-// be the model's features and target.
-func Evaluate(ctx context.Context, src Source, m Model, workers int) (Evaluation, error) {
+// be the model's features and target. Losses are the upper bounds that a certificate
+// counts.
+func Evaluate(ctx context.Context, src Source, m Model, workers int) (e Evaluation, err error) {
 	if err := sameColumns(src.Columns(), m.Meta); err != nil {
-		return Evaluation{}, err
+		return e, err
 	}
-	l, err := scaledLoss(m.Meta.Loss, m.Meta.Target)
+	s, err := newScorer(m, workers)
 	if err != nil {
-		return Evaluation{}, err
+		return e, err
 	}
-	predictor, err := model.NewPredictor(m.Posterior, workers)
+	defer s.close()
+	shards := src.Shards()
+	rows := rowPass{
+		src: src, shards: shards, res: Resources{Workers: workers}, scorer: s,
+		roles: Roles{Rows: rowsOf(src)}, // all are train rows
+		of:    subject{shards: len(shards), columns: len(src.Columns())},
+	}
+	found, err := rows.read(ctx, everyShard(shards))
 	if err != nil {
-		return Evaluation{}, err
+		return e, err
 	}
-	defer predictor.Close()
-	d := len(m.Meta.Features)
-	scale := scaler{features: m.Meta.Features, target: m.Meta.Target}
-	for i := range d + 1 {
-		scale.used = append(scale.used, i)
-	}
-	var draw, mean certify.RiskSum
-	var squares float64
-	var x, y, mu, variance []float64
-	_, err = stream(ctx, src, nil, workers, func(b block) error {
-		if len(y) < b.rows {
-			x, y = make([]float64, b.rows*d), make([]float64, b.rows)
-			mu, variance = make([]float64, b.rows), make([]float64, b.rows)
-		}
-		scale.scale(b, 0, b.rows, x, y)
-		if err := predictor.Predict(x[:b.rows*d], mu[:b.rows], variance[:b.rows]); err != nil {
-			return err
-		}
-		for i := range b.rows {
-			if err := draw.Add(l.Expected(y[i], mu[i], variance[i])); err != nil {
-				return fmt.Errorf("pipeline: row %d: %w", b.first+int64(i), err)
-			}
-			if err := mean.Add(l.Point(y[i], mu[i])); err != nil {
-				return fmt.Errorf("pipeline: row %d: %w", b.first+int64(i), err)
-			}
-			residual := (y[i] - mu[i]) * m.Meta.Target.Scale
-			squares += residual * residual
-		}
-		return nil
-	})
-	if err != nil {
-		return Evaluation{}, err
-	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	draw, mean := found.tally(PredictorDraw, RoleTrain).Upper, found.tally(PredictorMean, RoleTrain).Upper
 	n := draw.Count()
 	if n == 0 {
-		return Evaluation{}, fmt.Errorf("%w: no row to evaluate on", ErrData)
+		return e, fmt.Errorf("%w: no row to evaluate on", ErrData)
 	}
-	return Evaluation{Rows: n, Draw: draw.Upper(), Mean: mean.Upper(), Squared: squares / float64(n)}, nil
+	return Evaluation{Rows: n, Draw: draw.Upper(), Mean: mean.Upper(), Squared: found.squares() / float64(n)}, nil
 }

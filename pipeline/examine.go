@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model"
-	"github.com/pacsgp/pacsgp/model/loss"
 )
 
 // An examination is what one full pass over a sample finds about a model: the
@@ -35,66 +32,116 @@ type examination struct {
 	Origin      string          // which rows these are
 	Neighbour   Neighbours      // of the targets
 	Passed      time.Duration   // over the rows
+
+	kept rawRows // the rows that the constant is chosen on, in the order of their ordinals
 }
 
-// scaledLoss is a model's loss in scaled units.
-func scaledLoss(spec LossSpec, target Affine) (loss.Loss, error) {
-	l, err := loss.New(spec.Kind, spec.Epsilon/target.Scale, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
-	if err != nil {
-		return nil, fmt.Errorf("pipeline: %w", err)
-	}
-	return l, nil
-}
-
-// examine makes the pass. The source's columns must be the model's features in
-// order, then the target. constant is the baseline's prediction in raw units.
-// Roles and copies are found anew.
+// examine makes the pass over all rows. The source's columns must be the model's
+// features in order, then the target. constant is the baseline's prediction in raw
+// units. Roles and copies are found anew.
 func examine(ctx context.Context, src Source, m Model, job Job, constant float64, res Resources) (found *examination, err error) {
+	began := time.Now()
+	pass, err := lastPass(ctx, src, m, job, subject{constant: constant}, newSecret(), Whole.shards, res)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, pass.Close()) }()
+	if found, err = pass.examination(ctx, m, job); err != nil {
+		return nil, err
+	}
+	found.Passed = time.Since(began)
+	return found, nil
+}
+
+// A Part is one of several parts of a pass, each of about as many rows.
+type Part struct{ Number, Of int } // 1 ≤ Number ≤ Of
+
+// Whole is the part that is all.
+var Whole = Part{1, 1}
+
+// String writes the part as in 1/2.
+func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
+
+// shards are those whose first row lies in the part: consecutive ones, or none where
+// there are more parts than shards.
+func (p Part) shards(all []Shard) []int {
+	var n int64
+	for _, s := range all {
+		n += s.Rows
+	}
+	from, to := share(n, int64(p.Number-1), int64(p.Of)), share(n, int64(p.Number), int64(p.Of))
+	mine := []int{}
+	for i, s := range all {
+		if from <= s.First && (s.First < to || p.Number == p.Of) {
+			mine = append(mine, i)
+		}
+	}
+	return mine
+}
+
+// lastPass makes the last pass over the shards that are chosen: over what training
+// left, which known names beside what the source and the job say.
+func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, hidden secret, choose func([]Shard) []int, res Resources) (*Pass, error) {
 	if err := sameColumns(src.Columns(), m.Meta); err != nil {
 		return nil, err
 	}
-	used := make([]int, len(src.Columns()))
-	for i := range used {
-		used[i] = i
-	}
-	began := time.Now()
-	rows, err := beginPass(ctx, src, job, used, res)
+	rows, err := beginPass(ctx, src, job, everyColumn(len(src.Columns())), hidden, res)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.close()) }()
-	roles := rows.roles
-	if job.Scaling.Mode == ScalingReference && roles.Reference() < 2 {
-		return nil, fmt.Errorf("%w: the job scales by the reference rows, of which there are %d", ErrData, roles.Reference())
-	}
-	e, err := newExaminer(m, roles, constant, res.Workers)
-	if err != nil {
+	rows.of.model, rows.of.sample, rows.of.constant = known.model, known.sample, known.constant
+	rows.wanted = rows.roles.yardstick()
+	if rows.scorer, err = newScorer(m, res.Workers); err != nil {
 		return nil, err
 	}
-	defer e.predictor.Close()
-	e.scale.used = used
-	digests, err := rows.read(ctx, e.add)
-	if err != nil {
+	defer rows.scorer.close()
+	return rows.read(ctx, choose(rows.shards))
+}
+
+// examination is what a pass over all rows found.
+func (p *Pass) examination(ctx context.Context, m Model, job Job) (*examination, error) {
+	if err := p.missing(); err != nil {
 		return nil, err
 	}
-	shards := src.Shards()
-	found = &e.found
-	if found.Copies, err = rows.copies(ctx); err != nil {
+	draw, kept := p.tally(PredictorDraw, RoleTrain), p.rows()
+	found := &examination{
+		Rows: p.of.rows, Train: draw.Upper.Count(), Shards: p.of.shards,
+		Risk: draw.Upper, LowerRisk: draw.Lower, Unproven: draw.Unproven,
+		Baseline:  p.tally(PredictorConstant, RoleTrain).Lower,
+		Mean:      p.tally(PredictorMean, RoleTrain).Upper,
+		Neighbour: p.neighbours(), kept: kept,
+	}
+	var err error
+	if found.Copies, err = p.counted(ctx); err != nil {
 		return nil, err
 	}
-	found.Dropped = roles.Copies()
-	found.Passed = time.Since(began)
-	found.Shards = len(shards)
-	found.Digest, found.Targets = sampleDigest(shards, digests, used), rows.src.digest()
-	found.Neighbour = e.beside.found()
-	found.Squared = e.squares / float64(max(found.Train, 1))
-	if roles.Reference() > 0 {
-		for c := range used {
-			found.Reference = append(found.Reference, standardise(e.reference.column(c)))
+	if p.marks == nil {
+		found.Dropped = found.Copies.OfRows()
+	}
+	found.Digest, found.Targets = p.digests(everyColumn(p.of.columns))
+	found.Squared = p.squares() / float64(max(found.Train, 1))
+	reference, yardstick := found.Rows-found.Train-found.Dropped, min(startRows, found.Rows-found.Dropped)
+	found.Origin = certify.OriginStart
+	if reference > 0 {
+		found.Origin, yardstick = certify.OriginReference, reference
+		for c := range p.of.columns {
+			found.Reference = append(found.Reference, standardise(kept.column(c)))
 		}
 	}
-	found.Constant, found.Origin = bestConstant(e.targets.values, m.Meta.Loss), baselineOrigin(roles)
+	if int64(kept.n) != yardstick {
+		return nil, fmt.Errorf("%w: they hold %d rows that the constant of the baseline is chosen on, not %d", ErrPart, kept.n, yardstick)
+	}
+	found.Constant = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
 	return found, nil
+}
+
+// counted are the copies among all rows of the pass.
+func (p *Pass) counted(ctx context.Context) (Copies, error) {
+	if p.marks == nil {
+		return p.copies, nil
+	}
+	found, err := p.marks.count(ctx)
+	return found.copies(), err
 }
 
 func sameColumns(columns []string, meta ModelMeta) error {
@@ -105,120 +152,5 @@ func sameColumns(columns []string, meta ModelMeta) error {
 	if want = append(want, meta.Target.Name); !slices.Equal(columns, want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
-	return nil
-}
-
-type examiner struct {
-	model     Model
-	roles     Roles
-	scale     scaler
-	loss      loss.Loss
-	constant  float64 // raw
-	accuracy  float64 // of a reader's mean, scaled
-	predictor *model.Predictor
-
-	// Train rows of one batch: scaled features, target scaled and raw, ordinal.
-	x, y, target []float64
-	ordinal      []int64
-	laws         model.Laws
-	lo, hi       []float64 // of the expected losses
-	reference    rawRows
-	targets      *targetCollector
-	filled       int
-	squares      float64
-	beside       neighbours
-	found        examination
-}
-
-func newExaminer(m Model, roles Roles, constant float64, workers int) (*examiner, error) {
-	l, err := scaledLoss(m.Meta.Loss, m.Meta.Target)
-	if err != nil {
-		return nil, err
-	}
-	predictor, err := model.NewPredictor(m.Posterior, workers)
-	if err != nil {
-		return nil, err
-	}
-	e := &examiner{
-		model: m, roles: roles, loss: l,
-		scale:     scaler{features: m.Meta.Features, target: m.Meta.Target},
-		constant:  constant,
-		accuracy:  scaledAccuracy(m.Meta.Loss, m.Meta.Target),
-		predictor: predictor,
-		targets:   newTargetCollector(roles),
-		reference: newRawRows(int(roles.Reference()), len(m.Meta.Features)+1),
-	}
-	return e, nil
-}
-
-// add is the fold's step: one batch.
-func (e *examiner) add(b block) error {
-	e.found.Rows += int64(b.rows)
-	targets := b.columns[len(b.columns)-1]
-	e.targets.add(b.first, targets)
-	err := e.roles.kept(b, func(from, to int) error {
-		e.beside.add(targets[from:to])
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, ordinal := range e.roles.referenceIn(b.first, b.first+int64(b.rows)) {
-		copyRow(e.reference.row(e.filled), b, int(ordinal-b.first))
-		e.filled++
-	}
-	e.reserve(b.rows)
-	n, d := 0, e.scale.inputs()
-	err = e.roles.runs(b, func(from, to int) error {
-		e.scale.scale(b, from, to, e.x[n*d:], e.y[n:])
-		copy(e.target[n:], b.columns[d][from:to])
-		for i := from; i < to; i++ {
-			e.ordinal[n] = b.first + int64(i)
-			n++
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return e.rows(n)
-}
-
-func (e *examiner) reserve(n int) {
-	if len(e.y) >= n {
-		return
-	}
-	e.x = make([]float64, n*e.scale.inputs())
-	e.y, e.target, e.ordinal = make([]float64, n), make([]float64, n), make([]int64, n)
-	e.laws, e.lo, e.hi = model.NewLaws(n), make([]float64, n), make([]float64, n)
-}
-
-// rows adds the n train rows that have been gathered.
-func (e *examiner) rows(n int) error {
-	laws, y := e.laws.Slice(0, n), e.y[:n]
-	if err := e.predictor.PredictLoss(e.loss, e.accuracy, e.x[:n*e.scale.inputs()], y, laws, e.lo[:n], e.hi[:n]); err != nil {
-		return err
-	}
-	for i, mean := range laws.Mean {
-		if !(laws.MeanError[i] <= e.accuracy) {
-			e.found.Unproven++
-		}
-		point := e.loss.Point(y[i], mean)
-		if math.IsNaN(point) { // far beyond every number: the row is unproven
-			point = 1
-		}
-		err := errors.Join(
-			e.found.Risk.Add(e.hi[i]),
-			e.found.LowerRisk.AddLower(e.lo[i]),
-			e.found.Baseline.AddLower(constantLoss(e.model.Meta.Loss, e.target[i], e.constant)),
-			e.found.Mean.Add(point),
-		)
-		if err != nil {
-			return fmt.Errorf("pipeline: row %d of the sample: %w", e.ordinal[i], err)
-		}
-		residual := (y[i] - mean) * e.model.Meta.Target.Scale
-		e.squares += residual * residual
-	}
-	e.found.Train += int64(n)
 	return nil
 }

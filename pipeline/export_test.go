@@ -65,7 +65,7 @@ func TargetsDigest(parts ...[]float64) Digest {
 	return sum.digest()
 }
 
-var testMarker = newMarker()
+var testMarker = newMarker(newSecret())
 
 // Marks are the marks of rows, by one marker for the whole test; the last column is the
 // target.
@@ -199,3 +199,37 @@ func (r Roles) StartRows() []int64 {
 
 // Diagnostic is what a certificate says of copies.
 func (d CopiesDecl) Diagnostic(c Copies) string { return d.diagnostic(c) }
+
+// PassOver makes the last pass over some shards.
+func (h *Handover) PassOver(ctx context.Context, shards []int, env Environment) (*Pass, error) {
+	job, err := h.job()
+	if err != nil {
+		return nil, err
+	}
+	return h.pass(ctx, job, func([]Shard) []int { return shards }, env)
+}
+
+// NeighboursOf measures targets that lie in shards.
+func NeighboursOf(shards ...[]float64) Neighbours {
+	all := make([]neighbours, len(shards))
+	for i, values := range shards {
+		half := len(values) / 2 // in two batches
+		all[i].add(values[:half])
+		all[i].add(values[half:])
+	}
+	return together(all)
+}
+
+// MomentsOf are mean and population variance of values that lie in shards.
+func MomentsOf(shards ...[]float64) (mean, variance float64) {
+	var all moments
+	for _, values := range shards {
+		var one moments
+		one.add(values)
+		all.merge(one)
+	}
+	return all.mean, all.m2 / all.n
+}
+
+// ShardsOf are the indices of the shards of a part.
+func (p Part) ShardsOf(all []Shard) []int { return p.shards(all) }

@@ -53,7 +53,7 @@ func (f *feed) rows(ctx context.Context, order []int, use func(x, y []float64) e
 		return f.kept(order, use)
 	}
 	var x, y []float64
-	_, err := stream(ctx, f.src, order, f.readers, func(b block) error {
+	return stream(ctx, f.src, order, f.readers, func(b block) error {
 		if len(y) < b.rows {
 			x, y = make([]float64, b.rows*d), make([]float64, b.rows)
 		}
@@ -62,7 +62,6 @@ func (f *feed) rows(ctx context.Context, order []int, use func(x, y []float64) e
 			return use(x[:(to-from)*d], y[:to-from])
 		})
 	})
-	return err
 }
 
 // kept delivers rows from memory, shard by shard.

@@ -14,29 +14,58 @@ type Neighbours struct {
 	Correlation float64 `json:"correlation"` // of the targets of neighbouring rows, in [-1, 1]
 }
 
-// neighbours is the fold that finds [Neighbours], over values in the order of
-// their ordinals, whatever shards they lie in: who cuts a lake into small row
-// groups hides nothing. Conversions keep its operations from being fused, so that
-// every platform finds the same bits.
+// neighbours are sums over the targets of consecutive rows of one shard, from which
+// [together] finds [Neighbours]. Conversions keep their operations from being fused, so
+// that every platform finds the same bits.
 type neighbours struct {
-	last                          float64
-	shift, sum, squares, products float64 // the sums are of values less the first one
-	rows                          int64
+	rows                   int64
+	first, last            float64 // values
+	sum, squares, products float64 // of values less the first one
 }
 
 // add takes the next values.
 func (c *neighbours) add(values []float64) {
+	if len(values) == 0 {
+		return
+	}
+	if c.rows == 0 {
+		c.first, c.last = values[0], values[0]
+	}
+	before := c.last - c.first
 	for _, y := range values {
-		if c.rows == 0 {
-			c.shift = y
-		}
-		y -= c.shift
-		c.products += float64(y * c.last) // the first y is 0
+		y -= c.first
+		c.products += float64(y * before) // the first y is 0
 		c.sum += y
 		c.squares += float64(y * y)
-		c.rows++
-		c.last = y
+		before = y
 	}
+	c.rows += int64(len(values))
+	c.last = values[len(values)-1]
+}
+
+// together adds up shards in their order, with the pairs at their borders: who cuts
+// a lake into small row groups hides nothing. Each shard's sums are moved to values
+// less the first value of all. docs/format.md, section 7, specifies it.
+func together(shards []neighbours) Neighbours {
+	var all neighbours
+	for _, s := range shards {
+		if s.rows == 0 {
+			continue
+		}
+		if all.rows == 0 {
+			all = s
+			continue
+		}
+		n, d := float64(s.rows), s.first-all.first
+		border := float64(d * (all.last - all.first))
+		ends := float64(2*s.sum) - (s.last - s.first) // of pairs: each value but the last, and each but the first
+		all.products += border
+		all.products += (s.products + float64(d*ends)) + float64(float64((n-1)*d)*d)
+		all.sum += s.sum + float64(n*d)
+		all.squares += (s.squares + float64(float64(2*d)*s.sum)) + float64(float64(n*d)*d)
+		all.rows, all.last = all.rows+s.rows, s.last
+	}
+	return all.found()
 }
 
 func (c *neighbours) found() Neighbours {
@@ -47,6 +76,9 @@ func (c *neighbours) found() Neighbours {
 		return Neighbours{Pairs: pairs}
 	}
 	r := (c.products/float64(pairs) - float64(mean*mean)) / variance
+	if math.IsNaN(r) {
+		return Neighbours{Pairs: pairs}
+	}
 	return Neighbours{pairs, max(-1, min(1, r))}
 }
 

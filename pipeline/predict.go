@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -21,37 +22,30 @@ type Prediction struct {
 // is not proven to be within the accuracy that the certificate asks of a reader, has a
 // reason and no numbers. The model must be one that Verify accepts.
 func Predict(ctx context.Context, src Source, m Model, workers int, use func([]Prediction) error) error {
-	predictor, err := model.NewPredictor(m.Posterior, workers)
+	if columns, want := src.Columns(), m.Meta.featureNames(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
+		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
+	}
+	s, err := newScorer(m, workers)
 	if err != nil {
 		return err
 	}
-	defer predictor.Close()
-	d := len(m.Meta.Features)
-	scale := scaler{features: m.Meta.Features, target: m.Meta.Target}
-	for i, f := range m.Meta.Features {
-		if columns := src.Columns(); i >= len(columns) || columns[i] != f.Name {
-			return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, m.Meta.featureNames())
-		}
-		scale.used = append(scale.used, i)
-	}
-	var x []float64
-	var laws model.Laws
+	defer s.close()
+	w := workspace{of: s}
 	var out []Prediction
 	limits := readerLimits(m.Meta)
-	_, err = stream(ctx, src, nil, workers, func(b block) error {
-		if len(out) < b.rows {
-			x, laws, out = make([]float64, b.rows*d), model.NewLaws(b.rows), make([]Prediction, b.rows)
-		}
-		scale.scale(b, 0, b.rows, x, nil)
-		if err := predictor.PredictLaws(x[:b.rows*d], laws.Slice(0, b.rows)); err != nil {
+	return stream(ctx, src, nil, workers, func(b block) error {
+		w.reset(b.rows)
+		w.gather(b, 0, b.rows)
+		laws, err := w.predict()
+		if err != nil {
 			return err
 		}
+		out = out[:0]
 		for i := range b.rows {
-			out[i] = prediction(b, i, laws, m.Meta.Target, limits)
+			out = append(out, prediction(b, i, laws, m.Meta.Target, limits))
 		}
-		return use(out[:b.rows])
+		return use(out)
 	})
-	return err
 }
 
 // limits are what a conforming reader's numbers may be off by, in raw units

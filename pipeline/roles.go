@@ -225,3 +225,23 @@ func (r Roles) runs(b block, use func(from, to int) error) error {
 		return nil
 	})
 }
+
+// yardstick returns the ordinals of the rows that the baseline's constant is chosen on,
+// ascending: the reference rows, or where there are none those that start values come
+// from.
+func (r Roles) yardstick() []int64 {
+	if r.Reference() > 0 {
+		return r.reference
+	}
+	return ordinals(r.first(startRows))
+}
+
+// ordinals are those of ranks, ascending.
+func ordinals(ranks []rank) []int64 {
+	out := make([]int64, len(ranks))
+	for i, r := range ranks {
+		out[i] = r.ordinal
+	}
+	slices.Sort(out)
+	return out
+}

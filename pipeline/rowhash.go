@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"math"
 	"math/bits"
 )
@@ -12,15 +15,38 @@ import (
 // rows have the same has a chance of about 2⁻⁶⁴, and counts one copy too many.
 type mark [2]uint64
 
-// A marker makes the marks of one pass, with secrets that nobody knows before it: whoever
-// makes the rows cannot make different ones meet, so that copies: drop would leave them
-// out. What is counted does not depend on the secrets.
+// A secret makes the marks of a pass, all its parts included. Nobody may know it before
+// the rows are fixed: who makes the rows could make different ones meet otherwise, so
+// that copies: drop would leave them out. What is counted does not depend on it.
+type secret [16]byte
+
+// newSecret draws one.
+func newSecret() (s secret) {
+	_, _ = rand.Read(s[:]) // never fails
+	return s
+}
+
+// String writes the secret in hexadecimal.
+func (s secret) String() string { return hex.EncodeToString(s[:]) }
+
+// parse reads what String writes.
+func (s *secret) parse(text string) error {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(s) {
+		return errors.New("pipeline: the secret is not one of 32 hexadecimal digits") // without telling it
+	}
+	copy(s[:], raw)
+	return nil
+}
+
+// digest names the secret without telling it.
+func (s secret) digest() Digest { return sha256.Sum256(append([]byte("pacsgp/secret/1\x00"), s[:]...)) }
+
+// A marker makes marks.
 type marker struct{ seed, secret uint64 }
 
-func newMarker() marker {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return marker{binary.LittleEndian.Uint64(random[:8]), binary.LittleEndian.Uint64(random[8:])}
+func newMarker(s secret) marker {
+	return marker{binary.LittleEndian.Uint64(s[:8]), binary.LittleEndian.Uint64(s[8:])}
 }
 
 // fold is the step of wyhash: the two halves of a 128-bit product, xored.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model"
 )
 
 // ErrChanged says that rows or model bytes are not what they were when the
@@ -81,74 +80,44 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 
 // run is Run after the first pass and the count of the attempt.
 func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Result, error) {
+	h, err := fit(ctx, job, src, s, attempt, env, began)
+	if err != nil {
+		return nil, err
+	}
+	env.Observer.progress(Progress{Phase: PhaseLastPass, Elapsed: Seconds(time.Since(began))})
+	read := time.Now()
+	pass, err := h.pass(ctx, job, Whole.shards, env)
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(read)
+	r, err := h.certify(ctx, job, pass, env, began)
+	if err = errors.Join(err, pass.Close()); err != nil {
+		return nil, err
+	}
+	r.Facts.LastPassSeconds = took.Seconds()
+	r.Facts.CertificateSeconds = (time.Since(read) - took).Seconds()
+	return r, nil
+}
+
+// fit trains, stores the model, and leaves what the last pass needs.
+func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Handover, error) {
 	surveyed := time.Since(began)
 	fit, err := train(ctx, src, s, job, env, began)
 	if err != nil {
 		return nil, err
 	}
-	trained := time.Since(began)
-	digest, err := env.Sink.PutModel(ctx, fit.Model)
-	if err != nil {
-		return nil, err
-	}
-	env.Observer.progress(Progress{Phase: PhaseLastPass, Elapsed: Seconds(time.Since(began))})
-	r := &Result{ModelDigest: digest, Training: fit.Training}
-	if err := r.certify(ctx, job, s, attempt, env); err != nil {
-		return nil, err
-	}
-	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: Seconds(time.Since(began))})
-	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
-		return nil, err
-	}
-	r.Facts.Notices = append([]string{}, s.Notices...)
-	r.Facts.SurveySeconds = surveyed.Seconds()
-	r.Facts.TrainSeconds = (trained - surveyed).Seconds()
-	r.Facts.CertificateSeconds = (time.Since(began) - trained).Seconds() - r.Facts.LastPassSeconds
-	r.Outlines, err = outlines(s, r.Model, env.Resources.Workers)
-	return r, err
-}
-
-// certify makes the last pass. It gets from training nothing but a digest of
-// model bytes and the survey's findings to compare with: the source is opened
-// again and the model is read back.
-func (r *Result) certify(ctx context.Context, job Job, s *Survey, attempt certify.Attempt, env Environment) error {
-	var err error
-	if r.Model, err = env.Sink.GetModel(ctx, r.ModelDigest); err != nil {
-		return err
-	}
-	constant := s.constant(r.Model.Meta.Loss)
-	src, err := env.Open(ctx, r.Model.Meta.featureNames())
-	if err != nil {
-		return err
-	}
-	found, err := examine(ctx, src, r.Model, job, constant, env.Resources)
-	if err != nil {
-		return err
-	}
-	if found.Digest != s.Digest || found.Targets != s.Targets {
-		return fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
-			"the source was changed meanwhile; run again on a source that stands still", ErrChanged, found.Digest, s.Digest)
-	}
-	if found.Constant != constant {
-		return fmt.Errorf("%w: the best constant is %v, not %v", ErrChanged, found.Constant, constant)
-	}
 	configuration, err := job.canonical()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.Facts = Facts{
-		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared,
-		LossWidth: found.Risk.Upper() - found.LowerRisk.Lower(), Unproven: found.Unproven,
-		Neighbours: found.Neighbour, Instructions: model.InstructionSet(), LastPassSeconds: found.Passed.Seconds(),
+	h := &Handover{
+		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
+		Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Secret: newSecret().String(),
+		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
-	word := certify.Declared{Software: env.Software, Attempt: attempt}
-	if r.Certificate, err = derive(job, configuration, r.Model, r.ModelDigest, found, word); err != nil {
-		return err
-	}
-	if r.Certificate.Dependence.Suspicious {
-		env.Observer.notice(fmt.Sprintf("neighbouring rows are alike (correlation of their targets %.3f, more than chance brings about once in 10,000 times): unless the rows were sorted, they depend on each other, and the bound may be too low", found.Neighbour.Correlation))
-	}
-	return nil
+	h.Model, err = env.Sink.PutModel(ctx, fit.Model)
+	return h, err
 }
 
 // rowsOf is the number of rows of a source.
@@ -181,28 +150,24 @@ func checkNumbers(m Model) (certify.JitterCheck, error) {
 	return certify.JitterCheck{Limit: limit, Holds: check <= limit}, nil
 }
 
-// outlines predicts the reference rows, or where there are none the rows that
-// start values came from.
-func outlines(s *Survey, m Model, workers int) (Outlines, error) {
-	rows := s.reference
-	if rows.n == 0 {
-		rows = s.start
-	}
-	x, y := s.scaler().scaleRaw(rows)
-	predictor, err := model.NewPredictor(m.Posterior, workers)
+// outlines predicts the rows that the constant of the baseline is chosen on: the
+// reference rows, or where there are none those that start values came from.
+func outlines(rows rawRows, m Model, workers int) (Outlines, error) {
+	s, err := newScorer(m, workers)
 	if err != nil {
 		return Outlines{}, err
 	}
-	defer predictor.Close()
-	mean, variance := make([]float64, rows.n), make([]float64, rows.n)
-	if err := predictor.Predict(x, mean, variance); err != nil {
+	defer s.close()
+	w := workspace{of: s}
+	w.gatherScaled(s.scale.scaleRaw(rows))
+	laws, err := w.predict()
+	if err != nil {
 		return Outlines{}, err
 	}
-	t := m.Meta.Target
-	for i := range y {
-		y[i] = y[i]*t.Scale + t.Centre
-		mean[i] = mean[i]*t.Scale + t.Centre
-		variance[i] = math.Sqrt(max(0, variance[i])) * t.Scale
+	o := Outlines{Observed: rows.column(rows.columns - 1)}
+	for i, mean := range laws.Mean {
+		o.Mean = append(o.Mean, mean*s.scale.target.Scale+s.scale.target.Centre)
+		o.Deviation = append(o.Deviation, math.Sqrt(max(0, laws.Variance[i]))*s.scale.target.Scale)
 	}
-	return Outlines{Observed: y, Mean: mean, Deviation: variance}, nil
+	return o, nil
 }

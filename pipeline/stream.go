@@ -29,29 +29,109 @@ type block struct {
 // stream reads the shards of a source in the given order (nil: their own) and
 // hands their batches to use, one after the other. Up to readers shards are
 // decoded at the same time, ahead of their turn; the sequence of calls does not
-// depend on it. It returns the column digests of each shard, in the given
-// order. All goroutines that it starts have ended when it returns.
-func stream(ctx context.Context, src Source, order []int, readers int, use func(block) error) ([][]ColumnDigest, error) {
+// depend on it. All goroutines that it starts have ended when it returns.
+func stream(ctx context.Context, src Source, order []int, readers int, use func(block) error) error {
 	return reading{src: src, order: order, readers: readers}.run(ctx, use)
-}
-
-// streamMarked reads all shards in their order and gives each block the marks of
-// its rows, computed where they are decoded, from the used columns.
-func streamMarked(ctx context.Context, src Source, used []int, readers int, use func(block) error) ([][]ColumnDigest, error) {
-	return reading{src: src, readers: readers, marked: used, marker: newMarker(), free: &sync.Pool{}}.run(ctx, use)
 }
 
 // A reading is how shards are read.
 type reading struct {
 	src     Source
-	order   []int
+	order   []int // nil: all shards, in their order
 	readers int
+	targets bool  // whether the last column is added up, shard by shard
 	marked  []int // the columns that marks are of; nil: there are no marks
 	marker  marker
-	free    *sync.Pool
+	free    *sync.Pool // of marks
 }
 
-func (r reading) run(ctx context.Context, use func(block) error) ([][]ColumnDigest, error) {
+// newReading reads all shards and adds up their targets. With columns to mark, each
+// block comes with the marks of its rows, computed where they are decoded.
+func newReading(src Source, readers int, marked []int, m marker) reading {
+	return reading{src: src, readers: readers, targets: true, marked: marked, marker: m, free: &sync.Pool{}}
+}
+
+// An ending is what is known of a shard when all its rows were read.
+type ending struct {
+	columns []ColumnDigest
+	targets multiset
+}
+
+// shards reads the shards, up to readers of them at a time, and hands over the
+// blocks of each in their order. fold gives the functions that take the blocks
+// and the end of a shard; worker says which of the readers asks, from 0 on. After an
+// error the shards behind it are given up, but not those before: the error is that
+// of the first shard that has one, whatever the number of readers.
+func (r reading) shards(ctx context.Context, fold func(worker, shard int) (func(block) error, func(ending) error)) error {
+	var (
+		all     = r.src.Shards()
+		mu      sync.Mutex
+		next    int
+		failed  = len(r.order)
+		failure error
+		stop    = make(map[int]context.CancelFunc) // of the shards at work
+		running sync.WaitGroup
+	)
+	begin := func() (turn int, within context.Context, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next >= failed {
+			return 0, nil, false
+		}
+		turn = next
+		next++
+		within, stop[turn] = context.WithCancel(ctx)
+		return turn, within, true
+	}
+	end := func(turn int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		stop[turn]()
+		delete(stop, turn)
+		if err == nil || turn >= failed {
+			return
+		}
+		failed, failure = turn, err
+		for other, cancel := range stop {
+			if other > turn {
+				cancel()
+			}
+		}
+	}
+	for worker := range min(max(r.readers, 1), len(r.order)) {
+		running.Go(func() {
+			for turn, within, ok := begin(); ok; turn, within, ok = begin() {
+				block, done := fold(worker, r.order[turn])
+				end(turn, r.shard(within, all[r.order[turn]], r.order[turn], block, done))
+			}
+		})
+	}
+	running.Wait()
+	return failure
+}
+
+// shard reads one shard.
+func (r reading) shard(ctx context.Context, shard Shard, index int, use func(block) error, done func(ending) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ch := make(chan delivery, batchesAhead)
+	go func() {
+		defer close(ch)
+		r.decode(ctx, index, ch)
+	}()
+	defer func() { // the decoder has ended when its channel is closed
+		cancel()
+		for d := range ch {
+			r.release(d)
+		}
+	}()
+	e, err := r.consume(ctx, ch, shard, index, use)
+	if err != nil {
+		return err
+	}
+	return done(e)
+}
+
+func (r reading) run(ctx context.Context, use func(block) error) error {
 	src, order, readers := r.src, r.order, r.readers
 	shards := src.Shards()
 	if order == nil {
@@ -75,7 +155,6 @@ func (r reading) run(ctx context.Context, use func(block) error) ([][]ColumnDige
 		}
 	}()
 	started := 0
-	digests := make([][]ColumnDigest, 0, len(order))
 	for turn := range order {
 		for ; started < min(turn+max(readers, 1), len(order)); started++ {
 			ch := make(chan delivery, batchesAhead)
@@ -87,22 +166,20 @@ func (r reading) run(ctx context.Context, use func(block) error) ([][]ColumnDige
 			queue = append(queue, ch)
 		}
 		shard := order[turn]
-		d, err := r.consume(ctx, queue[0], shards[shard], shard, use)
-		if err != nil {
-			return nil, err
+		if _, err := r.consume(ctx, queue[0], shards[shard], shard, use); err != nil {
+			return err
 		}
-		digests = append(digests, d)
 		queue = queue[1:]
 	}
-	return digests, nil
+	return nil
 }
 
-// A delivery is a decoded batch, or the end of a shard: its digests or an error.
+// A delivery is a decoded batch, or the end of a shard or an error.
 type delivery struct {
-	record  arrow.Record
-	block   block
-	digests []ColumnDigest
-	err     error
+	record arrow.Record
+	block  block
+	ending ending
+	err    error
 }
 
 func (r reading) release(d delivery) {
@@ -130,10 +207,11 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 		send(delivery{err: err})
 		return
 	}
+	var targets multiset
 	for {
 		record, err := batches.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			send(delivery{digests: batches.ColumnDigests(), err: batches.Close()})
+			send(delivery{ending: ending{batches.ColumnDigests(), targets}, err: batches.Close()})
 			return
 		}
 		if err != nil {
@@ -146,6 +224,9 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 			send(delivery{err: errors.Join(err, batches.Close())})
 			return
 		}
+		if r.targets {
+			targets.add(d.block.columns[len(d.block.columns)-1])
+		}
 		if !send(d) {
 			_ = batches.Close() // the consumer has gone, with an error of its own
 			return
@@ -154,31 +235,31 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 }
 
 // consume takes a shard's deliveries to their end. They end early if ctx is done.
-func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(block) error) ([]ColumnDigest, error) {
+func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(block) error) (ending, error) {
 	next := shard.First
 	for d := range in {
 		if d.err != nil {
-			return nil, d.err
+			return ending{}, d.err
 		}
 		if d.record == nil {
 			if got := next - shard.First; got != shard.Rows {
-				return nil, fmt.Errorf("pipeline: %s: read %d rows of %d", shard.Name, got, shard.Rows)
+				return ending{}, fmt.Errorf("pipeline: %s: read %d rows of %d", shard.Name, got, shard.Rows)
 			}
-			return d.digests, nil
+			return d.ending, nil
 		}
 		d.block.shard, d.block.first = index, next
 		next += int64(d.block.rows)
 		if next > shard.First+shard.Rows {
 			r.release(d)
-			return nil, fmt.Errorf("pipeline: %s: read more than its %d rows", shard.Name, shard.Rows)
+			return ending{}, fmt.Errorf("pipeline: %s: read more than its %d rows", shard.Name, shard.Rows)
 		}
 		err := use(d.block)
 		r.release(d)
 		if err != nil {
-			return nil, err
+			return ending{}, err
 		}
 	}
-	return nil, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
+	return ending{}, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
 }
 
 // view is a batch as a block, with its marks.

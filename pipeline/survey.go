@@ -94,136 +94,87 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 // pass reads the rows once, and counts copies among the given columns. It
 // reports whether they are those of the columns that turn out to be used.
 func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, res Resources) (same bool, err error) {
-	rows, err := beginPass(ctx, src, job, columns, res)
+	rows, err := beginPass(ctx, src, job, columns, newSecret(), res)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, rows.close()) }()
 	s.Roles = rows.roles
-	if err := job.scalable(s.Roles.Rows-s.Roles.Copies(), s.Roles.Reference()); err != nil {
-		return false, err
-	}
-	collect := newCollector(s, job.Scaling.Mode == ScalingAllRows)
-	digests, err := rows.read(ctx, collect.add)
+	starts := s.Roles.first(max(startRows, s.Roles.Reference()))
+	rows.wanted, rows.summaries, rows.moments = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows
+	found, err := rows.read(ctx, everyShard(rows.shards))
 	if err != nil {
 		return false, err
 	}
-	s.reference, s.start, s.targets = collect.reference, collect.start, collect.targets.values
-	if s.Copies, err = rows.copies(ctx); err != nil {
+	defer func() { err = errors.Join(err, found.Close()) }()
+	if s.Copies, err = found.counted(ctx); err != nil {
 		return false, err
 	}
-	if err := s.scale(job, collect); err != nil {
+	kept := found.rows()
+	s.reference, s.start = kept.picked(rows.wanted, s.Roles.reference), kept.ranked(rows.wanted, starts)
+	s.targets = kept.picked(rows.wanted, s.Roles.yardstick()).column(len(s.Columns) - 1)
+	summaries := found.summaries()
+	if err := s.scale(job, summaries); err != nil {
 		return false, err
 	}
-	s.Digest, s.Targets = sampleDigest(src.Shards(), digests, s.Used), rows.src.digest()
-	for c, one := range collect.one {
-		if slices.Contains(columns, c) != slices.Contains(s.Used, c) && !one {
+	s.Digest, s.Targets = found.digests(s.Used)
+	for c, each := range summaries {
+		if slices.Contains(columns, c) != slices.Contains(s.Used, c) && !each.one {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// A collector is the fold of the first pass.
-type collector struct {
-	roles     Roles
-	starts    []rank  // by ordinal; hash is replaced by the place in the order of rank
-	reference rawRows // in ordinal order
-	start     rawRows
-	filled    int // reference rows so far
-	targets   *targetCollector
-	moments   []moments // of all rows but copies; nil unless the scaling needs them
-
-	rows int64
-	one  []bool    // whether a column has had one value so far, on all rows
-	head []float64 // the first row
-}
-
-// moments are a running mean and sum of squared differences (Welford).
-type moments struct {
-	n        float64
-	mean, m2 float64
-}
-
-func (m *moments) add(x float64) {
-	m.n++
-	d := x - m.mean
-	m.mean += d / m.n
-	m.m2 += float64(d * (x - m.mean))
-}
-
-func newCollector(s *Survey, allRows bool) *collector {
-	columns := len(s.Columns)
-	var all []moments
-	if allRows {
-		all = make([]moments, columns)
-	}
-	starts := slices.Clone(s.Roles.first(max(startRows, s.Roles.Reference())))
-	for i := range starts {
-		starts[i].hash = uint64(i)
-	}
-	slices.SortFunc(starts, func(a, b rank) int { return int(a.ordinal - b.ordinal) })
-	return &collector{
-		roles: s.Roles, starts: starts,
-		reference: newRawRows(int(s.Roles.Reference()), columns),
-		start:     newRawRows(len(starts), columns),
-		targets:   newTargetCollector(s.Roles),
-		moments:   all,
-		one:       make([]bool, columns), head: make([]float64, columns),
-	}
-}
-
-func (c *collector) add(b block) error {
-	end := b.first + int64(b.rows)
-	c.targets.add(b.first, b.columns[len(b.columns)-1])
-	for len(c.starts) > 0 && c.starts[0].ordinal < end {
-		copyRow(c.start.row(int(c.starts[0].hash)), b, int(c.starts[0].ordinal-b.first)) //nolint:gosec // a place in the order
-		c.starts = c.starts[1:]
-	}
-	for _, ordinal := range c.roles.referenceIn(b.first, end) {
-		copyRow(c.reference.row(c.filled), b, int(ordinal-b.first))
-		c.filled++
-	}
-	c.compare(b)
-	return c.roles.kept(b, func(from, to int) error {
-		for i := range c.moments {
-			for _, x := range b.columns[i][from:to] {
-				c.moments[i].add(x)
-			}
+// picked are the rows with the given ordinals, of rows that have those in of; both
+// ascend.
+func (r rawRows) picked(of, ordinals []int64) rawRows {
+	out := newRawRows(len(ordinals), r.columns)
+	at := 0
+	for i, ordinal := range ordinals {
+		for of[at] != ordinal {
+			at++
 		}
-		return nil
-	})
+		copy(out.row(i), r.row(at))
+	}
+	return out
 }
 
-// compare notes which columns have more than one value.
-func (c *collector) compare(b block) {
-	if c.rows == 0 && b.rows > 0 {
-		copyRow(c.head, b, 0)
-		for i := range c.one {
-			c.one[i] = true
+// ranked are rows that have the ordinals in of, which ascend, in the order of their
+// ranks.
+func (r rawRows) ranked(of []int64, ranks []rank) rawRows {
+	out := newRawRows(len(ranks), r.columns)
+	for i, each := range ranks {
+		at, _ := slices.BinarySearch(of, each.ordinal)
+		copy(out.row(i), r.row(at))
+	}
+	return out
+}
+
+// summaries are those of the columns over all shards.
+func (p *Pass) summaries() []summary {
+	var all []summary
+	for _, s := range p.inOrder() {
+		if all == nil {
+			all = slices.Clone(s.summaries)
+			continue
+		}
+		for c, each := range s.summaries {
+			all[c].one = all[c].one && each.one && each.first == all[c].first
+			all[c].moments.merge(each.moments)
 		}
 	}
-	c.rows += int64(b.rows)
-	for i, x := range c.head {
-		c.one[i] = c.one[i] && !slices.ContainsFunc(b.columns[i], func(v float64) bool { return v != x })
-	}
-}
-
-func copyRow(dst []float64, b block, i int) {
-	for c, column := range b.columns {
-		dst[c] = column[i]
-	}
+	return all
 }
 
 // constant is the best constant prediction, in raw units: see [bestConstant].
 func (s *Survey) constant(l LossSpec) float64 { return bestConstant(s.targets, l) }
 
 // scale decides the constants of the scaling and the features that are used.
-func (s *Survey) scale(job Job, c *collector) error {
+func (s *Survey) scale(job Job, found []summary) error {
 	s.Features, s.Used, s.Notices = nil, nil, nil
 	last := len(s.Columns) - 1
 	for i, name := range s.Columns {
-		a, constant, err := s.affine(job, c, i)
+		a, constant, err := s.affine(job, found, i)
 		if err != nil {
 			return err
 		}
@@ -257,7 +208,7 @@ func (s *Survey) bears(job Job) error { return job.bears(s.Target) }
 
 // affine is the scaling of column i, and whether the column is constant where
 // the scaling comes from.
-func (s *Survey) affine(job Job, c *collector, i int) (a Affine, constant bool, err error) {
+func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant bool, err error) {
 	name, isTarget := s.Columns[i], i == len(s.Columns)-1
 	switch job.Scaling.Mode {
 	case ScalingDeclared:
@@ -270,7 +221,7 @@ func (s *Survey) affine(job Job, c *collector, i int) (a Affine, constant bool, 
 		}
 		return a, false, nil
 	case ScalingAllRows:
-		m := c.moments[i]
+		m := found[i].moments
 		a = Affine{Centre: m.mean, Scale: math.Sqrt(m.m2 / m.n)}
 	default:
 		a = standardise(s.reference.column(i))

@@ -296,19 +296,21 @@ func (t *training) best(ctx context.Context) (*fitted, error) {
 
 // bound is the bound of a model on the train rows, before the last pass.
 func (t *training) bound(ctx context.Context, m Model) (float64, error) {
-	predictor, err := model.NewPredictor(m.Posterior, t.env.Resources.Workers)
+	s, err := newScorer(m, t.env.Resources.Workers)
 	if err != nil {
 		return 0, err
 	}
-	defer predictor.Close()
+	defer s.close()
+	w := workspace{of: s}
 	var risk certify.RiskSum
-	mean, variance := make([]float64, chunkRows), make([]float64, chunkRows)
 	err = t.feed.full(ctx, func(x, y []float64) error {
-		if err := predictor.Predict(x, mean[:len(y)], variance[:len(y)]); err != nil {
+		w.gatherScaled(x, y)
+		rows, err := w.score()
+		if err != nil {
 			return err
 		}
-		for i, v := range y {
-			if err := risk.Add(t.config.Loss.Expected(v, mean[i], variance[i])); err != nil {
+		for _, upper := range rows.hi {
+			if err := risk.Add(upper); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,196 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// HandoverFormat names the version of the document.
+const HandoverFormat = "pacsgp-handover/1"
+
+// A Handover is what training leaves for the last pass, beside the model. The last pass
+// gets nothing else from it: it opens the source again, reads the model back, and finds
+// everything else anew. As JSON it lets other processes make the pass, in parts.
+type Handover struct {
+	Format        string          `json:"format"`
+	Configuration json.RawMessage `json:"configuration"` // of the job
+	Model         string          `json:"model"`         // SHA-256 of its bytes
+	Sample        string          `json:"sample"`        // digest of the rows that training read
+	Targets       string          `json:"targets"`       // digest of their targets
+	Constant      float64         `json:"constant"`      // of the baseline
+	Attempt       certify.Attempt `json:"attempt"`
+
+	// Secret makes the hashes by which the parts find equal rows. It is drawn when
+	// Sample has fixed the rows, so that nobody could make rows for it.
+	Secret string `json:"secret"`
+
+	// For the run record.
+	Training      Training `json:"training"`
+	Notices       []string `json:"notices,omitempty"`
+	SurveySeconds float64  `json:"survey_seconds"`
+	TrainSeconds  float64  `json:"train_seconds"`
+}
+
+// ParseHandover reads the JSON form of a Handover.
+func ParseHandover(data []byte) (*Handover, error) {
+	var h Handover
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&h); err != nil {
+		return nil, fmt.Errorf("pipeline: handover: %w", err)
+	}
+	if h.Format != HandoverFormat {
+		return nil, fmt.Errorf("pipeline: handover of format %q, want %s", h.Format, HandoverFormat)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, h.Configuration); err != nil {
+		return nil, fmt.Errorf("pipeline: handover: %w", err)
+	}
+	h.Configuration = compact.Bytes()
+	if _, err := h.job(); err != nil {
+		return nil, fmt.Errorf("pipeline: handover: %w", err)
+	}
+	if _, _, err := h.known(); err != nil {
+		return nil, err
+	}
+	return &h, nil
+}
+
+// job is the job that was trained for.
+func (h *Handover) job() (Job, error) {
+	digest := sha256.Sum256(h.Configuration)
+	return statedJob(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
+}
+
+// known is what the subject of the pass has from training, and the secret of its marks.
+func (h *Handover) known() (s subject, hidden secret, err error) {
+	s.constant = h.Constant
+	err = errors.Join(s.model.parse(h.Model), s.sample.parse(h.Sample), hidden.parse(h.Secret))
+	return s, hidden, err
+}
+
+// Fit is [Run] without the last pass: it trains, stores the model and returns what
+// [Handover.Pass] and [Handover.Certify] need for the rest.
+func Fit(ctx context.Context, job Job, env Environment) (found *Handover, err error) {
+	if len(job.Sweep) > 0 {
+		return nil, fmt.Errorf("%w: sweep: the last pass of its alternatives cannot be made in parts", ErrConfig)
+	}
+	s := sweep{alternatives: job.Alternatives(), with: func(Job) (Environment, error) { return env, nil }}
+	attempt, err := s.declare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	env.Resources = env.Resources.WithDefaults()
+	return fit(ctx, job, s.src, s.last, attempt, env, time.Now().Add(-s.took))
+}
+
+// Pass makes a part of the last pass, over the rows of a source opened anew and the model
+// read back. Of env it uses Open, Sink for the model, and Resources. Close what it returns.
+func (h *Handover) Pass(ctx context.Context, part Part, env Environment) (*Pass, error) {
+	job, err := h.job()
+	if err != nil {
+		return nil, err
+	}
+	if part.Number < 1 || part.Number > part.Of {
+		return nil, fmt.Errorf("%w: there is no part %s", ErrConfig, part)
+	}
+	env.Resources = env.Resources.WithDefaults()
+	return h.pass(ctx, job, part.shards, env)
+}
+
+func (h *Handover) pass(ctx context.Context, job Job, choose func([]Shard) []int, env Environment) (*Pass, error) {
+	known, hidden, err := h.known()
+	if err != nil {
+		return nil, err
+	}
+	m, err := env.Sink.GetModel(ctx, h.Model)
+	if err != nil {
+		return nil, err
+	}
+	src, err := env.Open(ctx, m.Meta.featureNames())
+	if err != nil {
+		return nil, err
+	}
+	return lastPass(ctx, src, m, job, known, hidden, choose, env.Resources)
+}
+
+// Certify publishes the certificate that follows from a pass over all rows: of a whole
+// one, or of the parts that were merged. Of env it uses Sink, Resources, Observer and
+// Software. A pass that is not over all rows, or not of this handover, is an error that
+// wraps [ErrPart].
+func (h *Handover) Certify(ctx context.Context, pass *Pass, env Environment) (*Result, error) {
+	job, err := h.job()
+	if err != nil {
+		return nil, err
+	}
+	env.Resources = env.Resources.WithDefaults()
+	return h.certify(ctx, job, pass, env, time.Now())
+}
+
+func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environment, began time.Time) (*Result, error) {
+	if err := h.owns(job, pass); err != nil {
+		return nil, err
+	}
+	m, err := env.Sink.GetModel(ctx, h.Model)
+	if err != nil {
+		return nil, err
+	}
+	found, err := pass.examination(ctx, m, job)
+	if err != nil {
+		return nil, err
+	}
+	if found.Digest.String() != h.Sample || found.Targets.String() != h.Targets {
+		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
+			"the source was changed meanwhile; run again on a source that stands still", ErrChanged, found.Digest, h.Sample)
+	}
+	if found.Constant != h.Constant {
+		return nil, fmt.Errorf("%w: the best constant is %v, not %v", ErrChanged, found.Constant, h.Constant)
+	}
+	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training}
+	r.Facts = Facts{
+		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared,
+		LossWidth: found.Risk.Upper() - found.LowerRisk.Lower(), Unproven: found.Unproven,
+		Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
+		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
+	}
+	word := certify.Declared{Software: env.Software, Attempt: h.Attempt}
+	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {
+		return nil, err
+	}
+	if r.Certificate.Dependence.Suspicious {
+		env.Observer.notice(fmt.Sprintf("neighbouring rows are alike (correlation of their targets %.3f, more than chance brings about once in 10,000 times): unless the rows were sorted, they depend on each other, and the bound may be too low", found.Neighbour.Correlation))
+	}
+	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: Seconds(time.Since(began))})
+	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
+		return nil, err
+	}
+	r.Outlines, err = outlines(found.kept, m, env.Resources.Workers)
+	return r, err
+}
+
+// owns reports whether a pass is one of this handover, as far as it can be known
+// without the rows.
+func (h *Handover) owns(job Job, pass *Pass) error {
+	known, hidden, err := h.known()
+	if err != nil {
+		return err
+	}
+	want := pass.of
+	want.model, want.sample, want.constant = known.model, known.sample, known.constant
+	if want.configuration, err = job.Digest(); err != nil {
+		return err
+	}
+	if job.Copies.Policy != CopiesDropped {
+		want.secret = hidden.digest()
+	}
+	return want.same(pass.of)
+}

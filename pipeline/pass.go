@@ -1,0 +1,230 @@
+package pipeline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// ErrPart says that parts do not make up a pass: one is damaged, missing, given twice,
+// or of another pass.
+var ErrPart = errors.New("parts of a pass")
+
+// A Pass is what one reading of some shards of a sample found, or of all: the partial
+// result of the fold over its rows. Passes over different shards of the same sample merge
+// to one; in whatever parts, in whatever order and by however many workers it was
+// made, the bytes of [Pass.MarshalBinary] are the same. So the parts may be made by
+// several processes, on several machines.
+//
+// Counts and sums of losses are exact. Other sums of floating-point numbers are kept
+// shard by shard, and added in the order of the shards at the end.
+//
+// Its methods are for one goroutine at a time. Close it after use.
+type Pass struct {
+	of      subject
+	shards  map[int]*shardPass
+	tallies map[TallyKey]Tally
+	marks   *counter[mark] // of all rows of the shards; nil if copies were looked for before
+	copies  Copies         // what was found then, of the whole sample
+}
+
+// A subject is what a pass is over. Only passes with the same one merge.
+type subject struct {
+	rows          int64 // of the sample
+	shards        int
+	columns       int
+	layout        Digest // of the shards' first ordinals and rows
+	model         Digest // zero: no row was scored
+	configuration Digest // of the job
+	sample        Digest // that training read
+	constant      float64
+	secret        Digest // of the secret of the marks; zero: there are none
+}
+
+// A Predictor is what losses are those of.
+type Predictor uint8
+
+// Predictors.
+const (
+	PredictorDraw     Predictor = iota + 1 // a function drawn from Q: its expected loss
+	PredictorMean                          // the mean of Q
+	PredictorConstant                      // the constant of the baseline
+)
+
+// A Role is what a row may be used for.
+type Role uint8
+
+// Roles whose losses are added up. Rows of role reference have no tally: nothing is
+// certified on them.
+const (
+	RoleTrain   Role = iota + 1 // fitting and certifying
+	RoleHoldout                 // certifying only
+)
+
+// A TallyKey says whose losses a tally adds up, and of which rows.
+type TallyKey struct {
+	Predictor Predictor
+	Role      Role
+}
+
+func (k TallyKey) compare(other TallyKey) int {
+	return cmp.Or(cmp.Compare(k.Predictor, other.Predictor), cmp.Compare(k.Role, other.Role))
+}
+
+// A Tally is exact sums over rows. A sum that nobody asks for is empty.
+type Tally struct {
+	Upper    certify.RiskSum // of upper bounds on the losses
+	Lower    certify.RiskSum // of lower bounds on the losses
+	Unproven int64           // rows that are counted as a loss of 1 in Upper
+}
+
+// Merge adds the rows of other.
+func (t *Tally) Merge(other Tally) error {
+	t.Unproven += other.Unproven
+	return errors.Join(t.Upper.Merge(other.Upper), t.Lower.Merge(other.Lower))
+}
+
+// A shardPass is what was found in one shard.
+type shardPass struct {
+	first, rows int64
+	columns     []ColumnDigest
+	targets     multiset
+	beside      neighbours
+	squares     float64   // of the residuals of the mean of Q on train rows, raw units
+	kept        []float64 // rows that were asked for, in the order of their ordinals, all columns of each
+	summaries   []summary // one a column, if they were asked for
+}
+
+// A summary says what a column's values in a shard are like.
+type summary struct {
+	first   float64
+	one     bool    // all values are the first one
+	moments moments // of the rows but copies
+}
+
+// Merge adds the shards of other, which is empty then: its resources are freed with p.
+// Passes of different samples, models, jobs or secrets, and passes that share a shard,
+// are an error that wraps [ErrPart] and changes nothing.
+func (p *Pass) Merge(other *Pass) error {
+	if err := p.of.same(other.of); err != nil {
+		return err
+	}
+	for _, i := range slices.Sorted(maps.Keys(other.shards)) {
+		if _, ok := p.shards[i]; ok {
+			return fmt.Errorf("%w: shard %d of %d was read twice: is a part given twice?", ErrPart, i+1, p.of.shards)
+		}
+	}
+	if (p.marks == nil) != (other.marks == nil) || p.copies != other.copies {
+		return fmt.Errorf("%w: they found different copies: were rows changed meanwhile?", ErrPart)
+	}
+	tallies := maps.Clone(p.tallies)
+	for key, t := range other.tallies {
+		sum := tallies[key]
+		if err := sum.Merge(t); err != nil {
+			return fmt.Errorf("%w: %w", ErrPart, err)
+		}
+		tallies[key] = sum
+	}
+	p.tallies = tallies
+	maps.Copy(p.shards, other.shards)
+	if p.marks != nil {
+		p.marks.take(other.marks)
+	}
+	other.shards, other.tallies = nil, nil
+	return nil
+}
+
+// Close frees the memory and the temporary files of the pass.
+func (p *Pass) Close() error {
+	if p.marks == nil {
+		return nil
+	}
+	return p.marks.close()
+}
+
+// same returns an error that says in what two subjects differ.
+func (s subject) same(other subject) error {
+	switch {
+	case s == other:
+		return nil
+	case s.model != other.model:
+		return fmt.Errorf("%w: one is of another model: %.12s… and %.12s…", ErrPart, s.model, other.model)
+	case s.configuration != other.configuration:
+		return fmt.Errorf("%w: one is of another job: %.12s… and %.12s…", ErrPart, s.configuration, other.configuration)
+	case s.rows != other.rows || s.shards != other.shards || s.columns != other.columns || s.layout != other.layout || s.sample != other.sample:
+		return fmt.Errorf("%w: one is of another sample: %d and %d rows in %d and %d shards", ErrPart, s.rows, other.rows, s.shards, other.shards)
+	default:
+		return fmt.Errorf("%w: one was begun from another run of training", ErrPart)
+	}
+}
+
+// missing returns an error that names the first shards that no part has read.
+func (p *Pass) missing() error {
+	if len(p.shards) == p.of.shards {
+		return nil
+	}
+	from, to, row := 0, p.of.shards, int64(0)
+	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
+		if i > from {
+			to = i
+			break
+		}
+		from, row = i+1, row+p.shards[i].rows
+	}
+	return fmt.Errorf("%w: %d of %d shards are in none: the first are shards %d to %d, from row %d on; is a part missing?",
+		ErrPart, p.of.shards-len(p.shards), p.of.shards, from+1, to, row)
+}
+
+// inOrder are the shards in their order. None is missing.
+func (p *Pass) inOrder() []*shardPass {
+	all := make([]*shardPass, 0, len(p.shards))
+	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
+		all = append(all, p.shards[i])
+	}
+	return all
+}
+
+// tally is the sum over the rows of a role.
+func (p *Pass) tally(of Predictor, on Role) Tally { return p.tallies[TallyKey{of, on}] }
+
+// digests are those of the sample, of the given columns, and of its targets.
+func (p *Pass) digests(used []int) (sample, targets Digest) {
+	var sum multiset
+	shards := p.inOrder()
+	for _, s := range shards {
+		sum.merge(s.targets)
+	}
+	return sampleDigest(shards, used), sum.digest()
+}
+
+// neighbours measures how alike the targets of consecutive rows are.
+func (p *Pass) neighbours() Neighbours {
+	var all []neighbours
+	for _, s := range p.inOrder() {
+		all = append(all, s.beside)
+	}
+	return together(all)
+}
+
+// squares is the sum of the squared residuals of the mean of Q.
+func (p *Pass) squares() float64 {
+	var sum float64
+	for _, s := range p.inOrder() {
+		sum += s.squares
+	}
+	return sum
+}
+
+// rows are the rows that were asked for, in the order of their ordinals.
+func (p *Pass) rows() rawRows {
+	r := rawRows{columns: p.of.columns}
+	for _, s := range p.inOrder() {
+		r.values = append(r.values, s.kept...)
+	}
+	r.n = len(r.values) / r.columns
+	return r
+}

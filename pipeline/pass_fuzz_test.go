@@ -1,0 +1,68 @@
+package pipeline
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"runtime"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// Any bytes are an error or a pass that, written again, gives the same bytes, in memory
+// that is in proportion to them. The fuzzer's bytes get the checksum that belongs to them.
+func FuzzPass(f *testing.F) {
+	var risk certify.RiskSum
+	if err := risk.Add(0.5); err != nil {
+		f.Fatal(err)
+	}
+	marks := newCounter[mark](3, Resources{}, nil)
+	if err := marks.add(f.Context(), []mark{{3, 1}, {2, 9}, {2, 1}}); err != nil {
+		f.Fatal(err)
+	}
+	for _, p := range []*Pass{
+		{of: subject{columns: 1}, marks: newCounter[mark](0, Resources{}, nil)},
+		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{3, 2, 2}},
+		{
+			of: subject{rows: 9, shards: 4, columns: 2, model: Digest{1}, constant: 0.25},
+			shards: map[int]*shardPass{2: {
+				first: 4, rows: 3, columns: make([]ColumnDigest, 2), targets: multiset{count: 3},
+				beside: neighbours{rows: 3, first: 1, last: 2}, kept: []float64{1, 2, 3, 4},
+				summaries: []summary{{one: true}, {moments: moments{3, 1, 0}}},
+			}},
+			tallies: map[TallyKey]Tally{{PredictorDraw, RoleTrain}: {Upper: risk, Lower: risk, Unproven: 1}, {PredictorMean, RoleHoldout}: {Upper: risk}},
+			marks:   marks,
+		},
+	} {
+		data, err := p.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data[:len(data)-sha256.Size])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sum := sha256.Sum256(data)
+		data = append(bytes.Clone(data), sum[:]...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var p Pass
+		err := p.UnmarshalBinary(data)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 64*uint64(len(data))+1<<20 {
+			t.Errorf("%d bytes were allocated for %d", used, len(data))
+		}
+		if err != nil {
+			return
+		}
+		if again, err := p.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+			t.Errorf("written again it has other bytes: %v", err)
+		}
+		if p.missing() == nil {
+			if _, err := p.counted(t.Context()); err != nil {
+				t.Errorf("its copies cannot be counted: %v", err)
+			}
+			p.digests(everyColumn(p.of.columns))
+			p.neighbours()
+		}
+	})
+}

@@ -1,0 +1,282 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// unevenShards cuts n rows into shards of very different sizes.
+var unevenShards = []int{40, 1, 130, 2, 300, 77, 50}
+
+// handover trains on a lake and returns what is left for the last pass.
+func handover(t testing.TB, l *lake, change func(*pipeline.Job)) (*pipeline.Handover, pipeline.Environment, *pipelinetest.Store) {
+	t.Helper()
+	store := &pipelinetest.Store{}
+	env := l.environment(store)
+	h, err := pipeline.Fit(t.Context(), job(t, change), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, env, store
+}
+
+func passOver(t testing.TB, h *pipeline.Handover, env pipeline.Environment, shards []int) *pipeline.Pass {
+	t.Helper()
+	p, err := h.PassOver(t.Context(), shards, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func encode(t testing.TB, p *pipeline.Pass) []byte {
+	t.Helper()
+	data, err := p.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func decode(t testing.TB, data []byte) *pipeline.Pass {
+	t.Helper()
+	var p pipeline.Pass
+	if err := p.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+// Whoever reads which shards, with how many workers and in how little memory, kept or
+// written and read again, merged in whatever order and grouping: the pass has the same
+// bytes, and the certificate is that of a run in one piece.
+func TestPassIsTheSameInAnyParts(t *testing.T) {
+	for name, change := range map[string]func(*pipeline.Job){
+		"copies limited": tiny, "copies dropped": drop, "scaling declared": func(j *pipeline.Job) { tiny(j); declared(j) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			columns := waves(600, 0.3, 90)
+			for _, column := range columns { // 3 copies, in other shards
+				column[5], column[200], column[599] = column[300], column[300], column[400]
+			}
+			l := newLake(columns, unevenShards...)
+			want := publish(t, l, change).document
+			h, env, store := handover(t, l, change)
+			all := []int{0, 1, 2, 3, 4, 5, 6}
+			whole := passOver(t, h, env, all)
+			bytesOfAll := encode(t, whole)
+			rng := rand.New(rand.NewPCG(90, 1))
+			for round := range 12 {
+				env.Resources = pipeline.Resources{Workers: 1 + round%4, Memory: []int64{0, 1}[round%2], Temporary: t.TempDir()}
+				parts := make([][]int, 1+rng.IntN(5))
+				for _, shard := range all {
+					k := rng.IntN(len(parts))
+					parts[k] = append(parts[k], shard)
+				}
+				var passes []*pipeline.Pass
+				for _, shards := range parts {
+					p := passOver(t, h, env, shards)
+					if rng.IntN(2) == 0 {
+						again := decode(t, encode(t, p))
+						if err := p.Close(); err != nil {
+							t.Fatal(err)
+						}
+						p = again
+					}
+					passes = append(passes, p)
+				}
+				for len(passes) > 1 { // any two of them
+					rng.Shuffle(len(passes), func(i, j int) { passes[i], passes[j] = passes[j], passes[i] })
+					if err := passes[0].Merge(passes[1]); err != nil {
+						t.Fatal(err)
+					}
+					passes = slices.Delete(passes, 1, 2)
+				}
+				if !bytes.Equal(encode(t, passes[0]), bytesOfAll) {
+					t.Errorf("parts %v with %+v: other bytes", parts, env.Resources)
+				}
+				r, err := h.Certify(t.Context(), passes[0], env)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := store.Certificates[len(store.Certificates)-1]; !bytes.Equal(got, want) {
+					t.Errorf("parts %v: certificate %s is another one", parts, r.ID)
+				}
+				if err := passes[0].Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := whole.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Each shard belongs to one part, whatever the number of parts.
+func TestPartsCoverTheShards(t *testing.T) {
+	for _, rows := range [][]int{{}, {7}, unevenShards, {1, 1, 1}, {0, 5, 0, 0, 5, 0}, slices.Repeat([]int{10}, 100)} {
+		var shards []pipeline.Shard
+		var n int64
+		for _, k := range rows {
+			shards = append(shards, pipeline.Shard{First: n, Rows: int64(k)})
+			n += int64(k)
+		}
+		for of := range 12 {
+			got := []int{}
+			for number := range of + 1 {
+				got = append(got, pipeline.Part{Number: number + 1, Of: of + 1}.ShardsOf(shards)...)
+			}
+			if len(got) != len(rows) || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(rows) {
+				t.Errorf("%d shards in %d parts: %v", len(rows), of+1, got)
+			}
+		}
+	}
+}
+
+// What is no part of this pass is refused, with the reason.
+func TestForeignPartsAreRefused(t *testing.T) {
+	l := newLake(waves(600, 0.3, 91), unevenShards...)
+	h, env, _ := handover(t, l, tiny)
+	part := func(number, of int) *pipeline.Pass {
+		p, err := h.Pass(t.Context(), pipeline.Part{Number: number, Of: of}, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	other := func(l *lake, change func(*pipeline.Job)) *pipeline.Pass {
+		h, env, _ := handover(t, l, change)
+		p, err := h.Pass(t.Context(), pipeline.Part{Number: 2, Of: 2}, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for name, c := range map[string]struct {
+		with *pipeline.Pass
+		want string
+	}{
+		"missing":           {nil, "2 of 7 shards are in none: the first are shards 6 to 7, from row 473 on"},
+		"twice":             {part(1, 2), "shard 1 of 7 was read twice"},
+		"overlapping":       {part(1, 1), "read twice"},
+		"of another model":  {other(l, func(j *pipeline.Job) { tiny(j); j.Train.Seed = 5 }), "another model"},
+		"of another job":    {other(l, func(j *pipeline.Job) { tiny(j); j.Loss.Unit = "m" }), "another"},
+		"of another lake":   {other(newLake(waves(600, 0.3, 91), 300, 300), tiny), "another"},
+		"of another sample": {other(newLake(waves(600, 0.3, 92), unevenShards...), tiny), "another"},
+		"of another run":    {other(l, tiny), "another run of training"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := decode(t, encode(t, part(1, 2)))
+			before := encode(t, p)
+			var err error
+			if c.with != nil {
+				if err = p.Merge(c.with); err != nil && !bytes.Equal(encode(t, p), before) {
+					t.Error("a part that was refused has changed the other one")
+				}
+			}
+			if err == nil {
+				_, err = h.Certify(t.Context(), p, env)
+			}
+			if !errors.Is(err, pipeline.ErrPart) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one about %q", err, c.want)
+			}
+		})
+	}
+	// All of it, but from elsewhere.
+	whole := other(newLake(waves(600, 0.3, 92), 600), tiny)
+	if _, err := h.Certify(t.Context(), whole, env); !errors.Is(err, pipeline.ErrPart) {
+		t.Errorf("Certify of another pass: %v, want ErrPart", err)
+	}
+}
+
+// Every bit that flips, and every byte that is lost, is noticed.
+func TestDamagedPartsAreRefused(t *testing.T) {
+	h, env, _ := handover(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
+	data := encode(t, passOver(t, h, env, []int{1}))
+	refused := func(what string, changed []byte) {
+		var p pipeline.Pass
+		if err := p.UnmarshalBinary(changed); !errors.Is(err, pipeline.ErrPart) {
+			t.Errorf("%s: %v, want ErrPart", what, err)
+		}
+	}
+	for at := range data {
+		changed := bytes.Clone(data)
+		changed[at] ^= 1 << (at % 8)
+		refused(fmt.Sprintf("bit %d of byte %d flipped", at%8, at), changed)
+		refused(fmt.Sprintf("cut after %d bytes", at), data[:at])
+	}
+	refused("a byte more", append(bytes.Clone(data), 0))
+}
+
+// Rows that change between training and a part are noticed when it is certified.
+func TestRowsThatChangeBeforeAPartAreRefused(t *testing.T) {
+	before, after := newLake(waves(600, 0.3, 94), unevenShards...), newLake(waves(600, 0.3, 94), unevenShards...)
+	after.columns[1][400] += 1e-9
+	h, env, _ := handover(t, before, tiny)
+	p := passOver(t, h, env, []int{0, 1, 2, 3})
+	env.Open = after.environment(nil).Open
+	if err := p.Merge(passOver(t, h, env, []int{4, 5, 6})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Certify(t.Context(), p, env); !errors.Is(err, pipeline.ErrChanged) {
+		t.Errorf("Certify = %v, want ErrChanged", err)
+	}
+}
+
+// Pairs at the border of two shards count, wherever the shards end, and what is found
+// is the correlation by its definition.
+func TestNeighboursInAnyShards(t *testing.T) {
+	rng := rand.New(rand.NewPCG(95, 1))
+	for range 50 {
+		y := make([]float64, 2+rng.IntN(300))
+		for i := range y {
+			y[i] = 1e3 + rng.NormFloat64()
+			if i > 0 {
+				y[i] += 0.5 * (y[i-1] - 1e3)
+			}
+		}
+		want := correlation(y)
+		var shards [][]float64
+		for rest := y; len(rest) > 0; {
+			k := rng.IntN(min(len(rest), 60) + 1)
+			shards, rest = append(shards, rest[:k]), rest[k:]
+		}
+		got := pipeline.NeighboursOf(shards...)
+		if got.Pairs != int64(len(y)-1) || math.Abs(got.Correlation-want) > 1e-10 {
+			t.Fatalf("%d values in %d shards: %+v, want %v", len(y), len(shards), got, want)
+		}
+	}
+}
+
+// correlation is that of consecutive values, less the first one, by plain sums over all.
+func correlation(y []float64) float64 {
+	var sum, squares, products float64
+	for i, v := range y {
+		u := v - y[0]
+		sum, squares = sum+u, squares+u*u
+		if i > 0 {
+			products += u * (y[i-1] - y[0])
+		}
+	}
+	n := float64(len(y))
+	mean := sum / n
+	return max(-1, min(1, (products/(n-1)-mean*mean)/(squares/n-mean*mean)))
+}
+
+// Mean and variance do not depend on where shards end.
+func TestMomentsInAnyShards(t *testing.T) {
+	mean, variance := pipeline.MomentsOf([]float64{}, []float64{1, 2}, []float64{6}, []float64{}, []float64{7, 9, 11})
+	if math.Abs(mean-6) > 1e-14 || math.Abs(variance-76.0/6) > 1e-13 {
+		t.Errorf("mean %v, variance %v; want 6, %v", mean, variance, 76.0/6)
+	}
+}

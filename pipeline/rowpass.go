@@ -1,0 +1,262 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// A rowPass reads shards of a sample into a [Pass]. It knows the role of each row.
+type rowPass struct {
+	src     Source
+	shards  []Shard
+	columns []int // that copies are equal in; the target is last. nil: they are not counted
+	res     Resources
+	roles   Roles
+	dropped *duplicates // nil unless the job drops copies
+	secret  secret
+	of      subject
+
+	// What the pass is for.
+	wanted    []int64 // ordinals of the rows that it keeps, ascending
+	summaries bool    // of the columns
+	moments   bool    // of the columns, in their summaries
+	scorer    *scorer // nil: no row is scored
+}
+
+// beginPass prepares a pass. Where the job drops copies, it reads all rows to find
+// them; else they are counted on the way.
+func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden secret, res Resources) (*rowPass, error) {
+	configuration, err := job.Digest()
+	if err != nil {
+		return nil, err
+	}
+	p := &rowPass{src: src, shards: src.Shards(), columns: columns, res: res, secret: hidden}
+	n := rowsOf(src)
+	p.of = subject{
+		rows: n, shards: len(p.shards), columns: len(src.Columns()), layout: layoutDigest(p.shards), configuration: configuration,
+	}
+	var later *ordinalSet
+	if job.Copies.Policy == CopiesDropped {
+		if p.dropped, err = findDuplicates(ctx, src, columns, res); err != nil {
+			return nil, err
+		}
+		later = p.dropped.later
+	} else {
+		p.of.secret = hidden.digest()
+	}
+	p.roles, err = newRoles(ctx, job.Roles.Key, n, job.Scaling.Mode == ScalingDeclared, later, res.Workers)
+	if err != nil {
+		return nil, err
+	}
+	if err := job.scalable(p.roles.Rows-p.roles.Copies(), p.roles.Reference()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// read reads shards, several at a time. Close what it returns.
+func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
+	found := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: map[TallyKey]Tally{}}
+	r := newReading(p.src, p.res.Workers, nil, marker{})
+	switch {
+	case p.dropped != nil:
+		found.copies = p.dropped.copies
+	case p.columns != nil:
+		found.marks = newCounter[mark](rowsIn(p.shards, shards), p.res, nil)
+		r.marked, r.marker = p.columns, newMarker(p.secret)
+	}
+	r.order = shards
+	var mu sync.Mutex // of found
+	spaces := make([]*workspace, max(1, p.res.Workers))
+	err := r.shards(ctx, func(worker, shard int) (func(block) error, func(ending) error) {
+		if p.scorer != nil && spaces[worker] == nil {
+			spaces[worker] = &workspace{of: p.scorer}
+		}
+		f := p.fold(shard, spaces[worker])
+		add := func(b block) error {
+			if found.marks != nil {
+				if err := found.marks.add(ctx, b.marks); err != nil {
+					return err
+				}
+			}
+			return f.add(b)
+		}
+		return add, func(e ending) error {
+			f.found.columns, f.found.targets = e.columns, e.targets
+			if p.dropped != nil && !slices.Equal(e.columns, p.dropped.columns[shard]) {
+				return fmt.Errorf("%w: %s has other values than when copies were looked for", ErrChanged, p.shards[shard].Name)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found.shards[shard] = &f.found
+			for key, t := range f.tallies {
+				sum := found.tallies[key]
+				if err := sum.Merge(*t); err != nil {
+					return err
+				}
+				found.tallies[key] = sum
+			}
+			return nil
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, found.Close())
+	}
+	return found, nil
+}
+
+// rowsIn is the number of rows of some shards.
+func rowsIn(all []Shard, some []int) (n int64) {
+	for _, i := range some {
+		n += all[i].Rows
+	}
+	return n
+}
+
+// A shardFold is the fold over the rows of one shard.
+type shardFold struct {
+	pass    *rowPass
+	space   *workspace // nil: no row is scored
+	wanted  []int64    // those that are still to come
+	found   shardPass
+	tallies map[TallyKey]*Tally
+}
+
+func (p *rowPass) fold(shard int, space *workspace) *shardFold {
+	s := p.shards[shard]
+	from, _ := slices.BinarySearch(p.wanted, s.First)
+	to, _ := slices.BinarySearch(p.wanted, s.First+s.Rows)
+	return &shardFold{
+		pass: p, space: space, wanted: p.wanted[from:to], tallies: map[TallyKey]*Tally{},
+		found: shardPass{first: s.First, rows: s.Rows},
+	}
+}
+
+// add is the fold's step: one batch.
+func (f *shardFold) add(b block) error {
+	last, roles := len(b.columns)-1, f.pass.roles
+	if f.pass.summaries {
+		f.summarise(b)
+	}
+	err := roles.kept(b, func(from, to int) error {
+		f.found.beside.add(b.columns[last][from:to])
+		if f.pass.moments {
+			for c := range b.columns {
+				f.found.summaries[c].moments.add(b.columns[c][from:to])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for len(f.wanted) > 0 && f.wanted[0] < b.first+int64(b.rows) {
+		for _, column := range b.columns {
+			f.found.kept = append(f.found.kept, column[f.wanted[0]-b.first])
+		}
+		f.wanted = f.wanted[1:]
+	}
+	if f.space == nil {
+		return nil
+	}
+	return f.score(b)
+}
+
+// summarise notes which columns have more than one value.
+func (f *shardFold) summarise(b block) {
+	if b.rows == 0 {
+		return
+	}
+	if f.found.summaries == nil {
+		for _, column := range b.columns {
+			f.found.summaries = append(f.found.summaries, summary{first: column[0], one: true})
+		}
+	}
+	for c := range f.found.summaries {
+		s := &f.found.summaries[c]
+		s.one = s.one && !slices.ContainsFunc(b.columns[c], func(v float64) bool { return v != s.first })
+	}
+}
+
+// score adds the losses of the train rows of a block.
+func (f *shardFold) score(b block) error {
+	w := f.space
+	w.reset(b.rows)
+	targets := b.columns[len(b.columns)-1]
+	var runs [][2]int
+	err := f.pass.roles.runs(b, func(from, to int) error {
+		w.gather(b, from, to)
+		runs = append(runs, [2]int{from, to})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows, err := w.score()
+	if err != nil {
+		return err
+	}
+	i := 0
+	draw, mean, constant := f.tally(PredictorDraw, RoleTrain), f.tally(PredictorMean, RoleTrain), f.tally(PredictorConstant, RoleTrain)
+	for _, run := range runs {
+		for at := run[0]; at < run[1]; at++ {
+			if !(rows.laws.MeanError[i] <= w.of.accuracy) {
+				draw.Unproven++
+			}
+			err := draw.Upper.Add(rows.hi[i])
+			if err == nil {
+				err = draw.Lower.AddLower(rows.lo[i])
+			}
+			if err == nil {
+				err = mean.Upper.Add(w.point(rows, i))
+			}
+			if err == nil {
+				err = constant.Lower.AddLower(constantLoss(w.of.meta.Loss, targets[at], f.pass.of.constant))
+			}
+			if err != nil {
+				return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at), err)
+			}
+			residual := w.residual(rows, i)
+			f.found.squares += residual * residual
+			i++
+		}
+	}
+	return nil
+}
+
+func (f *shardFold) tally(of Predictor, on Role) *Tally {
+	key := TallyKey{of, on}
+	if f.tallies[key] == nil {
+		f.tallies[key] = &Tally{}
+	}
+	return f.tallies[key]
+}
+
+// moments are a running mean and sum of squared differences (Welford).
+type moments struct{ n, mean, m2 float64 }
+
+func (m *moments) add(values []float64) {
+	for _, x := range values {
+		m.n++
+		d := x - m.mean
+		m.mean += d / m.n
+		m.m2 += float64(d * (x - m.mean))
+	}
+}
+
+// merge adds the values of other (Chan, Golub and LeVeque, 1979).
+func (m *moments) merge(other moments) {
+	if m.n == 0 || other.n == 0 {
+		if m.n == 0 {
+			*m = other
+		}
+		return
+	}
+	n, d := m.n+other.n, other.mean-m.mean
+	m.m2 += other.m2 + float64(float64(d*d)*(m.n*other.n/n))
+	m.mean += float64(d * (other.n / n))
+	m.n = n
+}

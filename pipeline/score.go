@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+// scaledLoss is a model's loss in scaled units.
+func scaledLoss(spec LossSpec, target Affine) (loss.Loss, error) {
+	l, err := loss.New(spec.Kind, spec.Epsilon/target.Scale, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: %w", err)
+	}
+	return l, nil
+}
+
+// A scorer applies a model to rows: for everybody who wants its predictions or losses.
+// Several goroutines may use it, each by workspaces of its own; they share its workers.
+type scorer struct {
+	meta      ModelMeta
+	loss      loss.Loss
+	scale     scaler
+	accuracy  float64 // of a reader's mean, scaled
+	predictor *model.Predictor
+}
+
+// newScorer applies a model to the columns of a source that are its features in order,
+// then the target. Close it after use.
+func newScorer(m Model, workers int) (*scorer, error) {
+	l, err := scaledLoss(m.Meta.Loss, m.Meta.Target)
+	if err != nil {
+		return nil, err
+	}
+	predictor, err := model.NewPredictor(m.Posterior, workers)
+	if err != nil {
+		return nil, err
+	}
+	return &scorer{
+		meta: m.Meta, loss: l,
+		scale:     scaler{everyColumn(len(m.Meta.Features) + 1), m.Meta.Features, m.Meta.Target},
+		accuracy:  scaledAccuracy(m.Meta.Loss, m.Meta.Target),
+		predictor: predictor,
+	}, nil
+}
+
+func (s *scorer) close() { s.predictor.Close() }
+
+// everyColumn are the indices of n columns.
+func everyColumn(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// A workspace gathers rows and scores them.
+type workspace struct {
+	of     *scorer
+	n      int       // rows gathered
+	x, y   []float64 // scaled
+	laws   model.Laws
+	lo, hi []float64 // of the expected losses
+}
+
+// reset makes room for up to n rows and forgets those that were gathered.
+func (w *workspace) reset(n int) {
+	w.n = 0
+	if len(w.y) >= n {
+		return
+	}
+	w.x, w.y = make([]float64, n*w.of.scale.inputs()), make([]float64, n)
+	w.laws, w.lo, w.hi = model.NewLaws(n), make([]float64, n), make([]float64, n)
+}
+
+// gather takes rows [from, to) of a block, with their targets if it has them.
+func (w *workspace) gather(b block, from, to int) {
+	d := w.of.scale.inputs()
+	var y []float64
+	if len(b.columns) > d {
+		y = w.y[w.n:]
+	}
+	w.of.scale.scale(b, from, to, w.x[w.n*d:], y)
+	w.n += to - from
+}
+
+// gatherScaled takes rows that are scaled already.
+func (w *workspace) gatherScaled(x, y []float64) {
+	w.reset(len(y))
+	copy(w.x, x)
+	copy(w.y, y)
+	w.n = len(y)
+}
+
+// predict returns the laws of the gathered rows. They are valid until the next call.
+func (w *workspace) predict() (model.Laws, error) {
+	laws := w.laws.Slice(0, w.n)
+	return laws, w.of.predictor.PredictLaws(w.x[:w.n*w.of.scale.inputs()], laws)
+}
+
+// scored is what a model makes of rows with targets.
+type scored struct {
+	y      []float64 // scaled targets
+	laws   model.Laws
+	lo, hi []float64 // bounds on the expected loss of a draw of Q
+}
+
+// score returns the losses of the gathered rows. They are valid until the next call.
+func (w *workspace) score() (scored, error) {
+	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.lo[:w.n], w.hi[:w.n]}
+	return s, w.of.predictor.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.lo, s.hi)
+}
+
+// point is the loss of the mean of Q at row i, for information.
+func (w *workspace) point(s scored, i int) float64 {
+	p := w.of.loss.Point(s.y[i], s.laws.Mean[i])
+	if math.IsNaN(p) { // far beyond every number: the row is unproven
+		return 1
+	}
+	return p
+}
+
+// residual is the error of the mean of Q at row i, in raw units.
+func (w *workspace) residual(s scored, i int) float64 {
+	return (s.y[i] - s.laws.Mean[i]) * w.of.meta.Target.Scale
+}
