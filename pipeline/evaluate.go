@@ -38,7 +38,7 @@ func Evaluate(ctx context.Context, src Source, m Model, workers int) (e Evaluati
 		return e, err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	draw, mean := found.tally(PredictorDraw, RoleTrain).Upper, found.tally(PredictorMean, RoleTrain).Upper
+	draw, mean := found.tallies[TallyKey{PredictorDraw, RoleTrain}].Upper, found.tallies[TallyKey{PredictorMean, RoleTrain}].Upper
 	n := draw.Count()
 	if n == 0 {
 		return e, fmt.Errorf("%w: no row to evaluate on", ErrData)

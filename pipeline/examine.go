@@ -46,7 +46,7 @@ func examine(ctx context.Context, src Source, m Model, job Job, constant float64
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, pass.Close()) }()
-	if found, err = pass.examination(ctx, m, job); err != nil {
+	if found, err = pass.examination(ctx, m); err != nil {
 		return nil, err
 	}
 	found.Passed = time.Since(began)
@@ -99,16 +99,16 @@ func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, 
 }
 
 // examination is what a pass over all rows found.
-func (p *Pass) examination(ctx context.Context, m Model, job Job) (*examination, error) {
+func (p *Pass) examination(ctx context.Context, m Model) (*examination, error) {
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
-	draw, kept := p.tally(PredictorDraw, RoleTrain), p.rows()
+	draw, kept := p.tallies[TallyKey{PredictorDraw, RoleTrain}], p.rows()
 	found := &examination{
 		Rows: p.of.rows, Train: draw.Upper.Count(), Shards: p.of.shards,
 		Risk: draw.Upper, LowerRisk: draw.Lower, Unproven: draw.Unproven,
-		Baseline:  p.tally(PredictorConstant, RoleTrain).Lower,
-		Mean:      p.tally(PredictorMean, RoleTrain).Upper,
+		Baseline:  p.tallies[TallyKey{PredictorConstant, RoleTrain}].Lower,
+		Mean:      p.tallies[TallyKey{PredictorMean, RoleTrain}].Upper,
 		Neighbour: p.neighbours(), kept: kept,
 	}
 	var err error

@@ -144,7 +144,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if err != nil {
 		return nil, err
 	}
-	found, err := pass.examination(ctx, m, job)
+	found, err := pass.examination(ctx, m)
 	if err != nil {
 		return nil, err
 	}

@@ -188,9 +188,6 @@ func (p *Pass) inOrder() []*shardPass {
 	return all
 }
 
-// tally is the sum over the rows of a role.
-func (p *Pass) tally(of Predictor, on Role) Tally { return p.tallies[TallyKey{of, on}] }
-
 // digests are those of the sample, of the given columns, and of its targets.
 func (p *Pass) digests(used []int) (sample, targets Digest) {
 	var sum multiset

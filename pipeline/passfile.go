@@ -29,7 +29,7 @@ import (
 //	checksum   SHA-256 of all the above
 //
 // All that is written is in one order, so that equal passes have equal bytes.
-const passMagic = "pacsgp-part/1\x00\x00\x00"
+const partHeader = "pacsgp-part/1\x00\x00\x00"
 
 // MarshalBinary returns the bytes of the pass, which do not depend on how it was made.
 func (p *Pass) MarshalBinary() ([]byte, error) {
@@ -51,7 +51,7 @@ func (p *Pass) UnmarshalBinary(data []byte) error {
 // WriteTo writes the bytes of the pass without holding them in memory.
 func (p *Pass) WriteTo(out io.Writer) (int64, error) {
 	e := encoder{sum: sha256.New(), out: bufio.NewWriterSize(out, 1<<16)}
-	e.write([]byte(passMagic))
+	e.write([]byte(partHeader))
 	e.subject(p.of)
 	e.number(uint64(len(p.shards)))
 	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
@@ -159,13 +159,13 @@ func (e *encoder) shard(s *shardPass) {
 // one that it is merged into, is closed.
 func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
 	body := size - sha256.Size
-	if body < int64(len(passMagic)) {
+	if body < int64(len(partHeader)) {
 		return nil, fmt.Errorf("%w: %d bytes are no part, or the beginning of one", ErrPart, size)
 	}
 	sum := sha256.New()
 	d := decoder{in: bufio.NewReaderSize(io.TeeReader(io.NewSectionReader(in, 0, body), sum), 1<<16), left: body}
-	if magic := d.take(len(passMagic)); d.err == nil && string(magic) != passMagic {
-		return nil, fmt.Errorf("%w: it does not begin with %q: no part, or one of another version", ErrPart, passMagic[:13])
+	if magic := d.take(len(partHeader)); d.err == nil && string(magic) != partHeader {
+		return nil, fmt.Errorf("%w: it does not begin with %q: no part, or one of another version", ErrPart, partHeader[:13])
 	}
 	p := d.pass(in, body)
 	if d.err == nil && d.left > 0 {

@@ -200,7 +200,8 @@ func (f *shardFold) score(b block) error {
 		return err
 	}
 	i := 0
-	draw, mean, constant := f.tally(PredictorDraw, RoleTrain), f.tally(PredictorMean, RoleTrain), f.tally(PredictorConstant, RoleTrain)
+	draw, mean := f.tally(TallyKey{PredictorDraw, RoleTrain}), f.tally(TallyKey{PredictorMean, RoleTrain})
+	constant := f.tally(TallyKey{PredictorConstant, RoleTrain})
 	for _, run := range runs {
 		for at := run[0]; at < run[1]; at++ {
 			if !(rows.laws.MeanError[i] <= w.of.accuracy) {
@@ -227,8 +228,7 @@ func (f *shardFold) score(b block) error {
 	return nil
 }
 
-func (f *shardFold) tally(of Predictor, on Role) *Tally {
-	key := TallyKey{of, on}
+func (f *shardFold) tally(key TallyKey) *Tally {
 	if f.tallies[key] == nil {
 		f.tallies[key] = &Tally{}
 	}

@@ -72,7 +72,7 @@ func (r reading) shards(ctx context.Context, fold func(worker, shard int) (func(
 		stop    = make(map[int]context.CancelFunc) // of the shards at work
 		running sync.WaitGroup
 	)
-	begin := func() (turn int, within context.Context, ok bool) {
+	begin := func(ctx context.Context) (turn int, within context.Context, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		if next >= failed {
@@ -100,7 +100,7 @@ func (r reading) shards(ctx context.Context, fold func(worker, shard int) (func(
 	}
 	for worker := range min(max(r.readers, 1), len(r.order)) {
 		running.Go(func() {
-			for turn, within, ok := begin(); ok; turn, within, ok = begin() {
+			for turn, within, ok := begin(ctx); ok; turn, within, ok = begin(ctx) {
 				block, done := fold(worker, r.order[turn])
 				end(turn, r.shard(within, all[r.order[turn]], r.order[turn], block, done))
 			}
