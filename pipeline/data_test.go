@@ -35,7 +35,7 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 		want    string
 	}{
 		{"no row", cut(0), nil, "0 rows"},
-		{"one row", cut(1), nil, "1 rows"},
+		{"one row", cut(1), nil, "1 row:"},
 		{"too few rows for the scaling", cut(19), nil, "declare the scaling"},
 		{"constant target", [][]float64{good[0], good[1], constants(100, 7)}, nil, `target "y" has one value, 7`},
 		{"all features constant", [][]float64{constants(100, 1), constants(100, 2), good[2]}, nil, "no feature is left"},
