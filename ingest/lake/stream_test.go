@@ -186,7 +186,7 @@ func onePage(t *testing.T, rows, columns int, node parquet.Node, codec compress.
 	if node.Optional() {
 		depth = 1
 	}
-	w := parquet.NewGenericWriter[any](f, parquet.NewSchema("pages", group), parquet.Compression(codec), parquet.PageBufferSize(1<<30))
+	w := parquet.NewGenericWriter[any](f, parquet.NewSchema("pages", group), parquet.Compression(codec), parquet.PageBufferSize(16*rows))
 	rng := rand.New(rand.NewPCG(7, 8))
 	values := make([]parquet.Value, rows)
 	for j, cw := range w.ColumnWriters() {
