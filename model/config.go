@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -16,6 +17,11 @@ type Config struct {
 	Delta float64   // in (0, 1)
 	Loss  loss.Loss // in scaled units
 
+	// Kernel is the family of the covariance function. Nil means the first of
+	// [kernel.Families].
+	Kernel kernel.Family
+	// Choice is what the choice of the kernel cost beside that of Grids, in nats.
+	Choice float64
 	// ARD gives each feature a lengthscale of its own.
 	ARD bool
 	// Grids has one grid a parameter: ln lengthscales (Dim of them, or one
@@ -85,6 +91,7 @@ func (c Config) withDefaults() (Config, error) {
 	fault(c.Inducing < 0, "model: %d inducing points", c.Inducing)
 	fault(!(c.Jitter >= 0 && c.Jitter <= 0.1), "model: relative jitter is %g, want 0 (default) to 0.1", c.Jitter)
 	fault(c.Plan.Batch < 0 || c.Plan.Settle < 0 || c.Plan.SettleBatch < 0 || c.Plan.EstimateRows < 0, "model: negative number in the plan %+v", c.Plan)
+	fault(!(c.Choice >= 0) || math.IsInf(c.Choice, 1), "model: the choice of the kernel costs %g nats", c.Choice)
 	fault(len(c.Grids) != c.Parameters(), "model: %d grids for %d hyper-parameters", len(c.Grids), c.Parameters())
 	for i, g := range c.Grids {
 		if err := g.validate(fmt.Sprintf("hyper-parameter %d", i)); err != nil {
@@ -93,6 +100,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if len(faults) > 0 {
 		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+	}
+	if c.Kernel == nil {
+		c.Kernel = kernel.Families()[0]
 	}
 	if c.Inducing == 0 {
 		c.Inducing = defaultInducing(c.N, c.Dim)

@@ -45,9 +45,12 @@ type errorTerms struct {
 	alpha     []float64 // L⁻ᵀm, nearly
 	length    float64   // |alpha|
 	residual  float64   // σ|m − Lᵀ·alpha|
-	far       float64   // the greatest distance of an inducing point from the origin, in lengthscales/√2
+	stretch   float64   // distances are in lengthscales/√stretch
+	far       float64   // the greatest distance of an inducing point from the origin
+	vanish    float64   // beyond this distance of a row and a point the kernel is nothing
 	perReach  float64   // of a kernel value, per root of itself and unit of distance
 	perRoot   float64   // per root of itself
+	perValue  float64   // per value
 	dot       float64   // γ of Dot
 	product   float64   // γ of a product
 	inverse   float64   // ≥ ‖L⁻¹‖₂
@@ -57,12 +60,14 @@ type errorTerms struct {
 }
 
 func newErrorTerms(pool *linalg.Pool, p *Posterior, origin, invScale []float64) errorTerms {
-	m, d := p.Inducing(), p.Dim()
+	m, d, proven := p.Inducing(), p.Dim(), p.Kernel.Family.Errors()
 	e := errorTerms{
 		m: float64(m), sigma2: p.Kernel.Variance, sigma: math.Sqrt(p.Kernel.Variance) * outwards,
 		origin: origin, invScale: invScale,
-		perReach: 1.25 * 2.01 * roundoff,
-		perRoot:  1.5 * (4.2 + float64(d+1)/2) * roundoff,
+		stretch: p.Kernel.Family.Profile().Stretch(), vanish: proven.Vanish,
+		perReach: proven.Shift * 2.01 * roundoff,
+		perRoot:  proven.Scale * (4.2 + proven.Root + float64(d+1)/2) * roundoff,
+		perValue: proven.Last * roundoff,
 		dot:      dotError(m), product: productError(m),
 		// L Lᵀ ⪰ j/2: half the jitter is what the check leaves.
 		inverse:   math.Sqrt(2/p.Jitter) * outwards,
@@ -124,7 +129,7 @@ func unwhiten(p *Posterior) (alpha []float64, residual float64) {
 	}
 }
 
-// distance returns how far x lies from the origin, in lengthscales/√2, or more. It is NaN
+// distance returns how far x lies from the origin, in lengthscales/√stretch, or more. It is NaN
 // if a coordinate overflows, for then distances from x are not known.
 func (e *errorTerms) distance(x []float64) float64 {
 	sum := 0.0
@@ -135,20 +140,20 @@ func (e *errorTerms) distance(x []float64) float64 {
 		}
 		sum += float64(t * t)
 	}
-	return math.Sqrt(0.5*sum) * outwards
+	return math.Sqrt(e.stretch*sum) * outwards
 }
 
 // kernelError bounds the length of the error of a row's kernel column, from upper bounds
 // on its own length and on the sum of its elements, and the row's distance.
 func (e *errorTerms) kernelError(k, sum, distance float64) float64 {
-	// An inducing point beyond twice the row's distance and 20 has a value of nothing:
-	// exp(−400) at most.
-	reach := distance + min(e.far, float64(2*distance)+20)
+	// An inducing point beyond twice the row's distance and vanish has a value of nothing: it
+	// lies farther than vanish from the row.
+	reach := distance + min(e.far, float64(2*distance)+e.vanish)
 	if !(reach*roundoff <= 1e-3) {
 		return math.Inf(1)
 	}
 	root := math.Sqrt(e.sigma2 * sum)
-	return (float64(root*(float64(e.perReach*reach)+e.perRoot)) + float64(3.4*roundoff*k) + float64(tail*e.sigma2*e.m)) * outwards
+	return (float64(root*(float64(e.perReach*reach)+e.perRoot)) + float64(e.perValue*k) + float64(tail*e.sigma2*e.m)) * outwards
 }
 
 // meanError bounds the error of kᵀα, for kernel columns of length k that are off by dk.

@@ -5,118 +5,126 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
 // The bounds are those of docs/proofs.md, section 10, computed here a second time by plain
 // loops, term by term: so that none can be lost where rounding errors happen to be far
 // below it. Each term is made large enough to be seen by the posterior or by hand.
 func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
-	const u = 0x1p-53
-	g := func(n float64) float64 { return n * u / (1 - n*u) }
-	length := func(x []float64) float64 {
-		s := 0.0
-		for _, v := range x {
-			s += v * v
+	eachFamily(t, func(t *testing.T, f kernel.Family) {
+		const u = 0x1p-53
+		g := func(n float64) float64 { return n * u / (1 - n*u) }
+		length := func(x []float64) float64 {
+			s := 0.0
+			for _, v := range x {
+				s += v * v
+			}
+			return math.Sqrt(s)
 		}
-		return math.Sqrt(s)
-	}
-	near := func(what string, got, want float64) {
-		t.Helper()
-		if !(want <= got && got <= want*(1+1e-6)) {
-			t.Errorf("%s is %.12g, want %.12g and hardly more", what, got, want)
+		near := func(what string, got, want float64) {
+			t.Helper()
+			if !(want <= got && got <= want*(1+1e-6)) {
+				t.Errorf("%s is %.12g, want %.12g and hardly more", what, got, want)
+			}
 		}
-	}
-	const m, d = 40, 3
-	p := randomPosterior(t, m, d, 4)
-	pool := linalg.NewPool(1)
-	defer pool.Close()
-	z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
-	origin, inverse := medians(z), p.inverseScales()
-	e := newErrorTerms(pool, p, origin, inverse)
-	sigma := math.Sqrt(p.Kernel.Variance)
+		const m, d = 40, 3
+		p := withFamily(t, randomPosterior(t, m, d, 4), f)
+		c := map[kernel.Family]struct{ stretch, shift, scale, root, last, vanish float64 }{
+			kernel.SquaredExponential{}: {0.5, 1.25, 1.5, 0, 3.4, 20},
+			kernel.Matern32{}:           {3, 0.46, 1.03, 1, 5.4, 300},
+			kernel.Matern52{}:           {5, 0.37, 1.15, 1, 7.4, 300},
+		}[f]
+		pool := linalg.NewPool(1)
+		defer pool.Close()
+		z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
+		origin, inverse := medians(z), p.inverseScales()
+		e := newErrorTerms(pool, p, origin, inverse)
+		sigma := math.Sqrt(p.Kernel.Variance)
 
-	distance := func(x []float64) float64 {
-		s := 0.0
-		for j := range x {
-			r := (x[j] - origin[j]) / p.Kernel.Lengthscales[j]
-			s += r * r / 2
+		distance := func(x []float64) float64 {
+			s := 0.0
+			for j := range x {
+				r := (x[j] - origin[j]) / p.Kernel.Lengthscales[j]
+				s += r * r * c.stretch
+			}
+			return math.Sqrt(s)
 		}
-		return math.Sqrt(s)
-	}
-	farthest := 0.0
-	for i := range m {
-		farthest = max(farthest, distance(z.Row(i)))
-	}
-	near("farthest inducing point", e.far, farthest)
-	near("length of alpha", e.length, length(e.alpha))
-	near("inverse of L", e.inverse, math.Sqrt(2/p.Jitter))
-
-	// Kernel column: each term alone, by hand, and all together.
-	root := 1.5 * (4.2 + float64(d+1)/2) * u
-	for _, c := range []struct{ k, sum, distance float64 }{{0, 4, 0}, {0, 4, 7}, {3, 0, 0}, {2, 5, 1e3}} {
-		reach := c.distance + min(farthest, 2*c.distance+20)
-		want := sigma*math.Sqrt(c.sum)*(1.25*2.01*u*reach+root) + 3.4*u*c.k
-		near("error of a kernel column", e.kernelError(c.k, c.sum, c.distance), want)
-	}
-	away := e
-	away.far = 1e6 // an inducing point beyond twice the row's distance and 20 counts as there
-	near("error of a kernel column with a point far away", away.kernelError(0, 4, 100), 2*sigma*(1.25*2.01*u*(100+2*100+20)+root))
-	if got := e.kernelError(0, 0, 0); !(got > 0) {
-		t.Errorf("a kernel column without any value has the error %g, want what vanishes", got)
-	}
-
-	// Mean: of rounding, of the column, of alpha.
-	dot := g(float64(m/16 + 24))
-	e.residual = 1e-3
-	near("mean, of rounding", e.meanError(1e20, 0), dot*1e20*length(e.alpha)+1e-3)
-	near("mean, of the column", e.meanError(0, 1e20), 1e20*length(e.alpha)+1e-3)
-	near("mean, of alpha", e.meanError(0, 0), 1e-3)
-
-	// Variance, folded: the defect, the product, the column, the sum.
-	f := newFolded(pool, p)
-	f.defect = 1e-3
-	product := g(float64(m + 3))
-	size := f.size
-	sum := g(float64(m+8)) * (p.Kernel.Variance + 3*4)
-	off := func(k, dk, image float64) float64 {
-		o := (product*k + dk) * size
-		return 1e-3 + o*(2*math.Sqrt(image)+o) + g(float64(m+8))*(p.Kernel.Variance+3*image)
-	}
-	near("variance, of the defect", f.varianceError(&e, 0, 0, 0), off(0, 0, 0))
-	near("variance, of the product", f.varianceError(&e, 1e12, 0, 4), off(1e12, 0, 4))
-	near("variance, of the column", f.varianceError(&e, 0, 1e-1, 4), off(0, 1e-1, 4))
-	near("variance, of the sum", f.varianceError(&e, 0, 0, 1e16), off(0, 0, 1e16))
-	if !(sum > 0) {
-		t.Error("no error of the sum")
-	}
-
-	// Variance, whitened: substitution, the column, the product with C, the sum.
-	w := newWhitened(pool, p)
-	lower, factor := length(p.L), length(p.Factor)
-	near("size of L", e.lower, lower)
-	near("size of C", e.covFactor, factor)
-	white := func(dk, image float64) float64 {
-		phi := math.Sqrt(image)
-		o := math.Sqrt(2/p.Jitter) * (dk + g(float64(m+8))*lower*phi)
-		q := product * factor * phi
-		return (1+e.spread)*o*(2*phi+o) + q*(2*math.Sqrt(e.spread)*phi+q) + g(float64(m+8))*(p.Kernel.Variance+(1+e.spread)*image)
-	}
-	near("whitened variance, of the column", w.varianceError(&e, 0, 1e-6, 1), white(1e-6, 1))
-	near("whitened variance, of substitution", w.varianceError(&e, 0, 0, 1), white(0, 1))
-	e.lower = 0
-	lower = 0
-	near("whitened variance, of the product and the sum", w.varianceError(&e, 0, 0, 1), white(0, 1))
-
-	// ‖C‖₂² is at most the largest row sum of |CCᵀ|, and at least what C does to a vector.
-	image := make([]float64, m)
-	for j := range m {
-		for i := j; i < m; i++ {
-			image[j] += p.Factor[i*m+j] / math.Sqrt(m)
+		farthest := 0.0
+		for i := range m {
+			farthest = max(farthest, distance(z.Row(i)))
 		}
-	}
-	if !(e.spread >= length(image)*length(image)) {
-		t.Errorf("the spread %g is below what C does to a vector, %g", e.spread, length(image)*length(image))
-	}
+		near("farthest inducing point", e.far, farthest)
+		near("length of alpha", e.length, length(e.alpha))
+		near("inverse of L", e.inverse, math.Sqrt(2/p.Jitter))
+
+		// Kernel column: each term alone, by hand, and all together.
+		root := c.scale * (4.2 + c.root + float64(d+1)/2) * u
+		for _, at := range []struct{ k, sum, distance float64 }{{0, 4, 0}, {0, 4, 7}, {3, 0, 0}, {2, 5, 1e3}} {
+			reach := at.distance + min(farthest, 2*at.distance+c.vanish)
+			want := sigma*math.Sqrt(at.sum)*(c.shift*2.01*u*reach+root) + c.last*u*at.k
+			near("error of a kernel column", e.kernelError(at.k, at.sum, at.distance), want)
+		}
+		away := e
+		away.far = 1e6 // an inducing point beyond twice the row's distance and vanish counts as there
+		near("error of a kernel column with a point far away", away.kernelError(0, 4, 100), 2*sigma*(c.shift*2.01*u*(100+2*100+c.vanish)+root))
+		if got := e.kernelError(0, 0, 0); !(got > 0) {
+			t.Errorf("a kernel column without any value has the error %g, want what vanishes", got)
+		}
+
+		// Mean: of rounding, of the column, of alpha.
+		dot := g(float64(m/16 + 24))
+		e.residual = 1e-3
+		near("mean, of rounding", e.meanError(1e20, 0), dot*1e20*length(e.alpha)+1e-3)
+		near("mean, of the column", e.meanError(0, 1e20), 1e20*length(e.alpha)+1e-3)
+		near("mean, of alpha", e.meanError(0, 0), 1e-3)
+
+		// Variance, folded: the defect, the product, the column, the sum.
+		way := newFolded(pool, p)
+		way.defect = 1e-3
+		product := g(float64(m + 3))
+		size := way.size
+		sum := g(float64(m+8)) * (p.Kernel.Variance + 3*4)
+		off := func(k, dk, image float64) float64 {
+			o := (product*k + dk) * size
+			return 1e-3 + o*(2*math.Sqrt(image)+o) + g(float64(m+8))*(p.Kernel.Variance+3*image)
+		}
+		near("variance, of the defect", way.varianceError(&e, 0, 0, 0), off(0, 0, 0))
+		near("variance, of the product", way.varianceError(&e, 1e12, 0, 4), off(1e12, 0, 4))
+		near("variance, of the column", way.varianceError(&e, 0, 1e-1, 4), off(0, 1e-1, 4))
+		near("variance, of the sum", way.varianceError(&e, 0, 0, 1e16), off(0, 0, 1e16))
+		if !(sum > 0) {
+			t.Error("no error of the sum")
+		}
+
+		// Variance, whitened: substitution, the column, the product with C, the sum.
+		w := newWhitened(pool, p)
+		lower, factor := length(p.L), length(p.Factor)
+		near("size of L", e.lower, lower)
+		near("size of C", e.covFactor, factor)
+		white := func(dk, image float64) float64 {
+			phi := math.Sqrt(image)
+			o := math.Sqrt(2/p.Jitter) * (dk + g(float64(m+8))*lower*phi)
+			q := product * factor * phi
+			return (1+e.spread)*o*(2*phi+o) + q*(2*math.Sqrt(e.spread)*phi+q) + g(float64(m+8))*(p.Kernel.Variance+(1+e.spread)*image)
+		}
+		near("whitened variance, of the column", w.varianceError(&e, 0, 1e-6, 1), white(1e-6, 1))
+		near("whitened variance, of substitution", w.varianceError(&e, 0, 0, 1), white(0, 1))
+		e.lower = 0
+		lower = 0
+		near("whitened variance, of the product and the sum", w.varianceError(&e, 0, 0, 1), white(0, 1))
+
+		// ‖C‖₂² is at most the largest row sum of |CCᵀ|, and at least what C does to a vector.
+		image := make([]float64, m)
+		for j := range m {
+			for i := j; i < m; i++ {
+				image[j] += p.Factor[i*m+j] / math.Sqrt(m)
+			}
+		}
+		if !(e.spread >= length(image)*length(image)) {
+			t.Errorf("the spread %g is below what C does to a vector, %g", e.spread, length(image)*length(image))
+		}
+	})
 }
 
 // The defect of the folded way is what its factors leave of I − CCᵀ, and what rounding

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
 // EstimateRows is the greatest number of rows that [Estimate] uses.
@@ -23,7 +24,7 @@ type Estimated struct {
 // Estimate fits an exact Gaussian process with Gaussian noise to the first
 // EstimateRows rows, by gradient ascent of the log evidence with a fixed number of
 // steps: it often rests on a plateau before it rises again. Logarithms stay within ±6. The result depends on the rows alone.
-func Estimate(rows Rows, ard bool, workers int) (Estimated, error) {
+func Estimate(rows Rows, family kernel.Family, ard bool, workers int) (Estimated, error) {
 	if err := rows.Validate(); err != nil {
 		return Estimated{}, err
 	}
@@ -32,7 +33,7 @@ func Estimate(rows Rows, ard bool, workers int) (Estimated, error) {
 	}
 	pool := linalg.NewPool(max(1, workers))
 	defer pool.Close()
-	return estimate(pool, rows.Slice(0, min(rows.Len(), EstimateRows)), ard)
+	return estimate(pool, rows.Slice(0, min(rows.Len(), EstimateRows)), family, ard)
 }
 
 const (
@@ -41,8 +42,8 @@ const (
 	lnRange       = 6.0
 )
 
-func estimate(pool *linalg.Pool, rows Rows, ard bool) (Estimated, error) {
-	e := newEvidence(pool, rows, ard)
+func estimate(pool *linalg.Pool, rows Rows, family kernel.Family, ard bool) (Estimated, error) {
+	e := newEvidence(pool, rows, family, ard)
 	theta := make([]float64, e.parameters+1) // the noise is last
 	for i := range e.parameters - 1 {
 		theta[i] = 0.5 * math.Log(float64(rows.Dim)) // typical distance 1 in whitened units
@@ -73,6 +74,7 @@ func estimate(pool *linalg.Pool, rows Rows, ard bool) (Estimated, error) {
 // evidence computes the exact process's negative log evidence with gradient.
 type evidence struct {
 	pool       *linalg.Pool
+	profile    linalg.Profile
 	rows       Rows
 	ard        bool
 	parameters int // lengthscales and variance, without the noise
@@ -81,25 +83,30 @@ type evidence struct {
 	origin     []float64  // [d]: of the kernel block
 	ones       linalg.Mat // [n×(d+1)]: x and a column of ones
 	k, l, w    linalg.Mat // [n×n]
+	slope      linalg.Mat // [n×n]: of k, or k itself
+	pull       linalg.Mat // [n×n]: W∘slope, or w
+	total      linalg.Mat // [n×1]: row sums of W∘K
 	gx         linalg.Mat // [n×(d+1)]
 	alpha      []float64
 }
 
-func newEvidence(pool *linalg.Pool, rows Rows, ard bool) *evidence {
+func newEvidence(pool *linalg.Pool, rows Rows, family kernel.Family, ard bool) *evidence {
 	n, d := rows.Len(), rows.Dim
 	e := &evidence{
-		pool: pool, rows: rows, ard: ard, parameters: 2,
+		pool: pool, profile: family.Profile(), rows: rows, ard: ard, parameters: 2,
 		invScale: make([]float64, d),
 		x:        linalg.Mat{Rows: n, Cols: d, Stride: d, Data: rows.X},
 		ones:     withOnes(rows),
 		k:        linalg.NewMat(n, n), l: linalg.NewMat(n, n), w: linalg.NewMat(n, n),
 		gx:    linalg.NewMat(n, d+1),
+		total: linalg.NewMat(n, 1),
 		alpha: make([]float64, n),
 	}
 	if ard {
 		e.parameters = d + 1
 	}
 	e.origin = medians(e.x)
+	e.slope, e.pull = slopesOf(e.profile, e.k), slopesOf(e.profile, e.w)
 	return e
 }
 
@@ -120,7 +127,7 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 	variance := math.Exp(theta[e.parameters-1])
 	noise := math.Exp(theta[e.parameters])
 	expandScales(theta, e.ard, e.invScale)
-	e.pool.SEKernel(e.x, e.x, e.origin, e.invScale, variance, e.k)
+	e.pool.Kernel(e.profile, e.x, e.x, e.origin, e.invScale, variance, e.k, e.slope)
 	copy(e.l.Data, e.k.Data)
 	for i := range n {
 		e.l.Data[i*n+i] += noise + 1e-8*variance
@@ -140,11 +147,12 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 	e.sensitivity(noise, gradient)
 
 	clear(gradient[:e.parameters])
-	e.pool.Gemm(false, false, 1, e.w, e.ones, 0, e.gx) // [G x, row sums of G]
+	e.pool.Gemm(false, false, 1, e.w, e.ones.Slice(0, n, d, d+1), 0, e.total)
+	e.pool.Gemm(false, false, 1, e.pull, e.ones, 0, e.gx) // [G x, row sums of G]
 	for i := range n {
 		xi, gi := e.rows.Row(i), e.gx.Row(i)
 		sum := gi[d]
-		gradient[e.parameters-1] += sum
+		gradient[e.parameters-1] += e.total.Row(i)[0]
 		for j := range d {
 			// Σ_ii' G (x−x')² = 2 Σ_i x_i (x_i·ΣG − (Gx)_i), G symmetric.
 			at := 0
@@ -157,8 +165,8 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 	return nll, true
 }
 
-// sensitivity overwrites w with G = W∘K, from K⁻¹ in the lower triangle of l,
-// and stores the noise's derivative.
+// sensitivity overwrites w with W∘K and pull with G = W∘slope, from K⁻¹ in the lower triangle
+// of l, and stores the noise's derivative.
 func (e *evidence) sensitivity(noise float64, gradient []float64) {
 	n := e.rows.Len()
 	trace := 0.0
@@ -167,12 +175,15 @@ func (e *evidence) sensitivity(noise float64, gradient []float64) {
 	}
 	gradient[e.parameters] = trace * noise
 	e.pool.For(n, func(i int) {
-		w, inverse, k, a := e.w.Row(i), e.l.Row(i), e.k.Row(i), 0.5*e.alpha[i]
+		w, pull, inverse, k, slope, a := e.w.Row(i), e.pull.Row(i), e.l.Row(i), e.k.Row(i), e.slope.Row(i), 0.5*e.alpha[i]
 		for j := range i + 1 {
-			w[j] = (0.5*inverse[j] - float64(a*e.alpha[j])) * k[j]
+			t := 0.5*inverse[j] - float64(a*e.alpha[j])
+			pull[j] = t * slope[j]
+			w[j] = t * k[j]
 		}
 	})
 	e.pool.Mirror(e.w)
+	e.pool.Mirror(e.pull)
 }
 
 // expandScales writes the reciprocal lengthscales of all features.

@@ -5,58 +5,64 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
 func TestEstimateFindsTheScale(t *testing.T) {
-	// y depends on the first feature alone.
-	rows := testRows(300, 3, 50)
-	rng := rand.New(rand.NewPCG(3, 3))
-	for i := range rows.Len() {
-		rows.Y[i] = math.Sin(2*rows.Row(i)[0]) + 0.1*rng.NormFloat64()
-	}
-	e, err := Estimate(rows, true, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := Estimate(rows, true, 1)
-	if err != nil || !slices.Equal(e.Theta, again.Theta) {
-		t.Errorf("one worker estimates %v, two %v (%v)", again.Theta, e.Theta, err)
-	}
-	if len(e.Theta) != 4 || !(e.Theta[0] < 0.7) || !(e.Theta[1] > e.Theta[0]+1) || !(e.Theta[2] > e.Theta[0]+1) {
-		t.Errorf("ln lengthscales %.2f: the first should be short, the others long", e.Theta)
-	}
-	if sd := math.Exp(e.LnNoise / 2); !(sd > 0.07 && sd < 0.14) {
-		t.Errorf("noise estimated as %g, drawn with 0.1", sd)
-	}
+	eachFamily(t, func(t *testing.T, f kernel.Family) {
+		// y depends on the first feature alone.
+		rows := testRows(300, 3, 50)
+		rng := rand.New(rand.NewPCG(3, 3))
+		for i := range rows.Len() {
+			rows.Y[i] = math.Sin(2*rows.Row(i)[0]) + 0.1*rng.NormFloat64()
+		}
+		e, err := Estimate(rows, f, true, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Estimate(rows, f, true, 1)
+		if err != nil || !slices.Equal(e.Theta, again.Theta) {
+			t.Errorf("one worker estimates %v, two %v (%v)", again.Theta, e.Theta, err)
+		}
+		if len(e.Theta) != 4 || !(e.Theta[0] < 0.7) || !(e.Theta[1] > e.Theta[0]+1) || !(e.Theta[2] > e.Theta[0]+1) {
+			t.Errorf("ln lengthscales %.2f: the first should be short, the others long", e.Theta)
+		}
+		if sd := math.Exp(e.LnNoise / 2); !(sd > 0.07 && sd < 0.14) {
+			t.Errorf("noise estimated as %g, drawn with 0.1", sd)
+		}
+	})
 }
 
 // The evidence's gradient agrees with central differences.
 func TestEvidenceGradient(t *testing.T) {
-	rows := testRows(60, 2, 51)
-	for _, ard := range []bool{true, false} {
-		tr := newTestTrainer(t, testConfig(t, rows, ard), rows)
-		e := newEvidence(tr.pool, rows, ard)
-		theta := make([]float64, e.parameters+1)
-		for i := range theta {
-			theta[i] = 0.3 - 0.4*float64(i)
-		}
-		gradient, scratch := make([]float64, len(theta)), make([]float64, len(theta))
-		e.negativeLog(theta, gradient)
-		for i := range theta {
-			const h = 1e-4
-			f := func(x float64) float64 {
-				old := theta[i]
-				theta[i] = old + x
-				v, _ := e.negativeLog(theta, scratch)
-				theta[i] = old
-				return v
+	eachFamily(t, func(t *testing.T, f kernel.Family) {
+		rows := testRows(60, 2, 51)
+		for _, ard := range []bool{true, false} {
+			tr := newTestTrainer(t, testConfig(t, rows, ard), rows)
+			e := newEvidence(tr.pool, rows, f, ard)
+			theta := make([]float64, e.parameters+1)
+			for i := range theta {
+				theta[i] = 0.3 - 0.4*float64(i)
 			}
-			want := (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
-			if !(math.Abs(gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
-				t.Errorf("ARD %t: derivative %d is %.9g, differences give %.9g", ard, i, gradient[i], want)
+			gradient, scratch := make([]float64, len(theta)), make([]float64, len(theta))
+			e.negativeLog(theta, gradient)
+			for i := range theta {
+				const h = 1e-4
+				value := func(x float64) float64 {
+					old := theta[i]
+					theta[i] = old + x
+					v, _ := e.negativeLog(theta, scratch)
+					theta[i] = old
+					return v
+				}
+				want := (8*(value(h)-value(-h)) - (value(2*h) - value(-2*h))) / (12 * h)
+				if !(math.Abs(gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
+					t.Errorf("ARD %t: derivative %d is %.9g, differences give %.9g", ard, i, gradient[i], want)
+				}
 			}
 		}
-	}
+	})
 }
 
 // klInverse matches values computed with 60 digits.

@@ -13,12 +13,12 @@ import (
 // say nothing of, which are those that L⁻¹ makes large. The last quarter of the rows
 // counts with weight outliers, as do rows far from their prediction: if that is
 // negative, S is beyond I where these rows are alone.
-func fittedPosterior(t *testing.T, z []float64, d int, lengthscale, jitter, gain, outliers float64) *Posterior {
+func fittedPosterior(t *testing.T, f kernel.Family, z []float64, d int, lengthscale, jitter, gain, outliers float64) *Posterior {
 	t.Helper()
 	m := len(z) / d
 	p := randomPosterior(t, m, d, 7)
 	p.Z = z
-	p.Kernel = kernel.SquaredExponential{Lengthscales: make([]float64, d), Variance: 1.7}
+	p.Kernel = kernel.Kernel{Family: f, Lengthscales: make([]float64, d), Variance: 1.7}
 	for j := range d {
 		p.Kernel.Lengthscales[j] = lengthscale
 	}
@@ -51,8 +51,8 @@ func fittedPosterior(t *testing.T, z []float64, d int, lengthscale, jitter, gain
 func kernelColumns(pool *linalg.Pool, p *Posterior, rows Rows) linalg.Mat {
 	m, d := p.Inducing(), p.Dim()
 	k := linalg.NewMat(rows.Len(), m)
-	pool.SEKernel(linalg.Mat{Rows: rows.Len(), Cols: d, Stride: d, Data: rows.X},
-		linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}, nil, p.inverseScales(), p.Kernel.Variance, k)
+	pool.Kernel(p.Kernel.Family.Profile(), linalg.Mat{Rows: rows.Len(), Cols: d, Stride: d, Data: rows.X},
+		linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}, nil, p.inverseScales(), p.Kernel.Variance, k, linalg.Mat{})
 	return k
 }
 
@@ -68,7 +68,7 @@ func TestPredictionsAreShiftInvariant(t *testing.T) {
 	z, rows := testRows(m, d, 5).X, testRows(100, d, 3)
 	round(z)
 	round(rows.X)
-	p := fittedPosterior(t, z, d, 1, 1e-6, 0.65, 0.65)
+	p := fittedPosterior(t, kernel.Matern32{}, z, d, 1, 1e-6, 0.65, 0.65)
 	wantMean, want := predict(t, p, 1, rows.X)
 	for _, shift := range []float64{0x1p12, 0x1p24, 0x1p30} {
 		moved, x := *p, make([]float64, len(rows.X))

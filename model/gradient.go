@@ -57,8 +57,8 @@ func (t *Trainer) lengthscaleIndex(j int) int {
 }
 
 // columnPart adds what the kernel columns k(x, z) and k(x, x) = σ² contribute:
-// with G = (dE/dk)∘k, d ln l_j gets Σ G (x−z)_j²/l_j², d ln σ² gets Σ G + σ²Σw
-// and dz gets Σ_i G (x−z)/l².
+// with G = (dE/dk)∘s, s the slopes −2dk/d(r²), d ln l_j gets Σ G (x−z)_j²/l_j², dz gets
+// Σ_i G (x−z)/l², and d ln σ² gets Σ (dE/dk)∘k + σ²Σw.
 func (t *Trainer) columnPart(dst hyperGradient) {
 	s, d := t.sweep, t.cfg.Dim
 	dst.theta[len(dst.theta)-1] += s.gTotal + s.variance*s.sumW
@@ -79,9 +79,10 @@ func (t *Trainer) columnPart(dst hyperGradient) {
 func (t *Trainer) squarePart(dst hyperGradient, work linalg.Mat) {
 	m, d, s := work.Rows, t.cfg.Dim, t.sweep
 	t.pool.For(m, func(i int) {
-		row, k := work.Row(i), t.kuu.Row(i)
-		for j := range row {
-			row[j] *= -k[j]
+		row, k, pull, slope := work.Row(i), t.kuu.Row(i), t.pull.Row(i), t.kuuSlope.Row(i)
+		for j, w := range row {
+			pull[j] = -w * slope[j]
+			row[j] = -w * k[j]
 		}
 		t.vector[i] = linalg.Sum(row) + float64(row[i]*t.cfg.Jitter)
 	})
@@ -91,7 +92,7 @@ func (t *Trainer) squarePart(dst hyperGradient, work linalg.Mat) {
 		t.zOnes.Row(i)[d] = 1
 	}
 	gz := t.zPull // 2G(z, 1)
-	t.pool.Gemm(false, false, 2, work, t.zOnes, 0, gz)
+	t.pool.Gemm(false, false, 2, t.pull, t.zOnes, 0, gz)
 	for i := range m {
 		sum := gz.Row(i)[d]
 		for j, z := range t.z.Row(i) {
@@ -105,7 +106,7 @@ func (t *Trainer) squarePart(dst hyperGradient, work linalg.Mat) {
 
 // price returns ln 1/p_θ, interpolated between grid values.
 func (t *Trainer) price() float64 {
-	sum := 0.0
+	sum := t.cfg.Choice
 	for i, g := range t.cfg.Grids {
 		p, _ := g.priceAt(t.theta[i])
 		sum += p

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -75,46 +76,48 @@ func (t *Trainer) objective(tb testing.TB, rows Rows, scale float64) float64 {
 // The derivatives of J_b in every θ, some coordinates of Z and the direction
 // of q agree with central differences, for every loss.
 func TestGradientsAgreeWithDifferences(t *testing.T) {
-	rows := testRows(90, 3, 5)
-	for _, kind := range []string{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative} {
-		for _, ard := range []bool{true, false} {
-			c := testConfig(t, rows, ard)
-			c.Loss, c.Inducing, c.Jitter = mustLoss(t, kind, 0.6), 12, 1e-3
-			c.Grids[0].Penalty = make([]float64, c.Grids[0].Count)
-			for i := range c.Grids[0].Penalty {
-				c.Grids[0].Penalty[i] = 5 + 0.02*float64(i)
-			}
-			tr := newTestTrainer(t, c, rows)
-			tr.theta[0] += 0.003 // inside a cell of the grid
-			const scale = 1.7
-			if err := tr.derive(); err != nil {
-				t.Fatal(err)
-			}
-			tr.sweep.reset(true)
-			tr.sweep.add(rows.X, rows.Y)
-			tr.sweep.flush()
-			tr.whiten()
-			dst := hyperGradient{theta: make([]float64, len(tr.theta)), z: linalg.NewMat(12, 3)}
-			tr.gradientInto(dst, scale, tr.sweep.h, tr.sweep.bigH, tr.sMinus, tr.work)
-			check := func(name string, at *float64, got float64) {
-				t.Helper()
-				const h = 1e-4
-				value := *at
-				f := func(x float64) float64 { *at = x; return tr.objective(t, rows, scale) }
-				want := (8*(f(value+h)-f(value-h)) - (f(value+2*h) - f(value-2*h))) / (12 * h)
-				*at = value
-				if !(math.Abs(got-want) <= 2e-6*(1+math.Abs(want))) {
-					t.Errorf("%s, ARD %t: d J/d %s = %.9g, differences give %.9g", kind, ard, name, got, want)
+	eachFamily(t, func(t *testing.T, f kernel.Family) {
+		rows := testRows(90, 3, 5)
+		for _, kind := range []string{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative} {
+			for _, ard := range []bool{true, false} {
+				c := testConfig(t, rows, ard)
+				c.Loss, c.Kernel, c.Inducing, c.Jitter = mustLoss(t, kind, 0.6), f, 12, 1e-3
+				c.Grids[0].Penalty = make([]float64, c.Grids[0].Count)
+				for i := range c.Grids[0].Penalty {
+					c.Grids[0].Penalty[i] = 5 + 0.02*float64(i)
+				}
+				tr := newTestTrainer(t, c, rows)
+				tr.theta[0] += 0.003 // inside a cell of the grid
+				const scale = 1.7
+				if err := tr.derive(); err != nil {
+					t.Fatal(err)
+				}
+				tr.sweep.reset(true)
+				tr.sweep.add(rows.X, rows.Y)
+				tr.sweep.flush()
+				tr.whiten()
+				dst := hyperGradient{theta: make([]float64, len(tr.theta)), z: linalg.NewMat(12, 3)}
+				tr.gradientInto(dst, scale, tr.sweep.h, tr.sweep.bigH, tr.sMinus, tr.work)
+				check := func(name string, at *float64, got float64) {
+					t.Helper()
+					const h = 1e-4
+					value := *at
+					f := func(x float64) float64 { *at = x; return tr.objective(t, rows, scale) }
+					want := (8*(f(value+h)-f(value-h)) - (f(value+2*h) - f(value-2*h))) / (12 * h)
+					*at = value
+					if !(math.Abs(got-want) <= 2e-6*(1+math.Abs(want))) {
+						t.Errorf("%s, ARD %t: d J/d %s = %.9g, differences give %.9g", kind, ard, name, got, want)
+					}
+				}
+				for i := range tr.theta {
+					check("theta", &tr.theta[i], dst.theta[i])
+				}
+				for i := 0; i < len(tr.z.Data); i += 5 {
+					check("z", &tr.z.Data[i], dst.z.Data[i])
 				}
 			}
-			for i := range tr.theta {
-				check("theta", &tr.theta[i], dst.theta[i])
-			}
-			for i := 0; i < len(tr.z.Data); i += 5 {
-				check("z", &tr.z.Data[i], dst.z.Data[i])
-			}
 		}
-	}
+	})
 }
 
 // The natural gradient's ingredients are derivatives: with respect to m it is

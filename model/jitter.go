@@ -25,7 +25,7 @@ import (
 //	γ (Σ_k |L_ik||L_jk| + K_ij + jδ_ij) ≤ γ (√(r_i r_j) + K_ij + jδ_ij)
 //
 // (Higham 2002, §3.1, and Cauchy–Schwarz) with r_i = |L_i|², and the kernel by
-// [kernel.SquaredExponential.ErrorBound]. The Frobenius norm of the bound is at
+// [kernel.Kernel.ErrorBound]. The Frobenius norm of the bound is at
 // most γ(Σ r_i + Mσ² + √M j) + M·dK. The arithmetic of the bound itself errs
 // relatively by less than 2(M²+4)u, which is added at the end. It returns an
 // error if the posterior is not valid.

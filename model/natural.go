@@ -32,7 +32,7 @@ func (t *Trainer) derivePrior() error {
 	expandScales(t.theta, t.cfg.ARD, s.invScale)
 	s.variance = t.variance()
 	s.z, s.origin, s.limit = t.z, medians(t.z), limits(t.z)
-	t.pool.SEKernel(t.z, t.z, s.origin, s.invScale, s.variance, t.kuu)
+	t.pool.Kernel(s.profile, t.z, t.z, s.origin, s.invScale, s.variance, t.kuu, t.kuuSlope)
 	l := t.white.l
 	copyMat(t.pool, l, t.kuu)
 	for i := range m {

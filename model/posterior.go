@@ -16,7 +16,7 @@ var ErrPosterior = errors.New("model: invalid posterior")
 // form, given by the numbers that are stored in a model file. M is the number of
 // inducing points.
 type Posterior struct {
-	Kernel kernel.SquaredExponential
+	Kernel kernel.Kernel
 	Jitter float64   // absolute, on the diagonal of K_ZZ
 	Z      []float64 // [M×d] row-major: inducing points
 	Mean   []float64 // [M]: m

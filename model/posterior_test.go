@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,7 +21,7 @@ func randomPosterior(t testing.TB, m, d int, seed uint64) *Posterior {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	p := &Posterior{
-		Kernel: kernel.SquaredExponential{Lengthscales: make([]float64, d), Variance: 1.7},
+		Kernel: kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: make([]float64, d), Variance: 1.7},
 		Jitter: 1.7e-6,
 		Z:      make([]float64, m*d), Mean: make([]float64, m),
 		L: make([]float64, m*m), Factor: make([]float64, m*m),
@@ -47,6 +48,39 @@ func randomPosterior(t testing.TB, m, d int, seed uint64) *Posterior {
 	return p
 }
 
+// withFamily gives p another kernel, and the L that belongs to it.
+func withFamily(t testing.TB, p *Posterior, f kernel.Family) *Posterior {
+	t.Helper()
+	p.Kernel.Family = f
+	if !refactor(p) {
+		t.Fatalf("K_ZZ of %s cannot be factorized", f.Name())
+	}
+	return p
+}
+
+// eachFamily runs f as a subtest for each family of kernels.
+func eachFamily(t *testing.T, f func(t *testing.T, family kernel.Family)) {
+	t.Helper()
+	for _, family := range kernel.Families() {
+		t.Run(strings.ReplaceAll(family.Name(), "/", ":"), func(t *testing.T) { f(t, family) })
+	}
+}
+
+// bigKernel is the kernel of variance 1 at a squared scaled distance.
+func bigKernel(f kernel.Family, t *big.Float) *big.Float {
+	a, sum := exact(0), exact(1)
+	switch f.(type) {
+	case kernel.Matern32:
+		sum.Add(sum, a.Sqrt(a.Mul(t, exact(3))))
+	case kernel.Matern52:
+		sum.Add(sum, a.Sqrt(a.Mul(t, exact(5))))
+		sum.Add(sum, exact(0).Quo(exact(0).Mul(t, exact(5)), exact(3)))
+	default:
+		a.Mul(t, exact(0.5))
+	}
+	return sum.Mul(sum, loss.Exp(a.Neg(a)))
+}
+
 func predict(t testing.TB, p *Posterior, workers int, x []float64) (mean, variance []float64) {
 	t.Helper()
 	r, err := NewPredictor(p, workers)
@@ -65,57 +99,59 @@ func predict(t testing.TB, p *Posterior, workers int, x []float64) (mean, varian
 // With Z = X and the posterior of a Gaussian likelihood, the sparse process is
 // the exact one, solved here by gonum without whitening.
 func TestInducingPointsAtTheRowsGiveTheExactProcess(t *testing.T) {
-	const n, noise, jitter = 60, 0.3, 1e-9
-	rows := testRows(n, 2, 11)
-	c := testConfig(t, rows, true)
-	c.Inducing, c.Jitter = n, jitter
-	tr := newTestTrainer(t, c, rows)
-	copy(tr.z.Data, rows.X)
-	copy(tr.theta, []float64{math.Log(0.9), math.Log(0.7), math.Log(1.3)})
-	tr.fresh = false
-	if err := tr.derive(); err != nil {
-		t.Fatal(err)
-	}
-	gram, moment := linalg.NewMat(n, n), make([]float64, n)
-	tr.leastSquares(rows, gram, moment)
-	if err := tr.gaussianPosterior(gram, moment, noise); err != nil {
-		t.Fatal(err)
-	}
-	tr.phase = Settled
-	p, _, err := tr.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	kxx := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			kxx.SetSym(i, j, p.Kernel.At(rows.Row(i), rows.Row(j)))
-		}
-		kxx.SetSym(i, i, p.Kernel.At(rows.Row(i), rows.Row(i))+noise*noise)
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(kxx) {
-		t.Fatal("K + noise is not positive definite")
-	}
-	test := testRows(30, 2, 12)
-	mean, variance := predict(t, p, 1, test.X)
-	for i := range test.Len() {
-		k := mat.NewVecDense(n, nil)
-		for j := range n {
-			k.SetVec(j, p.Kernel.At(test.Row(i), rows.Row(j)))
-		}
-		var solved mat.VecDense
-		if err := chol.SolveVecTo(&solved, k); err != nil {
+	eachFamily(t, func(t *testing.T, f kernel.Family) {
+		const n, noise, jitter = 60, 0.3, 1e-9
+		rows := testRows(n, 2, 11)
+		c := testConfig(t, rows, true)
+		c.Inducing, c.Jitter, c.Kernel = n, jitter, f
+		tr := newTestTrainer(t, c, rows)
+		copy(tr.z.Data, rows.X)
+		copy(tr.theta, []float64{math.Log(0.9), math.Log(0.7), math.Log(1.3)})
+		tr.fresh = false
+		if err := tr.derive(); err != nil {
 			t.Fatal(err)
 		}
-		wantMean := mat.Dot(&solved, mat.NewVecDense(n, rows.Y))
-		wantVariance := p.Kernel.Variance - mat.Dot(&solved, k)
-		// The jitter moves both by its size over the noise's.
-		if !(math.Abs(mean[i]-wantMean) <= 1e-6) || !(math.Abs(variance[i]-wantVariance) <= 1e-6) {
-			t.Errorf("row %d: mean %.9g, variance %.9g; exact process %.9g, %.9g", i, mean[i], variance[i], wantMean, wantVariance)
+		gram, moment := linalg.NewMat(n, n), make([]float64, n)
+		tr.leastSquares(rows, gram, moment)
+		if err := tr.gaussianPosterior(gram, moment, noise); err != nil {
+			t.Fatal(err)
 		}
-	}
+		tr.phase = Settled
+		p, _, err := tr.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		kxx := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range i + 1 {
+				kxx.SetSym(i, j, p.Kernel.At(rows.Row(i), rows.Row(j)))
+			}
+			kxx.SetSym(i, i, p.Kernel.At(rows.Row(i), rows.Row(i))+noise*noise)
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(kxx) {
+			t.Fatal("K + noise is not positive definite")
+		}
+		test := testRows(30, 2, 12)
+		mean, variance := predict(t, p, 1, test.X)
+		for i := range test.Len() {
+			k := mat.NewVecDense(n, nil)
+			for j := range n {
+				k.SetVec(j, p.Kernel.At(test.Row(i), rows.Row(j)))
+			}
+			var solved mat.VecDense
+			if err := chol.SolveVecTo(&solved, k); err != nil {
+				t.Fatal(err)
+			}
+			wantMean := mat.Dot(&solved, mat.NewVecDense(n, rows.Y))
+			wantVariance := p.Kernel.Variance - mat.Dot(&solved, k)
+			// The jitter moves both by its size over the noise's.
+			if !(math.Abs(mean[i]-wantMean) <= 1e-6) || !(math.Abs(variance[i]-wantVariance) <= 1e-6) {
+				t.Errorf("row %d: mean %.9g, variance %.9g; exact process %.9g, %.9g", i, mean[i], variance[i], wantMean, wantVariance)
+			}
+		}
+	})
 }
 
 // The whitened KL equals that of u = Lv, computed directly from N(Lm, LSLᵀ)
@@ -166,65 +202,69 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 // A row's result has the same bits alone, in any block and for any number of
 // workers.
 func TestPredictionOfARowIsItsOwn(t *testing.T) {
-	p := randomPosterior(t, 67, 4, 3)
-	rows := testRows(2*predictBlock+130, 4, 4)
-	mean, variance := predict(t, p, 1, rows.X)
-	mean2, variance2 := predict(t, p, 2, rows.X)
-	if !slices.Equal(mean, mean2) || !slices.Equal(variance, variance2) {
-		t.Error("two workers give other bits than one")
-	}
-	for _, cut := range []struct{ from, to int }{{0, 1}, {5, 6}, {3, 260}, {255, 257}, {100, 386}} {
-		m, v := predict(t, p, 1, rows.Slice(cut.from, cut.to).X)
-		if !slices.Equal(m, mean[cut.from:cut.to]) || !slices.Equal(v, variance[cut.from:cut.to]) {
-			t.Errorf("rows [%d, %d) give other bits by themselves", cut.from, cut.to)
+	eachFamily(t, func(t *testing.T, f kernel.Family) {
+		p := withFamily(t, randomPosterior(t, 67, 4, 3), f)
+		rows := testRows(2*predictBlock+130, 4, 4)
+		mean, variance := predict(t, p, 1, rows.X)
+		mean2, variance2 := predict(t, p, 2, rows.X)
+		if !slices.Equal(mean, mean2) || !slices.Equal(variance, variance2) {
+			t.Error("two workers give other bits than one")
 		}
-	}
+		for _, cut := range []struct{ from, to int }{{0, 1}, {5, 6}, {3, 260}, {255, 257}, {100, 386}} {
+			m, v := predict(t, p, 1, rows.Slice(cut.from, cut.to).X)
+			if !slices.Equal(m, mean[cut.from:cut.to]) || !slices.Equal(v, variance[cut.from:cut.to]) {
+				t.Errorf("rows [%d, %d) give other bits by themselves", cut.from, cut.to)
+			}
+		}
+	})
 }
 
 // The slow path's pairs of numbers agree with 256-bit arithmetic far beyond
 // float64.
 func TestReferenceAgreesWithBigNumbers(t *testing.T) {
-	const m, d = 40, 3
-	p := randomPosterior(t, m, d, 4)
-	rows := testRows(3, d, 9)
-	for row := range rows.Len() {
-		phi := make([]*big.Float, m)
-		mean, variance, u := exact(0), exact(p.Kernel.Variance), exact(0)
-		for i := range m {
-			q := exact(0)
-			for j := range d {
-				u.Quo(u.Sub(exact(rows.Row(row)[j]), exact(p.Z[i*d+j])), exact(p.Kernel.Lengthscales[j]))
-				q.Add(q, u.Mul(u, u))
+	eachFamily(t, func(t *testing.T, f kernel.Family) {
+		const m, d = 40, 3
+		p := withFamily(t, randomPosterior(t, m, d, 4), f)
+		rows := testRows(3, d, 9)
+		for row := range rows.Len() {
+			phi := make([]*big.Float, m)
+			mean, variance, u := exact(0), exact(p.Kernel.Variance), exact(0)
+			for i := range m {
+				q := exact(0)
+				for j := range d {
+					u.Quo(u.Sub(exact(rows.Row(row)[j]), exact(p.Z[i*d+j])), exact(p.Kernel.Lengthscales[j]))
+					q.Add(q, u.Mul(u, u))
+				}
+				k := bigKernel(f, q)
+				k.Mul(k, exact(p.Kernel.Variance))
+				for j := range i {
+					k.Sub(k, u.Mul(exact(p.L[i*m+j]), phi[j]))
+				}
+				phi[i] = k.Quo(k, exact(p.L[i*m+i]))
+				mean.Add(mean, u.Mul(exact(p.Mean[i]), phi[i]))
+				variance.Sub(variance, u.Mul(phi[i], phi[i]))
 			}
-			k := loss.Exp(q.Mul(q, exact(-0.5)))
-			k.Mul(k, exact(p.Kernel.Variance))
-			for j := range i {
-				k.Sub(k, u.Mul(exact(p.L[i*m+j]), phi[j]))
+			for j := range m {
+				sum := exact(0)
+				for i := j; i < m; i++ {
+					sum.Add(sum, u.Mul(exact(p.Factor[i*m+j]), phi[i]))
+				}
+				variance.Add(variance, u.Mul(sum, sum))
 			}
-			phi[i] = k.Quo(k, exact(p.L[i*m+i]))
-			mean.Add(mean, u.Mul(exact(p.Mean[i]), phi[i]))
-			variance.Sub(variance, u.Mul(phi[i], phi[i]))
-		}
-		for j := range m {
-			sum := exact(0)
-			for i := j; i < m; i++ {
-				sum.Add(sum, u.Mul(exact(p.Factor[i*m+j]), phi[i]))
+			for i, got := range referenceFeatures(p, rows.Row(row)) {
+				off, _ := u.Sub(phi[i], got.exact()).Float64()
+				if !(math.Abs(off) <= 1e-26) {
+					t.Errorf("row %d, feature %d is off by %g", row, i, off)
+				}
 			}
-			variance.Add(variance, u.Mul(sum, sum))
-		}
-		for i, got := range referenceFeatures(p, rows.Row(row)) {
-			off, _ := u.Sub(phi[i], got.exact()).Float64()
-			if !(math.Abs(off) <= 1e-26) {
-				t.Errorf("row %d, feature %d is off by %g", row, i, off)
+			got, err := NewReference(p, mustLoss(t, loss.ZeroOne, 0.6), rows.Row(row), rows.Y[row])
+			wantMean, _ := mean.Float64()
+			wantVariance, _ := variance.Float64()
+			if err != nil || got.Mean != wantMean || got.Variance != wantVariance {
+				t.Errorf("row %d: %+v (%v), want mean %g and variance %g to the last bit", row, got, err, wantMean, wantVariance)
 			}
 		}
-		got, err := NewReference(p, mustLoss(t, loss.ZeroOne, 0.6), rows.Row(row), rows.Y[row])
-		wantMean, _ := mean.Float64()
-		wantVariance, _ := variance.Float64()
-		if err != nil || got.Mean != wantMean || got.Variance != wantVariance {
-			t.Errorf("row %d: %+v (%v), want mean %g and variance %g to the last bit", row, got, err, wantMean, wantVariance)
-		}
-	}
+	})
 }
 
 func TestJitterCheckCatchesAChangedL(t *testing.T) {
@@ -250,40 +290,42 @@ func TestJitterCheckCatchesAChangedL(t *testing.T) {
 // The bound is never below the residual in 256-bit arithmetic, and at most a
 // few orders above it.
 func TestJitterBoundIsAnUpperBound(t *testing.T) {
-	for _, m := range []int{1, 5, 30} {
-		p := randomPosterior(t, m, 2, uint64(m))
-		bound, _, err := p.JitterCheck()
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := exact(0)
-		for i := range m {
-			for j := range m {
-				q, diff := exact(0), exact(0)
-				for k := range 2 {
-					diff.Sub(exact(p.Z[i*2+k]), exact(p.Z[j*2+k]))
-					diff.Quo(diff, exact(p.Kernel.Lengthscales[k]))
-					q.Add(q, diff.Mul(diff, diff))
+	eachFamily(t, func(t *testing.T, f kernel.Family) {
+		for _, m := range []int{1, 5, 30} {
+			p := withFamily(t, randomPosterior(t, m, 2, uint64(m)), f)
+			bound, _, err := p.JitterCheck()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := exact(0)
+			for i := range m {
+				for j := range m {
+					q, diff := exact(0), exact(0)
+					for k := range 2 {
+						diff.Sub(exact(p.Z[i*2+k]), exact(p.Z[j*2+k]))
+						diff.Quo(diff, exact(p.Kernel.Lengthscales[k]))
+						q.Add(q, diff.Mul(diff, diff))
+					}
+					r := bigKernel(f, q)
+					r.Mul(r, exact(p.Kernel.Variance))
+					if i == j {
+						r.Add(r, exact(p.Jitter))
+					}
+					for k := range min(i, j) + 1 {
+						r.Sub(r, diff.Mul(exact(p.L[i*m+k]), exact(p.L[j*m+k])))
+					}
+					sum.Add(sum, r.Mul(r, r))
 				}
-				r := loss.Exp(q.Mul(q, exact(-0.5)))
-				r.Mul(r, exact(p.Kernel.Variance))
-				if i == j {
-					r.Add(r, exact(p.Jitter))
-				}
-				for k := range min(i, j) + 1 {
-					r.Sub(r, diff.Mul(exact(p.L[i*m+k]), exact(p.L[j*m+k])))
-				}
-				sum.Add(sum, r.Mul(r, r))
+			}
+			norm, _ := sum.Sqrt(sum).Float64()
+			if bound < norm {
+				t.Errorf("M=%d: bound %g is below the norm %g", m, bound, norm)
+			}
+			if bound > 1e-12*float64(m) {
+				t.Errorf("M=%d: bound %g is loose", m, bound)
 			}
 		}
-		norm, _ := sum.Sqrt(sum).Float64()
-		if bound < norm {
-			t.Errorf("M=%d: bound %g is below the norm %g", m, bound, norm)
-		}
-		if bound > 1e-12*float64(m) {
-			t.Errorf("M=%d: bound %g is loose", m, bound)
-		}
-	}
+	})
 }
 
 func TestValidateRefuses(t *testing.T) {

@@ -162,7 +162,8 @@ func (r *Predictor) blocks(x []float64, laws Laws, then func(s *predictScratch, 
 func (r *Predictor) block(s *predictScratch, x, mean, variance []float64) {
 	n, m, d := len(mean), r.posterior.Inducing(), r.posterior.Dim()
 	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)
-	r.pool.SEKernel(linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.origin, r.invScale, r.posterior.Kernel.Variance, k)
+	kernel := &r.posterior.Kernel
+	r.pool.Kernel(kernel.Family.Profile(), linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.origin, r.invScale, kernel.Variance, k, linalg.Mat{})
 	for i := range n {
 		row := k.Row(i)
 		mean[i] = linalg.Dot(row, r.errors.alpha)

@@ -60,7 +60,7 @@ func referenceFeatures(p *Posterior, x []float64) []double {
 			t.Quo(t, exact(p.Kernel.Lengthscales[j]))
 			q.Add(q, t.Mul(t, t))
 		}
-		k := loss.Exp(q.Mul(q, exact(-0.5)))
+		k := p.Kernel.Family.Exact(q)
 		rest := nearest(k.Mul(k, exact(p.Kernel.Variance)))
 		for j, l := range p.L[i*m : i*m+i] {
 			rest = rest.minus(phi[j].times(l))

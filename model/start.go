@@ -25,7 +25,7 @@ var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 // bound likes best.
 func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
 	rows = usualRows(rows)
-	e, err := estimate(t.pool, rows.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.ARD)
+	e, err := estimate(t.pool, rows.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.ARD)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 		some := rows.Slice(from, min(rows.Len(), from+sweepBlock))
 		x := linalg.Mat{Rows: some.Len(), Cols: d, Stride: d, Data: some.X}
 		phi := k.Slice(0, some.Len(), 0, m)
-		t.pool.SEKernel(x, t.z, t.sweep.origin, t.sweep.invScale, t.sweep.variance, phi)
+		t.pool.Kernel(t.sweep.profile, x, t.z, t.sweep.origin, t.sweep.invScale, t.sweep.variance, phi, linalg.Mat{})
 		whiten.Solve(phi)
 		t.pool.Syrk(true, 1, phi, 1, gram)
 		t.pool.Gemm(true, false, 1, phi, column(some.Y), 1, column(moment))

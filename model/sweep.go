@@ -18,14 +18,16 @@ const sweepBlock = 1024
 //
 //	μ = kᵀa,  s² = σ² + kᵀA k,  dE/dk = g a + 2w A k
 //
+// Of the kernel's family it knows values and slopes alone, dk/d(r²) = −s/2.
 // With the relative jitter j, A has elements of size 1/j at most, and the
 // rounding errors of s² are of order 1e-16 M/j: harmless for training. The
 // certificate's predictor is the whitened one.
 type sweep struct {
-	pool *linalg.Pool
-	loss loss.Loss
-	dim  int
-	back bool // collect the derivatives with respect to θ and Z too
+	pool    *linalg.Pool
+	profile linalg.Profile
+	loss    loss.Loss
+	dim     int
+	back    bool // collect the derivatives with respect to θ and Z too
 	// concave is the part of negative curvature that bigH keeps, in [0, 1].
 	concave float64
 
@@ -44,9 +46,9 @@ type sweep struct {
 	h      []float64  // [M]: Σ g k
 	bigH   linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times concave
 	sumW   float64    // Σ w
-	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dE/dk)∘k
+	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dE/dk)∘s
 	gx2    []float64  // [d]: Σ_ij G_ij x_i²
-	gTotal float64    // Σ_ij G_ij
+	gTotal float64    // Σ_ij (dE/dk)_ij k_ij
 
 	// One block.
 	rows       int
@@ -54,24 +56,36 @@ type sweep struct {
 	xd         linalg.Mat // [B×d]
 	y          []float64
 	k, p       linalg.Mat // [B×M]: kernel columns; kᵀA, then G
+	slope      linalg.Mat // [B×M]: of the kernel columns, or k
 	mu, g, w   []float64
-	e, rowSums []float64
+	e, rowSums []float64 // of G
+	total      []float64 // Σ (dE/dk)∘k
 	curvature  []float64
 }
 
-func newSweep(pool *linalg.Pool, l loss.Loss, m, d int) *sweep {
+func newSweep(pool *linalg.Pool, profile linalg.Profile, l loss.Loss, m, d int) *sweep {
 	vec := func() []float64 { return make([]float64, sweepBlock) }
 	s := &sweep{
-		pool: pool, loss: l, dim: d,
+		pool: pool, profile: profile, loss: l, dim: d,
 		invScale: make([]float64, d), a: make([]float64, m), bigA: linalg.NewMat(m, m),
 		h: make([]float64, m), bigH: linalg.NewMat(m, m),
 		gx: linalg.NewMat(m, d+1), gx2: make([]float64, d),
 		x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
 		k: linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
-		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(), curvature: vec(),
+		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(), curvature: vec(), total: vec(),
 		concave: 1,
 	}
+	s.slope = slopesOf(profile, s.k)
 	return s
+}
+
+// slopesOf returns room for the slopes of a kernel block: the block itself where they are its
+// values.
+func slopesOf(profile linalg.Profile, block linalg.Mat) linalg.Mat {
+	if profile == linalg.SquaredExponential {
+		return block
+	}
+	return linalg.NewMat(block.Rows, block.Cols)
 }
 
 // reset empties the sums and takes a and A as they are. Without derivatives
@@ -117,8 +131,11 @@ func (s *sweep) flush() {
 		return
 	}
 	s.rows = 0
-	k, p := s.k.Slice(0, n, 0, m), s.p.Slice(0, n, 0, m)
-	s.pool.SEKernel(s.xd.Slice(0, n, 0, s.dim), s.z, s.origin, s.invScale, s.variance, k)
+	k, p, slope := s.k.Slice(0, n, 0, m), s.p.Slice(0, n, 0, m), linalg.Mat{}
+	if s.back {
+		slope = s.slope.Slice(0, n, 0, m)
+	}
+	s.pool.Kernel(s.profile, s.xd.Slice(0, n, 0, s.dim), s.z, s.origin, s.invScale, s.variance, k, slope)
 	parts := 1.0
 	if s.back {
 		s.pool.Gemm(false, false, 1, k, s.bigA, 0, p)
@@ -143,26 +160,27 @@ func (s *sweep) flush() {
 	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))
 	s.pool.SyrkWeighted(s.curvature[:n], k, 1, s.bigH)
 	if s.back {
-		s.backward(n, k, p)
+		s.backward(n, k, slope, p)
 	}
 }
 
-// backward turns p = kᵀA into G = (g a + 2w p)∘k and adds up its moments.
-func (s *sweep) backward(n int, k, p linalg.Mat) {
+// backward turns p = kᵀA into G = (g a + 2w p)∘s and adds up its moments.
+func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 	s.pool.For(n, func(i int) {
 		g, w2 := s.g[i], 2*s.w[i]
-		kr, pr := k.Row(i), p.Row(i)
-		sum := 0.0
+		kr, sr, pr := k.Row(i), slope.Row(i), p.Row(i)
+		sum, total := 0.0, 0.0
 		for j, kj := range kr {
-			t := (float64(g*s.a[j]) + float64(w2*pr[j])) * kj
-			pr[j] = t
-			sum += t
+			t := float64(g*s.a[j]) + float64(w2*pr[j])
+			total += float64(t * kj)
+			pr[j] = t * sr[j]
+			sum += pr[j]
 		}
-		s.rowSums[i] = sum
+		s.rowSums[i], s.total[i] = sum, total
 	})
 	s.pool.Gemm(true, false, 1, p, s.x.Slice(0, n, 0, s.dim+1), 1, s.gx)
 	for i := range n {
-		s.gTotal += s.rowSums[i]
+		s.gTotal += s.total[i]
 		for j, v := range s.xd.Row(i) {
 			s.gx2[j] += s.rowSums[i] * v * v
 		}

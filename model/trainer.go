@@ -110,6 +110,7 @@ type Trainer struct {
 	open     bool
 	kl       float64
 	kuu      linalg.Mat // [M×M]: K_ZZ without jitter
+	kuuSlope linalg.Mat // [M×M]: its slopes
 	white    whitener   // K_ZZ + jI = LLᵀ
 	fresh    bool       // kuu and white belong to θ and z
 	factor   linalg.Mat // lower: Λ = RRᵀ
@@ -118,6 +119,7 @@ type Trainer struct {
 
 	// Scratch.
 	work     linalg.Mat // [M×M]
+	pull     linalg.Mat // [M×M], or work
 	vector   []float64  // [M]
 	meanStep []float64  // [M]: of a natural-gradient step
 	zOnes    linalg.Mat // [M×(d+1)]: z and a column of ones
@@ -157,7 +159,7 @@ func (t *Trainer) Close() { t.pool.Close() }
 // allocate makes room for m inducing points.
 func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
-	t.sweep = newSweep(t.pool, t.cfg.Loss, m, t.cfg.Dim)
+	t.sweep = newSweep(t.pool, t.cfg.Kernel.Profile(), t.cfg.Loss, m, t.cfg.Dim)
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
@@ -165,6 +167,7 @@ func (t *Trainer) allocate(m int) {
 	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
 	t.kuu, t.white, t.factor = linalg.NewMat(m, m), newWhitener(m), linalg.NewMat(m, m)
 	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
+	t.kuuSlope, t.pull = slopesOf(t.sweep.profile, t.kuu), slopesOf(t.sweep.profile, t.work)
 	t.vector, t.meanStep = make([]float64, m), make([]float64, m)
 	t.zOnes, t.zPull = linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
@@ -304,7 +307,7 @@ func (t *Trainer) Result() (*Posterior, []int, error) {
 	}
 	variance := Exponential(t.theta[len(t.theta)-1])
 	p := &Posterior{
-		Kernel: kernel.SquaredExponential{Lengthscales: make([]float64, t.cfg.Dim), Variance: variance},
+		Kernel: kernel.Kernel{Family: t.cfg.Kernel, Lengthscales: make([]float64, t.cfg.Dim), Variance: variance},
 		Jitter: t.cfg.Jitter * variance,
 		Z:      append([]float64(nil), t.z.Data...),
 		Mean:   append([]float64(nil), t.mean...),
@@ -326,7 +329,7 @@ func (t *Trainer) Result() (*Posterior, []int, error) {
 
 // factorKuu sets l to the lower factor of K_ZZ + jI, the kernel formed by
 // direct differences with the reference implementation.
-func factorKuu(pool *linalg.Pool, k kernel.SquaredExponential, z linalg.Mat, jitter float64, l linalg.Mat) error {
+func factorKuu(pool *linalg.Pool, k kernel.Kernel, z linalg.Mat, jitter float64, l linalg.Mat) error {
 	pool.For(z.Rows, func(i int) {
 		k.Row(l.Row(i)[:i+1], z.Row(i), z.Data)
 		l.Row(i)[i] += jitter

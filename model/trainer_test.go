@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -127,6 +128,10 @@ func TestInstructionSetsTrainAndPredictTheSame(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	eachFamily(t, trainWithEachSet)
+}
+
+func trainWithEachSet(t *testing.T, f kernel.Family) {
 	var want *Posterior
 	var wantMean, wantVariance []float64
 	for _, set := range linalg.InstructionSets() {
@@ -134,7 +139,7 @@ func TestInstructionSetsTrainAndPredictTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, rows := smallRun(t, 400)
-		c.Inducing = 70
+		c.Kernel, c.Inducing = f, 70
 		tr := newTestTrainer(t, c, rows)
 		drive(t, tr, rows, 1000, nil)
 		got, _, err := tr.Result()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
 // Training is how the fit went: for the run record.
@@ -154,7 +155,7 @@ func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
 // about 1.5 in the lengthscales: the centre says so.
 func estimate(job Job, s *Survey, workers int) ([]float64, error) {
 	x, y := s.scaler().scaleRaw(s.reference)
-	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, !job.Kernel.Isotropic, workers)
+	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, kernel.SquaredExponential{}, !job.Kernel.Isotropic, workers)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d reference rows: %w", len(y), err)
 	}

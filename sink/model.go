@@ -85,7 +85,7 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
 	m := pipeline.Model{Meta: meta, Posterior: &model.Posterior{
-		Kernel: kernel.SquaredExponential{Lengthscales: meta.Lengthscales, Variance: meta.Variance},
+		Kernel: kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: meta.Lengthscales, Variance: meta.Variance},
 		Jitter: meta.Jitter,
 		Z:      t.z, Mean: t.mean, L: t.l, Factor: t.s,
 	}}

@@ -33,7 +33,7 @@ func attempt(targets, sample, configuration byte) pipeline.Attempt {
 
 // smallModel is a valid model of one inducing point.
 func smallModel() pipeline.Model {
-	k := kernel.SquaredExponential{Lengthscales: []float64{1}, Variance: 1}
+	k := kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: []float64{1}, Variance: 1}
 	zero := func(name string) certify.Parameter {
 		return certify.Parameter{Name: name, Grid: certify.Grid{Step: 1, Count: 1, Prior: certify.PriorFlat}}
 	}

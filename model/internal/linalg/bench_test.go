@@ -172,22 +172,32 @@ func BenchmarkFunctions(b *testing.B) {
 	})
 }
 
-func BenchmarkSEKernel(b *testing.B) {
+func BenchmarkKernel(b *testing.B) {
 	benchSets(b, func(b *testing.B) {
-		for _, d := range []int{8, 26} {
-			x, z, c := randNormal(512, d), randNormal(500, d), NewMat(512, 500)
-			inv := make([]float64, d)
-			for i := range inv {
-				inv[i] = 0.5
-			}
-			b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
-				p := NewPool(1)
-				defer p.Close()
-				for b.Loop() {
-					p.SEKernel(x, z, nil, inv, 1, c)
+		for name, f := range allProfiles {
+			for _, slopes := range []bool{false, true} {
+				if slopes && f == SquaredExponential {
+					continue
 				}
-				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(512*500), "ns/element")
-			})
+				for _, d := range []int{8, 26} {
+					x, z, c, s := randNormal(512, d), randNormal(500, d), NewMat(512, 500), Mat{}
+					if slopes {
+						s = NewMat(512, 500)
+					}
+					inv := make([]float64, d)
+					for i := range inv {
+						inv[i] = 0.5
+					}
+					b.Run(fmt.Sprintf("%s/slopes=%t/d=%d", name, slopes, d), func(b *testing.B) {
+						p := NewPool(1)
+						defer p.Close()
+						for b.Loop() {
+							p.Kernel(f, x, z, nil, inv, 1, c, s)
+						}
+						b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(512*500), "ns/element")
+					})
+				}
+			}
 		}
 	})
 }

@@ -21,9 +21,10 @@ import "math"
 //
 // Both polynomials are best approximations by the Remez exchange, at 40 digits.
 //
-// An element of the kernel block is variance·(exp(max(a, kernelMin)) − exp(kernelMin))
-// with a the exponent: 0 far away, with no subnormal numbers on the way, and hardly any
-// in what is computed from two elements.
+// An element of a squared-exponential kernel block is variance·e, e = exp(max(t, kernelMin)) −
+// exp(kernelMin), with t the exponent: 0 far away, with no subnormal numbers on the way, and hardly
+// any in what is computed from two elements. Of a Matérn block it is variance·(p(a)·e), with t = −a
+// and p(a) = 1 + a or (third·a + 1)·a + 1, and the slope is steep·e or steep·((1 + a)·e).
 
 // Places in scalars. The assembly knows them by the same names.
 const (
@@ -47,6 +48,7 @@ const (
 	rootTwoPi // 1/√(2π)
 	kernelMin
 	kernelFloor // exp(kernelMin), as computed
+	third
 	expCoefficients
 	cdfEven = expCoefficients + 6
 	cdfOdd  = cdfEven + 10
@@ -83,6 +85,7 @@ var scalars = [scalarCount]float64{
 	rootTwoPi:    1 / (math.SqrtPi * math.Sqrt2),
 	kernelMin:    -345,
 	kernelFloor:  0x1.34bb5fd56a155p-498,
+	third:        1.0 / 3,
 
 	expCoefficients:     0x1.a0163a26154efp-13,
 	expCoefficients + 1: 0x1.6c1cbd30732d5p-10,

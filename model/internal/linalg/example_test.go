@@ -14,8 +14,8 @@ func Example() {
 	z := linalg.Mat{Rows: 2, Cols: 1, Stride: 1, Data: []float64{0, 1}}
 	x := linalg.Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{0.5}}
 	l, phi := linalg.NewMat(2, 2), linalg.NewMat(1, 2)
-	pool.SEKernel(z, z, nil, []float64{1}, 1, l)
-	pool.SEKernel(x, z, nil, []float64{1}, 1, phi)
+	pool.Kernel(linalg.SquaredExponential, z, z, nil, []float64{1}, 1, l, linalg.Mat{})
+	pool.Kernel(linalg.SquaredExponential, x, z, nil, []float64{1}, 1, phi, linalg.Mat{})
 	if !pool.Cholesky(l) {
 		fmt.Println("not positive definite")
 		return

@@ -12,42 +12,73 @@ const (
 	kernelGroup = 4
 )
 
-// A kernelBlock is a call of [Pool.SEKernel].
+// A Profile says how a stationary kernel of variance 1 falls with the scaled distance r.
+type Profile int
+
+// The profiles. SquaredExponential is exp(−r²/2); Matern32 is (1 + a)·exp(−a), a = √3·r;
+// Matern52 is (1 + a + a²/3)·exp(−a), a = √5·r.
+const (
+	SquaredExponential Profile = iota
+	Matern32
+	Matern52
+	profiles
+)
+
+// Stretch returns c where the profile is a function of √c·r: ½, 3, 5.
+func (f Profile) Stretch() float64 { return [profiles]float64{0.5, 3, 5}[f] }
+
+// steepness is −2 times the derivative of the profile at r = 0 in r².
+func (f Profile) steepness() float64 { return [profiles]float64{1, 3, 5.0 / 3}[f] }
+
+// A kernelBlock is a call of [Pool.Kernel].
 type kernelBlock struct {
 	pool     *Pool
 	set      *kernelSet
+	profile  Profile
 	x, dst   Mat
+	slope    Mat       // no elements: the values alone
 	origin   []float64 // what rows are taken relative to
-	scale    []float64 // invScale/√2
+	scale    []float64 // invScale·√Stretch
 	variance float64
 	panels   []float64 // (z−origin)·scale, kernelCols columns at a time
 }
 
-// SEKernel computes, with s = invScale,
+// Kernel computes, with s = invScale and f the profile,
 //
-//	dst[i, j] = variance·exp(−r²/2),  r² = Σ_k ((x[i,k]−c[k])·s[k] − (z[j,k]−c[k])·s[k])²
+//	dst[i, j] = variance·f(r),  r² = Σ_k ((x[i,k]−c[k])·s[k] − (z[j,k]−c[k])·s[k])²
 //
 // from direct differences of the rows scaled around c, the origin (nil: 0): only their
-// distances count, if c lies among them. With u = 2⁻⁵³, w the exact vector of the
-// (x−z)·s/√2, and A the length of (|x−c|·s/√2) and that of (|z−c|·s/√2) added, the vector
-// whose squares are summed is off by at most 4.2u|w| + 2.01uA, the sum by (d+1)u/2 of its
-// root more, exp and the last product by 3.3u. As 2p·exp(−p²) < 0.86 and 2p²·exp(−p²) < 0.74,
-// the absolute error is at most
+// distances count, if c lies among them. If slope has elements, they become −2 times the derivatives
+// of those of dst in r²; its size and stride are those of dst. For SquaredExponential these are the
+// values themselves, and slope is left alone.
 //
-//	variance·(0.87·2.01·A + 0.75·(4.2 + (d+1)/2) + 3.3)·u + variance·2⁻⁴⁰⁰
+// With u = 2⁻⁵³, w the exact vector of the (x−z)·s·√Stretch, p its length, and A the lengths of
+// (x−c)·s·√Stretch and (z−c)·s·√Stretch added, the vector whose squares are summed is off by at most
+// 4.2u·p + 2.01uA, and the sum by (d+1)u/2 of its root more; a Matérn profile takes the root, which is
+// off by another u. So a computed value is that at a distance that is off by δp + Δ, Δ = 2.01uA, δ =
+// (4.2 + (d+1)/2)u or a u more; and its last operations err by R units u: 3.4, 5.4 and 7.4 of the
+// value. If uA and du are below 10⁻³, an element errs by at most
 //
-// so that rows should spread over no more than some thousand length scales. If u·A and
-// d·u are below 10⁻³, it also is
-// at most √(variance·dst[i, j])·(1.25·2.01·A + 1.5·(4.2 + (d+1)/2))·u + dst[i, j]·3.4u +
-// variance·2⁻⁴⁰⁰, for 2p·exp(−p²/2) < 1.22 and 2p²·exp(−p²/2) < 1.48. Values below
-// 2⁻⁴⁹⁷·variance, 1e-150, become 0 or err by as much. A NaN in either row gives NaN; an
-// infinite distance gives 0; scaled elements must not overflow. An element depends on
-// its two rows and c alone, and not on their order.
-func (p *Pool) SEKernel(x, z Mat, origin, invScale []float64, variance float64, dst Mat) {
+//	√(variance·dst[i, j])·(C₁Δ + C₂δ) + dst[i, j]·Ru + variance·2⁻⁴⁰⁰
+//
+// with C₁ = 1.25, 0.46, 0.37 and C₂ = 1.5, 1.03, 1.15: docs/proofs.md, section 10. Rows should spread
+// over no more than some thousand length scales. Values at a place where exp is below 2⁻⁴⁹⁷ become 0 or err by as much. A NaN in either
+// row gives NaN; an infinite distance gives 0; scaled elements must not overflow. An element
+// depends on its two rows and c alone, and not on their order.
+func (p *Pool) Kernel(profile Profile, x, z Mat, origin, invScale []float64, variance float64, dst, slope Mat) {
 	d := len(invScale)
 	x.check("x", x.Rows, d)
 	z.check("z", z.Rows, d)
 	dst.check("dst", x.Rows, z.Rows)
+	if profile == SquaredExponential {
+		slope = Mat{}
+	}
+	if slope.Rows > 0 {
+		slope.check("slope", x.Rows, z.Rows)
+		if slope.Stride != dst.Stride {
+			panic(fmt.Sprintf("linalg: slope has stride %d, dst %d", slope.Stride, dst.Stride))
+		}
+	}
 	if origin != nil && len(origin) != d {
 		panic(fmt.Sprintf("linalg: an origin of %d elements for %d features", len(origin), d))
 	}
@@ -55,12 +86,8 @@ func (p *Pool) SEKernel(x, z Mat, origin, invScale []float64, variance float64, 
 		return
 	}
 	if d == 0 {
-		for i := range dst.Rows {
-			row := dst.Row(i)
-			for j := range row {
-				row[j] = variance
-			}
-		}
+		fill(dst, variance)
+		fill(slope, profile.steepness()*variance)
 		return
 	}
 	buf := p.calls.take()
@@ -69,11 +96,12 @@ func (p *Pool) SEKernel(x, z Mat, origin, invScale []float64, variance float64, 
 	size := roundUp(z.Rows, set.kernelCols) * d
 	scratch := buf.get(size + 2*d)
 	buf.kernel = kernelBlock{
-		pool: p, set: set, x: x, dst: dst, variance: variance, origin: scratch[size+d:], scale: scratch[size : size+d], panels: scratch[:size],
+		pool: p, set: set, profile: profile, x: x, dst: dst, slope: slope, variance: variance, origin: scratch[size+d:], scale: scratch[size : size+d], panels: scratch[:size],
 	}
 	b := &buf.kernel
+	root := math.Sqrt(profile.Stretch())
 	for k, s := range invScale {
-		b.scale[k] = s * math.Sqrt(0.5)
+		b.scale[k] = s * root
 	}
 	clear(b.origin)
 	copy(b.origin, origin)
@@ -103,19 +131,42 @@ func (b *kernelBlock) run(piece int) {
 	i0 := piece * kernelRows
 	rows, d, cols := min(kernelRows, b.x.Rows-i0), len(b.scale), b.set.kernelCols
 	size := roundUp(rows, kernelGroup) * d
-	scratch := buf.get(size + rows*cols)
-	x, edge := scratch[:size], scratch[size:]
+	scratch := buf.get(size + 2*rows*cols)
+	x, edge, edgeSlope := scratch[:size], scratch[size:size+rows*cols], scratch[size+rows*cols:]
 	b.pack(x, kernelGroup, b.x, i0, i0+rows)
 	n := b.dst.Cols
 	j := 0
 	for ; j+cols <= n; j += cols {
-		b.set.kernel(rows, d, x, b.panels[j*d:], b.dst.Stride, b.variance, b.dst.Data[i0*b.dst.Stride+j:])
+		at := i0*b.dst.Stride + j
+		b.columns(rows, x, j, b.dst.Stride, b.dst.Data[at:], b.slope.Data[min(at, len(b.slope.Data)):])
 	}
 	if j == n {
 		return
 	}
-	b.set.kernel(rows, d, x, b.panels[j*d:], cols, b.variance, edge)
+	b.columns(rows, x, j, cols, edge, edgeSlope)
 	for i := range rows {
 		copy(b.dst.Row(i0 + i)[j:], edge[i*cols:(i+1)*cols])
+		if b.slope.Rows > 0 {
+			copy(b.slope.Row(i0 + i)[j:], edgeSlope[i*cols:(i+1)*cols])
+		}
+	}
+}
+
+// columns computes a panel of columns from j on, for packed rows.
+func (b *kernelBlock) columns(rows int, x []float64, j, stride int, dst, slope []float64) {
+	d := len(b.scale)
+	if b.slope.Rows == 0 {
+		b.set.kernel[b.profile](rows, d, x, b.panels[j*d:], stride, b.variance, dst)
+	} else {
+		b.set.slope[b.profile](rows, d, x, b.panels[j*d:], stride, b.variance, float64(b.profile.steepness()*b.variance), dst, slope)
+	}
+}
+
+func fill(m Mat, value float64) {
+	for i := range m.Rows {
+		row := m.Row(i)
+		for j := range row {
+			row[j] = value
+		}
 	}
 }

@@ -294,6 +294,86 @@ done:                              \
 	VMOVUPD V4, BYTES(DI);                \
 	ADDQ    R9, DI
 
+// V0 = exp(−a), less what it is far away, and V7 = a, from −a² in A, which is overwritten.
+#define MATERN(A)                            \
+	ZERO(V1);                            \
+	VSUBPD  A, V1, A;                    \
+	VSQRTPD A, A;                        \
+	VSUBPD  A, V1, A;                    \
+	VMOVUPD C(const_kernelMin), V0;      \
+	VMAXPD  A, V0, A;                    \
+	VSUBPD  A, V1, V7;                   \
+	REDUCE(A, V0, V1);                   \
+	KERNELPOWER(V1, V2, V3);             \
+	EXPSMALL(A, V2, V0, V1, V3);         \
+	VSUBPD  C(const_kernelFloor), V0, V0
+
+// The value of a Matérn kernel, from V0 and V7.
+#define MATERN32VALUE(TO)             \
+	VADDPD C(const_one), V7, V4;  \
+	VMULPD V0, V4, V4;            \
+	VBROADCASTSD variance+40(FP), V6; \
+	VMULPD V6, V4, V4;            \
+	VMOVUPD V4, TO
+
+#define MATERN52VALUE(TO)                  \
+	VMOVUPD C(const_one), V5;          \
+	VMOVUPD C(const_third), V4;        \
+	VFMADD213PD V5, V7, V4;            \
+	VFMADD213PD V5, V7, V4;            \
+	VMULPD V0, V4, V4;                 \
+	VBROADCASTSD variance+40(FP), V6;  \
+	VMULPD V6, V4, V4;                 \
+	VMOVUPD V4, TO
+
+// Its slope.
+#define MATERN32SLOPE(TO)                \
+	VBROADCASTSD steep+48(FP), V6;   \
+	VMULPD V6, V0, V4;               \
+	VMOVUPD V4, TO
+
+#define MATERN52SLOPE(TO)                \
+	VADDPD C(const_one), V7, V4;     \
+	VMULPD V0, V4, V4;               \
+	VBROADCASTSD steep+48(FP), V6;   \
+	VMULPD V6, V4, V4;               \
+	VMOVUPD V4, TO
+
+// Rows of Matérn kernels; those with slopes write these to R8, with the same stride.
+#define MATERN32ROW(A, B)         \
+	MATERN(A);                \
+	MATERN32VALUE((DI));      \
+	MATERN(B);                \
+	MATERN32VALUE(BYTES(DI)); \
+	ADDQ R9, DI
+
+#define MATERN52ROW(A, B)         \
+	MATERN(A);                \
+	MATERN52VALUE((DI));      \
+	MATERN(B);                \
+	MATERN52VALUE(BYTES(DI)); \
+	ADDQ R9, DI
+
+#define MATERN32BOTH(A, B)        \
+	MATERN(A);                \
+	MATERN32VALUE((DI));      \
+	MATERN32SLOPE((R8));      \
+	MATERN(B);                \
+	MATERN32VALUE(BYTES(DI)); \
+	MATERN32SLOPE(BYTES(R8)); \
+	ADDQ R9, DI;              \
+	ADDQ R9, R8
+
+#define MATERN52BOTH(A, B)        \
+	MATERN(A);                \
+	MATERN52VALUE((DI));      \
+	MATERN52SLOPE((R8));      \
+	MATERN(B);                \
+	MATERN52VALUE(BYTES(DI)); \
+	MATERN52SLOPE(BYTES(R8)); \
+	ADDQ R9, DI;              \
+	ADDQ R9, R8
+
 // Takes (x − z)² of row R of the group from the exponents A and B.
 #define SQUARES(R, A, B)            \
 	VBROADCASTSD (R*8)(SI), V2; \
@@ -303,10 +383,10 @@ done:                              \
 	VFNMADD231PD V2, V2, B
 
 // The kernel block, two vectors of columns: for CX rows of x at SI, in groups of four
-// for each of R10 features, DI (stride R9 bytes) gets variance·exp(−Σ(x−z)²), z at BX as
+// for each of R10 features, ROW takes −Σ(x−z)² to DI (stride R9 bytes), z at BX as
 // R10 pairs of vectors. Four rows at a time make eight sums, enough to hide what each
 // waits for.
-#define KERNELROWS              \
+#define KERNELROWS(ROW)         \
 	HOIST;                  \
 group:                          \
 	ZERO(V8);               \
@@ -330,16 +410,16 @@ feature:                        \
 	ADDQ $(2*BYTES), R12;   \
 	DECQ R11;               \
 	JNZ  feature;           \
-	KERNELROW(V8, V9);      \
+	ROW(V8, V9);      \
 	DECQ CX;                \
 	JZ   end;               \
-	KERNELROW(V10, V11);    \
+	ROW(V10, V11);    \
 	DECQ CX;                \
 	JZ   end;               \
-	KERNELROW(V12, V13);    \
+	ROW(V12, V13);    \
 	DECQ CX;                \
 	JZ   end;               \
-	KERNELROW(V14, V15);    \
+	ROW(V14, V15);    \
 	DECQ CX;                \
 	JNZ  group;             \
 end:                            \

@@ -166,4 +166,54 @@ TEXT ·kernelAVX2(SB), NOSPLIT, $0-64
 	MOVQ dst+48(FP), DI
 	MOVQ table+56(FP), DX
 	SHLQ $3, R9
-	KERNELROWS
+	KERNELROWS(KERNELROW)
+
+// func matern32AVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+TEXT ·matern32AVX2(SB), NOSPLIT, $0-64
+	MOVQ rows+0(FP), CX
+	MOVQ d+8(FP), R10
+	MOVQ x+16(FP), SI
+	MOVQ z+24(FP), BX
+	MOVQ lddst+32(FP), R9
+	MOVQ dst+48(FP), DI
+	MOVQ table+56(FP), DX
+	SHLQ $3, R9
+	KERNELROWS(MATERN32ROW)
+
+// func matern52AVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+TEXT ·matern52AVX2(SB), NOSPLIT, $0-64
+	MOVQ rows+0(FP), CX
+	MOVQ d+8(FP), R10
+	MOVQ x+16(FP), SI
+	MOVQ z+24(FP), BX
+	MOVQ lddst+32(FP), R9
+	MOVQ dst+48(FP), DI
+	MOVQ table+56(FP), DX
+	SHLQ $3, R9
+	KERNELROWS(MATERN52ROW)
+
+// func matern32SlopeAVX2(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
+TEXT ·matern32SlopeAVX2(SB), NOSPLIT, $0-80
+	MOVQ rows+0(FP), CX
+	MOVQ d+8(FP), R10
+	MOVQ x+16(FP), SI
+	MOVQ z+24(FP), BX
+	MOVQ lddst+32(FP), R9
+	MOVQ dst+56(FP), DI
+	MOVQ slope+64(FP), R8
+	MOVQ table+72(FP), DX
+	SHLQ $3, R9
+	KERNELROWS(MATERN32BOTH)
+
+// func matern52SlopeAVX2(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
+TEXT ·matern52SlopeAVX2(SB), NOSPLIT, $0-80
+	MOVQ rows+0(FP), CX
+	MOVQ d+8(FP), R10
+	MOVQ x+16(FP), SI
+	MOVQ z+24(FP), BX
+	MOVQ lddst+32(FP), R9
+	MOVQ dst+56(FP), DI
+	MOVQ slope+64(FP), R8
+	MOVQ table+72(FP), DX
+	SHLQ $3, R9
+	KERNELROWS(MATERN52BOTH)

@@ -129,11 +129,11 @@ func cdfPDFPortable(c, p, x []float64) {
 
 const portableKernelCols = 8
 
-// kernelPortable is one panel of the kernel block.
-func kernelPortable(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+// kernelExponents is one panel of −Σ(x−z)².
+func kernelExponents(rows, d int, x, z []float64, lddst int, dst []float64) {
 	const cols = portableKernelCols
 	for i := range rows {
-		group, out := x[i/kernelGroup*kernelGroup*d:], dst[i*lddst:i*lddst+cols]
+		group := x[i/kernelGroup*kernelGroup*d:]
 		var sums [cols]float64
 		for k := range d {
 			v := group[k*kernelGroup+i%kernelGroup]
@@ -142,17 +142,71 @@ func kernelPortable(rows, d int, x, z []float64, lddst int, variance float64, ds
 				sums[j] = math.FMA(-t, t, sums[j])
 			}
 		}
-		for j, a := range sums {
-			out[j] = kernelValue(a, variance)
+		copy(dst[i*lddst:i*lddst+cols], sums[:])
+	}
+}
+
+// kernelPortable is one panel of a squared-exponential block.
+func kernelPortable(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+	kernelExponents(rows, d, x, z, lddst, dst)
+	for i := range rows {
+		row := dst[i*lddst : i*lddst+portableKernelCols]
+		for j, a := range row {
+			row[j] = variance * kernelExp(a)
 		}
 	}
 }
 
-// kernelValue returns variance·exp(a), or 0 where that is next to nothing.
-func kernelValue(a, variance float64) float64 {
+func matern32Portable(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+	matern32SlopePortable(rows, d, x, z, lddst, variance, 0, dst, nil)
+}
+
+func matern52Portable(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+	matern52SlopePortable(rows, d, x, z, lddst, variance, 0, dst, nil)
+}
+
+// matern32SlopePortable and matern52SlopePortable compute no slopes if slope is nil.
+func matern32SlopePortable(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
+	kernelExponents(rows, d, x, z, lddst, dst)
+	for i := range rows {
+		for j := i * lddst; j < i*lddst+portableKernelCols; j++ {
+			a, e := matern(dst[j])
+			dst[j] = variance * ((1 + a) * e)
+			if slope != nil {
+				slope[j] = steep * e
+			}
+		}
+	}
+}
+
+func matern52SlopePortable(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
+	kernelExponents(rows, d, x, z, lddst, dst)
+	for i := range rows {
+		for j := i * lddst; j < i*lddst+portableKernelCols; j++ {
+			a, e := matern(dst[j])
+			dst[j] = variance * (math.FMA(a, math.FMA(a, scalars[third], 1), 1) * e)
+			if slope != nil {
+				slope[j] = steep * ((1 + a) * e)
+			}
+		}
+	}
+}
+
+// matern returns a and exp(−a), of −a²; or a place far away and 0 where that is next to
+// nothing.
+func matern(sum float64) (a, e float64) {
+	t := -math.Sqrt(-sum)
+	if t < scalars[kernelMin] { // not for NaN
+		t = scalars[kernelMin]
+	}
+	return -t, kernelExp(t)
+}
+
+// kernelExp returns exp(a), or 0 where that is next to nothing.
+func kernelExp(a float64) float64 {
 	if a < scalars[kernelMin] { // not for NaN
 		a = scalars[kernelMin]
 	}
 	n, power, r := reduce(a)
-	return float64(variance * (scaleBy(expSmall(power, r), n) - scalars[kernelFloor]))
+	return scaleBy(expSmall(power, r), n) - scalars[kernelFloor]
 }

@@ -22,7 +22,12 @@ var portable = kernelSet{
 	pdf:        pdfPortable,
 	cdfPDF:     cdfPDFPortable,
 	kernelCols: portableKernelCols,
-	kernel:     kernelPortable,
+	kernel: [profiles]func(int, int, []float64, []float64, int, float64, []float64){
+		SquaredExponential: kernelPortable, Matern32: matern32Portable, Matern52: matern52Portable,
+	},
+	slope: [profiles]func(int, int, []float64, []float64, int, float64, float64, []float64, []float64){
+		Matern32: matern32SlopePortable, Matern52: matern52SlopePortable,
+	},
 }
 
 func gemmPortable(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, _ []float64) {

@@ -301,7 +301,7 @@ func TestNoAllocation(t *testing.T) {
 		p.TrmmRightLowerTrans(l, a, c)
 		p.TrsmRightLowerTrans(l, c)
 		p.TrsmLeftLower(l, s)
-		p.SEKernel(a, a.Slice(0, 100, 0, 100), nil, inv, 1, c)
+		p.Kernel(SquaredExponential, a, a.Slice(0, 100, 0, 100), nil, inv, 1, c, Mat{})
 		for i := range s.Rows {
 			clear(s.Row(i))
 			s.Row(i)[i] = 2

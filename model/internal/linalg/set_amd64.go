@@ -41,8 +41,24 @@ var avx512 = kernelSet{
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 16,
-	kernel: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
-		kernelAVX512(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+	kernel: [profiles]func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64){
+		SquaredExponential: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+			kernelAVX512(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+		},
+		Matern32: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+			matern32AVX512(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+		},
+		Matern52: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+			matern52AVX512(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+		},
+	},
+	slope: [profiles]func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64){
+		Matern32: func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
+			matern32SlopeAVX512(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
+		},
+		Matern52: func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
+			matern52SlopeAVX512(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
+		},
 	},
 }
 
@@ -69,8 +85,24 @@ var avx2 = kernelSet{
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 8,
-	kernel: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
-		kernelAVX2(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+	kernel: [profiles]func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64){
+		SquaredExponential: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+			kernelAVX2(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+		},
+		Matern32: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+			matern32AVX2(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+		},
+		Matern52: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+			matern52AVX2(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+		},
+	},
+	slope: [profiles]func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64){
+		Matern32: func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
+			matern32SlopeAVX2(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
+		},
+		Matern52: func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
+			matern52SlopeAVX2(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
+		},
 	},
 }
 
@@ -160,6 +192,18 @@ func cdfPDFAVX512(n int, cdf, pdf, x, table *float64)
 func kernelAVX512(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
 
 //go:noescape
+func matern32AVX512(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+
+//go:noescape
+func matern52AVX512(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+
+//go:noescape
+func matern32SlopeAVX512(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
+
+//go:noescape
+func matern52SlopeAVX512(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
+
+//go:noescape
 func expAVX2(n int, dst, x, table *float64)
 
 //go:noescape
@@ -173,6 +217,18 @@ func cdfPDFAVX2(n int, cdf, pdf, x, table *float64)
 
 //go:noescape
 func kernelAVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+
+//go:noescape
+func matern32AVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+
+//go:noescape
+func matern52AVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
+
+//go:noescape
+func matern32SlopeAVX2(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
+
+//go:noescape
+func matern52SlopeAVX2(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
 
 //go:noescape
 func substitute8AVX512(n int, coef, x *float64, column, panel int)

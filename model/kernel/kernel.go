@@ -1,0 +1,135 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// A Family is a stationary covariance function of variance 1, as a function of the
+// squared scaled distance t = Σ_j ((x_j − x'_j)/l_j)². A new one is a file beside its
+// brothers, a profile of linalg with its proof, and an entry of [Families].
+type Family interface {
+	// Name is what jobs, model files and certificates call it.
+	Name() string
+	// Profile names it to linalg, which computes blocks of values and of slopes in t.
+	Profile() linalg.Profile
+	// Values replaces every t by the value there, with the same bits on every machine.
+	Values(t []float64)
+	// Exact returns the value at t to the precision of t, but for a few units.
+	Exact(t *big.Float) *big.Float
+	// Errors are the constants of the proven errors.
+	Errors() Errors
+}
+
+// Errors bound what rounding does to values: docs/proofs.md, section 10. Distances p are
+// √(Stretch·t), with the profile's stretch.
+type Errors struct {
+	// Of a block. A distance that is off by Δ + δp moves a value v by at most
+	// (Shift·Δ + Scale·δ)·√v; Root and Last are roundings, of the distance beside those of the
+	// sum of squares, and of the value beside those of the distance. Beyond Vanish all
+	// values are below 2⁻⁴⁰⁰.
+	Shift, Scale, Root, Last, Vanish float64
+	// RowScale·(d + RowRoot) + RowLast units of 2⁻⁵³ are what a value of [Kernel.Row] may be
+	// off by, at variance 1.
+	RowScale, RowRoot, RowLast float64
+}
+
+// Families are all that there are. The first is the default.
+func Families() []Family { return []Family{SquaredExponential{}, Matern32{}, Matern52{}} }
+
+// ErrFamily says that there is no family of a name.
+var ErrFamily = errors.New("kernel: unknown family")
+
+// Named returns the family of that name.
+func Named(name string) (Family, error) {
+	var known []string
+	for _, f := range Families() {
+		if f.Name() == name {
+			return f, nil
+		}
+		known = append(known, f.Name())
+	}
+	return nil, fmt.Errorf("%w %q, want one of %q", ErrFamily, name, known)
+}
+
+// A Kernel is the covariance function σ²·f(Σ_j ((x_j − x'_j)/l_j)²) in scaled units.
+type Kernel struct {
+	Family       Family
+	Lengthscales []float64 // [d], each > 0; an isotropic kernel repeats one value
+	Variance     float64   // σ² > 0
+}
+
+// ErrParameter says that a kernel has no family, or a parameter that is not positive and
+// finite.
+var ErrParameter = errors.New("kernel: parameter out of range")
+
+// Dim returns the number d of inputs.
+func (k Kernel) Dim() int { return len(k.Lengthscales) }
+
+// Validate returns an error unless there is a family and all parameters are positive and
+// finite and have finite reciprocals.
+func (k Kernel) Validate() error {
+	usable := func(x float64) bool {
+		return x > 0 && !math.IsInf(x, 1) && !math.IsInf(1/x, 1)
+	}
+	if k.Family == nil {
+		return fmt.Errorf("%w: no family", ErrParameter)
+	}
+	if len(k.Lengthscales) == 0 {
+		return fmt.Errorf("%w: no lengthscales", ErrParameter)
+	}
+	for j, l := range k.Lengthscales {
+		if !usable(l) {
+			return fmt.Errorf("%w: lengthscale %d is %g", ErrParameter, j, l)
+		}
+	}
+	if !usable(k.Variance) {
+		return fmt.Errorf("%w: variance is %g", ErrParameter, k.Variance)
+	}
+	return nil
+}
+
+// At returns k(x, z), as [Kernel.Row] computes it.
+func (k Kernel) At(x, z []float64) float64 {
+	var one [1]float64
+	k.Row(one[:], x, z)
+	return one[0]
+}
+
+// Row sets dst [n] to k(x, z_j) for the rows z_j of z [n×d], from direct differences.
+// Each error is bounded by [Kernel.ErrorBound]; the bits are the same on
+// every machine.
+func (k Kernel) Row(dst, x, z []float64) {
+	d := len(k.Lengthscales)
+	for j := range dst {
+		q := 0.0
+		for i, v := range z[j*d : (j+1)*d] {
+			t := (x[i] - v) / k.Lengthscales[i]
+			q += float64(t * t)
+		}
+		dst[j] = q //nolint:gosec // j is an index of dst
+	}
+	k.Family.Values(dst)
+	for j := range dst {
+		dst[j] *= k.Variance
+	}
+}
+
+// ErrorBound returns a bound on |Row's value − k(x, z)| that holds for all x, z
+// for which no sum of squares overflows: with u = 2⁻⁵³,
+//
+//	σ² u (RowScale·(d + RowRoot) + RowLast)
+//
+// A difference, its quotient and its square carry (1+u)⁵ together at
+// most, the sum of d such terms (1+u)^(d−1) more (fused or not), so the sum t
+// has relative error at most (d+5)u to first order; a spare 2u take in all
+// higher orders while d < 10⁶. What that does to the value is the family's.
+func (k Kernel) ErrorBound() float64 {
+	const u = 0x1p-53
+	e := k.Family.Errors()
+	return k.Variance * u * (e.RowScale*(float64(len(k.Lengthscales))+e.RowRoot) + e.RowLast)
+}
