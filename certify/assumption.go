@@ -38,7 +38,7 @@ func standardAssumptions() []standardAssumption {
 		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
 		{id: AssumeLossProven, enforced: true, text: "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy."},
 		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},
-		{id: AssumeGridWeights, derived: true, text: "The hyper-parameters are values of the declared grids, whose weights add up to at most 1."},
+		{id: AssumeGridWeights, derived: true, text: "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1."},
 		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key) was declared without a look at the certified rows, and not chosen among several after their results were seen."},
 	}
 }

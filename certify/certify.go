@@ -9,7 +9,7 @@ import (
 
 // Names of the theorems, as they stand in a certificate.
 const (
-	methodDraw = "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared grid of hyper-parameters and over the alternatives of the job; kl inverted upwards"
+	methodDraw = "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters, and over the alternatives of the job; kl inverted upwards"
 	methodMean = "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"
 )
 
@@ -24,7 +24,7 @@ func Certify(ev Evidence) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, fmt.Errorf("certify: evidence: %w", err)
 	}
-	lnInverseWeight, err := LnInverseWeight(ev.Theta)
+	lnInverseWeight, err := LnInverseWeight(len(ev.Kernel.Families), ev.Theta)
 	if err != nil {
 		return Certificate{}, err
 	}

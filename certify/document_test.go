@@ -39,6 +39,9 @@ func variants(t *testing.T) map[string]Evidence {
 		"copies tolerated": change(func(ev *Evidence) {
 			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12700, 0, 90
 		}),
+		"families": change(func(ev *Evidence) {
+			ev.Kernel.Family, ev.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
+		}),
 		"isotropic": change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:]; ev.Theta[0].Name = "ln lengthscale" }),
 		"declared": change(func(ev *Evidence) {
 			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
@@ -113,7 +116,7 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 func TestCertifyUsesEveryTerm(t *testing.T) {
 	ev := sound(t)
 	g := guarantee(t, certificate(t, ev), GuaranteeDraw)
-	weight, err := LnInverseWeight(ev.Theta)
+	weight, err := LnInverseWeight(1, ev.Theta)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,10 +95,7 @@ func (ev Evidence) validateConstant() error {
 
 // validateTheta checks kernel, grids and the number of hyper-parameters.
 func (ev Evidence) validateTheta() error {
-	var faults []error
-	if ev.Kernel.Family != KernelSquaredExponential {
-		faults = append(faults, fmt.Errorf("kernel %q is unknown, want %q", ev.Kernel.Family, KernelSquaredExponential))
-	}
+	faults := []error{ev.Kernel.validate()}
 	want := 2
 	if ev.Kernel.ARD {
 		want = len(ev.Sample.Columns)
@@ -120,6 +117,34 @@ func (ev Evidence) validateTheta() error {
 	}
 	for _, p := range ev.Theta {
 		faults = append(faults, p.validate())
+	}
+	return errors.Join(faults...)
+}
+
+// validate checks that the family is one of a list of known ones.
+func (k Kernel) validate() error {
+	faults := []error{KernelFamilies(k.Families)}
+	if !slices.Contains(k.Families, k.Family) {
+		faults = append(faults, fmt.Errorf("kernel %q is none of the declared %q", k.Family, k.Families))
+	}
+	return errors.Join(faults...)
+}
+
+// KernelFamilies reports what is wrong with a list of families: each is known and stands
+// there once.
+func KernelFamilies(names []string) error {
+	var faults []error
+	if len(names) == 0 {
+		faults = append(faults, errors.New("no family of kernels"))
+	}
+	known := []string{KernelSquaredExponential, KernelMatern32, KernelMatern52}
+	for i, name := range names {
+		if !slices.Contains(known, name) {
+			faults = append(faults, fmt.Errorf("kernel %q is unknown, want one of %q", name, known))
+		}
+		if slices.Contains(names[:i], name) {
+			faults = append(faults, fmt.Errorf("kernel %q stands twice in a list", name))
+		}
 	}
 	return errors.Join(faults...)
 }

@@ -87,7 +87,7 @@ func TestPaperRows(t *testing.T) {
 		for i := range theta {
 			theta[i] = Parameter{Name: fmt.Sprint(i), Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorFlat}, Index: 600}
 		}
-		penalty, err := LnInverseWeight(theta)
+		penalty, err := LnInverseWeight(1, theta)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,15 +100,22 @@ func CheckSize(theta []Parameter) error {
 	return nil
 }
 
-// LnInverseWeight returns an upper bound on ln 1/p_θ, p_θ being the product of
-// the weights of the parameters' values: what the union over all values of the
-// grids costs, in nats. It is 0 for no parameters. Every grid must be valid and
+// LnInverseWeight returns an upper bound on ln 1/p_θ, p_θ being 1 over the number of
+// declared families of kernels, times the weights of the parameters' values: what the
+// union over all families and values of the grids costs, in nats. It is 0 for one
+// family without parameters. Every grid must be valid and
 // every index one of its grid's.
-func LnInverseWeight(theta []Parameter) (float64, error) {
+func LnInverseWeight(families int, theta []Parameter) (float64, error) {
+	if families < 1 {
+		return 0, fmt.Errorf("certify: a kernel of %d families", families)
+	}
 	if err := CheckSize(theta); err != nil {
 		return 0, fmt.Errorf("certify: %w", err)
 	}
 	sum := empty()
+	if families > 1 {
+		sum = ln(exactInt(int64(families)))
+	}
 	for _, p := range theta {
 		if err := p.validate(); err != nil {
 			return 0, fmt.Errorf("certify: %w", err)

@@ -2,6 +2,7 @@ package certify
 
 import (
 	"math"
+	"math/big"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestWeightsAddUpToAtMostOne(t *testing.T) {
 		sum := empty()
 		for i, cost := range costs {
 			if i%97 == 0 {
-				alone, err := LnInverseWeight([]Parameter{{Name: "a", Grid: g, Index: i}})
+				alone, err := LnInverseWeight(1, []Parameter{{Name: "a", Grid: g, Index: i}})
 				if err != nil || cost != alone {
 					t.Errorf("%+v: value %d costs %g in the list, %g alone (%v)", g, i, cost, alone, err)
 				}
@@ -47,6 +48,30 @@ func TestWeightsAddUpToAtMostOne(t *testing.T) {
 	}
 }
 
+// A choice among families costs ln of their number, rounded up.
+func TestFamiliesCostTheirNumber(t *testing.T) {
+	theta := []Parameter{{Name: "a", Grid: flat(1201)}}
+	for families := 1; families <= 3; families++ {
+		got, err := LnInverseWeight(families, theta)
+		want := math.Log(float64(1201 * families))
+		if err != nil || got < ln64(1201*families) || !(got <= want*(1+0x1p-51)) {
+			t.Errorf("%d families cost %.18g (%v), want %.18g", families, got, err, want)
+		}
+	}
+	if _, err := LnInverseWeight(0, theta); err == nil {
+		t.Error("no family is accepted")
+	}
+}
+
+// ln64 is ln n, rounded down.
+func ln64(n int) float64 {
+	x, accuracy := ln(exactInt(int64(n))).Float64()
+	if accuracy == big.Above {
+		x = math.Nextafter(x, 0)
+	}
+	return x
+}
+
 func TestLnInverseWeightKnownValues(t *testing.T) {
 	for _, v := range []struct {
 		name  string
@@ -61,7 +86,7 @@ func TestLnInverseWeightKnownValues(t *testing.T) {
 		{"a very narrow peak, missed by one", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 8}}, 1000 + math.Ln2},
 		{"a very wide peak", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e9), Index: 1200}}, math.Log(1201) + math.Ln2},
 	} {
-		got, err := LnInverseWeight(v.theta)
+		got, err := LnInverseWeight(1, v.theta)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +133,7 @@ func TestGridFaultsAreErrors(t *testing.T) {
 		}
 	}
 	for _, index := range []int{-1, 2} {
-		if got, err := LnInverseWeight([]Parameter{{Name: "a", Grid: flat(2), Index: index}}); err == nil {
+		if got, err := LnInverseWeight(1, []Parameter{{Name: "a", Grid: flat(2), Index: index}}); err == nil {
 			t.Errorf("LnInverseWeight at index %d of two values = %g, want an error", index, got)
 		}
 	}
@@ -128,7 +153,7 @@ func TestGridsOfManyValues(t *testing.T) {
 	peaked := Parameter{Name: "x", Grid: Grid{Min: -6, Step: 1e-4, Count: maxGridCount, Prior: PriorPeaked, Centre: 7, Width: 5}}
 	theta := slices.Repeat([]Parameter{peaked}, 1<<20)
 	began := time.Now()
-	if _, err := LnInverseWeight(theta); err == nil || time.Since(began) > 5*time.Second {
+	if _, err := LnInverseWeight(1, theta); err == nil || time.Since(began) > 5*time.Second {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 	flat := Parameter{Name: "x", Grid: Grid{Min: -6, Step: 1e-4, Count: maxGridCount, Prior: PriorFlat}}

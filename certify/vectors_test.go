@@ -125,7 +125,7 @@ func TestLnInverseWeightIsSoundOnVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := truth(t, v["ln_inverse_weight"])
-		got, err := LnInverseWeight(theta)
+		got, err := LnInverseWeight(1, theta)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -268,6 +268,7 @@ def difference(stated, follows, path=""):
     return f"{path or '.'} is {stated!r}, but what it rests on gives {follows!r}"
 
 
+FAMILIES = ["squared-exponential", "matern-3/2", "matern-5/2"]
 KINDS = {"zero-one", "band", "squared", "exponential", "relative"}
 TOLERANCES = {"epsilon?": positive, "below?": positive, "above?": positive}
 AFFINE = {"name": word(128), "centre": number, "scale": positive}
@@ -277,12 +278,13 @@ SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}",
 LOWER = {"exact": SUM, "lower": share}
 
 METADATA = {
-    "format": {"pacsgp-model/2"}, "kernel": {"squared-exponential"}, "ard": flag, "theta": [PARAMETER],
+    "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
     "features": [AFFINE], "target": AFFINE, "loss": {"kind": KINDS, **TOLERANCES}, "row_rules": [text],
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count}
 
-KERNEL = {"isotropic": flag}
-ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [word(128)], "exclude?": [word(128)], "kernel?": KERNEL}
+KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
+ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [word(128)], "exclude?": [word(128)],
+               "kernel?": {name + "?": form for name, form in KERNEL.items()}}
 SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
     "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
@@ -307,7 +309,7 @@ CERTIFICATE = {
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)]}, "row_rules": [text], "model": {"digest": digest},
-    "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": text, "ard": flag},
+    "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
     "delta": {"declared": positive, "alternatives": count, "alternative": count},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
@@ -336,7 +338,7 @@ def canonical_settings(v):
     scaling, train, grid, loss = v["scaling"], v["train"], v["grid"], v["loss"]
     job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")))}
     job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("unit", loss.get("unit")))}
-    job["delta"], job["kernel"] = float(v["delta"]), {"isotropic": v["kernel"]["isotropic"]}
+    job["delta"], job["kernel"] = float(v["delta"]), {k: v["kernel"][k] for k in KERNEL}
     job["grid"] = {**dict(floats(grid, "min", "max", "step")), "prior": grid["prior"], "width": float(grid["width"])}
     job.update(members(("inducing", v.get("inducing"))))
     job["scaling"] = {"mode": scaling["mode"], **members(
@@ -349,7 +351,8 @@ def canonical_settings(v):
     if "sweep" in v:
         job["sweep"] = [{
             **members(("loss", members(*floats(a.get("loss", {}), "epsilon", "epsilon_std", "below", "above")))),
-            **{k: a[k] for k in ("features", "exclude", "kernel") if k in a}} for a in v["sweep"]]
+            **{k: a[k] for k in ("features", "exclude") if k in a},
+            **members(("kernel", {k: a["kernel"][k] for k in KERNEL if k in a["kernel"]} if "kernel" in a else None))} for a in v["sweep"]]
     job.update(members(("alternative", v.get("alternative"))))
     return job
 
@@ -377,7 +380,7 @@ def with_changes(job, changes):
     if "features" in changes or "exclude" in changes:
         chosen.pop("features", None), chosen.pop("exclude", None)
         chosen.update({k: changes[k] for k in ("features", "exclude") if k in changes})
-    chosen["kernel"] = changes.get("kernel", job["kernel"])
+    chosen["kernel"] = {**job["kernel"], **changes.get("kernel", {})}
     return chosen
 
 
@@ -389,6 +392,7 @@ def check_job(job):
         loss["kind"], tolerances in ({"epsilon"}, {"epsilon_std"}))
     for what, right in (
             ("the loss takes other tolerances", right),
+            ("the families of kernels are no list without repetition", 1 <= len(job["kernel"]["family"]) == len({*job["kernel"]["family"]})),
             ("delta is not below 1", 0 < job["delta"] < 1),
             ("the target is a feature", job["target"] not in job.get("features", [])),
             ("features and exclude are both declared", not ("features" in job and "exclude" in job)),
@@ -501,12 +505,13 @@ def exponential(x):
 def describe(model, job, columns):
     """The metadata that a model file must have: all that follows from the job and the
     scaling (columns: the features, then the target), with what only the model can
-    tell, which are indices and peaks on the grid, jitter and size."""
+    tell, which are the family, indices and peaks on the grid, jitter and size."""
     *features, target = [affine(a) for a in columns]
     need(len(job.get("features", features)) == len(features), f"the job has {len(job.get('features', []))} features, the model {len(features)}")
     for a, name in zip(features, job.get("features", model.features)):
         a["name"] = name
     target["name"] = job["target"]
+    need(model.meta["kernel"] in job["kernel"]["family"], f"the kernel is {model.meta['kernel']}, the job declares {job['kernel']['family']}")
     loss = job["loss"]
     epsilon = loss["epsilon_std"] * target["scale"] if "epsilon_std" in loss else loss.get("epsilon", 0.0)
     ard = not job["kernel"]["isotropic"]
@@ -523,7 +528,7 @@ def describe(model, job, columns):
     values = [value_of(p) for p in theta]
     spread = values[:-1] if ard else values[:1] * len(features)
     return {
-        "format": "pacsgp-model/2", "kernel": "squared-exponential", "ard": ard, "theta": theta, "features": features, "target": target,
+        "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, "target": target,
         "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), *floats(loss, "below", "above"))},
         "row_rules": ROW_RULES, "lengthscales": [exponential(v) for v in spread], "variance": exponential(values[-1]),
         "jitter": model.jitter, "inducing": len(model.mean)}
@@ -840,7 +845,7 @@ def different_starts(survey, model):
     return len(np.unique(rows + 0.0, axis=0))
 
 
-def estimate(x, y, ard):
+def estimate(x, y, family, ard):
     """ln of lengthscales and variance that fit the reference rows, for the centre of a
     peaked prior (format.md, 6.2): 50 steps of Adam on the log evidence of an exact
     process with noise, on the first 1000 rows."""
@@ -852,7 +857,7 @@ def estimate(x, y, ard):
     best, at = math.inf, theta.copy()
     mean, square = np.zeros_like(theta), np.zeros_like(theta)
     for step in range(50):
-        value, gradient = negative_log_evidence(x, y, theta, ard)
+        value, gradient = negative_log_evidence(x, y, theta, family, ard)
         if value < best:
             best, at = value, theta.copy()
         mean = 0.9 * mean + (1 - 0.9) * gradient
@@ -864,7 +869,7 @@ def estimate(x, y, ard):
     return at[:-1]
 
 
-def negative_log_evidence(x, y, theta, ard):
+def negative_log_evidence(x, y, theta, family, ard):
     """½ yᵀK⁻¹y + ½ ln det K and its derivatives in theta."""
     n, d = x.shape
     scaled = x * np.exp(-theta[:-2])
@@ -872,23 +877,24 @@ def negative_log_evidence(x, y, theta, ard):
     squares = np.zeros((n, n))
     for column in scaled.T:
         squares += (column[:, None] - column) ** 2
-    k = variance * np.exp(-0.5 * squares)
+    value, slope, _ = profile(family, squares)
+    k = variance * value
     l = np.linalg.cholesky(k + (noise + 1e-8 * variance) * np.eye(n))
     inverse = cho_solve((l, True), np.eye(n))
     alpha = inverse @ y
     w = 0.5 * (inverse - np.outer(alpha, alpha))
-    g = w * k
+    g = w * variance * slope
     gradient = np.empty(len(theta))
     by_feature = [2 * (column * (column * g.sum(1) - g @ column)).sum() for column in scaled.T]
     gradient[:-2] = by_feature if ard else sum(by_feature)
-    gradient[-2], gradient[-1] = g.sum(), np.trace(w) * noise
+    gradient[-2], gradient[-1] = (w * k).sum(), np.trace(w) * noise
     return 0.5 * y @ alpha + np.log(l.diagonal()).sum(), gradient
 
 
 def check_peaks(model, job, survey):
     """The peaks stand at one of the two places, multiples of 0.25, beside the estimate."""
     rows = survey.values(survey.reference)
-    places = estimate(model.scale_features(rows[:-1].T), model.scale_target(rows[-1]), model.meta["ard"]) / 0.25
+    places = estimate(model.scale_features(rows[:-1].T), model.scale_target(rows[-1]), model.meta["kernel"], model.meta["ard"]) / 0.25
     for p, place in zip(model.meta["theta"], places):
         grid = p["grid"]
         beside = [int(max(0.0, min(grid["count"] - 1.0, (at * 0.25 - grid["min"]) / grid["step"] + 0.5)))
@@ -964,6 +970,33 @@ def exact_products(a, b):
     return p, a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
 
 
+def profile(family, r):
+    """A kernel of variance 1 at squared scaled distances r, −2 times its derivative there,
+    and by how much at most its logarithm moves with that of the distance."""
+    if family == "squared-exponential":
+        e = np.exp(-0.5 * r)
+        return e, e, r
+    a = np.sqrt((3 if family == "matern-3/2" else 5) * r)
+    e = np.exp(-a)
+    if family == "matern-3/2":
+        return (1 + a) * e, 3 * e, a
+    return (1 + a * (1 + a / 3)) * e, 5 / 3 * (1 + a) * e, a
+
+
+ROUNDINGS = {"squared-exponential": (0, 12), "matern-3/2": (2, 20), "matern-5/2": (2, 20)}   # of the distance, and of the value
+
+
+def kernel(model, x):
+    """k(x, Z) [len(x), M], and a bound on the error of each value."""
+    r = np.zeros((len(x), len(model.z)))
+    with np.errstate(over="ignore"):
+        for j, l in enumerate(model.lengthscales):
+            r += ((x[:, j, None] - model.z[None, :, j]) / l) ** 2
+    value, _, moves = profile(model.meta["kernel"], np.minimum(r, 4e5))  # beyond is nothing, and there is no 0·∞
+    k, (distance, rest) = model.variance * value, ROUNDINGS[model.meta["kernel"]]
+    return k, k * ((0.51 * gamma(model.z.shape[1] + 6) + distance * U) * moves + rest * U)
+
+
 class Laws:
     """Means and variances of f(x) under Q, with proven bounds on their errors against
     the stored numbers in exact arithmetic (docs/proofs.md, 12).
@@ -974,12 +1007,11 @@ class Laws:
     check_jitter proves; where it fails nothing is known."""
 
     def __init__(self, model, holds):
-        self.model, m, d = model, len(model.mean), model.z.shape[1]
+        self.model, m = model, len(model.mean)
         self.sigma2 = model.variance
         self.sigma = math.sqrt(model.variance) * OUTWARDS
         self.gamma = gamma(STEP + m / STEP + 8)
         self.sums = gamma(m + 8)
-        self.exponent, self.rest = 0.51 * gamma(d + 6), 12 * U  # of a kernel value, relative
         self.size, self.spread_root = length(model.l), length(model.c)
         self.inverse = self.inverse_norm() if holds else math.inf                     # ≥ ‖L⁻¹‖
         s = products(model.c, model.c.T)
@@ -1012,16 +1044,6 @@ class Laws:
                 alpha = alpha + solve_triangular(l, rest, lower=True, trans=1, check_finite=False)
         return alpha, rest
 
-    def kernel(self, x):
-        """k(x, Z) [len(x), M], and a bound on the error of each value."""
-        r = np.zeros((len(x), len(self.model.z)))
-        with np.errstate(over="ignore"):
-            for j, l in enumerate(self.model.lengthscales):
-                r += ((x[:, j, None] - self.model.z[None, :, j]) / l) ** 2
-        r = np.minimum(r, 4000)  # e^-2000 is nothing, and there is no 0·∞
-        k = self.sigma2 * np.exp(-0.5 * r)
-        return k, k * (self.exponent * r + self.rest)
-
     def substitute(self, k):
         """φ [M, n] from k [M, n]: L + ΔL has it exactly, |ΔL| ≤ gamma·|L|."""
         phi = k.copy()
@@ -1033,7 +1055,7 @@ class Laws:
 
     def at(self, x):
         """Mean, variance, and the bounds on their errors, at scaled rows [n, d]."""
-        k, dk = self.kernel(x)
+        k, dk = kernel(self.model, x)
         mean, mass = products(k, self.both).T
         tail = TAIL * self.sigma2 * len(self.model.mean)
         mean_error = (self.gamma * mass + dk @ self.both[:, 1] * (1 + self.sums) + tail * length(self.weights) + self.residual) * OUTWARDS
@@ -1053,17 +1075,12 @@ class Laws:
 def check_jitter(model):
     """Whether ‖K_ZZ + jI − L Lᵀ‖ ≤ j/2 is proven (format.md, 6.1): the residual in
     float64 and a bound on its rounding."""
-    m, d = model.z.shape
+    m = len(model.mean)
     squares = rounding = 0.0
     trace = float(np.square(model.l).sum())
     for i in range(0, m, BLOCK):
-        r = np.zeros((len(model.z[i:i + BLOCK]), m))
-        with np.errstate(over="ignore"):
-            for j, l in enumerate(model.lengthscales):
-                r += ((model.z[i:i + BLOCK, j, None] - model.z[None, :, j]) / l) ** 2
-        r = np.minimum(r, 4000)
-        k = model.variance * np.exp(-0.5 * r)
-        rounding += length(k * (0.51 * gamma(d + 6) * r + 12 * U))
+        k, dk = kernel(model, model.z[i:i + BLOCK])
+        rounding += length(dk)
         k -= products(model.l[i:i + BLOCK], model.l.T)
         k[np.arange(len(k)), i + np.arange(len(k))] += model.jitter
         squares += float(np.square(k).sum())
@@ -1210,9 +1227,9 @@ def gaussian_kl(model):
     return max(Decimal(0), (squares - len(model.mean)) / 2 - determinant.ln())
 
 
-def ln_inverse_weight(theta):
-    """ln 1/p of the hyper-parameters (format.md, 6.2)."""
-    total = Decimal(0)
+def ln_inverse_weight(families, theta):
+    """ln 1/p of the kernel's family and of the hyper-parameters (format.md, 6.2)."""
+    total = Decimal(families).ln()
     for p in theta:
         g, i = p["grid"], p["index"]
         if g["prior"] == "flat":
@@ -1286,7 +1303,7 @@ def check_bound(cert, model, found):
     divergence = gaussian_kl(model)
     slack = Decimal("1e-9") * (1 + divergence)
     close(draw["kl"], divergence + slack - Decimal("2e-11") * (1 + divergence), "KL", loose="4e-11")
-    close(draw["ln_inverse_weight"], ln_inverse_weight(cert["theta"]), "ln 1/weight of theta")
+    close(draw["ln_inverse_weight"], ln_inverse_weight(len(cert["kernel"]["families"]), cert["theta"]), "ln 1/weight of theta")
     close(draw["ln_xi"], ln_xi(n), "ln xi(N)", loose="2e-11")
     need(0 < delta["declared"] < 1 and 1 <= delta["alternative"] <= delta["alternatives"], "the share of delta is out of range")
     declared = Decimal(repr(float(delta["declared"])))
@@ -1437,7 +1454,7 @@ class Sentences:
 
 
 METHODS = {
-    "pb-full": "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared grid of hyper-parameters and over the alternatives of the job; kl inverted upwards",
+    "pb-full": "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters, and over the alternatives of the job; kl inverted upwards",
     "mean-2b": "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"}
 
 ASSUMPTIONS = {
@@ -1448,7 +1465,7 @@ ASSUMPTIONS = {
     "separate-last-pass": "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree.",
     "losses-proven": "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
-    "grid-weights": "The hyper-parameters are values of the declared grids, whose weights add up to at most 1.",
+    "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
     "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key) was declared without a look at the certified rows, and not chosen among several after their results were seen."}
 
 
@@ -1592,7 +1609,7 @@ def derive(model, job, raw, cert, found, jitter):
         "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.features + [model.target["name"]]},
         "row_rules": ROW_RULES, "model": {"digest": model.digest},
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
-        "kernel": {"family": "squared-exponential", "ard": meta["ard"]},
+        "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
         "theta": [{"name": p["name"], "grid": grid_of(p), "index": p["index"], "value": float(value_of(p))} for p in meta["theta"]],
         "roles": {"key": job["roles"]["key"]}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
         "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1)},

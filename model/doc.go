@@ -9,6 +9,7 @@
 //	x, y    [B×d], [B]   a block of rows
 //	z       [M×d]        inducing points, rows of Posterior.Z
 //	k       [B×M]        k(x, z); kuu [M×M] is k(z, z)
+//	slope   [B×M]        −2 times the derivative of k in the squared scaled distance
 //	l       [M×M]        lower factor: L Lᵀ = K_ZZ + jI (+ rounding)
 //	φ       [B×M]        features, rows φ(x) = L⁻¹ k_Z(x)
 //	m, S    [M], [M×M]   whitened posterior Q(v) = N(m, S); Λ = S⁻¹

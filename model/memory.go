@@ -1,5 +1,10 @@
 package model
 
+import (
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
+)
+
 // Memory is what training and prediction hold at most, in bytes: a user sets the
 // limits of a container by it. Counted are the matrices of M² and of M rows, and
 // the blocks of rows; the rest is small.
@@ -13,12 +18,16 @@ type Memory struct {
 
 // MemoryOf counts for m inducing points, d features and up to the given number of
 // start rows. Workers have a block each where they predict.
-func MemoryOf(m, d, rows, workers int) Memory {
+func MemoryOf(family kernel.Family, m, d, rows, workers int) Memory {
 	number := func(counts ...int) (bytes int64) {
 		for _, n := range counts {
 			bytes += 8 * int64(n)
 		}
 		return bytes
+	}
+	slopes := 1 // blocks beside those of values
+	if family.Profile() == linalg.SquaredExponential {
+		slopes = 0
 	}
 	square := m * m
 	half := (m + 1) / 2
@@ -27,16 +36,17 @@ func MemoryOf(m, d, rows, workers int) Memory {
 		scratch = half * half
 	}
 	trainer := number(
-		9*square,                           // precision, its best, K_ZZ, L, factor, S − I, scratch; A and H of the sweep
-		m*min(m, congruenceBlock)+scratch,  // whitener
-		2*sweepBlock*m, sweepBlock*(2*d+1), // a block of rows
+		9*square,                                    // precision, its best, K_ZZ, L, factor, S − I, scratch; A and H of the sweep
+		m*min(m, congruenceBlock)+scratch,           // whitener
+		2*slopes*square,                             // of K_ZZ: slopes, and what they are multiplied by
+		(2+slopes)*sweepBlock*m, sweepBlock*(2*d+1), // a block of rows
 		m*(9*d+12), // z and what is as large
 		max(1, workers)*(sweepBlock+linalgBlock/2)*m, // operands of products as they are packed
 	)
 	estimate := min(rows, EstimateRows)
 	return Memory{
 		Start: max(
-			number(4*estimate*estimate, 3*estimate*(d+1), 3*rows),
+			number((4+2*slopes)*estimate*estimate, 3*estimate*(d+1), 3*rows),
 			trainer+number(2*square, 3*rows), // Gram matrix, packed L
 		),
 		Step:   trainer,

@@ -3,6 +3,8 @@ package model
 import (
 	"runtime"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
 // live is what the heap holds after a collection.
@@ -22,12 +24,15 @@ func TestMemoryIsCounted(t *testing.T) {
 			t.Errorf("%s: %.1f MB are counted, %.1f MB measured: %+.0f %%", what, float64(counted)/1e6, float64(measured)/1e6, 100*off)
 		}
 	}
-	for _, size := range []struct{ m, d int }{{300, 2}, {700, 5}, {700, 100}} {
+	for _, size := range []struct {
+		f    kernel.Family
+		m, d int
+	}{{kernel.SquaredExponential{}, 300, 2}, {kernel.SquaredExponential{}, 700, 5}, {kernel.Matern52{}, 700, 5}, {kernel.SquaredExponential{}, 700, 100}} {
 		rows := testRows(3000, size.d, 5)
 		c := testConfig(t, rows, true)
-		c.Inducing, c.Workers = size.m, 2
+		c.Kernel, c.Inducing, c.Workers = size.f, size.m, 2
 		c.Plan = Plan{Joint: 1, Batch: 1500, Settle: 1, EstimateRows: 200}
-		counted := MemoryOf(size.m, size.d, rows.Len(), c.Workers)
+		counted := MemoryOf(size.f, size.m, size.d, rows.Len(), c.Workers)
 		before := live()
 		tr, err := NewTrainer(c, rows)
 		if err != nil {

@@ -16,10 +16,10 @@ import (
 // be chosen. A job that is changed after a result was seen is no alternative: no
 // part of δ makes it honest.
 type Alternative struct {
-	Loss     Tolerance   `json:"loss,omitzero"`
-	Features []string    `json:"features,omitzero"` // in place of the job's, and of what it excludes
-	Exclude  []string    `json:"exclude,omitzero"`  // in place of the job's, which must name no features then
-	Kernel   *KernelDecl `json:"kernel,omitempty"`
+	Loss     Tolerance    `json:"loss,omitzero"`
+	Features []string     `json:"features,omitzero"` // in place of the job's, and of what it excludes
+	Exclude  []string     `json:"exclude,omitzero"`  // in place of the job's, which must name no features then
+	Kernel   KernelChange `json:"kernel,omitzero"`
 }
 
 // A Tolerance takes the place of the tolerance of a [LossDecl]: of epsilon in
@@ -29,6 +29,12 @@ type Tolerance struct {
 	EpsilonStd float64 `json:"epsilon_std,omitempty"`
 	Below      float64 `json:"below,omitempty"`
 	Above      float64 `json:"above,omitempty"`
+}
+
+// A KernelChange takes the place of what a [KernelDecl] says. What is nil stays as it is.
+type KernelChange struct {
+	Family    []string `json:"family,omitempty"`
+	Isotropic *bool    `json:"isotropic,omitempty"`
 }
 
 // MaxAlternatives is the largest number of alternatives of a sweep.
@@ -53,8 +59,11 @@ func (a Alternative) String() string {
 	if a.Exclude != nil {
 		say("exclude %q", a.Exclude)
 	}
-	if a.Kernel != nil {
-		say("isotropic %t", a.Kernel.Isotropic)
+	if a.Kernel.Family != nil {
+		say("kernel %s", strings.Join(a.Kernel.Family, " or "))
+	}
+	if a.Kernel.Isotropic != nil {
+		say("isotropic %t", *a.Kernel.Isotropic)
 	}
 	if words == nil {
 		return "the job as it stands"
@@ -76,8 +85,11 @@ func (a Alternative) in(j Job) Job {
 	if a.Features != nil || a.Exclude != nil {
 		j.Features, j.Exclude = a.Features, a.Exclude
 	}
-	if a.Kernel != nil {
-		j.Kernel = *a.Kernel
+	if a.Kernel.Family != nil {
+		j.Kernel.Family = a.Kernel.Family
+	}
+	if a.Kernel.Isotropic != nil {
+		j.Kernel.Isotropic = *a.Kernel.Isotropic
 	}
 	return j
 }
@@ -90,6 +102,8 @@ func (a Alternative) changes(key string) bool {
 		return a.Loss != Tolerance{}
 	case "features", "exclude":
 		return a.Features != nil || a.Exclude != nil
+	case "kernel.family":
+		return a.Kernel.Family != nil
 	default:
 		return false
 	}

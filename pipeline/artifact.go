@@ -26,7 +26,7 @@ type LossSpec struct {
 // ModelMeta is the part of a model file that is not a table.
 type ModelMeta struct {
 	Format   string              `json:"format"`
-	Kernel   string              `json:"kernel"` // squared-exponential
+	Kernel   string              `json:"kernel"` // the name of its family
 	ARD      bool                `json:"ard"`
 	Theta    []certify.Parameter `json:"theta"` // ln lengthscales (d, or one if not ARD), then ln variance
 	Features []Affine            `json:"features"`

@@ -150,7 +150,7 @@ func (t *training) resumable(stored checkpoint) bool {
 		if i >= len(t.candidates) {
 			return false
 		}
-		trainer, err := model.ResumeTrainer(t.candidate(i), state)
+		trainer, err := model.ResumeTrainer(t.candidates[i].config, state)
 		if err != nil {
 			return false
 		}

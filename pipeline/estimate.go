@@ -74,10 +74,16 @@ func candidates(job Job, s Sample) []model.Config {
 	}
 	n := s.train(job)
 	var all []model.Config
-	for _, m := range sizes {
-		c := model.Config{N: n, Dim: s.Features, ARD: !job.Kernel.Isotropic, Inducing: m, Plan: plan(job.Train, n, s.Features, m)}.Scheduled()
-		c.Inducing = int(min(int64(c.Inducing), s.Rows)) // there are no more different ones
-		all = append(all, c)
+	for _, name := range job.Kernel.Family {
+		family, err := kernel.Named(name)
+		if err != nil {
+			continue // WithDefaults refuses it
+		}
+		for _, m := range sizes {
+			c := model.Config{N: n, Dim: s.Features, Kernel: family, ARD: !job.Kernel.Isotropic, Inducing: m, Plan: plan(job.Train, n, s.Features, m)}.Scheduled()
+			c.Inducing = int(min(int64(c.Inducing), s.Rows)) // there are no more different ones
+			all = append(all, c)
+		}
 	}
 	return all
 }

@@ -41,7 +41,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Accuracy:   accuracy(meta.Loss, meta.Target),
 		Unproven:   found.Unproven,
 		KL:         kl,
-		Kernel:     certify.Kernel{Family: meta.Kernel, ARD: meta.ARD},
+		Kernel:     certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
 		Theta:      meta.Theta,
 		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Baseline},
 		Dependence: found.Neighbour.dependence(),
@@ -133,14 +133,17 @@ func assumptions(job Job, found *examination) []certify.Assumption {
 }
 
 // describe derives the description of a model from the job, the scaling and what
-// only the model can tell: which values of the grid it has, where the peaks of
-// the grid's weights stand, and its posterior's jitter and size. Training writes
+// only the model can tell: the family of its kernel, which values of the grid it has, where the
+// peaks of the grid's weights stand, and its posterior's jitter and size. Training writes
 // it; verification derives it again and compares.
 func describe(job Job, features []Affine, target Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	meta := ModelMeta{
-		Format: ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: !job.Kernel.Isotropic,
+		Format: ModelFormat, Kernel: p.Kernel.Family.Name(), ARD: !job.Kernel.Isotropic,
 		Features: slices.Clone(features), Target: target, RowRules: certify.RowRules(),
 		Jitter: p.Jitter, Inducing: p.Inducing(),
+	}
+	if !slices.Contains(job.Kernel.Family, meta.Kernel) {
+		return meta, fmt.Errorf("the kernel is %s, the job declares %q", meta.Kernel, job.Kernel.Family)
 	}
 	if job.Features != nil && len(job.Features) != len(features) {
 		return meta, fmt.Errorf("the job has %d features, the model %d", len(job.Features), len(features))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -60,6 +61,49 @@ func TestForgedConfigurationIsRefused(t *testing.T) {
 				t.Errorf("Verify = %v, want a refusal", err)
 			}
 		})
+	}
+}
+
+// A choice among families that is not paid for, and a model of one family under the name
+// of another.
+func TestForgedFamilyIsRefused(t *testing.T) {
+	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), func(j *pipeline.Job) {
+		tiny(j)
+		j.Kernel.Family = []string{certify.KernelMatern32, certify.KernelSquaredExponential}
+	})
+	chosen, other := certify.KernelMatern32, certify.KernelSquaredExponential
+	if p.certificate.Kernel.Family == other {
+		chosen, other = other, chosen
+	}
+	list, alone := `"family":["matern-3/2","squared-exponential"]`, `"family":["`+chosen+`"]`
+	renamed, digest := p.remodel(t, func(m *pipeline.Model) {
+		family, err := kernel.Named(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Meta.Kernel, m.Posterior.Kernel.Family = other, family
+	})
+	for name, c := range map[string]struct {
+		change func(*certify.Evidence)
+		model  pipeline.Model
+		digest string
+	}{
+		"families left out of the certificate":   {func(ev *certify.Evidence) { ev.Kernel.Families = []string{chosen} }, p.result.Model, p.result.ModelDigest},
+		"families left out of the configuration": {func(ev *certify.Evidence) { reword(t, ev, list, alone) }, p.result.Model, p.result.ModelDigest},
+		"families in another order": {func(ev *certify.Evidence) {
+			ev.Kernel.Families = []string{certify.KernelSquaredExponential, certify.KernelMatern32}
+		}, p.result.Model, p.result.ModelDigest},
+		"the other family in the certificate": {func(ev *certify.Evidence) { ev.Kernel.Family = other }, p.result.Model, p.result.ModelDigest},
+		"the other family in both":            {func(ev *certify.Evidence) { ev.Kernel.Family, ev.ModelDigest = other, digest }, renamed, digest},
+		"the other family in the model":       {func(ev *certify.Evidence) { ev.ModelDigest = digest }, renamed, digest},
+		"a job without the family": {func(ev *certify.Evidence) {
+			reword(t, ev, list, `"family":["`+other+`"]`)
+			ev.Kernel.Families, ev.Kernel.Family = []string{other}, other
+		}, p.result.Model, p.result.ModelDigest},
+	} {
+		if _, err := p.verify(t, forge(t, p.certificate, c.change), c.model, c.digest, nil); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("%s: Verify = %v, want a refusal", name, err)
+		}
 	}
 }
 

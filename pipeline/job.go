@@ -49,9 +49,12 @@ type LossDecl struct {
 	Unit       string  `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
 }
 
-// A KernelDecl declares the covariance function: squared exponential.
+// A KernelDecl declares the covariance function.
 type KernelDecl struct {
-	Isotropic bool `json:"isotropic"` // one lengthscale for all features instead of one each (ARD)
+	// Family lists the families from which the bound chooses, which costs ln of their
+	// number. Nil means squared-exponential alone.
+	Family    []string `json:"family"`
+	Isotropic bool     `json:"isotropic"` // one lengthscale for all features instead of one each (ARD)
 }
 
 // A GridDecl declares the grid of every hyper-parameter (natural logarithms of
@@ -163,6 +166,12 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("delta: %s", needDelta(j.Delta))
 	}
 	j.Loss = j.Loss.withDefaults(fault)
+	if j.Kernel.Family == nil {
+		j.Kernel.Family = []string{certify.KernelSquaredExponential}
+	}
+	for _, err := range parts(certify.KernelFamilies(j.Kernel.Family)) {
+		fault("kernel.family: %w", err)
+	}
 	j.Grid = j.Grid.withDefaults(fault)
 	for _, m := range j.Inducing {
 		if m < 1 || m > MaxInducing {

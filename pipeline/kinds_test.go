@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,42 @@ func TestIsotropicKernelHasOneLengthscale(t *testing.T) {
 	}
 	if want := 2 * math.Log(1201); math.Abs(draw.LnInverseWeight-want) > 1e-12 {
 		t.Errorf("ln 1/p is %v, want %v", draw.LnInverseWeight, want)
+	}
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every family certifies. From a list the bound chooses, and pays ln of its length.
+func TestFamilyIsChosenByTheBound(t *testing.T) {
+	l, families := newLake(waves(350, 0.15, 63), 150, 200), []string{certify.KernelMatern32, certify.KernelSquaredExponential, certify.KernelMatern52}
+	settings := func(names ...string) func(*pipeline.Job) {
+		return func(j *pipeline.Job) { j.Kernel.Family, j.Inducing, j.Train.Passes = names, []int{14}, 8 }
+	}
+	best, least := "", 1.0
+	for _, name := range families {
+		p := publish(t, l, settings(name))
+		draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+		if k := p.certificate.Kernel; k.Family != name || len(k.Families) != 1 || p.result.Model.Meta.Kernel != name {
+			t.Errorf("a job with the kernel %s has the kernel %+v", name, k)
+		}
+		if draw.Status != certify.StatusCertified || math.Abs(draw.LnInverseWeight-3*math.Log(1201)) > 1e-12 {
+			t.Errorf("%s: the bound %g is %s, ln 1/p is %v, want 3 ln 1201", name, draw.Bound, draw.Status, draw.LnInverseWeight)
+		}
+		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if draw.Bound < least {
+			best, least = name, draw.Bound
+		}
+	}
+	p := publish(t, l, settings(families...))
+	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+	if k := p.certificate.Kernel; k.Family != best || !slices.Equal(k.Families, families) || p.result.Training.Kernel != best {
+		t.Errorf("the kernel is %+v, the record says %s: want %s, which has the lowest bound", k, p.result.Training.Kernel, best)
+	}
+	if want := 3*math.Log(1201) + math.Log(3); math.Abs(draw.LnInverseWeight-want) > 1e-12 || !(draw.Bound >= least) {
+		t.Errorf("of three: ln 1/p is %v, want %v; the bound is %v, alone %v", draw.LnInverseWeight, want, draw.Bound, least)
 	}
 	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 		t.Error(err)
@@ -110,6 +147,12 @@ func TestBadJobsAreRefused(t *testing.T) {
 		{"nothing said", pipeline.Job{}, []string{"target", "delta: say the confidence", "epsilon: say the tolerance"}},
 		{"delta", pipeline.Job{Target: "y", Delta: 1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{"delta: 1 is not between"}},
 		{"NaN", pipeline.Job{Target: "y", Delta: math.NaN(), Loss: pipeline.LossDecl{Epsilon: math.NaN()}}, []string{"delta: NaN", "epsilon: NaN"}},
+		{
+			"families",
+			pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Kernel: pipeline.KernelDecl{Family: []string{"matern", certify.KernelMatern32, certify.KernelMatern32}}},
+			[]string{`kernel.family: kernel "matern" is unknown`, `kernel.family: kernel "matern-3/2" stands twice`},
+		},
+		{"no family", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Kernel: pipeline.KernelDecl{Family: []string{}}}, []string{"kernel.family: no family"}},
 		{"epsilon", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: -1}}, []string{"epsilon: -1"}},
 		{"both epsilons", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1, EpsilonStd: 1}}, []string{"not both"}},
 		{"target among the features", pipeline.Job{Target: "y", Features: []string{"y"}, Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{`"y" is the target`}},

@@ -41,7 +41,7 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	shared := kept + found + rows(starts)
 	var finished int64 // states of the candidates that are done
 	for _, c := range candidates(job, s) {
-		use := model.MemoryOf(c.Inducing, s.Features, int(min(starts, startRows)), res.Workers)
+		use := model.MemoryOf(c.Kernel, c.Inducing, s.Features, int(min(starts, startRows)), res.Workers)
 		batch := rows(int64(c.Plan.Batch))
 		if int64(c.Plan.Batch) < n {
 			batch += rows(min(int64(job.Train.Buffer), n)) + rows(int64(c.Plan.Batch))/4

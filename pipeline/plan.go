@@ -45,7 +45,7 @@ func NewOutlook(job Job, s Sample, res Resources) (Outlook, error) {
 	for i := range theta {
 		theta[i] = certify.Parameter{Name: fmt.Sprintf("parameter %d", i+1), Grid: job.Grid.flat()}
 	}
-	weight, err := certify.LnInverseWeight(theta)
+	weight, err := certify.LnInverseWeight(len(job.Kernel.Family), theta)
 	if err != nil {
 		return o, fmt.Errorf("%w: grid: %w", ErrConfig, err)
 	}

@@ -23,13 +23,14 @@ func variety(j *pipeline.Job) {
 	tiny(j)
 	j.Loss = pipeline.LossDecl{Unit: "m"} // each alternative says its tolerance
 	j.Delta = 0.05
-	isotropic := &pipeline.KernelDecl{Isotropic: true}
+	isotropic := pipeline.KernelChange{Family: []string{certify.KernelMatern52}, Isotropic: new(true)}
+	rough := pipeline.KernelChange{Family: []string{certify.KernelMatern32, certify.KernelMatern52}}
 	j.Sweep = []pipeline.Alternative{
 		{Loss: pipeline.Tolerance{Epsilon: 0.5}},
 		{Loss: pipeline.Tolerance{EpsilonStd: 0.9}, Features: []string{"a"}},
 		{Loss: pipeline.Tolerance{Epsilon: 0.5}, Exclude: []string{"a"}},
 		{Loss: pipeline.Tolerance{Epsilon: 0.5}, Exclude: []string{}, Kernel: isotropic},
-		{Loss: pipeline.Tolerance{Epsilon: 0.7}},
+		{Loss: pipeline.Tolerance{Epsilon: 0.7}, Kernel: rough},
 	}
 }
 
@@ -87,8 +88,12 @@ func TestSweepIsItsAlternativesAtTheirShare(t *testing.T) {
 		func(j *pipeline.Job) { j.Loss.Epsilon = 0.5 },
 		func(j *pipeline.Job) { j.Loss.EpsilonStd, j.Features = 0.9, []string{"a"} },
 		func(j *pipeline.Job) { j.Loss.Epsilon, j.Exclude = 0.5, []string{"a"} },
-		func(j *pipeline.Job) { j.Loss.Epsilon, j.Kernel.Isotropic = 0.5, true },
-		func(j *pipeline.Job) { j.Loss.Epsilon = 0.7 },
+		func(j *pipeline.Job) {
+			j.Loss.Epsilon, j.Kernel = 0.5, pipeline.KernelDecl{Family: []string{certify.KernelMatern52}, Isotropic: true}
+		},
+		func(j *pipeline.Job) {
+			j.Loss.Epsilon, j.Kernel.Family = 0.7, []string{certify.KernelMatern32, certify.KernelMatern52}
+		},
 	}
 	for i, r := range s.results {
 		c := r.Certificate

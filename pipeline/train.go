@@ -11,10 +11,12 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/model/loss"
 )
 
 // Training is how the fit went: for the run record.
 type Training struct {
+	Kernel    string     `json:"kernel"`     // of the chosen candidate
 	Inducing  int        `json:"inducing"`   // of the chosen candidate
 	Steps     int        `json:"steps"`      // made by the chosen candidate
 	StoppedBy string     `json:"stopped_by"` // plan (its end, or no more gain) or time
@@ -37,7 +39,8 @@ func train(ctx context.Context, src Source, s *Survey, job Job, env Environment,
 	}
 	for t.state.Candidate < len(t.candidates) {
 		if t.state.Hurried && len(t.state.Finished) > 0 {
-			env.Observer.notice(fmt.Sprintf("the time limit leaves no time for %d inducing points", t.candidates[t.state.Candidate]))
+			c := t.candidates[t.state.Candidate]
+			env.Observer.notice("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
 			t.state.Candidate++
 			continue
 		}
@@ -54,10 +57,9 @@ type training struct {
 	env        Environment
 	survey     *Survey
 	feed       *feed
-	config     model.Config // of the candidate at hand
-	theta      []certify.Parameter
+	loss       loss.Loss // in scaled units
 	start      model.Rows
-	candidates []int
+	candidates []candidate
 	state      checkpoint
 	began      time.Time
 	saved      time.Time
@@ -69,13 +71,13 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 	if err != nil {
 		return nil, err
 	}
-	t := &training{job: job, env: env, survey: s, feed: f, began: began, saved: time.Now(), candidates: job.Inducing}
-	if len(t.candidates) == 0 {
-		t.candidates = []int{0} // the trainer's rule in N
-	}
+	t := &training{job: job, env: env, survey: s, feed: f, began: began, saved: time.Now()}
 	x, y := s.scaler().scaleRaw(s.start)
 	t.start = model.Rows{X: x, Y: y, Dim: len(s.Features)}
-	if t.config, err = t.configure(); err != nil {
+	if t.loss, err = scaledLoss(job.lossSpec(s.Target), s.Target); err != nil {
+		return nil, err
+	}
+	if err := t.nominate(); err != nil {
 		return nil, err
 	}
 	if t.state, err = newCheckpoint(job, s); err != nil {
@@ -84,28 +86,66 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 	return t, t.resume(ctx)
 }
 
-// configure translates the job.
-func (t *training) configure() (model.Config, error) {
-	s, job := t.survey, t.job
-	l, err := scaledLoss(job.lossSpec(s.Target), s.Target)
-	if err != nil {
-		return model.Config{}, err
+// A candidate is a posterior that may be fitted: of a family of kernels, with a number of
+// inducing points.
+type candidate struct {
+	config model.Config
+	theta  []certify.Parameter // without indices
+}
+
+// words say what the candidate is that has so many inducing points.
+func (c candidate) words(inducing int) string {
+	words := fmt.Sprintf("%d inducing points", inducing)
+	if c.config.Choice > 0 {
+		words += ", kernel " + c.config.Kernel.Name()
 	}
-	if t.theta, err = parameters(job, s, t.env.Resources.Workers); err != nil {
-		return model.Config{}, err
+	return words
+}
+
+// nominate lists the candidates: each number of inducing points with each family.
+func (t *training) nominate() error {
+	numbers := t.job.Inducing
+	if len(numbers) == 0 {
+		numbers = []int{0} // the trainer's rule in N
+	}
+	for _, name := range t.job.Kernel.Family {
+		family, err := kernel.Named(name)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+		c, err := t.configure(family)
+		if err != nil {
+			return err
+		}
+		for _, m := range numbers {
+			c.config.Inducing = m
+			c.config.Plan = plan(t.job.Train, c.config.N, c.config.Dim, m)
+			t.candidates = append(t.candidates, c)
+		}
+	}
+	return nil
+}
+
+// configure translates the job, with kernels of one family.
+func (t *training) configure(family kernel.Family) (candidate, error) {
+	s, job := t.survey, t.job
+	theta, err := parameters(job, s, family, t.env.Resources.Workers)
+	if err != nil {
+		return candidate{}, err
 	}
 	c := model.Config{
-		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta / float64(max(1, len(job.Sweep))), Loss: l, ARD: !job.Kernel.Isotropic,
+		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta / float64(max(1, len(job.Sweep))), Loss: t.loss,
+		Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), ARD: !job.Kernel.Isotropic,
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
 	}
-	for _, p := range t.theta {
+	for _, p := range theta {
 		g, err := priced(p.Grid)
 		if err != nil {
-			return c, err
+			return candidate{}, err
 		}
 		c.Grids = append(c.Grids, g)
 	}
-	return c, nil
+	return candidate{c, theta}, nil
 }
 
 // plan translates the training declaration for n train rows of d features and
@@ -124,7 +164,7 @@ func plan(t TrainDecl, n int64, d, m int) model.Plan {
 
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
 // prior is the estimate of the reference rows alone.
-func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
+func parameters(job Job, s *Survey, family kernel.Family, workers int) ([]certify.Parameter, error) {
 	features := make([]string, len(s.Features))
 	for i, f := range s.Features {
 		features[i] = f.Name
@@ -140,7 +180,7 @@ func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
 	if err := certify.CheckSize(slices.Repeat([]certify.Parameter{{Grid: job.Grid.peaked(0)}}, len(theta))); err != nil {
 		return nil, fmt.Errorf("%w: grid: %w", ErrConfig, err)
 	}
-	centre, err := estimate(job, s, workers)
+	centre, err := estimate(job, s, family, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -153,9 +193,9 @@ func parameters(job Job, s *Survey, workers int) ([]certify.Parameter, error) {
 // estimate is the maximum-likelihood estimate of ln θ on the reference rows.
 // The bound likes smoother functions than the likelihood does, by a factor of
 // about 1.5 in the lengthscales: the centre says so.
-func estimate(job Job, s *Survey, workers int) ([]float64, error) {
+func estimate(job Job, s *Survey, family kernel.Family, workers int) ([]float64, error) {
 	x, y := s.scaler().scaleRaw(s.reference)
-	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, kernel.SquaredExponential{}, !job.Kernel.Isotropic, workers)
+	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, family, !job.Kernel.Isotropic, workers)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d reference rows: %w", len(y), err)
 	}
@@ -183,8 +223,7 @@ func priced(g certify.Grid) (model.Grid, error) {
 // fit trains the candidate at hand, from its checkpoint if there is one, to its
 // end.
 func (t *training) fit(ctx context.Context) error {
-	config := t.candidate(t.state.Candidate)
-	trainer, err := t.trainer(config)
+	trainer, err := t.trainer(t.candidates[t.state.Candidate].config)
 	if err != nil {
 		return err
 	}
@@ -213,14 +252,6 @@ func (t *training) fit(ctx context.Context) error {
 	t.state.Candidate++
 	t.state.Trainer, t.state.Taken = nil, 0
 	return t.save(ctx)
-}
-
-// candidate is the configuration of candidate i.
-func (t *training) candidate(i int) model.Config {
-	c := t.config
-	c.Inducing = t.candidates[i]
-	c.Plan = plan(t.job.Train, c.N, c.Dim, c.Inducing)
-	return c
 }
 
 // trainer makes a new trainer, or one from the checkpoint.
@@ -276,7 +307,7 @@ func (t *training) best(ctx context.Context) (*fitted, error) {
 	var chosen *fitted
 	least := math.Inf(1)
 	for i, state := range t.state.Finished {
-		f, err := t.finish(t.candidate(i), state)
+		f, err := t.finish(t.candidates[i], state)
 		if err != nil {
 			return nil, err
 		}
@@ -287,7 +318,7 @@ func (t *training) best(ctx context.Context) (*fitted, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.env.Observer.event(fmt.Sprintf("%d inducing points: bound about %.4f", f.Training.Inducing, bound))
+		t.env.Observer.event(fmt.Sprintf("%s: bound about %.4f", t.candidates[i].words(f.Training.Inducing), bound))
 		if bound < least || chosen == nil {
 			chosen, least = f, bound
 		}
@@ -324,7 +355,7 @@ func (t *training) bound(ctx context.Context, m Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	weight, err := certify.LnInverseWeight(m.Meta.Theta)
+	weight, err := certify.LnInverseWeight(len(t.job.Kernel.Family), m.Meta.Theta)
 	if err != nil {
 		return 0, err
 	}
@@ -333,8 +364,8 @@ func (t *training) bound(ctx context.Context, m Model) (float64, error) {
 }
 
 // finish makes the model of a trainer that is done.
-func (t *training) finish(config model.Config, state []byte) (*fitted, error) {
-	trainer, err := model.ResumeTrainer(config, state)
+func (t *training) finish(c candidate, state []byte) (*fitted, error) {
+	trainer, err := model.ResumeTrainer(c.config, state)
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +377,7 @@ func (t *training) finish(config model.Config, state []byte) (*fitted, error) {
 	if text := trainer.Notice(); text != "" {
 		t.env.Observer.notice(text)
 	}
-	theta := slices.Clone(t.theta)
+	theta := slices.Clone(c.theta)
 	for i := range theta {
 		theta[i].Index = indices[i]
 	}
@@ -355,7 +386,7 @@ func (t *training) finish(config model.Config, state []byte) (*fitted, error) {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	training := Training{
-		Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
+		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
 		Resumed: t.resumed, Trace: t.state.Trace,
 	}
 	if t.state.Hurried {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
 // ErrRefused says that a certificate does not hold for the model or the rows
@@ -298,7 +299,11 @@ func (v *Verification) centre(ctx context.Context, src Source, c certify.Certifi
 	if err != nil {
 		return err
 	}
-	centres, err := estimate(job, s, res.Workers)
+	family, err := kernel.Named(c.Kernel.Family)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	centres, err := estimate(job, s, family, res.Workers)
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,7 @@ type certificateRow struct {
 	Configuration string `parquet:"configuration"`
 
 	Kernel            string `parquet:"kernel"`
+	KernelFamilies    int64  `parquet:"kernel_families"` // that it was chosen from
 	ARD               bool   `parquet:"ard"`
 	RolesKey          string `parquet:"roles_key"`
 	Seed              string `parquet:"seed"` // 64 bits, without a sign
@@ -325,7 +326,7 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		Rows: c.Ledger.Rows, Reference: c.Ledger.Reference, Train: c.Ledger.Train, Holdout: c.Ledger.Holdout, Copies: c.Ledger.Copies, Bad: c.Ledger.Bad,
 		Shards: c.Sample.Shards, Features: int64(max(0, len(c.Sample.Columns)-1)),
 		Sample: c.Sample.Digest, Targets: c.Sample.Targets, Model: c.Model.Digest, Configuration: c.Configuration.Digest,
-		Kernel: c.Kernel.Family, ARD: c.Kernel.ARD, RolesKey: c.Roles.Key, Seed: strconv.FormatUint(c.Optimiser.Seed, 10),
+		Kernel: c.Kernel.Family, KernelFamilies: int64(len(c.Kernel.Families)), ARD: c.Kernel.ARD, RolesKey: c.Roles.Key, Seed: strconv.FormatUint(c.Optimiser.Seed, 10),
 		BrokenAssumptions: broken, DeclaredSoftware: c.Declared.Software,
 		DeclaredAttemptOnRows: c.Declared.Attempt.OnTheseRows, DeclaredAttemptInLog: c.Declared.Attempt.InThisLog,
 	}

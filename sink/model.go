@@ -22,9 +22,6 @@ var ErrModelFile = errors.New("not a valid model file")
 // metadataKey is the key of the metadata in the footer of a model file.
 const metadataKey = "pacsgp"
 
-// kernelName is the one kernel of this version of the format.
-const kernelName = "squared-exponential"
-
 // Limits of a model file, far beyond what can be trained.
 const (
 	maxInducing = 1 << 16
@@ -84,8 +81,12 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
+	family, err := kernel.Named(meta.Kernel)
+	if err != nil {
+		return pipeline.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
+	}
 	m := pipeline.Model{Meta: meta, Posterior: &model.Posterior{
-		Kernel: kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: meta.Lengthscales, Variance: meta.Variance},
+		Kernel: kernel.Kernel{Family: family, Lengthscales: meta.Lengthscales, Variance: meta.Variance},
 		Jitter: meta.Jitter,
 		Z:      t.z, Mean: t.mean, L: t.l, Factor: t.s,
 	}}
@@ -174,8 +175,6 @@ func checkMeta(meta pipeline.ModelMeta) error {
 	switch {
 	case meta.Format != pipeline.ModelFormat:
 		return fmt.Errorf("format %q, want %q", meta.Format, pipeline.ModelFormat)
-	case meta.Kernel != kernelName:
-		return fmt.Errorf("kernel %q, want %q", meta.Kernel, kernelName)
 	case d < 1 || d > maxFeatures:
 		return fmt.Errorf("%d features, want 1 to %d", d, maxFeatures)
 	case meta.Inducing < 1 || meta.Inducing > maxInducing:
@@ -188,6 +187,9 @@ func checkMeta(meta pipeline.ModelMeta) error {
 		return fmt.Errorf("variance %v, want a positive number", meta.Variance)
 	case !positive(meta.Jitter):
 		return fmt.Errorf("jitter %v, want a positive number", meta.Jitter)
+	}
+	if _, err := kernel.Named(meta.Kernel); err != nil {
+		return err
 	}
 	if !slices.Equal(meta.RowRules, certify.RowRules()) {
 		return fmt.Errorf("row rules %q, want exactly %q: rules that this program does not know", meta.RowRules, certify.RowRules())
@@ -256,7 +258,7 @@ func checkModel(m pipeline.Model) error {
 		return err
 	}
 	k := m.Posterior.Kernel
-	same := len(k.Lengthscales) == len(m.Meta.Lengthscales) && k.Variance == m.Meta.Variance &&
+	same := k.Family.Name() == m.Meta.Kernel && len(k.Lengthscales) == len(m.Meta.Lengthscales) && k.Variance == m.Meta.Variance &&
 		m.Posterior.Jitter == m.Meta.Jitter && m.Posterior.Inducing() == m.Meta.Inducing
 	for j := 0; same && j < len(k.Lengthscales); j++ {
 		same = k.Lengthscales[j] == m.Meta.Lengthscales[j]

@@ -128,13 +128,31 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		"exponential": func(j *pipeline.Job) { j.Loss.Kind = "exponential" },
 		"relative":    func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} },
 		"isotropic":   func(j *pipeline.Job) { j.Kernel.Isotropic = true },
+		"Matérn 3/2":  func(j *pipeline.Job) { j.Kernel.Family = []string{certify.KernelMatern32} },
+		"isotropic Matérn 5/2": func(j *pipeline.Job) {
+			j.Kernel = pipeline.KernelDecl{Family: []string{certify.KernelMatern52}, Isotropic: true}
+		},
+		"all families, peaked prior": func(j *pipeline.Job) {
+			j.Kernel.Family = []string{certify.KernelMatern52, certify.KernelSquaredExponential, certify.KernelMatern32}
+			j.Grid.Prior, j.Inducing, j.Train.Passes = certify.PriorPeaked, []int{5, 20}, 10
+		},
+		"sweep of kernels": func(j *pipeline.Job) {
+			j.Inducing, j.Train.Passes = []int{5}, 2
+			j.Sweep = []pipeline.Alternative{
+				{Kernel: pipeline.KernelChange{Family: []string{certify.KernelMatern32, certify.KernelMatern52}}},
+				{Kernel: pipeline.KernelChange{Isotropic: new(true)}},
+			}
+		},
+		"peaked prior, Matérn 3/2": func(j *pipeline.Job) {
+			j.Kernel.Family, j.Grid.Prior = []string{certify.KernelMatern32}, certify.PriorPeaked
+		},
 		"peaked prior": func(j *pipeline.Job) {
 			j.Grid.Prior = certify.PriorPeaked
 			j.Roles.Key = "another key <&> ü"
 		},
 		"sweep": func(j *pipeline.Job) {
 			j.Inducing, j.Train.Passes = []int{5}, 2
-			j.Sweep = []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{Epsilon: 2.5}, Exclude: []string{"note"}, Kernel: &pipeline.KernelDecl{Isotropic: true}}}
+			j.Sweep = []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{Epsilon: 2.5}, Exclude: []string{"note"}, Kernel: pipeline.KernelChange{Isotropic: new(true)}}}
 		},
 		"declared scaling": declareScaling,
 		"all-rows scaling": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },

@@ -61,7 +61,28 @@ type lossConfig struct {
 }
 
 type kernelConfig struct {
-	Isotropic bool `yaml:"isotropic"`
+	Family    nameList `yaml:"family"`
+	Isotropic bool     `yaml:"isotropic"`
+}
+
+// nameList is a text or a list of texts.
+type nameList []string
+
+// UnmarshalYAML reads the two forms.
+func (n *nameList) UnmarshalYAML(node ast.Node) error {
+	nodes := []ast.Node{node}
+	if list, ok := node.(*ast.SequenceNode); ok {
+		nodes = list.Values
+	}
+	*n = nameList{}
+	for _, one := range nodes {
+		text, ok := one.(*ast.StringNode)
+		if !ok {
+			return fault(one, "want a name or a list of names")
+		}
+		*n = append(*n, text.Value)
+	}
+	return nil
 }
 
 type gridConfig struct {
@@ -339,7 +360,7 @@ func (c configuration) job() pipeline.Job {
 			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
 		},
 		Delta:    c.delta(),
-		Kernel:   pipeline.KernelDecl(c.Kernel),
+		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},
 		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,
 		Scaling:  scaling,

@@ -13,10 +13,15 @@ import (
 
 // alternativeConfig is one entry of the key sweep: what it changes in the job.
 type alternativeConfig struct {
-	Loss     toleranceConfig `yaml:"loss"`
-	Features []string        `yaml:"features"`
-	Exclude  []string        `yaml:"exclude"`
-	Kernel   *kernelConfig   `yaml:"kernel"`
+	Loss     toleranceConfig    `yaml:"loss"`
+	Features []string           `yaml:"features"`
+	Exclude  []string           `yaml:"exclude"`
+	Kernel   kernelChangeConfig `yaml:"kernel"`
+}
+
+type kernelChangeConfig struct {
+	Family    nameList `yaml:"family"`
+	Isotropic *bool    `yaml:"isotropic"`
 }
 
 type toleranceConfig struct {
@@ -45,10 +50,7 @@ func (c configuration) alternatives() []pipeline.Alternative {
 				Epsilon: a.Loss.Epsilon.raw, EpsilonStd: a.Loss.Epsilon.std, Below: float64(a.Loss.Below), Above: float64(a.Loss.Above),
 			},
 			Features: a.Features, Exclude: a.Exclude,
-		}
-		if a.Kernel != nil {
-			kernel := pipeline.KernelDecl(*a.Kernel)
-			out.Kernel = &kernel
+			Kernel: pipeline.KernelChange{Family: a.Kernel.Family, Isotropic: a.Kernel.Isotropic},
 		}
 		all = append(all, out)
 	}

@@ -144,11 +144,11 @@ func TestBadSweep(t *testing.T) {
 func TestPlanOfASweep(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
-	job := tiny(jobFile{"sweep": "[{}, {exclude: [x1]}, {kernel: {isotropic: true}}, {loss: {epsilon: {std: 0.5}}}]"}).write(t, dir)
+	job := tiny(jobFile{"sweep": "[{}, {exclude: [x1]}, {kernel: {family: [matern-5/2, matern-3/2], isotropic: true}}, {loss: {epsilon: {std: 0.5}}}]"}).write(t, dir)
 	text := succeed(t, "plan", "-c", job).stdout
 	for _, words := range []string{
 		"4 alternatives, declared together: each gets 1/4 of delta 0.05, all certificates hold at once",
-		"the job as it stands", `exclude ["x1"]`, "isotropic true", "epsilon 0.5 std", "0.05 · 1/4",
+		"the job as it stands", `exclude ["x1"]`, "kernel matern-5/2 or matern-3/2, isotropic true", "epsilon 0.5 std", "0.05 · 1/4",
 	} {
 		if !strings.Contains(text, words) {
 			t.Errorf("plan does not say %q: %s", words, text)

@@ -178,7 +178,7 @@ func TestErrorConstants(t *testing.T) {
 			t.Errorf("%s: RowScale is %g, want a little more than %g", f.Name(), e.RowScale, rows)
 		}
 		v := f.Exact(num(e.Vanish * e.Vanish / c))
-		if !(v.MantExp(nil) < -402) {
+		if v.MantExp(nil) >= -402 {
 			t.Errorf("%s: at a distance of %g the value is 2^%d", f.Name(), e.Vanish, v.MantExp(nil))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -31,6 +32,7 @@ var (
 
 // PutModel keeps the model's gob form.
 func (s *Store) PutModel(_ context.Context, m pipeline.Model) (string, error) {
+	registerFamilies()
 	var out bytes.Buffer
 	if err := gob.NewEncoder(&out).Encode(m); err != nil {
 		return "", fmt.Errorf("pipelinetest: model: %w", err)
@@ -45,6 +47,7 @@ func (s *Store) PutModel(_ context.Context, m pipeline.Model) (string, error) {
 
 // GetModel decodes the kept bytes, if they still have the digest.
 func (s *Store) GetModel(_ context.Context, digest string) (pipeline.Model, error) {
+	registerFamilies()
 	var m pipeline.Model
 	data, ok := s.Models[digest]
 	if !ok || hexDigest(data) != digest {
@@ -54,6 +57,13 @@ func (s *Store) GetModel(_ context.Context, digest string) (pipeline.Model, erro
 		return m, fmt.Errorf("pipelinetest: model: %w", err)
 	}
 	return m, nil
+}
+
+// registerFamilies tells gob what a kernel's family may be.
+func registerFamilies() {
+	for _, f := range kernel.Families() {
+		gob.Register(f)
+	}
 }
 
 // PutCertificate keeps the certificate's bytes.

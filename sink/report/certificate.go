@@ -192,6 +192,10 @@ func (p *printer) record(c certify.Certificate) {
 	if c.Kernel.ARD {
 		kind = "one lengthscale a feature"
 	}
+	family := c.Kernel.Family
+	if n := len(c.Kernel.Families); n > 1 {
+		family += fmt.Sprintf(" (one of %d declared: %s)", n, strings.Join(c.Kernel.Families, ", "))
+	}
 	rules := make([]string, len(c.RowRules))
 	for i, id := range c.RowRules {
 		rules[i] = certify.RowRuleText(id)
@@ -202,7 +206,7 @@ func (p *printer) record(c certify.Certificate) {
 		{"copies", copies(c.Copies)},
 		{"dependence", fmt.Sprintf("correlation %.3f of the targets of %s of consecutive rows", c.Dependence.Correlation, certify.Count(c.Dependence.Pairs, "pair"))},
 		{"columns", fmt.Sprintf("%s, target \"%s\"", certify.Count(max(features, 0), "feature"), target)},
-		{"kernel", c.Kernel.Family + ", " + kind},
+		{"kernel", family + ", " + kind},
 		{"roles key", "\"" + c.Roles.Key + "\""},
 		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %d train rows not proven and counted as a loss of 1", c.Accuracy.Tau, c.Accuracy.Unproven)},
 		{"alternatives", fmt.Sprintf("number %d of %d that share delta", c.Delta.Alternative, c.Delta.Alternatives)},

@@ -1,5 +1,5 @@
 // Package linalg holds the dense linear algebra of the model's hot loops: matrix
-// products, triangular solves, Cholesky, the squared-exponential kernel block, exp and
+// products, triangular solves, Cholesky, blocks of stationary kernels, exp and
 // the normal distribution, all in float64 and row-major.
 //
 // Three promises go beyond what a BLAS gives:
