@@ -90,6 +90,7 @@ func jsonFault(err error) error {
 		want = "a whole number"
 	case reflect.Slice, reflect.Array:
 		want = "a list"
+	default:
 	}
 	return fmt.Errorf("%s is %s, want %s", cmp.Or(fault.Field, "it"), fault.Value, want)
 }

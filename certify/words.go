@@ -111,12 +111,12 @@ func fewDigits(x float64, up bool) string {
 		return plain(x)
 	}
 	text := strconv.FormatFloat(x, 'e', 3, 64)
-	y, _ := strconv.ParseFloat(text, 64) //nolint:errcheck // it was just printed
+	y, _ := strconv.ParseFloat(text, 64)
 	if up && y < x {
 		mantissa, exponent, _ := strings.Cut(text, "e")
-		digits, _ := strconv.Atoi(strings.ReplaceAll(mantissa, ".", ""))       //nolint:errcheck // likewise
-		power, _ := strconv.Atoi(exponent)                                     //nolint:errcheck // likewise
-		y, _ = strconv.ParseFloat(fmt.Sprintf("%de%d", digits+1, power-3), 64) //nolint:errcheck // likewise
+		digits, _ := strconv.Atoi(strings.ReplaceAll(mantissa, ".", ""))
+		power, _ := strconv.Atoi(exponent)
+		y, _ = strconv.ParseFloat(fmt.Sprintf("%de%d", digits+1, power-3), 64)
 	}
 	return plain(y)
 }

@@ -13,7 +13,7 @@ func live() int64 {
 	runtime.GC() // of what the first one has finalised
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
-	return int64(s.HeapAlloc) //nolint:gosec // bytes of this process
+	return int64(s.HeapAlloc)
 }
 
 // What is counted is what the heap holds, to 15 %: how many buffers its workers fill is a matter of chance.

@@ -4,11 +4,11 @@ import "github.com/pacsgp/pacsgp/model"
 
 // programBytes is what a process takes before it has a row: its code, the Go
 // runtime, the libraries' tables.
-const programBytes = 40 << 20
+const programBytes = 30 << 20
 
 // heapSlack is how much more than what lives the heap has when it is collected:
 // in percent of it. The command sets the runtime's limit to the sum.
-const heapSlack = 12
+const heapSlack = 25
 
 // PeakMemory is the most memory, in bytes, that a run of a job with its defaults
 // filled in has at a time. Each part counts what lives in it; rows that all parts of

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestLogHasOneFormat(t *testing.T) {
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)
 	all := records(t, finished(t, "train", "-c", job))
-	all = append(all[:len(all):len(all)], records(t, finished(t, "train", "-c", job))[:1]...)
+	all = append(slices.Clip(all), records(t, finished(t, "train", "-c", job))[:1]...)
 	id := all[0]["run"]
 	for _, r := range all[:len(all)-1] {
 		if text, ok := r["run"].(string); !ok || len(text) != 12 || text != id {

@@ -78,7 +78,7 @@ func TestPlanSaysTheMemory(t *testing.T) {
 func peakOf(t *testing.T, status string) (kib float64) {
 	t.Helper()
 	for line := range strings.Lines(string(readFile(t, status))) {
-		if n, _ := fmt.Sscanf(line, "VmHWM: %f kB", &kib); n == 1 { //nolint:errcheck // another line
+		if n, _ := fmt.Sscanf(line, "VmHWM: %f kB", &kib); n == 1 {
 			return kib
 		}
 	}

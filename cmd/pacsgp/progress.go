@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -138,7 +137,7 @@ func (d *display) logLine(level slog.Level, p pipeline.Progress) {
 			slog.Int("step", p.Step), slog.Int("steps", p.Steps),
 			slog.Float64("bound", p.Bound), slog.Float64("risk", p.Risk), slog.Float64("kl", p.KL))
 	}
-	d.log.Log(context.Background(), level, p.Phase, attrs...)
+	d.record(level, p.Phase, attrs...)
 }
 
 func (d *display) notice(text string) { d.say(slog.LevelWarn, "note: ", text) }
@@ -150,9 +149,21 @@ func (d *display) say(level slog.Level, kind, text string) {
 	switch {
 	case !d.shows(level):
 	case d.log != nil:
-		d.log.Log(context.Background(), level, text)
+		d.record(level, text)
 	default:
 		d.end()
 		d.line(kind + text)
+	}
+}
+
+// record writes a record.
+func (d *display) record(level slog.Level, text string, attrs ...any) {
+	switch level {
+	case slog.LevelDebug:
+		d.log.Debug(text, attrs...)
+	case slog.LevelWarn:
+		d.log.Warn(text, attrs...)
+	default:
+		d.log.Info(text, attrs...)
 	}
 }

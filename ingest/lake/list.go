@@ -10,9 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/pacsgp/pacsgp/certify"
 )
 
 // A listed file: where it is and what its path says about its rows.
@@ -60,13 +59,13 @@ func listFiles(ctx context.Context, paths []string) (files []listed, notices []s
 func (l *lister) notices() []string {
 	var said []string
 	if len(l.passed) > 0 {
-		said = append(said, fmt.Sprintf("not read for want of the ending .parquet: %s, the first is %s", certify.Count(len(l.passed), "file"), l.passed[0]))
+		said = append(said, fmt.Sprintf("not read for want of the ending .parquet: %s, the first is %s", count(len(l.passed), "file", "files"), l.passed[0]))
 	}
 	if len(l.odd) > 0 {
-		said = append(said, fmt.Sprintf("not read because they are neither files nor directories: %s, the first is %s", certify.Count(len(l.odd), "entry", "entries"), l.odd[0]))
+		said = append(said, fmt.Sprintf("not read because they are neither files nor directories: %s, the first is %s", count(len(l.odd), "entry", "entries"), l.odd[0]))
 	}
 	if len(l.twins) > 0 {
-		said = append(said, fmt.Sprintf("read once though they have a second name (hard links): %s, the first is %s", certify.Count(len(l.twins), "file"), l.twins[0]))
+		said = append(said, fmt.Sprintf("read once though they have a second name (hard links): %s, the first is %s", count(len(l.twins), "file", "files"), l.twins[0]))
 	}
 	return said
 }
@@ -364,4 +363,12 @@ func unescape(s string) string {
 		return plain
 	}
 	return s
+}
+
+// count prints a number of things.
+func count(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + several
 }
