@@ -71,6 +71,19 @@ func (h *Handover) job() (Job, error) {
 	return statedJob(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
 }
 
+// Of returns an error unless the handover is one of this job, which has its defaults
+// filled in.
+func (h *Handover) Of(job Job) error {
+	want, err := job.canonical()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(want, h.Configuration) {
+		return fmt.Errorf("%w: the model was trained for another job: %s", ErrConfig, certify.Difference(want, h.Configuration))
+	}
+	return nil
+}
+
 // known is what the subject of the pass has from training, and the secret of its marks.
 func (h *Handover) known() (s subject, hidden secret, err error) {
 	s.constant = h.Constant

@@ -138,6 +138,14 @@ func (p *Pass) Merge(other *Pass) error {
 	return nil
 }
 
+// Size is how many shards the pass has read, and rows.
+func (p *Pass) Size() (shards int, rows int64) {
+	for _, s := range p.shards {
+		rows += s.rows
+	}
+	return len(p.shards), rows
+}
+
 // Close frees the memory and the temporary files of the pass.
 func (p *Pass) Close() error {
 	if p.marks == nil {

@@ -143,6 +143,7 @@ func dispatch(ctx context.Context, args []string, w world) error {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{wantedByFlag(err)} })
 	root.AddCommand(
 		demoCommand(w), trainCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
+		passCommand(w), certifyCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		inspectCommand(w), planCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
 	err := root.ExecuteContext(ctx)

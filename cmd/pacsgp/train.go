@@ -33,7 +33,7 @@ type overrides struct {
 
 func trainCommand(w world) *cobra.Command {
 	var path string
-	var asJSON bool
+	var asJSON, noPass bool
 	var o overrides
 	cmd := &cobra.Command{
 		Use:   "train -c job.yaml",
@@ -47,8 +47,9 @@ func trainCommand(w world) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.noPass = noPass
 			outcome, err := train(cmd.Context(), c, w)
-			if err != nil {
+			if err != nil || outcome == nil {
 				return err
 			}
 			if err := outcome.print(w, asJSON); err != nil {
@@ -57,9 +58,18 @@ func trainCommand(w world) *cobra.Command {
 			return outcome.verdict(c)
 		},
 	}
+	o.flags(cmd, &path)
 	f := cmd.Flags()
-	f.StringVarP(&path, "config", "c", "", "the job file (YAML)")
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
+	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass, in parts, and pacsgp certify")
+	f.StringVarP(&o.output, "output", "o", "", "output directory")
+	return cmd
+}
+
+// flags declares the flags that name a job file and override it, but for output.
+func (o *overrides) flags(cmd *cobra.Command, path *string) {
+	f := cmd.Flags()
+	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
 	f.StringVar(&o.epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
 	f.Float64Var(&o.delta, "delta", 0, "the certificate fails with probability at most delta")
 	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound that judge names is at most this")
@@ -69,8 +79,6 @@ func trainCommand(w world) *cobra.Command {
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the optimiser")
 	f.IntVar(&o.workers, "workers", 0, "goroutines that compute (default: all processors)")
 	f.StringVar(&o.memory, "memory", "", "for rows kept between passes, as in 512MiB")
-	f.StringVarP(&o.output, "output", "o", "", "output directory")
-	return cmd
 }
 
 // A prepared job is a configuration that can be run.
@@ -83,6 +91,7 @@ type prepared struct {
 	judge     string // judgeMean or judgeDraw
 	strict    bool
 	resources pipeline.Resources
+	noPass    bool                    // the last pass is left to others
 	place     func(key string) string // in the job file, with a blank behind it
 }
 
@@ -291,8 +300,10 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if text := sinklake.SyncNotice(w.fs, p.output); text != "" {
 		show.notice(text)
 	}
-	if err := dir.Remove(runFile); err != nil { // it would speak of another run if this one fails
-		return nil, err
+	for _, name := range []string{runFile, handoverFile, handoverModel} { // they would speak of another run if this one fails
+		if err := dir.Remove(name); err != nil {
+			return nil, err
+		}
 	}
 	attempts := dir.AttemptLog()
 	if p.attempts != "" {
@@ -324,6 +335,9 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 			Resources: p.resources, Observer: show.observer(), Software: software(),
 		}, nil
 	}
+	if p.noPass {
+		return nil, p.fit(ctx, w, dir, with)
+	}
 	o = &outcome{}
 	err = pipeline.Sweep(ctx, p.job, with, func(job pipeline.Job, r *pipeline.Result) error {
 		o.add(newOutcome(p, w.log.run, r, began), job)
@@ -343,6 +357,33 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx))) // all is published: too late for an interruption
 	}
 	return o, err
+}
+
+// fit trains, and leaves the last pass to others.
+func (p prepared) fit(ctx context.Context, w world, dir *sinklake.Directory, with func(pipeline.Job) (pipeline.Environment, error)) error {
+	env, err := with(p.job)
+	if err != nil {
+		return err
+	}
+	h, err := pipeline.Fit(ctx, p.job, env)
+	if errors.Is(err, context.Canceled) {
+		return interruption(env.Checkpoints.(*sinklake.Checkpoint).Path()) // what with gives
+	}
+	if err != nil {
+		return err
+	}
+	m, err := dir.GetModel(ctx, h.Model)
+	if err != nil {
+		return err
+	}
+	if err := leave(dir, h, m); err != nil {
+		return err
+	}
+	if err := env.Checkpoints.Clear(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.output, handoverFile))
+	return err
 }
 
 // of is the prepared job of an alternative.

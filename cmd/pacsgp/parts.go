@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// What training leaves in its output directory for a last pass in parts. The model has
+// no certificate yet: its name is none that readers of the directory look for.
+const (
+	handoverFile  = "handover.json"
+	handoverModel = "handover.model"
+)
+
+// maxHandover bounds a handover, whose longest part is a line for each step of training.
+const maxHandover = 64 << 20
+
+func passCommand(w world) *cobra.Command {
+	var job, part, output, from string
+	var o overrides
+	cmd := &cobra.Command{
+		Use:   "pass -c job.yaml --part 1/2 -o FILE",
+		Short: "Make a part of the last pass, for pacsgp certify",
+		Long: "Make a part of the last pass: read a share of the row groups and write what they give to\n" +
+			"a file. It goes on from what train --no-pass left in the job's output directory. Parts\n" +
+			"may be made at the same time, by several processes, on several machines.",
+		Args: exactly(0, "none, for the job file is given by -c"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			number, err := parsePart(part)
+			if err != nil {
+				return usageError{err}
+			}
+			if output == "" {
+				return usageError{errors.New("-o: name the file to write")}
+			}
+			o.output = from
+			p, err := loadJob(job, w, o, flagsOf(cmd, map[string]string{"output": "from"}))
+			if err != nil {
+				return err
+			}
+			return pass(cmd.Context(), w, p, number, output)
+		},
+	}
+	f := cmd.Flags()
+	o.flags(cmd, &job)
+	f.StringVar(&part, "part", "1/1", "which part, of how many, as in 1/2")
+	f.StringVarP(&output, "output", "o", "", "the file to write")
+	f.StringVar(&from, "from", "", "the output directory of train, if it is not that of the job file")
+	return cmd
+}
+
+func certifyCommand(w world) *cobra.Command {
+	var job string
+	var asJSON bool
+	var o overrides
+	cmd := &cobra.Command{
+		Use:   "certify -c job.yaml PART ...",
+		Short: "Certify a model from all parts of its last pass",
+		Long: "Merge the parts of the last pass, which pacsgp pass made, in any order, and publish model\n" +
+			"and certificate as train does: they are the same, byte for byte.",
+		Args: between(1, 1<<20, "PART ..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := loadJob(job, w, o, flagsOf(cmd, nil))
+			if err != nil {
+				return err
+			}
+			outcome, err := certifyParts(cmd.Context(), w, p, args)
+			if err != nil {
+				return err
+			}
+			if err := outcome.print(w, asJSON); err != nil {
+				return err
+			}
+			return outcome.verdict(p)
+		},
+	}
+	o.flags(cmd, &job)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run record instead of the report")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output directory")
+	return cmd
+}
+
+// flagsOf reports which flags were set, some of them under another name.
+func flagsOf(cmd *cobra.Command, names map[string]string) func(string) bool {
+	return func(name string) bool {
+		if other, ok := names[name]; ok {
+			name = other
+		}
+		return cmd.Flags().Changed(name)
+	}
+}
+
+// parsePart reads a part as in 1/2.
+func parsePart(text string) (pipeline.Part, error) {
+	number, of, _ := strings.Cut(text, "/")
+	n, err := strconv.Atoi(number)
+	k, err2 := strconv.Atoi(of)
+	if err != nil || err2 != nil || !(1 <= n && n <= k && k <= 1e6) {
+		return pipeline.Part{}, fmt.Errorf("--part: %q: want the number of a part and how many there are, as in 1/2", text)
+	}
+	return pipeline.Part{Number: n, Of: k}, nil
+}
+
+// leave writes what the last pass needs into the output directory. The handover is
+// last: where it is, the model is.
+func leave(dir *sinklake.Directory, h *pipeline.Handover, m pipeline.Model) error {
+	data, err := sink.EncodeModel(m)
+	if err != nil {
+		return err
+	}
+	doc, err := json.MarshalIndent(h, "", "  ")
+	if err != nil {
+		return fmt.Errorf("handover: %w", err)
+	}
+	return errors.Join(dir.Put(handoverModel, data), dir.Put(handoverFile, append(doc, '\n')))
+}
+
+// handedOver reads what train --no-pass left for a job.
+func handedOver(p prepared) (*pipeline.Handover, error) {
+	path := filepath.Join(p.output, handoverFile)
+	data, err := readSmall(path, "a handover", maxHandover)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w\nhint: the last pass of a job goes on from pacsgp train --no-pass, in the same output directory", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, err := pipeline.ParseHandover(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := h.Of(p.job); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return h, nil
+}
+
+// A trainedModel gives the model of a handover.
+type trainedModel struct {
+	pipeline.Sink // none: nothing is published
+	path          string
+}
+
+// GetModel reads the model back from its file.
+func (t trainedModel) GetModel(ctx context.Context, digest string) (pipeline.Model, error) {
+	if err := ctx.Err(); err != nil {
+		return pipeline.Model{}, err
+	}
+	m, found, err := readModel(t.path)
+	if err == nil && found != digest {
+		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", t.path, pipeline.ErrChanged, found, digest)
+	}
+	return m, err
+}
+
+func pass(ctx context.Context, w world, p prepared, part pipeline.Part, output string) (err error) {
+	show := newDisplay(w)
+	defer show.end()
+	if err := mayCreate(output, p.paths); err != nil {
+		return err
+	}
+	h, err := handedOver(p)
+	if err != nil {
+		return err
+	}
+	model := filepath.Join(p.output, handoverModel)
+	if err := mayReplace(output, []string{model, filepath.Join(p.output, handoverFile)}); err != nil {
+		return err
+	}
+	found, err := h.Pass(ctx, part, pipeline.Environment{
+		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
+			return p.openLake(ctx, features, show.notice)
+		},
+		Sink: trainedModel{path: model}, Resources: p.resources,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	file, err := sinklake.Create(w.fs, output)
+	if err != nil {
+		return err
+	}
+	defer file.Abort()
+	if _, err := found.WriteTo(file); err != nil {
+		return err
+	}
+	if err := file.Commit(); err != nil {
+		return err
+	}
+	shards, rows := found.Size()
+	_, err = fmt.Fprintf(w.stdout, "%s: part %s of the last pass, %s in %s\n", output, part, certify.Count(rows, "row"), certify.Count(int64(shards), "row group"))
+	return err
+}
+
+func certifyParts(ctx context.Context, w world, p prepared, parts []string) (o *outcome, err error) {
+	began := time.Now()
+	show := newDisplay(w)
+	defer show.end()
+	h, err := handedOver(p)
+	if err != nil {
+		return nil, err
+	}
+	all, release, err := merged(parts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	dir, err := sinklake.Open(p.output, w.fs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	m, err := trainedModel{path: filepath.Join(p.output, handoverModel)}.GetModel(ctx, h.Model)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := dir.PutModel(ctx, m); err != nil {
+		return nil, err
+	}
+	r, err := h.Certify(ctx, all, pipeline.Environment{Sink: dir, Resources: p.resources, Observer: show.observer(), Software: software()})
+	if err != nil {
+		return nil, err
+	}
+	o = &outcome{}
+	o.add(newOutcome(p, w.log.run, r, began), p.job)
+	o.record.Seconds = time.Since(began).Seconds()
+	return o, o.write(dir)
+}
+
+// merged reads parts and merges them. Their files stay open until release.
+func merged(paths []string) (all *pipeline.Pass, release func() error, err error) {
+	var open []func() error
+	release = func() (err error) {
+		for _, each := range open {
+			err = errors.Join(err, each())
+		}
+		return err
+	}
+	for _, path := range paths {
+		file, size, err := openSized(path)
+		if err != nil {
+			return nil, nil, errors.Join(err, release())
+		}
+		open = append(open, file.Close)
+		part, err := pipeline.ReadPass(file, size)
+		if err == nil && all != nil {
+			err = all.Merge(part)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), release())
+		}
+		if all == nil {
+			all = part
+		}
+	}
+	return all, release, nil
+}
