@@ -34,7 +34,7 @@ const partHeader = "pacsgp-part/1\x00\x00\x00"
 // MarshalBinary returns the bytes of the pass, which do not depend on how it was made.
 func (p *Pass) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
-	_, err := p.WriteTo(&out)
+	err := p.Write(context.Background(), &out)
 	return out.Bytes(), err
 }
 
@@ -48,8 +48,8 @@ func (p *Pass) UnmarshalBinary(data []byte) error {
 	return err
 }
 
-// WriteTo writes the bytes of the pass without holding them in memory.
-func (p *Pass) WriteTo(out io.Writer) (int64, error) {
+// Write writes the bytes of the pass without holding them in memory.
+func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e := encoder{sum: sha256.New(), out: bufio.NewWriterSize(out, 1<<16)}
 	e.write([]byte(partHeader))
 	e.subject(p.of)
@@ -69,7 +69,7 @@ func (p *Pass) WriteTo(out io.Writer) (int64, error) {
 		e.number(1, uint64(p.copies.Rows), uint64(p.copies.Distinct), uint64(p.copies.DistinctFeatures)) //nolint:gosec // not negative
 	} else {
 		e.number(0, uint64(p.marks.rows)) //nolint:gosec // not negative
-		err := p.marks.each(context.Background(), func(m mark) error {
+		err := p.marks.each(ctx, func(m mark) error {
 			e.number(m[0], m[1])
 			return e.err
 		})
@@ -80,16 +80,15 @@ func (p *Pass) WriteTo(out io.Writer) (int64, error) {
 	if e.err == nil {
 		e.err = e.out.Flush()
 	}
-	return e.written, e.err
+	return e.err
 }
 
 // An encoder writes and adds up what it writes. After an error it does nothing.
 type encoder struct {
-	out     *bufio.Writer
-	sum     hash.Hash
-	buffer  []byte
-	written int64
-	err     error
+	out    *bufio.Writer
+	sum    hash.Hash
+	buffer []byte
+	err    error
 }
 
 func (e *encoder) fail(err error) {
@@ -103,8 +102,7 @@ func (e *encoder) write(data []byte) {
 		return
 	}
 	e.sum.Write(data)
-	n, err := e.out.Write(data)
-	e.written, e.err = e.written+int64(n), err
+	_, e.err = e.out.Write(data)
 }
 
 func (e *encoder) number(values ...uint64) {
@@ -154,7 +152,7 @@ func (e *encoder) shard(s *shardPass) {
 	}
 }
 
-// ReadPass reads what WriteTo writes, all of it once; any other bytes are an error that
+// ReadPass reads what Write writes, all of it once; any other bytes are an error that
 // wraps [ErrPart]. Marks stay where they are: in must be readable until the pass, or the
 // one that it is merged into, is closed.
 func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {

@@ -109,7 +109,7 @@ func parsePart(text string) (pipeline.Part, error) {
 	number, of, _ := strings.Cut(text, "/")
 	n, err := strconv.Atoi(number)
 	k, err2 := strconv.Atoi(of)
-	if err != nil || err2 != nil || !(1 <= n && n <= k && k <= 1e6) {
+	if err != nil || err2 != nil || n < 1 || n > k || k > 1e6 {
 		return pipeline.Part{}, fmt.Errorf("--part: %q: want the number of a part and how many there are, as in 1/2", text)
 	}
 	return pipeline.Part{Number: n, Of: k}, nil
@@ -122,7 +122,7 @@ func leave(dir *sinklake.Directory, h *pipeline.Handover, m pipeline.Model) erro
 	if err != nil {
 		return err
 	}
-	doc, err := json.MarshalIndent(h, "", "  ")
+	doc, err := json.MarshalIndent(h, "", "  ") //nolint:gosec // its secret is for those who read this file
 	if err != nil {
 		return fmt.Errorf("handover: %w", err)
 	}
@@ -196,7 +196,7 @@ func pass(ctx context.Context, w world, p prepared, part pipeline.Part, output s
 		return err
 	}
 	defer file.Abort()
-	if _, err := found.WriteTo(file); err != nil {
+	if err := found.Write(ctx, file); err != nil {
 		return err
 	}
 	if err := file.Commit(); err != nil {
