@@ -240,7 +240,7 @@ func errorTermMutants() []mutant {
 		{"how far Matérn values move", "model", terms, []edit{{"model/kernel/matern.go", "Shift: 0.46", "Shift: 0.41"}}},
 		{"how far Matérn values move with the scale", "model", terms, []edit{{"model/kernel/matern.go", "Scale: 1.15", "Scale: 1.1"}}},
 		{"the last roundings of a Matérn value", "model", terms, []edit{{"model/kernel/matern.go", "Last: 7.4", "Last: 3.4"}}},
-		{"where a Matérn value is nothing", "model", terms, []edit{{"model/kernel/matern.go", "Vanish: 300", "Vanish: 20"}}},
+		{"where a Matérn value is nothing", "model", terms, []edit{{"model/kernel/matern.go", "Last: 5.4, Vanish: 300", "Last: 5.4, Vanish: 20"}}},
 		{"the constants themselves", "model/kernel", "TestErrorConstants", []edit{{"model/kernel/matern.go", "Shift: 0.46", "Shift: 0.41"}}},
 		{"the constant of a row", "model/kernel", "TestErrorConstants", []edit{{"model/kernel/matern.go", "RowScale: 0.31", "RowScale: 0.28"}}},
 		{"far inducing points, in the kernel column", "model", terms, []edit{{"model/errors.go", "float64(2*distance)+e.vanish", "float64(0*distance)+e.vanish"}}},
