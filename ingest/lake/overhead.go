@@ -161,6 +161,9 @@ func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt) (own, shared i
 		switch {
 		case max(h.uncompressed, h.compressed) > int32(whole) && ch.streamable(h, p.firstBytes()):
 			own += windowBytes + storedPiece + historyOf(ch.codec, size, p.firstBytes())
+			if ch.codec == format.Snappy && !h.stored && looksFar(&p) {
+				own += size + int64(p.size)
+			}
 			if c.optional {
 				own += int64(h.values)/8 + slackOfValue
 			}
@@ -189,4 +192,27 @@ func historyOf(codec format.CompressionCodec, size int64, first []byte) int64 {
 	default:
 		return 0
 	}
+}
+
+// looksFar reports whether the first megabyte of a page in snappy has a copy from
+// farther than snappyWindow: such a page will be decompressed as a whole.
+func looksFar(p *pageReader) bool {
+	const enough = 1 << 20
+	var src body
+	var s snappyReader
+	size := int(p.header.uncompressed)
+	if p.header.kind == format.DataPageV2 {
+		levels := make([]byte, min(max(0, int(p.header.definition)), p.size-p.taken))
+		if p.take(levels) != nil {
+			return false
+		}
+		size -= len(levels)
+	}
+	if src.reset(p) != nil {
+		return false
+	}
+	s.reset(&src, size)
+	s.near = true
+	_, err := io.CopyN(io.Discard, &s, enough)
+	return errors.Is(err, errFar)
 }

@@ -17,9 +17,9 @@ import (
 // decoded in pieces, so that memory does not grow with the rows of a row group; most
 // pages are small and faster to read whole. What stays in memory of a large page are
 // its definition levels, which stand before the values, an eighth of a byte a row at
-// most as writers make them. Two kinds of pages cannot be read in pieces:
-// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page, and zstd
-// with a window larger than maxWindow, which is not smaller than the page then.
+// most as writers make them. Three kinds of pages cannot be read in pieces:
+// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page, zstd with a
+// window larger than maxWindow, and snappy that was not cut into blocks of 64 KiB.
 
 const (
 	// pagesBytes is how many bytes the whole pages of all columns may have together,
@@ -76,12 +76,13 @@ type body struct {
 	buf   []byte
 	at    int
 	end   int
+	start int // where it begins in the page
 }
 
 // reset starts the body of the current page of p behind what was taken of it. The
 // buffer that the page's first bytes are in may be used by others from now on.
 func (b *body) reset(p *pageReader) error {
-	b.pages, b.at, b.end = p, 0, 0
+	b.pages, b.at, b.end, b.start = p, 0, 0, p.taken
 	if b.buf == nil {
 		b.buf = make([]byte, storedPiece)
 	}
@@ -139,7 +140,7 @@ func (w *window) open(codec format.CompressionCodec, size int) (err error) {
 	switch codec {
 	case format.Uncompressed:
 	case format.Snappy:
-		w.snappy.reset(&w.body)
+		w.snappy.reset(&w.body, size)
 		w.r = &w.snappy
 	case format.Gzip:
 		if w.gzip == nil {
@@ -325,13 +326,16 @@ func (p *pageReader) firstBytes() []byte {
 	return p.ahead[min(p.head+max(0, int(p.header.definition)), len(p.ahead)):]
 }
 
-// A snappyReader decompresses snappy's block format in pieces. Its copies look back
-// 64 KiB at most, for that is how all writers cut their input into blocks; the format
-// would allow more, which is an error here.
+// A snappyReader decompresses snappy's block format in pieces. Most writers cut their
+// input into blocks of 64 KiB, beyond which no copy looks back. Some do not, as the
+// format allows: where the first such copy is met the page is decompressed as a whole.
 type snappyReader struct {
 	src     *body
 	buf     []byte // history, then what was decompressed and not read
 	at      int    // what was not read
+	size    int    // of all that is decompressed
+	whole   bool   // buf is all of it
+	near    bool   // a copy from far is an error
 	left    uint64 // to be decompressed
 	total   uint64 // decompressed
 	started bool
@@ -342,11 +346,31 @@ type snappyReader struct {
 
 const snappyWindow = 64 << 10
 
-func (s *snappyReader) reset(src *body) {
-	if s.buf == nil {
+func (s *snappyReader) reset(src *body, size int) {
+	if s.buf == nil || s.whole {
 		s.buf = make([]byte, 0, 2*snappyWindow)
 	}
-	*s = snappyReader{src: src, buf: s.buf[:0]}
+	*s = snappyReader{src: src, buf: s.buf[:0], size: size}
+}
+
+// all decompresses the page as a whole and goes on where the pieces ended.
+func (s *snappyReader) all() error {
+	p := s.src.pages
+	if p.size > maxPage || s.size > maxPage {
+		return errFar
+	}
+	stored := make([]byte, p.size-s.src.start)
+	if err := p.readAt(stored, s.src.start); err != nil {
+		return err
+	}
+	var codec decompressor
+	out := make([]byte, s.size)
+	if err := codec.decompress(format.Snappy, out, stored); err != nil {
+		return err
+	}
+	s.at = int(s.total) - (len(s.buf) - s.at)
+	s.buf, s.left, s.whole = out, 0, true
+	return nil
 }
 
 func (s *snappyReader) Read(dst []byte) (int, error) {
@@ -361,7 +385,7 @@ func (s *snappyReader) Read(dst []byte) (int, error) {
 }
 
 // errFar is the error of a copy from before what is kept.
-var errFar = fmt.Errorf("snappy: a copy from more than %d bytes before, in a page too large to be read whole; write smaller pages", snappyWindow)
+var errFar = fmt.Errorf("snappy: a copy from more than %d bytes before, in a page that is too large to be read whole: write smaller pages", snappyWindow)
 
 // errRepeat is the error of a copy from where the last one was, which only S2 has; the
 // library takes the one format for the other.
@@ -377,6 +401,12 @@ func (s *snappyReader) fill() (err error) {
 		if s.left, err = s.length(); err != nil {
 			return noEOF(err)
 		}
+		if s.left != uint64(s.size) {
+			return wrongLength(int(s.left), s.size)
+		}
+	}
+	if s.whole {
+		return io.EOF
 	}
 	if s.left == 0 {
 		if _, err := s.src.ReadByte(); err == nil {
@@ -406,7 +436,11 @@ func (s *snappyReader) fill() (err error) {
 			s.buf = append(s.buf, s.buf[from:from+int(n)]...)
 			s.copied -= n
 		default:
-			if err := s.element(); err != nil {
+			err := s.element()
+			if errors.Is(err, errFar) && !s.near {
+				return s.all()
+			}
+			if err != nil {
 				return noEOF(err)
 			}
 		}
