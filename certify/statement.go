@@ -18,11 +18,11 @@ func headline(g Guarantee, c Certificate) string {
 		return fmt.Sprintf("nothing useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
 			subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
 	case g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand:
-		return fmt.Sprintf("%s are %s in at most %s of fresh rows, %s confidence", subject(g), miss(g.Loss, c.Declared.Unit), percentUp(g.Bound), confidence(g.Delta))
+		return fmt.Sprintf("%s are %s in at most %s of fresh rows, %s confidence", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), confidence(g.Delta))
 	case g.Loss.Kind == LossRelative:
 		return fmt.Sprintf("%s are off by at most %s of the target on average over fresh rows (each counted as 100 %% at most), %s confidence", subject(g), percentUp(g.Bound), confidence(g.Delta))
 	default:
-		return fmt.Sprintf("%s lose at most %s on average over fresh rows, where an error e costs %s, %s confidence", subject(g), AtMost(g.Bound), cost(g.Loss, c.Declared.Unit), confidence(g.Delta))
+		return fmt.Sprintf("%s lose at most %s on average over fresh rows, where an error e costs %s, %s confidence", subject(g), AtMost(g.Bound), cost(g.Loss, c.Declared.Unit, atMostDigits), confidence(g.Delta))
 	}
 }
 
@@ -34,25 +34,24 @@ func subject(g Guarantee) string {
 	return "predictions of " + quoted(g.Loss.Target) + " by a function drawn at random from Q"
 }
 
-// miss says what counts as a loss of 1, for losses of 0 and 1.
-func miss(l Loss, unit string) string {
+// miss says what counts as a loss of 1, for losses of 0 and 1. A headline rounds its
+// tolerances up; a statement, which may have a lower bound beside them, must not.
+func miss(l Loss, unit string, digits func(float64) string) string {
 	if l.Kind == LossBand {
-		return fmt.Sprintf("more than %s too low or more than %s too high", amount(l.Below, unit), amount(l.Above, unit))
+		return fmt.Sprintf("more than %s too low or more than %s too high", amountText(digits(l.Below), unit), amountText(digits(l.Above), unit))
 	}
-	return "off by more than " + amount(l.Epsilon, unit)
+	return "off by more than " + amountText(digits(l.Epsilon), unit)
 }
 
 // cost writes a loss that is not of 0 and 1 as a function of the error e.
-func cost(l Loss, unit string) string {
+func cost(l Loss, unit string, digits func(float64) string) string {
 	if l.Kind == LossSquared {
-		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(l.Epsilon, unit))
+		return fmt.Sprintf("(e / %s)^2, but at most 1", amountText(digits(l.Epsilon), unit))
 	}
-	return fmt.Sprintf("1 - exp(-(e / %s)^2)", amount(l.Epsilon, unit))
+	return fmt.Sprintf("1 - exp(-(e / %s)^2)", amountText(digits(l.Epsilon), unit))
 }
 
-// amount writes a tolerance with its unit.
-func amount(x float64, unit string) string { return amountText(atMostDigits(x), unit) }
-
+// amountText writes a tolerance with its unit.
 func amountText(x, unit string) string {
 	if unit == "" {
 		return x
@@ -131,11 +130,11 @@ func indicative(g Guarantee, assumptions []Assumption) string {
 func claim(g Guarantee, unit string) string {
 	limit := "at most " + AtMost(g.Bound)
 	if g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand {
-		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss, unit), limit)
+		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss, unit, plain), limit)
 	}
 	loss := "|e| / |target|, but at most 1 (and 1 for a target of 0)"
 	if g.Loss.Kind != LossRelative {
-		loss = cost(g.Loss, unit)
+		loss = cost(g.Loss, unit, plain)
 	}
 	return fmt.Sprintf("%s have an expected loss of %s, where an error e (prediction less target) costs %s", subject(g), limit, loss)
 }

@@ -335,3 +335,26 @@ func TestTolerancesArePrintedOutwards(t *testing.T) {
 		t.Errorf("a constant is printed as %s", got)
 	}
 }
+
+// A lower bound stands beside the tolerance that it is about: that errors exceed 1 often does
+// not say that they exceed 1.001 often, as a headline rounds it.
+func TestLowerBoundsStandBesideTheirTolerance(t *testing.T) {
+	const epsilon, exact = 1.0001000012345, "1.0001000012345"
+	for name, l := range map[string]Loss{
+		"zero-one": {Kind: LossZeroOne, Epsilon: epsilon}, "band": {Kind: LossBand, Below: epsilon, Above: epsilon},
+		"squared": {Kind: LossSquared, Epsilon: epsilon}, "exponential": {Kind: LossExponential, Epsilon: epsilon},
+	} {
+		ev := sound(t)
+		l.Target = ev.Loss.Target
+		ev.Loss = l
+		g := guarantee(t, certificate(t, ev), GuaranteeDraw)
+		mustHold(t, g.Statement, "on the same event, at least", exact)
+		mustNotHold(t, g.Statement, "1.001")
+		if mustHold(t, g.Headline, "1.001"); t.Failed() {
+			t.Fatal(name)
+		}
+	}
+	if got := atMostDigits(math.MaxFloat64); got != "1.7976931348623157e+308" {
+		t.Errorf("the largest tolerance is printed as %s", got)
+	}
+}

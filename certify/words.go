@@ -111,7 +111,10 @@ func fewDigits(x float64, up bool) string {
 		return plain(x)
 	}
 	text := strconv.FormatFloat(x, 'e', 3, 64)
-	y, _ := strconv.ParseFloat(text, 64)
+	y, err := strconv.ParseFloat(text, 64)
+	if err != nil { // beyond the largest number
+		return plain(x)
+	}
 	if up && y < x {
 		mantissa, exponent, _ := strings.Cut(text, "e")
 		digits, _ := strconv.Atoi(strings.ReplaceAll(mantissa, ".", ""))

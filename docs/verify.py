@@ -192,6 +192,8 @@ def few_digits(x, up):
         return plain(x)
     text = f"{x:.3e}"
     y = float(text)
+    if math.isinf(y):
+        return plain(x)
     if up and y < x:
         mantissa, exponent = text.split("e")
         y = float(f"{int(mantissa.replace('.', '')) + 1}e{int(exponent) - 3}")
@@ -570,7 +572,10 @@ def hive_keys(path):
 
 
 def hive_number(value):
-    return float(value) if re.fullmatch(r"[-+.0-9eE]+", value) else math.nan
+    """A key's value, or NaN for a text, which a date is too."""
+    if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", value):
+        return math.nan
+    return float(value) if math.isfinite(float(value)) else math.nan
 
 
 def numbers(column, name):
@@ -578,7 +583,11 @@ def numbers(column, name):
     t = column.type
     if isinstance(t, pa.DictionaryType):
         return numbers(column.dictionary_decode(), name)
-    if pa.types.is_floating(t) or pa.types.is_boolean(t):
+    if isinstance(t, pa.BaseExtensionType):
+        return numbers(column.storage, name)
+    if pa.types.is_duration(t):  # that it is no plain integer only Arrow's own note says
+        column, t = column.cast(pa.int64()), pa.int64()
+    if pa.types.is_float32(t) or pa.types.is_float64(t) or pa.types.is_boolean(t):
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False).astype(float)
     valid = ~column.is_null().to_numpy(zero_copy_only=False)
     divisor = 1
@@ -635,7 +644,8 @@ class Lake:
         and what is excluded; times have to be asked for."""
         def numeric(t):
             t = t.value_type if isinstance(t, pa.DictionaryType) else t
-            return pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t) or pa.types.is_decimal(t)
+            t = t.storage_type if isinstance(t, pa.BaseExtensionType) else t
+            return pa.types.is_integer(t) or pa.types.is_duration(t) or pa.types.is_float32(t) or pa.types.is_float64(t) or pa.types.is_boolean(t) or pa.types.is_decimal(t)
         keys = [hive_keys(path) for path in self.files]
         texts = {name for k in keys for name, value in k.items() if math.isnan(hive_number(value))}
         common = None
@@ -1368,7 +1378,7 @@ class Sentences:
     def __init__(self, cert):
         self.cert, self.unit = cert, cert["declared"].get("unit", "")
 
-    def amount(self, x, digits=at_most_digits):
+    def amount(self, x, digits):
         return digits(x) + (f' "{self.unit}"' if self.unit else "")
 
     def subject(self, g):
@@ -1377,15 +1387,15 @@ class Sentences:
             return f"predictions (the mean of Q) of {target}"
         return f"predictions of {target} by a function drawn at random from Q"
 
-    def miss(self, loss):
+    def miss(self, loss, digits):
         if loss["kind"] == "band":
-            return f"more than {self.amount(loss['below'])} too low or more than {self.amount(loss['above'])} too high"
-        return f"off by more than {self.amount(loss['epsilon'])}"
+            return f"more than {self.amount(loss['below'], digits)} too low or more than {self.amount(loss['above'], digits)} too high"
+        return f"off by more than {self.amount(loss['epsilon'], digits)}"
 
-    def cost(self, loss):
+    def cost(self, loss, digits):
         if loss["kind"] == "squared":
-            return f"(e / {self.amount(loss['epsilon'])})^2, but at most 1"
-        return f"1 - exp(-(e / {self.amount(loss['epsilon'])})^2)"
+            return f"(e / {self.amount(loss['epsilon'], digits)})^2, but at most 1"
+        return f"1 - exp(-(e / {self.amount(loss['epsilon'], digits)})^2)"
 
     def headline(self, g):
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence"
@@ -1398,10 +1408,10 @@ class Sentences:
             return (f"nothing useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below "
                     f"{percent_up(self.cert['baseline']['bound'])}, what the formula gives for a constant")
         if loss["kind"] in ("zero-one", "band"):
-            return f"{who} are {self.miss(loss)} in at most {percent_up(g['bound'])} of fresh rows, {sure}"
+            return f"{who} are {self.miss(loss, at_most_digits)} in at most {percent_up(g['bound'])} of fresh rows, {sure}"
         if loss["kind"] == "relative":
             return f"{who} are off by at most {percent_up(g['bound'])} of the target on average over fresh rows (each counted as 100 % at most), {sure}"
-        return f"{who} lose at most {outward(g['bound'], True)} on average over fresh rows, where an error e costs {self.cost(loss)}, {sure}"
+        return f"{who} lose at most {outward(g['bound'], True)} on average over fresh rows, where an error e costs {self.cost(loss, at_most_digits)}, {sure}"
 
     def statement(self, g):
         if g["status"] == "indicative":
@@ -1441,8 +1451,8 @@ class Sentences:
     def claim(self, g):
         most, kind = "at most " + outward(g["bound"], True), g["loss"]["kind"]
         if kind in ("zero-one", "band"):
-            return f"{self.subject(g)} are {self.miss(g['loss'])} with probability {most}"
-        loss = "|e| / |target|, but at most 1 (and 1 for a target of 0)" if kind == "relative" else self.cost(g["loss"])
+            return f"{self.subject(g)} are {self.miss(g['loss'], plain)} with probability {most}"
+        loss = "|e| / |target|, but at most 1 (and 1 for a target of 0)" if kind == "relative" else self.cost(g["loss"], plain)
         return f"{self.subject(g)} have an expected loss of {most}, where an error e (prediction less target) costs {loss}"
 
     def baseline(self):

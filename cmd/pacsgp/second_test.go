@@ -36,3 +36,26 @@ func TestSecondVerifier(t *testing.T) {
 		}
 	}
 }
+
+// Both programs take the same columns for numbers: a date in a path is a text, float16 is not
+// read, and what only Arrow's note calls a duration is an integer.
+func TestSecondProgramTakesTheSameColumns(t *testing.T) {
+	verifytest.Need(t)
+	dir := t.TempDir()
+	lake := filepath.Join(dir, "lake")
+	verifytest.Script(t, `
+import os, sys
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq
+r = np.random.default_rng(1)
+for day in "2024-01-01", "1e999":
+    folder = os.path.join(sys.argv[1], "date=" + day, "run=7")
+    os.makedirs(folder)
+    x = r.uniform(-1, 1, 200)
+    pq.write_table(pa.table({"x": x, "half": x.astype(np.float16), "took": pa.array(r.permutation(200), pa.duration("ms")), "y": x}), folder + "/rows.parquet")
+`, lake)
+	a := retrained(t, dir, nil)
+	succeed(t, "verify", a.model, a.certificate, lake)
+	if said, status := verifytest.Python(t, verifytest.Program(t), a.model, "--certificate", a.certificate, lake); status != 0 {
+		t.Errorf("status %d: %s", status, said)
+	}
+}

@@ -111,14 +111,23 @@ func writeDoubts(w io.Writer, margin string, c certify.Certificate, style Style)
 	}
 }
 
+// fewCopies is the share of rows that may equal an earlier one without a word beside
+// the first lines: what a job that says nothing of copies allows.
+const fewCopies = 0.01
+
 // Doubts are what the one who decides must know beside the first lines.
 func Doubts(c certify.Certificate) []string {
 	var said []string
 	if c.Declared.Attempt.OnTheseRows > 1 {
 		said = append(said, OtherJobs(c)+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
 	}
-	if c.Copies.Policy == certify.CopiesIndependent && c.Copies.Rows > 0 {
-		said = append(said, fmt.Sprintf("%d of %d rows equal an earlier row. That they are separate draws is its maker's word; if they are copies, the bounds are too low.", c.Copies.Rows, c.Sample.Rows))
+	if n := c.Copies.Rows; n > 0 && (c.Copies.Policy != certify.CopiesLimited || float64(n) > fewCopies*float64(c.Sample.Rows)) {
+		of := fmt.Sprintf("%d of %d rows equal an earlier row", n, c.Sample.Rows)
+		if c.Copies.Policy == certify.CopiesDropped {
+			said = append(said, of+" and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low.")
+		} else {
+			said = append(said, of+". That they are separate draws is its maker's word; if they are copies, the bounds are too low.")
+		}
 	}
 	if c.Dependence.Suspicious {
 		said = append(said, fmt.Sprintf("Neighbouring rows are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", c.Dependence.Correlation))

@@ -28,3 +28,23 @@ func TestDoubtsStandUnderTheHeadlines(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a job calls equal rows, many of them are a doubt: a limit of 99.9 % declares them
+// separate draws, and to leave them out declares them copies.
+func TestManyEqualRowsAreADoubt(t *testing.T) {
+	for what, c := range map[string]struct {
+		copies certify.Copies
+		want   string
+	}{
+		"few":         {certify.Copies{Policy: certify.CopiesLimited, Limit: 0.999, Rows: 10}, ""},
+		"high limit":  {certify.Copies{Policy: certify.CopiesLimited, Limit: 0.999, Rows: 11}, "separate draws is its maker's word"},
+		"left out":    {certify.Copies{Policy: certify.CopiesDropped, Rows: 1}, "copies is its maker's word"},
+		"none":        {certify.Copies{Policy: certify.CopiesDropped}, ""},
+		"independent": {certify.Copies{Policy: certify.CopiesIndependent, Rows: 1}, "separate draws is its maker's word"},
+	} {
+		got := strings.Join(Doubts(certify.Certificate{Copies: c.copies, Sample: certify.Sample{Rows: 1000}}), " ")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+}
