@@ -253,8 +253,11 @@ func (p prepared) openLake(ctx context.Context, features []string, notice func(s
 		config.Features, config.Exclude = p.job.Features, p.job.Exclude
 	}
 	src, err := ingestlake.Open(ctx, config)
-	if err != nil {
-		return nil, choicePlaced(err, p.place, p.job.Number)
+	if err != nil && features == nil {
+		err = choicePlaced(err, p.place, p.job.Number)
+	}
+	if err != nil { // with features: what the job chose was there before
+		return nil, err
 	}
 	if features == nil {
 		for _, text := range src.Notices() {

@@ -154,8 +154,8 @@ func TestVerifyChangedNumbers(t *testing.T) {
 		writeFile(t, changed, []byte(strings.Join(lines, "")))
 		lines[i] = line
 		for _, data := range [][]string{nil, {a.lake}} {
-			if data == nil && strings.Contains(line, `"shards"`) {
-				continue // nobody knows without the files
+			if data == nil && (strings.Contains(line, `"shards"`) || strings.Contains(line, `"constant"`) || strings.Contains(line, `"correlation"`)) {
+				continue // nobody knows without the files: sentences have four digits of it
 			}
 			if strings.Contains(line, `"on_these_rows"`) || strings.Contains(line, `"in_this_log"`) {
 				continue // the maker's word

@@ -62,11 +62,12 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	if err := ctx.Err(); err != nil {
 		return pipeline.Model{}, err
 	}
-	name := d.Path(ModelName(digest))
+	name := d.Path(ModelName(digest)) // for messages also before the file has it
+	from := name
 	if p := d.staged[digest]; p != nil {
-		name = p.file.Name()
+		from = p.file.Name()
 	}
-	data, err := readAtMost(d.fs, name, sink.MaxModelBytes)
+	data, err := readAtMost(d.fs, from, sink.MaxModelBytes)
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
 	}

@@ -76,7 +76,7 @@ func (e *Escaper) Write(b []byte) (int, error) {
 
 func (e *Escaper) pass(text string) error {
 	if text != "" && e.err == nil {
-		_, e.err = io.WriteString(e.w, escape(text, "\n\t"))
+		_, e.err = e.w.Write([]byte(escape(text, "\n\t"))) // in one call: a log is read by its lines
 	}
 	return e.err
 }
