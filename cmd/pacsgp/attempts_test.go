@@ -164,8 +164,10 @@ func TestDamagedLogOfAttemptsStopsTheJob(t *testing.T) {
 			t.Errorf("%s: the log was changed", name)
 		}
 	}
-	writeFile(t, log, whole[:len(whole)-1]) // torn
-	if got := counted(t, out, job, "--epsilon", "0.6"); got != [2]int64{2, 2} {
-		t.Errorf("after a torn line: attempt %v, want 2", got)
+	for cut, want := range map[int]int64{1: 3, 2: 2} { // bytes of the last line; without its end it is whole
+		writeFile(t, log, whole[:len(whole)-cut])
+		if got := counted(t, out, job, "--epsilon", "0.6"); got != [2]int64{want, want} {
+			t.Errorf("the last line lacks %d bytes: attempt %v, want %d", cut, got, want)
+		}
 	}
 }

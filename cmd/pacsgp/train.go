@@ -312,6 +312,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	if p.attempts != "" {
 		attempts = sinklake.NewAttemptLog(p.attempts, w.fs)
 	}
+	attempts.Notice = show.notice
 	before, err := attempts.Attempts(ctx)
 	if err != nil { // damage is told before hours of reading
 		return nil, err

@@ -28,6 +28,10 @@ var ErrDamagedAttempts = errors.New("damaged log of attempts")
 // length. Several directories and processes may share one: each takes the
 // file's lock to record, and lines are only ever added.
 type AttemptLog struct {
+	// Notice is told, if it is not nil, that Record drops the beginning of a line
+	// which a killed job has left.
+	Notice func(string)
+
 	fs   FS
 	path string
 }
@@ -64,12 +68,15 @@ func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, in
 	if err != nil {
 		return 0, 0, err
 	}
-	var lines []byte // none: a killed job may have written the line without the sync
+	lines := log.missing // perhaps none: a killed job may have written the line without the sync
 	if !log.has(a) {
-		lines = log.add(a)
+		lines = append(lines, log.add(a)...)
 	}
 	if log.whole+int64(len(lines)) > maxAttempts {
 		return 0, 0, fmt.Errorf("lake: %s: it has %d bytes, the most that a log of attempts may have (hint: keep it, and name another log by the job's key attempts)", l.path, log.whole)
+	}
+	if log.dropped > 0 && l.Notice != nil {
+		l.Notice(fmt.Sprintf("%s: %d bytes behind line %d are the beginning of a line that a job which died was writing; they are dropped, and that job does not count as an attempt until it is run again", l.path, log.dropped, log.lines))
 	}
 	if err := l.write(log, lines); err != nil {
 		return 0, 0, err
@@ -153,8 +160,11 @@ type attemptLines struct {
 	attempts []pipeline.Attempt
 	place    map[pipeline.Attempt]int
 	check    string // of the last line
-	whole    int64  // bytes of whole lines
-	torn     bool   // whether the beginning of a further line stands behind them
+	lines    int    // that the file has
+	whole    int64  // bytes of them
+	missing  []byte // the end of the last line, if the file lacks it
+	torn     bool   // whether anything stands behind them
+	dropped  int    // bytes of the beginning of a further line
 }
 
 func (l *attemptLines) has(a pipeline.Attempt) bool {
@@ -181,9 +191,10 @@ func (l *attemptLines) rank(a pipeline.Attempt) (onRows, inLog int) {
 	return onRows, inLog
 }
 
-// read reads the log. A last line without its end was being written when the
-// job died, and its rank was never told to anybody: it does not count. Any
-// other damage is an error, for a log that lost lines would count too few.
+// read reads the log. A last line that lacks no more than its end counts like
+// any other. One that lacks more was being written when the job died, and its
+// rank was never told to anybody: it does not count. Any other damage is an
+// error, for a log that lost lines would count too few.
 func (l *AttemptLog) read() (attemptLines, error) {
 	log := attemptLines{place: map[pipeline.Attempt]int{}, check: anyDigest}
 	data, err := readAtMost(l.fs, l.path, maxAttempts)
@@ -193,15 +204,19 @@ func (l *AttemptLog) read() (attemptLines, error) {
 	if err != nil {
 		return log, fmt.Errorf("lake: read %s: %w", l.path, err)
 	}
-	for rest := data; len(rest) > 0; {
+	for rest := data; len(rest) > 0; log.lines++ {
 		at := bytes.IndexByte(rest, '\n') + 1
-		if at == 0 && beginsLine(rest) {
-			log.torn = true
-			break
-		}
 		line := rest[:at]
 		if at == 0 {
 			line = rest
+			if text := bytes.TrimRight(rest, "\x00"); len(text) == len(anyLine)-1 {
+				log.missing = []byte{'\n'}
+				line = append(bytes.Clone(text), '\n')
+				log.torn, at = len(text) < len(rest), len(rest)
+			} else if beginsLine(rest) {
+				log.torn, log.dropped = true, len(text)
+				break
+			}
 		}
 		a, err := parseAttempt(line, log.check)
 		if err == nil && log.has(a) {
@@ -212,8 +227,8 @@ func (l *AttemptLog) read() (attemptLines, error) {
 				ErrDamagedAttempts, l.path, len(log.attempts)+1, err)
 		}
 		log.add(a)
-		log.whole += int64(len(line))
-		rest = rest[len(line):]
+		log.whole += int64(len(line) - len(log.missing))
+		rest = rest[at:]
 	}
 	return log, nil
 }
@@ -255,8 +270,8 @@ func parseAttempt(line []byte, before string) (pipeline.Attempt, error) {
 	return a, nil
 }
 
-// write appends lines, possibly none, in place of a torn one, and makes the
-// whole file and its name durable.
+// write appends lines, possibly none, in place of what stands behind the whole
+// ones, and makes the file and its name durable.
 func (l *AttemptLog) write(log attemptLines, lines []byte) error {
 	failed := func(err error) error { return explain(l.path, int64(len(lines)), err) }
 	if log.torn {

@@ -122,17 +122,48 @@ func TestTornLastLineIsMended(t *testing.T) {
 	l := tried(t, oldAttempt, newAttempt)
 	whole := content(t, l.Path())
 	line := len(whole) / 2
-	for cut := line; cut < len(whole); cut++ {
+	for cut := line; cut < len(whole)-1; cut++ {
 		for _, zeros := range []int{0, len(whole) - cut} {
 			writeFile(t, l.Path(), append(bytes.Clone(whole[:cut]), make([]byte, zeros)...))
 			if log, err := l.Attempts(t.Context()); err != nil || len(log) != 1 {
 				t.Fatalf("cut at %d, %d zeros: Attempts() = %v, %v, want the first line", cut, zeros, log, err)
 			}
+			var notices []string
+			l.Notice = func(text string) { notices = append(notices, text) }
 			if got := recorded(t, l, newAttempt); got != [2]int{2, 2} {
 				t.Fatalf("cut at %d, %d zeros: Record = %v", cut, zeros, got)
 			}
+			if told := len(notices) == 1 && strings.Contains(notices[0], fmt.Sprintf("%s: %d bytes behind line 1", l.Path(), cut-line)); told != (cut > line) {
+				t.Fatalf("cut at %d, %d zeros: notices %q", cut, zeros, notices)
+			}
 			if got := content(t, l.Path()); !bytes.Equal(got, whole) {
 				t.Fatalf("cut at %d, %d zeros: the log is not mended: %q", cut, zeros, got)
+			}
+		}
+	}
+}
+
+// A last line that lacks only its end counts: an attempt on other rows of the same
+// targets must not take its place.
+func TestLastLineWithoutItsEndCounts(t *testing.T) {
+	l := tried(t, oldAttempt, newAttempt)
+	l.Notice = func(text string) { t.Errorf("notice %q", text) }
+	whole := content(t, l.Path())
+	third := attempt('5', '6', 'c')
+	recorded(t, l, third)
+	all := content(t, l.Path())
+	for _, behind := range []string{"", "\x00", strings.Repeat("\x00", 4096)} {
+		for _, c := range []struct {
+			next pipeline.Attempt
+			want []byte
+		}{{newAttempt, whole}, {third, all}} {
+			writeFile(t, l.Path(), append(bytes.Clone(whole[:len(whole)-1]), behind...))
+			if log, err := l.Attempts(t.Context()); err != nil || len(log) != 2 {
+				t.Errorf("%d zeros: Attempts() = %v, %v, want both", len(behind), log, err)
+			}
+			recorded(t, l, c.next)
+			if got := content(t, l.Path()); !bytes.Equal(got, c.want) {
+				t.Errorf("%d zeros: the log is %q, want %q", len(behind), got, c.want)
 			}
 		}
 	}
@@ -161,6 +192,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 		"a note":                    []byte("Remember the milk"),
 		"a note, ended":             []byte("Remember the milk\n"),
 		"a note behind":             join(whole, []byte("milk")),
+		"other check, no end":       join(lines[0], lines[2][:len(lines[2])-1]),
 		"zeros":                     make([]byte, 4096),
 		"of another version":        bytes.ReplaceAll(lines[0], []byte("attempts/2"), []byte("attempts/7")),
 		"without a version":         []byte(`{"configuration":"` + strings.Repeat("a", 64) + `","sample":"` + strings.Repeat("b", 64) + "\"}\n"),

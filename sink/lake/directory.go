@@ -47,7 +47,7 @@ func Open(path string, fsys FS) (*Directory, error) {
 		return nil, explain(path, 0, err)
 	}
 	d := &Directory{fs: fsys, path: path, lock: lock, staged: map[string]*Pending{}}
-	if err := d.sweep(); err != nil {
+	if err := Sweep(fsys, path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
@@ -66,26 +66,27 @@ func (d *Directory) Close() error {
 // Path returns the path of an entry of the directory.
 func (d *Directory) Path(name string) string { return filepath.Join(d.path, name) }
 
-// sweep removes the unfinished files of killed jobs: what has a name of theirs,
-// is a regular file, and is locked by nobody who is at work on it.
-func (d *Directory) sweep() error {
-	names, err := d.fs.List(d.path)
+// Sweep removes the unfinished files of killed commands from dir: what has a
+// name of theirs, is a regular file, and is locked by nobody who is at work on it.
+func Sweep(fsys FS, dir string) error {
+	names, err := fsys.List(dir)
 	if err != nil {
-		return fmt.Errorf("lake: list %s: %w", d.path, err)
+		return fmt.Errorf("lake: list %s: %w", dir, err)
 	}
 	for _, name := range names {
 		if !temporary.MatchString(name) {
 			continue
 		}
-		lock, err := d.fs.Lock(d.Path(name))
+		path := filepath.Join(dir, name)
+		lock, err := fsys.Lock(path)
 		if err != nil {
 			continue // in use, or no file of ours; nobody reads it in either case
 		}
-		if err := d.fs.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("lake: remove leftover %s: %w", d.Path(name), err), lock.Close())
+		if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(fmt.Errorf("lake: remove leftover %s: %w", path, err), lock.Close())
 		}
 		if err := lock.Close(); err != nil {
-			return fmt.Errorf("lake: remove leftover %s: %w", d.Path(name), err)
+			return fmt.Errorf("lake: remove leftover %s: %w", path, err)
 		}
 	}
 	return nil
