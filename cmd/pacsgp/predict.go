@@ -88,6 +88,9 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	if text := sinklake.SyncNotice(w.fs, filepath.Dir(output)); text != "" {
 		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", text)
 	}
+	if err := sinklake.Sweep(w.fs, filepath.Dir(output)); err != nil { // no reason to make no predictions
+		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", err)
+	}
 	file, err := sinklake.Create(w.fs, output)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A predicted row is one row of the file that predict writes.
@@ -40,7 +43,12 @@ func TestPredict(t *testing.T) {
 	rows.write(t, lakeFile(dir, 0))
 	a := retrained(t, dir, jobFile{"loss": "{epsilon: 8}"})
 	output := filepath.Join(dir, "predictions.parquet")
+	killed := filepath.Join(dir, lake.TempPrefix+strings.Repeat("A", 26)+lake.TempSuffix) // a call before
+	writeFile(t, killed, []byte("rows"))
 	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
+	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a killed call left is still there: %v", err)
+	}
 	if !strings.Contains(said.stdout, "600 rows, 0 of them without a prediction") {
 		t.Errorf("stdout = %q", said.stdout)
 	}
