@@ -3,13 +3,18 @@ package ingest
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // DidYouMean suggests the candidate that a misspelt name is nearest to, as a
 // question to put behind an error; "" if none is near.
 func DidYouMean(name string, candidates []string) string {
 	best, least := "", 1+len(name)/3
+	length := utf8.RuneCountInString(name)
 	for _, c := range candidates {
+		if far := utf8.RuneCountInString(c) - length; far >= least || -far >= least {
+			continue // most of a wide table
+		}
 		if d := editDistance(strings.ToLower(name), strings.ToLower(c)); d < least {
 			best, least = c, d
 		}

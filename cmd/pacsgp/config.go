@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -254,13 +255,15 @@ func parseSize(s string) (byteSize, error) {
 // readConfiguration reads a job file. Unknown keys and wrong types are errors
 // with line and column; ${VAR} in a value is replaced by the variable that lookup
 // finds.
-func readConfiguration(path string, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
-	var c configuration
+func readConfiguration(ctx context.Context, path string, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
 	raw, err := readSmall(path, "a job", maxJobBytes)
 	if err != nil {
-		return c, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
+		return configuration{}, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
-	tree, err := parseJob(raw, lookup, &c)
+	c, tree, err := parseUntil(ctx, raw, lookup)
+	if ctx.Err() != nil {
+		return c, nil, ctx.Err()
+	}
 	if err == nil && tree == nil {
 		return c, nil, fmt.Errorf("%w: %s is empty; docs/job.md shows the smallest job", pipeline.ErrConfig, path)
 	}

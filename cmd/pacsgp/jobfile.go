@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding"
 	"fmt"
 	"math"
@@ -14,20 +15,44 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits of a job file, far beyond what a job says. The YAML library calls
-// itself for what is nested and needs a time that is quadratic in the keys of a
-// section; scaling.features may name every column of a wide table.
+// Limits of a job file, far beyond what a job says, at which the YAML library
+// takes about a second. It calls itself for what is nested, and its time is
+// quadratic in the keys of a section: scaling.features has three for a column.
 const (
 	maxJobBytes = 1 << 20
 	maxJobDepth = 32
-	maxJobKeys  = 1 << 14 // of one section
-	maxJobParts = 1 << 18 // words and signs in all
+	maxJobKeys  = 4000    // in all
+	maxJobParts = 1 << 16 // words and signs in all
 )
+
+// parseUntil is parseJob, which knows no context, until ctx is done.
+func parseUntil(ctx context.Context, text []byte, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
+	type parsed struct {
+		c    configuration
+		tree *ast.File
+		err  error
+	}
+	done := make(chan parsed, 1)
+	go func() {
+		var p parsed
+		p.tree, p.err = parseJob(text, lookup, &p.c)
+		done <- p
+	}()
+	select {
+	case p := <-done:
+		return p.c, p.tree, p.err
+	case <-ctx.Done():
+		return configuration{}, nil, ctx.Err()
+	}
+}
 
 // parseJob decodes the text of a job file into c. What the YAML library would
 // pass over in silence is an error: keys that are no text, fractions where whole
 // numbers are wanted, a second document. The tree is nil if the text is empty.
 func parseJob(text []byte, lookup func(string) (string, bool), c *configuration) (tree *ast.File, err error) {
+	if signs(text) > maxJobParts {
+		return nil, errManyParts
+	}
 	marked, err := mark(text)
 	if err != nil {
 		return nil, err
@@ -70,12 +95,34 @@ func parseJob(text []byte, lookup func(string) (string, bool), c *configuration)
 	return tree, yaml.NodeToValue(body, c, yaml.Strict())
 }
 
+var errManyParts = fmt.Errorf("it has more parts than a job can have (%d)", maxJobParts)
+
+// signs counts the bytes that begin or end a part of YAML: lines and punctuation,
+// but not what paths and names are full of. The library takes some hundred bytes
+// of memory for each.
+func signs(text []byte) int {
+	n := 0
+	for i, b := range text {
+		switch {
+		case b == '\n', b == '\r', b == '\t':
+			n++
+		case b == '-' && i+1 < len(text) && text[i+1] > ' ', b == '.', b == '/', b == '_':
+		case b > ' ' && b < '0', b > '9' && b < 'A', b > 'Z' && b < 'a', b > 'z' && b < 0x7f:
+			n++
+		}
+	}
+	return n
+}
+
 // simpleEnough refuses what a job does not need and what a parser could be
 // brought down with, before there is a tree.
 func simpleEnough(tokens token.Tokens) error {
-	var indents []int    // of the lines and dashes around a token
-	sections := []int{0} // keys: outside brackets, then in each that is open
-	nested := func() int { return len(indents) + len(sections) }
+	if len(tokens) > maxJobParts {
+		return errManyParts
+	}
+	var indents []int // of the lines and dashes around a token
+	open, keys := 0, 0 // brackets, and keys in all
+	nested := func() int { return len(indents) + 1 + open }
 	line := 0
 	said, second := false, (*token.Token)(nil) // second begins another document
 	for _, t := range tokens {
@@ -105,11 +152,11 @@ func simpleEnough(tokens token.Tokens) error {
 		case token.MappingKeyType:
 			return faultAt(t, "keys are words, without a question mark")
 		case token.SequenceStartType, token.MappingStartType:
-			sections = append(sections, 0)
+			open++
 		case token.SequenceEndType, token.MappingEndType:
-			sections = sections[:max(len(sections)-1, 1)]
+			open = max(open-1, 0)
 		case token.MappingValueType:
-			if sections[len(sections)-1]++; sections[len(sections)-1] > maxJobKeys {
+			if keys++; keys > maxJobKeys {
 				return faultAt(t, fmt.Sprintf("more than %d keys", maxJobKeys))
 			}
 		default:
@@ -117,9 +164,6 @@ func simpleEnough(tokens token.Tokens) error {
 		if nested() > maxJobDepth {
 			return faultAt(t, fmt.Sprintf("nested deeper than %d", maxJobDepth))
 		}
-	}
-	if len(tokens) > maxJobParts {
-		return fmt.Errorf("it has more parts than a job can have (%d)", maxJobParts)
 	}
 	return nil
 }

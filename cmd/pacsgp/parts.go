@@ -48,7 +48,7 @@ func passCommand(w world) *cobra.Command {
 				return usageError{errors.New("-o: name the file to write")}
 			}
 			o.output = from
-			p, err := loadJob(job, w, o, flagsOf(cmd, map[string]string{"output": "from"}))
+			p, err := loadJob(cmd.Context(), job, w, o, flagsOf(cmd, map[string]string{"output": "from"}))
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func certifyCommand(w world) *cobra.Command {
 			"and certificate as train does: they are the same, byte for byte.",
 		Args: between(1, 1<<20, "PART ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := loadJob(job, w, o, flagsOf(cmd, nil))
+			p, err := loadJob(cmd.Context(), job, w, o, flagsOf(cmd, nil))
 			if err != nil {
 				return err
 			}

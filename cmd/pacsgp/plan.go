@@ -28,7 +28,7 @@ func planCommand(w world) *cobra.Command {
 		Short: "Say what a job would read and what so many rows can certify, from footers alone",
 		Args:  exactly(0, "none, for the job file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := loadJob(path, w, o, cmd.Flags().Changed)
+			p, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ func trainCommand(w world) *cobra.Command {
 			"last checkpoint and writes the same bytes. docs/job.md explains the job file.",
 		Args: exactly(0, "none, for the job file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadJob(path, w, o, cmd.Flags().Changed)
+			c, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
@@ -96,11 +96,11 @@ type prepared struct {
 }
 
 // loadJob reads the job file, applies the flags and checks the whole.
-func loadJob(path string, w world, o overrides, changed func(string) bool) (prepared, error) {
+func loadJob(ctx context.Context, path string, w world, o overrides, changed func(string) bool) (prepared, error) {
 	if path == "" {
 		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
 	}
-	c, tree, err := readConfiguration(path, w.lookup)
+	c, tree, err := readConfiguration(ctx, path, w.lookup)
 	if err != nil {
 		return prepared{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/token"
@@ -87,11 +88,14 @@ func substitute(tokens token.Tokens, lookup func(string) (string, bool)) error {
 // variables remembers which variables of the environment were asked for.
 type variables struct {
 	lookup func(string) (string, bool)
+	lock   sync.Mutex // a job may still be read while its error is told
 	values map[string]string
 }
 
 func (v *variables) find(name string) (string, bool) {
 	value, ok := v.lookup(name)
+	v.lock.Lock()
+	defer v.lock.Unlock()
 	if ok {
 		if v.values == nil {
 			v.values = map[string]string{}
@@ -108,6 +112,8 @@ const shortSecret = 3
 // hide returns an error that has the names of variables in the place of their
 // values: a value may be secret.
 func (v *variables) hide(err error) error {
+	v.lock.Lock()
+	defer v.lock.Unlock()
 	if err == nil || len(v.values) == 0 {
 		return err
 	}

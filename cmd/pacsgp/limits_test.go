@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// numbered joins n copies of a format, each with its number.
+func numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// The worst job files within the limits are read, or refused, in a time in which
+// nobody thinks that the command hangs. The bound leaves room for a slow machine.
+func TestWorstJobFilesAreRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"keys":              numbered(maxJobKeys, "c%d: 1\n"),
+		"too many keys":     numbered(16_000, "c%d: 1\n"),
+		"declared scaling":  "scaling:\n  features:\n" + numbered(maxJobKeys/3-1, "    c%d: {centre: 1, scale: 1}\n"),
+		"more of it":        "scaling:\n  features:\n" + numbered(16_000, "    c%d: {centre: 1, scale: 1}\n"),
+		"brackets":          strings.Repeat("[", maxJobBytes),
+		"directives":        strings.Repeat("%", maxJobBytes),
+		"comments":          strings.Repeat("#\n", maxJobBytes/2),
+		"a long comment":    "#" + strings.Repeat("a", maxJobBytes-2),
+		"lines":             strings.Repeat("\n", maxJobBytes),
+		"blanks":            strings.Repeat(" ", maxJobBytes),
+		"tabs":              strings.Repeat("\t", maxJobBytes),
+		"quotes":            strings.Repeat("'", maxJobBytes),
+		"a word":            strings.Repeat("a", maxJobBytes),
+		"words":             strings.Repeat("a ", maxJobBytes/2),
+		"dashes":            strings.Repeat("- ", maxJobBytes/2),
+		"a list":            "features: [" + strings.Repeat("a,", maxJobParts-100) + "]",
+		"a list of lines":   "features:\n" + strings.Repeat("- a\n", maxJobParts/2-100),
+		"a block":           "target: |\n" + strings.Repeat("  a\n", maxJobParts-100),
+		"a text of lines":   "target: a\n" + strings.Repeat("  a\n", maxJobParts-100),
+		"a quoted text":     `target: "` + strings.Repeat("\\\\", maxJobParts/2-100) + `"`,
+		"a text of letters": `target: "` + strings.Repeat("é", maxJobBytes/2-100) + `"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "job.yaml")
+			writeFile(t, path, []byte(text))
+			began := time.Now()
+			a := pacsgp(t, "plan", "-c", path)
+			if took := time.Since(began); took > 6*time.Second && !raceDetector {
+				t.Errorf("took %v", took)
+			} else {
+				t.Log(took)
+			}
+			if a.status != exitConfig || len(a.message) > 20_000 {
+				t.Errorf("status %d, %d bytes of message: %.300s", a.status, len(a.message), a.message)
+			}
+		})
+	}
+}
+
+// A signal ends a command that reads a job file.
+func TestReadingOfJobIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	_, _, err := parseUntil(ctx, []byte(numbered(maxJobKeys, "c%d: 1\n")), noVariables)
+	if took := time.Since(began); err == nil || took > 100*time.Millisecond {
+		t.Errorf("%v after %v", err, took)
+	}
+}
