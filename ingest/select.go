@@ -85,7 +85,7 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 		}
 		seen[name] = true
 		for k := range tables {
-			if fault := usable(tables[k], index[k][name], name); fault != "" {
+			if fault := usable(tables[k], index[k][name], name, len(errs)); fault != "" {
 				errs = append(errs, &ChoiceError{key, at, fault})
 				break // one file is enough to understand
 			}
@@ -94,17 +94,32 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
+	if len(features) == 0 && len(c.Exclude) > 0 {
+		return nil, nil, &ChoiceError{"exclude", -1, "no feature is left; exclude fewer columns"}
+	}
 	if len(features) == 0 {
 		return nil, nil, fmt.Errorf("ingest: no feature is left: %s", strings.Join(append(notices, "declare the features by name"), "; "))
 	}
 	return names, notices, nil
 }
 
-// usable explains why a named column of a table cannot be read, if so.
-func usable(t Table, found []Column, name string) string {
+// mostSuggestions bounds the search for names: of so many faults nobody reads more.
+const mostSuggestions = 20
+
+// suggestion is [DidYouMean] behind so many other faults.
+func suggestion(faults int, name string, candidates func() []string) string {
+	if faults > mostSuggestions {
+		return ""
+	}
+	return DidYouMean(name, candidates())
+}
+
+// usable explains why a named column of a table cannot be read, if so, behind so
+// many other faults.
+func usable(t Table, found []Column, name string, faults int) string {
 	switch {
 	case len(found) == 0:
-		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), DidYouMean(name, columnNames(t.Columns)))
+		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), suggestion(faults, name, func() []string { return columnNames(t.Columns) }))
 	case len(found) > 1:
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
 	case found[0].Use == Unusable:
@@ -143,16 +158,17 @@ func (c Choice) features(tables []Table, index []map[string][]Column) (features,
 		return c.Features, nil, nil
 	}
 	var errs []error
+	all := allNames(tables)
 	for i, name := range c.Exclude {
 		if !slices.ContainsFunc(index, func(m map[string][]Column) bool { return len(m[name]) > 0 }) {
-			errs = append(errs, &ChoiceError{"exclude", i, fmt.Sprintf("exclude names column %q, which no file has%s", name, DidYouMean(name, allNames(tables)))})
+			errs = append(errs, &ChoiceError{"exclude", i, fmt.Sprintf("exclude names column %q, which no file has%s", name, suggestion(len(errs), name, func() []string { return all }))})
 		}
 	}
 	excluded := make(map[string]bool, len(c.Exclude))
 	for _, name := range c.Exclude {
 		excluded[name] = true
 	}
-	for _, name := range allNames(tables) {
+	for _, name := range all {
 		if name == c.Target || excluded[name] {
 			continue
 		}

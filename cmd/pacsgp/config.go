@@ -445,7 +445,7 @@ func choicePlaced(err error, place func(key string) string, alternative int) err
 		return err
 	}
 	all := separate(err)
-	for i, fault := range all {
+	for i, fault := range all[:min(len(all), mostFaults)] { // the others are not shown
 		choice, ok := errors.AsType[*ingest.ChoiceError](fault)
 		if !ok {
 			continue
@@ -485,7 +485,11 @@ func placed(err error, path string, tree *ast.File, changed func(string) bool) e
 	if !ok {
 		return err
 	}
-	for _, fault := range joined.Unwrap() {
+	for i, fault := range joined.Unwrap() {
+		if i == mostFaults { // the others are not shown, and finding a place takes long in a long file
+			faults = append(faults, joined.Unwrap()[i:]...)
+			break
+		}
 		key, rest := keyOf(fault)
 		if flag, ok := flags[key]; ok && changed(flag) {
 			faults = append(faults, fmt.Errorf("%w: --%s:%s", pipeline.ErrConfig, flag, rest))

@@ -120,7 +120,7 @@ func simpleEnough(tokens token.Tokens) error {
 	if len(tokens) > maxJobParts {
 		return errManyParts
 	}
-	var indents []int // of the lines and dashes around a token
+	var indents []int  // of the lines and dashes around a token
 	open, keys := 0, 0 // brackets, and keys in all
 	nested := func() int { return len(indents) + 1 + open }
 	line := 0

@@ -119,9 +119,18 @@ var packageName = regexp.MustCompile(`^(lake|ingest|pipeline|certify|sink|model|
 
 // messageLines are the lines of an error for people, and hints among them.
 func messageLines(err error) []string {
-	lines := strings.Split(err.Error(), "\n")
-	for i, line := range lines {
-		lines[i] = shortened(packageName.ReplaceAllString(line, ""))
+	var lines []string
+	faults := 0
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !strings.HasPrefix(line, "hint: ") {
+			faults++
+		}
+		if faults <= mostFaults {
+			lines = append(lines, shortened(packageName.ReplaceAllString(line, "")))
+		}
+	}
+	if faults > mostFaults {
+		lines = append(lines, fmt.Sprintf("and %d more faults", faults-mostFaults))
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		lines = append(lines, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")

@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -227,15 +229,46 @@ func status(err error) int {
 	}
 }
 
-// longLine is more than any error has to say.
-const longLine = 4000
+// What an error shows of what was wrong: its first faults, the beginning of a text
+// in quotes and of a word, which may be a path, and of a line of many.
+const (
+	mostFaults  = 20
+	longQuoted  = 100
+	longWord    = 1000
+	longMessage = 4000
+)
 
-// shortened cuts a line that repeats a value that was far too long.
+var (
+	quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	wordText   = regexp.MustCompile(`\S+`)
+)
+
+// shortened cuts what a line repeats of a file that was far too long.
 func shortened(line string) string {
-	if len(line) <= longLine {
-		return line
+	line = quotedText.ReplaceAllStringFunc(line, func(s string) string {
+		if len(s) <= longQuoted+2 {
+			return s
+		}
+		return beginning(s, longQuoted+1) + `…"`
+	})
+	line = wordText.ReplaceAllStringFunc(line, func(s string) string {
+		if len(s) <= longWord {
+			return s
+		}
+		return beginning(s, longQuoted) + "…"
+	})
+	if len(line) > longMessage {
+		line = fmt.Sprintf("%s… (%d bytes more)", beginning(line, longMessage), len(line)-longMessage)
 	}
-	return fmt.Sprintf("%s … (%d bytes more)", strings.ToValidUTF8(line[:longLine], ""), len(line)-longLine)
+	return line
+}
+
+// beginning is what the first n bytes of s hold of whole characters.
+func beginning(s string, n int) string {
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 // explain prints an error for people: each fault of several on its own line, and
