@@ -62,7 +62,7 @@ func (c *cursor) read(dst []float64) error {
 		for c.rows == 0 {
 			if err := c.nextPage(); err != nil {
 				if errors.Is(err, io.EOF) {
-					err = fmt.Errorf("the chunk ends %d rows early: %w", int64(len(dst))+c.left, errMalformed)
+					err = c.endsEarly()
 				}
 				return err
 			}

@@ -59,7 +59,7 @@ func survey(ctx context.Context, paths []string) ([]*dataFile, []string, error) 
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		f, err := surveyFile(l, textKeys)
+		f, err := surveyFile(ctx, l, textKeys)
 		if err != nil {
 			return nil, nil, fmt.Errorf("lake: %s: %w", l.path, err)
 		}
@@ -86,13 +86,17 @@ func textKeys(files []listed) map[string]bool {
 	return text
 }
 
-// surveyFile reads the footer of one file.
-func surveyFile(l listed, textKeys map[string]bool) (*dataFile, error) {
+// surveyFile reads the footer of one file, and the headers of pages where the footer
+// is hard to believe.
+func surveyFile(ctx context.Context, l listed, textKeys map[string]bool) (*dataFile, error) {
 	file, size, err := openFile(l.path)
 	if err != nil {
 		return nil, err
 	}
 	foot, err := readFooter(file, size)
+	if err == nil {
+		err = foot.lookAtPages(ctx, file)
+	}
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}

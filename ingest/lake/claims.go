@@ -1,0 +1,186 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// A footer of some kilobytes can claim as many rows as it likes, and passes over the
+// numbers of all rows come before the first value is read. Few bytes can have many
+// rows, in a column of one value or of nulls. So where a chunk has less than a bit
+// for a row, the headers of its pages are read too, and where a page has less than
+// that, its runs of levels and indexes are gone through. What is believed without a
+// look is in proportion to the file's size.
+const (
+	// fewRows are too few to be worth a look: passes over them take no time.
+	fewRows = 1 << 17
+	// rowsOfByte is how many rows a byte can have without a look.
+	rowsOfByte = 8
+)
+
+// lookAtPages refuses the columns whose pages cannot have the rows that the footer
+// claims.
+func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
+	if f.rows <= fewRows {
+		return nil
+	}
+	var c cursor
+	var codec decompressor
+	var stored []byte
+	for i := range f.columns {
+		col := &f.columns[i]
+		if col.Use == ingest.Unusable {
+			continue
+		}
+		for g := range f.groups {
+			if f.groups[g].rows == 0 || col.refused != "" {
+				continue
+			}
+			ch, err := f.chunk(g, col)
+			if err == nil && ch.rows/rowsOfByte > ch.end-ch.start {
+				c.reset(file, col, ch, &codec, &stored, largestWhole)
+				err = guard(func() error { return c.skim(ctx) })
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				col.refused = fmt.Sprintf("row group %d: %v", g, err)
+			}
+		}
+	}
+	return nil
+}
+
+// skim makes sure, without reading values, that the pages of the chunk can have its
+// rows.
+func (c *cursor) skim(ctx context.Context) error {
+	for table := false; c.left/rowsOfByte > c.pages.end-c.pages.pos-int64(c.pages.size); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := c.pages.next()
+		if errors.Is(err, io.EOF) {
+			return c.endsEarly()
+		}
+		if err != nil {
+			return err
+		}
+		h := &c.pages.header
+		switch {
+		case h.kind == format.DictionaryPage:
+			table = true
+		case h.kind == format.DataPage, h.kind == format.DataPageV2:
+			if err := c.skimPage(h, table); err != nil {
+				return fmt.Errorf("page at %d claims %d values in %d bytes: %w", c.pages.pos, h.values, h.uncompressed, err)
+			}
+		}
+	}
+	return nil
+}
+
+// endsEarly is the error of a chunk that has no more pages, but should.
+func (c *cursor) endsEarly() error {
+	return fmt.Errorf("the chunk ends %d rows early: %w", c.left, errMalformed)
+}
+
+// skimPage makes sure that a data page can have its values. There may be a dictionary.
+func (c *cursor) skimPage(h *pageHeader, table bool) error {
+	if int64(h.uncompressed)/mostRatio(c.chunk.codec) > int64(h.compressed) {
+		return fmt.Errorf("%d bytes are stored, and codec %v cannot make so many of them: %w", h.compressed, c.chunk.codec, errMalformed)
+	}
+	if h.values/rowsOfByte <= h.uncompressed {
+		return c.start(h.values)
+	}
+	read := c.dataPage
+	if h.kind == format.DataPageV2 {
+		read = c.dataPage2
+	}
+	if err := read(h); err != nil {
+		return err
+	}
+	present := c.rows
+	if c.leveled {
+		var err error
+		if present, err = c.levels.ones(c.rows); err != nil {
+			return err
+		}
+	}
+	if present == 0 {
+		return nil
+	}
+	return c.values.skim(present, table)
+}
+
+// mostRatio is how many bytes a codec can make of a stored one, and more.
+func mostRatio(codec format.CompressionCodec) int64 {
+	switch codec {
+	case format.Uncompressed:
+		return 1
+	case format.Snappy:
+		return 1 << 5 // a copy of three bytes makes 64
+	case format.Gzip:
+		return 1 << 11 // a code of two bits makes 258
+	case format.Zstd:
+		return 1 << 16 // a block of four bytes makes 128 KiB
+	default:
+		return 1 << 31
+	}
+}
+
+// ones goes through the next n values and returns how many of them are 1.
+func (h *hybrid) ones(n int) (ones int, err error) {
+	for n > 0 {
+		values, run, err := h.next(n)
+		if err != nil {
+			return 0, err
+		}
+		if h.value == 1 {
+			ones += run
+		}
+		for _, v := range values {
+			ones += int(v & 1)
+		}
+		n -= run + len(values)
+	}
+	return ones, nil
+}
+
+// skim makes sure that the page can have n values, of which there is one at least.
+func (v *valueReader) skim(n int, table bool) error {
+	have := len(v.data) + v.left()
+	switch v.encoding {
+	case format.RLEDictionary:
+		if !table || len(v.data) == 0 {
+			return errFewValues
+		}
+		if v.indexes.width == 0 {
+			return nil
+		}
+		_, err := v.indexes.ones(n)
+		return err
+	case format.DeltaBinaryPacked:
+		if least := n / deltaMaxBlock * 2; uint64(n) > v.delta.total || least > have { // a block has two bytes at least
+			return errFewValues
+		}
+		return nil
+	default:
+		if v.pages != nil {
+			have = v.pages.size - v.pages.taken
+		}
+		need := n * v.col.width
+		if v.col.kind == kindBoolean {
+			need = n / 8
+		}
+		if need > have {
+			return errFewValues
+		}
+		return nil
+	}
+}
