@@ -255,23 +255,37 @@ func parseSize(s string) (byteSize, error) {
 // readConfiguration reads a job file. Unknown keys and wrong types are errors
 // with line and column; ${VAR} in a value is replaced by the variable that lookup
 // finds.
-func readConfiguration(ctx context.Context, path string, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
+func readConfiguration(ctx context.Context, path string, lookup func(string) (string, bool)) (configuration, *ast.File, origins, error) {
 	raw, err := readSmall(path, "a job", maxJobBytes)
 	if err != nil {
-		return configuration{}, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
+		return configuration{}, nil, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
-	c, tree, err := parseUntil(ctx, raw, lookup)
+	c, tree, from, err := parseUntil(ctx, raw, lookup)
 	if ctx.Err() != nil {
-		return c, nil, ctx.Err()
+		return c, nil, nil, ctx.Err()
 	}
 	if err == nil && tree == nil {
-		return c, nil, fmt.Errorf("%w: %s is empty; docs/job.md shows the smallest job", pipeline.ErrConfig, path)
+		return c, nil, nil, fmt.Errorf("%w: %s is empty; docs/job.md shows the smallest job", pipeline.ErrConfig, path)
 	}
 	if err != nil {
 		// Without the excerpt that the library can show: a value may be secret.
-		return c, nil, fmt.Errorf("%w: %s: %s", pipeline.ErrConfig, path, yaml.FormatError(inWords(err), false, false))
+		return c, nil, nil, fmt.Errorf("%w: %s: %s", pipeline.ErrConfig, path, yaml.FormatError(withoutValue(inWords(err), from), false, false))
 	}
-	return c, tree, nil
+	return c, tree, from, nil
+}
+
+// withoutValue is an error about a value, which it does not show if variables of
+// the environment are in it. What only says what it wants shows none.
+func withoutValue(err error, from origins) error {
+	at, ok := errors.AsType[yaml.Error](err)
+	if !ok || strings.HasPrefix(at.GetMessage(), "want ") {
+		return err
+	}
+	names := from.of(at.GetToken())
+	if names == "" {
+		return err
+	}
+	return &yaml.SyntaxError{Message: unseen(names), Token: at.GetToken()}
 }
 
 // inWords says what the YAML library says about a value in words that need no Go.
@@ -479,7 +493,7 @@ func separate(err error) (all []error) {
 
 // placed adds to each fault of a job where its key was set: by a flag, or in the
 // file, with line and column if the key stands there.
-func placed(err error, path string, tree *ast.File, changed func(string) bool) error {
+func placed(err error, path string, tree *ast.File, from origins, changed func(string) bool) error {
 	var faults []error
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -495,6 +509,13 @@ func placed(err error, path string, tree *ast.File, changed func(string) bool) e
 			faults = append(faults, fmt.Errorf("%w: --%s:%s", pipeline.ErrConfig, flag, rest))
 			continue
 		}
+		names := from.under(nodeOf(tree, key))
+		if names == "" { // what an alternative leaves out it has from the job
+			names = from.under(nodeOf(tree, ofAlternative.ReplaceAllString(key, "")))
+		}
+		if names != "" && !takesText(key) {
+			rest = " " + unseen(names)
+		}
 		faults = append(faults, fmt.Errorf("%w: %s: %s%s:%s", pipeline.ErrConfig, path, place(tree, key), key, rest))
 	}
 	return errors.Join(faults...)
@@ -503,14 +524,52 @@ func placed(err error, path string, tree *ast.File, changed func(string) bool) e
 // place is the line and column of a key, and a blank; empty if the file does not
 // have the key.
 func place(tree *ast.File, key string) string {
-	query, err := yaml.PathString("$." + key)
-	if err != nil || tree == nil {
-		return ""
-	}
-	node, err := query.FilterFile(tree)
-	if err != nil || node == nil {
+	node := nodeOf(tree, key)
+	if node == nil {
 		return ""
 	}
 	at := node.GetToken().Position
 	return fmt.Sprintf("[%d:%d] ", at.Line, at.Column)
+}
+
+// nodeOf is the value of a key, nil if the file does not have it.
+func nodeOf(tree *ast.File, key string) ast.Node {
+	query, err := yaml.PathString("$." + key)
+	if err != nil || tree == nil {
+		return nil
+	}
+	node, err := query.FilterFile(tree)
+	if err != nil {
+		return nil
+	}
+	return node
+}
+
+var (
+	listIndex     = regexp.MustCompile(`\[[0-9]+\]`)
+	ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
+)
+
+// takesText reports whether a key of the job is set to a text or a list of texts,
+// which a fault shows as it is or in quotes: so it is found and hidden.
+func takesText(key string) bool {
+	t := reflect.TypeFor[configuration]()
+	for name := range strings.SplitSeq(listIndex.ReplaceAllString(key, ""), ".") {
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			return false
+		}
+		field, ok := t.FieldByNameFunc(func(f string) bool {
+			field, _ := t.FieldByName(f)
+			tag, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			return tag == name
+		})
+		if !ok {
+			return false
+		}
+		t = field.Type
+	}
+	return t.Kind() == reflect.String || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String
 }

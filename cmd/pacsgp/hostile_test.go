@@ -198,6 +198,40 @@ func TestVariablesOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// A value that is written in another way is no less secret.
+func TestVariablesInOtherSpellings(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	for name, c := range map[string]struct {
+		change      jobFile
+		value, says string
+	}{
+		"delta":             {jobFile{"delta": "${SECRET}"}, "12345.50", "12345.5"},
+		"limit":             {jobFile{"limit": "${SECRET}"}, "1.2345e4", "12345"},
+		"workers":           {jobFile{"workers": "${SECRET}"}, "0x1E240", "123456"},
+		"time":              {jobFile{"train": "{time: '${SECRET}'}"}, "-3661s", "1h1m"},
+		"checkpoint":        {jobFile{"checkpoint": "${SECRET}"}, "-3661s", "1h1m"},
+		"copies":            {jobFile{"copies": "${SECRET}"}, "0101.50 %", "101.5"},
+		"memory":            {jobFile{"memory": "${SECRET}"}, "0x1E240", "123456"},
+		"grid":              {jobFile{"grid": "{min: ${SECRET}, max: 1, step: 0.1}"}, "12345.50", "12345.5"},
+		"epsilon":           {jobFile{"loss": "{epsilon: ${SECRET}}"}, "-12345.50", "12345.5"},
+		"batch":             {jobFile{"train": "{batch: ${SECRET}}"}, "-0x1E240", "123456"},
+		"inducing":          {jobFile{"inducing": "[10, ${SECRET}]"}, "0123456", "123456"},
+		"inherited":         {jobFile{"sweep": "[{}, {exclude: [x1]}]", "loss": "{epsilon: ${SECRET}}"}, "-12345.50", "12345.5"},
+		"mixed":             {jobFile{"sweep": "[{}, {loss: {above: 1}}]", "loss": "{kind: band, below: ${SECRET}, above: 2}"}, "-12345.50", "12345.5"},
+		"scaling":           {jobFile{"scaling": "{mode: declared, features: {x1: {centre: 0, scale: ${SECRET}}}}"}, "-12345.50", "12345.5"},
+		"part of an output": {jobFile{"output": "${SECRET}"}, "/proc/hunter2/secretpw/x", "hunter2"},
+		"end of an output":  {jobFile{"output": "/proc/${SECRET}/x"}, "hunter2/secretpw", "hunter2"},
+	} {
+		for _, command := range []string{"train", "plan"} {
+			a := pacsgpOn(t, plain(), map[string]string{"SECRET": c.value}, command, "-c", tiny(c.change).write(t, dir))
+			if strings.Contains(a.message, c.says) || a.status != 0 && !strings.Contains(a.message, "${SECRET}") && !strings.Contains(a.message, "want ") {
+				t.Errorf("%s, %s: status %d: %s", command, name, a.status, a.message)
+			}
+		}
+	}
+}
+
 type brokenPipe struct{ left int }
 
 func (b *brokenPipe) Write(p []byte) (int, error) {

@@ -26,51 +26,53 @@ const (
 )
 
 // parseUntil is parseJob, which knows no context, until ctx is done.
-func parseUntil(ctx context.Context, text []byte, lookup func(string) (string, bool)) (configuration, *ast.File, error) {
+func parseUntil(ctx context.Context, text []byte, lookup func(string) (string, bool)) (configuration, *ast.File, origins, error) {
 	type parsed struct {
 		c    configuration
 		tree *ast.File
+		from origins
 		err  error
 	}
 	done := make(chan parsed, 1)
 	go func() {
 		var p parsed
-		p.tree, p.err = parseJob(text, lookup, &p.c)
+		p.tree, p.from, p.err = parseJob(text, lookup, &p.c)
 		done <- p
 	}()
 	select {
 	case p := <-done:
-		return p.c, p.tree, p.err
+		return p.c, p.tree, p.from, p.err
 	case <-ctx.Done():
-		return configuration{}, nil, ctx.Err()
+		return configuration{}, nil, nil, ctx.Err()
 	}
 }
 
 // parseJob decodes the text of a job file into c. What the YAML library would
 // pass over in silence is an error: keys that are no text, fractions where whole
 // numbers are wanted, a second document. The tree is nil if the text is empty.
-func parseJob(text []byte, lookup func(string) (string, bool), c *configuration) (tree *ast.File, err error) {
+func parseJob(text []byte, lookup func(string) (string, bool), c *configuration) (tree *ast.File, from origins, err error) {
 	if signs(text) > maxJobParts {
-		return nil, errManyParts
+		return nil, nil, errManyParts
 	}
 	marked, err := mark(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { // the border to a library that panics on some texts
 		if r := recover(); r != nil {
 			tree, err = nil, fmt.Errorf("the YAML library cannot read it: %v", r)
 		}
 	}()
+	from = origins{}
 	tokens := lexer.Tokenize(marked)
 	if err := simpleEnough(tokens); err != nil {
-		return nil, err
+		return nil, from, err
 	}
-	if err := substitute(tokens, lookup); err != nil {
-		return nil, err
+	if err := substitute(tokens, lookup, from); err != nil {
+		return nil, from, err
 	}
 	if tree, err = parser.Parse(tokens, 0); err != nil {
-		return nil, err
+		return nil, from, err
 	}
 	var documents []*ast.DocumentNode // that say something
 	for _, d := range tree.Docs {
@@ -80,19 +82,19 @@ func parseJob(text []byte, lookup func(string) (string, bool), c *configuration)
 	}
 	switch tree.Docs = documents; len(documents) {
 	case 0:
-		return nil, nil
+		return nil, from, nil
 	case 1:
 	default: // not after simpleEnough
-		return nil, fault(documents[1].Body, "a job file holds one document")
+		return nil, from, fault(documents[1].Body, "a job file holds one document")
 	}
 	body := documents[0].Body
 	if err := checkKeys(body); err != nil {
-		return nil, err
+		return nil, from, err
 	}
 	if err := checkNumbers(body, reflect.TypeFor[configuration]()); err != nil {
-		return nil, err
+		return nil, from, err
 	}
-	return tree, yaml.NodeToValue(body, c, yaml.Strict())
+	return tree, from, yaml.NodeToValue(body, c, yaml.Strict())
 }
 
 var errManyParts = fmt.Errorf("it has more parts than a job can have (%d)", maxJobParts)

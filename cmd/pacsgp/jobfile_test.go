@@ -96,7 +96,7 @@ func FuzzJobFile(f *testing.F) {
 		var c, again configuration
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		tree, err := parseJob(text, noVariables, &c)
+		tree, _, err := parseJob(text, noVariables, &c)
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<12*uint64(len(text))+1<<20 {
 			t.Errorf("%d bytes were allocated for %d", used, len(text))
@@ -116,7 +116,7 @@ func FuzzJobFile(f *testing.F) {
 		}
 		said(t, "the job", reflect.ValueOf(c), file)
 		// Behind a second line of dashes the library finds nothing.
-		if tree, err := parseJob(append([]byte("# a comment\n---\n"), text...), noVariables, &again); err == nil && tree != nil && !cmp.Equal(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)) {
+		if tree, _, err := parseJob(append([]byte("# a comment\n---\n"), text...), noVariables, &again); err == nil && tree != nil && !cmp.Equal(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)) {
 			t.Errorf("after a comment the job is another one:\n%s", cmp.Diff(c, again, cmp.AllowUnexported(epsilon{}), cmp.Comparer(sameNumber)))
 		}
 		_ = c.job()
@@ -131,7 +131,7 @@ func FuzzVariable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		var c configuration
 		lookup := func(string) (string, bool) { return value, true }
-		_, err := parseJob([]byte("target: ${V}\noutput: 'a/${V}/b'\nattempts: \"${V}\"\nfeatures: [${V}, x]\nsource: {paths: [p/${V}]} # ${V}\n"), lookup, &c)
+		_, _, err := parseJob([]byte("target: ${V}\noutput: 'a/${V}/b'\nattempts: \"${V}\"\nfeatures: [${V}, x]\nsource: {paths: [p/${V}]} # ${V}\n"), lookup, &c)
 		if err != nil {
 			return
 		}

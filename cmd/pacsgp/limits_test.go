@@ -66,7 +66,7 @@ func TestReadingOfJobIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began := time.Now()
-	_, _, err := parseUntil(ctx, []byte(numbered(maxJobKeys, "c%d: 1\n")), noVariables)
+	_, _, _, err := parseUntil(ctx, []byte(numbered(maxJobKeys, "c%d: 1\n")), noVariables)
 	if took := time.Since(began); err == nil || took > 100*time.Millisecond {
 		t.Errorf("%v after %v", err, took)
 	}

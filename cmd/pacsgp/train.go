@@ -100,7 +100,7 @@ func loadJob(ctx context.Context, path string, w world, o overrides, changed fun
 	if path == "" {
 		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
 	}
-	c, tree, err := readConfiguration(ctx, path, w.lookup)
+	c, tree, from, err := readConfiguration(ctx, path, w.lookup)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -110,7 +110,7 @@ func loadJob(ctx context.Context, path string, w world, o overrides, changed fun
 	}
 	p, err := prepare(c)
 	if err != nil {
-		return prepared{}, placed(err, path, tree, changed)
+		return prepared{}, placed(err, path, tree, from, changed)
 	}
 	p.place = func(key string) string {
 		if at := place(tree, key); at != "" {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -44,17 +45,60 @@ func mark(text []byte) (string, error) {
 	return string(variable.ReplaceAll(text, []byte(openMark+openMark+"${1}"+closeMark))), nil
 }
 
+// origins are the variables of which the scalars of a job file are made, by line
+// and column, as they stand in the file.
+type origins map[[2]int]string
+
+func (o origins) of(t *token.Token) string {
+	if t == nil || t.Position == nil {
+		return ""
+	}
+	return o[[2]int{t.Position.Line, t.Position.Column}]
+}
+
+// under are the variables that a part of a job is made of, "" if there is none.
+func (o origins) under(node ast.Node) string {
+	if node == nil || len(o) == 0 {
+		return ""
+	}
+	found := &originFinder{from: o}
+	ast.Walk(found, node)
+	return strings.Join(found.all, ", ")
+}
+
+type originFinder struct {
+	from origins
+	all  []string
+}
+
+// Visit looks at the scalars of a part.
+func (f *originFinder) Visit(node ast.Node) ast.Visitor {
+	if name := f.from.of(node.GetToken()); name != "" && !slices.Contains(f.all, name) {
+		f.all = append(f.all, name)
+	}
+	return f
+}
+
+// unseen is the fault of a value that is made of variables. The value is not in it,
+// for it may be secret, and what a number or a time is printed as is not how its
+// variable has it.
+func unseen(variables string) string {
+	return variables + " is refused; values of the environment are not shown, docs/job.md says what the key takes"
+}
+
 // substitute puts the values of variables into the scalars that name them, and
 // reports all that are missing.
-func substitute(tokens token.Tokens, lookup func(string) (string, bool)) error {
+func substitute(tokens token.Tokens, lookup func(string) (string, bool), from origins) error {
 	var faults []error
 	length := 0 // of all values together
 	for _, t := range tokens {
 		if !strings.Contains(t.Value, openMark) || t.Type == token.CommentType || t.Next != nil && t.Next.Type == token.MappingValueType {
 			continue
 		}
+		at := [2]int{t.Position.Line, t.Position.Column}
 		value := marked.ReplaceAllStringFunc(t.Value, func(m string) string {
 			name := strings.Trim(m, marks)
+			from[at] += "${" + name + "}"
 			value, ok := lookup(name)
 			if !ok {
 				faults = append(faults, fmt.Errorf("[%d:%d] the environment has no variable %s", t.Position.Line, t.Position.Column, name))
@@ -138,10 +182,28 @@ func (v *variables) hide(err error) error {
 		pairs = append(pairs, f.text, f.name)
 	}
 	before := err.Error()
-	if text := strings.NewReplacer(pairs...).Replace(before); text != before {
+	text := v.hideFolders(strings.NewReplacer(pairs...).Replace(before))
+	if text != before {
 		return hiding{err, text}
 	}
 	return err
+}
+
+// hideFolders hides the folders above a value that is a path, where a text speaks
+// of one of them and of nothing in it.
+func (v *variables) hideFolders(text string) string {
+	for name, value := range v.values {
+		for _, path := range []string{value, filepath.Clean(value)} {
+			for at := len(path) - 1; at > 0; at-- {
+				if path[at] != filepath.Separator || utf8.RuneCountInString(path[:at]) <= shortSecret || !strings.Contains(text, path[:at]) {
+					continue
+				}
+				folder := regexp.MustCompile(regexp.QuoteMeta(path[:at]) + `(/?(?:[^/\pL\pN._-]|$))`)
+				text = folder.ReplaceAllString(text, "$${"+name+"}$1")
+			}
+		}
+	}
+	return text
 }
 
 // hiding is an error in other words.
