@@ -121,6 +121,17 @@ func (r *Predictor) PredictLaws(x []float64, laws Laws) error {
 // the targets y [n], while the rows are at hand: for a reader whose predictions are off
 // by up to accuracy, in scaled units (see [loss.Interval]).
 func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, lo, hi []float64) error {
+	return r.predictLoss((*loss.Interval).Bounds, l, accuracy, x, y, laws, lo, hi)
+}
+
+// PredictMeanLoss does as [Predictor.PredictLoss] for the losses of the means.
+func (r *Predictor) PredictMeanLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, lo, hi []float64) error {
+	return r.predictLoss((*loss.Interval).Points, l, accuracy, x, y, laws, lo, hi)
+}
+
+func (r *Predictor) predictLoss(
+	bounds func(r *loss.Interval, laws loss.Laws, lo, hi []float64), l loss.Loss, accuracy float64, x, y []float64, laws Laws, lo, hi []float64,
+) error {
 	if n := len(laws.Mean); len(y) != n || len(lo) != n || len(hi) != n {
 		return fmt.Errorf("model: predict: %d targets, %d and %d losses for %d rows", len(y), len(lo), len(hi), n)
 	}
@@ -129,7 +140,7 @@ func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, l
 			s.interval = loss.NewInterval(l, accuracy)
 		}
 		some := laws.Slice(i, j)
-		s.interval.Bounds(loss.Laws{
+		bounds(s.interval, loss.Laws{
 			Y: y[i:j], Mean: some.Mean, Variance: some.Variance, MeanError: some.MeanError, VarianceError: some.VarianceError,
 		}, lo[i:j], hi[i:j])
 	})

@@ -30,6 +30,8 @@ type Interval struct {
 type side interface {
 	// interval gets the laws, the bound on each row's distance error, and the accuracy.
 	interval(r *Interval, laws Laws, room, lo, hi []float64)
+	// points is interval for the means alone.
+	points(r *Interval, laws Laws, room, lo, hi []float64)
 	// size is the length by which rounding of the tolerances is measured.
 	size() float64
 }
@@ -57,6 +59,17 @@ const (
 // [0, 1]. A row whose mean is not proven to be within the accuracy gets 0 and 1. Rows do
 // not depend on each other, nor does a result on the machine.
 func (r *Interval) Bounds(laws Laws, lo, hi []float64) {
+	r.bounds(laws, r.side.interval, lo, hi)
+}
+
+// Points does the same for the losses of the means: of every prediction that is within
+// the accuracy of the exact mean. Variances are not looked at. A loss that is 0 or 1 has
+// whole bounds.
+func (r *Interval) Points(laws Laws, lo, hi []float64) {
+	r.bounds(laws, r.side.points, lo, hi)
+}
+
+func (r *Interval) bounds(laws Laws, side func(r *Interval, laws Laws, room, lo, hi []float64), lo, hi []float64) {
 	n := len(laws.Y)
 	room := r.take(5, n)
 	size := r.side.size()
@@ -64,7 +77,7 @@ func (r *Interval) Bounds(laws Laws, lo, hi []float64) {
 		// Of the distance |m − y| and of its difference to a tolerance.
 		room[i] = (laws.MeanError[i] + float64(6*unitRoundoff*(math.Abs(laws.Mean[i])+math.Abs(y)+size))) * (1 + 0x1p-40)
 	}
-	r.side.interval(r, laws, room, lo, hi)
+	side(r, laws, room, lo, hi)
 	for i := range n {
 		if !r.proven(laws, i) || !(lo[i] <= hi[i]) {
 			lo[i], hi[i] = 0, 1
@@ -128,6 +141,16 @@ func (l band) interval(r *Interval, laws Laws, room, lo, hi []float64) {
 	}
 }
 
+// A prediction within the accuracy is inside if the mean is inside by so much.
+func (l band) points(r *Interval, laws Laws, room, lo, hi []float64) {
+	middle, half := (l.above-l.below)/2, (l.above+l.below)/2
+	inner, outer := half-r.accuracy, half+r.accuracy
+	for i, y := range laws.Y {
+		least, most := reach(laws.Mean[i]-y-middle, room[i])
+		lo[i], hi[i] = pick(least > outer, 1, 0), pick(most < inner, 0, 1)
+	}
+}
+
 func (l band) size() float64 { return l.above + l.below }
 
 func pick(condition bool, yes, no float64) float64 {
@@ -160,6 +183,24 @@ func (l exponential) interval(r *Interval, laws Laws, room, lo, hi []float64) {
 		hi[i] = 1 - args[2*i]/math.Sqrt(k(large)) + modulus
 		lo[i] = 1 - args[2*i+1]/math.Sqrt(k(small)) - modulus
 	}
+}
+
+func (l exponential) points(r *Interval, laws Laws, room, lo, hi []float64) {
+	args := r.take(0, 2*len(room))
+	for i, y := range laws.Y {
+		least, most := r.pointReach(laws.Mean[i]-y, room[i])
+		least, most = least/l.epsilon, most/l.epsilon
+		args[2*i], args[2*i+1] = -most*most, -least*least
+	}
+	linalg.Exp(args, args)
+	for i := range room {
+		hi[i], lo[i] = 1-args[2*i]+rounding, 1-args[2*i+1]-rounding
+	}
+}
+
+// pointReach is [reach] for every prediction within the accuracy.
+func (r *Interval) pointReach(distance, room float64) (least, most float64) {
+	return reach(distance, (room+r.accuracy)*(1+0x1p-40))
 }
 
 func (l exponential) size() float64 { return 2 * l.epsilon }
@@ -251,6 +292,14 @@ func (l squared) interval(r *Interval, laws Laws, room, lo, hi []float64) {
 	slope{2, squaredInside, func(float64) (least, most float64) { return l.epsilon, l.epsilon }}.interval(r, laws, room, lo, hi)
 }
 
+func (l squared) points(r *Interval, laws Laws, room, lo, hi []float64) {
+	for i, y := range laws.Y {
+		least, most := r.pointReach(laws.Mean[i]-y, room[i])
+		least, most = min(least/l.epsilon, 1), min(most/l.epsilon, 1)
+		hi[i], lo[i] = float64(most*most)+rounding, float64(least*least)-rounding
+	}
+}
+
 func (l squared) size() float64 { return 2 * l.epsilon }
 
 // The loss's argument, inside:
@@ -266,11 +315,23 @@ func relativeInside(g, s, t float64, cdf, pdf []float64) (e, off float64) {
 // The raw target's size in scaled units is off by rounding of the scaled target and of
 // its sum with the offset. A target of 0 costs 1.
 func (l relative) interval(r *Interval, laws Laws, room, lo, hi []float64) {
-	tolerance := func(y float64) (least, most float64) {
-		t, room := math.Abs(y+l.offset), float64(6*unitRoundoff*(math.Abs(y)+math.Abs(l.offset)))
-		return t - room, t + room
+	slope{1, relativeInside, l.tolerance}.interval(r, laws, room, lo, hi)
+}
+
+func (l relative) tolerance(y float64) (least, most float64) {
+	t, room := math.Abs(y+l.offset), float64(6*unitRoundoff*(math.Abs(y)+math.Abs(l.offset)))
+	return t - room, t + room
+}
+
+func (l relative) points(r *Interval, laws Laws, room, lo, hi []float64) {
+	for i, y := range laws.Y {
+		least, most := r.pointReach(laws.Mean[i]-y, room[i])
+		tLeast, tMost := l.tolerance(y)
+		hi[i], lo[i] = min(most/tLeast, 1)+rounding, min(least/tMost, 1)-rounding
+		if !(tLeast > 0) {
+			lo[i], hi[i] = 0, 1
+		}
 	}
-	slope{1, relativeInside, tolerance}.interval(r, laws, room, lo, hi)
 }
 
 func (l relative) size() float64 { return math.Abs(l.offset) }

@@ -51,12 +51,16 @@ func randomLaw(rng *rand.Rand) law {
 }
 
 func (l law) interval(kind string) (lo, hi float64, of loss.Loss, err error) {
+	return l.bounds(kind, (*loss.Interval).Bounds)
+}
+
+func (l law) bounds(kind string, write func(r *loss.Interval, laws loss.Laws, lo, hi []float64)) (lo, hi float64, of loss.Loss, err error) {
 	if of, err = loss.New(kind, l.eps, 0.7*l.eps, 1.4*l.eps, l.off); err != nil {
 		return 0, 0, nil, err
 	}
 	one := func(x float64) []float64 { return []float64{x} }
 	low, high := one(0), one(0)
-	loss.NewInterval(of, l.accuracy).Bounds(loss.Laws{
+	write(loss.NewInterval(of, l.accuracy), loss.Laws{
 		Y: one(l.computed[0]), Mean: one(l.computed[1]), Variance: one(l.computed[2]),
 		MeanError: one(l.meanError), VarianceError: one(l.varied),
 	}, low, high)
@@ -86,6 +90,38 @@ func TestIntervalHoldsTheExactLoss(t *testing.T) {
 		e := of.Reference(l.y, moved(l.m, share*l.accuracy), l.v)
 		if lo > 0 && e.Cmp(exact(lo)) < 0 || hi < 1 && e.Cmp(exact(hi)) > 0 {
 			t.Fatalf("%s, %+v, moved by %g of the accuracy: %.20g is not in [%.20g, %.20g]", kind, l, share, e, lo, hi)
+		}
+	}
+	for _, kind := range kinds {
+		if narrow[kind] < rows/len(kinds)/12 {
+			t.Errorf("%s: only %d of %d intervals are narrower than 1e-5: the test shows nothing", kind, narrow[kind], rows/len(kinds))
+		}
+	}
+}
+
+// The loss of the exact mean, and of every prediction within the accuracy of it, is
+// between the bounds; those of a loss of 0 and 1 are whole.
+func TestPointsHoldTheExactLoss(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	rows, narrow := 20_000, map[string]int{}
+	for i := range rows {
+		l := randomLaw(rng)
+		kind := kinds[i%len(kinds)]
+		lo, hi, of, err := l.bounds(kind, (*loss.Interval).Points)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hi-lo < 1e-5 {
+			narrow[kind]++
+		}
+		if of.Point(0, 1e9*l.eps) == 1 && of.Point(0, 0.1*l.eps) == 0 && (lo != math.Trunc(lo) || hi != math.Trunc(hi)) {
+			t.Fatalf("%s, %+v: [%g, %g] is not whole", kind, l, lo, hi)
+		}
+		for _, share := range []float64{-1, 0, 1, 2*rng.Float64() - 1} {
+			e := of.Reference(l.y, moved(l.m, share*l.accuracy), exact(0))
+			if lo > 0 && e.Cmp(exact(lo)) < 0 || hi < 1 && e.Cmp(exact(hi)) > 0 {
+				t.Fatalf("%s, %+v, moved by %g of the accuracy: %.20g is not in [%.20g, %.20g]", kind, l, share, e, lo, hi)
+			}
 		}
 	}
 	for _, kind := range kinds {
@@ -143,6 +179,10 @@ func TestIntervalOfUnknownLaws(t *testing.T) {
 			unknown := math.IsNaN(c[0]+c[1]+c[2]+c[3]) || !(c[2] <= 1e-6) || math.IsInf(c[3], 0)
 			if unknown && (lo[0] != 0 || hi[0] != 1) {
 				t.Errorf("%s, %v: [%g, %g], want everything", kind, c, lo[0], hi[0])
+			}
+			loss.NewInterval(of, 1e-6).Points(loss.Laws{Y: one(0.1), Mean: one(c[0]), Variance: one(c[1]), MeanError: one(c[2]), VarianceError: one(c[3])}, lo, hi)
+			if !(0 <= lo[0] && lo[0] <= hi[0] && hi[0] <= 1) || unknown && (lo[0] != 0 || hi[0] != 1) {
+				t.Errorf("%s, %v: a prediction's loss is in [%g, %g], want everything", kind, c, lo[0], hi[0])
 			}
 		}
 	}
