@@ -224,6 +224,39 @@ def write_delta():
     write("delta.csv", ["delta", "alternatives", "ln_inverse_delta"], rows)
 
 
+def write_binomial():
+    """Upper limits of Clopper and Pearson: the tail summed by definition from its largest
+    term down, its logarithm brought to that of delta by bisection and regula falsi."""
+    def ln_tail(n, k, p):
+        term = total = mpf(1)
+        for j in range(k, 0, -1):
+            term *= j * (1 - p) / ((n - j + 1) * p)
+            total += term
+            if term < mpf(10) ** -48:
+                break
+        choose = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
+        return choose + k * log(p) + (n - k) * log(1 - p) + log(total)
+
+    rows = []
+    with mp.workdps(50):
+        for n in [1, 2, 10, 81, 200, 2400, 6000, 16000, 100000, 10**7]:
+            for k in sorted({0, 1, 4, 30, 64, 511, n // 2, n - 1, n // 100, n // 10}):
+                if k >= n or n >= 100000 and k > 511:
+                    continue
+                for delta in ["0.3", "0.01", "0.005", "1e-6"]:
+                    excess = lambda p: ln_tail(n, k, p) - log(mpf(delta))
+                    a, b = max(mpf(k) / n, mpf(10) ** -30), 1 - mpf(10) ** -40
+                    if excess(a) < 0:
+                        continue
+                    for _ in range(40):
+                        middle = (a + b) / 2
+                        a, b = (middle, b) if excess(middle) > 0 else (a, middle)
+                    root = mp.findroot(excess, (a, b), solver="anderson", tol=mpf(10) ** -80, maxsteps=200, verify=False)
+                    assert abs(excess(root)) < mpf(10) ** -40
+                    rows.append([n, k, delta, mp.nstr(root, 40)])
+    write("binomial.csv", ["n", "k", "delta", "limit"], rows)
+
+
 if __name__ == "__main__":
     write_risk()
     write_weights()
@@ -233,3 +266,4 @@ if __name__ == "__main__":
     write_bounds()
     write_inverse()
     write_delta()
+    write_binomial()

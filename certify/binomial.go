@@ -1,0 +1,140 @@
+package certify
+
+import (
+	"fmt"
+	"math/big"
+)
+
+// BinomialUpper returns an upper bound on the upper limit of Clopper and Pearson,
+//
+//	sup { p : P(at most k of n) ≥ δ·share },
+//
+// n independent events of probability p: with confidence 1 − δ·share, p is not
+// above it. It is a float64 at which the tail is proven to be smaller, and looser
+// than the limit by less than 10⁻¹² of it (docs/proofs.md, 13). It is 1 for
+// k = n. Numbers out of range, NaN included, are an error.
+func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
+	if n < 1 || k < 0 || k > n {
+		return 0, fmt.Errorf("certify: %d losses of %d examples", k, n)
+	}
+	if err := (Terms{N: n, Delta: delta, Share: share}).validate(); err != nil {
+		return 0, fmt.Errorf("certify: binomial limit: %w", err)
+	}
+	rest, err := lnInverseDelta(delta, share)
+	if err != nil {
+		return 0, fmt.Errorf("certify: binomial limit: %w", err)
+	}
+	if k == n {
+		return 1, nil
+	}
+	threshold := exact(rest)
+	threshold.Neg(threshold)
+	choose := lnChoose(n, k)
+	// Chernoff's bound is above the limit, and the tail at k/n is no small one.
+	mean, _ := new(big.Rat).SetFrac64(k, n).Float64()
+	low, high := mean, KLInverse(mean, perExample(exact(rest), n))
+	for high < 1 && !tailBelow(k, n, high, choose, threshold) { // the mean was rounded
+		high = min(1, high+0x1p-40*high)
+	}
+	for range 64 {
+		middle := low + (high-low)/2
+		if middle <= low || middle >= high || high-low <= 0x1p-42*high {
+			break
+		}
+		if tailBelow(k, n, middle, choose, threshold) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high, nil
+}
+
+// tailBelow reports whether ln P(at most k of n) is proven to be below the
+// threshold, for 0 < p < 1 and k < n. choose is an upper bound on ln C(n,k).
+//
+// With t_j the probability of j, t_{j−1} = r_j t_j, r_j = j(1−p)/((n−j+1)p), and
+// r_j falls with j: what is left of the sum after t_j is at most t_j·r_j/(1−r_j).
+func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
+	const bits = 128 // of the sum: each of its steps errs by less than 2⁻¹²⁵
+	short := func() *big.Float { return new(big.Float).SetPrec(bits) }
+	q := empty().Sub(exact(1), exact(p))
+	if q.Sign() <= 0 {
+		return true
+	}
+	odds := short().Quo(q, exact(p))
+	sum, term, ratio, part := short().SetInt64(1), short().SetInt64(1), short(), new(big.Float).SetPrec(64)
+	one := exact(1)
+	for j := k; j > 0; j-- {
+		ratio.Mul(odds, part.SetInt64(j))
+		ratio.Quo(ratio, part.SetInt64(n-j+1))
+		if ratio.Cmp(one) >= 0 {
+			return false
+		}
+		term.Mul(term, ratio)
+		sum.Add(sum, term)
+		if term.MantExp(nil) < sum.MantExp(nil)-100 { // the rest, unless the ratio is near 1
+			left := short().Quo(ratio, short().Sub(one, ratio))
+			sum.Add(sum, left.Mul(left, term))
+			break
+		}
+	}
+	// Fewer than 2⁴⁰ steps, of four roundings each.
+	sum = widen(empty().Set(sum), -60)
+	ln1 := empty().Mul(exactInt(k), ln(exact(p)))
+	if k < n {
+		ln1.Add(ln1, empty().Mul(exactInt(n-k), ln(q)))
+	}
+	total := empty().Add(choose, ln1)
+	total.Add(total, ln(sum))
+	// The logarithms are below 2⁶³·2¹¹ and err by less than 2⁻²⁴⁰ of themselves.
+	total.Add(total, pow2(-150))
+	return total.Cmp(threshold) < 0
+}
+
+// lnChoose returns an upper bound on ln C(n,k), 0 ≤ k ≤ n, loose by less than 10⁻²⁴.
+func lnChoose(n, k int64) *big.Float {
+	_, up := lnFactorial(n)
+	low1, _ := lnFactorial(k)
+	low2, _ := lnFactorial(n - k)
+	up.Sub(up, low1)
+	up.Sub(up, low2)
+	return up.Add(up, pow2(-150)) // three numbers below 2⁷⁰, each rounded at 2⁻²⁵⁶ of itself
+}
+
+// lnTwoPiHalvesText is ½ ln 2π, cut after 60 digits.
+const lnTwoPiHalvesText = "0.918938533204672741780329736405617639861397473637783412817151"
+
+// lnFactorial returns a lower and an upper bound on ln n!, less than 10⁻²⁵ apart:
+// the logarithm of the product for small n, and Stirling's series above, whose
+// partial sums lie on both sides by turns (docs/proofs.md, 13).
+func lnFactorial(n int64) (low, up *big.Float) {
+	const small = 64
+	error, x := pow2(-150), empty() // far above the rounding of every logarithm below
+	if n < small {
+		product := new(big.Int).MulRange(1, max(1, n))
+		x = ln(empty().SetInt(product)) // fewer than 256 bits from 64! on down need rounding: 2⁻²⁵⁶
+		return empty().Sub(x, error), empty().Add(x, error)
+	}
+	half, _, err := big.ParseFloat(lnTwoPiHalvesText, 10, precision, big.ToNearestEven)
+	if err != nil {
+		panic("certify: lnTwoPiHalvesText is no number: " + err.Error())
+	}
+	m := exactInt(n)
+	x.Mul(empty().Add(m, exact(0.5)), ln(m))
+	x.Sub(x, m)
+	x.Add(x, half)
+	// B_2j/(2j(2j−1)): the last one is left to the upper bound.
+	series := [...][2]int64{{1, 12}, {-1, 360}, {1, 1260}, {-1, 1680}, {1, 1188}, {-691, 360360}, {1, 156}}
+	square := empty().Mul(m, m)
+	power := empty().Set(m)
+	low = empty()
+	for i, c := range series {
+		if i == len(series)-1 {
+			low.Set(x)
+		}
+		x.Add(x, empty().Quo(exactInt(c[0]), empty().Mul(power, exactInt(c[1]))))
+		power.Mul(power, square)
+	}
+	return low.Sub(low, error), x.Add(x, error)
+}
