@@ -34,7 +34,7 @@ func standardAssumptions() []standardAssumption {
 		{id: AssumeIndependentRows, text: "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows."},
 		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows."},
 		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows."},
-		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and the declared key alone."},
+		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and the declared key alone. Hold-out rows are used for the hold-out only."},
 		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
 		{id: AssumeLossProven, enforced: true, text: "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy."},
 		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},

@@ -110,11 +110,11 @@ const lnTwoPiHalvesText = "0.918938533204672741780329736405617639861397473637783
 // partial sums lie on both sides by turns (docs/proofs.md, 13).
 func lnFactorial(n int64) (low, up *big.Float) {
 	const small = 64
-	error, x := pow2(-150), empty() // far above the rounding of every logarithm below
+	room, x := pow2(-150), empty() // far above the rounding of every logarithm below
 	if n < small {
 		product := new(big.Int).MulRange(1, max(1, n))
 		x = ln(empty().SetInt(product)) // fewer than 256 bits from 64! on down need rounding: 2⁻²⁵⁶
-		return empty().Sub(x, error), empty().Add(x, error)
+		return empty().Sub(x, room), empty().Add(x, room)
 	}
 	half, _, err := big.ParseFloat(lnTwoPiHalvesText, 10, precision, big.ToNearestEven)
 	if err != nil {
@@ -136,5 +136,5 @@ func lnFactorial(n int64) (low, up *big.Float) {
 		x.Add(x, empty().Quo(exactInt(c[0]), empty().Mul(power, exactInt(c[1]))))
 		power.Mul(power, square)
 	}
-	return low.Sub(low, error), x.Add(x, error)
+	return low.Sub(low, room), x.Add(x, room)
 }

@@ -64,10 +64,15 @@ func Bound(t Terms) (Bounds, error) {
 // ln(1/δ)/n), by Chernoff's bound (Langford 2005). Numbers out of range, NaN
 // included, are an error.
 func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
-	if err := (Terms{Risk: risk, N: n, Delta: delta}).validate(); err != nil {
+	return holdoutBound(risk, n, delta, Share{})
+}
+
+// holdoutBound is [HoldoutBound] with a share of δ.
+func holdoutBound(risk float64, n int64, delta float64, share Share) (float64, error) {
+	if err := (Terms{Risk: risk, N: n, Delta: delta, Share: share}).validate(); err != nil {
 		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
 	}
-	inverse, err := lnInverseDelta(delta, Share{})
+	inverse, err := lnInverseDelta(delta, share)
 	if err != nil {
 		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
 	}

@@ -2,15 +2,12 @@ package certify
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
-)
-
-// Names of the theorems, as they stand in a certificate.
-const (
-	methodDraw = "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters, and over the alternatives of the job; kl inverted upwards"
-	methodMean = "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"
+	"slices"
 )
 
 // Certify makes the certificate that follows from the evidence. Evidence that
@@ -24,33 +21,26 @@ func Certify(ev Evidence) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, fmt.Errorf("certify: evidence: %w", err)
 	}
-	lnInverseWeight, err := LnInverseWeight(len(ev.Kernel.Families), ev.Theta)
+	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Lower, ev.Ledger.Train, ev.Delta.Declared)
 	if err != nil {
 		return Certificate{}, err
 	}
-	risk, lower := Risk{Exact: ev.Risk, Upper: ev.Risk.Upper()}, Lower{Exact: ev.LowerRisk, Lower: ev.LowerRisk.Lower()}
-	b, err := Bound(Terms{
-		Risk: risk.Upper, LowerRisk: lower.Lower, KL: ev.KL, LnInverseWeight: lnInverseWeight,
-		N: ev.Risk.Count(), Delta: ev.Delta.Declared, Share: ev.Delta.Share(),
+	c.Baseline.Statement = baselineStatement(c.Baseline, ev.Ledger.Train)
+	for _, m := range methods() {
+		if !ev.Delta.applies(m.id) {
+			continue
+		}
+		found, err := m.guarantees(ev, ev.tally(m.predictor, m.role), ev.Delta.Share(m.id))
+		if err != nil {
+			return Certificate{}, err
+		}
+		c.Guarantees = append(c.Guarantees, found...)
+	}
+	// The one who decides reads the first line: it is about the mean, which is
+	// deployed, and the best that is known of it.
+	slices.SortStableFunc(c.Guarantees, func(a, b Guarantee) int {
+		return cmp.Or(cmp.Compare(order(a.Predictor), order(b.Predictor)), cmp.Compare(a.Bound, b.Bound))
 	})
-	if err != nil {
-		return Certificate{}, err
-	}
-	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Lower, ev.Risk.Count(), ev.Delta.Declared)
-	if err != nil {
-		return Certificate{}, err
-	}
-	draw := Guarantee{
-		ID: GuaranteeDraw, Predictor: PredictorDraw, Method: methodDraw,
-		Loss: ev.Loss, Delta: ev.Delta.Declared, N: ev.Risk.Count(), EmpiricalRisk: risk, LowerRisk: lower,
-		KL: ev.KL, LnInverseWeight: lnInverseWeight, LnXi: b.LnXi, LnInverseDelta: b.LnInverseDelta,
-		Exponent: b.Exponent, Bound: b.Upper, BoundPinsker: b.Pinsker, LowerBound: b.Lower,
-	}
-	mean := draw
-	mean.ID, mean.Predictor, mean.Method = GuaranteeMean, PredictorMean, methodMean
-	mean.Bound, mean.BoundPinsker, mean.LowerBound = min(1, 2*b.Upper), min(1, 2*b.Pinsker), 0
-	c.Guarantees = []Guarantee{mean, draw}
-	c.Baseline.Statement = baselineStatement(c.Baseline, draw)
 	for i := range c.Guarantees {
 		g := &c.Guarantees[i]
 		g.Status = status(g.Bound, c.Baseline.Bound, c.Assumptions)
@@ -58,6 +48,14 @@ func Certify(ev Evidence) (Certificate, error) {
 		g.Statement = statement(*g, c)
 	}
 	return c, nil
+}
+
+// order is the place of a predictor's guarantees in the document.
+func order(predictor string) int {
+	if predictor == PredictorMean {
+		return 0
+	}
+	return 1
 }
 
 // status says what a bound is worth. A broken assumption voids it; a bound that
@@ -91,7 +89,7 @@ func (ev Evidence) record() (Certificate, error) {
 		},
 		Dependence:    ev.Dependence,
 		Copies:        ev.Copies,
-		Accuracy:      Accuracy{Tau: ev.Accuracy, Unproven: ev.Unproven},
+		Accuracy:      Accuracy{Tau: ev.Accuracy},
 		Assumptions:   assumptions,
 		Ledger:        ev.Ledger,
 		Sample:        ev.Sample,
@@ -129,17 +127,25 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 // Evidence returns the evidence that the certificate repeats. It is as the
 // document states it: to be derived from model and rows, and compared.
 func (c Certificate) Evidence() (Evidence, error) {
-	draw, ok := c.Guarantee(GuaranteeDraw)
-	if !ok {
-		return Evidence{}, fmt.Errorf("there is no guarantee %q", GuaranteeDraw)
+	if len(c.Guarantees) == 0 {
+		return Evidence{}, errors.New("there is no guarantee")
 	}
 	ev := Evidence{
-		Loss: draw.Loss, Delta: c.Delta, Risk: draw.EmpiricalRisk.Exact, LowerRisk: draw.LowerRisk.Exact,
-		Accuracy: c.Accuracy.Tau, Unproven: c.Accuracy.Unproven, KL: draw.KL, Kernel: c.Kernel,
+		Loss: c.Guarantees[0].Loss, Delta: c.Delta, Accuracy: c.Accuracy.Tau, Kernel: c.Kernel,
 		Constant:   Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
 		Dependence: c.Dependence, Copies: c.Copies, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
+	}
+	for _, need := range c.Delta.needs() {
+		for _, g := range c.Guarantees {
+			// Of two guarantees from one tally the one about its predictor states it.
+			if g.Predictor == need.Predictor && g.Role == need.Role {
+				need.Risk, need.LowerRisk, need.Unproven = g.EmpiricalRisk.Exact, g.LowerRisk.Exact, g.Unproven
+				ev.KL = max(ev.KL, g.KL)
+			}
+		}
+		ev.Tallies = append(ev.Tallies, need)
 	}
 	for _, p := range c.Theta {
 		ev.Theta = append(ev.Theta, p.Parameter)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
+	"strings"
 )
 
 // A Delta says how much of a declared δ a certificate may spend. The K jobs
@@ -14,12 +16,33 @@ type Delta struct {
 	Declared     float64 `json:"declared"`     // the decimal number δ, 0 < δ < 1; no default: the user says it
 	Alternatives int64   `json:"alternatives"` // K, 1 without a sweep
 	Alternative  int64   `json:"alternative"`  // which of them this is, 1 to K
+
+	// Methods are those that the certificate applies, with the weights by which
+	// its part of δ is divided among them, so that all their guarantees hold at once.
+	Methods []MethodWeight `json:"methods"`
 }
 
-// Share returns the part of δ that is this certificate's: the only place where
-// δ is divided. It is a product, because a part can be divided again.
-func (d Delta) Share() Share {
-	return product(oneOf(d.Alternatives))
+// A MethodWeight names a method and the weight of its part of δ.
+type MethodWeight struct {
+	ID     string `json:"id"`
+	Weight int64  `json:"weight"` // 1 to [MaxWeight]
+}
+
+// MaxWeight is the largest weight of a method.
+const MaxWeight = 1000
+
+// Share returns the part of δ that a method of this certificate may spend: the only
+// place where δ is divided. It is a product, because a part can be divided again.
+// It is 0, and not valid, for a method that the certificate does not apply.
+func (d Delta) Share(method string) Share {
+	var weight, all int64
+	for _, m := range d.Methods {
+		all += m.Weight
+		if m.ID == method {
+			weight = m.Weight
+		}
+	}
+	return product(oneOf(d.Alternatives), partOf(weight, all))
 }
 
 // validate reports all faults. Each condition is written so that NaN fails.
@@ -30,6 +53,26 @@ func (d Delta) validate() error {
 	}
 	if d.Alternative < 1 || d.Alternative > d.Alternatives {
 		faults = append(faults, fmt.Errorf("alternative %d of %d: they count from 1", d.Alternative, d.Alternatives))
+	}
+	return errors.Join(append(faults, ValidMethods(d.Methods))...)
+}
+
+// ValidMethods reports all faults of a list of methods.
+func ValidMethods(methods []MethodWeight) error {
+	var faults []error
+	if len(methods) == 0 {
+		faults = append(faults, errors.New("no method: nothing is to be certified"))
+	}
+	for i, m := range methods {
+		if _, known := methodByID(m.ID); !known {
+			faults = append(faults, fmt.Errorf("method %q is unknown, want %s", m.ID, strings.Join(Methods(), " or ")))
+		}
+		if m.Weight < 1 || m.Weight > MaxWeight {
+			faults = append(faults, fmt.Errorf("method %q has the weight %d, want 1 to %d", m.ID, m.Weight, MaxWeight))
+		}
+		if slices.ContainsFunc(methods[:i], func(b MethodWeight) bool { return b.ID == m.ID }) {
+			faults = append(faults, fmt.Errorf("method %q is named twice", m.ID))
+		}
 	}
 	return errors.Join(faults...)
 }
@@ -48,6 +91,14 @@ func oneOf(n int64) Share {
 		return Share{new(big.Rat)}
 	}
 	return Share{big.NewRat(1, n)}
+}
+
+// partOf is the share weight/all.
+func partOf(weight, all int64) Share {
+	if all < 1 {
+		return Share{new(big.Rat)}
+	}
+	return Share{big.NewRat(weight, all)}
 }
 
 // product is the share of a share.
@@ -71,6 +122,12 @@ func (s Share) validate() error {
 		return fmt.Errorf("a share of %s of delta, want a number above 0 and at most 1", r.RatString())
 	}
 	return nil
+}
+
+// Float returns the float64 nearest to the share.
+func (s Share) Float() float64 {
+	f, _ := s.rational().Float64()
+	return f
 }
 
 // String returns the share as a fraction, such as 1/3.

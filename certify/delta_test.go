@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/big"
+	"reflect"
 	"testing"
 )
 
@@ -10,7 +11,7 @@ import (
 func TestLnInverseDeltaIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "delta.csv", 50) {
 		delta, alternatives := number(t, v["delta"]), int64(number(t, v["alternatives"]))
-		got, err := lnInverseDelta(delta, Delta{Declared: delta, Alternatives: alternatives, Alternative: 1}.Share())
+		got, err := lnInverseDelta(delta, Delta{Declared: delta, Alternatives: alternatives, Alternative: 1, Methods: alone()}.Share(MethodPACBayes))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,13 +40,19 @@ func TestShareOfDeltaIsTheSmallerDelta(t *testing.T) {
 	}
 }
 
-// The union bound: what all alternatives spend together is δ, no more and no
-// less.
+// alone is the method of a certificate that has one.
+func alone() []MethodWeight { return []MethodWeight{{MethodPACBayes, 1}} }
+
+// The union bound: what all methods of all alternatives spend together is δ, no
+// more and no less.
 func TestAlternativesSpendDelta(t *testing.T) {
 	for _, k := range []int64{1, 2, 3, 7, 49, 1000} {
 		spent := new(big.Rat)
 		for i := range k {
-			spent.Add(spent, Delta{Declared: .01, Alternatives: k, Alternative: i + 1}.Share().rational())
+			d := Delta{Declared: .01, Alternatives: k, Alternative: i + 1, Methods: []MethodWeight{{MethodPACBayes, 3}, {MethodHoldout, k}}}
+			for _, method := range Methods() {
+				spent.Add(spent, d.Share(method).rational())
+			}
 		}
 		if spent.Cmp(big.NewRat(1, 1)) != 0 {
 			t.Errorf("%d alternatives spend %s of delta, want all of it", k, spent)
@@ -99,20 +106,20 @@ func TestBoundPaysForTheShare(t *testing.T) {
 // so; one that claims fewer alternatives contradicts itself.
 func TestCertificateOfAnAlternative(t *testing.T) {
 	ev := sound(t)
-	alone := certificate(t, ev)
+	single := certificate(t, ev)
 	ev.Delta.Alternatives, ev.Delta.Alternative = 8, 3
 	c := certificate(t, ev)
 	if err := Recompute(c); err != nil {
 		t.Error(err)
 	}
-	got, before := c.Guarantees[0], alone.Guarantees[0]
+	got, before := c.Guarantees[0], single.Guarantees[0]
 	if paid := got.LnInverseDelta - before.LnInverseDelta; !(math.Abs(paid-math.Log(8)) <= 1e-14) || !(got.Bound > before.Bound) {
 		t.Errorf("one of 8 alternatives pays %v nats for %v instead of %v, want ln 8", paid, got.Bound, before.Bound)
 	}
-	if got.Delta != before.Delta || c.Delta != ev.Delta {
+	if got.Delta != before.Delta || !reflect.DeepEqual(c.Delta, ev.Delta) {
 		t.Errorf("delta is %v, %+v: want the declared one, and the share", got.Delta, c.Delta)
 	}
-	c.Delta = Delta{Declared: .01, Alternatives: 1, Alternative: 1}
+	c.Delta = Delta{Declared: .01, Alternatives: 1, Alternative: 1, Methods: c.Delta.Methods}
 	if err := Recompute(c); err == nil {
 		t.Error("a certificate of a sweep passes for one alone")
 	}
@@ -144,7 +151,7 @@ func TestAllAlternativesHoldAtOnce(t *testing.T) {
 		}
 		return most
 	}
-	share := Delta{Declared: delta, Alternatives: alternatives, Alternative: 1}.Share()
+	share := Delta{Declared: delta, Alternatives: alternatives, Alternative: 1, Methods: alone()}.Share(MethodPACBayes)
 	if got := violated(share); !(got <= delta) {
 		t.Errorf("some of %d bounds is too low with probability %g, above δ = %g", alternatives, got, delta)
 	}

@@ -7,8 +7,9 @@ const Format = "pacsgp-certificate/2"
 
 // Identifiers of guarantees.
 const (
-	GuaranteeMean = "mean-2b" // about the mean of Q
-	GuaranteeDraw = "pb-full" // about a draw of Q
+	GuaranteeHoldout = "holdout" // about the mean of Q, from rows kept apart
+	GuaranteeMean    = "mean-2b" // about the mean of Q, from the one about a draw
+	GuaranteeDraw    = "pb-full" // about a draw of Q
 )
 
 // Predictors that a guarantee may be about.
@@ -49,12 +50,20 @@ type Certificate struct {
 	Declared      Declared      `json:"declared"`
 }
 
+// Roles of rows that a guarantee is computed from.
+const (
+	RoleTrain   = "train"
+	RoleHoldout = "holdout"
+)
+
 // A Guarantee is one theorem applied to one predictor. Numbers in nats are
 // upper bounds; Bound and BoundPinsker are upper bounds, LowerBound a lower
-// bound, on the expected loss of the predictor on a fresh row.
+// bound, on the expected loss of the predictor on a fresh row. What a method
+// does not use is 0: a hold-out has no KL.
 type Guarantee struct {
 	ID              string  `json:"id"`
 	Predictor       string  `json:"predictor"`
+	Role            string  `json:"role"` // of the rows
 	Method          string  `json:"method"`
 	Status          string  `json:"status"`
 	Headline        string  `json:"headline"` // for the one who decides
@@ -62,15 +71,16 @@ type Guarantee struct {
 	Loss            Loss    `json:"loss"`
 	Delta           float64 `json:"delta"`
 	N               int64   `json:"n"`
-	EmpiricalRisk   Risk    `json:"empirical_risk"` // of a draw of Q on the train rows
+	EmpiricalRisk   Risk    `json:"empirical_risk"` // of a draw of Q on train rows, of the mean on hold-out rows
 	LowerRisk       Lower   `json:"lower_risk"`     // of the same
-	KL              float64 `json:"kl"`
-	LnInverseWeight float64 `json:"ln_inverse_weight"`
-	LnXi            float64 `json:"ln_xi"`
-	LnInverseDelta  float64 `json:"ln_inverse_delta"` // of the share of δ that is this certificate's
-	Exponent        float64 `json:"exponent"`         // (the four terms)/N
+	Unproven        int64   `json:"unproven"`       // rows that are counted as a loss of 1
+	KL              float64 `json:"kl,omitempty"`
+	LnInverseWeight float64 `json:"ln_inverse_weight,omitempty"`
+	LnXi            float64 `json:"ln_xi,omitempty"`
+	LnInverseDelta  float64 `json:"ln_inverse_delta"`   // of the share of δ that is this certificate's
+	Exponent        float64 `json:"exponent,omitempty"` // (the four terms)/N
 	Bound           float64 `json:"bound"`
-	BoundPinsker    float64 `json:"bound_pinsker"`
+	BoundPinsker    float64 `json:"bound_pinsker,omitempty"`
 	LowerBound      float64 `json:"lower_bound"`
 }
 
@@ -153,11 +163,9 @@ type Copies struct {
 	Features int64   `json:"features"` // rows that equal an earlier one in all features
 }
 
-// Accuracy says how exact a reader's predictions must be, and for how many
-// certified rows that could not be proven of the stored numbers.
+// Accuracy says how exact a reader's predictions must be.
 type Accuracy struct {
-	Tau      float64 `json:"tau"`      // raw units of the target, > 0
-	Unproven int64   `json:"unproven"` // train rows that are counted as a loss of 1
+	Tau float64 `json:"tau"` // raw units of the target, > 0
 }
 
 // Statuses of an assumption.
@@ -266,6 +274,19 @@ type Scaled struct {
 type Attempt struct {
 	OnTheseRows int64 `json:"on_these_rows"`
 	InThisLog   int64 `json:"in_this_log"`
+}
+
+// About returns the guarantee of the least bound about a predictor: what a
+// headline says.
+func (c Certificate) About(predictor string) (Guarantee, bool) {
+	var least Guarantee
+	found := false
+	for _, g := range c.Guarantees {
+		if g.Predictor == predictor && (!found || g.Bound < least.Bound) {
+			least, found = g, true
+		}
+	}
+	return least, found
 }
 
 // Guarantee returns the guarantee with the identifier.

@@ -29,7 +29,7 @@ func variants(t *testing.T) map[string]Evidence {
 		}),
 		"relative": change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossRelative, Target: "delay"} }),
 		"vacuous":  change(func(ev *Evidence) { ev.KL = 20_000 }),
-		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.LowerRisk }),
+		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies[0].LowerRisk }),
 		"scaled": change(func(ev *Evidence) {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),
@@ -38,6 +38,11 @@ func variants(t *testing.T) map[string]Evidence {
 		"dependent": change(func(ev *Evidence) { ev.Dependence = NewDependence(12696, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {
 			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12700, 0, 90
+			missAll(t, ev)
+		}),
+		"alone": change(func(ev *Evidence) {
+			ev.Delta.Methods, ev.Tallies = alone(), ev.Tallies[:1]
+			ev.Ledger.Holdout, ev.Ledger.Reference = 0, 685
 		}),
 		"families": change(func(ev *Evidence) {
 			ev.Kernel.Family, ev.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
@@ -46,6 +51,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"declared": change(func(ev *Evidence) {
 			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
 			ev.Ledger.Reference, ev.Ledger.Holdout = 0, 685
+			missAll(t, ev)
 			ev.Declared.Scaling = []Scaled{{"distance", 1, 2}, {"hour", 12, 6}, {"delay", 0, 9}}
 		}),
 	}
@@ -58,6 +64,16 @@ func marshal(t testing.TB, c Certificate) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// missAll fills the tally of the hold-out rows with losses of 1.
+func missAll(t testing.TB, ev *Evidence) {
+	t.Helper()
+	tally := &ev.Tallies[1]
+	for tally.Risk.Count() < ev.Ledger.Holdout {
+		add(t, &tally.Risk, 1)
+		addLower(t, &tally.LowerRisk, 1)
+	}
 }
 
 // What Certify makes satisfies the schema, reads back to the same bytes, and
@@ -123,7 +139,7 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 	if want := math.Log(1201 * 25); !(weight > want) {
 		t.Errorf("ln 1/p is %g, not above that of the two flat grids, %g", weight, want)
 	}
-	terms := Terms{Risk: ev.Risk.Upper(), LowerRisk: ev.LowerRisk.Lower(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share()}
+	terms := Terms{Risk: ev.Tallies[0].Risk.Upper(), LowerRisk: ev.Tallies[0].LowerRisk.Lower(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share(MethodPACBayes)}
 	want, err := Bound(terms)
 	if err != nil {
 		t.Fatal(err)

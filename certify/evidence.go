@@ -13,16 +13,14 @@ import (
 // Evidence is what a certificate is made from: plain numbers and words about
 // one fitted model and one pass over the rows that it answers for.
 type Evidence struct {
-	Loss      Loss
-	Delta     Delta   // no default: the user says it
-	Risk      RiskSum // upper bounds on the losses of a draw of Q on the train rows, one each
-	LowerRisk RiskSum // lower bounds on the same
-	Accuracy  float64 // τ: how near a reader's mean is to the exact one, raw units of the target
-	Unproven  int64   // train rows whose loss is counted as 1 because no interval was proven
-	KL        float64 // KL(Q‖P), from [GaussianKL]
-	Kernel    Kernel
-	Theta     []Parameter
-	Constant  Constant
+	Loss     Loss
+	Delta    Delta   // no default: the user says it
+	Tallies  []Tally // what the methods of Delta need, in the order of [Needs]
+	Accuracy float64 // τ: how near a reader's mean is to the exact one, raw units of the target
+	KL       float64 // KL(Q‖P), from [GaussianKL]
+	Kernel   Kernel
+	Theta    []Parameter
+	Constant Constant
 	// Assumptions states AssumeIndependentRows to AssumeLossProven, each with
 	// its status and, where there is one, its diagnostic; the standard text is
 	// filled in.
@@ -38,6 +36,25 @@ type Evidence struct {
 	OptimiserSeed uint64
 	Jitter        JitterCheck
 	Declared      Declared
+}
+
+// A Tally holds what one predictor loses on the rows of one role.
+type Tally struct {
+	Predictor string
+	Role      string
+	Risk      RiskSum // upper bounds on the losses, one a row
+	LowerRisk RiskSum // lower bounds on the same
+	Unproven  int64   // rows whose loss is counted as 1, because no interval of it was proven
+}
+
+// tally returns the tally of a predictor on the rows of a role.
+func (ev Evidence) tally(predictor, role string) Tally {
+	for _, t := range ev.Tallies {
+		if t.Predictor == predictor && t.Role == role {
+			return t
+		}
+	}
+	return Tally{}
 }
 
 // A Constant is the constant prediction that guarantees are compared with.
@@ -58,24 +75,52 @@ func (ev Evidence) Validate() error {
 
 // validateRisks checks risks, KL and delta against each other.
 func (ev Evidence) validateRisks() error {
-	n := ev.Ledger.Train
-	faults := []error{ev.Risk.validate(), ev.LowerRisk.validate(), ev.Constant.Risk.validate()}
-	if ev.Risk.Count() != n || ev.LowerRisk.Count() != n || ev.Constant.Risk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of %d rows, %d from below, and %d of the constant, for %d train rows: each needs exactly one",
-			ev.Risk.Count(), ev.LowerRisk.Count(), ev.Constant.Risk.Count(), n))
-	} else if n > 0 {
-		faults = append(faults, Terms{Risk: ev.Risk.Upper(), LowerRisk: ev.LowerRisk.Lower(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate())
+	faults := []error{ev.Constant.Risk.validate()}
+	if n := ev.Ledger.Train; ev.Constant.Risk.Count() != n {
+		faults = append(faults, fmt.Errorf("losses of the constant on %d rows, for %d train rows: each needs exactly one", ev.Constant.Risk.Count(), n))
 	}
-	if ev.Risk.total().Cmp(ev.LowerRisk.total()) < 0 {
-		faults = append(faults, errors.New("the lower bounds on the losses add up to more than the upper ones"))
+	needs := ev.Delta.needs()
+	if !slices.EqualFunc(ev.Tallies, needs, func(t, need Tally) bool { return t.Predictor == need.Predictor && t.Role == need.Role }) {
+		faults = append(faults, fmt.Errorf("%d tallies, which are not the %d that the methods need", len(ev.Tallies), len(needs)))
+	}
+	for _, t := range ev.Tallies {
+		n := ev.Ledger.of(t.Role)
+		if err := t.validate(n); err != nil {
+			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", t.Predictor, t.Role, err))
+		} else {
+			faults = append(faults, Terms{Risk: t.Risk.Upper(), LowerRisk: t.LowerRisk.Lower(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate())
+		}
+	}
+	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.applies(MethodHoldout) {
+		faults = append(faults, fmt.Errorf("%d hold-out rows, which only the method %q uses", ev.Ledger.Holdout, MethodHoldout))
 	}
 	if !(0 < ev.Accuracy && ev.Accuracy <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Accuracy))
 	}
-	if ev.Unproven < 0 || ev.Unproven > n || ev.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, ev.Unproven)), 60)) < 0 {
-		faults = append(faults, fmt.Errorf("%d of %d train rows are counted as a loss of 1, but the sum of the losses is smaller", ev.Unproven, n))
+	return errors.Join(faults...)
+}
+
+// validate reports all faults of the losses on n rows.
+func (t Tally) validate(n int64) error {
+	faults := []error{t.Risk.validate(), t.LowerRisk.validate()}
+	if n < 1 || t.Risk.Count() != n || t.LowerRisk.Count() != n {
+		faults = append(faults, fmt.Errorf("losses of %d rows, and %d from below, for %d rows: each needs exactly one", t.Risk.Count(), t.LowerRisk.Count(), n))
+	}
+	if t.Risk.total().Cmp(t.LowerRisk.total()) < 0 {
+		faults = append(faults, errors.New("the lower bounds on the losses add up to more than the upper ones"))
+	}
+	if t.Unproven < 0 || t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0 {
+		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
 	}
 	return errors.Join(faults...)
+}
+
+// of is the number of rows with a role.
+func (l Ledger) of(role string) int64 {
+	if role == RoleHoldout {
+		return l.Holdout
+	}
+	return l.Train
 }
 
 // validateConstant checks what is recorded of the yardstick.

@@ -110,6 +110,13 @@ func (s RiskSum) mean() (f float64, side int) {
 	return f, new(big.Rat).SetFloat64(f).Cmp(mean)
 }
 
+// ones returns the sum rounded up to a whole number: for losses of 0 and 1, how
+// many are 1, or more.
+func (s RiskSum) ones() int64 {
+	up := new(big.Int).Add(s.total(), big.NewInt(UnitsPerLoss-1))
+	return up.Rsh(up, 60).Int64()
+}
+
 // total returns the sum in units of 2⁻⁶⁰.
 func (s RiskSum) total() *big.Int {
 	sum := new(big.Int).SetUint64(s.hi)

@@ -74,16 +74,28 @@ func statement(g Guarantee, c Certificate) string {
 
 // certified says what the theorem gives, and for whom.
 func certified(g Guarantee, c Certificate) string {
-	words := fmt.Sprintf("Under the stated assumptions, and with confidence of at least %s over the draw of the N = %d certified rows (the train rows; reference rows are not counted), "+
-		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", confidence(g.Delta), g.N, claim(g, c.Declared.Unit))
-	if g.ID == GuaranteeMean {
-		words += fmt.Sprintf(". This is twice the bound of %s and holds on the same event. It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
-			GuaranteeDraw, amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
-	} else {
+	rows := "certified rows (the train rows; reference rows are not counted)"
+	if g.Role == RoleHoldout {
+		rows = "hold-out rows, which were used for nothing else"
+	}
+	words := fmt.Sprintf("Under the stated assumptions, and with confidence of at least %s over the draw of the N = %d %s, "+
+		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", confidence(g.Delta), g.N, rows, claim(g, c.Declared.Unit))
+	switch g.Predictor {
+	case PredictorMean:
+		words += ". "
+		if g.ID == GuaranteeMean {
+			words += fmt.Sprintf("This is twice the bound of %s and holds on the same event. ", GuaranteeDraw)
+		}
+		words += fmt.Sprintf("It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
+			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
+	default:
 		if g.LowerBound >= leastWorthSaying {
 			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss))
 		}
 		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
+	}
+	if len(c.Delta.Methods) > 1 {
+		words += ". It holds together with the other guarantees of this certificate"
 	}
 	if k := c.Delta.Alternatives; k > 1 {
 		words += fmt.Sprintf(". It holds together with the guarantees of the other %d of %d alternatives that the job declared, so that the best of them may be chosen", k-1, k)
@@ -108,8 +120,8 @@ func vacuous(g Guarantee, b Baseline) string {
 	if !(g.Bound < 1) {
 		return fmt.Sprintf("Vacuous: nothing is promised about %s. The bound is 1, which holds for every predictor.", subject(g))
 	}
-	return fmt.Sprintf("Vacuous: nothing useful is promised about %s. Its bound, %s, is not below %s, what the formula gives for the constant prediction %s on the same %d rows.",
-		subject(g), AtMost(g.Bound), AtMost(b.Bound), nearDigits(b.Constant), g.N)
+	return fmt.Sprintf("Vacuous: nothing useful is promised about %s. Its bound, %s, is not below %s, what the formula gives for the constant prediction %s on the train rows.",
+		subject(g), AtMost(g.Bound), AtMost(b.Bound), nearDigits(b.Constant))
 }
 
 // indicative says which assumptions are broken.
@@ -141,12 +153,12 @@ func claim(g Guarantee, unit string) string {
 
 // baselineStatement puts the yardstick into words. It claims nothing about fresh
 // rows: the constant may have been chosen on the certified ones.
-func baselineStatement(b Baseline, draw Guarantee) string {
+func baselineStatement(b Baseline, n int64) string {
 	rows := "the reference rows"
 	if b.Origin == OriginStart {
 		rows = "the first rows by rank"
 	}
 	return fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses at least %s on the N = %d certified rows, for which the formula gives %s. "+
 		"A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.",
-		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), draw.N, AtMost(b.Bound))
+		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), n, AtMost(b.Bound))
 }

@@ -117,6 +117,10 @@ def share(v):
     return number(v) and 0 <= v <= 1
 
 
+def weight(v):
+    return integer(v) and 1 <= v <= 1000
+
+
 def flag(v):
     return isinstance(v, bool)
 
@@ -291,7 +295,7 @@ SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
     "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": positive, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "roles": {"key": word(128)}, "copies": {"policy": {"limited", "drop", "independent"}, "limit": share},
+    "inducing?": [count], "roles": {"key": word(128), "holdout?": share}, "guarantees": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
     "sweep?": [ALTERNATIVE], "alternative?": count}
@@ -299,21 +303,21 @@ SETTINGS = {
 CERTIFICATE = {
     "format": {"pacsgp-certificate/2"},
     "guarantees": [{
-        "id": text, "predictor": text, "method": text, "status": text, "headline": text, "statement": text,
+        "id": {"holdout", "mean-2b", "pb-full"}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
         "loss": {"kind": KINDS, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,
         "empirical_risk": {"exact": SUM, "upper": share}, "lower_risk": LOWER,
-        "kl": number, "ln_inverse_weight": number, "ln_xi": number, "ln_inverse_delta": number, "exponent": number,
-        "bound": share, "bound_pinsker": share, "lower_bound": share}],
+        "unproven": count, "ln_inverse_delta": number, "bound": share, "lower_bound": share,
+        **{f"{k}?": number for k in ("kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker")}}],
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": LOWER, "bound": share, "statement": text},
     "dependence": {"pairs": count, "correlation": number, "suspicious": flag},
     "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count},
-    "accuracy": {"tau": positive, "unproven": count},
+    "accuracy": {"tau": positive},
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)]}, "row_rules": [text], "model": {"digest": digest},
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
-    "delta": {"declared": positive, "alternatives": count, "alternative": count},
+    "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {"pac-bayes", "holdout"}, "weight": weight}]},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
                  "scaling?": [{"column": word(128), "centre": number, "scale": positive}]}}
 
@@ -346,7 +350,7 @@ def canonical_settings(v):
     job["scaling"] = {"mode": scaling["mode"], **members(
         ("features", {k: affine(a, k) for k, a in sorted(scaling.get("features", {}).items(), key=lambda p: p[0].encode())}),
         ("target", "target" in scaling and affine(scaling["target"], v["target"])))}
-    job["roles"] = {"key": v["roles"]["key"]}
+    job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout"))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job["train"] = {"mode": train["mode"], **members(("batch", train.get("batch")), ("buffer", train.get("buffer")),
                                                      *floats(train, "passes", "time_seconds")), "seed": train["seed"]}
@@ -356,6 +360,7 @@ def canonical_settings(v):
             **{k: a[k] for k in ("features", "exclude") if k in a},
             **members(("kernel", {k: a["kernel"][k] for k in KERNEL if k in a["kernel"]} if "kernel" in a else None))} for a in v["sweep"]]
     job.update(members(("alternative", v.get("alternative"))))
+    job["guarantees"] = [{"id": m["id"], "weight": m["weight"]} for m in v["guarantees"]]
     return job
 
 
@@ -389,6 +394,7 @@ def with_changes(job, changes):
 def check_job(job):
     """Refuses a job that no run would have accepted."""
     loss, grid, mode = job["loss"], job["grid"], job["scaling"]["mode"]
+    methods, held = [m["id"] for m in job["guarantees"]], job["roles"].get("holdout", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
     right = {"band": tolerances == {"below", "above"}, "relative": not tolerances}.get(
         loss["kind"], tolerances in ({"epsilon"}, {"epsilon_std"}))
@@ -405,6 +411,8 @@ def check_job(job):
             ("standard deviations need reference rows", "epsilon_std" not in loss or mode != "declared"),
             ("declared scaling lacks its constants", mode != "declared" or {"features", "target"} <= job["scaling"].keys()),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
+            ("the methods are none", sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"])),
+            ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if "holdout" in methods else held == 0),
             ("the shuffle buffer is empty", job["train"].get("buffer", 0) >= 1),
             ("a limit of copies belongs to the policy limited", job["copies"]["policy"] == "limited" or job["copies"]["limit"] == 0)):
         need(right, "configuration: " + what)
@@ -688,18 +696,22 @@ class Digests:
         return self.whole.hexdigest(), targets.hexdigest()
 
 
-def lowest_ranked(key, n, k):
-    """Ordinals of the k rows of lowest rank, in the order of their rank (format.md, 4.4)."""
+def ranked_rows(key, n, k, share):
+    """Ordinals of the hold-out rows, ascending, and of the k other rows of lowest rank, in
+    the order of their rank (format.md, 4.4)."""
+    apart, held = (1 << 64) - int(Fraction(share) * (1 << 64)), []
     prefix = b"pacsgp/roles/1\0" + key.encode() + b"\0"
     hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
     for first in range(0, n, 1 << 20):
         last = min(n, first + (1 << 20))
         more = np.fromiter((int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big")
                             for i in range(first, last)), dtype=np.uint64, count=last - first)
-        hashes, ordinals = np.append(hashes, more), np.append(ordinals, np.arange(first, last))
+        out = more >= np.uint64(apart) if apart < 1 << 64 else np.zeros(len(more), dtype=bool)
+        held.append(first + np.flatnonzero(out))
+        hashes, ordinals = np.append(hashes, more[~out]), np.append(ordinals, first + np.flatnonzero(~out))
         best = np.argsort(hashes, kind="stable")[:k]  # of equal hashes the lower ordinal
         hashes, ordinals = hashes[best], ordinals[best]
-    return ordinals
+    return np.concatenate(held), ordinals
 
 
 class Neighbours:
@@ -787,6 +799,10 @@ class Copies:
                        "features": lake.rows - len(np.unique(np.frombuffer(features, dtype="V16")))}
 
 
+def within(ordinals, first, rows):
+    return ordinals[(ordinals >= first) & (ordinals < first + rows)]
+
+
 class Survey:
     """What a pass over the rows finds without the model: copies, digests, neighbours,
     and the rows that scaling, constant and start values come from. It keeps no other
@@ -797,12 +813,13 @@ class Survey:
         k = 0 if job["scaling"]["mode"] == "declared" else reference_count(lake.rows)
         found = Copies(lake, columns)
         self.copies, self.later = found.counts, found.later if job["copies"]["policy"] == "drop" else None
-        ranked = lowest_ranked(job["roles"]["key"], lake.rows, lake.rows if self.later is not None else max(START_ROWS, k))
+        held, ranked = ranked_rows(job["roles"]["key"], lake.rows, lake.rows if self.later is not None else max(START_ROWS, k), job["roles"].get("holdout", 0))
+        self.holdout = self.no_copies(held)
         self.reference = np.sort(self.no_copies(ranked[:k]))
         self.start = self.no_copies(ranked)[:max(START_ROWS, k)]  # in the order of their rank
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
         self.dropped = 0 if self.later is None else int(self.later.sum())
-        self.train = lake.rows - len(self.reference) - self.dropped
+        self.train = lake.rows - len(self.reference) - len(self.holdout) - self.dropped
         self.wanted, kept = np.union1d(self.start, self.reference), []
         digests, neighbours = Digests(lake, len(columns)), Neighbours()
         for shard, first, block in lake.blocks(columns):
@@ -821,7 +838,8 @@ class Survey:
     def is_train(self, first, rows):
         """Which rows from the ordinal first on are train rows."""
         train = np.ones(rows, dtype=bool) if self.later is None else ~self.later[first:first + rows]
-        train[self.reference[(self.reference >= first) & (self.reference < first + rows)] - first] = False
+        for others in (self.reference, self.holdout):
+            train[within(others, first, rows) - first] = False
         return train
 
     def values(self, ordinals):
@@ -1118,6 +1136,31 @@ class Losses:
         self.offset = model.target["centre"] / self.scale
         self.size = abs(self.offset) if self.kind == "relative" else self.below + self.above
 
+    def points(self, raw_y, mean, mean_error):
+        """The same of the means: of every prediction that is within tau of the exact one."""
+        y = self.model.scale_target(raw_y)
+        room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
+        two_sided = self.kind in ("zero-one", "band")
+        g = np.abs(mean - (y + (self.above - self.below) / 2 if two_sided else y))
+        room = room if two_sided else room + self.tau
+        least, most = np.maximum(0, g - room), g + room
+        with np.errstate(all="ignore"):
+            if two_sided:
+                half = (self.below + self.above) / 2
+                low, high = np.where(least > half + self.tau, 1.0, 0.0), np.where(most < half - self.tau, 0.0, 1.0)
+            elif self.kind == "exponential":
+                low, high = (-np.expm1(-(d / self.below) ** 2) for d in (least, most))
+            elif self.kind == "squared":
+                low, high = (np.minimum(d / self.below, 1) ** 2 for d in (least, most))
+            else:
+                t, off = np.abs(y + self.offset), 6 * U * (np.abs(y) + abs(self.offset))
+                low, high = np.minimum(least / (t + off), 1), np.where(t > off, np.minimum(most / (t - off), 1), 1.0)
+        if not two_sided:
+            low, high = low - ROUNDING, high + ROUNDING
+        proven = mean_error <= self.tau
+        known = proven & (low <= high)
+        return np.where(known, np.clip(low, 0, 1), 0.0), np.where(known, np.clip(high, 0, 1), 1.0), proven
+
     def bounds(self, raw_y, mean, variance, mean_error, variance_error):
         """Lower and upper ends, and which rows are proven: of the others nothing is known."""
         y = self.model.scale_target(raw_y)
@@ -1307,9 +1350,48 @@ def decimal_fraction(x):
     return Fraction(repr(float(x)))
 
 
+def guarantee(cert, name):
+    """The guarantee of this identifier, or None."""
+    return next((g for g in cert["guarantees"] if g["id"] == name), None)
+
+
+def ln_factorial(n):
+    """ln n!, by Stirling's series for large n, to 30 digits."""
+    if n < 300:
+        return Decimal(math.factorial(n)).ln()
+    m, two_pi = Decimal(n), Decimal("6.283185307179586476925286766559005768394338798750211641949889")
+    series = ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156))
+    return (m + Decimal("0.5")) * m.ln() - m + two_pi.ln() / 2 + sum(Decimal(a) / b / m ** (2 * j + 1) for j, (a, b) in enumerate(series))
+
+
+def ln_tail(k, n, p):
+    """ln P(at most k of n), summed from its largest term down; 0 < p < 1."""
+    term = total = Decimal(1)
+    for j in range(k, 0, -1):
+        term *= j * (1 - p) / ((n - j + 1) * p)
+        total += term
+        if term < total * Decimal("1e-30"):
+            break
+    return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) + k * p.ln() + (n - k) * (1 - p).ln() + total.ln()
+
+
+def check_holdout(cert, found, inverse):
+    """The number of a hold-out (format.md, 6.4); inverse is ln 1/delta of its share."""
+    g, n = guarantee(cert, "holdout"), found["ledger"]["holdout"]
+    close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
+    if g["loss"]["kind"] not in ("zero-one", "band"):
+        return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
+    k, p = -(-found["holdout"] // UNIT), Decimal(g["bound"])
+    if k == n:
+        return need(p == 1, "the bound of a hold-out that is all wrong is not 1")
+    need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {g['bound']}, is below the limit of Clopper and Pearson")
+    need(k == 0 or p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {g['bound']}, is far from the limit of Clopper and Pearson")
+    ok(f"hold-out: {k} of {n} rows lose, of fresh rows at most {g['bound']:.6f}")
+
+
 def check_bound(cert, model, found):
     """The numbers of the bound, each from those before it (format.md, 6.4)."""
-    draw, delta, n = cert["guarantees"][1], cert["delta"], found["ledger"]["train"]
+    draw, delta, n = guarantee(cert, "pb-full"), cert["delta"], found["ledger"]["train"]
     divergence = gaussian_kl(model)
     slack = Decimal("1e-9") * (1 + divergence)
     close(draw["kl"], divergence + slack - Decimal("2e-11") * (1 + divergence), "KL", loose="4e-11")
@@ -1317,7 +1399,11 @@ def check_bound(cert, model, found):
     close(draw["ln_xi"], ln_xi(n), "ln xi(N)", loose="2e-11")
     need(0 < delta["declared"] < 1 and 1 <= delta["alternative"] <= delta["alternatives"], "the share of delta is out of range")
     declared = Decimal(repr(float(delta["declared"])))
-    close(draw["ln_inverse_delta"], (delta["alternatives"] / declared).ln(), "ln alternatives/delta")
+    weights = {m["id"]: m["weight"] for m in delta["methods"]}
+    inverse = {name: (Decimal(delta["alternatives"] * sum(weights.values())) / w / declared).ln() for name, w in weights.items()}
+    close(draw["ln_inverse_delta"], inverse["pac-bayes"], "ln 1/delta of the share")
+    if "holdout" in weights:
+        check_holdout(cert, found, inverse["holdout"])
     c = sum(Decimal(draw[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta")) / n
     close(draw["exponent"], c, "the exponent")
     c = Decimal(draw["exponent"])
@@ -1425,15 +1511,16 @@ class Sentences:
         if g["status"] == "vacuous":
             b = self.cert["baseline"]
             return (f"Vacuous: nothing useful is promised about {self.subject(g)}. Its bound, {outward(g['bound'], True)}, is not below {outward(b['bound'], True)}, "
-                    f"what the formula gives for the constant prediction {few_digits(b['constant'], False)} on the same {g['n']} rows.")
+                    f"what the formula gives for the constant prediction {few_digits(b['constant'], False)} on the train rows.")
         return self.certified(g)
 
     def certified(self, g):
-        words = (f"Under the stated assumptions, and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} certified rows "
-                 "(the train rows; reference rows are not counted), for a fresh row drawn independently from the same source that satisfies the row rules: "
-                 + self.claim(g))
-        if g["id"] == "mean-2b":
-            words += (". This is twice the bound of pb-full and holds on the same event. It speaks of predictions that are within "
+        rows = "hold-out rows, which were used for nothing else" if g["role"] == "holdout" else "certified rows (the train rows; reference rows are not counted)"
+        words = (f"Under the stated assumptions, and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
+                 "for a fresh row drawn independently from the same source that satisfies the row rules: " + self.claim(g))
+        if g["predictor"] == "mean of Q":
+            words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
+            words += ("It speaks of predictions that are within "
                       f"{self.amount(self.cert['accuracy']['tau'], at_least_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
         else:
             if g["lower_bound"] >= 1e-4:
@@ -1442,6 +1529,8 @@ class Sentences:
                 words += f" (and, on the same event, at least {outward(g['lower_bound'], False)}{room})"
             words += (". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, "
                       "nor of the mean of Q")
+        if len(self.cert["delta"]["methods"]) > 1:
+            words += ". It holds together with the other guarantees of this certificate"
         k = self.cert["delta"]["alternatives"]
         if k > 1:
             words += (f". It holds together with the guarantees of the other {k - 1} of {k} alternatives that the job declared, "
@@ -1464,14 +1553,16 @@ class Sentences:
 
 
 METHODS = {
-    "pb-full": "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters, and over the alternatives of the job; kl inverted upwards",
+    "pb-full": "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters; kl inverted upwards",
+    "holdout": "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards",
+    "chernoff": "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards",
     "mean-2b": "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"}
 
 ASSUMPTIONS = {
     "independent-rows": "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows.",
     "prior-before-rows": "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows.",
     "loss-before-rows": "The loss, its tolerance and delta follow from declarations and reference rows.",
-    "roles-by-key": "Each row has one role, which follows from its ordinal and the declared key alone.",
+    "roles-by-key": "Each row has one role, which follows from its ordinal and the declared key alone. Hold-out rows are used for the hold-out only.",
     "separate-last-pass": "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree.",
     "losses-proven": "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
@@ -1536,7 +1627,10 @@ def read_certificate(path, wanted):
     cert = read_json(data, "certificate")
     need(isinstance(cert, dict) and cert.get("format") == "pacsgp-certificate/2", f"the format of the certificate is {cert.get('format')!r}, this program reads 'pacsgp-certificate/2'")
     fits(cert, CERTIFICATE, "the certificate")
-    need([g["id"] for g in cert["guarantees"]] == ["mean-2b", "pb-full"], "the guarantees are not mean-2b and pb-full")
+    methods = [m["id"] for m in cert["delta"]["methods"]]
+    need(sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"]), "the methods are not pac-bayes, alone or with holdout")
+    need(all(g.keys() >= {"kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker"} or g["id"] == "holdout" for g in cert["guarantees"]), "a guarantee lacks its terms")
+    need(sorted(g["id"] for g in cert["guarantees"]) == ["holdout"] * ("holdout" in methods) + ["mean-2b", "pb-full"], "the guarantees are not those of the methods")
     return cert, data.decode(), found, bool(row)
 
 
@@ -1561,23 +1655,31 @@ def stated_findings(cert, job):
     drop = job["copies"]["policy"] == "drop"
     need(ledger["reference"] == k or drop and ledger["reference"] < k,
          f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")
-    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["copies"] and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
+    need((ledger["holdout"] > 0) == (job["roles"].get("holdout", 0) > 0), "the ledger's hold-out rows are not the job's")
+    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
     dependence = cert["dependence"]
     need(dependence["pairs"] < ledger["rows"] and abs(dependence["correlation"]) <= 1, "the correlation of the targets is out of range")
     r = float(dependence["correlation"])
-    draw, baseline = cert["guarantees"][1], cert["baseline"]
+    draw, held, baseline = guarantee(cert, "pb-full"), guarantee(cert, "holdout"), cert["baseline"]
     found = {
-        "ledger": {"rows": ledger["rows"], "reference": ledger["reference"], "train": n, "copies": ledger["copies"]},
+        "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies")},
         "sample": {k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")},
         "dependence": {"pairs": dependence["pairs"], "correlation": r, "suspicious": dependence["pairs"] > 30 and r * r * dependence["pairs"] > 15.21},
         "copies": stated_copies(copies, job, ledger["rows"]),
-        "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start", "unproven": cert["accuracy"]["unproven"]}
-    for name, risk in (("risk", draw["empirical_risk"]), ("lower_risk", draw["lower_risk"]), ("baseline", baseline["empirical_risk"])):
-        need(risk["exact"]["count"] == n, f"a risk is over {risk['exact']['count']} rows, not over {n}")
+        "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start", }
+    sums = [("baseline", baseline["empirical_risk"], n)]
+    for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
+        if g:
+            sums += [(name, g["empirical_risk"], rows), ("lower_" + name, g["lower_risk"], rows)]
+    for name, risk, rows in sums:
+        need(risk["exact"]["count"] == rows, f"a risk is over {risk['exact']['count']} rows, not over {rows}")
         found[name] = int(risk["exact"]["sum"], 16)
-        need(found[name] <= n * UNIT, "a risk is above 1")
-    need(found["lower_risk"] <= found["risk"], "the lower sum of the losses is above the upper one")
-    need(found["unproven"] * UNIT <= found["risk"] and found["lower_risk"] <= (n - found["unproven"]) * UNIT, "rows that are not proven count 1 and 0")
+        need(found[name] <= rows * UNIT, "a risk is above 1")
+    for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
+        if g:
+            unproven = found["unproven_" + name] = g["unproven"]
+            need(found["lower_" + name] <= found[name], "the lower sum of the losses is above the upper one")
+            need(unproven * UNIT <= found[name] and found["lower_" + name] <= (rows - unproven) * UNIT, "rows that are not proven count 1 and 0")
     return found
 
 
@@ -1592,9 +1694,9 @@ def stated_copies(copies, job, rows):
 def derive(model, job, raw, cert, found, jitter):
     """The document that follows from model, job and findings. Taken from the stated one
     are the maker's word and the numbers that check_bound has held to bounds."""
-    meta, ledger, stated = model.meta, found["ledger"], cert["guarantees"][1]
+    meta, ledger, stated = model.meta, found["ledger"], guarantee(cert, "pb-full")
     n, delta, loss = ledger["train"], float(job["delta"]), {**model.loss, "target": model.target["name"]}
-    risk = lambda name: {"count": n, "sum": f"{found[name]:032x}"}
+    risk = lambda name, rows=n: {"count": rows, "sum": f"{found[name]:032x}"}
     declared = {**members(("unit", job["loss"].get("unit"))), "software": cert["declared"]["software"],
                 "attempt": {k: cert["declared"]["attempt"][k] for k in ("on_these_rows", "in_this_log")}}
     if job["scaling"]["mode"] == "declared":
@@ -1602,27 +1704,34 @@ def derive(model, job, raw, cert, found, jitter):
     need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
     kinds = {k: float(v) if k in ("epsilon", "below", "above") else v for k, v in loss.items()}
     bounds = {k: float(stated[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent", "bound", "bound_pinsker", "lower_bound")}
-    draw = {"id": "pb-full", "predictor": "draw of Q", "method": "", "status": "", "headline": "", "statement": "", "loss": kinds, "delta": delta, "n": n,
-            "empirical_risk": {"exact": risk("risk"), "upper": mean_of(found["risk"], n, True)},
-            "lower_risk": {"exact": risk("lower_risk"), "lower": mean_of(found["lower_risk"], n, False)}, **bounds}
+    def about(name, predictor, role, of, rows):
+        return {"id": name, "predictor": predictor, "role": role, "method": "", "status": "", "headline": "", "statement": "", "loss": kinds, "delta": delta, "n": rows,
+                "empirical_risk": {"exact": risk(of, rows), "upper": mean_of(found[of], rows, True)},
+                "lower_risk": {"exact": risk("lower_" + of, rows), "lower": mean_of(found["lower_" + of], rows, False)}, "unproven": found["unproven_" + of]}
+    draw = {**about("pb-full", "draw of Q", "train", "risk", n), **{k: v for k, v in bounds.items() if v or k in ("ln_inverse_delta", "bound", "lower_bound")}}
     mean = {**draw, "id": "mean-2b", "predictor": "mean of Q", "lower_bound": 0.0,
-            **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker")}}
+            **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker") if k in draw}}
+    means = [mean]
+    if ledger["holdout"]:
+        held = guarantee(cert, "holdout")
+        means.append({**about("holdout", "mean of Q", "holdout", "holdout", ledger["holdout"]),
+                      "ln_inverse_delta": float(held["ln_inverse_delta"]), "bound": float(held["bound"]), "lower_bound": 0.0})
     document = {
-        "format": "pacsgp-certificate/2", "guarantees": [mean, draw],
+        "format": "pacsgp-certificate/2", "guarantees": sorted(means, key=lambda g: g["bound"]) + [draw],
         "baseline": {"constant": found["constant"], "origin": found["origin"],
                      "empirical_risk": {"exact": risk("baseline"), "lower": mean_of(found["baseline"], n, False)},
                      "bound": float(cert["baseline"]["bound"]), "statement": ""},
         "dependence": found["dependence"], "copies": found["copies"],
-        "accuracy": {"tau": model.tau(), "unproven": found["unproven"]},
+        "accuracy": {"tau": model.tau()},
         "assumptions": assumptions(job, found, jitter),
-        "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": 0, "copies": ledger["copies"], "bad": 0},
+        "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": 0},
         "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.features + [model.target["name"]]},
         "row_rules": ROW_RULES, "model": {"digest": model.digest},
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
         "theta": [{"name": p["name"], "grid": grid_of(p), "index": p["index"], "value": float(value_of(p))} for p in meta["theta"]],
         "roles": {"key": job["roles"]["key"]}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
-        "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1)},
+        "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1), "methods": job["guarantees"]},
         "declared": declared}
     words = Sentences(document)
     document["baseline"]["statement"] = words.baseline()
@@ -1630,7 +1739,8 @@ def derive(model, job, raw, cert, found, jitter):
     for g in document["guarantees"]:
         useful = g["bound"] < 1 and g["bound"] < document["baseline"]["bound"]
         g["status"] = "indicative" if broken else "certified" if useful else "vacuous"
-        g["method"], g["headline"], g["statement"] = METHODS[g["id"]], words.headline(g), words.statement(g)
+        chernoff = g["id"] == "holdout" and g["loss"]["kind"] not in ("zero-one", "band")
+        g["method"], g["headline"], g["statement"] = METHODS["chernoff" if chernoff else g["id"]], words.headline(g), words.statement(g)
     return document
 
 
@@ -1679,15 +1789,15 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     survey = Survey(lake, columns, job)
     need(survey.digest == cert["sample"]["digest"], f"the data have the sample digest {survey.digest}, not {cert['sample']['digest']}")
     ok(f"the data are the sample: {lake.rows} rows in {len(lake.groups)} shards, digest {survey.digest[:12]}…")
-    need((len(survey.reference), survey.train) == (cert["ledger"]["reference"], cert["ledger"]["train"]), "the ledger is not what the key gives")
+    need((len(survey.reference), len(survey.holdout), survey.train) == tuple(cert["ledger"][k] for k in ("reference", "holdout", "train")), "the ledger is not what the key gives")
     follows(model, job, survey.scaling(model), survey.train)
-    ok(f"roles and scaling: {len(survey.reference)} reference and {survey.train} train rows by the key {job['roles']['key']!r}")
+    ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by the key {job['roles']['key']!r}")
     targets = survey.values(survey.targets_from)[-1]
     constant = best_constant(model.loss, targets)
     need(constant == cert["baseline"]["constant"], f"the constant of the baseline is {constant} on these rows, the certificate says {cert['baseline']['constant']}")
     found = stated_findings(cert, job)
     found.update({
-        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "train": survey.train, "copies": survey.dropped},
+        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped},
         "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows},
         "dependence": survey.dependence, "copies": stated_copies(survey.copies, job, lake.rows), "constant": constant})
     found["baseline"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
@@ -1705,10 +1815,14 @@ def check_losses(model, cert, survey, constant, holds, found):
     Returns the constant's sum, and whether as many rows are unproven as stated."""
     laws, losses = Laws(model, holds), Losses(model)
     low = high = baseline = unproven = n = 0
+    held = HeldOut()
     digests = Digests(survey.lake, len(model.features) + 1)
     for shard, first, block in survey.lake.blocks(model.features + [model.target["name"]]):
         digests.add(shard, first, block)
-        block = block[:, survey.is_train(first, block.shape[1])]
+        apart, block = block[:, within(survey.holdout, first, block.shape[1]) - first], block[:, survey.is_train(first, block.shape[1])]
+        for i in range(0, apart.shape[1], BLOCK):
+            y, (mean, _, error, _) = apart[-1, i:i + BLOCK], laws.at(model.scale_features(apart[:-1, i:i + BLOCK].T))
+            held.add(*losses.points(y, mean, error))
         for i in range(0, block.shape[1], BLOCK):
             x, y = block[:-1, i:i + BLOCK], block[-1, i:i + BLOCK]
             below, above, proven = losses.bounds(y, *laws.at(model.scale_features(x.T)))
@@ -1719,7 +1833,7 @@ def check_losses(model, cert, survey, constant, holds, found):
     need(upper >= low, f"the upper sum of the losses is {upper / one:.12f} of N, which is below the lower one that is proven here, {low / one:.12f}")
     need(lower <= high, f"the lower sum of the losses is {lower / one:.12f} of N, which is above the upper one that is proven here, {high / one:.12f}")
     room = Fraction(AGREEMENT) * one
-    more = max(0, found["unproven"] - unproven) * UNIT  # rows that are not proven there, but here
+    more = max(0, found["unproven_risk"] - unproven) * UNIT  # rows that are not proven there, but here
     need(high - upper <= room, f"the empirical risk is stated as at most {upper / one:.12f}, but proven here is at most {high / one:.12f}")
     need(lower - low <= room, f"the empirical risk is stated as at least {lower / one:.12f}, but proven here is at least {low / one:.12f}")
     need(upper - high <= room + more and low - lower <= room + more, f"the empirical risk is stated as {lower / one:.12f} to {upper / one:.12f}, far from what is proven here, {low / one:.12f} to {high / one:.12f}")
@@ -1727,7 +1841,31 @@ def check_losses(model, cert, survey, constant, holds, found):
     ok(f"empirical risk: proven here from {low / one:.10f} to {high / one:.10f}, {unproven} rows unproven")
     ok(f"stated from {lower / one:.10f} to {upper / one:.10f}: the upper end off by {(upper - high) / one:+.1e}, the lower one by {(lower - low) / one:+.1e} (at most {AGREEMENT:g})")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
-    return baseline, unproven == found["unproven"]
+    return baseline, held.check(found) and unproven == found["unproven_risk"]
+
+
+class HeldOut:
+    """Sums of the bounds on what the mean loses on hold-out rows."""
+
+    def __init__(self):
+        self.low = self.high = self.unproven = self.open = 0
+
+    def add(self, low, high, proven):
+        self.low, self.high = self.low + units(low, False), self.high + units(high, True)
+        self.unproven, self.open = self.unproven + int((~proven).sum()), self.open + int((high - low > 1e-3).sum())
+
+    def check(self, found):
+        """The stated sums lie where these allow it, but for rows that are open here: on
+        the edge of the tolerance, or not proven. Returns whether as many are unproven."""
+        if "holdout" not in found:
+            return True
+        n = found["ledger"]["holdout"]
+        upper, lower = found["holdout"], found["lower_holdout"]
+        room = Fraction(AGREEMENT) * n * UNIT + (self.open + max(0, found["unproven_holdout"] - self.unproven)) * UNIT
+        need(upper >= self.low and lower <= self.high, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {lower / UNIT:.3f} to {upper / UNIT:.3f}")
+        need(abs(upper - self.high) <= room and abs(lower - self.low) <= room, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, far from {lower / UNIT:.3f} to {upper / UNIT:.3f}")
+        ok(f"hold-out: the mean loses {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on {n} rows, as stated")
+        return found["unproven_holdout"] == self.unproven
 
 
 def unchecked(rows, same, row):

@@ -59,10 +59,11 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 
 // train is the number of train rows.
 func (s Sample) train(job Job) int64 {
+	n := s.Rows - int64(job.Roles.Holdout*float64(s.Rows))
 	if job.Scaling.Mode == ScalingDeclared {
-		return s.Rows
+		return n
 	}
-	return s.Rows - ReferenceCount(s.Rows)
+	return n - ReferenceCount(s.Rows)
 }
 
 // candidates are the configurations of the trainers that a job has one after the

@@ -36,10 +36,8 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 			Target: meta.Target.Name,
 		},
 		Delta:      job.Spends(),
-		Risk:       found.Risk,
-		LowerRisk:  found.LowerRisk,
+		Tallies:    found.tallies(),
 		Accuracy:   accuracy(meta.Loss, meta.Target),
-		Unproven:   found.Unproven,
 		KL:         kl,
 		Kernel:     certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
 		Theta:      meta.Theta,
@@ -47,8 +45,8 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Dependence: found.Neighbour.dependence(),
 		Copies:     job.Copies.counted(found.Copies),
 		Ledger: certify.Ledger{
-			Unit: "row", Rows: found.Rows, Reference: found.Rows - found.Train - found.Dropped, Train: found.Train,
-			Copies: found.Dropped,
+			Unit: "row", Rows: found.Rows, Reference: found.Rows - found.Train - found.Holdout.rows() - found.Dropped, Train: found.Train,
+			Holdout: found.Holdout.rows(), Copies: found.Dropped,
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
@@ -63,6 +61,15 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Declared:      word,
 		Assumptions:   assumptions(job, found),
 	}, nil
+}
+
+// tallies are what the methods of a certificate rest on.
+func (e *examination) tallies() []certify.Tally {
+	all := []certify.Tally{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain, Risk: e.Risk, LowerRisk: e.LowerRisk, Unproven: e.Unproven}}
+	if h := e.Holdout; h.rows() > 0 {
+		all = append(all, certify.Tally{Predictor: certify.PredictorMean, Role: certify.RoleHoldout, Risk: h.Upper, LowerRisk: h.Lower, Unproven: h.Unproven})
+	}
+	return all
 }
 
 // declared returns the scaling that a job declares for the columns of a model.

@@ -26,6 +26,7 @@ type examination struct {
 	Unproven    int64           // train rows that are counted as a loss of 1
 	Baseline    certify.RiskSum // lower bounds on the losses of the constant, on the same rows
 	Mean        certify.RiskSum // of the mean of Q, on the same rows: for information
+	Holdout     Tally           // what the mean of Q loses on the hold-out rows; empty if there are none
 	Squared     float64         // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine        // scaling that the reference rows give: features, then target
 	Constant    float64         // the best constant on the rows that it is chosen on, raw units
@@ -109,6 +110,7 @@ func (p *Pass) examination(ctx context.Context, m Model) (*examination, error) {
 		Risk: draw.Upper, LowerRisk: draw.Lower, Unproven: draw.Unproven,
 		Baseline:  p.tallies[TallyKey{PredictorConstant, RoleTrain}].Lower,
 		Mean:      p.tallies[TallyKey{PredictorMean, RoleTrain}].Upper,
+		Holdout:   p.tallies[TallyKey{PredictorMean, RoleHoldout}],
 		Neighbour: p.neighbours(), kept: kept,
 	}
 	var err error
@@ -120,7 +122,7 @@ func (p *Pass) examination(ctx context.Context, m Model) (*examination, error) {
 	}
 	found.Digest, found.Targets = p.digests(everyColumn(p.of.columns))
 	found.Squared = p.squares() / float64(max(found.Train, 1))
-	reference, yardstick := found.Rows-found.Train-found.Dropped, min(startRows, found.Rows-found.Dropped)
+	reference, yardstick := found.Rows-found.Train-found.Holdout.rows()-found.Dropped, min(startRows, found.Rows-found.Holdout.rows()-found.Dropped)
 	found.Origin = certify.OriginStart
 	if reference > 0 {
 		found.Origin, yardstick = certify.OriginReference, reference

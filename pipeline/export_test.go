@@ -164,7 +164,11 @@ func NewRolesWithout(key string, n int64, declaredScaling bool, copies OrdinalSe
 
 // NewRolesWithin are the same, as long as a context lasts.
 func NewRolesWithin(ctx context.Context, key string, n int64, declaredScaling bool, copies OrdinalSet, workers int) (Roles, error) {
-	return newRoles(ctx, key, n, declaredScaling, copies.s, workers)
+	job := Job{Roles: RolesDecl{Key: key}}
+	if declaredScaling {
+		job.Scaling.Mode = ScalingDeclared
+	}
+	return newRoles(ctx, job, n, copies.s, workers)
 }
 
 // Share is where the i-th of so many parts of n rows begins.
@@ -186,6 +190,23 @@ func (r Roles) TrainRows(blockRows int) (ordinals []int64, inPlace bool) {
 		})
 	}
 	return ordinals, inPlace && r.trainIndex(r.Rows) == int64(len(ordinals))
+}
+
+// NewRolesWithHoldout are the roles of a job that keeps a share of the rows apart.
+func NewRolesWithHoldout(key string, n int64, share float64, copies OrdinalSet) (Roles, error) {
+	return newRoles(context.Background(), Job{Roles: RolesDecl{Key: key, Holdout: share}}, n, copies.s, 2)
+}
+
+// HoldoutRows are the ordinals of the hold-out rows, block by block.
+func (r Roles) HoldoutRows(blockRows int) (ordinals []int64) {
+	for first := int64(0); first < r.Rows; first += int64(blockRows) {
+		b := block{first: first, rows: int(min(int64(blockRows), r.Rows-first))}
+		_ = r.heldOut(b, func(i int) error {
+			ordinals = append(ordinals, first+int64(i))
+			return nil
+		})
+	}
+	return ordinals
 }
 
 // StartRows are the ordinals of the first rows by rank.

@@ -36,6 +36,10 @@ type Job struct {
 	Sweep  []Alternative `json:"sweep,omitempty"`
 	Number int           `json:"alternative,omitempty"`
 
+	// Guarantees are the methods of the certificate with the weights of their parts
+	// of Delta; nil: PAC-Bayes alone.
+	Guarantees []certify.MethodWeight `json:"guarantees,omitempty"`
+
 	declaration *Job // that this alternative is part of, as it was declared
 }
 
@@ -86,7 +90,8 @@ type Scaling struct {
 
 // A RolesDecl declares the key that assigns roles to rows.
 type RolesDecl struct {
-	Key string `json:"key"` // default "pacsgp"
+	Key     string  `json:"key"`               // default "pacsgp"
+	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; default 0.1 with the method holdout, else 0
 }
 
 // Training modes.
@@ -191,9 +196,38 @@ func (j Job) WithDefaults() (Job, error) {
 	if err := certify.RolesKey(j.Roles.Key); err != nil {
 		fault("roles.key: %w", err)
 	}
+	j.Guarantees, j.Roles.Holdout = withHoldout(j.Guarantees, j.Roles.Holdout, fault)
 	j.Copies = j.Copies.withDefaults(fault)
 	j.Train = j.Train.withDefaults(fault)
 	return j, errors.Join(faults...)
+}
+
+// defaultHoldout is the share of the rows that are kept for a hold-out.
+const defaultHoldout = 0.1
+
+// withHoldout completes the methods and the share of the hold-out rows.
+func withHoldout(methods []certify.MethodWeight, share float64, fault func(string, ...any)) ([]certify.MethodWeight, float64) {
+	if len(methods) == 0 {
+		methods = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}
+	}
+	if err := certify.ValidMethods(methods); err != nil {
+		fault("guarantees: %w", err)
+	}
+	uses := func(id string) bool {
+		return slices.ContainsFunc(methods, func(m certify.MethodWeight) bool { return m.ID == id })
+	}
+	if !uses(certify.MethodPACBayes) {
+		fault("guarantees: %s is missing: training minimises its bound", certify.MethodPACBayes)
+	}
+	switch holdout := uses(certify.MethodHoldout); {
+	case holdout && share == 0:
+		share = defaultHoldout
+	case holdout && !(0 < share && share <= 0.9):
+		fault("roles.holdout: %v is no share of the rows above 0 and at most 0.9", share)
+	case !holdout && share != 0:
+		fault("roles.holdout: hold-out rows are for the method %s, which guarantees does not name", certify.MethodHoldout)
+	}
+	return methods, share
 }
 
 // MaxInducing is the largest number of inducing points.

@@ -82,6 +82,9 @@ type Tally struct {
 	Unproven int64           // rows that are counted as a loss of 1 in Upper
 }
 
+// rows is the number of rows.
+func (t Tally) rows() int64 { return t.Upper.Count() }
+
 // Merge adds the rows of other.
 func (t *Tally) Merge(other Tally) error {
 	t.Unproven += other.Unproven

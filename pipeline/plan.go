@@ -12,7 +12,8 @@ import (
 type Outlook struct {
 	Rows            int64          `json:"rows"`
 	Reference       int64          `json:"reference"`
-	Train           int64          `json:"train"` // the N of the bound
+	Train           int64          `json:"train"`   // the N of the bound
+	Holdout         int64          `json:"holdout"` // about so many: a hash of its number decides for each row
 	Features        int            `json:"features"`
 	LnInverseWeight float64        `json:"ln_inverse_weight"` // nats that a flat grid costs
 	Confidence      float64        `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
@@ -32,8 +33,8 @@ type OutlookBound struct {
 // grid is charged as a flat one, for where its peak will be is not known.
 func NewOutlook(job Job, s Sample, res Resources) (Outlook, error) {
 	n, d := s.Rows, s.Features
-	roles := n - s.train(job)
-	o := Outlook{Rows: n, Reference: roles, Train: n - roles, Features: d}
+	o := Outlook{Rows: n, Train: s.train(job), Holdout: int64(job.Roles.Holdout * float64(n)), Features: d}
+	o.Reference = n - o.Train - o.Holdout
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
 	}
@@ -53,7 +54,7 @@ func NewOutlook(job Job, s Sample, res Resources) (Outlook, error) {
 	for _, risk := range []float64{0.01, 0.05, 0.1, 0.2} {
 		for _, perRow := range []float64{0.003, 0.01, 0.03, 0.1} {
 			kl := perRow * float64(o.Train)
-			b, err := certify.Bound(certify.Terms{Risk: risk, KL: kl, LnInverseWeight: weight, N: o.Train, Delta: job.Delta, Share: job.Spends().Share()})
+			b, err := certify.Bound(certify.Terms{Risk: risk, KL: kl, LnInverseWeight: weight, N: o.Train, Delta: job.Delta, Share: job.Spends().Share(certify.MethodPACBayes)})
 			if err != nil {
 				return o, fmt.Errorf("pipeline: %w", err)
 			}

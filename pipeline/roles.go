@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 )
@@ -51,7 +52,7 @@ func (h *roleHasher) rank(ordinal int64) rank {
 // firstByHash returns the k rows of lowest rank among the ordinals 0..n-1 but
 // those left out, in the order of their rank. It keeps O(k) memory for each
 // worker.
-func firstByHash(ctx context.Context, key string, n, k int64, without *ordinalSet, workers int) ([]rank, error) {
+func firstByHash(ctx context.Context, key string, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
 	parts := int64(max(workers, 1))
 	found := make([][]rank, parts)
 	var running sync.WaitGroup
@@ -79,21 +80,16 @@ const hashedAtOnce = 1 << 16
 
 // lowest returns the rows of lowest rank among the ordinals from..to-1 but those
 // left out, at most k. It ends early, with fewer, if the context does.
-func lowest(ctx context.Context, key string, from, to, k int64, without *ordinalSet) []rank {
-	if k == 0 {
-		return nil
-	}
+func lowest(ctx context.Context, key string, from, to, k int64, without func(rank) bool) []rank {
 	hasher := newRoleHasher(key)
 	top := make(rankHeap, 0, min(k, to-from))
 	for i := from; i < to; i++ {
 		if (i-from)%hashedAtOnce == 0 && ctx.Err() != nil {
 			return nil
 		}
-		if without.has(i) {
-			continue
-		}
 		r := hasher.rank(i)
 		switch {
+		case without(r) || k == 0:
 		case int64(len(top)) < k:
 			heap.Push(&top, r)
 		case r.hash > top[0].hash: // nearly all
@@ -103,6 +99,19 @@ func lowest(ctx context.Context, key string, from, to, k int64, without *ordinal
 		}
 	}
 	return top
+}
+
+// keptApart are the hold-out rows among n rows that are no copies.
+func keptApart(ctx context.Context, key string, n int64, apart func(rank) bool, copies *ordinalSet, workers int) (*ordinalSet, error) {
+	set := newOrdinalSet(n)
+	_, err := firstByHash(ctx, key, n, 0, func(x rank) bool {
+		if apart(x) && !copies.has(x.ordinal) {
+			set.add(x.ordinal)
+		}
+		return true
+	}, workers)
+	set.seal()
+	return set, err
 }
 
 // rankHeap has the highest rank on top.
@@ -120,34 +129,54 @@ func (h *rankHeap) Pop() any {
 }
 
 // Roles says what each row of a sample may be used for. A row has one role:
-// reference, train, or copy, which is used for nothing.
+// reference, train, holdout, or copy, which is used for nothing.
 type Roles struct {
 	Key       string
 	Rows      int64
 	reference []int64     // ordinals of the reference rows, ascending
+	holdout   *ordinalSet // nil unless the job has hold-out rows
 	copies    *ordinalSet // nil unless the job drops copies
-	order     []rank      // the first rows by rank that are no copies: reference rows, start rows
+	order     []rank      // the first rows by rank that are neither copies nor hold-out: reference rows, start rows
 }
 
-// newRoles assigns the roles of a sample of n rows: the reference rows are the
-// ReferenceCount(n) rows of lowest rank, or none if the scaling is declared; all
-// other rows are train rows. Copies of earlier rows, if any are given, are taken
-// out of both; all other rows keep the role that they have without them. The
+// holdoutFrom is the least hash of a hold-out row: 2⁶⁴ less the share of it, rounded
+// down. No hash reaches it if the share is 0.
+func holdoutFrom(share float64) (least uint64, some bool) {
+	units := math.Floor(share * 0x1p64) // the product is exact: a power of two
+	if !(units >= 1) {
+		return 0, false
+	}
+	return -uint64(units), true
+}
+
+// newRoles assigns the roles of a sample of n rows. A row is a hold-out row if its
+// hash is among the uppermost share of all hashes, whatever n is. Of the others the
+// ReferenceCount(n) rows of lowest rank are reference rows, or none if the scaling is
+// declared; the rest are train rows. Copies of earlier rows, if any are given, are
+// taken out of all; all other rows keep the role that they have without them. The
 // number of workers changes no result.
-func newRoles(ctx context.Context, key string, n int64, declaredScaling bool, copies *ordinalSet, workers int) (Roles, error) {
-	reference := ReferenceCount(n)
+func newRoles(ctx context.Context, job Job, n int64, copies *ordinalSet, workers int) (Roles, error) {
+	key, reference := job.Roles.Key, ReferenceCount(n)
 	r := Roles{Key: key, Rows: n, copies: copies}
+	least, some := holdoutFrom(job.Roles.Holdout)
+	apart := func(x rank) bool { return some && x.hash >= least }
 	var err error
-	if r.order, err = firstByHash(ctx, key, n, max(startRows, reference), copies, workers); err != nil || declaredScaling {
+	if some {
+		if r.holdout, err = keptApart(ctx, key, n, apart, copies, workers); err != nil {
+			return r, err
+		}
+	}
+	unused := func(x rank) bool { return apart(x) || copies.has(x.ordinal) }
+	if r.order, err = firstByHash(ctx, key, n, max(startRows, reference), unused, workers); err != nil || job.Scaling.Mode == ScalingDeclared {
 		return r, err
 	}
 	first := r.order
 	if copies != nil {
-		if first, err = firstByHash(ctx, key, n, reference, nil, workers); err != nil {
+		if first, err = firstByHash(ctx, key, n, reference, apart, workers); err != nil {
 			return r, err
 		}
 	}
-	for _, x := range first[:reference] {
+	for _, x := range first[:min(reference, int64(len(first)))] {
 		if !copies.has(x.ordinal) {
 			r.reference = append(r.reference, x.ordinal)
 		}
@@ -163,7 +192,10 @@ func (r Roles) Reference() int64 { return int64(len(r.reference)) }
 func (r Roles) Copies() int64 { return r.copies.size() }
 
 // Train is the number of train rows: the N of the bound.
-func (r Roles) Train() int64 { return r.Rows - r.Reference() - r.Copies() }
+func (r Roles) Train() int64 { return r.Rows - r.Reference() - r.Copies() - r.Holdout() }
+
+// Holdout is the number of hold-out rows.
+func (r Roles) Holdout() int64 { return r.holdout.size() }
 
 // first returns the rows of lowest rank that are no copies, k of them or all that
 // there are, in the order of their rank. k is at most [startRows], or the number
@@ -181,27 +213,32 @@ func (r Roles) referenceIn(first, end int64) []int64 {
 // row's place among the train rows.
 func (r Roles) trainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.reference, ordinal)
-	return ordinal - int64(lo) - r.copies.countBefore(ordinal)
+	return ordinal - int64(lo) - r.copies.countBefore(ordinal) - r.holdout.countBefore(ordinal)
 }
 
 // kept calls use with the maximal runs [from, to) of rows of a block that are no
 // copies.
 func (r Roles) kept(b block, use func(from, to int) error) error {
-	if r.copies == nil {
-		return use(0, b.rows)
+	return outside(r.copies, b, 0, b.rows, use)
+}
+
+// outside calls use with the maximal runs of rows from..to−1 of a block that are no
+// members of a set.
+func outside(set *ordinalSet, b block, from, to int, use func(from, to int) error) error {
+	if set == nil {
+		return use(from, to)
 	}
-	for from := 0; from < b.rows; {
-		isCopy := r.copies.has(b.first + int64(from))
-		to := from + 1
-		for to < b.rows && r.copies.has(b.first+int64(to)) == isCopy {
-			to++
+	for from < to {
+		end := from
+		for end < to && !set.has(b.first+int64(end)) {
+			end++
 		}
-		if !isCopy {
-			if err := use(from, to); err != nil {
+		if end > from {
+			if err := use(from, end); err != nil {
 				return err
 			}
 		}
-		from = to
+		from = end + 1
 	}
 	return nil
 }
@@ -210,19 +247,21 @@ func (r Roles) kept(b block, use func(from, to int) error) error {
 // train rows.
 func (r Roles) runs(b block, use func(from, to int) error) error {
 	return r.kept(b, func(from, end int) error {
-		for _, ordinal := range r.referenceIn(b.first+int64(from), b.first+int64(end)) {
-			to := int(ordinal - b.first)
-			if to > from {
-				if err := use(from, to); err != nil {
-					return err
+		return outside(r.holdout, b, from, end, func(from, end int) error {
+			for _, ordinal := range r.referenceIn(b.first+int64(from), b.first+int64(end)) {
+				to := int(ordinal - b.first)
+				if to > from {
+					if err := use(from, to); err != nil {
+						return err
+					}
 				}
+				from = to + 1
 			}
-			from = to + 1
-		}
-		if from < end {
-			return use(from, end)
-		}
-		return nil
+			if from < end {
+				return use(from, end)
+			}
+			return nil
+		})
 	})
 }
 
@@ -244,4 +283,19 @@ func ordinals(ranks []rank) []int64 {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// heldOut calls use with the place in a block of each hold-out row.
+func (r Roles) heldOut(b block, use func(i int) error) error {
+	if r.holdout == nil {
+		return nil
+	}
+	for i := range b.rows {
+		if r.holdout.has(b.first + int64(i)) {
+			if err := use(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

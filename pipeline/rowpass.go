@@ -47,7 +47,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	} else {
 		p.of.secret = hidden.digest()
 	}
-	p.roles, err = newRoles(ctx, job.Roles.Key, n, job.Scaling.Mode == ScalingDeclared, later, res.Workers)
+	p.roles, err = newRoles(ctx, job, n, later, res.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,36 @@ func (f *shardFold) add(b block) error {
 	if f.space == nil {
 		return nil
 	}
-	return f.score(b)
+	return errors.Join(f.score(b), f.scoreHoldout(b))
+}
+
+// scoreHoldout adds what the mean of Q loses on the hold-out rows of a block.
+func (f *shardFold) scoreHoldout(b block) error {
+	w := f.space
+	w.reset(b.rows)
+	var at []int
+	err := f.pass.roles.heldOut(b, func(i int) error {
+		w.gather(b, i, i+1)
+		at = append(at, i)
+		return nil
+	})
+	if err != nil || len(at) == 0 {
+		return err
+	}
+	rows, err := w.scoreMeans()
+	if err != nil {
+		return err
+	}
+	mean := f.tally(TallyKey{PredictorMean, RoleHoldout})
+	for i := range at {
+		if !(rows.laws.MeanError[i] <= w.of.accuracy) {
+			mean.Unproven++
+		}
+		if err := errors.Join(mean.Upper.Add(rows.hi[i]), mean.Lower.AddLower(rows.lo[i])); err != nil {
+			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
+		}
+	}
+	return nil
 }
 
 // summarise notes which columns have more than one value.

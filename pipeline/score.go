@@ -105,13 +105,19 @@ func (w *workspace) predict() (model.Laws, error) {
 type scored struct {
 	y      []float64 // scaled targets
 	laws   model.Laws
-	lo, hi []float64 // bounds on the expected loss of a draw of Q
+	lo, hi []float64 // bounds on the expected loss of a draw of Q, or on the loss of its mean
 }
 
 // score returns the losses of the gathered rows. They are valid until the next call.
 func (w *workspace) score() (scored, error) {
 	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.lo[:w.n], w.hi[:w.n]}
 	return s, w.of.predictor.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.lo, s.hi)
+}
+
+// scoreMeans does the same for the losses of the mean of Q.
+func (w *workspace) scoreMeans() (scored, error) {
+	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.lo[:w.n], w.hi[:w.n]}
+	return s, w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.lo, s.hi)
 }
 
 // point is the loss of the mean of Q at row i, for information.

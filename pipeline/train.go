@@ -134,7 +134,7 @@ func (t *training) configure(family kernel.Family) (candidate, error) {
 		return candidate{}, err
 	}
 	c := model.Config{
-		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta / float64(max(1, len(job.Sweep))), Loss: t.loss,
+		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
 		Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), ARD: !job.Kernel.Isotropic,
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
 	}
@@ -359,7 +359,7 @@ func (t *training) bound(ctx context.Context, m Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: risk.Count(), Delta: t.job.Delta, Share: t.job.Spends().Share()})
+	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: risk.Count(), Delta: t.job.Delta, Share: t.job.Spends().Share(certify.MethodPACBayes)})
 	return b.Upper, err
 }
 

@@ -171,11 +171,18 @@ func stated(c certify.Certificate) (*examination, error) {
 	}
 	found := &examination{
 		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards),
-		Risk: ev.Risk, LowerRisk: ev.LowerRisk, Unproven: ev.Unproven,
 		Baseline: ev.Constant.Risk, Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
 		Copies:    Copies{Rows: ev.Ledger.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Copies.Features},
 		Dropped:   ev.Ledger.Copies,
+	}
+	for _, t := range ev.Tallies {
+		switch t.Role {
+		case certify.RoleTrain:
+			found.Risk, found.LowerRisk, found.Unproven = t.Risk, t.LowerRisk, t.Unproven
+		case certify.RoleHoldout:
+			found.Holdout = Tally{t.Risk, t.LowerRisk, t.Unproven}
+		}
 	}
 	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
 		return nil, err

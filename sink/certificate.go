@@ -24,6 +24,8 @@ type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`
 
+	MeanGuarantee string  `parquet:"mean_guarantee"` // the one of the least bound
+	MeanN         int64   `parquet:"mean_n"`
 	MeanStatus    string  `parquet:"mean_status"` // of the mean of Q, which is what predict writes
 	MeanBound     float64 `parquet:"mean_bound"`
 	MeanHeadline  string  `parquet:"mean_headline"`
@@ -292,10 +294,10 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 	if err != nil {
 		return certificateRow{}, err
 	}
-	draw, ok := c.Guarantee(certify.GuaranteeDraw)
-	mean, both := c.Guarantee(certify.GuaranteeMean)
+	draw, ok := c.About(certify.PredictorDraw)
+	mean, both := c.About(certify.PredictorMean)
 	if !ok || !both {
-		return certificateRow{}, fmt.Errorf("there are no guarantees %q and %q", certify.GuaranteeMean, certify.GuaranteeDraw)
+		return certificateRow{}, fmt.Errorf("there are no guarantees about the %s and a %s", certify.PredictorMean, certify.PredictorDraw)
 	}
 	row := flatten(c, mean, draw)
 	id := sha256.Sum256(document)
@@ -311,15 +313,15 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		}
 	}
 	row := certificateRow{
-		Format:     c.Format,
-		MeanStatus: mean.Status, MeanBound: mean.Bound, MeanHeadline: mean.Headline, MeanStatement: mean.Statement,
+		Format:        c.Format,
+		MeanGuarantee: mean.ID, MeanN: mean.N, MeanStatus: mean.Status, MeanBound: mean.Bound, MeanHeadline: mean.Headline, MeanStatement: mean.Statement,
 		DrawStatus: draw.Status, DrawBound: draw.Bound, DrawBoundPinsker: draw.BoundPinsker, DrawLowerBound: draw.LowerBound,
 		DrawHeadline: draw.Headline, DrawStatement: draw.Statement,
 		Target: draw.Loss.Target, Loss: draw.Loss.Kind,
 		Delta: c.Delta.Declared, Alternatives: c.Delta.Alternatives, Alternative: c.Delta.Alternative,
 		N: draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL,
 		LnInverseWeight: draw.LnInverseWeight, LnXi: draw.LnXi, LnInverseDelta: draw.LnInverseDelta,
-		Exponent: draw.Exponent, Accuracy: c.Accuracy.Tau, Unproven: c.Accuracy.Unproven,
+		Exponent: draw.Exponent, Accuracy: c.Accuracy.Tau, Unproven: draw.Unproven,
 		BaselineConstant: c.Baseline.Constant, BaselineOrigin: c.Baseline.Origin, BaselineBound: c.Baseline.Bound,
 		DependencePairs: c.Dependence.Pairs, DependenceCorrelation: c.Dependence.Correlation, DependenceSuspicious: c.Dependence.Suspicious,
 		CopiesPolicy: c.Copies.Policy, CopiesDistinct: c.Copies.Distinct, CopiesRows: c.Copies.Rows, CopiesFeatures: c.Copies.Features,

@@ -204,7 +204,9 @@ func forgedModels(t testing.TB, p published) []forgery {
 		lower, upper, unproven := losses(t, p, m)
 		t.Logf("%s: risk from %v to %v, %d rows unproven", name, lower.Lower(), upper.Upper(), unproven)
 		of := func(lower, upper certify.RiskSum, unproven int64) []string {
-			return forged(t, p, m, func(ev *certify.Evidence) { ev.Risk, ev.LowerRisk, ev.Unproven = upper, lower, unproven })
+			return forged(t, p, m, func(ev *certify.Evidence) {
+				ev.Tallies[0].Risk, ev.Tallies[0].LowerRisk, ev.Tallies[0].Unproven = upper, lower, unproven
+			})
 		}
 		all = append(all, forgery{name + ", as it is", "", of(lower, upper, unproven)})
 		if least, below := moved(t, upper, -min(1e-3, upper.Upper()/2)), lower; upper.Upper() > 1e-6 {
@@ -274,7 +276,7 @@ func forgedWords(t *testing.T, p, peaked published) []forgery {
 		{"another number of inducing points", "job allows 7", []string{"\n      \"inducing\": [\n        20\n", "\n      \"inducing\": [\n        7\n"}},
 		{"a hyper-parameter of another name", `theta.2..name is`, []string{"ln variance", "ln variance of nothing"}},
 		{"another confidence in the sentences", "headline is", []string{"99 % confidence", "99.99 % confidence"}},
-		{"rows held out", "ledger.holdout is", []string{`"holdout": 0`, `"holdout": 1`}},
+		{"rows held out", "hold-out rows", []string{`"holdout": 0`, `"holdout": 1`}},
 	} {
 		all = append(all, forgery{w.name, w.want, handed(t, p, file, everywhere(t, document, w.pairs...))})
 	}

@@ -72,7 +72,7 @@ func lies(t testing.TB) []lie {
 			}
 			refit(t, c)
 		}},
-		{name: "half of delta", want: `ln alternatives/delta`, change: func(c *certify.Certificate) { c.Delta.Alternatives = 2 }},
+		{name: "half of delta", want: `ln 1/delta of the share`, change: func(c *certify.Certificate) { c.Delta.Alternatives = 2 }},
 		{name: "declared share", want: "delta.alternatives is 1", from: `"seed":0}`, to: `"seed":0},"sweep":[{},{"kernel":{"isotropic":true}}],"alternative":1`},
 		{name: "an alternative twice", want: "alternatives of the sweep are the same", from: `"seed":0}`, to: `"seed":0},"sweep":[{},{"kernel":{"isotropic":false}}],"alternative":1`},
 		{name: "alternative 2 of 1", want: "share of delta", change: func(c *certify.Certificate) { c.Delta.Alternative = 2 }},
@@ -161,7 +161,7 @@ func heavier(t testing.TB, r certify.Risk, units int64) certify.Risk {
 func refit(t testing.TB, c *certify.Certificate) {
 	t.Helper()
 	mean, draw := &c.Guarantees[0], &c.Guarantees[1]
-	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta, Share: c.Delta.Share()})
+	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta, Share: c.Delta.Share(certify.MethodPACBayes)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ type configuration struct {
 	Copies   copiesConfig  `yaml:"copies"`
 	Train    trainConfig   `yaml:"train"`
 
+	Guarantees guaranteesConfig `yaml:"guarantees"`
+
 	Sweep []alternativeConfig `yaml:"sweep"`
 
 	Output     string   `yaml:"output"`
@@ -106,7 +108,8 @@ type affineConfig struct {
 }
 
 type rolesConfig struct {
-	Key string `yaml:"key"`
+	Key     string        `yaml:"key"`
+	Holdout holdoutConfig `yaml:"holdout"`
 }
 
 type trainConfig struct {
@@ -381,13 +384,14 @@ func (c configuration) job() pipeline.Job {
 		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,
 		Scaling:  scaling,
-		Roles:    pipeline.RolesDecl(c.Roles),
+		Roles:    pipeline.RolesDecl{Key: c.Roles.Key, Holdout: float64(c.Roles.Holdout)},
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		Train: pipeline.TrainDecl{
 			Mode: c.Train.Mode, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
-		Sweep: c.alternatives(),
+		Guarantees: c.Guarantees,
+		Sweep:      c.alternatives(),
 	}
 }
 

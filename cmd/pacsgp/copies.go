@@ -39,16 +39,24 @@ func (c *copiesConfig) UnmarshalYAML(node ast.Node) error {
 
 var sharePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *(%?)$`)
 
-// parseShare reads a share between 0 and 1, which may be given in percent.
-func parseShare(s string) (float64, error) {
+// shareOf reads a share, which may be given in percent.
+func shareOf(s string) (float64, error) {
 	m := sharePattern.FindStringSubmatch(s)
 	if m == nil {
-		return 0, fmt.Errorf("%q: %s", s, wantCopies)
+		return 0, fmt.Errorf("%q is no share", s)
 	}
 	if m[2] == "%" {
 		m[1] += "e-2" // read as decimals, so that 1 % is 0.01
 	}
-	x, err := strconv.ParseFloat(m[1], 64)
+	return strconv.ParseFloat(m[1], 64)
+}
+
+// parseShare reads the largest share of copies.
+func parseShare(s string) (float64, error) {
+	if sharePattern.FindStringSubmatch(s) == nil {
+		return 0, fmt.Errorf("%q: %s", s, wantCopies)
+	}
+	x, err := shareOf(s)
 	switch {
 	case err != nil || !(x <= 1):
 		return 0, fmt.Errorf("%q is no share between 0 and 1: %s", s, wantCopies)

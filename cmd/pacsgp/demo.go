@@ -106,8 +106,8 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, o *outcome, 
 	if err != nil {
 		return err
 	}
-	mean, _ := o.result.Certificate.Guarantee(certify.GuaranteeMean)
-	draw, _ := o.result.Certificate.Guarantee(certify.GuaranteeDraw)
+	mean, _ := o.result.Certificate.About(certify.PredictorMean)
+	draw, _ := o.result.Certificate.About(certify.PredictorDraw)
 	say("  predictions (the mean of Q) miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, certify.AtMost(mean.Bound))
 	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, certify.AtMost(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {

@@ -77,17 +77,17 @@ const (
 
 // judge returns the guarantee that exit status and limit speak of.
 func judge(who string, c certify.Certificate) certify.Guarantee {
-	id := certify.GuaranteeDraw
+	predictor := certify.PredictorDraw
 	if who == judgeMean {
-		id = certify.GuaranteeMean
+		predictor = certify.PredictorMean
 	}
-	g, _ := c.Guarantee(id)
+	g, _ := c.About(predictor)
 	return g
 }
 
 func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *outcome {
-	mean, _ := r.Certificate.Guarantee(certify.GuaranteeMean)
-	draw, _ := r.Certificate.Guarantee(certify.GuaranteeDraw)
+	mean, _ := r.Certificate.About(certify.PredictorMean)
+	draw, _ := r.Certificate.About(certify.PredictorDraw)
 	judged := judge(p.judge, r.Certificate)
 	return &outcome{
 		result: r, output: p.output, paths: p.paths,
@@ -122,8 +122,8 @@ func (o *outcome) write(dir *lake.Directory) error {
 // figure is the plot of the run.
 func (o *outcome) figure() report.Figure {
 	c := o.result.Certificate
-	mean, _ := c.Guarantee(certify.GuaranteeMean)
-	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	mean, _ := c.About(certify.PredictorMean)
+	draw, _ := c.About(certify.PredictorDraw)
 	f := report.Figure{
 		Title:    strings.ToUpper(mean.Status) + ": " + mean.Headline,
 		Subtitle: strings.ToUpper(draw.Status) + ": " + draw.Headline,

@@ -97,7 +97,7 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 		}
 		if job.Number > 0 {
 			out.Alternatives = append(out.Alternatives, alternativeOutlook{
-				job.Number, job.Changes(), each.Features, job.Spends().Share().String(), each.LnInverseWeight, each.Confidence,
+				job.Number, job.Changes(), each.Features, job.Spends().Share(certify.MethodPACBayes).String(), each.LnInverseWeight, each.Confidence,
 			})
 		}
 		faults = faults.and(each.faults)
@@ -264,6 +264,14 @@ type alternativeOutlook struct {
 }
 
 // nullsWords says what the footers know of nulls.
+// holdoutWords says how many rows are for the hold-out alone.
+func (p prospect) holdoutWords() string {
+	if p.Holdout == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", about %d hold-out", p.Holdout)
+}
+
 func (p prospect) nullsWords() string {
 	var having int
 	var uncounted []string
@@ -314,8 +322,8 @@ func (p prospect) print(w io.Writer) error {
 		_, _ = fmt.Fprintln(w, "note      ", text)
 	}
 	_, _ = fmt.Fprintf(w, "nulls      %s\n", p.nullsWords())
-	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %d train (fitting and certifying: the N of the bound)\n",
-		p.Rows, p.Reference, p.Train)
+	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %d train (fitting and certifying: the N of the bound)%s\n",
+		p.Rows, p.Reference, p.Train, p.holdoutWords())
 	kept := "kept in memory"
 	if !p.Kept {
 		kept = "more than the budget: read again in each pass"

@@ -63,7 +63,7 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, workers); err != nil {
 		return err
 	}
-	if mean, _ := c.Guarantee(certify.GuaranteeMean); mean.Status != certify.StatusCertified {
+	if mean, _ := c.About(certify.PredictorMean); mean.Status != certify.StatusCertified {
 		show.notice(fmt.Sprintf("these predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
 		id = ""
 	}

@@ -140,7 +140,7 @@ func evaluate(ctx context.Context, data, dir string, rows *split, r record, targ
 	if err != nil {
 		return measurement{}, err
 	}
-	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	draw, _ := c.About(certify.PredictorDraw)
 	scale := model.Meta.Target.Scale
 	m := measurement{
 		N: draw.N, Status: draw.Status, Bound: draw.Bound, Baseline: c.Baseline.Bound,

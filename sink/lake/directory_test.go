@@ -51,7 +51,7 @@ func smallModel() pipeline.Model {
 // certificateOf names what a run came to.
 func certificateOf(modelDigest, software string, attempt int) certify.Certificate {
 	return certify.Certificate{
-		Format: certify.Format, Guarantees: []certify.Guarantee{{ID: certify.GuaranteeMean}, {ID: certify.GuaranteeDraw}}, Configuration: certify.Configuration{Values: []byte("{}")},
+		Format: certify.Format, Guarantees: []certify.Guarantee{{ID: certify.GuaranteeMean, Predictor: certify.PredictorMean}, {ID: certify.GuaranteeDraw, Predictor: certify.PredictorDraw}}, Configuration: certify.Configuration{Values: []byte("{}")},
 		Model: certify.ModelFile{Digest: modelDigest}, Declared: certify.Declared{Software: software, Attempt: certify.Attempt{OnTheseRows: int64(attempt)}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -82,11 +83,14 @@ func (p *printer) headline(c certify.Certificate, id string) {
 	p.line(p.style.paint(dim, wrap("Certificate ", id, p.style.width())))
 }
 
-// WriteHeadlines prints the status and the first line of each guarantee, and what speaks
+// WriteHeadlines prints the status and the first line of the best guarantee about each predictor, and what speaks
 // against believing it: other jobs on the same rows, equal rows that were declared to be
 // separate draws, neighbours that are alike. An error of w is the caller's to find.
 func WriteHeadlines(w io.Writer, c certify.Certificate, style Style) {
-	for _, g := range c.Guarantees {
+	for i, g := range c.Guarantees {
+		if slices.ContainsFunc(c.Guarantees[:i], func(better certify.Guarantee) bool { return better.Predictor == g.Predictor }) {
+			continue
+		}
 		colour := red
 		switch g.Status {
 		case certify.StatusCertified:
@@ -189,6 +193,19 @@ func limits() []string {
 	}
 }
 
+// unproven is the number of rows that count as a loss of 1, in any role.
+func unproven(c certify.Certificate) int64 {
+	byRole := map[string]int64{}
+	for _, g := range c.Guarantees {
+		byRole[g.Role] = g.Unproven
+	}
+	var n int64
+	for _, rows := range byRole {
+		n += rows
+	}
+	return n
+}
+
 // record prints which rows and files the certificate is about.
 func (p *printer) record(c certify.Certificate) {
 	l := c.Ledger
@@ -217,7 +234,7 @@ func (p *printer) record(c certify.Certificate) {
 		{"columns", fmt.Sprintf("%s, target \"%s\"", certify.Count(max(features, 0), "feature"), target)},
 		{"kernel", family + ", " + kind},
 		{"roles key", "\"" + c.Roles.Key + "\""},
-		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %d train rows not proven and counted as a loss of 1", c.Accuracy.Tau, c.Accuracy.Unproven)},
+		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %d rows not proven and counted as a loss of 1", c.Accuracy.Tau, unproven(c))},
 		{"alternatives", fmt.Sprintf("number %d of %d that share delta", c.Delta.Alternative, c.Delta.Alternatives)},
 		{"sample", c.Sample.Digest},
 		{"targets", c.Sample.Targets},

@@ -1,0 +1,27 @@
+package certify
+
+// Names of the theorems, as they stand in a certificate.
+const (
+	methodTail     = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
+	methodChernoff = "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards"
+)
+
+// holdout bounds the risk of the mean of Q from rows that neither the prior nor
+// training nor any choice has seen: given all other rows the mean is one fixed
+// predictor, whose losses on these rows are independent.
+func holdout() method {
+	return method{id: MethodHoldout, predictor: PredictorMean, role: RoleHoldout, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
+		g := t.guarantee(ev, GuaranteeHoldout, methodTail)
+		var err error
+		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
+			return nil, err
+		}
+		if g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand {
+			g.Bound, err = BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)
+		} else {
+			g.Method = methodChernoff
+			g.Bound, err = holdoutBound(g.EmpiricalRisk.Upper, g.N, ev.Delta.Declared, share)
+		}
+		return []Guarantee{g}, err
+	}}
+}

@@ -1,0 +1,64 @@
+package certify
+
+// A method turns the losses of one predictor on the rows of one role into
+// guarantees, within its share of δ. A new one is a file beside pacbayes.go and
+// holdout.go, and a line in methods.
+type method struct {
+	id string // as a job names it
+	// predictor and role say which tally it needs.
+	predictor, role string
+	// guarantees applies the method. Baseline, status and words are filled in by
+	// [Certify].
+	guarantees func(ev Evidence, t Tally, share Share) ([]Guarantee, error)
+}
+
+// Identifiers of methods, as a job names them.
+const (
+	MethodPACBayes = "pac-bayes"
+	MethodHoldout  = "holdout"
+)
+
+// methods are all methods, in the order of the document.
+func methods() []method {
+	return []method{pacBayes(), holdout()}
+}
+
+// Methods returns the identifiers of all methods.
+func Methods() []string {
+	var ids []string
+	for _, m := range methods() {
+		ids = append(ids, m.id)
+	}
+	return ids
+}
+
+func methodByID(id string) (method, bool) {
+	for _, m := range methods() {
+		if m.id == id {
+			return m, true
+		}
+	}
+	return method{}, false
+}
+
+// applies reports whether a method is one of the certificate's.
+func (d Delta) applies(id string) bool {
+	for _, m := range d.Methods {
+		if m.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// needs are the tallies that the certificate's methods need, without losses, in the
+// order of [Methods].
+func (d Delta) needs() []Tally {
+	var all []Tally
+	for _, m := range methods() {
+		if d.applies(m.id) {
+			all = append(all, Tally{Predictor: m.predictor, Role: m.role})
+		}
+	}
+	return all
+}

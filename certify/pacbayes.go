@@ -1,0 +1,40 @@
+package certify
+
+// Names of the theorems, as they stand in a certificate.
+const (
+	methodDraw = "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters; kl inverted upwards"
+	methodMean = "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"
+)
+
+// pacBayes bounds the risk of a draw of Q from all train rows, and from it that of
+// the mean, which on the same event is at most twice as large.
+func pacBayes() method {
+	return method{id: MethodPACBayes, predictor: PredictorDraw, role: RoleTrain, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
+		lnInverseWeight, err := LnInverseWeight(len(ev.Kernel.Families), ev.Theta)
+		if err != nil {
+			return nil, err
+		}
+		draw := t.guarantee(ev, GuaranteeDraw, methodDraw)
+		b, err := Bound(Terms{
+			Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: ev.KL, LnInverseWeight: lnInverseWeight,
+			N: draw.N, Delta: ev.Delta.Declared, Share: share,
+		})
+		if err != nil {
+			return nil, err
+		}
+		draw.KL, draw.LnInverseWeight, draw.LnXi, draw.LnInverseDelta = ev.KL, lnInverseWeight, b.LnXi, b.LnInverseDelta
+		draw.Exponent, draw.Bound, draw.BoundPinsker, draw.LowerBound = b.Exponent, b.Upper, b.Pinsker, b.Lower
+		mean := draw
+		mean.ID, mean.Predictor, mean.Method = GuaranteeMean, PredictorMean, methodMean
+		mean.Bound, mean.BoundPinsker, mean.LowerBound = min(1, 2*b.Upper), min(1, 2*b.Pinsker), 0
+		return []Guarantee{mean, draw}, nil
+	}}
+}
+
+// guarantee returns a guarantee about the tally's predictor, without a bound.
+func (t Tally) guarantee(ev Evidence, id, theorem string) Guarantee {
+	return Guarantee{
+		ID: id, Predictor: t.Predictor, Role: t.Role, Method: theorem, Loss: ev.Loss, Delta: ev.Delta.Declared, N: t.Risk.Count(),
+		EmpiricalRisk: Risk{Exact: t.Risk, Upper: t.Risk.Upper()}, LowerRisk: Lower{Exact: t.LowerRisk, Lower: t.LowerRisk.Lower()}, Unproven: t.Unproven,
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// guaranteesConfig lists methods: one, a list of them, or a mapping from methods to
+// the weights by which delta is divided among them.
+type guaranteesConfig []certify.MethodWeight
+
+// UnmarshalYAML reads the three forms.
+func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
+	*g = nil
+	want := fmt.Sprintf("want a list of %s, or weights as in {%s: 1, %s: 3}", strings.Join(certify.Methods(), ", "), certify.MethodPACBayes, certify.MethodHoldout)
+	var one string
+	var list []string
+	switch n := node.(type) {
+	case *ast.NullNode:
+	case *ast.MappingNode:
+		for _, pair := range n.Values {
+			if err := g.weigh(pair, want); err != nil {
+				return err
+			}
+		}
+	case *ast.MappingValueNode:
+		return g.weigh(n, want)
+	case *ast.SequenceNode:
+		if err := yaml.NodeToValue(n, &list); err != nil {
+			return fault(node, want)
+		}
+	default:
+		if err := yaml.NodeToValue(n, &one); err != nil {
+			return fault(node, want)
+		}
+		list = []string{one}
+	}
+	for _, id := range list {
+		*g = append(*g, certify.MethodWeight{ID: id, Weight: 1})
+	}
+	return nil
+}
+
+// weigh takes one method with its weight.
+func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error {
+	var id string
+	if err := yaml.NodeToValue(pair.Key, &id); err != nil {
+		return fault(pair.Key, want)
+	}
+	weight, err := wholeNumber(pair.Value, false)
+	if err != nil {
+		return fault(pair.Value, want)
+	}
+	*g = append(*g, certify.MethodWeight{ID: id, Weight: weight})
+	return nil
+}
+
+// holdoutConfig is a share of the rows, as in 10 % or 0.1.
+type holdoutConfig float64
+
+// UnmarshalYAML reads the two forms.
+func (h *holdoutConfig) UnmarshalYAML(node ast.Node) error {
+	var text string
+	if node.Type() == ast.NullType {
+		return nil
+	}
+	if err := yaml.NodeToValue(node, &text); err != nil {
+		return fault(node, wantHoldout)
+	}
+	share, err := shareOf(text)
+	if err != nil || !(0 < share && share < 1) {
+		return fault(node, wantHoldout)
+	}
+	*h = holdoutConfig(share)
+	return nil
+}
+
+const wantHoldout = "want a share of the rows, as in 10 % or 0.1"

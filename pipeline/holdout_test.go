@@ -1,0 +1,191 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// withHoldout asks for both methods, and for so large a part of the rows.
+func withHoldout(share float64) func(*pipeline.Job) {
+	return func(j *pipeline.Job) {
+		tiny(j)
+		j.Roles.Holdout = share
+		j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 1}}
+	}
+}
+
+// Every row has one role; a row is a hold-out row by the hash of its number alone,
+// and stays one when rows come after it; about the declared share of all rows is.
+func TestHoldoutRoles(t *testing.T) {
+	ranks := make(map[int64]uint64)
+	for _, n := range []int64{1, 19, 300, 20_000} {
+		for _, share := range []float64{0x1p-70, 0.1, 0.9} {
+			r, err := pipeline.NewRolesWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := r.HoldoutRows(77)
+			var want []int64
+			for i := range n {
+				if _, ok := ranks[i]; !ok {
+					ranks[i] = pipeline.RoleHash("pacsgp", i)
+				}
+				if float64(ranks[i]) >= (1-share)*0x1p64 && share > 0x1p-60 { // no hash is so near to the limit that rounding matters
+					want = append(want, i)
+				}
+			}
+			if !slices.Equal(held, want) || r.Holdout() != int64(len(want)) {
+				t.Fatalf("n = %d, share %g: %d hold-out rows, want %d", n, share, len(held), len(want))
+			}
+			if n == 20_000 && math.Abs(float64(len(held))-share*float64(n)) > 5*math.Sqrt(float64(n)/4) {
+				t.Errorf("%d hold-out rows of %d, want about %g", len(held), n, share*float64(n))
+			}
+			train, inPlace := r.TrainRows(100)
+			all := slices.Concat(held, train, r.ReferenceRows())
+			slices.Sort(all)
+			if !inPlace || int64(len(train)) != r.Train() || int64(len(all)) != n || len(slices.Compact(all)) != int(n) {
+				t.Errorf("n = %d, share %g: %d train, %d hold-out and %d reference rows are not each row once", n, share, len(train), len(held), r.Reference())
+			}
+			for _, i := range r.StartRows() {
+				if _, found := slices.BinarySearch(held, i); found {
+					t.Errorf("start values come from the hold-out row %d", i)
+				}
+			}
+		}
+	}
+}
+
+// Nothing but the hold-out looks at hold-out rows: with other values in them the
+// model has the same numbers, and the guarantees from train rows are the same.
+func TestNothingLooksAtHoldoutRows(t *testing.T) {
+	for name, change := range map[string]func(*pipeline.Job){
+		"flat":   func(*pipeline.Job) {},
+		"peaked": func(j *pipeline.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 },
+		"list":   func(j *pipeline.Job) { j.Inducing = []int{4, 8} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings := func(j *pipeline.Job) { withHoldout(0.3)(j); change(j) }
+			columns := waves(900, 0.2, 4)
+			one := publish(t, newLake(columns, 400, 500), settings)
+			other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
+			r, err := pipeline.NewRolesWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(1, 1))
+			for _, i := range r.HoldoutRows(900) {
+				for c := range other {
+					other[c][i] = 10 * rng.NormFloat64()
+				}
+			}
+			two := publish(t, newLake(other, 400, 500), settings)
+			if !reflect.DeepEqual(one.result.Model, two.result.Model) {
+				t.Error("the model is another one")
+			}
+			for _, id := range []string{certify.GuaranteeDraw, certify.GuaranteeMean} {
+				a, _ := one.certificate.Guarantee(id)
+				b, _ := two.certificate.Guarantee(id)
+				if a != b {
+					t.Errorf("%s is another one: %+v, %+v", id, a, b)
+				}
+			}
+			a, _ := one.certificate.Guarantee(certify.GuaranteeHoldout)
+			b, _ := two.certificate.Guarantee(certify.GuaranteeHoldout)
+			if a.Bound >= b.Bound || one.certificate.Ledger != two.certificate.Ledger || a.N != r.Holdout() {
+				t.Errorf("the hold-out says %v of %d rows and %v of %d: want a larger bound for noise, of %d rows", a.Bound, a.N, b.Bound, b.N, r.Holdout())
+			}
+		})
+	}
+}
+
+// The hold-out's promise through the whole pipeline: its bound is below the risk of the
+// mean in at most its share of the runs. There is power, for the bound is near to the
+// risk: with nothing paid for confidence it fails in about half of the runs.
+func TestHoldoutCoverage(t *testing.T) {
+	const rows, delta, epsilon = 500, 0.3, 0.3
+	law := terrace{6, 2, 1}
+	j := job(t, func(j *pipeline.Job) {
+		withHoldout(0.4)(j)
+		j.Loss, j.Delta = pipeline.LossDecl{Epsilon: epsilon}, delta
+		j.Kernel.Isotropic, j.Grid = true, pipeline.GridDecl{Min: -2, Max: 0, Step: 2}
+		j.Inducing, j.Train.Passes = []int{6}, 5
+	})
+	type verdict struct{ above, free, bothAbove bool }
+	runs := simulations(t, *coverageRuns)
+	verdicts := simulate(t, runs, func(ctx context.Context, rng *rand.Rand, _ int) (verdict, error) {
+		var store pipelinetest.Store
+		r, err := pipeline.Run(ctx, j, environment(pipelinetest.NewMemory([]string{"x", "y"}, law.draw(rows, rng)), &store))
+		if err != nil {
+			return verdict{}, err
+		}
+		meta := r.Model.Meta
+		draw, mean, err := law.risks(r.Model.Posterior, meta.Features[0], meta.Target, epsilon)
+		if err != nil {
+			return verdict{}, err
+		}
+		g, _ := r.Certificate.Guarantee(certify.GuaranteeHoldout)
+		d, _ := r.Certificate.Guarantee(certify.GuaranteeDraw)
+		return verdict{mean > g.Bound, mean > g.EmpiricalRisk.Upper, mean > g.Bound || draw > d.Bound || draw < d.LowerBound}, nil
+	})
+	var above, free, failed int
+	for _, v := range verdicts {
+		above, free, failed = above+count(v.above), free+count(v.free), failed+count(v.bothAbove)
+	}
+	// δ/2 is the hold-out's; of so many runs three deviations more may be above it.
+	n := float64(runs)
+	if limit := n*delta/2 + 3*math.Sqrt(n*delta/2*(1-delta/2)); float64(above) > limit {
+		t.Errorf("of %d risks of means %d are above their bounds: want at most %.0f", runs, above, limit)
+	}
+	if limit := n*delta + 3*math.Sqrt(n*delta*(1-delta)); float64(failed) > limit {
+		t.Errorf("in %d of %d runs some guarantee fails: want at most %.0f", failed, runs, limit)
+	}
+	if runs >= 40 && (float64(free) < 0.3*n || above == 0) {
+		t.Errorf("%d of %d risks are above the empirical risk, %d above the bound: the test sees nothing", free, runs, above)
+	}
+	t.Logf("%d runs: %d above the bound, %d above the empirical risk, some guarantee fails in %d", runs, above, free, failed)
+}
+
+// A forged hold-out is refused: one unit less, rows taken out of it or put into it,
+// another share of the rows or of delta, and the guarantee left out.
+func TestForgedHoldoutIsRefused(t *testing.T) {
+	p := publish(t, newLake(waves(600, 0.2, 4), 250, 350), withHoldout(0.2))
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(ev *certify.Evidence){
+		"a loss less": func(ev *certify.Evidence) {
+			ev.Tallies[1].Risk = shifted(t, ev.Tallies[1].Risk, -certify.UnitsPerLoss)
+			ev.Tallies[1].LowerRisk = shifted(t, ev.Tallies[1].LowerRisk, -certify.UnitsPerLoss)
+		},
+		"a unit more":   func(ev *certify.Evidence) { ev.Tallies[1].Risk = shifted(t, ev.Tallies[1].Risk, 1) },
+		"unproven rows": func(ev *certify.Evidence) { ev.Tallies[1].Unproven++ },
+		"other weights": func(ev *certify.Evidence) { ev.Delta.Methods[1].Weight = 1000 },
+		"no hold-out": func(ev *certify.Evidence) {
+			ev.Delta.Methods, ev.Tallies = ev.Delta.Methods[:1], ev.Tallies[:1]
+			ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
+		},
+		"a smaller share": func(ev *certify.Evidence) {
+			reword(t, ev, `"holdout":0.2`, `"holdout":0.1`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := forge(t, p.certificate, func(ev *certify.Evidence) {
+				ev.Delta.Methods = slices.Clone(ev.Delta.Methods)
+				change(ev)
+			})
+			_, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake)
+			if !errors.Is(err, pipeline.ErrRefused) {
+				t.Errorf("verify: %v, want a refusal", err)
+			}
+		})
+	}
+}
