@@ -54,13 +54,24 @@ func UnitName(unit string) error {
 	several := strings.Contains(unit, " ")
 	for _, r := range unit {
 		switch {
-		case unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan, unicode.Mandaic):
+		case fromTheRight(r):
 			return fmt.Errorf("unit %q holds %q, of a script that runs from the right", unit, r)
 		case several && r != ' ' && !unicode.IsLetter(r):
 			return fmt.Errorf("unit %q has several words and holds %q: only letters are allowed in such a unit", unit, r)
 		}
 	}
 	return nil
+}
+
+// fromTheRight reports whether a character is in a block of scripts that run from the
+// right, whatever it is and whichever version of Unicode knows it.
+func fromTheRight(r rune) bool {
+	for _, block := range [][2]rune{{0x590, 0x8FF}, {0xFB1D, 0xFDFF}, {0xFE70, 0xFEFF}, {0x10800, 0x10FFF}, {0x1E800, 0x1EFFF}} {
+		if block[0] <= r && r <= block[1] {
+			return true
+		}
+	}
+	return false
 }
 
 // RolesKey returns an error unless the key of the roles can stand in a

@@ -358,3 +358,17 @@ func TestLowerBoundsStandBesideTheirTolerance(t *testing.T) {
 		t.Errorf("the largest tolerance is printed as %s", got)
 	}
 }
+
+// No unit holds a character that can be shown to the left of the number before it.
+func TestUnitsDoNotRunFromTheRight(t *testing.T) {
+	for _, unit := range []string{"דקות", "دقائق", "\U00010800", "\U00010C80", "\U0001E94B", "ـ", "\u0660"} {
+		if UnitName(unit) == nil {
+			t.Errorf("%q is accepted", unit)
+		}
+	}
+	for _, unit := range []string{"minutes", "µm", "°C", "分", "метров"} {
+		if err := UnitName(unit); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -150,10 +150,13 @@ def word(most):
     return right
 
 
+FROM_THE_RIGHT = ((0x590, 0x8FF), (0xFB1D, 0xFDFF), (0xFE70, 0xFEFF), (0x10800, 0x10FFF), (0x1E800, 0x1EFFF))  # blocks of scripts
+
+
 def unit_word(v):
     """The form of a unit: nothing that runs from the right, and letters alone in a
     unit of several words."""
-    return (word(32)(v) and not any(unicodedata.bidirectional(c) in ("R", "AL") and unicodedata.category(c)[0] == "L" for c in v)
+    return (word(32)(v) and not any(low <= ord(c) <= high for c in v for low, high in FROM_THE_RIGHT)
             and (" " not in v or all(c == " " or unicodedata.category(c)[0] == "L" for c in v)))
 
 
@@ -1254,7 +1257,7 @@ def constant_loss(loss, y, c):
 def best_constant(loss, targets):
     """The best of 512 candidates on these targets (format.md, 6.4)."""
     ordered, width = np.sort(targets), max(loss.get("epsilon", 0.0), loss.get("above", 0.0))
-    places = ordered[np.arange(256) * (len(ordered) - 1) // 255]
+    places = ordered[np.arange(256) * (len(ordered) - 1) // 255] + 0.0  # no -0
     candidates = np.stack([places, places + width], axis=1).ravel()
     sums = [in_order(0.0, constant_loss(loss, targets, c)) for c in candidates]
     return float(candidates[int(np.argmin(sums))])

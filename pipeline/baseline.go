@@ -80,7 +80,7 @@ func bestConstant(targets []float64, spec LossSpec) float64 {
 	const places = 256
 	best, least := sorted[0], math.Inf(1)
 	for i := range places {
-		y := sorted[i*(len(sorted)-1)/(places-1)]
+		y := sorted[i*(len(sorted)-1)/(places-1)] + 0 // no −0, which JSON readers lose
 		for _, c := range []float64{y, y + width} {
 			var sum float64
 			for _, v := range targets {

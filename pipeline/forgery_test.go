@@ -325,6 +325,30 @@ func TestSmallRowGroupsHideNoDependence(t *testing.T) {
 	}
 }
 
+// −0 in rows and declarations is 0 in the document: readers of JSON lose its sign.
+func TestNoMinusZeroInTheDocument(t *testing.T) {
+	columns := waves(300, 0.2, 4)
+	minus := math.Copysign(0, -1)
+	for i := range columns[2] {
+		if i%3 > 0 {
+			columns[2][i] = minus
+		}
+	}
+	p := publish(t, newLake(columns), func(j *pipeline.Job) {
+		tiny(j)
+		j.Loss = pipeline.LossDecl{Kind: "squared", Epsilon: 0.57}
+		j.Copies.Policy = pipeline.CopiesIndependent
+		j.Grid = pipeline.GridDecl{Min: minus, Max: 1, Step: 0.5}
+		j.Scaling = pipeline.Scaling{
+			Mode:     pipeline.ScalingDeclared,
+			Features: map[string]pipeline.Affine{"a": {Centre: minus, Scale: 1}, "b": {Centre: minus, Scale: 1}}, Target: &pipeline.Affine{Centre: minus, Scale: 1},
+		}
+	})
+	if bytes.Contains(p.document, []byte(": -0,")) || bytes.Contains(p.document, []byte(":-0,")) {
+		t.Errorf("there is a -0 in %s", p.document)
+	}
+}
+
 // One step of a coarse grid is worth step/width nats for each peak.
 func TestMovedPeakIsRefused(t *testing.T) {
 	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), func(j *pipeline.Job) {

@@ -298,6 +298,7 @@ func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
 	if g.Prior == "" {
 		g.Prior = "flat"
 	}
+	g.Min, g.Max = g.Min+0, g.Max+0 // no −0, which JSON readers lose
 	if g.Prior == "peaked" && g.Width == 0 {
 		g.Width = 0.5
 	}
@@ -345,14 +346,14 @@ func (s Scaling) withDefaults(target string, fault func(string, ...any)) Scaling
 		if err := certify.ColumnName(name); err != nil {
 			fault("scaling: %w", err)
 		}
-		features[name] = Affine{Name: name, Centre: a.Centre, Scale: a.Scale}
+		features[name] = Affine{Name: name, Centre: a.Centre + 0, Scale: a.Scale} // no −0, which JSON readers lose
 	}
 	if len(features) > 0 {
 		s.Features = features
 	}
 	if s.Target != nil {
 		check("target", *s.Target)
-		s.Target = &Affine{Name: target, Centre: s.Target.Centre, Scale: s.Target.Scale}
+		s.Target = &Affine{Name: target, Centre: s.Target.Centre + 0, Scale: s.Target.Scale}
 	}
 	return s
 }

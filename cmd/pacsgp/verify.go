@@ -99,7 +99,7 @@ func (v *verified) print(w world, statement bool) error {
 	report.WriteHeadlines(w.paper, c, w.style)
 	for _, g := range c.Guarantees {
 		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Status), w.style)
-		report.WriteWrapped(w.stdout, "", g.Statement, w.style)
+		report.WriteWrapped(w.stdout, "  ", g.Statement, w.style) // no name starts a line of its own
 	}
 	return report.WriteDeclared(w.paper, c, w.style)
 }
