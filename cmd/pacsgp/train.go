@@ -151,8 +151,15 @@ func prepare(c configuration) (prepared, error) {
 	fault(c.Output != "", "output: name the directory for model and certificate")
 	if len(c.Source.Paths) > maxPaths {
 		fault(false, "source.paths: %d paths, want at most %d; name folders or globs", len(c.Source.Paths), maxPaths)
-	} else if source := findsArtifacts(c.Source.Paths, c.Output); source != "" {
-		fault(false, "output: %s", insideSource(c.Output, source))
+	} else {
+		for i, path := range c.Source.Paths {
+			if err := ingestlake.CheckPath(path); err != nil {
+				fault(false, "source.paths[%d]: %s: %w", i, path, err)
+			}
+		}
+		if source := findsArtifacts(c.Source.Paths, c.Output); source != "" {
+			fault(false, "output: %s", insideSource(c.Output, source))
+		}
 	}
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
 	fault(c.Judge == "" || c.Judge == judgeMean || c.Judge == judgeDraw, "judge: %q is neither mean nor draw", c.Judge)

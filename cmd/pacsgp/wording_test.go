@@ -86,6 +86,7 @@ func TestMessagesNeedNoGo(t *testing.T) {
 		"negative seed":       {[]string{"train", "-c", job(jobFile{"train": "{seed: -1}"})}, exitConfig, "whole number from 0"},
 		"memory without unit": {[]string{"train", "-c", job(jobFile{"memory": "512"})}, exitConfig, "write 512MiB"},
 		"flag without unit":   {[]string{"train", "-c", inUse, "--memory", "512"}, exitUsage, "write 512MiB"},
+		"no pattern":          {[]string{"train", "-c", job(jobFile{"source": "{paths: ['lake/[*.parquet']}"})}, exitConfig, "[5:18] source.paths[0]: "},
 		"store as source":     {[]string{"train", "-c", job(jobFile{"source": "{paths: ['s3://bucket/lake']}"})}, exitConfig, "[5:18] source.paths[0]: s3://bucket/lake: remote stores are not read"},
 		"store as output":     {[]string{"plan", "-c", job(jobFile{"output": "gs://bucket/out"})}, exitConfig, "remote stores are not"},
 		"store as data":       {[]string{"verify", a.model, a.certificate, "https://host/lake"}, exitUsage, "remote stores are not"},

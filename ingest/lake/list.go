@@ -168,14 +168,18 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 // glob returns the files that a pattern matches, those in matched directories
 // included.
 func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
-	matches, err := filepath.Glob(pattern)
+	err := CheckPath(pattern)
+	var matches []string
+	if err == nil {
+		matches, err = expand(ctx, pattern)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lake: pattern %s: %w", pattern, err)
 	}
 	var found []string
 	for _, m := range matches {
-		if hiddenMatch(pattern, m) {
-			continue
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 		if err := oneLine(m); err != nil {
 			return nil, err

@@ -1,0 +1,105 @@
+package lake
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// maxMatches bounds the folders and files that a pattern may match on a level.
+const maxMatches = 1 << 20
+
+// expand returns the paths that a pattern matches, as filepath.Glob does, without
+// those that have a hidden name where the pattern has another one. It goes from
+// level to level and searches a folder once on each: folders that are linked to
+// each other have more paths than anybody can walk. The context can end it.
+func expand(ctx context.Context, pattern string) ([]string, error) {
+	dir, wanted := filepath.Split(pattern)
+	folders := []string{cmp.Or(dir, ".")}
+	if isPattern(dir) {
+		var err error
+		if folders, err = expand(ctx, strings.TrimRight(dir, string(filepath.Separator))); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(folders, func(a, b string) int {
+		return cmp.Compare(filepath.ToSlash(a)+"/", filepath.ToSlash(b)+"/")
+	})
+	var matches []string
+	seen := map[string]bool{}
+	for _, folder := range folders {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !unseen(folder, seen) {
+			continue
+		}
+		entries, err := os.ReadDir(folder)
+		if err != nil && len(entries) == 0 {
+			continue
+		}
+		for _, e := range entries {
+			name := e.Name()
+			if hidden(name) && name != wanted {
+				continue
+			}
+			match, err := filepath.Match(wanted, name)
+			if err != nil {
+				return nil, err
+			}
+			if match {
+				matches = append(matches, filepath.Join(folder, name))
+			}
+		}
+		if len(matches) > maxMatches {
+			return nil, fmt.Errorf("it matches more than %d paths; name folders, which are searched with all below them", maxMatches)
+		}
+	}
+	return matches, nil
+}
+
+// unseen reports whether the path leads to a folder that none in seen is, and adds
+// it. One that is reached with other keys in the path is another one here: it is an
+// error if rows are found there.
+func unseen(folder string, seen map[string]bool) bool {
+	info, err := os.Stat(folder)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	place, err := realPath(folder)
+	if err != nil {
+		return false
+	}
+	key := fmt.Sprintf("%q %q", place, hiveKeys(filepath.Join(folder, "-")))
+	if seen[key] {
+		return false
+	}
+	seen[key] = true
+	return true
+}
+
+// isPattern reports whether a path has a character that means another one.
+func isPattern(path string) bool {
+	if runtime.GOOS == "windows" {
+		return strings.ContainsAny(path, `*?[`)
+	}
+	return strings.ContainsAny(path, `*?[\`)
+}
+
+// CheckPath reports a declared path that is meant to be a pattern and cannot be one.
+func CheckPath(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
+		return nil
+	}
+	if _, err := filepath.Match(filepath.Clean(path), ""); err != nil { // which is that it is malformed
+		return errors.New("it is no pattern: a [ needs its ], with something between them, and a \\ something behind it (hint: for the sign itself write \\[)")
+	}
+	return nil
+}
