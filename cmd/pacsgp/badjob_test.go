@@ -137,6 +137,21 @@ func TestBadConfiguration(t *testing.T) {
 		"unknown prior":            {jobFile{"grid": "{prior: narrow}"}, []string{"narrow", "peaked"}},
 		"no grid":                  {jobFile{"grid": "{min: 2, max: 1, step: 0.1}"}, []string{"grid", "min 2"}},
 		"negative workers":         {jobFile{"workers": "-1"}, []string{"workers"}},
+		"null for a path":          {jobFile{"source": "{paths: [~]}"}, []string{"[5:18]", "want a path"}},
+		"empty path":               {jobFile{"source": "{paths: ['']}"}, []string{"[5:18]", "want a path"}},
+		"numbers for paths":        {jobFile{"source": "{paths: [1, 2]}"}, []string{"[5:18]", "want a path"}},
+		"an open bracket":          {jobFile{"source": `{paths: ["[a-"]}`}, []string{"[5:18]", "is no pattern"}},
+		"exclude all":              {jobFile{"exclude": "[x1, x2]"}, []string{"[2:10]", "exclude: no feature is left"}},
+		"inducing empty":           {jobFile{"inducing": "[]"}, []string{"[2:11]", "leave the key out"}},
+		"memory of nothing":        {jobFile{"memory": "0B"}, []string{"[4:9]", "leave it out"}},
+		"octal inducing":           {jobFile{"inducing": "010"}, []string{"[2:11]", "whole number"}},
+		"hexadecimal inducing":     {jobFile{"inducing": "[0x10]"}, []string{"[2:12]", "whole number"}},
+		"underscored inducing":     {jobFile{"inducing": "1_0"}, []string{"[2:11]", "whole number"}},
+		"hexadecimal seed":         {jobFile{"train": "{seed: 0x10}"}, []string{"[7:15]", "whole number"}},
+		"delta of an alternative":  {jobFile{"sweep": "[{}, {delta: 0.5}]"}, []string{"[6:14]", `an alternative does not take the key "delta"`}},
+		"misspelt alternative":     {jobFile{"sweep": "[{}, {exclud: [x1]}]"}, []string{"[6:14]", "did you mean exclude?"}},
+		"an invisible character":   {jobFile{"\"delta\\u200b\"": "1"}, []string{"unknown field", "docs/job.md lists"}},
+		"a NUL byte":               {jobFile{"judge": "me\x00an"}, []string{"[3:10]", "NUL byte"}},
 		"a size that is none":      {jobFile{"memory": "much"}, []string{"[4:9]", "512MiB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +184,7 @@ func TestBadConfiguration(t *testing.T) {
 // A line that begins another document, as editors and templates leave it, is no
 // document yet.
 func TestJobMayEndInDashes(t *testing.T) {
-	for _, text := range []string{"%s---\n", "%s---", "---\n%s", "---\n%s---\n# nothing\n---\n", "%s...\n"} {
+	for _, text := range []string{"\ufeff%s", "%s---\n", "%s---", "---\n%s", "---\n%s---\n# nothing\n---\n", "%s...\n"} {
 		dir := t.TempDir()
 		smallLake(t, dir)
 		job := tiny(nil).write(t, dir)

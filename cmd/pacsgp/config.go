@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -52,7 +53,36 @@ type configuration struct {
 }
 
 type sourceConfig struct {
-	Paths []string `yaml:"paths"`
+	Paths pathList `yaml:"paths"`
+}
+
+// pathList is a list of files, folders and patterns.
+type pathList []string
+
+// UnmarshalYAML reads the list. The library would take nothing for "", which is the
+// folder of the job file, and a number for its digits.
+func (p *pathList) UnmarshalYAML(node ast.Node) error {
+	if node.Type() == ast.NullType {
+		return nil
+	}
+	list, ok := node.(*ast.SequenceNode)
+	if !ok {
+		return fault(node, "want a list, as in [a, b]")
+	}
+	for _, one := range list.Values {
+		var path string
+		switch one.(type) {
+		case *ast.StringNode, *ast.LiteralNode:
+			if err := yaml.NodeToValue(one, &path); err != nil {
+				return err
+			}
+		}
+		if path == "" {
+			return fault(one, "want a path; one that looks like a number stands in quotes")
+		}
+		*p = append(*p, path)
+	}
+	return nil
 }
 
 type lossConfig struct {
@@ -176,6 +206,9 @@ func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
 		nodes = list.Values
 	}
 	*o = nil
+	if len(nodes) == 0 {
+		return fault(node, "want a whole number or a list of whole numbers; leave the key out for the default")
+	}
 	for _, n := range nodes {
 		v, err := wholeNumber(n, false)
 		if err != nil {
@@ -237,7 +270,10 @@ func parseSize(s string) (byteSize, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is no size: the number is too large", s)
 	}
-	if m[2] == "" && n > 0 {
+	if n == 0 {
+		return 0, fmt.Errorf("%q is no memory; leave it out for the default", s)
+	}
+	if m[2] == "" {
 		return 0, fmt.Errorf("%q has no unit: write %sMiB if that is meant, or %sB", s, s, s)
 	}
 	base := int64(1000)
@@ -272,7 +308,7 @@ func readConfiguration(ctx context.Context, path string, lookup func(string) (st
 	}
 	if err != nil {
 		// Without the excerpt that the library can show: a value may be secret.
-		return c, nil, nil, fmt.Errorf("%w: %s: %s", pipeline.ErrConfig, path, yaml.FormatError(withoutValue(inWords(err), from), false, false))
+		return c, nil, nil, fmt.Errorf("%w: %s: %s", pipeline.ErrConfig, path, yaml.FormatError(withoutValue(inWords(err, tree), from), false, false))
 	}
 	return c, tree, from, nil
 }
@@ -292,7 +328,7 @@ func withoutValue(err error, from origins) error {
 }
 
 // inWords says what the YAML library says about a value in words that need no Go.
-func inWords(err error) error {
+func inWords(err error, tree *ast.File) error {
 	var mismatch *yaml.TypeError
 	var unknown *yaml.UnknownFieldError
 	var node *yaml.UnexpectedNodeTypeError
@@ -305,11 +341,37 @@ func inWords(err error) error {
 		return &yaml.SyntaxError{Message: "want " + want, Token: node.Token}
 	case errors.As(err, &mismatch):
 		return &yaml.SyntaxError{Message: "want " + wanted(mismatch.DstType), Token: mismatch.Token}
+	case errors.As(err, &unknown) && within(nodeOf(tree, "sweep"), unknown.Token) && isKey(unknown.Token.Value):
+		return &yaml.SyntaxError{Message: fmt.Sprintf("an alternative does not take the key %q here; docs/job.md lists what it takes", unknown.Token.Value), Token: unknown.Token}
 	case errors.As(err, &unknown):
 		return &yaml.SyntaxError{Message: unknown.Message + didYouMeanKey(unknown.Token) + "; docs/job.md lists the keys", Token: unknown.Token}
 	default:
 		return err
 	}
+}
+
+// within reports whether a part of a job holds a token.
+func within(part ast.Node, t *token.Token) bool {
+	if part == nil || t == nil {
+		return false
+	}
+	at := origins{{t.Position.Line, t.Position.Column}: "here"}
+	return at.under(part) != ""
+}
+
+// isKey reports whether a word is a key of the job or of one of its sections.
+func isKey(word string) bool {
+	var in func(t reflect.Type) bool
+	in = func(t reflect.Type) bool {
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if name != "" && (name == word || f.Type.Kind() == reflect.Struct && in(f.Type)) {
+				return true
+			}
+		}
+		return false
+	}
+	return in(reflect.TypeFor[configuration]())
 }
 
 // didYouMeanKey suggests a key of the job for one that is none: one that is
@@ -334,6 +396,9 @@ func didYouMeanKey(unknown *token.Token) string {
 		}
 	}
 	add("", reflect.TypeFor[configuration]())
+	if strings.ContainsFunc(unknown.Value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "" // a suggestion would hide what is wrong with it
+	}
 	suggestion := ingest.DidYouMean(unknown.Value, names)
 	for _, name := range names {
 		if strings.Contains(suggestion, strconv.Quote(name)) {

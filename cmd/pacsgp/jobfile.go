@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding"
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -51,6 +53,7 @@ func parseUntil(ctx context.Context, text []byte, lookup func(string) (string, b
 // pass over in silence is an error: keys that are no text, fractions where whole
 // numbers are wanted, a second document. The tree is nil if the text is empty.
 func parseJob(text []byte, lookup func(string) (string, bool), c *configuration) (tree *ast.File, from origins, err error) {
+	text = bytes.TrimPrefix(text, []byte("\uFEFF")) // as some editors of Windows begin a file
 	if signs(text) > maxJobParts {
 		return nil, nil, errManyParts
 	}
@@ -270,10 +273,13 @@ func keyType(t reflect.Type, key ast.MapKeyNode) (reflect.Type, bool) {
 	return nil, false
 }
 
+// decimal is a number as people write it: YAML takes 010 for 8 and 1_0 for 10.
+var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
+
 // wholeNumber returns the value of a node that is a whole number in the range of
 // int64, or of uint64 as its bits.
 func wholeNumber(node ast.Node, unsigned bool) (int64, error) {
-	if n, ok := node.(*ast.IntegerNode); ok {
+	if n, ok := node.(*ast.IntegerNode); ok && decimal.MatchString(n.Token.Value) {
 		switch v := n.Value.(type) {
 		case int64:
 			if v >= 0 || !unsigned {

@@ -102,7 +102,7 @@ func FuzzJobFile(f *testing.F) {
 			t.Errorf("%d bytes were allocated for %d", used, len(text))
 		}
 		if err != nil {
-			if words := yaml.FormatError(inWords(err), false, false); strings.TrimSpace(words) == "" {
+			if words := yaml.FormatError(inWords(err, nil), false, false); strings.TrimSpace(words) == "" {
 				t.Errorf("%#v has no words", err)
 			}
 			return

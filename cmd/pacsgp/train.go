@@ -145,6 +145,10 @@ func prepare(c configuration) (prepared, error) {
 	fault(len(c.Source.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
 	for i, path := range c.Source.Paths {
 		fault(!isRemote(path), "source.paths[%d]: %s: %s", i, path, wantLocal)
+		if _, err := filepath.Match(path, ""); err != nil {
+			_, missing := os.Lstat(path)
+			fault(missing == nil, "source.paths[%d]: %q is no pattern: a bracket is not closed, or nothing stands in it", i, path)
+		}
 	}
 	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
 	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)

@@ -39,6 +39,9 @@ func mark(text []byte) (string, error) {
 	if !utf8.Valid(text) {
 		return "", errors.New("it is not UTF-8; is it a job file?")
 	}
+	if before, _, found := strings.Cut(string(text), "\x00"); found {
+		return "", fmt.Errorf("[%d:%d] it holds a NUL byte; is it a job file?", strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
+	}
 	if strings.ContainsAny(string(text), marks) {
 		return "", errors.New("it holds U+E000 or U+E001, which are nobody's characters")
 	}
