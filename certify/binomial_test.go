@@ -121,3 +121,28 @@ func TestLnFactorialEncloses(t *testing.T) {
 		}
 	}
 }
+
+// Each method pays for its part of δ, and all parts together are δ.
+func TestMethodsPayForTheirShares(t *testing.T) {
+	ev := sound(t)
+	ev.Delta.Alternatives, ev.Delta.Alternative = 2, 1
+	ev.Delta.Methods = []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 3}}
+	c := certificate(t, ev)
+	held, _ := c.Guarantee(GuaranteeHoldout)
+	want, err := BinomialUpper(2, ev.Ledger.Holdout, .00375, Share{}) // ¾ of ½ of .01
+	if err != nil || held.Bound != want {
+		t.Errorf("the hold-out's bound is %v, want %v (%v)", held.Bound, want, err)
+	}
+	draw, _ := c.Guarantee(GuaranteeDraw)
+	weight, err := LnInverseWeight(len(ev.Kernel.Families), ev.Theta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Bound(Terms{Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: ev.KL, LnInverseWeight: weight, N: draw.N, Delta: .00125})
+	if err != nil || draw.Bound != b.Upper || draw.LowerBound != b.Lower {
+		t.Errorf("the bound of a draw is %v, want %v (%v)", draw.Bound, b.Upper, err)
+	}
+	if best, _ := c.About(PredictorMean); best.Bound != min(held.Bound, 2*draw.Bound) || c.Guarantees[0] != best {
+		t.Errorf("the first guarantee is %s with %v: want the least about the mean", c.Guarantees[0].ID, c.Guarantees[0].Bound)
+	}
+}

@@ -43,12 +43,15 @@ func boundMutants() []mutant {
 		{"KL and ln 1/p", "pipeline", "TestCoverage/peaked", []edit{{"certify/bound.go", noKL, ""}, {"certify/bound.go", noLnP, ""}}},
 		{"ln 1/p", "certify", class, []edit{{"certify/bound.go", noLnP, ""}}},
 		{"ln of the number of families", "certify", "TestFamiliesCostTheirNumber", []edit{{"certify/grid.go", "if families > 1 {", "if families > 9 {"}}},
-		{"ln 1/p of one hyper-parameter", "certify", class, []edit{{"certify/certify.go", "LnInverseWeight(len(ev.Kernel.Families), ev.Theta)", "LnInverseWeight(len(ev.Kernel.Families), ev.Theta[1:])"}}},
+		{"ln 1/p of one hyper-parameter", "certify", class, []edit{{"certify/pacbayes.go", "LnInverseWeight(len(ev.Kernel.Families), ev.Theta)", "LnInverseWeight(len(ev.Kernel.Families), ev.Theta[1:])"}}},
 		{"ln 1/p: the distance from the peak", "certify", "TestBestOfAPeakedGridIsCovered", []edit{{"certify/grid.go", "empty().Add(g.distance(i), normaliser)", "empty().Set(normaliser)"}}},
 		{"ln 1/p: the normaliser", "certify", "TestBestOfAPeakedGridIsCovered", []edit{{"certify/grid.go", "empty().Add(g.distance(i), normaliser)", "empty().Add(g.distance(i), empty().Sub(normaliser, normaliser))"}}},
 		{"xi", "certify", "TestXiIsCovered", []edit{{"certify/bound.go", "	sum.Add(sum, exact(b.LnXi))\n", ""}}},
 		{"delta", "certify", "TestDeltaIsCovered", []edit{{"certify/bound.go", "	sum.Add(sum, exact(b.LnInverseDelta))\n", ""}}},
-		{"the share of delta", "certify", class, []edit{{"certify/delta.go", "return product(oneOf(d.Alternatives))", "return Share{}"}}},
+		{"the share of delta", "certify", class, []edit{{"certify/delta.go", "return product(oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return Share{}"}}},
+		{"the share of a method", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/delta.go", "return product(oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return product(oneOf(d.Alternatives))"}}},
+		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, Share{})"}}},
+		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}
 }
 
@@ -60,7 +63,7 @@ func roleMutants() []mutant {
 	return []mutant{
 		{"role separation: certified on reference rows too", "pipeline", "TestReferenceRowsMayBeAnything", []edit{
 			{"pipeline/roles.go", "range r.referenceIn(b.first+int64(from), b.first+int64(end))", "range r.referenceIn(0, 0)"},
-			{"pipeline/roles.go", "return r.Rows - r.Reference() - r.Copies() }", "return r.Rows - r.Copies() }"},
+			{"pipeline/roles.go", "return r.Rows - r.Reference() - r.Copies() - r.Holdout() }", "return r.Rows - r.Copies() - r.Holdout() }"},
 			{"pipeline/roles.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
 			{"pipeline/evidence.go", "Origin: found.Origin", "Origin: certify.OriginStart"},
 		}},
@@ -68,6 +71,8 @@ func roleMutants() []mutant {
 			{"pipeline/survey.go", "standardise(s.reference.column(i))", "standardise(s.start.column(i))"}, believe,
 		}},
 		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/train.go", "scaleRaw(s.reference)", "scaleRaw(s.start)"}}},
+		{"role separation: trained on hold-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "outside(r.holdout, b, from, end, func", "outside(nil, b, from, end, func"}}},
+		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "unused := func(x rank) bool { return apart(x) || ", "unused := func(x rank) bool { return "}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestDeclaredScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
 			{"pipeline/examine.go", "= bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
@@ -103,7 +108,9 @@ func errorMutants() []mutant {
 		{"intervals: the error of the mean", "model/loss", interval, []edit{{"model/loss/interval.go", "room[i] = (laws.MeanError[i] + ", "room[i] = (0*laws.MeanError[i] + "}}},
 		{"intervals: the error of the variance", "model/loss", interval, []edit{{"model/loss/interval.go", "math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))", "math.Sqrt(max(0, v)), math.Sqrt(max(0, v+0*e))"}}},
 		{"intervals: the rounding of the integral", "model/loss", interval, []edit{{"model/loss/interval.go", "rounding = 0x1p-48", "rounding = 0"}}},
-		{"accuracy: of the zero-one loss and the band", "model/loss", interval, []edit{{"model/loss/interval.go", "half-r.accuracy, half+r.accuracy", "half, half"}}},
+		{"accuracy: of the zero-one loss and the band", "model/loss", interval, []edit{{"model/loss/interval.go", "half-r.accuracy, half+r.accuracy\n	args", "half, half\n	args"}}},
+		{"accuracy: of predictions on hold-out rows", "model/loss", "TestPointsHoldTheExactLoss", []edit{{"model/loss/interval.go", "half-r.accuracy, half+r.accuracy\n	for", "half, half\n	for"}}},
+		{"the error of predictions on hold-out rows", "model/loss", "TestPointsHoldTheExactLoss", []edit{{"model/loss/interval.go", "pick(most < inner, 0, 1)", "pick(most-room[i] < inner, 0, 1)"}}},
 		{"accuracy: of the exponential loss", "model/loss", interval, []edit{{"model/loss/interval.go", "0.858*r.accuracy/l.epsilon + rounding", "rounding"}}},
 		{"accuracy: of the squared and the relative loss", "model/loss", interval, []edit{{"model/loss/interval.go", "float64(0.8*apart.s)+r.accuracy", "float64(0.8*apart.s)"}}},
 		{"accuracy: rows that are not proven count 1", "model/loss", "TestIntervalOfUnknownLaws", []edit{{"model/loss/interval.go", "if !r.proven(laws, i) || ", "if "}}},
@@ -127,7 +134,7 @@ func checkMutants() []mutant {
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Theta[i].Grid.Centre != below && ", "false && "}}},
 		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(s.Copies); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
-			{"pipeline/roles.go", "		if !isCopy {\n", "		if true {\n"},
+			{"pipeline/roles.go", "return outside(r.copies, b, 0, b.rows, use)", "return use(0, b.rows)"},
 			{"pipeline/roles.go", "r.Rows - r.Reference() - r.Copies()", "r.Rows - r.Reference()"},
 			{"pipeline/roles.go", " - r.copies.countBefore(ordinal)", ""},
 		}},
