@@ -73,13 +73,14 @@ func (c *cursor) skim(ctx context.Context) error {
 			return err
 		}
 		h := &c.pages.header
-		switch {
-		case h.kind == format.DictionaryPage:
+		switch h.kind {
+		case format.DictionaryPage:
 			table = true
-		case h.kind == format.DataPage, h.kind == format.DataPageV2:
+		case format.DataPage, format.DataPageV2:
 			if err := c.skimPage(h, table); err != nil {
 				return fmt.Errorf("page at %d claims %d values in %d bytes: %w", c.pages.pos, h.values, h.uncompressed, err)
 			}
+		default: // it has no rows
 		}
 	}
 	return nil

@@ -92,6 +92,7 @@ func lyingPages(t *testing.T, file []byte, values int32) []byte {
 			d := h.DataPageHeaderV2.V
 			d.NumValues, d.NumRows = values, values
 			h.DataPageHeaderV2.Set(d)
+		default:
 		}
 		end := n + int(h.CompressedPageSize)
 		pages = append(append(pages, marshalThrift(t, &h)...), rest[n:end]...)
