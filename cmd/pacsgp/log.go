@@ -44,6 +44,25 @@ func (l *logging) flags(root *cobra.Command) {
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "the same as --log-level warn")
 }
 
+// foresee takes the format from arguments that cannot be parsed: their faults are
+// written in it as well.
+func (l *logging) foresee(args []string) {
+	for i, arg := range args {
+		name, value, given := strings.Cut(arg, "=")
+		switch {
+		case arg == "--":
+			return
+		case name != "--log-format":
+			continue
+		case !given && i+1 < len(args):
+			value = args[i+1]
+		}
+		if value == logText || value == logJSON {
+			l.format = value
+		}
+	}
+}
+
 // check refuses values that mean nothing.
 func (l *logging) check() error {
 	_, known := levels[l.level]
@@ -117,6 +136,18 @@ func (l *logging) fail(w io.Writer, terminal bool, err error) {
 // packageName is where an error comes from, in the words of who writes the program.
 var packageName = regexp.MustCompile(`^(lake|ingest|pipeline|certify|sink|model|report|synth): `)
 
+// systemCall is what the operating system was asked for when it found nothing.
+var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: no such file or directory)`)
+
+// libraryWords are what libraries say of their own settings, in other words.
+var libraryWords = strings.NewReplacer("decompressed size exceeds configured limit", "it is larger decompressed than it says")
+
+// inPlainWords is a line of an error without the names of packages and calls.
+func inPlainWords(line string) string {
+	line = packageName.ReplaceAllString(line, "")
+	return libraryWords.Replace(systemCall.ReplaceAllString(line, "$1$2"))
+}
+
 // messageLines are the lines of an error for people, and hints among them.
 func messageLines(err error) []string {
 	var lines []string
@@ -126,7 +157,7 @@ func messageLines(err error) []string {
 			faults++
 		}
 		if faults <= mostFaults {
-			lines = append(lines, shortened(packageName.ReplaceAllString(line, "")))
+			lines = append(lines, shortened(inPlainWords(line)))
 		}
 	}
 	if faults > mostFaults {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strconv"
@@ -19,7 +20,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -117,7 +120,29 @@ func run(ctx context.Context, args []string, w world) error {
 			err = fmt.Errorf("standard output: %w", lost)
 		}
 	}
-	return variables.hide(err)
+	return inOneArgument(variables.hide(err), args)
+}
+
+// inOneArgument returns an error in which arguments of several lines stand in one:
+// each line of an error is a fault.
+func inOneArgument(err error, args []string) error {
+	if err == nil {
+		return nil
+	}
+	before := err.Error()
+	text := before
+	for _, arg := range args {
+		for _, part := range []string{arg, filepath.Clean(arg), strings.TrimLeft(arg, "-")} {
+			if strings.ContainsAny(part, "\n\r") && part != "\n" {
+				quoted := strconv.Quote(part)
+				text = strings.ReplaceAll(text, part, quoted[1:len(quoted)-1])
+			}
+		}
+	}
+	if text != before {
+		return hiding{err, text}
+	}
+	return err
 }
 
 // dispatch parses args and does what they ask for.
@@ -142,12 +167,18 @@ func dispatch(ctx context.Context, args []string, w world) error {
 	root.SetArgs(args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{wantedByFlag(err)} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
+			return usageError{fmt.Errorf("%w%s", err, flagsLike(cmd, name))}
+		}
+		return usageError{wantedByFlag(err)}
+	})
 	root.AddCommand(
 		demoCommand(w), trainCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		passCommand(w), certifyCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		inspectCommand(w), planCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
+	w.log.foresee(args)
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {
 		return errInterrupted // what it was at says nothing to a user
@@ -165,6 +196,13 @@ func inOneLine(err error) error {
 		text += "; did you mean " + strings.Join(names, " or ") + "?"
 	}
 	return errors.New(text)
+}
+
+// flagsLike suggests a flag of a command for one that it does not have.
+func flagsLike(cmd *cobra.Command, name string) string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return strings.ReplaceAll(ingest.DidYouMean("--"+name, names), `"`, "")
 }
 
 // wantedByFlag is the error about a flag's value with what the flag wants in the

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -104,4 +106,43 @@ func TestMessagesNeedNoGo(t *testing.T) {
 			t.Errorf("%s: %q in %q", name, found, got.message)
 		}
 	}
+}
+
+// A fault of the command line itself is written in the format that it asks for,
+// wherever it asks.
+func TestFormatOfUsageErrors(t *testing.T) {
+	for _, args := range [][]string{
+		{"train", "--no-such", "--log-format", "text"},
+		{"trian", "--log-format=text"},
+		{"train", "--log-format", "text", "--delta", "x"},
+	} {
+		var out, log bytes.Buffer
+		w := testWorld(&out, &log, plain(), nil)
+		err := run(t.Context(), args, w)
+		if status(err) != exitUsage || w.log.asJSON(false) {
+			t.Errorf("%q: status %d, JSON %v: %v", args, status(err), w.log.asJSON(false), err)
+		}
+	}
+	pacsgp(t, "train", "--epsilom", "3").says(t, exitUsage, "did you mean --epsilon?")
+}
+
+// An error that repeats an argument is one line, and speaks of no system call.
+func TestArgumentsInErrors(t *testing.T) {
+	for _, args := range [][]string{{"inspect", "no\nfile"}, {"train", "--no\nflag"}, {"train", "-c", "x/../no\nfile"}, {"no\ncommand"}} {
+		a := pacsgp(t, args...)
+		if want := 1 + strings.Count(a.message, "hint: "); a.status == 0 || strings.Count(a.message, "\n") != want {
+			t.Errorf("%q: %q", args, a.message)
+		}
+	}
+	a := pacsgp(t, "inspect", "nofile")
+	if want := "pacsgp: nofile: no such file or directory\n"; a.message != want {
+		t.Errorf("%q, want %q", a.message, want)
+	}
+	dir := t.TempDir()
+	smallLake(t, dir)
+	out := filepath.Join(dir, "dangling")
+	if err := os.Symlink(filepath.Join(dir, "none"), out); err != nil {
+		t.Skip(err)
+	}
+	pacsgp(t, "train", "-c", tiny(nil).write(t, dir), "-o", out).says(t, exitFailure, "is a link to a folder that does not exist")
 }
