@@ -1,6 +1,10 @@
 package ingest
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+	"time"
+)
 
 func TestDidYouMean(t *testing.T) {
 	names := []string{"target", "train", "features", "delay", "distance"}
@@ -25,6 +29,23 @@ func TestEditDistance(t *testing.T) {
 	}{{"", "abc", 3}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"día", "dia", 1}, {"same", "same", 0}} {
 		if got, back := editDistance(c.a, c.b), editDistance(c.b, c.a); got != c.want || back != c.want {
 			t.Errorf("%q, %q: %d and %d, want %d", c.a, c.b, got, back, c.want)
+		}
+	}
+}
+
+// A wide table is searched at once: 300,000 columns took seconds.
+func TestDidYouMeanAmongMany(t *testing.T) {
+	var names []string
+	for i := range 300_000 {
+		names = append(names, fmt.Sprintf("column-%d", i))
+	}
+	for _, name := range []string{"y", "columm-299999"} {
+		began := time.Now()
+		_ = DidYouMean(name, names)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%q: %v", name, took)
+		} else {
+			t.Log(name, took)
 		}
 	}
 }

@@ -137,10 +137,10 @@ func (l *logging) fail(w io.Writer, terminal bool, err error) {
 var packageName = regexp.MustCompile(`^(lake|ingest|pipeline|certify|sink|model|report|synth): `)
 
 // systemCall is what the operating system was asked for when it found nothing.
-var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: no such file or directory)`)
+var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: (?:no such file or directory|too many levels of symbolic links))`)
 
 // libraryWords are what libraries say of their own settings, in other words.
-var libraryWords = strings.NewReplacer("decompressed size exceeds configured limit", "it is larger decompressed than it says")
+var libraryWords = strings.NewReplacer("too many levels of symbolic links", "a symbolic link that leads to itself", "decompressed size exceeds configured limit", "it is larger decompressed than it says")
 
 // inPlainWords is a line of an error without the names of packages and calls.
 func inPlainWords(line string) string {

@@ -139,6 +139,16 @@ func TestArgumentsInErrors(t *testing.T) {
 		t.Errorf("%q, want %q", a.message, want)
 	}
 	dir := t.TempDir()
+	loop := filepath.Join(dir, "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Skip(err)
+	}
+	if a := pacsgp(t, "inspect", loop); a.message != "pacsgp: "+loop+": a symbolic link that leads to itself\n" {
+		t.Errorf("%q", a.message)
+	}
+	if err := os.Remove(loop); err != nil {
+		t.Fatal(err)
+	}
 	smallLake(t, dir)
 	out := filepath.Join(dir, "dangling")
 	if err := os.Symlink(filepath.Join(dir, "none"), out); err != nil {
