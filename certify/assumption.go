@@ -34,12 +34,12 @@ func standardAssumptions() []standardAssumption {
 		{id: AssumeIndependentRows, text: "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows."},
 		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows."},
 		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows."},
-		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and the declared key alone. Hold-out rows are used for the hold-out only."},
+		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and the declared key alone."},
 		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
 		{id: AssumeLossProven, enforced: true, text: "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy."},
 		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},
 		{id: AssumeGridWeights, derived: true, text: "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1."},
-		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key) was declared without a look at the certified rows, and not chosen among several after their results were seen."},
+		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there is a hold-out, training, its settings and its seed had no look at the hold-out rows or their results either; no program can see this of a model."},
 	}
 }
 

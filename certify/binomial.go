@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 )
 
@@ -11,7 +12,8 @@ import (
 //
 // n independent events of probability p: with confidence 1 − δ·share, p is not
 // above it. It is a float64 at which the tail is proven to be smaller, and looser
-// than the limit by less than 10⁻¹² of it (docs/proofs.md, 13). It is 1 for
+// than the limit by less than 10⁻¹² of it for n below 10⁹ and δ below ½; in any case it is
+// not above Chernoff's bound (docs/proofs.md, 13). It is 1 for
 // k = n. Numbers out of range, NaN included, are an error.
 func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	if n < 1 || k < 0 || k > n {
@@ -30,12 +32,12 @@ func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	threshold := exact(rest)
 	threshold.Neg(threshold)
 	choose := lnChoose(n, k)
-	// Chernoff's bound is above the limit, and the tail at k/n is no small one.
-	mean, _ := new(big.Rat).SetFrac64(k, n).Float64()
-	low, high := mean, KLInverse(mean, perExample(exact(rest), n))
-	for high < 1 && !tailBelow(k, n, high, choose, threshold) { // the mean was rounded
-		high = min(1, high+0x1p-40*high)
+	// Chernoff's bound is above the limit, and stays where the tail is too long to sum.
+	mean, exactly := new(big.Rat).SetFrac64(k, n).Float64()
+	if !exactly {
+		mean = math.Nextafter(mean, 1)
 	}
+	low, high := mean, KLInverse(mean, perExample(exact(rest), n))
 	for range 64 {
 		middle := low + (high-low)/2
 		if middle <= low || middle >= high || high-low <= 0x1p-42*high {
@@ -56,7 +58,10 @@ func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 // With t_j the probability of j, t_{j−1} = r_j t_j, r_j = j(1−p)/((n−j+1)p), and
 // r_j falls with j: what is left of the sum after t_j is at most t_j·r_j/(1−r_j).
 func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
-	const bits = 128 // of the sum: each of its steps errs by less than 2⁻¹²⁵
+	const (
+		bits  = 128     // of the sum: each of its steps errs by less than 2⁻¹²⁵
+		steps = 1 << 18 // of a tail with more terms nothing is said
+	)
 	short := func() *big.Float { return new(big.Float).SetPrec(bits) }
 	q := empty().Sub(exact(1), exact(p))
 	if q.Sign() <= 0 {
@@ -66,6 +71,9 @@ func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 	sum, term, ratio, part := short().SetInt64(1), short().SetInt64(1), short(), new(big.Float).SetPrec(64)
 	one := exact(1)
 	for j := k; j > 0; j-- {
+		if k-j > steps {
+			return false
+		}
 		ratio.Mul(odds, part.SetInt64(j))
 		ratio.Quo(ratio, part.SetInt64(n-j+1))
 		if ratio.Cmp(one) >= 0 {

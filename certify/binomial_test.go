@@ -96,6 +96,16 @@ func TestBinomialUpperIsOrdered(t *testing.T) {
 			t.Errorf("%d of %d: %v, want 1", n, n, before)
 		}
 	}
+	// Whatever a document states is told in a moment, from above.
+	for _, far := range []struct {
+		k, n  int64
+		delta float64
+	}{{1 << 61, 1 << 62, .01}, {0, 1, 1 - 0x1p-53}, {1 << 40, 1 << 41, 1e-300}, {0, 1 << 62, .5}} {
+		got, err := BinomialUpper(far.k, far.n, far.delta, Share{})
+		if err != nil || !(got >= float64(far.k)/float64(far.n)) || got > 1 {
+			t.Errorf("%+v: %v, %v", far, got, err)
+		}
+	}
 	for _, bad := range []struct {
 		k, n  int64
 		delta float64

@@ -63,6 +63,9 @@ func ValidMethods(methods []MethodWeight) error {
 	if len(methods) == 0 {
 		faults = append(faults, errors.New("no method: nothing is to be certified"))
 	}
+	if !slices.ContainsFunc(methods, func(m MethodWeight) bool { return m.ID == MethodPACBayes }) {
+		faults = append(faults, fmt.Errorf("%s is missing: training minimises its bound", MethodPACBayes))
+	}
 	for i, m := range methods {
 		if _, known := methodByID(m.ID); !known {
 			faults = append(faults, fmt.Errorf("method %q is unknown, want %s", m.ID, strings.Join(Methods(), " or ")))

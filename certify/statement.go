@@ -18,12 +18,20 @@ func headline(g Guarantee, c Certificate) string {
 		return fmt.Sprintf("nothing useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
 			subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
 	case g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand:
-		return fmt.Sprintf("%s are %s in at most %s of fresh rows, %s confidence", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), confidence(g.Delta))
+		return fmt.Sprintf("%s are %s in at most %s of fresh rows, %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), sure(g))
 	case g.Loss.Kind == LossRelative:
-		return fmt.Sprintf("%s are off by at most %s of the target on average over fresh rows (each counted as 100 %% at most), %s confidence", subject(g), percentUp(g.Bound), confidence(g.Delta))
+		return fmt.Sprintf("%s are off by at most %s of the target on average over fresh rows (each counted as 100 %% at most), %s", subject(g), percentUp(g.Bound), sure(g))
 	default:
-		return fmt.Sprintf("%s lose at most %s on average over fresh rows, where an error e costs %s, %s confidence", subject(g), AtMost(g.Bound), cost(g.Loss, c.Declared.Unit, atMostDigits), confidence(g.Delta))
+		return fmt.Sprintf("%s lose at most %s on average over fresh rows, where an error e costs %s, %s", subject(g), AtMost(g.Bound), cost(g.Loss, c.Declared.Unit, atMostDigits), sure(g))
 	}
+}
+
+// sure says with what confidence, and of a hold-out what no program can check.
+func sure(g Guarantee) string {
+	if g.Role == RoleHoldout {
+		return confidence(g.Delta) + " confidence if training did not see the hold-out rows"
+	}
+	return confidence(g.Delta) + " confidence"
 }
 
 // subject names the predictions that a guarantee is about.
@@ -76,7 +84,7 @@ func statement(g Guarantee, c Certificate) string {
 func certified(g Guarantee, c Certificate) string {
 	rows := "certified rows (the train rows; reference rows are not counted)"
 	if g.Role == RoleHoldout {
-		rows = "hold-out rows, which were used for nothing else"
+		rows = "hold-out rows, which by the word of the maker were used for nothing else"
 	}
 	words := fmt.Sprintf("Under the stated assumptions, and with confidence of at least %s over the draw of the N = %d %s, "+
 		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", confidence(g.Delta), g.N, rows, claim(g, c.Declared.Unit))

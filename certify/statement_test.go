@@ -245,6 +245,9 @@ func TestHeadlines(t *testing.T) {
 		}
 		for _, g := range c.Guarantees {
 			want := strings.NewReplacer("PERCENT", percentUp(g.Bound), "BOUND", AtMost(g.Bound), "YARDSTICK", percentUp(c.Baseline.Bound)).Replace(want)
+			if g.ID == GuaranteeHoldout && g.Status == StatusCertified {
+				want = strings.Replace(want, "99 % confidence", "99 % confidence if training did not see the hold-out rows", 1)
+			}
 			if g.ID == GuaranteeDraw {
 				want = strings.Replace(want, `predictions (the mean of Q) of "delay"`, `predictions of "delay" by a function drawn at random from Q`, 1)
 			}

@@ -1487,7 +1487,7 @@ class Sentences:
         return f"1 - exp(-(e / {self.amount(loss['epsilon'], digits)})^2)"
 
     def headline(self, g):
-        who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence"
+        who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + (" if training did not see the hold-out rows" if g["role"] == "holdout" else "")
         if g["status"] == "indicative":
             broken = " and ".join("the assumption " + a["id"] for a in self.cert["assumptions"] if a["status"] == "broken")
             return f"nothing is certified about {who}: {broken} does not hold"
@@ -1518,7 +1518,7 @@ class Sentences:
         return self.certified(g)
 
     def certified(self, g):
-        rows = "hold-out rows, which were used for nothing else" if g["role"] == "holdout" else "certified rows (the train rows; reference rows are not counted)"
+        rows = "hold-out rows, which by the word of the maker were used for nothing else" if g["role"] == "holdout" else "certified rows (the train rows; reference rows are not counted)"
         words = (f"Under the stated assumptions, and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
                  "for a fresh row drawn independently from the same source that satisfies the row rules: " + self.claim(g))
         if g["predictor"] == "mean of Q":
@@ -1565,12 +1565,12 @@ ASSUMPTIONS = {
     "independent-rows": "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows.",
     "prior-before-rows": "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows.",
     "loss-before-rows": "The loss, its tolerance and delta follow from declarations and reference rows.",
-    "roles-by-key": "Each row has one role, which follows from its ordinal and the declared key alone. Hold-out rows are used for the hold-out only.",
+    "roles-by-key": "Each row has one role, which follows from its ordinal and the declared key alone.",
     "separate-last-pass": "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree.",
     "losses-proven": "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
     "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
-    "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key) was declared without a look at the certified rows, and not chosen among several after their results were seen."}
+    "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there is a hold-out, training, its settings and its seed had no look at the hold-out rows or their results either; no program can see this of a model."}
 
 
 EQUAL_ROWS = {

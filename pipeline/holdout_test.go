@@ -189,3 +189,30 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// A job that leaves no row for one of its methods ends before it trains.
+func TestMethodsNeedRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		rows  int
+		share float64
+	}{"no hold-out row": {300, 1e-9}, "no train row": {2, 0.9}} {
+		t.Run(name, func(t *testing.T) {
+			store := &pipelinetest.Store{}
+			_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+				withHoldout(c.share)(j)
+				j.Roles.Key = "k"
+				j.Loss = pipeline.LossDecl{Epsilon: 1}
+				for min(pipeline.RoleHash(j.Roles.Key, 0), pipeline.RoleHash(j.Roles.Key, 1)) < 1<<61 {
+					j.Roles.Key += "+" // until both of two rows are hold-out rows
+				}
+				j.Scaling = pipeline.Scaling{
+					Mode:     pipeline.ScalingDeclared,
+					Features: map[string]pipeline.Affine{"a": {Scale: 1}, "b": {Scale: 1}}, Target: &pipeline.Affine{Scale: 1},
+				}
+			}), newLake(waves(c.rows, 0.2, 4)).environment(store))
+			if !errors.Is(err, pipeline.ErrData) || store.State != nil {
+				t.Errorf("Run = %v, want ErrData before training", err)
+			}
+		})
+	}
+}

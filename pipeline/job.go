@@ -216,9 +216,6 @@ func withHoldout(methods []certify.MethodWeight, share float64, fault func(strin
 	uses := func(id string) bool {
 		return slices.ContainsFunc(methods, func(m certify.MethodWeight) bool { return m.ID == id })
 	}
-	if !uses(certify.MethodPACBayes) {
-		fault("guarantees: %s is missing: training minimises its bound", certify.MethodPACBayes)
-	}
 	switch holdout := uses(certify.MethodHoldout); {
 	case holdout && share == 0:
 		share = defaultHoldout

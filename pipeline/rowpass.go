@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // A rowPass reads shards of a sample into a [Pass]. It knows the role of each row.
@@ -38,6 +40,10 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	p.of = subject{
 		rows: n, shards: len(p.shards), columns: len(src.Columns()), layout: layoutDigest(p.shards), configuration: configuration,
 	}
+	if need := n / 8; job.Roles.Holdout > 0 && need > max(res.Memory, 1<<26) {
+		return nil, fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d: give more memory, or leave out the method holdout",
+			ErrData, need>>20, certify.Count(n, "row"), res.Memory>>20)
+	}
 	var later *ordinalSet
 	if job.Copies.Policy == CopiesDropped {
 		if p.dropped, err = findDuplicates(ctx, src, columns, res); err != nil {
@@ -52,6 +58,9 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 		return nil, err
 	}
 	if err := job.scalable(p.roles.Rows-p.roles.Copies(), p.roles.Reference()); err != nil {
+		return nil, err
+	}
+	if err := job.separable(p.roles); err != nil {
 		return nil, err
 	}
 	return p, nil

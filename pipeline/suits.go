@@ -43,6 +43,18 @@ func (j Job) scalable(rows, reference int64) error {
 		ErrData, certify.Count(rows, "row"), certify.Count(reference, "reference row"))
 }
 
+// separable reports whether the job's roles leave rows for each of its methods.
+func (j Job) separable(r Roles) error {
+	switch {
+	case r.Train() < 1:
+		return fmt.Errorf("%w: of %s none is left to train and certify on: give more rows", ErrData, certify.Count(r.Rows, "row"))
+	case j.Roles.Holdout > 0 && r.Holdout() < 1:
+		return fmt.Errorf("%w: of %s none is a hold-out row at a share of %v: give more rows, declare a larger roles.holdout, or leave out the method holdout",
+			ErrData, certify.Count(r.Rows, "row"), j.Roles.Holdout)
+	}
+	return nil
+}
+
 // bears reports whether a target of that scaling bears the job's tolerance.
 func (j Job) bears(target Affine) error {
 	l := j.lossSpec(target)

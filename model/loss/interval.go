@@ -59,17 +59,19 @@ const (
 // [0, 1]. A row whose mean is not proven to be within the accuracy gets 0 and 1. Rows do
 // not depend on each other, nor does a result on the machine.
 func (r *Interval) Bounds(laws Laws, lo, hi []float64) {
-	r.bounds(laws, r.side.interval, lo, hi)
+	r.bounds(laws, r.side.interval, r.proven, lo, hi)
 }
 
 // Points does the same for the losses of the means: of every prediction that is within
 // the accuracy of the exact mean. Variances are not looked at. A loss that is 0 or 1 has
 // whole bounds.
 func (r *Interval) Points(laws Laws, lo, hi []float64) {
-	r.bounds(laws, r.side.points, lo, hi)
+	r.bounds(laws, r.side.points, r.near, lo, hi)
 }
 
-func (r *Interval) bounds(laws Laws, side func(r *Interval, laws Laws, room, lo, hi []float64), lo, hi []float64) {
+func (r *Interval) bounds(
+	laws Laws, side func(r *Interval, laws Laws, room, lo, hi []float64), proven func(laws Laws, i int) bool, lo, hi []float64,
+) {
 	n := len(laws.Y)
 	room := r.take(5, n)
 	size := r.side.size()
@@ -79,17 +81,20 @@ func (r *Interval) bounds(laws Laws, side func(r *Interval, laws Laws, room, lo,
 	}
 	side(r, laws, room, lo, hi)
 	for i := range n {
-		if !r.proven(laws, i) || !(lo[i] <= hi[i]) {
+		if !proven(laws, i) || !(lo[i] <= hi[i]) {
 			lo[i], hi[i] = 0, 1
 		}
 		lo[i], hi[i] = max(0, min(1, lo[i])), max(0, min(1, hi[i]))
 	}
 }
 
-// proven reports whether row i's mean is known to within the accuracy.
+// proven reports whether row i's mean is known to within the accuracy, and its variance.
 func (r *Interval) proven(laws Laws, i int) bool {
-	return laws.MeanError[i] <= r.accuracy && laws.VarianceError[i] <= math.MaxFloat64 && !math.IsNaN(laws.Variance[i])
+	return r.near(laws, i) && laws.VarianceError[i] <= math.MaxFloat64 && !math.IsNaN(laws.Variance[i])
 }
+
+// near reports whether row i's mean is known to within the accuracy.
+func (r *Interval) near(laws Laws, i int) bool { return laws.MeanError[i] <= r.accuracy }
 
 // take returns scratch memory of n numbers.
 func (r *Interval) take(which, n int) []float64 {

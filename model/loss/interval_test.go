@@ -181,7 +181,7 @@ func TestIntervalOfUnknownLaws(t *testing.T) {
 				t.Errorf("%s, %v: [%g, %g], want everything", kind, c, lo[0], hi[0])
 			}
 			loss.NewInterval(of, 1e-6).Points(loss.Laws{Y: one(0.1), Mean: one(c[0]), Variance: one(c[1]), MeanError: one(c[2]), VarianceError: one(c[3])}, lo, hi)
-			if !(0 <= lo[0] && lo[0] <= hi[0] && hi[0] <= 1) || unknown && (lo[0] != 0 || hi[0] != 1) {
+			if !(0 <= lo[0] && lo[0] <= hi[0] && hi[0] <= 1) || !(c[2] <= 1e-6) && (lo[0] != 0 || hi[0] != 1) {
 				t.Errorf("%s, %v: a prediction's loss is in [%g, %g], want everything", kind, c, lo[0], hi[0])
 			}
 		}
