@@ -226,6 +226,9 @@ func sumOfFirst(rows int, value func(rng *rand.Rand) parquet.Value) (sum float64
 // Memory does not grow with the rows of a page, in any encoding and codec that can be
 // read in pieces; and it stays within what Overhead says, page by page or not.
 func TestMemoryOfLargePages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts what is allocated, to which the race detector adds")
+	}
 	double := func(rng *rand.Rand) parquet.Value { return parquet.DoubleValue(rng.NormFloat64()) }
 	rounded := func(rng *rand.Rand) parquet.Value { return parquet.DoubleValue(float64(rng.IntN(2000)) / 8) }
 	long := func(rng *rand.Rand) parquet.Value { return parquet.Int64Value(rng.Int64N(1 << 50)) }
