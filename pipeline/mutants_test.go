@@ -113,7 +113,7 @@ func errorMutants() []mutant {
 		{"the error of predictions on hold-out rows", "model/loss", "TestPointsHoldTheExactLoss", []edit{{"model/loss/interval.go", "pick(most < inner, 0, 1)", "pick(most-room[i] < inner, 0, 1)"}}},
 		{"accuracy: of the exponential loss", "model/loss", interval, []edit{{"model/loss/interval.go", "0.858*r.accuracy/l.epsilon + rounding", "rounding"}}},
 		{"accuracy: of the squared and the relative loss", "model/loss", interval, []edit{{"model/loss/interval.go", "float64(0.8*apart.s)+r.accuracy", "float64(0.8*apart.s)"}}},
-		{"accuracy: rows that are not proven count 1", "model/loss", "TestIntervalOfUnknownLaws", []edit{{"model/loss/interval.go", "if !r.proven(laws, i) || ", "if "}}},
+		{"accuracy: rows that are not proven count 1", "model/loss", "TestIntervalOfUnknownLaws", []edit{{"model/loss/interval.go", "if !proven(laws, i) || ", "if "}}},
 		{"accuracy: in the pass", "pipeline", "TestAccuracyIsCounted", []edit{{"pipeline/score.go", "accuracy:  scaledAccuracy(", "accuracy:  1e-3 * scaledAccuracy("}}},
 	}
 }
