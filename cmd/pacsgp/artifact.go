@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"strings"
+	"path/filepath"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -17,24 +16,59 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
+// Where artifacts are read from and written to: this file alone knows the adapters
+// of package sink.
+
+// fileSystem is what files are written through.
+type fileSystem = sinklake.FS
+
+// realFiles is the file system of the machine.
+func realFiles() fileSystem { return sinklake.OS{} }
+
 // maxCertificate bounds a certificate, in either form. One about 1,000 columns has
 // some 200 KB.
 const maxCertificate = 16 << 20
 
-// readArtifact returns the bytes of a file that may be a certificate or a model: at
-// most as many as a certificate can have, or as a model's own footer says.
-func readArtifact(path string) ([]byte, error) {
-	f, size, err := openSized(path)
+// readModel reads the model that a reference names and returns the SHA-256 of its
+// bytes with it.
+func readModel(ctx context.Context, reference string) (pipeline.Model, string, error) {
+	data, err := readArtifact(ctx, reference)
+	if err != nil {
+		return pipeline.Model{}, "", err
+	}
+	return modelIn(reference, data)
+}
+
+// readCertificate reads the certificate that a reference names, its JSON document or
+// its Parquet row, and returns its id with it: the SHA-256 of the document.
+func readCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
+	if err := errors.Join(ctx.Err(), local(reference)); err != nil {
+		return certify.Certificate{}, "", err
+	}
+	data, err := readSmall(reference, "a certificate", maxCertificate)
+	if err != nil {
+		return certify.Certificate{}, "", err
+	}
+	return certificateIn(reference, data)
+}
+
+// readArtifact returns the bytes of what may be a certificate or a model: at most as
+// many as a certificate can have, or as a model's own footer says.
+func readArtifact(ctx context.Context, reference string) ([]byte, error) {
+	if err := errors.Join(ctx.Err(), local(reference)); err != nil {
+		return nil, err
+	}
+	f, size, err := openSized(reference)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	if size > maxCertificate {
 		if err := sink.CheckModelSize(f, size); err != nil {
-			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", path, size, maxCertificate>>20, err)
+			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", reference, size, maxCertificate>>20, err)
 		}
 	}
-	return readSized(f, path, size)
+	return readSized(f, reference, size)
 }
 
 // readSmall returns the bytes of a file that cannot have more than limit of them.
@@ -72,112 +106,224 @@ func readSized(f *os.File, path string, size int64) ([]byte, error) {
 	return data, nil
 }
 
-// readModel reads a model file and returns the SHA-256 of its bytes with it.
-func readModel(path string) (pipeline.Model, string, error) {
-	data, err := readArtifact(path)
+// The names in the output directory that belong to the latest run. Model and
+// certificate are named by their content.
+const (
+	runFile  = "run.json"
+	plotFile = "run.png"
+)
+
+// What training leaves in its output directory for a last pass in parts. The model has
+// no certificate yet: its name is none that readers of the directory look for.
+const (
+	handoverFile  = "handover.json"
+	handoverModel = "handover.model"
+)
+
+// maxHandover bounds a handover, whose longest part is a line for each step of training.
+const maxHandover = 64 << 20
+
+// publishedNames are the names of the files of a published certificate.
+func publishedNames(id, modelDigest string) (model, certificate, row string) {
+	return sinklake.ModelName(modelDigest), sinklake.CertificateName(id), sinklake.RowName(id)
+}
+
+// An output is where a job publishes to, opened: nobody else writes there meanwhile.
+type output struct {
+	dir  *sinklake.Directory
+	path string
+	fs   fileSystem
+}
+
+// openOutput opens the output of a job, and makes it if it is not there.
+func openOutput(path string, w world) (*output, error) {
+	dir, err := sinklake.Open(path, w.fs)
 	if err != nil {
-		return pipeline.Model{}, "", err
+		return nil, err
 	}
-	return modelIn(path, data)
+	return &output{dir, path, w.fs}, nil
 }
 
-func modelIn(path string, data []byte) (pipeline.Model, string, error) {
-	m, err := parseModel(data)
+// Close gives the output back.
+func (o *output) Close() error { return o.dir.Close() }
+
+// sink is where model and certificate go.
+func (o *output) sink() pipeline.Sink { return o.dir }
+
+// notice says what a user should know of the place, or is "".
+func (o *output) notice() string { return sinklake.SyncNotice(o.fs, o.path) }
+
+// forget removes what would speak of another run if this one fails.
+func (o *output) forget() error {
+	for _, name := range []string{runFile, handoverFile, handoverModel} {
+		if err := o.dir.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempts is the log of attempts at a path, or with "" the one of the output, and
+// what it holds.
+func (o *output) attempts(ctx context.Context, path string, notice func(string)) (pipeline.Attempts, []pipeline.Attempt, error) {
+	log := o.dir.AttemptLog()
+	if path != "" {
+		log = sinklake.NewAttemptLog(path, o.fs)
+	}
+	log.Notice = notice
+	before, err := log.Attempts(ctx)
+	return log, before, err
+}
+
+// A checkpoint is the place of a job's checkpoint.
+type checkpoint interface {
+	pipeline.Checkpoints
+	Path() string
+}
+
+// checkpoints returns the places of the jobs' checkpoints and says which other jobs
+// have left theirs.
+func (o *output) checkpoints(jobs []pipeline.Job, notice func(string)) ([]checkpoint, error) {
+	var own []checkpoint
+	var one *sinklake.Checkpoint
+	paths := map[string]bool{}
+	for _, job := range jobs {
+		digest, err := job.Digest()
+		if err != nil {
+			return nil, err
+		}
+		one = o.dir.Checkpoint(digest.String())
+		own, paths[one.Path()] = append(own, one), true
+	}
+	others, err := one.Others()
+	for _, other := range others {
+		switch {
+		case paths[other.Path]:
+		case other.Fault != nil:
+			notice(fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job goes on from it, and it is left as it is", other.Path, other.Fault))
+		default:
+			notice(other.Path + " is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
+		}
+	}
+	return own, err
+}
+
+// leave writes what the last pass needs. The handover is last: where it is, the model
+// is.
+func (o *output) leave(ctx context.Context, h *pipeline.Handover) error {
+	m, err := o.dir.GetModel(ctx, h.Model)
 	if err != nil {
-		return m, "", fmt.Errorf("%s: %w", path, err)
+		return err
 	}
-	sum := sha256.Sum256(data)
-	return m, hex.EncodeToString(sum[:]), nil
-}
-
-func parseModel(data []byte) (pipeline.Model, error) {
-	switch {
-	case isRunRecord(data):
-		return pipeline.Model{}, errRunRecord
-	case !isParquet(data) && kindOf(data) != "":
-		return pipeline.Model{}, fmt.Errorf("it is %s, but no model: want model-….parquet", kindOf(data))
-	case json.Valid(data):
-		return pipeline.Model{}, errors.New("it is JSON: are MODEL and CERTIFICATE swapped?")
-	case sink.IsCertificateRow(data):
-		return pipeline.Model{}, errors.New("it is a certificate: are MODEL and CERTIFICATE swapped?")
-	case isForeign(data):
-		return pipeline.Model{}, errors.New("it is Parquet, but no model: want model-….parquet")
-	default:
-		return sink.DecodeModel(data)
-	}
-}
-
-// readCertificate reads a certificate, its JSON document or its Parquet row, and
-// returns its id with it: the SHA-256 of the document.
-func readCertificate(path string) (certify.Certificate, string, error) {
-	data, err := readSmall(path, "a certificate", maxCertificate)
+	data, err := sink.EncodeModel(m)
 	if err != nil {
-		return certify.Certificate{}, "", err
+		return err
 	}
-	return certificateIn(path, data)
-}
-
-func certificateIn(path string, data []byte) (certify.Certificate, string, error) {
-	c, err := parseCertificate(data)
+	doc, err := json.MarshalIndent(h, "", "  ") //nolint:gosec // its secret is for those who read this file
 	if err != nil {
-		return c, "", fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("handover: %w", err)
 	}
-	document, err := certify.Marshal(c)
+	return errors.Join(o.dir.Put(handoverModel, data), o.dir.Put(handoverFile, append(doc, '\n')))
+}
+
+// report writes the plot and the record of a run, which is last.
+func (o *output) report(record runRecord, plot []byte) error {
+	doc, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
-		return c, "", fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("run record: %w", err)
 	}
-	sum := sha256.Sum256(document)
-	return c, hex.EncodeToString(sum[:]), nil
+	if err := o.dir.Put(plotFile, plot); err != nil {
+		return err
+	}
+	return o.dir.Put(runFile, append(doc, '\n'))
 }
 
-func parseCertificate(data []byte) (certify.Certificate, error) {
-	switch {
-	case isRunRecord(data):
-		return certify.Certificate{}, errRunRecord
-	case sink.IsCertificateRow(data):
-		return sink.DecodeCertificateRow(data)
-	case isParquet(data):
-		return certify.Certificate{}, errors.New("it is Parquet, but no certificate: want certificate-….json or certificate-….parquet")
-	case kindOf(data) != "":
-		return certify.Certificate{}, fmt.Errorf("it is %s, but no certificate: want certificate-….json or certificate-….parquet", kindOf(data))
-	default:
-		return certify.Parse(data)
-	}
+// A handedOver is what train --no-pass left in an output directory.
+type handedOver struct {
+	*pipeline.Handover
+	folder string
 }
 
-// errRunRecord says that a run record was given for something else.
-var errRunRecord = errors.New("it is a run record, which names the model and the certificate of its run: give one of those")
-
-// isRunRecord reports whether data are a run record of any version.
-func isRunRecord(data []byte) bool {
-	var r struct {
-		Format string `json:"format"`
+// readHandover reads what was left there for a job.
+func readHandover(folder string, job pipeline.Job) (handedOver, error) {
+	path := filepath.Join(folder, handoverFile)
+	data, err := readSmall(path, "a handover", maxHandover)
+	if errors.Is(err, fs.ErrNotExist) {
+		return handedOver{}, fmt.Errorf("%w\nhint: the last pass of a job goes on from pacsgp train --no-pass, in the same output directory", err)
 	}
-	return json.Unmarshal(data, &r) == nil && strings.HasPrefix(r.Format, "pacsgp-run/")
+	if err != nil {
+		return handedOver{}, err
+	}
+	h, err := pipeline.ParseHandover(data)
+	if err == nil {
+		err = h.Of(job)
+	}
+	if err != nil {
+		return handedOver{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return handedOver{h, folder}, nil
 }
 
-// kindOf names what lies beside artifacts and is easily taken for one, or is "".
-func kindOf(data []byte) string {
-	switch text := bytes.TrimSpace(data); {
-	case len(text) == 0:
-		return "empty"
-	case bytes.HasPrefix(data, []byte("\x89PNG")):
-		return "a picture (PNG)"
-	case bytes.HasPrefix(data, []byte("pacsgp-checkpoint/")):
-		return "a checkpoint"
-	case bytes.HasPrefix(data, []byte(`{"format":"pacsgp-attempts/`)):
-		return "a log of attempts"
-	case text[0] != '{' && !isParquet(data) && !bytes.ContainsRune(data, 0) && bytes.Contains(data, []byte(":")):
-		return "text, as a job file is" // which train and plan read
-	default:
+// files are the paths of the handover.
+func (h handedOver) files() []string {
+	return []string{filepath.Join(h.folder, handoverModel), filepath.Join(h.folder, handoverFile)}
+}
+
+// model reads the trained model back from its file.
+func (h handedOver) model(ctx context.Context) (pipeline.Model, error) {
+	path := filepath.Join(h.folder, handoverModel)
+	m, found, err := readModel(ctx, path)
+	if err == nil && found != h.Model {
+		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", path, pipeline.ErrChanged, found, h.Model)
+	}
+	return m, err
+}
+
+// sink is one that gives the trained model and takes nothing.
+func (h handedOver) sink() pipeline.Sink { return trainedModel{from: h} }
+
+type trainedModel struct {
+	pipeline.Sink // none: nothing is published
+	from          handedOver
+}
+
+// GetModel reads the model back from its file.
+func (t trainedModel) GetModel(ctx context.Context, _ string) (pipeline.Model, error) {
+	return t.from.model(ctx)
+}
+
+// hides returns a name under which readings of an origin would find what a job
+// publishes to its output, or "".
+func hides(from origin, output string) string {
+	if output == "" {
 		return ""
 	}
+	model, _, row := publishedNames("0", "0")
+	for _, name := range []string{model, row} {
+		if found := from.finds(filepath.Join(output, name)); found != "" {
+			return found
+		}
+	}
+	return ""
 }
 
-// isForeign reports whether data are a whole Parquet file without the seal that
-// models and certificates have in their footer (docs/format.md).
-func isForeign(data []byte) bool {
-	return isParquet(data) && bytes.HasSuffix(data, []byte("PAR1")) && !bytes.Contains(data, []byte("pacsgp-sha256"))
+// newFile begins a file that nobody sees until its Commit. reading are the files that
+// the command reads, from the data.
+func newFile(w world, path string, reading []string) (*sinklake.Pending, error) {
+	if err := mayReplace(path, reading); err != nil {
+		return nil, err
+	}
+	return sinklake.Create(w.fs, path)
 }
 
-func isParquet(data []byte) bool { return bytes.HasPrefix(data, []byte("PAR1")) }
+// tidy says what a user should know of the folder of a file that is to be written,
+// and removes what killed commands left there.
+func tidy(w world, path string) {
+	folder := filepath.Dir(path)
+	if text := sinklake.SyncNotice(w.fs, folder); text != "" {
+		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", text)
+	}
+	if err := sinklake.Sweep(w.fs, folder); err != nil { // no reason not to write
+		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", err)
+	}
+}

@@ -502,11 +502,7 @@ func (c configuration) resources() pipeline.Resources {
 
 // relativeTo makes the file's relative paths relative to the file's folder.
 func (c *configuration) relativeTo(folder string) {
-	for i, p := range c.Source.Paths {
-		if !filepath.IsAbs(p) && !isRemote(p) {
-			c.Source.Paths[i] = filepath.Join(folder, p)
-		}
-	}
+	c.Source.relativeTo(folder)
 	for _, p := range []*string{&c.Output, &c.Attempts} {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)

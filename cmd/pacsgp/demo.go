@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -77,7 +77,7 @@ func demo(ctx context.Context, w world, output string, config synth.Config) erro
 	}
 	say("\nVerifying the artifact against the lake …\n")
 	model, certificate := filepath.Join(p.output, o.record.Model), filepath.Join(p.output, o.record.Certificate)
-	v, err := verify(ctx, model, certificate, o.record.ID, p.paths)
+	v, err := verify(ctx, model, certificate, o.record.ID, p.source)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, o *outcome, 
 		return err
 	}
 	m := o.result.Model
-	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: []string{dir}, Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name})
+	src, err := lakeOrigin{dir}.open(ctx, reading{Choice: ingest.Choice{Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name}})
 	if err != nil {
 		return err
 	}

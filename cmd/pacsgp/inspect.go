@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"text/tabwriter"
@@ -19,16 +20,16 @@ func inspectCommand(w world) *cobra.Command {
 		Use:   "inspect FILE",
 		Short: "Print a model or a certificate for people, or as JSON for machines",
 		Args:  exactly(1, "FILE: a model (.parquet) or a certificate (.json, or its row as .parquet)"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return inspect(w, args[0], asJSON)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return inspect(cmd.Context(), w, args[0], asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func inspect(w world, path string, asJSON bool) error {
-	data, err := readArtifact(path)
+func inspect(ctx context.Context, w world, path string, asJSON bool) error {
+	data, err := readArtifact(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -46,7 +45,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	w := world{
 		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
-		fs: lake.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
+		fs: realFiles(), terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
 		log: newLogging(),
 	}
 	afterSignal(ctx, patience, func() {
@@ -93,7 +92,7 @@ func limitMemory(bytes int64) {
 type world struct {
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
-	fs             lake.FS
+	fs             fileSystem
 	terminal       int          // columns of the terminal behind stderr; 0: no terminal
 	style          report.Style // of what is printed on stdout
 	limitMemory    func(bytes int64)

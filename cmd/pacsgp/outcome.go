@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -11,15 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
-)
-
-// runFile and plotFile are the names in the output directory that belong to the
-// latest run. Model and certificate are named by their content.
-const (
-	runFile  = "run.json"
-	plotFile = "run.png"
 )
 
 // An outcome is a finished run, for people and for the run record.
@@ -27,7 +18,7 @@ type outcome struct {
 	result *pipeline.Result
 	record runRecord
 	output string
-	paths  []string // of the source
+	source origin
 }
 
 // A runRecord is what is true of one run and no part of any identity.
@@ -89,13 +80,14 @@ func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *ou
 	mean, _ := r.Certificate.About(certify.PredictorMean)
 	draw, _ := r.Certificate.About(certify.PredictorDraw)
 	judged := judge(p.judge, r.Certificate)
+	model, certificate, row := publishedNames(r.ID, r.ModelDigest)
 	return &outcome{
-		result: r, output: p.output, paths: p.paths,
+		result: r, output: p.output, source: p.source,
 		record: runRecord{
 			Format: "pacsgp-run/2", Run: run, Doubts: append([]string{}, report.Doubts(r.Certificate)...),
 			Mean: verdictRecord{mean.Status, mean.Bound, mean.Headline}, Draw: verdictRecord{draw.Status, draw.Bound, draw.Headline},
 			Judge: p.judge, Status: judged.Status, Bound: judged.Bound, Limit: p.limit, Suspicious: r.Certificate.Dependence.Suspicious,
-			Certificate: lake.CertificateName(r.ID), Row: lake.RowName(r.ID), Model: lake.ModelName(r.ModelDigest), ID: r.ID,
+			Certificate: certificate, Row: row, Model: model, ID: r.ID,
 			Attempt: r.Certificate.Declared.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 			Software: software(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			Workers: p.resources.Workers, Memory: p.resources.Memory, Facts: r.Facts, Training: r.Training,
@@ -103,20 +95,13 @@ func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *ou
 	}
 }
 
-// write puts run record and plot into the output directory.
-func (o *outcome) write(dir *lake.Directory) error {
+// write puts run record and plot into the output.
+func (o *outcome) write(to *output) error {
 	var plot bytes.Buffer
 	if err := o.figure().WritePNG(&plot); err != nil {
 		return err
 	}
-	if err := dir.Put(plotFile, plot.Bytes()); err != nil {
-		return err
-	}
-	doc, err := json.MarshalIndent(o.record, "", "  ")
-	if err != nil {
-		return fmt.Errorf("run record: %w", err)
-	}
-	return dir.Put(runFile, append(doc, '\n'))
+	return to.report(o.record, plot.Bytes())
 }
 
 // figure is the plot of the run.
@@ -155,7 +140,7 @@ func (o *outcome) report(w world) error {
 	if err := report.WriteCertificate(w.paper, o.result.Certificate, w.style); err != nil {
 		return err
 	}
-	data := strings.Join(o.paths, " ")
+	data := strings.Join(o.source.arguments(), " ")
 	path := func(name string) string { return filepath.Join(o.output, name) }
 	_, err := fmt.Fprintf(w.stdout, "\nFiles\n  model        %s\n  certificate  %s\n  as a row     %s\n  run record   %s\n  plot         %s\n\nCheck it\n  pacsgp verify %s %s %s\n",
 		path(o.record.Model), path(o.record.Certificate), path(o.record.Row), path(runFile), path(plotFile),

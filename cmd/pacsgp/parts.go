@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -15,19 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
-
-// What training leaves in its output directory for a last pass in parts. The model has
-// no certificate yet: its name is none that readers of the directory look for.
-const (
-	handoverFile  = "handover.json"
-	handoverModel = "handover.model"
-)
-
-// maxHandover bounds a handover, whose longest part is a line for each step of training.
-const maxHandover = 64 << 20
 
 func passCommand(w world) *cobra.Command {
 	var job, part, output, from string
@@ -115,83 +100,30 @@ func parsePart(text string) (pipeline.Part, error) {
 	return pipeline.Part{Number: n, Of: k}, nil
 }
 
-// leave writes what the last pass needs into the output directory. The handover is
-// last: where it is, the model is.
-func leave(dir *sinklake.Directory, h *pipeline.Handover, m pipeline.Model) error {
-	data, err := sink.EncodeModel(m)
-	if err != nil {
-		return err
-	}
-	doc, err := json.MarshalIndent(h, "", "  ") //nolint:gosec // its secret is for those who read this file
-	if err != nil {
-		return fmt.Errorf("handover: %w", err)
-	}
-	return errors.Join(dir.Put(handoverModel, data), dir.Put(handoverFile, append(doc, '\n')))
-}
-
-// handedOver reads what train --no-pass left for a job.
-func handedOver(p prepared) (*pipeline.Handover, error) {
-	path := filepath.Join(p.output, handoverFile)
-	data, err := readSmall(path, "a handover", maxHandover)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w\nhint: the last pass of a job goes on from pacsgp train --no-pass, in the same output directory", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	h, err := pipeline.ParseHandover(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := h.Of(p.job); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return h, nil
-}
-
-// A trainedModel gives the model of a handover.
-type trainedModel struct {
-	pipeline.Sink // none: nothing is published
-	path          string
-}
-
-// GetModel reads the model back from its file.
-func (t trainedModel) GetModel(ctx context.Context, digest string) (pipeline.Model, error) {
-	if err := ctx.Err(); err != nil {
-		return pipeline.Model{}, err
-	}
-	m, found, err := readModel(t.path)
-	if err == nil && found != digest {
-		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", t.path, pipeline.ErrChanged, found, digest)
-	}
-	return m, err
-}
-
 func pass(ctx context.Context, w world, p prepared, part pipeline.Part, output string) (err error) {
 	show := newDisplay(w)
 	defer show.end()
-	if err := mayCreate(output, p.paths); err != nil {
+	if err := mayCreate(output, p.source); err != nil {
 		return err
 	}
-	h, err := handedOver(p)
+	h, err := readHandover(p.output, p.job)
 	if err != nil {
 		return err
 	}
-	model := filepath.Join(p.output, handoverModel)
-	if err := mayReplace(output, []string{model, filepath.Join(p.output, handoverFile)}); err != nil {
+	if err := mayReplace(output, h.files()); err != nil {
 		return err
 	}
 	found, err := h.Pass(ctx, part, pipeline.Environment{
 		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			return p.openLake(ctx, features, show.notice)
+			return p.open(ctx, features, show.notice)
 		},
-		Sink: trainedModel{path: model}, Resources: p.resources,
+		Sink: h.sink(), Resources: p.resources,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	file, err := sinklake.Create(w.fs, output)
+	file, err := newFile(w, output, h.files())
 	if err != nil {
 		return err
 	}
@@ -211,7 +143,7 @@ func certifyParts(ctx context.Context, w world, p prepared, parts []string) (o *
 	began := time.Now()
 	show := newDisplay(w)
 	defer show.end()
-	h, err := handedOver(p)
+	h, err := readHandover(p.output, p.job)
 	if err != nil {
 		return nil, err
 	}
@@ -220,26 +152,26 @@ func certifyParts(ctx context.Context, w world, p prepared, parts []string) (o *
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	dir, err := sinklake.Open(p.output, w.fs)
+	out, err := openOutput(p.output, w)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	m, err := trainedModel{path: filepath.Join(p.output, handoverModel)}.GetModel(ctx, h.Model)
+	defer func() { err = errors.Join(err, out.Close()) }()
+	m, err := h.model(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := dir.PutModel(ctx, m); err != nil {
+	if _, err := out.sink().PutModel(ctx, m); err != nil {
 		return nil, err
 	}
-	r, err := h.Certify(ctx, all, pipeline.Environment{Sink: dir, Resources: p.resources, Observer: show.observer(), Software: software()})
+	r, err := h.Certify(ctx, all, pipeline.Environment{Sink: out.sink(), Resources: p.resources, Observer: show.observer(), Software: software()})
 	if err != nil {
 		return nil, err
 	}
 	o = &outcome{}
 	o.add(newOutcome(p, w.log.run, r, began), p.job)
 	o.record.Seconds = time.Since(began).Seconds()
-	return o, o.write(dir)
+	return o, o.write(out)
 }
 
 // merged reads parts and merges them. Their files stay open until release.

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -118,11 +117,9 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 // prospect looks at the footers of a job that is no sweep, or is one of its
 // alternatives.
 func (p prepared) prospect(ctx context.Context) (prospect, error) {
-	src, err := ingestlake.Open(ctx, ingestlake.Config{
-		Paths: p.paths, Features: p.job.Features, Exclude: p.job.Exclude, Target: p.job.Target, Decoders: p.resources.Workers,
-	})
+	src, err := p.open(ctx, nil, func(string) {})
 	if err != nil {
-		return prospect{}, choicePlaced(err, p.place, p.job.Number)
+		return prospect{}, err
 	}
 	out := prospect{Delta: p.job.Delta, Files: []fileOutlook{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
 	for _, f := range src.Files() {
@@ -138,14 +135,14 @@ func (p prepared) prospect(ctx context.Context) (prospect, error) {
 	if err := p.job.Suits(src.Columns(), sample.Rows); err != nil {
 		return prospect{}, err
 	}
-	told, err := src.Told(ctx)
+	columns, err := src.Told(ctx)
 	if err != nil {
 		return prospect{}, err
 	}
-	for _, c := range told {
+	for _, c := range columns {
 		out.Columns = append(out.Columns, columnOutlook{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})
 	}
-	out.faults = faultsOf(p.job, told)
+	out.faults = faultsOf(p.job, columns)
 	if out.Outlook, err = pipeline.NewOutlook(p.job, sample, p.resources); err != nil {
 		return prospect{}, err
 	}
@@ -154,7 +151,7 @@ func (p prepared) prospect(ctx context.Context) (prospect, error) {
 }
 
 // sampleOf is what the footers say of the rows as a whole.
-func (p prepared) sampleOf(ctx context.Context, src *ingestlake.Source) (pipeline.Sample, error) {
+func (p prepared) sampleOf(ctx context.Context, src rows) (pipeline.Sample, error) {
 	s := pipeline.Sample{Features: len(src.Columns()) - 1}
 	for _, shard := range src.Shards() {
 		s.Rows += shard.Rows
@@ -206,9 +203,9 @@ const (
 )
 
 // faultsOf finds what the footers tell against the columns.
-func faultsOf(job pipeline.Job, told []ingestlake.Told) columnFaults {
+func faultsOf(job pipeline.Job, columns []told) columnFaults {
 	var faults columnFaults
-	for _, c := range told {
+	for _, c := range columns {
 		if c.Nulls > 0 {
 			faults = append(faults, columnFault{c.Column, "has " + certify.Count(c.Nulls, "null"), hintNull})
 		}

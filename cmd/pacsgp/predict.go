@@ -13,10 +13,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
-	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -35,13 +33,14 @@ func predictCommand(w world) *cobra.Command {
 			if output == "" {
 				return usageError{errors.New("-o: name the file to write")}
 			}
-			if err := local(args...); err != nil {
+			from, err := originOf(args[2:])
+			if err != nil {
 				return err
 			}
-			if err := mayCreate(output, args[2:]); err != nil {
+			if err := mayCreate(output, from); err != nil {
 				return err
 			}
-			return predict(cmd.Context(), w, args[0], args[1], args[2:], output, asJSON)
+			return predict(cmd.Context(), w, args[0], args[1], from, output, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -49,12 +48,12 @@ func predictCommand(w world) *cobra.Command {
 	return cmd
 }
 
-func predict(ctx context.Context, w world, modelPath, certificatePath string, data []string, output string, asJSON bool) error {
-	m, digest, err := readModel(modelPath)
+func predict(ctx context.Context, w world, modelPath, certificatePath string, from origin, output string, asJSON bool) error {
+	m, digest, err := readModel(ctx, modelPath)
 	if err != nil {
 		return err
 	}
-	c, id, err := readCertificate(certificatePath)
+	c, id, err := readCertificate(ctx, certificatePath)
 	if err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	for _, f := range m.Meta.Features {
 		features = append(features, f.Name)
 	}
-	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, BadRows: ingest.Mark, Decoders: workers})
+	src, err := from.open(ctx, reading{Choice: ingest.Choice{Features: features}, bad: ingest.Mark, decoders: workers})
 	if err != nil {
 		return err
 	}
@@ -85,13 +84,8 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 	if err := mayReplace(output, read); err != nil {
 		return err
 	}
-	if text := sinklake.SyncNotice(w.fs, filepath.Dir(output)); text != "" {
-		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", text)
-	}
-	if err := sinklake.Sweep(w.fs, filepath.Dir(output)); err != nil { // no reason to make no predictions
-		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", err)
-	}
-	file, err := sinklake.Create(w.fs, output)
+	tidy(w, output)
+	file, err := newFile(w, output, read)
 	if err != nil {
 		return err
 	}
@@ -130,14 +124,14 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, da
 
 // mayCreate refuses an output without a directory, or one that would be found
 // where the data are: the next call on the same data would read it.
-func mayCreate(output string, data []string) error {
+func mayCreate(output string, data origin) error {
 	dir := filepath.Dir(output)
 	if at, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return usageError{fmt.Errorf("-o: directory %s does not exist", dir)}
 	} else if err == nil && !at.IsDir() {
 		return usageError{fmt.Errorf("-o: %s is no directory", dir)}
 	}
-	if found := ingestlake.Finds(data, output); found != "" {
+	if found := data.finds(output); found != "" {
 		return usageError{fmt.Errorf("-o: %s lies in the data %s; choose a place outside, or a name that begins with . or _", output, found)}
 	}
 	return nil

@@ -16,9 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // overrides are the flags of train that override the job file.
@@ -84,7 +83,7 @@ func (o *overrides) flags(cmd *cobra.Command, path *string) {
 // A prepared job is a configuration that can be run.
 type prepared struct {
 	job       pipeline.Job
-	paths     []string
+	source    origin
 	output    string
 	attempts  string // the log, or "" for the one in output
 	limit     float64
@@ -121,9 +120,6 @@ func loadJob(ctx context.Context, path string, w world, o overrides, changed fun
 	return p, nil
 }
 
-// maxPaths bounds the declared paths, each of which is looked up several times.
-const maxPaths = 10_000
-
 // maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
 const maxWorkers = 1024
 
@@ -142,28 +138,12 @@ func prepare(c configuration) (prepared, error) {
 		}
 	}
 	faults = append(faults, c.sweepFaults()...)
-	fault(len(c.Source.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
-	for i, path := range c.Source.Paths {
-		fault(!isRemote(path), "source.paths[%d]: %s: %s", i, path, wantLocal)
-		if _, err := filepath.Match(path, ""); err != nil {
-			_, missing := os.Lstat(path)
-			fault(missing == nil, "source.paths[%d]: %q is no pattern: a bracket is not closed, or nothing stands in it", i, path)
-		}
-	}
+	from := c.Source.origin(fault)
 	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
 	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)
 	fault(c.Output != "", "output: name the directory for model and certificate")
-	if len(c.Source.Paths) > maxPaths {
-		fault(false, "source.paths: %d paths, want at most %d; name folders or globs", len(c.Source.Paths), maxPaths)
-	} else {
-		for i, path := range c.Source.Paths {
-			if err := ingestlake.CheckPath(path); err != nil {
-				fault(false, "source.paths[%d]: %s: %w", i, path, err)
-			}
-		}
-		if source := findsArtifacts(c.Source.Paths, c.Output); source != "" {
-			fault(false, "output: %s", insideSource(c.Output, source))
-		}
+	if source := hides(from, c.Output); source != "" {
+		fault(false, "output: %s", insideSource(c.Output, source))
 	}
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
 	fault(c.Judge == "" || c.Judge == judgeMean || c.Judge == judgeDraw, "judge: %q is neither mean nor draw", c.Judge)
@@ -174,7 +154,7 @@ func prepare(c configuration) (prepared, error) {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := prepared{
-		job: job, paths: c.Source.Paths, output: c.Output, attempts: c.Attempts,
+		job: job, source: from, output: c.Output, attempts: c.Attempts,
 		limit: c.Limit, judge: cmp.Or(c.Judge, judgeDraw), strict: c.Strict, resources: resources.WithDefaults(),
 		place: func(string) string { return "" },
 	}
@@ -196,16 +176,6 @@ func local(paths ...string) error {
 		}
 	}
 	return nil
-}
-
-// findsArtifacts returns the source path under which later readings would find
-// what a job writes into its output directory, or "".
-func findsArtifacts(paths []string, output string) string {
-	if output == "" {
-		return ""
-	}
-	source := ingestlake.Finds(paths, filepath.Join(output, sinklake.ModelName("0")))
-	return cmp.Or(source, ingestlake.Finds(paths, filepath.Join(output, sinklake.RowName("0"))))
 }
 
 // insideSource says why an output directory cannot be used.
@@ -257,13 +227,14 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 	return nil
 }
 
-// openLake opens the source of a job.
-func (p prepared) openLake(ctx context.Context, features []string, notice func(string)) (*ingestlake.Source, error) {
-	config := ingestlake.Config{Paths: p.paths, Features: features, Target: p.job.Target, Decoders: p.resources.Workers}
+// open opens the source of a job, with these features or, with nil, those that the job
+// chooses.
+func (p prepared) open(ctx context.Context, features []string, notice func(string)) (rows, error) {
+	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, decoders: p.resources.Workers}
 	if features == nil {
-		config.Features, config.Exclude = p.job.Features, p.job.Exclude
+		want.Features, want.Exclude = p.job.Features, p.job.Exclude
 	}
-	src, err := ingestlake.Open(ctx, config)
+	src, err := p.source.open(ctx, want)
 	if err != nil && features == nil {
 		err = choicePlaced(err, p.place, p.job.Number)
 	}
@@ -285,7 +256,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	defer show.end()
 	// Opened before the output directory, so that a job without rows leaves none.
 	jobs := p.job.Alternatives()
-	first, err := p.of(jobs[0]).openLake(ctx, nil, show.notice)
+	first, err := p.of(jobs[0]).open(ctx, nil, show.notice)
 	if err != nil {
 		return nil, err
 	}
@@ -299,43 +270,36 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	var most int64
 	for _, job := range jobs {
 		if job.Number > 1 {
-			if _, err := p.of(job).openLake(ctx, nil, func(string) {}); err != nil {
+			if _, err := p.of(job).open(ctx, nil, func(string) {}); err != nil {
 				return nil, fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
 			}
 		}
 		most = max(most, pipeline.PeakMemory(job, sample, p.resources))
 	}
 	w.limitMemory(most)
-	dir, err := sinklake.Open(p.output, w.fs)
+	out, err := openOutput(p.output, w)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	if text := sinklake.SyncNotice(w.fs, p.output); text != "" {
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if text := out.notice(); text != "" {
 		show.notice(text)
 	}
-	for _, name := range []string{runFile, handoverFile, handoverModel} { // they would speak of another run if this one fails
-		if err := dir.Remove(name); err != nil {
-			return nil, err
-		}
+	if err := out.forget(); err != nil {
+		return nil, err
 	}
-	attempts := dir.AttemptLog()
-	if p.attempts != "" {
-		attempts = sinklake.NewAttemptLog(p.attempts, w.fs)
-	}
-	attempts.Notice = show.notice
-	before, err := attempts.Attempts(ctx)
+	attempts, before, err := out.attempts(ctx, p.attempts, show.notice)
 	if err != nil { // damage is told before hours of reading
 		return nil, err
 	}
-	checkpoints, err := checkpointsOf(jobs, dir, show.notice)
+	checkpoints, err := out.checkpoints(jobs, show.notice)
 	if err != nil {
 		return nil, err
 	}
 	if text := again(jobs[0], before, checkpoints); text != "" {
 		show.event(text)
 	}
-	var at *sinklake.Checkpoint
+	var at checkpoint
 	with := func(job pipeline.Job) (pipeline.Environment, error) {
 		own := p.of(job)
 		at = checkpoints[max(job.Number, 1)-1]
@@ -344,14 +308,14 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 				if features == nil && job.Number <= 1 {
 					return first, nil
 				}
-				return own.openLake(ctx, features, show.notice)
+				return own.open(ctx, features, show.notice)
 			},
-			Sink: dir, Attempts: attempts, Checkpoints: at,
+			Sink: out.sink(), Attempts: attempts, Checkpoints: at,
 			Resources: p.resources, Observer: show.observer(), Software: software(),
 		}, nil
 	}
 	if p.noPass {
-		return nil, p.fit(ctx, w, dir, with)
+		return nil, p.fit(ctx, w, out, checkpoints[0], with)
 	}
 	o = &outcome{}
 	err = pipeline.Sweep(ctx, p.job, with, func(job pipeline.Job, r *pipeline.Result) error {
@@ -365,7 +329,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 		return nil, err
 	}
 	o.record.Seconds = time.Since(began).Seconds()
-	if err := o.write(dir); err != nil {
+	if err := o.write(out); err != nil {
 		return nil, err
 	}
 	for _, c := range checkpoints {
@@ -375,26 +339,22 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 }
 
 // fit trains, and leaves the last pass to others.
-func (p prepared) fit(ctx context.Context, w world, dir *sinklake.Directory, with func(pipeline.Job) (pipeline.Environment, error)) error {
+func (p prepared) fit(ctx context.Context, w world, out *output, at checkpoint, with func(pipeline.Job) (pipeline.Environment, error)) error {
 	env, err := with(p.job)
 	if err != nil {
 		return err
 	}
 	h, err := pipeline.Fit(ctx, p.job, env)
 	if errors.Is(err, context.Canceled) {
-		return interruption(env.Checkpoints.(*sinklake.Checkpoint).Path()) // what with gives
+		return interruption(at.Path())
 	}
 	if err != nil {
 		return err
 	}
-	m, err := dir.GetModel(ctx, h.Model)
-	if err != nil {
+	if err := out.leave(ctx, h); err != nil {
 		return err
 	}
-	if err := leave(dir, h, m); err != nil {
-		return err
-	}
-	if err := env.Checkpoints.Clear(context.WithoutCancel(ctx)); err != nil {
+	if err := at.Clear(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.output, handoverFile))
@@ -407,34 +367,8 @@ func (p prepared) of(job pipeline.Job) prepared {
 	return p
 }
 
-// checkpointsOf returns the places of the jobs' checkpoints and says which other
-// jobs have left theirs.
-func checkpointsOf(jobs []pipeline.Job, dir *sinklake.Directory, notice func(string)) ([]*sinklake.Checkpoint, error) {
-	var own []*sinklake.Checkpoint
-	paths := map[string]bool{}
-	for _, job := range jobs {
-		digest, err := job.Digest()
-		if err != nil {
-			return nil, err
-		}
-		c := dir.Checkpoint(digest.String())
-		own, paths[c.Path()] = append(own, c), true
-	}
-	others, err := own[0].Others()
-	for _, other := range others {
-		switch {
-		case paths[other.Path]:
-		case other.Fault != nil:
-			notice(fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job goes on from it, and it is left as it is", other.Path, other.Fault))
-		default:
-			notice(other.Path + " is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
-		}
-	}
-	return own, err
-}
-
 // again says that a job was begun before and is not resumed.
-func again(job pipeline.Job, before []pipeline.Attempt, checkpoints []*sinklake.Checkpoint) string {
+func again(job pipeline.Job, before []pipeline.Attempt, checkpoints []checkpoint) string {
 	identity, err := job.Identity()
 	if err != nil || !slices.ContainsFunc(before, func(a pipeline.Attempt) bool { return a.Configuration == identity }) {
 		return ""

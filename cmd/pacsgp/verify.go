@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -25,10 +24,14 @@ func verifyCommand(w world) *cobra.Command {
 			"Parquet row: both say the same.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := local(args...); err != nil {
-				return err
+			var from origin
+			if len(args) > 2 {
+				var err error
+				if from, err = originOf(args[2:]); err != nil {
+					return err
+				}
 			}
-			v, err := verify(cmd.Context(), args[0], args[1], id, args[2:])
+			v, err := verify(cmd.Context(), args[0], args[1], id, from)
 			switch {
 			case err != nil:
 				return err
@@ -52,13 +55,13 @@ type verified struct {
 	found       *pipeline.Verification
 }
 
-// verify checks a certificate.
-func verify(ctx context.Context, modelPath, certificatePath, id string, data []string) (*verified, error) {
-	m, digest, err := readModel(modelPath)
+// verify checks a certificate, against rows if from is not nil.
+func verify(ctx context.Context, modelPath, certificatePath, id string, from origin) (*verified, error) {
+	m, digest, err := readModel(ctx, modelPath)
 	if err != nil {
 		return nil, err
 	}
-	c, got, err := readCertificate(certificatePath)
+	c, got, err := readCertificate(ctx, certificatePath)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +69,8 @@ func verify(ctx context.Context, modelPath, certificatePath, id string, data []s
 		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, id)
 	}
 	var open pipeline.OpenData
-	if len(data) > 0 {
-		open = func(ctx context.Context, features, exclude []string, target string) (pipeline.Source, error) {
-			return ingestlake.Open(ctx, ingestlake.Config{Paths: data, Features: features, Exclude: exclude, Target: target, Decoders: runtime.GOMAXPROCS(0)})
-		}
+	if from != nil {
+		open = openData(from, runtime.GOMAXPROCS(0))
 	}
 	v, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))
 	if err != nil {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// An origin is where rows come from: what the section source of a job declares, or
+// the arguments DATA of a command. This file alone knows the adapters behind it; a
+// new one is a type here, and a case in origin and originOf.
+type origin interface {
+	// open opens the rows anew, as another process would. It reads no row.
+	open(ctx context.Context, want reading) (rows, error)
+	// finds returns the name under which a later opening would read a file that
+	// stands at this path, or "".
+	finds(path string) string
+	// arguments are what means the same as DATA of a command.
+	arguments() []string
+}
+
+// A reading says what is to be read of an origin.
+type reading struct {
+	ingest.Choice
+	bad      ingest.BadRows
+	decoders int
+}
+
+// rows are an opened source, with what is known of it before a row is read.
+type rows interface {
+	pipeline.Source
+	Notices() []string // what was left out, and why
+	Files() []ingestlake.File
+	Told(ctx context.Context) ([]told, error)
+	Overhead(ctx context.Context, readers int) (int64, error)
+}
+
+// told is what is known of the values of a column before they are read.
+type told = ingestlake.Told
+
+// maxPaths bounds the declared paths, each of which is looked up several times.
+const maxPaths = 10_000
+
+// relativeTo makes relative paths relative to a folder.
+func (s *sourceConfig) relativeTo(folder string) {
+	for i, p := range s.Paths {
+		if !filepath.IsAbs(p) && !isRemote(p) {
+			s.Paths[i] = filepath.Join(folder, p)
+		}
+	}
+}
+
+// origin is what the section declares. Its faults are told one by one.
+func (s sourceConfig) origin(fault func(ok bool, format string, args ...any)) origin {
+	fault(len(s.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
+	for i, path := range s.Paths {
+		fault(!isRemote(path), "source.paths[%d]: %s: %s", i, path, wantLocal)
+		if _, err := filepath.Match(path, ""); err != nil {
+			_, missing := os.Lstat(path)
+			fault(missing == nil, "source.paths[%d]: %q is no pattern: a bracket is not closed, or nothing stands in it", i, path)
+		}
+	}
+	if len(s.Paths) > maxPaths {
+		fault(false, "source.paths: %d paths, want at most %d; name folders or globs", len(s.Paths), maxPaths)
+		return lakeOrigin(nil)
+	}
+	for i, path := range s.Paths {
+		if err := ingestlake.CheckPath(path); err != nil {
+			fault(false, "source.paths[%d]: %s: %w", i, path, err)
+		}
+	}
+	return lakeOrigin(s.Paths)
+}
+
+// originOf is what arguments DATA mean.
+func originOf(arguments []string) (origin, error) {
+	if err := local(arguments...); err != nil {
+		return nil, err
+	}
+	return lakeOrigin(arguments), nil
+}
+
+// openData opens an origin for a check of a certificate.
+func openData(from origin, decoders int) pipeline.OpenData {
+	return func(ctx context.Context, features, exclude []string, target string) (pipeline.Source, error) {
+		return from.open(ctx, reading{Choice: ingest.Choice{Features: features, Exclude: exclude, Target: target}, decoders: decoders})
+	}
+}
+
+// A lakeOrigin lists the files, directories and globs of a Parquet lake.
+type lakeOrigin []string
+
+func (l lakeOrigin) open(ctx context.Context, want reading) (rows, error) {
+	src, err := ingestlake.Open(ctx, ingestlake.Config{
+		Paths: l, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: want.bad, Decoders: want.decoders,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return src, nil
+}
+
+func (l lakeOrigin) finds(path string) string { return ingestlake.Finds(l, path) }
+
+func (l lakeOrigin) arguments() []string { return l }
