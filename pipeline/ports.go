@@ -71,7 +71,7 @@ type Attempt struct {
 	Configuration Digest // of the job, or of all that a sweep declares together
 }
 
-// Attempts is the log of the jobs that were begun.
+// Attempts is the log of the jobs that were begun. It outlives the process.
 type Attempts interface {
 	// Record notes an attempt, durably, and returns how many different ones
 	// the log holds on rows of these targets, and how many in all, up to and
@@ -80,12 +80,12 @@ type Attempts interface {
 	Record(ctx context.Context, a Attempt) (onRows, inLog int, err error)
 }
 
-// Checkpoints keeps the one latest checkpoint of a job.
+// Checkpoints keeps the one latest checkpoint of a job. It outlives the process.
 type Checkpoints interface {
-	// Save replaces the checkpoint atomically and durably.
+	// Save replaces the checkpoint atomically and durably. It does not keep state.
 	Save(ctx context.Context, state []byte) error
 	// Load returns the checkpoint, or nil if there is none. A damaged one
-	// is an error.
+	// is an error. The caller owns what it gets.
 	Load(ctx context.Context) ([]byte, error)
 	// Clear removes the checkpoint, if there is one.
 	Clear(ctx context.Context) error

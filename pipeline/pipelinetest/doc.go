@@ -1,4 +1,5 @@
 // Package pipelinetest holds the executable contracts of the pipeline's ports:
-// [TestSource] for every [pipeline.Source], and [Memory], the simplest source
-// that satisfies it, for tests that need rows and no files.
+// [TestSource], [TestSink], [TestAttempts] and [TestCheckpoints], which every adapter
+// runs; and the simplest things that satisfy them, for tests that need no files:
+// [Memory], a source, and [Store], all the others.
 package pipelinetest

@@ -31,7 +31,10 @@ var (
 )
 
 // PutModel keeps the model's gob form.
-func (s *Store) PutModel(_ context.Context, m pipeline.Model) (string, error) {
+func (s *Store) PutModel(ctx context.Context, m pipeline.Model) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
 	registerFamilies()
 	var out bytes.Buffer
 	if err := gob.NewEncoder(&out).Encode(m); err != nil {
@@ -46,7 +49,10 @@ func (s *Store) PutModel(_ context.Context, m pipeline.Model) (string, error) {
 }
 
 // GetModel decodes the kept bytes, if they still have the digest.
-func (s *Store) GetModel(_ context.Context, digest string) (pipeline.Model, error) {
+func (s *Store) GetModel(ctx context.Context, digest string) (pipeline.Model, error) {
+	if err := ctx.Err(); err != nil {
+		return pipeline.Model{}, err
+	}
 	registerFamilies()
 	var m pipeline.Model
 	data, ok := s.Models[digest]
@@ -67,7 +73,10 @@ func registerFamilies() {
 }
 
 // PutCertificate keeps the certificate's bytes.
-func (s *Store) PutCertificate(_ context.Context, c certify.Certificate) (string, error) {
+func (s *Store) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
 	doc, err := certify.Marshal(c)
 	if err != nil {
 		return "", err
@@ -77,7 +86,10 @@ func (s *Store) PutCertificate(_ context.Context, c certify.Certificate) (string
 }
 
 // Record counts attempts.
-func (s *Store) Record(_ context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
+func (s *Store) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, 0, err
+	}
 	if !slices.Contains(s.Log, a) {
 		s.Log = append(s.Log, a)
 	}
@@ -94,16 +106,24 @@ func (s *Store) Record(_ context.Context, a pipeline.Attempt) (onRows, inLog int
 }
 
 // Save keeps a copy of the checkpoint.
-func (s *Store) Save(_ context.Context, state []byte) error {
+func (s *Store) Save(ctx context.Context, state []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s.State = bytes.Clone(state)
 	return nil
 }
 
 // Load returns the checkpoint, or nil.
-func (s *Store) Load(context.Context) ([]byte, error) { return s.State, nil }
+func (s *Store) Load(ctx context.Context) ([]byte, error) {
+	return bytes.Clone(s.State), ctx.Err()
+}
 
 // Clear forgets the checkpoint.
-func (s *Store) Clear(context.Context) error {
+func (s *Store) Clear(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s.State = nil
 	return nil
 }

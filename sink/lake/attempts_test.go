@@ -51,33 +51,6 @@ func content(t *testing.T, path string) []byte {
 	return data
 }
 
-// The same job on the same rows is one attempt. Another configuration is another
-// one, and so are the same targets in other rows: in other row groups, in
-// another order, beside other features.
-func TestAttemptsAreCountedOnce(t *testing.T) {
-	l := tried(t)
-	for i, test := range []struct {
-		targets, sample, configuration byte
-		want                           [2]int // on these rows, in the log
-	}{
-		{'y', 'a', '1', [2]int{1, 1}},
-		{'y', 'a', '1', [2]int{1, 1}}, // the same job again
-		{'y', 'a', '2', [2]int{2, 2}},
-		{'y', 'b', '2', [2]int{3, 3}}, // the same rows in other row groups
-		{'z', 'c', '2', [2]int{1, 4}}, // other rows
-		{'y', 'c', '3', [2]int{4, 5}},
-		{'y', 'a', '2', [2]int{2, 2}},
-		{'y', 'b', '2', [2]int{3, 3}},
-	} {
-		if got := recorded(t, l, attempt(test.targets, test.sample, test.configuration)); got != test.want {
-			t.Errorf("attempt %d: Record = %v, want %v", i, got, test.want)
-		}
-	}
-	if log, err := l.Attempts(t.Context()); err != nil || len(log) != 5 {
-		t.Errorf("Attempts() = %d attempts, %v, want 5", len(log), err)
-	}
-}
-
 // One log counts for all that name it, by whichever path.
 func TestDirectoriesShareALog(t *testing.T) {
 	dir := t.TempDir()

@@ -16,9 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model"
-	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -27,33 +26,17 @@ var oldAttempt, newAttempt = attempt('5', '5', 'a'), attempt('5', '5', 'b')
 
 // attempt is one with such digests.
 func attempt(targets, sample, configuration byte) pipeline.Attempt {
-	digest := func(c byte) (d pipeline.Digest) { copy(d[:], bytes.Repeat([]byte{c}, len(d))); return d }
-	return pipeline.Attempt{Targets: digest(targets), Sample: digest(sample), Configuration: digest(configuration)}
+	return pipelinetest.SmallAttempt(targets, sample, configuration)
 }
 
 // smallModel is a valid model of one inducing point.
-func smallModel() pipeline.Model {
-	k := kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: []float64{1}, Variance: 1}
-	zero := func(name string) certify.Parameter {
-		return certify.Parameter{Name: name, Grid: certify.Grid{Step: 1, Count: 1, Prior: certify.PriorFlat}}
-	}
-	return pipeline.Model{
-		Meta: pipeline.ModelMeta{
-			Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: true,
-			Theta:    []certify.Parameter{zero("ln lengthscale of x"), zero("ln variance")},
-			Features: []pipeline.Affine{{Name: "x", Scale: 1}}, Target: pipeline.Affine{Name: "y", Scale: 1},
-			Loss: pipeline.LossSpec{Kind: certify.LossZeroOne, Epsilon: 1}, RowRules: certify.RowRules(), Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,
-		},
-		Posterior: &model.Posterior{Kernel: k, Jitter: 1e-8, Z: []float64{0}, Mean: []float64{0.5}, L: []float64{1}, Factor: []float64{0.5}},
-	}
-}
+func smallModel() pipeline.Model { return pipelinetest.SmallModel(0.5) }
 
 // certificateOf names what a run came to.
 func certificateOf(modelDigest, software string, attempt int) certify.Certificate {
-	return certify.Certificate{
-		Format: certify.Format, Guarantees: []certify.Guarantee{{ID: certify.GuaranteeMean, Predictor: certify.PredictorMean}, {ID: certify.GuaranteeDraw, Predictor: certify.PredictorDraw}}, Configuration: certify.Configuration{Values: []byte("{}")},
-		Model: certify.ModelFile{Digest: modelDigest}, Declared: certify.Declared{Software: software, Attempt: certify.Attempt{OnTheseRows: int64(attempt)}},
-	}
+	c := pipelinetest.SmallCertificate(modelDigest, software)
+	c.Declared.Attempt.OnTheseRows = int64(attempt)
+	return c
 }
 
 // job is one run of a job against a directory: everything that a job writes,
@@ -331,27 +314,6 @@ func TestGetModelRefusesChangedBytes(t *testing.T) {
 	}
 	if _, err := d.GetModel(t.Context(), digest); err != nil {
 		t.Errorf("after publishing again: %v", err)
-	}
-}
-
-func TestCanceledContextStopsEveryStep(t *testing.T) {
-	d, err := lake.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, put := d.PutModel(ctx, smallModel())
-	_, get := d.GetModel(ctx, "x")
-	_, certificate := d.PutCertificate(ctx, certify.Certificate{})
-	_, _, record := d.AttemptLog().Record(ctx, newAttempt)
-	checkpoint := d.Checkpoint("x")
-	_, load := checkpoint.Load(ctx)
-	for step, err := range []error{put, get, certificate, record, load, checkpoint.Save(ctx, nil), checkpoint.Clear(ctx)} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("step %d: %v, want context.Canceled", step, err)
-		}
 	}
 }
 

@@ -31,3 +31,18 @@ func TestMemorySetIsSeenByLaterReadings(t *testing.T) {
 		t.Error("the digest did not notice Set")
 	}
 }
+
+func TestStore(t *testing.T) {
+	pipelinetest.TestSink(t, func(*testing.T) func(*testing.T) pipeline.Sink {
+		s := &pipelinetest.Store{}
+		return func(*testing.T) pipeline.Sink { return s }
+	})
+	pipelinetest.TestAttempts(t, func(*testing.T) func(*testing.T) pipeline.Attempts {
+		s := &pipelinetest.Store{}
+		return func(*testing.T) pipeline.Attempts { return s }
+	})
+	pipelinetest.TestCheckpoints(t, func(*testing.T) func(*testing.T) pipeline.Checkpoints {
+		s := &pipelinetest.Store{}
+		return func(*testing.T) pipeline.Checkpoints { return s }
+	})
+}
