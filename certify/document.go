@@ -61,27 +61,27 @@ const (
 // bound, on the expected loss of the predictor on a fresh row. What a method
 // does not use is 0: a hold-out has no KL.
 type Guarantee struct {
-	ID              string  `json:"id"`
-	Predictor       string  `json:"predictor"`
-	Role            string  `json:"role"` // of the rows
-	Method          string  `json:"method"`
-	Status          string  `json:"status"`
-	Headline        string  `json:"headline"` // for the one who decides
-	Statement       string  `json:"statement"`
-	Loss            Loss    `json:"loss"`
-	Delta           float64 `json:"delta"`
-	N               int64   `json:"n"`
-	EmpiricalRisk   Risk    `json:"empirical_risk"` // of a draw of Q on train rows, of the mean on hold-out rows
-	LowerRisk       Lower   `json:"lower_risk"`     // of the same
-	Unproven        int64   `json:"unproven"`       // rows that are counted as a loss of 1
-	KL              float64 `json:"kl,omitempty"`
-	LnInverseWeight float64 `json:"ln_inverse_weight,omitempty"`
-	LnXi            float64 `json:"ln_xi,omitempty"`
-	LnInverseDelta  float64 `json:"ln_inverse_delta"`   // of the share of δ that is this certificate's
-	Exponent        float64 `json:"exponent,omitempty"` // (the four terms)/N
-	Bound           float64 `json:"bound"`
-	BoundPinsker    float64 `json:"bound_pinsker,omitempty"`
-	LowerBound      float64 `json:"lower_bound"`
+	ID              string     `json:"id"`
+	Predictor       string     `json:"predictor"`
+	Role            string     `json:"role"` // of the rows
+	Method          string     `json:"method"`
+	Status          string     `json:"status"`
+	Headline        string     `json:"headline"` // for the one who decides
+	Statement       string     `json:"statement"`
+	Loss            TargetLoss `json:"loss"`
+	Delta           float64    `json:"delta"`
+	N               int64      `json:"n"`
+	EmpiricalRisk   Risk       `json:"empirical_risk"` // of a draw of Q on train rows, of the mean on hold-out rows
+	LowerRisk       Lower      `json:"lower_risk"`     // of the same
+	Unproven        int64      `json:"unproven"`       // rows that are counted as a loss of 1
+	KL              float64    `json:"kl,omitempty"`
+	LnInverseWeight float64    `json:"ln_inverse_weight,omitempty"`
+	LnXi            float64    `json:"ln_xi,omitempty"`
+	LnInverseDelta  float64    `json:"ln_inverse_delta"`   // of the share of δ that is this certificate's
+	Exponent        float64    `json:"exponent,omitempty"` // (the four terms)/N
+	Bound           float64    `json:"bound"`
+	BoundPinsker    float64    `json:"bound_pinsker,omitempty"`
+	LowerBound      float64    `json:"lower_bound"`
 }
 
 // A Risk bounds an empirical risk from above: the exact sum of upper bounds on
@@ -96,24 +96,6 @@ type Risk struct {
 type Lower struct {
 	Exact RiskSum `json:"exact"`
 	Lower float64 `json:"lower"`
-}
-
-// Kinds of losses. f is the value predicted for a row and y its target.
-const (
-	LossZeroOne     = "zero-one"    // 1 if |f−y| > Epsilon, else 0
-	LossBand        = "band"        // 0 if −Below ≤ f−y ≤ Above, else 1
-	LossSquared     = "squared"     // min(((f−y)/Epsilon)², 1)
-	LossExponential = "exponential" // 1 − exp(−((f−y)/Epsilon)²)
-	LossRelative    = "relative"    // min(|f−y|/|y|, 1)
-)
-
-// A Loss declares the loss that is certified, in raw units of the target.
-type Loss struct {
-	Kind    string  `json:"kind"`
-	Epsilon float64 `json:"epsilon,omitempty"` // zero-one, squared, exponential: > 0
-	Below   float64 `json:"below,omitempty"`   // band: ≥ 0, not both 0
-	Above   float64 `json:"above,omitempty"`
-	Target  string  `json:"target"` // the column's name
 }
 
 // Origins of the constant of a [Baseline].

@@ -22,12 +22,14 @@ func variants(t *testing.T) map[string]Evidence {
 	}
 	return map[string]Evidence{
 		"zero-one": sound(t),
-		"band":     change(func(ev *Evidence) { ev.Loss, ev.Declared.Unit = Loss{Kind: LossBand, Above: 3, Target: "delay"}, "" }),
-		"squared":  change(func(ev *Evidence) { ev.Loss.Kind = LossSquared }),
-		"exponential": change(func(ev *Evidence) {
-			ev.Loss, ev.Declared.Unit = Loss{Kind: LossExponential, Epsilon: .25, Target: "delay"}, ""
+		"band": change(func(ev *Evidence) {
+			ev.Loss, ev.Declared.Unit = TargetLoss{Loss{Kind: LossBand, Below: 2, Above: 3}, "delay"}, ""
 		}),
-		"relative": change(func(ev *Evidence) { ev.Loss = Loss{Kind: LossRelative, Target: "delay"} }),
+		"squared": change(func(ev *Evidence) { ev.Loss.Kind = LossSquared }),
+		"exponential": change(func(ev *Evidence) {
+			ev.Loss, ev.Declared.Unit = TargetLoss{Loss{Kind: LossExponential, Epsilon: .25}, "delay"}, ""
+		}),
+		"relative": change(func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossRelative}, "delay"} }),
 		"vacuous":  change(func(ev *Evidence) { ev.KL = 20_000 }),
 		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies[0].LowerRisk }),
 		"scaled": change(func(ev *Evidence) {

@@ -13,7 +13,7 @@ import (
 // Evidence is what a certificate is made from: plain numbers and words about
 // one fitted model and one pass over the rows that it answers for.
 type Evidence struct {
-	Loss     Loss
+	Loss     TargetLoss
 	Delta    Delta   // no default: the user says it
 	Tallies  []Tally // what the methods of Delta need, in the order of [Needs]
 	Accuracy float64 // τ: how near a reader's mean is to the exact one, raw units of the target
@@ -264,29 +264,6 @@ func (ev Evidence) validateRecord() error {
 	}
 	if _, err := compactObject(ev.Configuration); err != nil {
 		faults = append(faults, fmt.Errorf("configuration: %w", err))
-	}
-	return errors.Join(faults...)
-}
-
-// Validate reports all faults of the declaration, NaN included.
-func (l Loss) Validate() error {
-	faults := []error{ColumnName(l.Target)}
-	finite := func(x float64) bool { return 0 <= x && x <= math.MaxFloat64 }
-	switch l.Kind {
-	case LossZeroOne, LossSquared, LossExponential:
-		if !(finite(l.Epsilon) && l.Epsilon > 0 && l.Below == 0 && l.Above == 0) {
-			faults = append(faults, fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes one tolerance epsilon > 0, in units of the target", l.Kind, l.Epsilon, l.Below, l.Above))
-		}
-	case LossBand:
-		if !(finite(l.Below) && finite(l.Above) && l.Below+l.Above > 0 && l.Epsilon == 0) {
-			faults = append(faults, fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes below ≥ 0 and above ≥ 0, not both 0, in units of the target", l.Kind, l.Epsilon, l.Below, l.Above))
-		}
-	case LossRelative:
-		if !(l.Epsilon == 0 && l.Below == 0 && l.Above == 0) {
-			faults = append(faults, fmt.Errorf("loss %q takes no tolerance", l.Kind))
-		}
-	default:
-		faults = append(faults, fmt.Errorf("loss %q is unknown, want %s, %s, %s, %s or %s", l.Kind, LossZeroOne, LossBand, LossSquared, LossExponential, LossRelative))
 	}
 	return errors.Join(faults...)
 }

@@ -13,7 +13,7 @@ import (
 func sound(t testing.TB) Evidence {
 	t.Helper()
 	ev := Evidence{
-		Loss:  Loss{Kind: LossZeroOne, Epsilon: 15, Target: "delay"},
+		Loss:  TargetLoss{Loss{Kind: LossZeroOne, Epsilon: 15}, "delay"},
 		Delta: Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 1}}},
 		Tallies: []Tally{
 			{Predictor: PredictorDraw, Role: RoleTrain, Unproven: 2},
@@ -102,8 +102,10 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"epsilon 0":             func(ev *Evidence) { ev.Loss.Epsilon = 0 },
 		"epsilon infinite":      func(ev *Evidence) { ev.Loss.Epsilon = inf },
 		"unknown loss":          func(ev *Evidence) { ev.Loss.Kind = "absolute" },
-		"band without width":    func(ev *Evidence) { ev.Loss = Loss{Kind: LossBand, Target: "delay"} },
-		"band NaN":              func(ev *Evidence) { ev.Loss = Loss{Kind: LossBand, Below: nan, Above: 1, Target: "delay"} },
+		"band without width":    func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossBand}, "delay"} },
+		"band without below":    func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossBand, Above: 1}, "delay"} },
+		"band too wide":         func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossBand, Below: 1e308, Above: 1e308}, "delay"} },
+		"band NaN":              func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossBand, Below: nan, Above: 1}, "delay"} },
 		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
 		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
 		"no rows": func(ev *Evidence) {

@@ -10,8 +10,9 @@ import (
 // many times over (docs/proofs.md, 8).
 const klSlack = 1e-9
 
-// maxInducing bounds M, so that the rounding bound of GaussianKL is stated once.
-const maxInducing = 20_000
+// MaxInducing is the largest number of inducing points, of a job, a model file and the
+// rounding bound of [GaussianKL].
+const MaxInducing = 4000
 
 // GaussianKL returns an upper bound on the divergence of N(mean, CCᵀ) from
 // N(0, I) in M dimensions, in nats,
@@ -23,8 +24,8 @@ const maxInducing = 20_000
 // diagonal entry that is not positive, or a length that does not fit is an
 // error.
 func GaussianKL(mean, factor []float64, m int) (float64, error) {
-	if m < 1 || m > maxInducing || len(mean) != m || len(factor) != m*m {
-		return 0, fmt.Errorf("certify: KL of %d means and %d entries of a factor in %d dimensions (1 to %d)", len(mean), len(factor), m, maxInducing)
+	if m < 1 || m > MaxInducing || len(mean) != m || len(factor) != m*m {
+		return 0, fmt.Errorf("certify: KL of %d means and %d entries of a factor in %d dimensions (1 to %d)", len(mean), len(factor), m, MaxInducing)
 	}
 	var squares compensated
 	det, exponent := exact(1), 0 // Π C_ii = det·2^exponent

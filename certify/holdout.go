@@ -16,7 +16,7 @@ func holdout() method {
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
 		}
-		if g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand {
+		if g.Loss.Kind.Counts() {
 			g.Bound, err = BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)
 		} else {
 			g.Method = methodChernoff

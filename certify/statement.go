@@ -17,12 +17,12 @@ func headline(g Guarantee, c Certificate) string {
 	case g.Status != StatusCertified:
 		return fmt.Sprintf("nothing useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
 			subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
-	case g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand:
-		return fmt.Sprintf("%s are %s in at most %s of fresh rows, %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), sure(g))
+	case g.Loss.Kind.Counts():
+		return fmt.Sprintf("%s are %s in at most %s of fresh rows, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), sure(g))
 	case g.Loss.Kind == LossRelative:
 		return fmt.Sprintf("%s are off by at most %s of the target on average over fresh rows (each counted as 100 %% at most), %s", subject(g), percentUp(g.Bound), sure(g))
 	default:
-		return fmt.Sprintf("%s lose at most %s on average over fresh rows, where an error e costs %s, %s", subject(g), AtMost(g.Bound), cost(g.Loss, c.Declared.Unit, atMostDigits), sure(g))
+		return fmt.Sprintf("%s lose at most %s on average over fresh rows, where an error e costs %s, %s", subject(g), AtMost(g.Bound), cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), sure(g))
 	}
 }
 
@@ -51,12 +51,19 @@ func miss(l Loss, unit string, digits func(float64) string) string {
 	return "off by more than " + amountText(digits(l.Epsilon), unit)
 }
 
-// cost writes a loss that is not of 0 and 1 as a function of the error e.
+// cost writes a loss as a function of the error e.
 func cost(l Loss, unit string, digits func(float64) string) string {
-	if l.Kind == LossSquared {
+	switch l.Kind {
+	case LossSquared:
 		return fmt.Sprintf("(e / %s)^2, but at most 1", amountText(digits(l.Epsilon), unit))
+	case LossExponential:
+		return fmt.Sprintf("1 - exp(-(e / %s)^2)", amountText(digits(l.Epsilon), unit))
+	case LossRelative:
+		return "|e| / |target|, but at most 1 (and 1 for a target of 0)"
+	case LossZeroOne, LossBand:
+		return "1 if it is " + miss(l, unit, digits) + ", else 0"
 	}
-	return fmt.Sprintf("1 - exp(-(e / %s)^2)", amountText(digits(l.Epsilon), unit))
+	panic(unknownLoss(l.Kind))
 }
 
 // amountText writes a tolerance with its unit.
@@ -98,7 +105,7 @@ func certified(g Guarantee, c Certificate) string {
 			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
 	default:
 		if g.LowerBound >= leastWorthSaying {
-			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss))
+			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss.Loss))
 		}
 		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
 	}
@@ -117,7 +124,7 @@ const leastWorthSaying = 1e-4
 // lowerTolerance says what the lower bound counts, which leaves room for the
 // accuracy on its own side.
 func lowerTolerance(l Loss) string {
-	if l.Kind == LossZeroOne || l.Kind == LossBand {
+	if l.Kind.Counts() {
 		return ", even if each tolerance is wider by the accuracy"
 	}
 	return ", but for the accuracy"
@@ -149,14 +156,10 @@ func indicative(g Guarantee, assumptions []Assumption) string {
 // probability, for others an expectation.
 func claim(g Guarantee, unit string) string {
 	limit := "at most " + AtMost(g.Bound)
-	if g.Loss.Kind == LossZeroOne || g.Loss.Kind == LossBand {
-		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss, unit, plain), limit)
+	if g.Loss.Kind.Counts() {
+		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss.Loss, unit, plain), limit)
 	}
-	loss := "|e| / |target|, but at most 1 (and 1 for a target of 0)"
-	if g.Loss.Kind != LossRelative {
-		loss = cost(g.Loss, unit, plain)
-	}
-	return fmt.Sprintf("%s have an expected loss of %s, where an error e (prediction less target) costs %s", subject(g), limit, loss)
+	return fmt.Sprintf("%s have an expected loss of %s, where an error e (prediction less target) costs %s", subject(g), limit, cost(g.Loss.Loss, unit, plain))
 }
 
 // baselineStatement puts the yardstick into words. It claims nothing about fresh

@@ -76,7 +76,7 @@ func TestBoundOfTheMeanStopsAtOne(t *testing.T) {
 func TestStatementsOfOtherLosses(t *testing.T) {
 	all := variants(t)
 	for name, parts := range map[string][]string{
-		"band":        {`are more than 0 too low or more than 3 too high with probability at most`},
+		"band":        {`are more than 2 too low or more than 3 too high with probability at most`},
 		"squared":     {"have an expected loss of at most", `costs (e / 15 "minutes")^2, but at most 1`},
 		"exponential": {"have an expected loss of", "costs 1 - exp(-(e / 0.25)^2)"},
 		"relative":    {"have an expected loss of", "|e| / |target|, but at most 1"},
@@ -231,7 +231,7 @@ func TestHeadlines(t *testing.T) {
 	all := variants(t)
 	for name, want := range map[string]string{
 		"zero-one":    `predictions (the mean of Q) of "delay" are off by more than 15 "minutes" in at most PERCENT of fresh rows, 99 % confidence`,
-		"band":        `predictions (the mean of Q) of "delay" are more than 0 too low or more than 3 too high in at most PERCENT of fresh rows, 99 % confidence`,
+		"band":        `predictions (the mean of Q) of "delay" are more than 2 too low or more than 3 too high in at most PERCENT of fresh rows, 99 % confidence`,
 		"squared":     `predictions (the mean of Q) of "delay" lose at most BOUND on average over fresh rows, where an error e costs (e / 15 "minutes")^2, but at most 1, 99 % confidence`,
 		"exponential": `predictions (the mean of Q) of "delay" lose at most BOUND on average over fresh rows, where an error e costs 1 - exp(-(e / 0.25)^2), 99 % confidence`,
 		"relative":    `predictions (the mean of Q) of "delay" are off by at most PERCENT of the target on average over fresh rows (each counted as 100 % at most), 99 % confidence`,
@@ -348,8 +348,7 @@ func TestLowerBoundsStandBesideTheirTolerance(t *testing.T) {
 		"squared": {Kind: LossSquared, Epsilon: epsilon}, "exponential": {Kind: LossExponential, Epsilon: epsilon},
 	} {
 		ev := sound(t)
-		l.Target = ev.Loss.Target
-		ev.Loss = l
+		ev.Loss.Loss = l
 		g := guarantee(t, certificate(t, ev), GuaranteeDraw)
 		mustHold(t, g.Statement, "on the same event, at least", exact)
 		mustNotHold(t, g.Statement, "1.001")

@@ -295,7 +295,7 @@ func TestMeanLosesAtMostTwiceADraw(t *testing.T) {
 		}
 		return 0
 	}
-	for kind, loss := range map[string]func(f float64) float64{
+	for kind, loss := range map[LossKind]func(f float64) float64{
 		LossZeroOne:     func(f float64) float64 { return indicator(math.Abs(f-y) > .6) },
 		LossBand:        func(f float64) float64 { return indicator(f-y < -.2 || f-y > 1.1) },
 		LossSquared:     func(f float64) float64 { return clip((f - y) * (f - y) / .36) },

@@ -215,7 +215,7 @@ func TestNoPosteriorLeavesItsErrors(t *testing.T) {
 			if !next.usable() {
 				continue
 			}
-			l := mustLoss(t, []string{loss.ZeroOne, loss.Squared, loss.Exponential, loss.Band}[start%4], next.epsilon)
+			l := mustLoss(t, []loss.Kind{loss.ZeroOne, loss.Squared, loss.Exponential, loss.Band}[start%4], next.epsilon)
 			e, _, err := excessOf(next.p, l, next.epsilon*0x1p-20, next.rows, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -370,7 +370,7 @@ func TestSharpLawsHaveHonestLowerEnds(t *testing.T) {
 		for i := range rows.Y {
 			rows.Y[i] = mean[i] + 0.6 - 2e-6 // just inside: the exact loss is nothing
 		}
-		for _, kind := range []string{loss.ZeroOne, loss.Band} {
+		for _, kind := range []loss.Kind{loss.ZeroOne, loss.Band} {
 			e, _, err := excessOf(p, mustLoss(t, kind, 0.6), 1e-7, rows, nil)
 			if err != nil || !(e.worst() <= 1) {
 				t.Errorf("%s: %+v beyond the proven errors (%v)", kind, e, err)

@@ -15,14 +15,6 @@ type Affine struct {
 	Scale  float64 `json:"scale"` // > 0
 }
 
-// A LossSpec declares the loss of a job, in raw units of the target.
-type LossSpec struct {
-	Kind    string  `json:"kind"`              // zero-one, band, squared, exponential, relative
-	Epsilon float64 `json:"epsilon,omitempty"` // tolerance of zero-one, squared, exponential
-	Below   float64 `json:"below,omitempty"`   // band: no loss while −Below ≤ f − y ≤ Above
-	Above   float64 `json:"above,omitempty"`
-}
-
 // ModelMeta is the part of a model file that is not a table.
 type ModelMeta struct {
 	Format   string              `json:"format"`
@@ -31,7 +23,7 @@ type ModelMeta struct {
 	Theta    []certify.Parameter `json:"theta"` // ln lengthscales (d, or one if not ARD), then ln variance
 	Features []Affine            `json:"features"`
 	Target   Affine              `json:"target"`
-	Loss     LossSpec            `json:"loss"`
+	Loss     certify.Loss        `json:"loss"`
 	RowRules []string            `json:"row_rules"` // identifiers: [certify.RowRules]
 
 	// The numbers that predictions are made with, in scaled units.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // The baseline is a yardstick: what the bound's formula gives for a constant
@@ -23,7 +23,7 @@ const baselineRoom = 0x1p-48
 
 // constantLoss is a lower bound on the loss of predicting the constant c for the
 // target y, both in raw units.
-func constantLoss(spec LossSpec, y, c float64) float64 {
+func constantLoss(spec certify.Loss, y, c float64) float64 {
 	r := c - y
 	miss := func(below, above float64) float64 {
 		if -below*(1+boundaryRoom) <= r && r <= above*(1+boundaryRoom) {
@@ -32,22 +32,23 @@ func constantLoss(spec LossSpec, y, c float64) float64 {
 		return 1
 	}
 	switch spec.Kind {
-	case loss.ZeroOne:
+	case certify.LossZeroOne:
 		return miss(spec.Epsilon, spec.Epsilon)
-	case loss.Band:
+	case certify.LossBand:
 		return miss(spec.Below, spec.Above)
-	case loss.Squared:
+	case certify.LossSquared:
 		t := r / spec.Epsilon
 		return min(1, float64(t*t)) * (1 - baselineRoom)
-	case loss.Exponential:
+	case certify.LossExponential:
 		t := r / spec.Epsilon
 		return max(0, 1-expNegative(float64(t*t))-baselineRoom)
-	default: // relative
+	case certify.LossRelative:
 		if y == 0 {
 			return 1
 		}
 		return min(1, math.Abs(r)/math.Abs(y)) * (1 - baselineRoom)
 	}
+	return 0 // no loss of a kind that [certify.Loss.Validate] knows
 }
 
 // expNegative returns exp(−x) for x ≥ 0 to within a few ulps, with the same bits
@@ -74,7 +75,7 @@ func expNegative(x float64) float64 {
 // on the given targets among 512 candidates: 256 of the sorted targets at evenly
 // spaced places, and each of them plus the tolerance, which puts it on the lower
 // edge of what the constant covers. Losses are added in the given order.
-func bestConstant(targets []float64, spec LossSpec) float64 {
+func bestConstant(targets []float64, spec certify.Loss) float64 {
 	sorted := slices.Sorted(slices.Values(targets))
 	width := max(spec.Epsilon, spec.Above)
 	const places = 256

@@ -2,11 +2,11 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
-	"github.com/pacsgp/pacsgp/model/loss"
 )
 
 // evidence derives what a certificate is made of from model, rows and job: what
@@ -31,10 +31,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	}
 	word.Unit, word.Scaling = job.Loss.Unit, job.Scaling.declared(meta)
 	return certify.Evidence{
-		Loss: certify.Loss{
-			Kind: meta.Loss.Kind, Epsilon: meta.Loss.Epsilon, Below: meta.Loss.Below, Above: meta.Loss.Above,
-			Target: meta.Target.Name,
-		},
+		Loss:       certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name},
 		Delta:      job.Spends(),
 		Tallies:    found.tallies(),
 		Accuracy:   accuracy(meta.Loss, meta.Target),
@@ -90,19 +87,20 @@ const accuracyPart = 0x1p-20
 // accuracy is τ, in raw units of the target: how near to the exact mean a
 // reader's prediction has to be. It is so small a part of the tolerance that
 // taking it off costs nothing.
-func accuracy(l LossSpec, target Affine) float64 {
+func accuracy(l certify.Loss, target Affine) float64 {
 	switch l.Kind {
-	case loss.Band:
+	case certify.LossBand:
 		return min(l.Below, l.Above) * accuracyPart
-	case loss.Relative:
+	case certify.LossRelative:
 		return target.Scale * accuracyPart
-	default:
+	case certify.LossZeroOne, certify.LossSquared, certify.LossExponential:
 		return l.Epsilon * accuracyPart
 	}
+	return math.NaN() // which no certificate takes
 }
 
 // scaledAccuracy is the accuracy in scaled units, no smaller.
-func scaledAccuracy(l LossSpec, target Affine) float64 {
+func scaledAccuracy(l certify.Loss, target Affine) float64 {
 	return accuracy(l, target) / target.Scale * (1 + 0x1p-40)
 }
 
@@ -184,12 +182,12 @@ func describe(job Job, features []Affine, target Affine, theta []certify.Paramet
 }
 
 // lossSpec is the declared loss in raw units.
-func (j Job) lossSpec(target Affine) LossSpec {
+func (j Job) lossSpec(target Affine) certify.Loss {
 	epsilon := j.Loss.Epsilon
 	if j.Loss.EpsilonStd != 0 {
 		epsilon = j.Loss.EpsilonStd * target.Scale
 	}
-	return LossSpec{Kind: j.Loss.Kind, Epsilon: epsilon, Below: j.Loss.Below, Above: j.Loss.Above}
+	return certify.Loss{Kind: j.Loss.Kind, Epsilon: epsilon, Below: j.Loss.Below, Above: j.Loss.Above}
 }
 
 // scaling derives the scaling of a model's columns, as far as these findings and

@@ -197,7 +197,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			return ctx, context.Canceled
 		},
 	} {
-		for _, mode := range []string{pipeline.TrainFullPass, pipeline.TrainMiniBatch} {
+		for _, mode := range []pipeline.TrainMode{pipeline.TrainFullPass, pipeline.TrainMiniBatch} {
 			for _, memory := range []int64{kept, streamed} {
 				synctest.Test(t, func(t *testing.T) {
 					src := &faulty{Memory: source(waves(300, 0.2, 24), 100, 120, 80), batch: -1}

@@ -45,12 +45,12 @@ type Job struct {
 
 // A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
 type LossDecl struct {
-	Kind       string  `json:"kind"`                  // zero-one (default), band, squared, exponential, relative
-	Epsilon    float64 `json:"epsilon,omitempty"`     // in raw units of the target
-	EpsilonStd float64 `json:"epsilon_std,omitempty"` // in standard deviations of the target over the reference rows
-	Below      float64 `json:"below,omitempty"`       // band, raw units
-	Above      float64 `json:"above,omitempty"`
-	Unit       string  `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
+	Kind       certify.LossKind `json:"kind"`                  // default zero-one
+	Epsilon    float64          `json:"epsilon,omitempty"`     // in raw units of the target
+	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the reference rows
+	Below      float64          `json:"below,omitempty"`       // band, raw units
+	Above      float64          `json:"above,omitempty"`
+	Unit       string           `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
 }
 
 // A KernelDecl declares the covariance function.
@@ -74,16 +74,19 @@ type GridDecl struct {
 // DefaultGrid is the paper's: 1,201 values for each hyper-parameter.
 var DefaultGrid = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: "flat"}
 
-// Scaling modes.
+// A ScalingMode says where the constants of scaling come from.
+type ScalingMode string
+
+// The modes of scaling.
 const (
-	ScalingReference = "reference" // from the reference rows: the default
-	ScalingAllRows   = "all-rows"  // as the paper did; the guarantee is then indicative
-	ScalingDeclared  = "declared"  // constants of the configuration; there are no reference rows
+	ScalingReference ScalingMode = "reference" // from the reference rows: the default
+	ScalingAllRows   ScalingMode = "all-rows"  // as the paper did; the guarantee is then indicative
+	ScalingDeclared  ScalingMode = "declared"  // constants of the configuration; there are no reference rows
 )
 
 // A Scaling declares where the constants of [Affine] come from.
 type Scaling struct {
-	Mode     string            `json:"mode"`
+	Mode     ScalingMode       `json:"mode"`
 	Features map[string]Affine `json:"features,omitempty"` // declared mode
 	Target   *Affine           `json:"target,omitempty"`   // declared mode
 }
@@ -94,20 +97,23 @@ type RolesDecl struct {
 	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; default 0.1 with the method holdout, else 0
 }
 
-// Training modes.
+// A TrainMode says what a step of training is made from.
+type TrainMode string
+
+// The modes of training.
 const (
-	TrainMiniBatch = "mini-batch" // the default; a batch that has all rows is a full pass
-	TrainFullPass  = "full-pass"
+	TrainMiniBatch TrainMode = "mini-batch" // the default; a batch that has all rows is a full pass
+	TrainFullPass  TrainMode = "full-pass"
 )
 
 // A TrainDecl declares how the posterior is fitted.
 type TrainDecl struct {
-	Mode   string  `json:"mode"`
-	Batch  int     `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan]
-	Buffer int     `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
-	Passes float64 `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
-	Time   Seconds `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
-	Seed   uint64  `json:"seed"`                   // of the optimiser; no part of the guarantee
+	Mode   TrainMode `json:"mode"`
+	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan]
+	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
+	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
+	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
+	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
 }
 
 // Resources are what a run may use. They never change a result.
@@ -179,8 +185,8 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j.Grid = j.Grid.withDefaults(fault)
 	for _, m := range j.Inducing {
-		if m < 1 || m > MaxInducing {
-			fault("inducing: %d is not in 1..%d", m, MaxInducing)
+		if m < 1 || m > certify.MaxInducing {
+			fault("inducing: %d is not in 1..%d", m, certify.MaxInducing)
 		}
 	}
 	j.Scaling = j.Scaling.withDefaults(j.Target, fault)
@@ -227,9 +233,6 @@ func withHoldout(methods []certify.MethodWeight, share float64, fault func(strin
 	return methods, share
 }
 
-// MaxInducing is the largest number of inducing points.
-const MaxInducing = 4000
-
 func needDelta(delta float64) string {
 	if delta == 0 {
 		return "say the confidence: the certificate fails with probability at most δ over the draw of the rows, " +
@@ -244,10 +247,10 @@ const needEpsilon = "say the tolerance ε: a prediction counts as a miss when it
 
 func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 	if l.Kind == "" {
-		l.Kind = "zero-one"
+		l.Kind = certify.LossZeroOne
 	}
 	switch l.Kind {
-	case "zero-one", "squared", "exponential":
+	case certify.LossZeroOne, certify.LossSquared, certify.LossExponential:
 		switch {
 		case l.Epsilon == 0 && l.EpsilonStd == 0:
 			fault("loss.epsilon: %s", needEpsilon)
@@ -256,21 +259,21 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 		case !(l.Epsilon+l.EpsilonStd > 0) || math.IsInf(l.Epsilon+l.EpsilonStd, 0):
 			fault("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
 		}
-	case "band":
+	case certify.LossBand:
 		if !(l.Below > 0 && l.Above > 0) || math.IsInf(l.Below+l.Above, 0) {
 			fault("loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
 		}
-	case "relative":
+	case certify.LossRelative:
 		if l.Epsilon != 0 || l.EpsilonStd != 0 {
 			fault("loss.epsilon: the relative loss has no tolerance")
 		}
 	default:
 		fault("loss.kind: %q is none of zero-one, band, squared, exponential, relative", l.Kind)
 	}
-	if l.Kind != "band" && (l.Below != 0 || l.Above != 0) {
+	if l.Kind != certify.LossBand && (l.Below != 0 || l.Above != 0) {
 		fault("loss: below and above belong to a band, not to %s", l.Kind)
 	}
-	if l.Kind == "band" && (l.Epsilon != 0 || l.EpsilonStd != 0) {
+	if l.Kind == certify.LossBand && (l.Epsilon != 0 || l.EpsilonStd != 0) {
 		fault("loss.epsilon: a band has below and above instead")
 	}
 	if l.Unit != "" {

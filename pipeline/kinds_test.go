@@ -18,7 +18,7 @@ func TestEveryLossCertifies(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, loss := range kinds(1) {
-		seen[loss.Kind] = true
+		seen[string(loss.Kind)] = true
 		p := publish(t, newLake(columns, 150, 250), func(j *pipeline.Job) { j.Loss, j.Inducing, j.Train.Passes = loss, []int{12}, 15 })
 		draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
 		if draw.Status != certify.StatusCertified && loss.Kind != certify.LossRelative || draw.Loss.Kind != loss.Kind || !(draw.Bound < 0.6) {

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
 // scaledLoss is a model's loss in scaled units.
-func scaledLoss(spec LossSpec, target Affine) (loss.Loss, error) {
-	l, err := loss.New(spec.Kind, spec.Epsilon/target.Scale, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
+func scaledLoss(spec certify.Loss, target Affine) (loss.Loss, error) {
+	l, err := loss.New(loss.Kind(spec.Kind), spec.Epsilon/target.Scale, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}

@@ -90,7 +90,7 @@ func (j Job) BearsBetween(least, most float64) error {
 // fineEnough reports whether raw predictions can be written down without
 // spoiling the loss: their rounding must be less than a billionth of the
 // tolerance. docs/proofs.md, section 10.
-func fineEnough(target Affine, l LossSpec) bool {
+func fineEnough(target Affine, l certify.Loss) bool {
 	size := math.Abs(target.Centre) + 10*target.Scale
 	rounding := math.Nextafter(size, math.Inf(1)) - size
 	tolerance := math.Inf(1) // relative: in proportion to the target

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // ErrData marks a fault of the rows: too few of them, or a column that says
@@ -167,7 +169,7 @@ func (p *Pass) summaries() []summary {
 }
 
 // constant is the best constant prediction, in raw units: see [bestConstant].
-func (s *Survey) constant(l LossSpec) float64 { return bestConstant(s.targets, l) }
+func (s *Survey) constant(l certify.Loss) float64 { return bestConstant(s.targets, l) }
 
 // scale decides the constants of the scaling and the features that are used.
 func (s *Survey) scale(job Job, found []summary) error {

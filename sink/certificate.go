@@ -317,7 +317,7 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		MeanGuarantee: mean.ID, MeanN: mean.N, MeanStatus: mean.Status, MeanBound: mean.Bound, MeanHeadline: mean.Headline, MeanStatement: mean.Statement,
 		DrawStatus: draw.Status, DrawBound: draw.Bound, DrawBoundPinsker: draw.BoundPinsker, DrawLowerBound: draw.LowerBound,
 		DrawHeadline: draw.Headline, DrawStatement: draw.Statement,
-		Target: draw.Loss.Target, Loss: draw.Loss.Kind,
+		Target: draw.Loss.Target, Loss: string(draw.Loss.Kind),
 		Delta: c.Delta.Declared, Alternatives: c.Delta.Alternatives, Alternative: c.Delta.Alternative,
 		N: draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL,
 		LnInverseWeight: draw.LnInverseWeight, LnXi: draw.LnXi, LnInverseDelta: draw.LnInverseDelta,
@@ -340,6 +340,7 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		row.Epsilon = &draw.Loss.Epsilon
 	case certify.LossBand:
 		row.Below, row.Above = &draw.Loss.Below, &draw.Loss.Above
+	case certify.LossRelative:
 	}
 	return row
 }

@@ -120,7 +120,7 @@ func losses(t testing.TB, p published, m pipeline.Model) (lower, upper certify.R
 		y = append(y, (columns[2][i]-m.Meta.Target.Centre)/m.Meta.Target.Scale)
 	}
 	scale := m.Meta.Target.Scale
-	l, err := loss.New(m.Meta.Loss.Kind, m.Meta.Loss.Epsilon/scale, 0, 0, m.Meta.Target.Centre/scale)
+	l, err := loss.New(loss.Kind(m.Meta.Loss.Kind), m.Meta.Loss.Epsilon/scale, 0, 0, m.Meta.Target.Centre/scale)
 	if err != nil {
 		t.Fatal(err)
 	}

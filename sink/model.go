@@ -24,7 +24,6 @@ const metadataKey = "pacsgp"
 
 // Limits of a model file, far beyond what can be trained.
 const (
-	maxInducing = 1 << 16
 	maxFeatures = 1 << 14
 	maxMetadata = 16 << 20
 )
@@ -177,8 +176,8 @@ func checkMeta(meta pipeline.ModelMeta) error {
 		return fmt.Errorf("format %q, want %q", meta.Format, pipeline.ModelFormat)
 	case d < 1 || d > maxFeatures:
 		return fmt.Errorf("%d features, want 1 to %d", d, maxFeatures)
-	case meta.Inducing < 1 || meta.Inducing > maxInducing:
-		return fmt.Errorf("%d inducing points, want 1 to %d", meta.Inducing, maxInducing)
+	case meta.Inducing < 1 || meta.Inducing > certify.MaxInducing:
+		return fmt.Errorf("%d inducing points, want 1 to %d", meta.Inducing, certify.MaxInducing)
 	case len(meta.Lengthscales) != d:
 		return fmt.Errorf("%d lengthscales for %d features", len(meta.Lengthscales), d)
 	case len(meta.Theta) != theta:

@@ -31,7 +31,7 @@ func testModel(m, d int, ard bool) pipeline.Model {
 	meta := pipeline.ModelMeta{
 		Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: ard,
 		Target:   pipeline.Affine{Name: "wind <m/s> & more", Centre: 3.25, Scale: 1.7},
-		Loss:     pipeline.LossSpec{Kind: certify.LossZeroOne, Epsilon: 1.0200000000000002},
+		Loss:     certify.Loss{Kind: certify.LossZeroOne, Epsilon: 1.0200000000000002},
 		RowRules: certify.RowRules(),
 		Jitter:   1e-8, Inducing: m,
 	}

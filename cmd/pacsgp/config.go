@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -428,7 +429,7 @@ func wanted(t reflect.Type) string {
 
 // job is the part of the configuration that decides the result.
 func (c configuration) job() pipeline.Job {
-	scaling := pipeline.Scaling{Mode: c.Scaling.Mode}
+	scaling := pipeline.Scaling{Mode: pipeline.ScalingMode(c.Scaling.Mode)}
 	for name, a := range c.Scaling.Features {
 		if scaling.Features == nil {
 			scaling.Features = map[string]pipeline.Affine{}
@@ -441,7 +442,7 @@ func (c configuration) job() pipeline.Job {
 	return pipeline.Job{
 		Target: c.Target, Features: c.Features, Exclude: c.Exclude,
 		Loss: pipeline.LossDecl{
-			Kind: c.Loss.Kind, Epsilon: c.Loss.Epsilon.raw, EpsilonStd: c.Loss.Epsilon.std,
+			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
 		},
 		Delta:    c.delta(),
@@ -452,7 +453,7 @@ func (c configuration) job() pipeline.Job {
 		Roles:    pipeline.RolesDecl{Key: c.Roles.Key, Holdout: float64(c.Roles.Holdout)},
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		Train: pipeline.TrainDecl{
-			Mode: c.Train.Mode, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
+			Mode: pipeline.TrainMode(c.Train.Mode), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
 		Guarantees: c.Guarantees,

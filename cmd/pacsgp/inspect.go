@@ -96,13 +96,13 @@ func inspectModel(w world, m pipeline.Model, digest string, asJSON bool) error {
 	return table.Flush()
 }
 
-func lossWords(l pipeline.LossSpec) string {
+func lossWords(l certify.Loss) string {
 	switch l.Kind {
 	case certify.LossBand:
 		return fmt.Sprintf("%s, from %g below to %g above the target", l.Kind, l.Below, l.Above)
-	case certify.LossRelative:
-		return l.Kind
-	default:
+	case certify.LossZeroOne, certify.LossSquared, certify.LossExponential:
 		return fmt.Sprintf("%s, tolerance %g", l.Kind, l.Epsilon)
+	case certify.LossRelative:
 	}
+	return string(l.Kind)
 }

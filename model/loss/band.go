@@ -9,11 +9,11 @@ import "math"
 //
 // For s → 0 that tends to the loss at m, except on the boundary.
 type band struct {
-	kind         string
+	kind         Kind
 	below, above float64
 }
 
-func (l band) Kind() string { return l.kind }
+func (l band) Kind() Kind { return l.kind }
 
 func (l band) Point(y, f float64) float64 {
 	r := f - y

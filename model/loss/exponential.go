@@ -7,7 +7,7 @@ import "math"
 //	E = 1 − G,  G = ε/√k · exp(−g²/k),  k = 2s² + ε²
 type exponential struct{ epsilon float64 }
 
-func (exponential) Kind() string { return Exponential }
+func (exponential) Kind() Kind { return Exponential }
 
 func (l exponential) Point(y, f float64) float64 {
 	r := (f - y) / l.epsilon

@@ -50,11 +50,11 @@ func randomLaw(rng *rand.Rand) law {
 	return l
 }
 
-func (l law) interval(kind string) (lo, hi float64, of loss.Loss, err error) {
+func (l law) interval(kind loss.Kind) (lo, hi float64, of loss.Loss, err error) {
 	return l.bounds(kind, (*loss.Interval).Bounds)
 }
 
-func (l law) bounds(kind string, write func(r *loss.Interval, laws loss.Laws, lo, hi []float64)) (lo, hi float64, of loss.Loss, err error) {
+func (l law) bounds(kind loss.Kind, write func(r *loss.Interval, laws loss.Laws, lo, hi []float64)) (lo, hi float64, of loss.Loss, err error) {
 	if of, err = loss.New(kind, l.eps, 0.7*l.eps, 1.4*l.eps, l.off); err != nil {
 		return 0, 0, nil, err
 	}
@@ -75,7 +75,7 @@ func TestIntervalHoldsTheExactLoss(t *testing.T) {
 	if testing.Short() {
 		rows = 500
 	}
-	narrow := map[string]int{}
+	narrow := map[loss.Kind]int{}
 	for i := range rows {
 		l := randomLaw(rng)
 		kind := kinds[i%len(kinds)]
@@ -103,7 +103,7 @@ func TestIntervalHoldsTheExactLoss(t *testing.T) {
 // between the bounds; those of a loss of 0 and 1 are whole.
 func TestPointsHoldTheExactLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
-	rows, narrow := 20_000, map[string]int{}
+	rows, narrow := 20_000, map[loss.Kind]int{}
 	for i := range rows {
 		l := randomLaw(rng)
 		kind := kinds[i%len(kinds)]

@@ -7,13 +7,16 @@ import (
 	"math/big"
 )
 
-// The names of the losses, as they stand in configurations and certificates.
+// A Kind names a loss.
+type Kind string
+
+// The losses, by the names that they have in configurations and certificates.
 const (
-	ZeroOne     = "zero-one"    // 1 if |v−y| ≥ ε, else 0
-	Band        = "band"        // 0 if −below < v−y < above, else 1
-	Squared     = "squared"     // min(((v−y)/ε)², 1)
-	Exponential = "exponential" // 1 − exp(−((v−y)/ε)²)
-	Relative    = "relative"    // min(|v−y|/|y|, 1), with y in raw units; 1 if y = 0
+	ZeroOne     Kind = "zero-one"    // 1 if |v−y| ≥ ε, else 0
+	Band        Kind = "band"        // 0 if −below < v−y < above, else 1
+	Squared     Kind = "squared"     // min(((v−y)/ε)², 1)
+	Exponential Kind = "exponential" // 1 − exp(−((v−y)/ε)²)
+	Relative    Kind = "relative"    // min(|v−y|/|y|, 1), with y in raw units; 1 if y = 0
 )
 
 // MinVariance is the smallest variance of a prediction, in scaled units, that
@@ -25,7 +28,7 @@ const MinVariance = 1e-14
 // argument gives NaN out, so that no row without a number passes as a good one.
 type Loss interface {
 	// Kind returns the loss's name.
-	Kind() string
+	Kind() Kind
 	// Expected returns E l(y, v) for v ~ N(m, variance), in [0, 1]. The
 	// variance is raised to MinVariance; where that was necessary and l is
 	// discontinuous, a mean on or outside the boundary costs 1.
@@ -50,7 +53,7 @@ var ErrParameter = errors.New("loss: parameter out of range")
 // exponential; below, above > 0 for band; offset = centre/scale of the target
 // for relative, whose |y| is that of the raw target. Parameters that the loss
 // does not have are ignored.
-func New(kind string, epsilon, below, above, offset float64) (Loss, error) {
+func New(kind Kind, epsilon, below, above, offset float64) (Loss, error) {
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 	switch kind {
 	case ZeroOne, Squared, Exponential:
@@ -65,22 +68,21 @@ func New(kind string, epsilon, below, above, offset float64) (Loss, error) {
 		if math.IsNaN(offset) || math.IsInf(offset, 0) {
 			return nil, fmt.Errorf("%w: relative loss needs a finite target offset, got %g", ErrParameter, offset)
 		}
-	default:
-		return nil, fmt.Errorf("%w: unknown loss %q (known: %s, %s, %s, %s, %s)", ErrParameter, kind,
-			ZeroOne, Band, Squared, Exponential, Relative)
 	}
 	switch kind {
+	case ZeroOne:
+		return band{kind: ZeroOne, below: epsilon, above: epsilon}, nil
+	case Band:
+		return band{kind: Band, below: below, above: above}, nil
 	case Squared:
 		return squared{epsilon}, nil
 	case Exponential:
 		return exponential{epsilon}, nil
 	case Relative:
 		return relative{offset}, nil
-	case Band:
-		return band{kind: Band, below: below, above: above}, nil
-	default:
-		return band{kind: ZeroOne, below: epsilon, above: epsilon}, nil
 	}
+	return nil, fmt.Errorf("%w: unknown loss %q (known: %s, %s, %s, %s, %s)", ErrParameter, kind,
+		ZeroOne, Band, Squared, Exponential, Relative)
 }
 
 // clampVariance raises a variance to MinVariance and says whether it had to.

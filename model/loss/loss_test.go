@@ -13,7 +13,7 @@ import (
 
 const offset = 0.37
 
-func mustNew(t testing.TB, kind string, eps float64) loss.Loss {
+func mustNew(t testing.TB, kind loss.Kind, eps float64) loss.Loss {
 	t.Helper()
 	l, err := loss.New(kind, eps, 0.7*eps, 1.4*eps, offset)
 	if err != nil {
@@ -22,12 +22,12 @@ func mustNew(t testing.TB, kind string, eps float64) loss.Loss {
 	return l
 }
 
-var kinds = []string{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative}
+var kinds = []loss.Kind{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative}
 
 // Values computed with 60 digits.
 func TestGoldenValues(t *testing.T) {
 	for _, c := range []struct {
-		kind         string
+		kind         loss.Kind
 		y, m, s, eps float64
 		want         float64
 	}{
@@ -130,7 +130,7 @@ func TestReferenceAgrees(t *testing.T) {
 
 // The upper tail is computed as Φ(−C): a loss of 1e-30 is not rounded to 0.
 func TestUpperTailKeepsItsDigits(t *testing.T) {
-	for _, kind := range []string{loss.ZeroOne, loss.Band} {
+	for _, kind := range []loss.Kind{loss.ZeroOne, loss.Band} {
 		l := mustNew(t, kind, 1)
 		for _, side := range []float64{-1, 1} {
 			edge := 1.0
@@ -148,7 +148,7 @@ func TestUpperTailKeepsItsDigits(t *testing.T) {
 
 // Without variance the loss is that of the mean, and the boundary costs 1.
 func TestBoundaryCostsOne(t *testing.T) {
-	for _, kind := range []string{loss.ZeroOne, loss.Band} {
+	for _, kind := range []loss.Kind{loss.ZeroOne, loss.Band} {
 		l := mustNew(t, kind, 0.5)
 		hi := 0.5
 		if kind == loss.Band {
@@ -247,7 +247,7 @@ func TestRelativeLossIsInRawUnits(t *testing.T) {
 func TestNewRefusesBadParameters(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
-		kind                     string
+		kind                     loss.Kind
 		eps, below, above, shift float64
 	}{
 		{"huber", 1, 1, 1, 0},

@@ -9,7 +9,7 @@ import "math"
 //	E = 1 − D + [g(Φ(C)−2Φ(H)+Φ(A)) + s(2φ(H)−φ(A)−φ(C))]/T
 type relative struct{ offset float64 }
 
-func (relative) Kind() string { return Relative }
+func (relative) Kind() Kind { return Relative }
 
 func (l relative) Point(y, f float64) float64 {
 	t := math.Abs(y + l.offset)

@@ -10,7 +10,7 @@ import "math"
 // has it wrong.
 type squared struct{ epsilon float64 }
 
-func (squared) Kind() string { return Squared }
+func (squared) Kind() Kind { return Squared }
 
 func (l squared) Point(y, f float64) float64 {
 	r := (f - y) / l.epsilon

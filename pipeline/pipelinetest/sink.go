@@ -27,7 +27,7 @@ func SmallModel(mean float64) pipeline.Model {
 			Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: true,
 			Theta:    []certify.Parameter{zero("ln lengthscale of x"), zero("ln variance")},
 			Features: []pipeline.Affine{{Name: "x", Scale: 1}}, Target: pipeline.Affine{Name: "y", Scale: 1},
-			Loss: pipeline.LossSpec{Kind: certify.LossZeroOne, Epsilon: 1}, RowRules: certify.RowRules(), Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,
+			Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 1}, RowRules: certify.RowRules(), Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,
 		},
 		Posterior: &model.Posterior{Kernel: k, Jitter: 1e-8, Z: []float64{0}, Mean: []float64{mean}, L: []float64{1}, Factor: []float64{0.5}},
 	}
