@@ -1,0 +1,159 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/fetch"
+	"github.com/segmentio/kafka-go/protocol/listoffsets"
+)
+
+// An answer is the response to a fetch, with the record batches as they came. It is
+// registered in the place of kafka-go's own, whose decoder is not used: see the
+// package's comment.
+type answer struct {
+	ThrottleTimeMs int32         `kafka:"min=v1,max=v11"`
+	ErrorCode      int16         `kafka:"min=v7,max=v11"`
+	SessionID      int32         `kafka:"min=v7,max=v11"`
+	Topics         []answerTopic `kafka:"min=v0,max=v11"`
+}
+
+// ApiKey names the request that is answered.
+func (*answer) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive // the library's name for it
+
+type answerTopic struct {
+	Topic      string            `kafka:"min=v0,max=v11"`
+	Partitions []answerPartition `kafka:"min=v0,max=v11"`
+}
+
+type answerPartition struct {
+	Partition            int32                       `kafka:"min=v0,max=v11"`
+	ErrorCode            int16                       `kafka:"min=v0,max=v11"`
+	HighWatermark        int64                       `kafka:"min=v0,max=v11"`
+	LastStableOffset     int64                       `kafka:"min=v4,max=v11"`
+	LogStartOffset       int64                       `kafka:"min=v5,max=v11"`
+	AbortedTransactions  []fetch.ResponseTransaction `kafka:"min=v4,max=v11"`
+	PreferredReadReplica int32                       `kafka:"min=v11,max=v11"`
+	Records              []byte                      `kafka:"min=v0,max=v11,nullable"`
+}
+
+// registered is a variable so that it is done once, before any client exists.
+var registered = func() bool {
+	protocol.Register(&fetch.Request{}, &answer{})
+	return true
+}()
+
+// An Aborted transaction is one whose records from First on are not to be read, up to
+// its producer's next marker.
+type Aborted struct{ Producer, First int64 }
+
+// Fetched is what a broker has of a partition from an offset on.
+type Fetched struct {
+	Start   int64 // the first offset that the partition still has; −1: unknown
+	Stable  int64 // before it, every transaction has ended
+	Aborted []Aborted
+	Batches []byte // see [NextBatch]; the last one may be incomplete
+}
+
+// ErrOutOfRange says that a partition has no such offset: it was deleted, or is not
+// written yet.
+var ErrOutOfRange = kafka.OffsetOutOfRange
+
+// Fetch returns record batches of a partition from an offset on, those of ended
+// transactions only. It waits up to a second if there is none.
+func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset int64, limit int32) (Fetched, error) {
+	if !registered {
+		return Fetched{}, errors.New("kafka: no decoder of answers")
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &fetch.Request{
+		ReplicaID: -1, MaxWaitTime: int32(time.Second / time.Millisecond), MinBytes: 1, MaxBytes: math.MaxInt32, // the limit of the partition decides
+		IsolationLevel: int8(kafka.ReadCommitted), SessionID: -1, SessionEpoch: -1,
+		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
+			Partition: int32(partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
+		}}}},
+	})
+	if err != nil {
+		return Fetched{}, err
+	}
+	response, ok := message.(*answer)
+	if !ok {
+		return Fetched{}, fmt.Errorf("kafka: fetch: an answer of type %T", message)
+	}
+	if response.ErrorCode != 0 {
+		return Fetched{}, kafka.Error(response.ErrorCode)
+	}
+	if len(response.Topics) == 0 { // as brokers answer who has used up a quota
+		return Fetched{}, kafka.ThrottlingQuotaExceeded
+	}
+	for _, t := range response.Topics {
+		for _, p := range t.Partitions {
+			if t.Topic != topic || int(p.Partition) != partition {
+				continue
+			}
+			found := Fetched{Start: p.LogStartOffset, Stable: p.LastStableOffset, Batches: p.Records}
+			for _, a := range p.AbortedTransactions {
+				found.Aborted = append(found.Aborted, Aborted{a.ProducerID, a.FirstOffset})
+			}
+			slices.SortFunc(found.Aborted, func(a, b Aborted) int { return int(min(1, max(-1, a.First-b.First))) })
+			if p.ErrorCode != 0 {
+				return found, kafka.Error(p.ErrorCode)
+			}
+			return found, nil
+		}
+	}
+	return Fetched{}, errors.New("kafka: fetch: the answer does not speak of the partition")
+}
+
+// Points in a partition that [Client.Offsets] knows beside times.
+const (
+	Latest   = kafka.LastOffset  // behind the last record of an ended transaction
+	Earliest = kafka.FirstOffset // the first that is kept
+)
+
+// Offsets returns the offset of a point of each partition: [Earliest], [Latest], or the
+// first record of a time (milliseconds since 1970) or later, where there is none −1.
+func (c *Client) Offsets(ctx context.Context, topic string, partitions []int, at int64) (map[int]int64, error) {
+	offsets := make(map[int]int64, len(partitions))
+	for _, partition := range partitions {
+		err := c.Retry(ctx, func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+			defer cancel()
+			message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &listoffsets.Request{
+				ReplicaID: -1, IsolationLevel: int8(kafka.ReadCommitted),
+				Topics: []listoffsets.RequestTopic{{Topic: topic, Partitions: []listoffsets.RequestPartition{{
+					Partition: int32(partition), CurrentLeaderEpoch: -1, Timestamp: at,
+				}}}},
+			})
+			if err != nil {
+				return err
+			}
+			response, ok := message.(*listoffsets.Response)
+			if !ok || len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {
+				return errors.New("list offsets: the answer does not speak of the partition")
+			}
+			p := response.Topics[0].Partitions[0]
+			if p.ErrorCode != 0 {
+				return kafka.Error(p.ErrorCode)
+			}
+			offsets[partition] = p.Offset
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("kafka: topic %q, partition %d: %w", topic, partition, err)
+		}
+	}
+	return offsets, nil
+}
+
+func sorted(numbers []int) []int {
+	slices.Sort(numbers)
+	return numbers
+}
