@@ -183,6 +183,21 @@ type Sample struct {
 	Shards  int64    `json:"shards"`
 	Rows    int64    `json:"rows"`
 	Columns []string `json:"columns"` // the features in model order, then the target
+
+	// Segments are the shards as ranges of a log, in order, where rows came from one:
+	// who has the log can replay them. That the rows stand there is checked by a
+	// replay; against other copies of the rows it is the maker's word.
+	Segments []Segment `json:"segments,omitempty"`
+}
+
+// A Segment is the rows between two offsets of a partition of a topic. Offsets of no
+// row (markers, aborted transactions, what was compacted away) may lie between.
+type Segment struct {
+	Topic     string `json:"topic"`
+	Partition int64  `json:"partition"`
+	First     int64  `json:"first"` // offset
+	End       int64  `json:"end"`   // offset behind the last
+	Rows      int64  `json:"rows"`
 }
 
 // A ModelFile names the model file by the SHA-256 of its bytes.

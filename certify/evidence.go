@@ -234,6 +234,7 @@ func (ev Evidence) validateSample() error {
 	if ev.Sample.Shards < 1 || ev.Sample.Rows != ev.Ledger.Rows {
 		faults = append(faults, fmt.Errorf("sample of %d rows in %d shards, but the ledger has %d rows", ev.Sample.Rows, ev.Sample.Shards, ev.Ledger.Rows))
 	}
+	faults = append(faults, ev.Sample.validateSegments())
 	columns := ev.Sample.Columns
 	if len(columns) < 2 {
 		return errors.Join(append(faults, fmt.Errorf("sample has %d columns, want at least one feature and the target", len(columns)))...)

@@ -47,7 +47,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
-			Columns: append(meta.featureNames(), meta.Target.Name),
+			Columns: append(meta.featureNames(), meta.Target.Name), Segments: found.Segments,
 		},
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,

@@ -17,6 +17,7 @@ import (
 type examination struct {
 	Rows, Train int64
 	Shards      int
+	Segments    []Segment // the shards in a log; nil: the rows were not read from one
 	Digest      Digest
 	Targets     Digest // of the multiset of the target's values
 	Copies      Copies
@@ -50,7 +51,7 @@ func examine(ctx context.Context, src Source, m Model, job Job, constant float64
 	if found, err = pass.examination(ctx, m); err != nil {
 		return nil, err
 	}
-	found.Passed = time.Since(began)
+	found.Passed, found.Segments = time.Since(began), segmentsOf(src)
 	return found, nil
 }
 

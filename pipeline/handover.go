@@ -22,11 +22,12 @@ const HandoverFormat = "pacsgp-handover/1"
 // everything else anew. As JSON it lets other processes make the pass, in parts.
 type Handover struct {
 	Format        string          `json:"format"`
-	Configuration json.RawMessage `json:"configuration"` // of the job
-	Model         string          `json:"model"`         // SHA-256 of its bytes
-	Sample        string          `json:"sample"`        // digest of the rows that training read
-	Targets       string          `json:"targets"`       // digest of their targets
-	Constant      float64         `json:"constant"`      // of the baseline
+	Configuration json.RawMessage `json:"configuration"`      // of the job
+	Model         string          `json:"model"`              // SHA-256 of its bytes
+	Sample        string          `json:"sample"`             // digest of the rows that training read
+	Targets       string          `json:"targets"`            // digest of their targets
+	Segments      []Segment       `json:"segments,omitempty"` // where they stand in a log
+	Constant      float64         `json:"constant"`           // of the baseline
 	Attempt       certify.Attempt `json:"attempt"`
 
 	// Secret makes the hashes by which the parts find equal rows. It is drawn when
@@ -168,6 +169,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if found.Constant != h.Constant {
 		return nil, fmt.Errorf("%w: the best constant is %v, not %v", ErrChanged, found.Constant, h.Constant)
 	}
+	found.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training}
 	r.Facts = Facts{
 		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared,

@@ -15,7 +15,13 @@ type Shard struct {
 	First int64  // ordinal of the shard's first row
 	Rows  int64  // number of rows, as the source declares it (footer, offsets)
 	Name  string // for messages only: where the rows are; enters no digest
+
+	// Segment says where the rows stand in a log, for who replays them; nil: in none.
+	Segment *Segment
 }
+
+// A Segment is a shard of a log: see [certify.Segment].
+type Segment = certify.Segment
 
 // ColumnDigest is the SHA-256 of one column of one shard: over the float64
 // bits of its values, little endian, in row order.

@@ -113,11 +113,23 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Secret: newSecret().String(),
+		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	h.Model, err = env.Sink.PutModel(ctx, fit.Model)
 	return h, err
+}
+
+// segmentsOf are the segments that are a source's shards, nil where it is no log.
+func segmentsOf(src Source) []Segment {
+	var all []Segment
+	for _, shard := range src.Shards() {
+		if shard.Segment == nil {
+			return nil
+		}
+		all = append(all, *shard.Segment)
+	}
+	return all
 }
 
 // rowsOf is the number of rows of a source.

@@ -170,7 +170,7 @@ func stated(c certify.Certificate) (*examination, error) {
 		return nil, err
 	}
 	found := &examination{
-		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards),
+		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
 		Baseline: ev.Constant.Risk, Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
 		Copies:    Copies{Rows: ev.Ledger.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Copies.Features},
@@ -261,6 +261,15 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 		return fmt.Errorf("the data have the sample digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Digest, c.Sample.Digest)
 	}
 	v.note("the data are the sample: %s in %s, digest %.12s…", certify.Count(found.Rows, "row"), certify.Count(found.Shards, "shard"), c.Sample.Digest)
+	switch {
+	case len(c.Sample.Segments) == 0:
+		found.Segments = nil // of rows that were read elsewhere it does not matter that they stand in a log now
+	case found.Segments == nil:
+		found.Segments = c.Sample.Segments
+		v.note("where the rows stand in a log is the maker's word: these data were not read from it")
+	default:
+		v.note("the rows were read again from the log, at the offsets that the certificate names")
+	}
 	if found.Constant != c.Baseline.Constant {
 		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)
 	}

@@ -1,0 +1,45 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+// topicForm is how topics are called.
+var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+// validateSegments demands segments, if there are any, that can be the shards of the
+// sample: as many, of as many rows, none of which overlap.
+func (s Sample) validateSegments() error {
+	if len(s.Segments) == 0 {
+		return nil
+	}
+	if int64(len(s.Segments)) != s.Shards {
+		return fmt.Errorf("%d segments, but %d shards", len(s.Segments), s.Shards)
+	}
+	type partition struct {
+		topic  string
+		number int64
+	}
+	ends := map[partition]int64{}
+	rows := int64(0)
+	for i, g := range s.Segments {
+		if !topicForm.MatchString(g.Topic) || g.Partition < 0 || g.First < 0 || g.End <= g.First || g.Rows < 1 {
+			return fmt.Errorf("segment %d: %+v is no range of a topic with rows", i, g)
+		}
+		of := partition{g.Topic, g.Partition}
+		if g.First < ends[of] {
+			return fmt.Errorf("segment %d: partition %d of %s was read up to the offset %d before", i, g.Partition, g.Topic, ends[of])
+		}
+		ends[of] = g.End
+		if g.Rows > s.Rows-rows {
+			return errors.New("the segments have more rows than the sample")
+		}
+		rows += g.Rows
+	}
+	if rows != s.Rows {
+		return fmt.Errorf("the segments have %d rows, the sample %d", rows, s.Rows)
+	}
+	return nil
+}
