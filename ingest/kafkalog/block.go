@@ -1,0 +1,147 @@
+package kafkalog
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// Columns of a spool that say where a row was.
+const (
+	columnTopic     = "$topic"
+	columnPartition = "$partition"
+	columnOffset    = "$offset"
+	columnTime      = "$timestamp"
+)
+
+var placeColumns = []string{columnTopic, columnPartition, columnOffset, columnTime}
+
+// A block is the rows of one segment.
+type block struct {
+	names   []string // of the columns that are decoded
+	columns [][]float64
+	offsets []int64
+	times   []int64
+	topic   string
+}
+
+func newBlock(cfg Config) *block {
+	names := cfg.decoded()
+	return &block{names: names, columns: make([][]float64, len(names)), topic: cfg.Topic}
+}
+
+func (b *block) rows() int { return len(b.offsets) }
+
+func (b *block) add(row []float64, r *broker.Record) {
+	for j, v := range row {
+		b.columns[j] = append(b.columns[j], v)
+	}
+	b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
+}
+
+func (b *block) clear() {
+	for j := range b.columns {
+		b.columns[j] = b.columns[j][:0]
+	}
+	b.offsets, b.times = b.offsets[:0], b.times[:0]
+}
+
+// schema is that of a spool's files: the decoded columns as doubles, and where each row
+// was.
+func (b *block) schema() *parquet.Schema {
+	g := parquet.Group{
+		columnTopic:     parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
+		columnPartition: parquet.Leaf(parquet.Int32Type),
+		columnOffset:    parquet.Leaf(parquet.Int64Type),
+		columnTime:      parquet.Timestamp(parquet.Millisecond),
+	}
+	for _, name := range b.names {
+		g[name] = parquet.Leaf(parquet.DoubleType)
+	}
+	return parquet.NewSchema("row", g)
+}
+
+// store writes a segment's file and then names it in the manifest.
+func (s *spool) store(g segment, b *block) error {
+	path := filepath.Join(s.cfg.Folder, g.File)
+	err := writeDurably(path, func(f *os.File) error {
+		if err := b.write(f, g.Partition); err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		g.Bytes = info.Size()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.m.Segments = append(s.m.Segments, g)
+	var rows, bytes int64
+	for _, g := range s.m.Segments {
+		rows, bytes = rows+g.Rows, bytes+g.Bytes
+	}
+	if s.cfg.Limit > 0 && bytes > s.cfg.Limit {
+		return fmt.Errorf("kafka: the spool in %s needs more than its limit of %d MiB; raise spool.limit, or choose a smaller window", s.cfg.Folder, s.cfg.Limit>>20)
+	}
+	if s.cfg.Progress != nil {
+		s.cfg.Progress(rows)
+	}
+	return s.save()
+}
+
+// write writes the rows as one row group.
+func (b *block) write(f *os.File, partition int64) error {
+	schema := b.schema()
+	w := parquet.NewGenericWriter[any](f, schema,
+		parquet.CreatedBy("pacsgp", "1", ""),
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+		parquet.MaxRowsPerRowGroup(MaxSegmentRows),
+	)
+	columns := w.ColumnWriters()
+	for i, path := range schema.Columns() {
+		if err := b.column(columns[i], i, path[0], partition); err != nil {
+			return fmt.Errorf("column %q: %w", path[0], err)
+		}
+	}
+	return w.Close()
+}
+
+// column writes one column, a piece at a time.
+func (b *block) column(to *parquet.ColumnWriter, index int, name string, partition int64) error {
+	value := func(i int) parquet.Value { return parquet.Int64Value(b.offsets[i]) }
+	switch j := slices.Index(b.names, name); {
+	case j >= 0:
+		values := b.columns[j]
+		value = func(i int) parquet.Value { return parquet.DoubleValue(values[i]) }
+	case name == columnTopic:
+		topic := parquet.ByteArrayValue([]byte(b.topic))
+		value = func(int) parquet.Value { return topic }
+	case name == columnPartition:
+		value = func(int) parquet.Value { return parquet.Int32Value(int32(partition)) } //nolint:gosec // as Kafka numbers them
+	case name == columnTime:
+		value = func(i int) parquet.Value { return parquet.Int64Value(b.times[i]) }
+	}
+	var piece [1024]parquet.Value
+	for at := 0; at < b.rows(); {
+		n := min(len(piece), b.rows()-at)
+		for i := range n {
+			piece[i] = value(at+i).Level(0, 0, index)
+		}
+		if _, err := to.WriteRowValues(piece[:n]); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}

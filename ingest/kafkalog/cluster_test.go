@@ -1,0 +1,105 @@
+package kafkalog
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A cluster is a broker in this process and a topic of it.
+type cluster struct {
+	*kfake.Cluster
+
+	client *broker.Client
+}
+
+func newCluster(t *testing.T, partitions int32, options ...kfake.Opt) *cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(partitions, "rows")}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return &cluster{c, client}
+}
+
+// producer is an independent one.
+func (c *cluster) producer(t *testing.T, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	p, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func produce(t *testing.T, p *kgo.Client, records ...*kgo.Record) {
+	t.Helper()
+	if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// row is the record of a row (x, y).
+func row(partition int32, x, y float64) *kgo.Record {
+	return &kgo.Record{Partition: partition, Value: fmt.Appendf(nil, `{"x":%v,"note":"a \"b\" [{","in":{"y":%v}}`, x, y)}
+}
+
+func (c *cluster) config(t *testing.T) Config {
+	t.Helper()
+	return Config{
+		Client: c.client, Topic: "rows", From: Position{Time: broker.Earliest}, To: Position{Time: broker.Latest},
+		Columns: []string{"x", "in.y"}, Folder: filepath.Join(t.TempDir(), "spool"), segmentRows: 100,
+	}
+}
+
+// values reads all rows of a window, in order.
+func values(t *testing.T, w *Window) (rows [][2]float64, digests []pipeline.ColumnDigest) {
+	t.Helper()
+	src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, src)
+}
+
+func read(t *testing.T, src pipeline.Source) (rows [][2]float64, digests []pipeline.ColumnDigest) {
+	t.Helper()
+	for i := range src.Shards() {
+		b, err := src.Open(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			record, err := b.Next(t.Context())
+			if err != nil {
+				break
+			}
+			x, y := floats(record, 0), floats(record, 1)
+			for k := range x {
+				rows = append(rows, [2]float64{x[k], y[k]})
+			}
+			record.Release()
+		}
+		digests = append(digests, b.ColumnDigests()...)
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rows, digests
+}

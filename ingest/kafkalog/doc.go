@@ -1,0 +1,14 @@
+// Package kafkalog reads the rows of a window of a Kafka topic.
+//
+// A log has no files and no end; a sample has both. So the ends of the window are frozen
+// first, then its rows are consumed once, into the spool: a folder of Parquet files, one
+// a segment, which any tool reads as a lake, and which ([Window.Open]) is the source of
+// the job. Segments are ranges of offsets. They are cut by counting rows, never by
+// arrival, and ordered by their number within their partition, then by partition, so that
+// the same window gives the same spool however it was fetched. [Replay] makes a spool of
+// segments that a certificate names.
+//
+// What is read is what a transactional consumer would see: no markers, no records of
+// transactions that were aborted or have not ended. A damaged batch, offsets that the
+// topic no longer has and a record that is no row are errors that name the place.
+package kafkalog

@@ -1,0 +1,454 @@
+package kafkalog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// maxDepth bounds how deep objects and arrays may be nested in each other.
+const maxDepth = 64
+
+// A jsonReader finds the cells of rows in JSON objects: numbers, booleans (as 0 and 1)
+// and RFC 3339 times (as seconds since 1970). A column a.b is the member b of the
+// member a. Members that are no column may be anything.
+type jsonReader struct {
+	root *jsonNode
+	row  []float64
+	seen []bool
+
+	in    []byte
+	at    int
+	depth int
+	key   []byte // of an escaped name
+}
+
+// A jsonNode says what the members of an object are.
+type jsonNode struct {
+	column  int // −1: none
+	members map[string]*jsonNode
+}
+
+func newJSONReader(columns []string) *jsonReader {
+	r := &jsonReader{root: &jsonNode{column: -1}, row: make([]float64, len(columns)), seen: make([]bool, len(columns))}
+	for j, name := range columns {
+		n := r.root
+		for part := range strings.SplitSeq(name, ".") {
+			if n.members == nil {
+				n.members = map[string]*jsonNode{}
+			}
+			if n.members[part] == nil {
+				n.members[part] = &jsonNode{column: -1}
+			}
+			n = n.members[part]
+		}
+		n.column = j
+	}
+	return r
+}
+
+var errJSON = errors.New("it is no JSON object")
+
+// read returns the row that an object is: NaN cells say what is wrong with a value (see
+// [ingest.Fault]). The row is valid until the next call.
+func (r *jsonReader) read(text []byte) ([]float64, error) {
+	missing := ingest.Null.Cell()
+	for j := range r.row {
+		r.row[j], r.seen[j] = missing, false
+	}
+	r.in, r.at, r.depth = text, 0, 0
+	r.space()
+	if r.peek() != '{' {
+		return nil, errJSON
+	}
+	if err := r.object(r.root); err != nil {
+		return nil, err
+	}
+	if r.space(); r.at != len(r.in) {
+		return nil, fmt.Errorf("%d bytes behind the JSON object", len(r.in)-r.at)
+	}
+	return r.row, nil
+}
+
+func (r *jsonReader) space() {
+	for r.at < len(r.in) {
+		switch r.in[r.at] {
+		case ' ', '\t', '\n', '\r':
+			r.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte, 0 at the end.
+func (r *jsonReader) peek() byte {
+	if r.at < len(r.in) {
+		return r.in[r.at]
+	}
+	return 0
+}
+
+func (r *jsonReader) wrong() error {
+	if r.at >= len(r.in) {
+		return errors.New("the JSON object is cut off")
+	}
+	return fmt.Errorf("no JSON: byte %d is %q", r.at, r.in[r.at])
+}
+
+// object reads the members of an object, whose brace comes next; nil: none is a column.
+func (r *jsonReader) object(of *jsonNode) error {
+	if r.depth++; r.depth > maxDepth {
+		return fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	defer func() { r.depth-- }()
+	r.at++
+	r.space()
+	if r.peek() == '}' {
+		r.at++
+		return nil
+	}
+	for {
+		r.space()
+		name, err := r.text()
+		if err != nil {
+			return err
+		}
+		var member *jsonNode
+		if of != nil {
+			member = of.members[string(name)]
+		}
+		r.space()
+		if r.peek() != ':' {
+			return r.wrong()
+		}
+		r.at++
+		r.space()
+		if err := r.value(member); err != nil {
+			return err
+		}
+		r.space()
+		switch r.peek() {
+		case ',':
+			r.at++
+		case '}':
+			r.at++
+			return nil
+		default:
+			return r.wrong()
+		}
+	}
+}
+
+// value reads a value that is the column, or holds the columns, of a node; nil: neither.
+func (r *jsonReader) value(of *jsonNode) error {
+	if of == nil || of.column < 0 {
+		return r.skip(of)
+	}
+	if r.seen[of.column] {
+		return errors.New("a column stands there twice")
+	}
+	r.seen[of.column] = true
+	v, err := r.cell()
+	r.row[of.column] = v
+	return err
+}
+
+// skip reads a value that is no column.
+func (r *jsonReader) skip(of *jsonNode) error {
+	switch r.peek() {
+	case '{':
+		return r.object(of)
+	case '[':
+		return r.array()
+	case '"':
+		_, err := r.text()
+		return err
+	case 't':
+		return r.word("true")
+	case 'f':
+		return r.word("false")
+	case 'n':
+		return r.word("null")
+	default:
+		_, _, err := r.digits()
+		return err
+	}
+}
+
+func (r *jsonReader) array() error {
+	if r.depth++; r.depth > maxDepth {
+		return fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	defer func() { r.depth-- }()
+	r.at++
+	r.space()
+	if r.peek() == ']' {
+		r.at++
+		return nil
+	}
+	for {
+		r.space()
+		if err := r.skip(nil); err != nil {
+			return err
+		}
+		r.space()
+		switch r.peek() {
+		case ',':
+			r.at++
+		case ']':
+			r.at++
+			return nil
+		default:
+			return r.wrong()
+		}
+	}
+}
+
+func (r *jsonReader) word(w string) error {
+	if len(r.in)-r.at < len(w) || string(r.in[r.at:r.at+len(w)]) != w {
+		return r.wrong()
+	}
+	r.at += len(w)
+	return nil
+}
+
+// cell reads the value of a column.
+func (r *jsonReader) cell() (float64, error) {
+	switch r.peek() {
+	case 't':
+		return 1, r.word("true")
+	case 'f':
+		return 0, r.word("false")
+	case 'n':
+		return ingest.Null.Cell(), r.word("null")
+	case '"':
+		text, err := r.text()
+		if err != nil {
+			return 0, err
+		}
+		return timeCell(string(text))
+	case '{', '[':
+		return 0, errors.New("a column is an object or a list; name a member of it, as in a.b")
+	default:
+		return r.number()
+	}
+}
+
+// timeCell is a point in time in seconds since 1970, rounded once.
+func timeCell(text string) (float64, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0, fmt.Errorf("a column is the text %.40q; numbers, true, false and times as in 2026-01-31T12:00:00Z are read", text)
+	}
+	seconds, nanos := t.Unix(), int64(t.Nanosecond())
+	switch {
+	case nanos == 0:
+		return float64(seconds), nil
+	case nanos%1_000_000 == 0:
+		return float64(seconds*1000+nanos/1_000_000) / 1e3, nil
+	case nanos%1000 == 0 && -ingest.MaxInteger/1_000_000 < seconds && seconds < ingest.MaxInteger/1_000_000:
+		return float64(seconds*1_000_000+nanos/1000) / 1e6, nil
+	}
+	// Decimal digits are what is rounded once beyond that.
+	if seconds < 0 {
+		seconds++
+		nanos = 1_000_000_000 - nanos
+		return strconv.ParseFloat(fmt.Sprintf("-%d.%09d", -seconds, nanos), 64)
+	}
+	return strconv.ParseFloat(fmt.Sprintf("%d.%09d", seconds, nanos), 64)
+}
+
+// digits reads a number and says whether it is written as an integer.
+func (r *jsonReader) digits() (text []byte, integer bool, err error) {
+	from := r.at
+	if r.peek() == '-' {
+		r.at++
+	}
+	switch c := r.peek(); {
+	case c == '0':
+		r.at++
+	case '1' <= c && c <= '9':
+		r.run()
+	default:
+		return nil, false, r.wrong()
+	}
+	integer = true
+	if r.peek() == '.' {
+		integer = false
+		r.at++
+		if !r.run() {
+			return nil, false, r.wrong()
+		}
+	}
+	if c := r.peek(); c == 'e' || c == 'E' {
+		integer = false
+		r.at++
+		if c := r.peek(); c == '+' || c == '-' {
+			r.at++
+		}
+		if !r.run() {
+			return nil, false, r.wrong()
+		}
+	}
+	return r.in[from:r.at], integer, nil
+}
+
+// run reads digits and reports whether there was one.
+func (r *jsonReader) run() bool {
+	from := r.at
+	for r.at < len(r.in) && '0' <= r.in[r.at] && r.in[r.at] <= '9' {
+		r.at++
+	}
+	return r.at > from
+}
+
+// number reads a number, correctly rounded.
+func (r *jsonReader) number() (float64, error) {
+	text, integer, err := r.digits()
+	if err != nil {
+		return 0, err
+	}
+	if v, ok := short(text); ok {
+		return v, nil
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	if math.IsInf(v, 0) {
+		return ingest.Infinite.Cell(), nil
+	}
+	if integer && math.Abs(v) >= ingest.MaxInteger && !exactInteger(text) {
+		return ingest.TooLong.Cell(), nil
+	}
+	return v, err
+}
+
+// exactInteger reports whether the digits are an integer of at most 2⁵³.
+func exactInteger(text []byte) bool {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	return err == nil && -ingest.MaxInteger <= n && n <= ingest.MaxInteger
+}
+
+var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// short is the value of a number of at most 15 digits without an exponent: both its
+// digits and the power of ten below them are exact, so that it is rounded once.
+func short(text []byte) (float64, bool) {
+	if len(text) > 17 {
+		return 0, false
+	}
+	negative := text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	n, digits, fraction, pointed := int64(0), 0, 0, false
+	for _, c := range text {
+		switch {
+		case c == '.':
+			pointed = true
+			continue
+		case c < '0' || c > '9':
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+		digits++
+		if pointed {
+			fraction++
+		}
+	}
+	if digits > 15 {
+		return 0, false
+	}
+	v := float64(n) / tens[fraction]
+	if negative {
+		v = -v
+	}
+	return v, true
+}
+
+// text reads a string. What it returns is valid until the next call.
+func (r *jsonReader) text() ([]byte, error) {
+	if r.peek() != '"' {
+		return nil, r.wrong()
+	}
+	r.at++
+	from := r.at
+	for r.at < len(r.in) {
+		switch c := r.in[r.at]; {
+		case c == '"':
+			r.at++
+			return r.in[from : r.at-1], nil
+		case c == '\\':
+			return r.escaped(from)
+		case c < 0x20:
+			return nil, r.wrong()
+		}
+		r.at++
+	}
+	return nil, r.wrong()
+}
+
+// escaped reads on in a string with escapes.
+func (r *jsonReader) escaped(from int) ([]byte, error) {
+	r.key = append(r.key[:0], r.in[from:r.at]...)
+	for r.at < len(r.in) {
+		c := r.in[r.at]
+		switch {
+		case c == '"':
+			r.at++
+			return r.key, nil
+		case c < 0x20:
+			return nil, r.wrong()
+		case c != '\\':
+			r.key = append(r.key, c)
+			r.at++
+			continue
+		}
+		r.at++
+		switch c := r.peek(); c {
+		case '"', '\\', '/':
+			r.key = append(r.key, c)
+		case 'b', 'f', 'n', 'r', 't':
+			r.key = append(r.key, "\b\f\n\r\t"[strings.IndexByte("bfnrt", c)])
+		case 'u':
+			if err := r.unicode(); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, r.wrong()
+		}
+		r.at++
+	}
+	return nil, r.wrong()
+}
+
+// unicode reads the digits of \u1234, and those of the second half of a pair, and stays
+// on the last one.
+func (r *jsonReader) unicode() error {
+	first, ok := r.hex(r.at + 1)
+	if !ok {
+		return r.wrong()
+	}
+	r.at += 4
+	if 0xD800 <= first && first < 0xDC00 && r.at+2 < len(r.in) && r.in[r.at+1] == '\\' && r.in[r.at+2] == 'u' {
+		if second, ok := r.hex(r.at + 3); ok && 0xDC00 <= second && second < 0xE000 {
+			first = 0x10000 + (first-0xD800)<<10 + (second - 0xDC00)
+			r.at += 6
+		}
+	}
+	r.key = utf8.AppendRune(r.key, first)
+	return nil
+}
+
+func (r *jsonReader) hex(at int) (rune, bool) {
+	if at+4 > len(r.in) {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(string(r.in[at:at+4]), 16, 16)
+	return rune(v), err == nil //nolint:gosec // 16 bits
+}

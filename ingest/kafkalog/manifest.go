@@ -1,0 +1,127 @@
+package kafkalog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// spoolFormat names the version of the manifest.
+const spoolFormat = "pacsgp-spool/1"
+
+const (
+	manifestName    = "_spool.json" // readers of lakes pass over it
+	temporarySuffix = ".tmp"
+)
+
+var (
+	segmentName = regexp.MustCompile(`^segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet$`)
+	topicName   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+)
+
+// fileName is the file of a segment, by its number within its partition. Bytewise order
+// of the names is the order of the segments.
+func fileName(number, partition int) string {
+	return fmt.Sprintf("segment-%08d-partition-%06d.parquet", number, partition)
+}
+
+// A manifest says what a spool is and how far it has come. It is replaced in one step
+// when a segment is durable.
+type manifest struct {
+	Format   string    `json:"format"`
+	Declared string    `json:"declared"` // what the window was frozen from
+	Spans    []span    `json:"spans"`    // the frozen window
+	Segments []segment `json:"segments"` // that are durable
+	Complete bool      `json:"complete"`
+}
+
+// A segment of a spool and its file.
+type segment struct {
+	pipeline.Segment
+
+	File  string `json:"file"`
+	Bytes int64  `json:"bytes"`
+}
+
+// declaration is what two runs must have in common to share a spool.
+func (cfg Config) declaration() (string, error) {
+	text, err := json.Marshal(struct {
+		Topic      string
+		Partitions []int
+		From, To   Position
+		Format     string
+		Columns    []string
+		Skip       bool
+		Rows       int
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Format, cfg.Columns, cfg.SkipTombstones, cfg.segmentRows})
+	return string(text), err
+}
+
+func readManifest(folder string) (manifest, error) {
+	var m manifest
+	text, err := os.ReadFile(filepath.Join(folder, manifestName)) //nolint:gosec // the folder of the spool
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("kafka: spool: %s: %w (hint: remove the folder, and the window is consumed anew)", filepath.Join(folder, manifestName), err)
+	}
+	return m, nil
+}
+
+// save replaces the manifest.
+func (s *spool) save() error {
+	text, err := json.MarshalIndent(s.m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeDurably(filepath.Join(s.cfg.Folder, manifestName), func(f *os.File) error {
+		_, err := f.Write(text)
+		return err
+	})
+}
+
+// writeDurably makes a file that is whole and on the disk when it has its name.
+func writeDurably(path string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".*"+temporarySuffix)
+	if err != nil {
+		return fmt.Errorf("kafka: spool: %w", err)
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("kafka: spool: %s: %w", path, errors.Join(err, remove(f.Name())))
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// syncFolder makes the names in a folder durable, where the system can do that.
+func syncFolder(path string) error {
+	dir, err := os.Open(path) //nolint:gosec // the folder of the spool
+	if err != nil {
+		return fmt.Errorf("kafka: spool: %w", err)
+	}
+	_ = dir.Sync() // some file systems have none, and then nobody has
+	return dir.Close()
+}

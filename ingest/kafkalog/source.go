@@ -1,0 +1,91 @@
+package kafkalog
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A Window is rows of a topic that are spooled and frozen.
+type Window struct {
+	Segments []pipeline.Segment // in order: the shards
+	Paths    []string           // of their files
+	Ends     map[int]int64      // offset behind the window, by partition
+}
+
+// window is the finished spool.
+func (s *spool) window() *Window {
+	w := &Window{Ends: map[int]int64{}}
+	for _, g := range s.m.Segments {
+		w.Segments = append(w.Segments, g.Segment)
+		w.Paths = append(w.Paths, filepath.Join(s.cfg.Folder, g.File))
+	}
+	for _, of := range s.m.Spans {
+		w.Ends[of.Partition] = of.End
+	}
+	return w
+}
+
+// ordered is the finished spool in the order of the segments that were replayed.
+func (s *spool) ordered(segments []pipeline.Segment) (*Window, error) {
+	found := s.window()
+	w := &Window{Ends: found.Ends}
+	for _, g := range segments {
+		i := slices.Index(found.Segments, g)
+		if i < 0 {
+			return nil, fmt.Errorf("kafka: segment %+v was not replayed", g)
+		}
+		w.Segments, w.Paths = append(w.Segments, g), append(w.Paths, found.Paths[i])
+	}
+	return w, nil
+}
+
+// Rows is the number of rows.
+func (w *Window) Rows() int64 {
+	var n int64
+	for _, g := range w.Segments {
+		n += g.Rows
+	}
+	return n
+}
+
+// A Source is the rows of a window, read from its spool.
+type Source struct {
+	*lake.Source
+
+	segments []pipeline.Segment
+}
+
+var _ pipeline.Source = (*Source)(nil)
+
+// Open opens the spool. Of cfg all but Paths is used.
+func (w *Window) Open(ctx context.Context, cfg lake.Config) (*Source, error) {
+	if len(w.Paths) == 0 {
+		return nil, fmt.Errorf("kafka: the window has no rows")
+	}
+	cfg.Paths = w.Paths
+	src, err := lake.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{src, w.Segments}
+	if len(src.Shards()) != len(w.Segments) {
+		return nil, fmt.Errorf("kafka: the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.Segments))
+	}
+	return s, nil
+}
+
+// Shards returns the segments in order.
+func (s *Source) Shards() []pipeline.Shard {
+	shards := s.Source.Shards()
+	for i := range shards {
+		g := s.segments[i]
+		shards[i].Segment = &g
+		shards[i].Name = fmt.Sprintf("topic %s, partition %d, offsets %d to %d", g.Topic, g.Partition, g.First, g.End-1)
+	}
+	return shards
+}

@@ -1,0 +1,327 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// FormatJSON is the format of records that are one JSON object each.
+const FormatJSON = "json"
+
+// Config says which rows are read and where their spool is.
+type Config struct {
+	Client     *broker.Client
+	Topic      string
+	Partitions []int // nil: all
+	From, To   Position
+	Format     string   // of the records: FormatJSON
+	Columns    []string // that are spooled: features and target
+	// SkipTombstones passes over records without a value. Else they are an error.
+	SkipTombstones bool
+	Folder         string // of the spool
+	Limit          int64  // bytes that the spool may have; 0: any
+	// Progress is told the rows that were spooled so far, from several goroutines.
+	Progress func(rows int64)
+
+	segmentRows int   // zero: MaxSegmentRows
+	fetchBytes  int32 // zero: firstFetchBytes
+}
+
+// MaxSegmentRows is the largest number of rows of a segment.
+const MaxSegmentRows = 1 << 16
+
+// tailsAtOnce is how many partitions are read at the same time. Each holds the rows of
+// one segment.
+const tailsAtOnce = 4
+
+func (cfg Config) withDefaults() (Config, error) {
+	var faults []error
+	if !topicName.MatchString(cfg.Topic) {
+		faults = append(faults, fmt.Errorf("kafka: %q is no name of a topic", cfg.Topic))
+	}
+	if cfg.Format == "" {
+		cfg.Format = FormatJSON
+	}
+	if cfg.Format != FormatJSON {
+		faults = append(faults, fmt.Errorf("kafka: format %q, want %s", cfg.Format, FormatJSON))
+	}
+	if len(cfg.Columns) == 0 {
+		faults = append(faults, errors.New("kafka: no column is named; records of a topic do not say which ones they all have, so name the features"))
+	}
+	for i, name := range cfg.Columns {
+		if name == "" || slices.Contains(cfg.Columns[:i], name) {
+			faults = append(faults, fmt.Errorf("kafka: column %q is named twice, or has no name", name))
+		}
+	}
+	if cfg.segmentRows == 0 {
+		cfg.segmentRows = MaxSegmentRows
+	}
+	return cfg, errors.Join(faults...)
+}
+
+// decoded are the columns that come out of the records' values: the others are known of
+// every record.
+func (cfg Config) decoded() []string {
+	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) })
+}
+
+// Spool consumes a window into the folder and returns it. Where the folder holds a part
+// of it already, the window is the one that was frozen then and the rest is consumed;
+// where it holds all, no broker is asked.
+func Spool(ctx context.Context, cfg Config) (*Window, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s, err := openSpool(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if s.m.Spans == nil {
+		if s.m.Spans, err = cfg.freeze(ctx); err != nil {
+			return nil, err
+		}
+		if err := s.save(); err != nil {
+			return nil, err
+		}
+	}
+	if !s.m.Complete {
+		if err := s.consume(ctx, func(span) *cutter { return &cutter{rows: cfg.segmentRows} }); err != nil {
+			return nil, err
+		}
+	}
+	return s.window(), nil
+}
+
+// Replay consumes the rows of these segments into an empty folder, and fails unless they
+// are as many.
+func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Window, error) {
+	if len(segments) == 0 {
+		return nil, errors.New("kafka: no segment is named")
+	}
+	cfg.Topic = segments[0].Topic
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s, err := openSpool(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if s.m.Spans != nil {
+		return nil, fmt.Errorf("kafka: %s holds a spool already", cfg.Folder)
+	}
+	cuts := map[int]*cutter{}
+	for i, g := range segments {
+		if g.Topic != cfg.Topic {
+			return nil, fmt.Errorf("kafka: segment %d is of the topic %q, the first of %q: one topic is replayed", i, g.Topic, cfg.Topic)
+		}
+		p := int(g.Partition)
+		if cuts[p] == nil {
+			cuts[p] = &cutter{}
+			s.m.Spans = append(s.m.Spans, span{Partition: p, First: g.First})
+		}
+		cuts[p].ends = append(cuts[p].ends, g)
+		at := slices.IndexFunc(s.m.Spans, func(s span) bool { return s.Partition == p })
+		s.m.Spans[at].End = g.End
+	}
+	if err := s.consume(ctx, func(of span) *cutter { return cuts[of.Partition] }); err != nil {
+		return nil, err
+	}
+	return s.ordered(segments)
+}
+
+// A spool is being filled.
+type spool struct {
+	cfg Config
+	mu  sync.Mutex // of what follows
+	m   manifest
+}
+
+// openSpool makes the folder, or reads how far it was filled, and removes what a killed
+// process left unfinished.
+func openSpool(cfg Config) (*spool, error) {
+	if err := os.MkdirAll(cfg.Folder, 0o755); err != nil { //nolint:gosec // any tool may open the spool
+		return nil, fmt.Errorf("kafka: spool: %w", err)
+	}
+	m, err := readManifest(cfg.Folder)
+	if err != nil {
+		return nil, err
+	}
+	declared, err := cfg.declaration()
+	if err != nil {
+		return nil, err
+	}
+	if m.Format == "" {
+		m = manifest{Format: spoolFormat, Declared: declared}
+	}
+	if m.Format != spoolFormat || m.Declared != declared {
+		return nil, fmt.Errorf("kafka: %s holds the spool of another window (%s); remove it, or name another folder", cfg.Folder, m.Declared)
+	}
+	s := &spool{cfg: cfg, m: m}
+	return s, s.clean()
+}
+
+// clean removes files of the folder that the manifest does not name.
+func (s *spool) clean() error {
+	entries, err := os.ReadDir(s.cfg.Folder)
+	if err != nil {
+		return fmt.Errorf("kafka: spool: %w", err)
+	}
+	for _, e := range entries {
+		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return g.File == e.Name() })
+		ours := strings.HasSuffix(e.Name(), temporarySuffix) || segmentName.MatchString(e.Name())
+		if known || !ours {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.cfg.Folder, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("kafka: spool: %w", err)
+		}
+	}
+	return nil
+}
+
+// consume reads all partitions to their ends, a few at a time.
+func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(tailsAtOnce)
+	for _, of := range s.m.Spans {
+		group.Go(func() error { return s.partition(ctx, of, cut(of)) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	s.m.Complete = true
+	slices.SortFunc(s.m.Segments, func(a, b segment) int { return strings.Compare(a.File, b.File) })
+	return s.save()
+}
+
+// partition reads one partition to its end, from where its last segment ended.
+func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
+	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, decode: newJSONReader(s.cfg.decoded())}
+	s.mu.Lock()
+	for _, g := range s.m.Segments {
+		if g.Partition == int64(of.Partition) {
+			w.number++
+			w.first = max(w.first, g.End)
+		}
+	}
+	s.mu.Unlock()
+	w.block = newBlock(s.cfg)
+	t := &tail{cfg: s.cfg, partition: of.Partition, offset: w.first, end: of.End}
+	if err := t.each(ctx, w.add); err != nil {
+		return err
+	}
+	return w.finish(of.End)
+}
+
+// A cutter says where segments end: behind so many rows, or where those that are
+// replayed did.
+type cutter struct {
+	rows int
+	ends []pipeline.Segment // to come
+}
+
+// past reports whether a record at this offset is behind the segment that is replayed.
+func (c *cutter) past(offset int64) bool { return len(c.ends) > 0 && offset >= c.ends[0].End }
+
+// skips reports whether it lies before it, in none.
+func (c *cutter) skips(offset int64) bool { return len(c.ends) > 0 && offset < c.ends[0].First }
+
+// full reports whether a segment of so many rows has no room for so many more.
+func (c *cutter) full(have, more int) bool { return c.rows > 0 && have > 0 && have+more > c.rows }
+
+// A writer cuts the records of a partition into segments.
+type writer struct {
+	spool     *spool
+	cut       *cutter
+	partition int
+	number    int   // of the segment
+	first     int64 // its first offset
+	decode    *jsonReader
+	block     *block
+}
+
+// add decodes a record and appends its row.
+func (w *writer) add(r *broker.Record) error {
+	for w.cut.past(r.Offset) {
+		if err := w.flush(r.Offset); err != nil {
+			return err
+		}
+	}
+	if w.cut.skips(r.Offset) || r.Value == nil && w.spool.cfg.SkipTombstones {
+		return nil
+	}
+	if r.Value == nil {
+		return w.bad(r, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)"))
+	}
+	row, err := w.decode.read(r.Value)
+	if err != nil {
+		return w.bad(r, err)
+	}
+	for j, v := range row {
+		if f := ingest.FaultOf(v); f != ingest.None {
+			return w.bad(r, fmt.Errorf("column %q %v", w.block.names[j], f))
+		}
+	}
+	if w.cut.full(w.block.rows(), 1) {
+		if err := w.flush(r.Offset); err != nil {
+			return err
+		}
+	}
+	w.block.add(row, r)
+	return nil
+}
+
+// bad is the error of a record that is no row.
+func (w *writer) bad(r *broker.Record, err error) error {
+	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", w.spool.cfg.Topic, w.partition, r.Offset, err)
+}
+
+// finish ends the last segments of the partition.
+func (w *writer) finish(end int64) error {
+	for len(w.cut.ends) > 0 {
+		if err := w.flush(w.cut.ends[0].End); err != nil {
+			return err
+		}
+	}
+	if w.block.rows() == 0 {
+		return nil
+	}
+	return w.flush(end)
+}
+
+// flush makes the rows a segment that ends before an offset.
+func (w *writer) flush(next int64) error {
+	g := segment{File: fileName(w.number, w.partition), Segment: pipeline.Segment{
+		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
+	}}
+	if len(w.cut.ends) > 0 {
+		want := w.cut.ends[0]
+		w.cut.ends = w.cut.ends[1:]
+		g.First, g.End = want.First, want.End
+		if g.Segment != want {
+			return fmt.Errorf("kafka: topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",
+				g.Topic, w.partition, g.Rows, g.First, g.End-1, want.Rows, pipeline.ErrRefused)
+		}
+	}
+	if err := w.spool.store(g, w.block); err != nil {
+		return err
+	}
+	w.block.clear()
+	w.number, w.first = w.number+1, g.End
+	return nil
+}

@@ -1,0 +1,164 @@
+package kafkalog
+
+import (
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+func floats(record arrow.Record, column int) []float64 {
+	return record.Column(column).(*array.Float64).Float64Values()
+}
+
+// TestWindow: the rows of a window are those that were produced, partition by partition
+// in the order of their offsets, cut and ordered as the package says; replayed, its
+// segments give the same.
+func TestWindow(t *testing.T) {
+	c := newCluster(t, 3)
+	rng := rand.New(rand.NewPCG(1, 2))
+	counts := []int{250, 100, 130}
+	want := make([][][2]float64, 3)
+	p := c.producer(t)
+	for i, n := range counts {
+		for range n {
+			r := [2]float64{rng.NormFloat64(), rng.NormFloat64() * 1e10}
+			want[i] = append(want[i], r)
+			produce(t, p, row(int32(i), r[0], r[1]))
+		}
+	}
+	w, err := Spool(t.Context(), c.config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSegments := []pipeline.Segment{
+		{Topic: "rows", Partition: 0, First: 0, End: 100, Rows: 100},
+		{Topic: "rows", Partition: 1, First: 0, End: 100, Rows: 100},
+		{Topic: "rows", Partition: 2, First: 0, End: 100, Rows: 100},
+		{Topic: "rows", Partition: 0, First: 100, End: 200, Rows: 100},
+		{Topic: "rows", Partition: 2, First: 100, End: 130, Rows: 30},
+		{Topic: "rows", Partition: 0, First: 200, End: 250, Rows: 50},
+	}
+	if !slices.Equal(w.Segments, wantSegments) {
+		t.Fatalf("segments %+v, want %+v", w.Segments, wantSegments)
+	}
+	rows, digests := values(t, w)
+	var ordered [][2]float64
+	for _, g := range wantSegments {
+		ordered = append(ordered, want[g.Partition][g.First:g.End]...)
+	}
+	if !slices.Equal(rows, ordered) {
+		t.Fatalf("%d rows, which are not those that were produced", len(rows))
+	}
+
+	again := c.config(t)
+	again.Folder = filepath.Join(t.TempDir(), "replay")
+	replayed, err := Replay(t.Context(), again, w.Segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got := values(t, replayed); !slices.Equal(got, digests) {
+		t.Error("the replayed segments have other digests")
+	}
+
+	folder := filepath.Dir(w.Paths[0])
+	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Features: []string{"x"}, Target: "in.y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got := read(t, src); !slices.Equal(got, digests) {
+		t.Error("the spool, opened as a lake, has other digests")
+	}
+	place, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Features: []string{"$offset"}, Target: "$partition"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	where, _ := read(t, place)
+	if want := [2]float64{249, 0}; where[len(where)-1] != want {
+		t.Errorf("the last row stands at offset and partition %v, want %v", where[len(where)-1], want)
+	}
+}
+
+// TestAborted: rows of aborted transactions and of one that has not ended are not in the
+// sample, nor are markers; what has not ended is not waited for.
+func TestAborted(t *testing.T) {
+	c := newCluster(t, 1)
+	p := c.producer(t, kgo.TransactionalID("a"))
+	other := c.producer(t)
+	var want [][2]float64
+	for i := range 20 {
+		x := float64(i)
+		if err := p.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		produce(t, p, row(0, x, 1), row(0, x, 2))
+		produce(t, other, row(0, x, 3)) // between, by somebody else
+		produce(t, p, row(0, x, 4))
+		commit := kgo.TransactionEndTry(i%3 != 0)
+		if err := p.EndTransaction(t.Context(), commit); err != nil {
+			t.Fatal(err)
+		}
+		if commit {
+			want = append(want, [2]float64{x, 1}, [2]float64{x, 2}, [2]float64{x, 3}, [2]float64{x, 4})
+		} else {
+			want = append(want, [2]float64{x, 3})
+		}
+	}
+	if err := p.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	produce(t, p, row(0, 100, 100))
+	produce(t, other, row(0, 101, 101)) // behind one that is open: not stable
+	for _, limit := range []int32{0, 1, 500} {
+		cfg := c.config(t)
+		cfg.fetchBytes = limit
+		w, err := Spool(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := values(t, w)
+		if !slices.Equal(rows, want) {
+			t.Errorf("fetching %d bytes at a time: rows %v, want %v", limit, rows, want)
+		}
+	}
+}
+
+// TestGone: a window that begins before what the topic still has is refused; one that
+// was spooled is not touched by it.
+func TestGone(t *testing.T) {
+	c := newCluster(t, 1)
+	p := c.producer(t)
+	for i := range 30 {
+		produce(t, p, row(0, float64(i), 0))
+	}
+	cfg := c.config(t)
+	w, err := Spool(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteRecords("rows", 0, 12); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Spool(t.Context(), cfg); err != nil || again.Rows() != 30 {
+		t.Errorf("the spool after its rows were deleted: %v", err)
+	}
+	cfg.Folder = filepath.Join(t.TempDir(), "new")
+	cfg.From = Position{Offsets: map[int]int64{0: 5}}
+	_, err = Spool(t.Context(), cfg)
+	if !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "offsets 5 to 11 are gone") || !strings.Contains(err.Error(), "written at") {
+		t.Errorf("error %v, want one that names the offsets 5 to 11", err)
+	}
+	cfg.Folder = filepath.Join(t.TempDir(), "replay")
+	if _, err = Replay(t.Context(), cfg, w.Segments); !errors.Is(err, ErrGone) {
+		t.Errorf("replay: error %v, want %v", err, ErrGone)
+	}
+}

@@ -1,0 +1,132 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// A Position is where a window begins or ends in each partition.
+type Position struct {
+	// Time is in milliseconds since 1970: the first record of then or later. Negative
+	// ones are [broker.Earliest] and [broker.Latest].
+	Time    int64
+	Offsets map[int]int64 // by partition, instead of Time; nil: none
+}
+
+// A span is the frozen window of one partition: from its first offset up to, and
+// without, its end.
+type span struct {
+	Partition int   `json:"partition"`
+	First     int64 `json:"first"`
+	End       int64 `json:"end"`
+}
+
+// ErrGone says that offsets of the window are not in the topic any more. No retry helps.
+var ErrGone = errors.New("the topic does not have these offsets any more")
+
+// freeze finds out the offsets that the window means now. No row is read.
+func (cfg Config) freeze(ctx context.Context) ([]span, error) {
+	partitions, err := cfg.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	earliest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Earliest)
+	if err != nil {
+		return nil, err
+	}
+	latest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Latest)
+	if err != nil {
+		return nil, err
+	}
+	first, err := cfg.offsets(ctx, cfg.From, partitions, earliest, latest)
+	if err != nil {
+		return nil, fmt.Errorf("from: %w", err)
+	}
+	end, err := cfg.offsets(ctx, cfg.To, partitions, earliest, latest)
+	if err != nil {
+		return nil, fmt.Errorf("to: %w", err)
+	}
+	var spans []span
+	for _, p := range partitions {
+		switch {
+		case first[p] < earliest[p]:
+			return nil, cfg.gone(ctx, p, first[p], earliest[p])
+		case end[p] > latest[p]:
+			return nil, fmt.Errorf("kafka: topic %q, partition %d: the window ends at the offset %d, but what is committed ends at %d", cfg.Topic, p, end[p], latest[p])
+		case first[p] > end[p]:
+			return nil, fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, behind its end %d", cfg.Topic, p, first[p], end[p])
+		}
+		spans = append(spans, span{p, first[p], end[p]})
+	}
+	return spans, nil
+}
+
+// partitions are the declared ones, which must exist, or all.
+func (cfg Config) partitions(ctx context.Context) ([]int, error) {
+	all, err := cfg.Client.Partitions(ctx, cfg.Topic)
+	if err != nil || len(cfg.Partitions) == 0 {
+		return all, err
+	}
+	for _, p := range cfg.Partitions {
+		if !slices.Contains(all, p) {
+			return nil, fmt.Errorf("kafka: topic %q has the partitions %v, and no partition %d", cfg.Topic, all, p)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(cfg.Partitions))), nil
+}
+
+// offsets are those of a position. A time behind the last record is the end.
+func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, earliest, latest map[int]int64) (map[int]int64, error) {
+	if at.Offsets != nil {
+		for _, p := range partitions {
+			if _, ok := at.Offsets[p]; !ok {
+				return nil, fmt.Errorf("kafka: topic %q: no offset is declared for partition %d", cfg.Topic, p)
+			}
+		}
+		return at.Offsets, nil
+	}
+	switch at.Time {
+	case broker.Earliest:
+		return earliest, nil
+	case broker.Latest:
+		return latest, nil
+	}
+	found, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, at.Time)
+	for p, offset := range found {
+		if offset < 0 || offset > latest[p] {
+			found[p] = latest[p]
+		}
+	}
+	return found, err
+}
+
+// gone is the error that offsets of a partition are not kept any more, with what is
+// known of when they went.
+func (cfg Config) gone(ctx context.Context, partition int, first, start int64) error {
+	err := fmt.Errorf("kafka: topic %q, partition %d: the offsets %d to %d are gone, by retention or because somebody deleted them: %w", cfg.Topic, partition, first, start-1, ErrGone)
+	if at, ok := cfg.timeAt(ctx, partition, start); ok {
+		err = fmt.Errorf("%w; the oldest that is left was written at %s", err, at.UTC().Format(time.RFC3339))
+	}
+	return err
+}
+
+// timeAt is the time of the first record at or behind an offset.
+func (cfg Config) timeAt(ctx context.Context, partition int, offset int64) (time.Time, bool) {
+	found, err := cfg.Client.Fetch(ctx, cfg.Topic, partition, offset, 1<<20)
+	if err != nil {
+		return time.Time{}, false
+	}
+	var buf []byte
+	b, _, err := broker.NextBatch(found.Batches, &buf)
+	var r broker.Record
+	if err != nil || b.Next(&r) != nil || r.Time < 0 || r.Time > math.MaxInt64/2 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(r.Time), true
+}
