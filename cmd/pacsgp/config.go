@@ -54,7 +54,10 @@ type configuration struct {
 }
 
 type sourceConfig struct {
-	Paths pathList `yaml:"paths"`
+	Paths pathList    `yaml:"paths"`
+	Kafka kafkaConfig `yaml:"kafka"`
+
+	file string // that the section stands in
 }
 
 // pathList is a list of files, folders and patterns.

@@ -2,17 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // An origin is where rows come from: what the section source of a job declares, or
-// the arguments DATA of a command. This file alone knows the adapters behind it; a
-// new one is a type here, and a case in origin and originOf.
+// the arguments DATA of a command. This file and kafka.go alone know the adapters
+// behind it; a new one is a type, and a case in origin and originOf.
 type origin interface {
 	// open opens the rows anew, as another process would. It reads no row.
 	open(ctx context.Context, want reading) (rows, error)
@@ -21,6 +23,11 @@ type origin interface {
 	finds(path string) string
 	// arguments are what means the same as DATA of a command.
 	arguments() []string
+	// replay is the origin of the rows that a certificate names, read again.
+	replay(c certify.Certificate) (origin, error)
+	// release gives back what reading took, once nothing is read any more; with
+	// published, what was kept for another run of the same job too.
+	release(published bool) error
 }
 
 // A reading says what is to be read of an origin.
@@ -52,10 +59,15 @@ func (s *sourceConfig) relativeTo(folder string) {
 			s.Paths[i] = filepath.Join(folder, p)
 		}
 	}
+	s.Kafka.relativeTo(folder)
 }
 
-// origin is what the section declares. Its faults are told one by one.
-func (s sourceConfig) origin(fault func(ok bool, format string, args ...any)) origin {
+// origin is what the section declares for a job. Its faults are told one by one.
+func (s sourceConfig) origin(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) origin {
+	if s.Kafka.declared() {
+		fault(len(s.Paths) == 0, "source: paths and kafka are both declared; name one of them")
+		return s.Kafka.origin(job, output, s.file, fault)
+	}
 	fault(len(s.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
 	for i, path := range s.Paths {
 		fault(!isRemote(path), "source.paths[%d]: %s: %s", i, path, wantLocal)
@@ -84,6 +96,22 @@ func originOf(arguments []string) (origin, error) {
 	return lakeOrigin(arguments), nil
 }
 
+// dataOf is where a command reads rows: from its arguments, or from the source that a
+// job file declares; nil where neither is given.
+func dataOf(ctx context.Context, w world, arguments []string, job string) (origin, error) {
+	switch {
+	case job != "" && len(arguments) > 0:
+		return nil, usageError{errors.New("--source: DATA are given too; want one of them")}
+	case job != "":
+		p, err := loadJob(ctx, job, w, overrides{}, func(string) bool { return false })
+		return p.source, err
+	case len(arguments) > 0:
+		return originOf(arguments)
+	default:
+		return nil, nil
+	}
+}
+
 // openData opens an origin for a check of a certificate.
 func openData(from origin, decoders int) pipeline.OpenData {
 	return func(ctx context.Context, features, exclude []string, target string) (pipeline.Source, error) {
@@ -107,3 +135,7 @@ func (l lakeOrigin) open(ctx context.Context, want reading) (rows, error) {
 func (l lakeOrigin) finds(path string) string { return ingestlake.Finds(l, path) }
 
 func (l lakeOrigin) arguments() []string { return l }
+
+func (l lakeOrigin) replay(certify.Certificate) (origin, error) { return l, nil }
+
+func (l lakeOrigin) release(bool) error { return nil }

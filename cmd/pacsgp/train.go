@@ -104,6 +104,7 @@ func loadJob(ctx context.Context, path string, w world, o overrides, changed fun
 		return prepared{}, err
 	}
 	c.relativeTo(filepath.Dir(path))
+	c.Source.file = path
 	if err := o.apply(&c, changed); err != nil {
 		return prepared{}, usageError{err}
 	}
@@ -138,7 +139,7 @@ func prepare(c configuration) (prepared, error) {
 		}
 	}
 	faults = append(faults, c.sweepFaults()...)
-	from := c.Source.origin(fault)
+	from := c.Source.origin(job, c.Output, fault)
 	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
 	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)
 	fault(c.Output != "", "output: name the directory for model and certificate")
@@ -254,6 +255,8 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	began := time.Now()
 	show := newDisplay(w)
 	defer show.end()
+	published := false
+	defer func() { err = errors.Join(err, p.source.release(published)) }()
 	// Opened before the output directory, so that a job without rows leaves none.
 	jobs := p.job.Alternatives()
 	first, err := p.of(jobs[0]).open(ctx, nil, show.notice)
@@ -335,6 +338,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	for _, c := range checkpoints {
 		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx))) // all is published: too late for an interruption
 	}
+	published = err == nil
 	return o, err
 }
 

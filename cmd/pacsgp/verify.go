@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func verifyCommand(w world) *cobra.Command {
-	var id string
+	var id, job string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify MODEL CERTIFICATE [DATA ...]",
@@ -24,12 +25,9 @@ func verifyCommand(w world) *cobra.Command {
 			"Parquet row: both say the same.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var from origin
-			if len(args) > 2 {
-				var err error
-				if from, err = originOf(args[2:]); err != nil {
-					return err
-				}
+			from, err := dataOf(cmd.Context(), w, args[2:], job)
+			if err != nil {
+				return err
 			}
 			v, err := verify(cmd.Context(), args[0], args[1], id, from)
 			switch {
@@ -43,6 +41,7 @@ func verifyCommand(w world) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&id, "id", "", "the certificate's id, as you know it from elsewhere")
 	return cmd
 }
@@ -56,7 +55,7 @@ type verified struct {
 }
 
 // verify checks a certificate, against rows if from is not nil.
-func verify(ctx context.Context, modelPath, certificatePath, id string, from origin) (*verified, error) {
+func verify(ctx context.Context, modelPath, certificatePath, id string, from origin) (found *verified, err error) {
 	m, digest, err := readModel(ctx, modelPath)
 	if err != nil {
 		return nil, err
@@ -70,6 +69,10 @@ func verify(ctx context.Context, modelPath, certificatePath, id string, from ori
 	}
 	var open pipeline.OpenData
 	if from != nil {
+		if from, err = from.replay(c); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, from.release(false)) }()
 		open = openData(from, runtime.GOMAXPROCS(0))
 	}
 	v, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))

@@ -31,7 +31,7 @@ func newCluster(t *testing.T, partitions int32, options ...kfake.Opt) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { client.Close() })
+	t.Cleanup(func() { _ = client.Close() })
 	return &cluster{c, client}
 }
 

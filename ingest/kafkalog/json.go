@@ -450,5 +450,5 @@ func (r *jsonReader) hex(at int) (rune, bool) {
 		return 0, false
 	}
 	v, err := strconv.ParseUint(string(r.in[at:at+4]), 16, 16)
-	return rune(v), err == nil //nolint:gosec // 16 bits
+	return rune(v), err == nil
 }

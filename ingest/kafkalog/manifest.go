@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -76,6 +77,40 @@ func readManifest(folder string) (manifest, error) {
 		return m, fmt.Errorf("kafka: spool: %s: %w (hint: remove the folder, and the window is consumed anew)", filepath.Join(folder, manifestName), err)
 	}
 	return m, nil
+}
+
+// Remove removes a spool: its own files, and the folder if nothing else is in it.
+func Remove(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kafka: spool: %w", err)
+	}
+	left := 0
+	// The manifest goes first: without it, files that are left are nobody's.
+	for _, name := range append([]string{manifestName, ".lock"}, names(entries)...) {
+		if name != manifestName && name != ".lock" && !segmentName.MatchString(name) && !strings.HasSuffix(name, temporarySuffix) {
+			left++
+			continue
+		}
+		if err := remove(filepath.Join(folder, name)); err != nil {
+			return fmt.Errorf("kafka: spool: %w", err)
+		}
+	}
+	if left > 0 {
+		return nil
+	}
+	return remove(folder)
+}
+
+func names(entries []fs.DirEntry) []string {
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
 }
 
 // save replaces the manifest.

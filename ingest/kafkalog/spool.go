@@ -21,6 +21,9 @@ import (
 // FormatJSON is the format of records that are one JSON object each.
 const FormatJSON = "json"
 
+// Formats are those that are read; the first one is the default.
+var Formats = []string{FormatJSON}
+
 // Config says which rows are read and where their spool is.
 type Config struct {
 	Client     *broker.Client

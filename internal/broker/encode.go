@@ -17,7 +17,7 @@ type Producer struct {
 // EncodeBatch returns a record batch of version 2, uncompressed. Sequence is the number
 // of its first record among all that the producer sends to the partition.
 func EncodeBatch(p Producer, sequence int32, records []Record) []byte {
-	out := make([]byte, headerBytes)
+	out := append([]byte(nil), make([]byte, headerBytes)...)
 	var body []byte
 	first, last := records[0].Time, records[0].Time
 	for i, r := range records {

@@ -25,7 +25,7 @@ type answer struct {
 }
 
 // ApiKey names the request that is answered.
-func (*answer) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive // the library's name for it
+func (*answer) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive,staticcheck // the library's name for it
 
 type answerTopic struct {
 	Topic      string            `kafka:"min=v0,max=v11"`

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A kafkaConfig declares the window of a topic.
+type kafkaConfig struct {
+	Cluster    clusterConfig `yaml:",inline"`
+	Topic      string        `yaml:"topic"`
+	Partitions []int         `yaml:"partitions"`
+	From       position      `yaml:"from"`
+	To         position      `yaml:"to"`
+	Format     string        `yaml:"format"`
+	Tombstones string        `yaml:"tombstones"`
+	Spool      spoolConfig   `yaml:"spool"`
+}
+
+// A clusterConfig says how brokers are reached.
+type clusterConfig struct {
+	Brokers  []string   `yaml:"brokers"`
+	TLS      tlsConfig  `yaml:"tls"`
+	SASL     saslConfig `yaml:"sasl"`
+	Patience span       `yaml:"patience"`
+}
+
+type tlsConfig struct {
+	Enabled     bool   `yaml:"enabled"`
+	CA          string `yaml:"ca"`
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
+	ServerName  string `yaml:"server_name"`
+}
+
+type saslConfig struct {
+	Mechanism    string `yaml:"mechanism"`
+	User         string `yaml:"user"`
+	PasswordEnv  string `yaml:"password_env"`
+	PasswordFile string `yaml:"password_file"`
+}
+
+type spoolConfig struct {
+	Folder string   `yaml:"folder"`
+	Limit  byteSize `yaml:"limit"`
+	Keep   bool     `yaml:"keep"`
+}
+
+// A position is where a window begins or ends.
+type position struct {
+	word    string // earliest, latest, or a time
+	offsets []int  // one a partition
+}
+
+const wantPosition = "want earliest, latest, a time such as 2026-01-31T12:00:00Z, or a list with an offset for each partition"
+
+// UnmarshalYAML reads the forms.
+func (p *position) UnmarshalYAML(node ast.Node) error {
+	switch list := node.(type) {
+	case *ast.SequenceNode:
+		if len(list.Values) == 0 {
+			return fault(node, wantPosition)
+		}
+		for _, one := range list.Values {
+			v, err := wholeNumber(one, false)
+			if err != nil || v < 0 {
+				return fault(one, "want an offset, which is a whole number from 0 on")
+			}
+			p.offsets = append(p.offsets, int(v))
+		}
+		return nil
+	default:
+		if err := yaml.NodeToValue(node, &p.word); err != nil {
+			return fault(node, wantPosition)
+		}
+		if _, err := p.time(broker.Earliest); err != nil {
+			return fault(node, wantPosition)
+		}
+		return nil
+	}
+}
+
+// time is the point in time that the word means.
+func (p position) time(missing int64) (int64, error) {
+	switch p.word {
+	case "":
+		return missing, nil
+	case "earliest":
+		return broker.Earliest, nil
+	case "latest":
+		return broker.Latest, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, p.word)
+	if err == nil && t.UnixMilli() < 0 {
+		err = errors.New("a time before 1970")
+	}
+	return t.UnixMilli(), err
+}
+
+// of is the position in these partitions; nil: all, from 0 on.
+func (p position) of(partitions []int, missing int64) (kafkalog.Position, error) {
+	at, err := p.time(missing)
+	if p.offsets == nil || err != nil {
+		return kafkalog.Position{Time: at}, err
+	}
+	if partitions != nil && len(partitions) != len(p.offsets) {
+		return kafkalog.Position{}, fmt.Errorf("%d offsets for %d partitions", len(p.offsets), len(partitions))
+	}
+	offsets := make(map[int]int64, len(p.offsets))
+	for i, offset := range p.offsets {
+		if partitions != nil {
+			i = partitions[i]
+		}
+		offsets[i] = int64(offset)
+	}
+	return kafkalog.Position{Offsets: offsets}, nil
+}
+
+// declared reports whether the section is there.
+func (k kafkaConfig) declared() bool { return !reflect.ValueOf(k).IsZero() }
+
+func (k *kafkaConfig) relativeTo(folder string) {
+	k.Cluster.relativeTo(folder)
+	relativePaths(folder, &k.Spool.Folder)
+}
+
+func (c *clusterConfig) relativeTo(folder string) {
+	relativePaths(folder, &c.TLS.CA, &c.TLS.Certificate, &c.TLS.Key, &c.SASL.PasswordFile)
+}
+
+// relativePaths makes relative paths, where they are given, relative to a folder.
+func relativePaths(folder string, paths ...*string) {
+	for _, p := range paths {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(folder, *p)
+		}
+	}
+}
+
+// check tells the faults of the declaration one by one.
+func (c clusterConfig) check(key string, fault func(ok bool, format string, args ...any)) {
+	fault(len(c.Brokers) > 0, "%s.brokers: name at least one, as in [broker.example.org:9092]", key)
+	fault(c.Patience >= 0, "%s.patience: %v is negative", key, time.Duration(c.Patience))
+	s := c.SASL
+	if s == (saslConfig{}) {
+		return
+	}
+	fault(slices.Contains([]string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}, s.Mechanism),
+		"%s.sasl.mechanism: %q is none of %s, %s, %s", key, s.Mechanism, broker.Plain, broker.ScramSHA256, broker.ScramSHA512)
+	fault(s.User != "", "%s.sasl.user: name the user", key)
+	fault((s.PasswordEnv == "") != (s.PasswordFile == ""), "%s.sasl: name where the password is: password_env, a variable of the environment, or password_file", key)
+}
+
+// client connects to the cluster.
+func (c clusterConfig) client() (*broker.Client, error) {
+	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience)}
+	var err error
+	if t := c.TLS; t != (tlsConfig{}) {
+		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key, ServerName: t.ServerName}).Load(); err != nil {
+			return nil, err
+		}
+	}
+	if c.SASL.Mechanism != "" {
+		password, err := c.SASL.password()
+		if err != nil {
+			return nil, err
+		}
+		if config.SASL, err = broker.Login(c.SASL.Mechanism, c.SASL.User, password); err != nil {
+			return nil, err
+		}
+	}
+	return broker.NewClient(config)
+}
+
+// password reads the secret.
+func (s saslConfig) password() (string, error) {
+	if s.PasswordFile != "" {
+		text, err := readSmall(s.PasswordFile, "a password", 1<<12)
+		return strings.TrimRight(string(text), "\r\n"), err
+	}
+	text, ok := os.LookupEnv(s.PasswordEnv)
+	if !ok || text == "" {
+		return "", fmt.Errorf("%w: sasl.password_env: there is no variable %s in the environment", pipeline.ErrConfig, s.PasswordEnv)
+	}
+	return text, nil
+}
+
+// origin is the window for a job.
+func (k kafkaConfig) origin(job pipeline.Job, output, file string, fault func(ok bool, format string, args ...any)) origin {
+	const key = "source.kafka"
+	k.Cluster.check(key, fault)
+	fault(k.Topic != "", key+".topic: name the topic")
+	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones: %q is neither bad nor skip", k.Tombstones)
+	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format: %q is none of %s", k.Format, strings.Join(kafkalog.Formats, ", "))
+	config := kafkalog.Config{
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Limit: int64(k.Spool.Limit),
+	}
+	var err error
+	config.From, err = k.From.of(k.Partitions, broker.Earliest)
+	fault(err == nil, key+".from: %v", err)
+	config.To, err = k.To.of(k.Partitions, broker.Latest)
+	fault(err == nil, key+".to: %v", err)
+	for _, j := range job.Alternatives() {
+		fault(j.Features != nil, "features: name them, for the records of a topic do not say which members they all have")
+		for _, name := range append(slices.Clone(j.Features), j.Target) {
+			if !slices.Contains(config.Columns, name) {
+				config.Columns = append(config.Columns, name)
+			}
+		}
+	}
+	config.Folder = k.Spool.Folder
+	if config.Folder == "" {
+		config.Folder = filepath.Join(output, "_spool-"+k.digest(config.Columns))
+	}
+	return &kafkaOrigin{kafkaConfig: k, config: config, file: file}
+}
+
+// digest names the window among those of an output.
+func (k kafkaConfig) digest(columns []string) string {
+	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Tombstones, columns}) //nolint:errchkjson // plain values
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// A kafkaOrigin is the window of a topic. Opened first, it is consumed into its spool,
+// which every opening reads.
+type kafkaOrigin struct {
+	kafkaConfig
+
+	config   kafkalog.Config
+	file     string             // job file
+	segments []pipeline.Segment // that are replayed; nil: the window is a new one
+	window   *kafkalog.Window
+	lock     io.Closer
+}
+
+func (k *kafkaOrigin) open(ctx context.Context, want reading) (rows, error) {
+	if k.window == nil {
+		if err := k.spool(ctx, want); err != nil {
+			return nil, err
+		}
+	}
+	src, err := k.window.Open(ctx, ingestlake.Config{
+		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: want.bad, Decoders: want.decoders,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return src, nil
+}
+
+// spool consumes the window.
+func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
+	if k.config.Columns == nil {
+		if k.config.Columns = slices.Clone(want.Features); want.Target != "" {
+			k.config.Columns = append(k.config.Columns, want.Target)
+		}
+	}
+	if k.config.Client, err = k.Cluster.client(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.config.Client.Close()) }()
+	if k.segments != nil {
+		if k.config.Folder, err = os.MkdirTemp("", "pacsgp-replay-"); err != nil {
+			return err
+		}
+		k.window, err = kafkalog.Replay(ctx, k.config, k.segments)
+		return err
+	}
+	files := realFiles()
+	if err := files.MkdirAll(k.config.Folder); err != nil {
+		return err
+	}
+	if k.lock, err = files.Lock(filepath.Join(k.config.Folder, ".lock")); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	k.window, err = kafkalog.Spool(ctx, k.config)
+	return err
+}
+
+func (k *kafkaOrigin) finds(string) string { return "" }
+
+func (k *kafkaOrigin) arguments() []string { return []string{"--source", k.file} }
+
+func (k *kafkaOrigin) replay(c certify.Certificate) (origin, error) {
+	if len(c.Sample.Segments) == 0 {
+		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
+	}
+	again := &kafkaOrigin{kafkaConfig: k.kafkaConfig, config: k.config, file: k.file, segments: c.Sample.Segments}
+	again.config.Topic = k.Topic
+	again.config.Columns = slices.Clone(c.Sample.Columns)
+	return again, nil
+}
+
+func (k *kafkaOrigin) release(published bool) error {
+	var err error
+	if k.lock != nil {
+		err = k.lock.Close()
+		k.lock = nil
+	}
+	if k.window == nil && k.segments == nil {
+		return err
+	}
+	if k.segments != nil || published && !k.Spool.Keep {
+		err = errors.Join(err, kafkalog.Remove(k.config.Folder))
+	}
+	return err
+}
