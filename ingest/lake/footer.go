@@ -113,6 +113,7 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 	for i := range f.columns {
 		f.columns[i].refused = f.refusal(&f.columns[i])
 	}
+	f.refuseShared()
 	return f, nil
 }
 

@@ -1,0 +1,58 @@
+package lake
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// A span is where a chunk has its pages.
+type span struct {
+	start, end int64
+	group      int
+	column     *column
+}
+
+// refuseShared refuses the columns that have bytes of the file in common with another
+// one, or in two row groups: a footer that names the same pages twice makes one row
+// count as two.
+func (f *footer) refuseShared() {
+	var spans []span
+	for i := range f.columns {
+		c := &f.columns[i]
+		if c.Use == ingest.Unusable || c.refused != "" {
+			continue
+		}
+		for g := range f.groups {
+			if f.groups[g].rows == 0 {
+				continue
+			}
+			if ch, err := f.chunk(g, c); err == nil {
+				spans = append(spans, span{ch.start, ch.end, g, c})
+			}
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.group, b.group))
+	})
+	last := 0 // the span that ends last of those that were looked at
+	for i := 1; i < len(spans); i++ {
+		if a, b := spans[last], spans[i]; b.start < a.end {
+			a.refuse(b)
+			b.refuse(a)
+		}
+		if spans[i].end > spans[last].end {
+			last = i
+		}
+	}
+}
+
+// refuse refuses the span's column for what it shares with another one.
+func (s span) refuse(other span) {
+	if s.column.refused == "" {
+		s.column.refused = fmt.Sprintf("row group %d: its bytes %d to %d are also those of column %q in row group %d, at %d to %d: rows would count twice; write the file again",
+			s.group, s.start, s.end, other.column.Name, other.group, other.start, other.end)
+	}
+}

@@ -1,0 +1,90 @@
+package lake
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Chunks that share bytes are refused by the names of both, unless no job reads them:
+// two row groups with the same pages make each row count twice.
+func TestSharedBytesAreRefused(t *testing.T) {
+	file, err := os.ReadFile(filepath.Join("testdata", "writers", "groups", "pyarrow-rows2999.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := func(to, from *format.ColumnMetaData) {
+		to.DataPageOffset, to.DictionaryPageOffset, to.TotalCompressedSize = from.DataPageOffset, from.DictionaryPageOffset, from.TotalCompressedSize
+	}
+	for name, c := range map[string]struct {
+		change func(*format.FileMetaData)
+		want   []string
+	}{
+		"row groups": {func(m *format.FileMetaData) {
+			g := m.RowGroups[0]
+			m.RowGroups, m.NumRows = append(m.RowGroups, g), m.NumRows+g.NumRows
+		}, []string{`column "temp"`, "row group 0", `column "temp" in row group 3`}},
+		"columns": {func(m *format.FileMetaData) {
+			place(&m.RowGroups[1].Columns[0].MetaData, &m.RowGroups[1].Columns[1].MetaData)
+		}, []string{`column "temp"`, "row group 1", `column "pres" in row group 1`}},
+		"a byte": {func(m *format.FileMetaData) {
+			m.RowGroups[0].Columns[0].MetaData.TotalCompressedSize++
+		}, []string{`column "temp"`, "row group 0", `column "pres" in row group 0`}},
+		"all of a file": {func(m *format.FileMetaData) {
+			c := &m.RowGroups[0].Columns[0].MetaData
+			last := m.RowGroups[2].Columns[6].MetaData
+			c.TotalCompressedSize = last.DataPageOffset + 1 - min(c.DataPageOffset, max(c.DictionaryPageOffset, 4))
+		}, []string{`column "temp"`, "row group 0", `column "p`}},
+	} {
+		path := filepath.Join(t.TempDir(), "shared.parquet")
+		if err := os.WriteFile(path, withFooter(t, file, c.change), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{"temp", "pres"}, Target: "pm"})
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		for _, word := range append(c.want, "shared.parquet") {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %v, want %q", name, err, word)
+			}
+		}
+		if name != "columns" && name != "a byte" {
+			continue
+		}
+		if _, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{"wind"}, Target: "pm"}); err != nil {
+			t.Errorf("%s: a job without the column: %v", name, err)
+		}
+	}
+}
+
+// A footer of many chunks is looked at in a time that grows little faster than they do.
+func TestManySharedBytes(t *testing.T) {
+	const groups = 200_000
+	f := &footer{start: 1 << 40, columns: []column{{kind: kindDouble, width: 8, physical: format.Double}}}
+	f.columns[0].Name = "x"
+	for g := range groups {
+		f.groups = append(f.groups, rowGroup{rows: 1, chunks: []chunkMeta{{
+			physical: format.Double, path: []byte("x"), depth: 1, values: 1, uncompressed: 100, compressed: 100, data: 4 + 100*int64(g),
+		}}})
+	}
+	began := time.Now()
+	f.refuseShared()
+	if f.columns[0].refused != "" {
+		t.Error(f.columns[0].refused)
+	}
+	f.groups[groups-1].chunks[0].data = 4 + 100*groups/2
+	f.refuseShared()
+	if want := fmt.Sprintf("in row group %d", groups-1); !strings.Contains(f.columns[0].refused, want) {
+		t.Errorf("%q, want %q", f.columns[0].refused, want)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("%v for %d chunks", took, groups)
+	}
+}
