@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // A listed file: where it is and what its path says about its rows.
@@ -63,6 +64,9 @@ func (l *lister) notices() []string {
 	}
 	if len(l.odd) > 0 {
 		said = append(said, fmt.Sprintf("not read because they are neither files nor directories: %s, the first is %s", count(len(l.odd), "entry", "entries"), l.odd[0]))
+	}
+	if len(l.broken) > 0 {
+		said = append(said, fmt.Sprintf("not read because what they lead to is not there: %s, the first is %s", count(len(l.broken), "link", "links"), l.broken[0]))
 	}
 	if len(l.twins) > 0 {
 		said = append(said, fmt.Sprintf("read once though they have a second name (hard links): %s, the first is %s", count(len(l.twins), "file", "files"), l.twins[0]))
@@ -121,6 +125,7 @@ type lister struct {
 	alike   map[likeness][]known
 	passed  []string // files in directories that are no data by their name
 	odd     []string // pipes, sockets, devices
+	broken  []string // links to what is not there, no data by their name
 	twins   []string // hard links to files that were listed before
 	again   bool     // a directory was met that had been searched
 }
@@ -156,7 +161,11 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		return nil, fmt.Errorf("lake: %s is neither a file nor a directory", path)
 	case err == nil:
 		return []string{path}, nil
-	case !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?["):
+	}
+	if _, link := os.Lstat(path); link == nil {
+		return nil, missing(path, err)
+	}
+	if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%s does not exist", path)
 		}
@@ -187,7 +196,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		info, err := os.Stat(m)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("lake: %w", err)
+			return nil, missing(m, err)
 		case info.IsDir():
 			below, err := l.directory(ctx, m, nil)
 			if err != nil {
@@ -251,11 +260,13 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 		if err := oneLine(path); err != nil {
 			return nil, err
 		}
+		isData := slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path)))
 		info, err := os.Stat(path) // of what a link points to
-		if err != nil {
-			return nil, fmt.Errorf("lake: %w", err)
-		}
 		switch {
+		case err != nil && !isData && e.Type()&fs.ModeSymlink != 0 && leadsNowhere(err):
+			l.broken = append(l.broken, path)
+		case err != nil:
+			return nil, missing(path, err)
 		case info.IsDir():
 			below, err := l.directory(ctx, path, above)
 			if err != nil {
@@ -264,13 +275,28 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 			found = append(found, below...)
 		case !info.Mode().IsRegular():
 			l.odd = append(l.odd, path)
-		case slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path))):
+		case isData:
 			found = append(found, path)
 		default:
 			l.passed = append(l.passed, path)
 		}
 	}
 	return found, nil
+}
+
+// leadsNowhere reports whether an error is that of a link to what does not exist, or
+// to itself.
+func leadsNowhere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP)
+}
+
+// missing is the error of an entry of a folder that is there and cannot be looked at.
+func missing(path string, err error) error {
+	to, link := os.Readlink(path)
+	if link != nil || !leadsNowhere(err) {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return fmt.Errorf("lake: %s is a link to %q, which does not exist; restore what it leads to, or remove the link if its rows are not wanted", path, to)
 }
 
 // oneLine refuses a path with a line break: what comes after it would stand in
