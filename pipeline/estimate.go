@@ -25,6 +25,7 @@ type Sample struct {
 	Rows     int64
 	Features int
 	Shards   int
+	Batch    int   // rows of a batch
 	Reader   int64 // bytes that reading holds beside batches: pages, dictionaries
 }
 

@@ -23,7 +23,7 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	// Both passes: batches that are decoded ahead, the marks of all rows, the
 	// reference and start rows.
 	readers := int64(max(1, min(res.Workers, s.Shards)))
-	reading := s.Reader + rows(min(s.Rows, readers*(batchesAhead+2)*batchRows))
+	reading := s.Reader + rows(min(s.Rows, readers*(batchesAhead+2)*int64(s.Batch)))
 	record := int64(16)
 	if job.Copies.Policy == CopiesDropped {
 		record = 24
@@ -59,6 +59,3 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	}
 	return programBytes + most + most*heapSlack/100
 }
-
-// batchRows is about how many rows a batch of a source has.
-const batchRows = 8192

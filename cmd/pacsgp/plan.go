@@ -152,21 +152,15 @@ func (p prepared) prospect(ctx context.Context) (prospect, error) {
 
 // sampleOf is what the footers say of the rows as a whole.
 func (p prepared) sampleOf(ctx context.Context, src rows) (pipeline.Sample, error) {
-	s := pipeline.Sample{Features: len(src.Columns()) - 1}
+	s := pipeline.Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
 	for _, shard := range src.Shards() {
 		s.Rows += shard.Rows
 		s.Shards++
 	}
-	reader, err := src.Overhead(ctx, max(1, min(p.resources.Workers, s.Shards)))
-	if reader > usualPages {
-		s.Reader = reader
-	}
+	var err error
+	s.Reader, err = src.Overhead(ctx, max(1, min(p.resources.Workers, s.Shards)))
 	return s, err
 }
-
-// usualPages is what pages of the usual size take; it is part of what the program is
-// counted with.
-const usualPages = 64 << 20
 
 // leastForReading is what reading may take of memory whatever the budget is.
 const leastForReading = 512 << 20

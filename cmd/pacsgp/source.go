@@ -43,6 +43,7 @@ type rows interface {
 	Notices() []string // what was left out, and why
 	Files() []ingestlake.File
 	Told(ctx context.Context) ([]told, error)
+	BatchRows() int // the most of a batch
 	Overhead(ctx context.Context, readers int) (int64, error)
 }
 

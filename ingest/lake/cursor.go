@@ -107,10 +107,11 @@ func (c *cursor) verify(all bool) error {
 	}
 }
 
-// inPieces reports whether the current page is read in pieces.
-func (c *cursor) inPieces(h *pageHeader) bool {
-	c.streams = max(h.uncompressed, h.compressed) > int32(c.whole) && c.chunk.streamable(h, c.pages.firstBytes())
-	return c.streams
+// wayOf is how the current page is read.
+func (c *cursor) wayOf(h *pageHeader) way {
+	w := c.chunk.wayOf(c.col, h, c.pages.firstBytes(), c.whole)
+	c.streams = w == inPieces
+	return w
 }
 
 // endPage holds the page, whose last value was read, against its header.
@@ -224,17 +225,19 @@ func (c *cursor) nextPage() error {
 }
 
 // Bytes that a page may have beyond those of its values: 8 a value for levels,
-// indexes and runs, and pageSlack for what does not grow with them, such as a
-// block of differences that is not full.
+// indexes and runs, and at most pageSlack for what does not grow with them, such as a
+// block of differences that is not full, or entries of a dictionary that no row has.
+// Among many columns it is less for each.
 const (
 	slackOfValue = 8
 	pageSlack    = 1 << 20
 )
 
-// mostBytes is how many bytes a page of so many values has at most. A compressed
-// page of 6 KB can have 256 MiB, which nobody is to allocate for ten values.
-func (c *column) mostBytes(values int64) int64 {
-	return values*int64(c.width+slackOfValue) + pageSlack
+// mostBytes is how many bytes a page of so many values has at most, of a column whose
+// pages are read whole up to a size. A compressed page of 6 KB can have 256 MiB, which
+// nobody is to allocate for ten values.
+func (c *column) mostBytes(values int64, whole int) int64 {
+	return values*int64(c.width+slackOfValue) + int64(min(max(whole, smallestWhole), pageSlack))
 }
 
 // decompressed returns the first size bytes of what is stored, of a page with so
@@ -249,7 +252,7 @@ func (c *cursor) decompressed(buf *[]byte, stored []byte, size, values int64) ([
 	if size < 0 || size > maxPage || size > c.chunk.uncompressed {
 		return nil, fmt.Errorf("a page claims %d bytes, its chunk has %d (at most %d are read): %w", size, c.chunk.uncompressed, maxPage, errMalformed)
 	}
-	if most := c.col.mostBytes(values); size > most {
+	if most := c.col.mostBytes(values, c.whole); size > most {
 		return nil, fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, most, errMalformed)
 	}
 	dst := grow(buf, int(size))
@@ -290,11 +293,12 @@ func (c *cursor) dataPage(h *pageHeader) error {
 	if err := c.start(h.values); err != nil {
 		return err
 	}
-	if c.isDirect(h.encoding) && (!c.col.optional || h.levels == format.RLE) {
-		return c.direct()
-	}
-	if c.inPieces(h) {
+	switch c.wayOf(h) {
+	case directly:
+		return c.direct(h)
+	case inPieces:
 		return c.startStream(h)
+	case asAWhole:
 	}
 	stored, err := c.pages.body()
 	if err != nil {
@@ -320,12 +324,17 @@ func (c *cursor) dataPage(h *pageHeader) error {
 // version 1, of which more than b are to come.
 func levelBytes(h *pageHeader, b []byte, more int) (int, error) {
 	if h.levels != format.RLE {
-		return 0, fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.levels)
+		return 0, refusedLevels(h)
 	}
 	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4+more) {
 		return 0, fmt.Errorf("definition levels end early: %w", errMalformed)
 	}
 	return int(binary.LittleEndian.Uint32(b)), nil
+}
+
+// refusedLevels is the error of levels in an encoding that was given up long ago.
+func refusedLevels(h *pageHeader) error {
+	return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.levels)
 }
 
 // dataPage2 starts a data page of version 2: the levels stand uncompressed
@@ -340,11 +349,12 @@ func (c *cursor) dataPage2(h *pageHeader) error {
 	if h.repetition != 0 {
 		return fmt.Errorf("a page of a flat column has repetition levels: %w", errMalformed)
 	}
-	if c.isDirect(h.encoding) {
+	switch c.wayOf(h) {
+	case directly:
 		return c.direct2(h.definition)
-	}
-	if c.inPieces(h) {
+	case inPieces:
 		return c.startStream(h)
+	case asAWhole:
 	}
 	stored, err := c.pages.body()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // deltaMaxBlock bounds the block size of DELTA_BINARY_PACKED. Writers use 128
-// to 2048; the format sets no limit.
-const deltaMaxBlock = 1 << 16
+// to 2048; the format sets no limit. A miniblock is kept decoded.
+const deltaMaxBlock = 1 << 13
 
 // A delta reads integers in encoding DELTA_BINARY_PACKED: blocks of differences
 // from a minimum, each block in miniblocks of their own bit width. It decodes a

@@ -3,6 +3,7 @@ package lake
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/apache/arrow/go/v15/arrow/endian"
 	"github.com/parquet-go/parquet-go/format"
@@ -15,6 +16,11 @@ import (
 // has values that damage may have made: earlier batches of a damaged page may have
 // been handed out by then, and the shard ends in an error.
 //
+// So are values in BYTE_STREAM_SPLIT from pages that are too large to be read whole: a
+// piece of them comes from as many places as a value has bytes. The checksum of such a
+// page is compared before its first value, for its bytes are not read in their order;
+// what is read then is summed up by streams.
+//
 // A map of the file would save a tenth at most, and only if it is of many MiB at a
 // time, which count as memory of the process.
 
@@ -22,18 +28,26 @@ import (
 // piece costs a system call. Pages with less are read whole, with their header.
 const directAtOnce = 8192
 
-// isDirect reports whether the values of the current data page are read directly.
-func (c *cursor) isDirect(e format.Encoding) bool {
-	h := &c.pages.header
-	return c.chunk.codec == format.Uncompressed && c.col.kind == kindDouble && e == format.Plain && c.rows >= directAtOnce &&
-		h.uncompressed == h.compressed && !endian.IsBigEndian
+// isDirect reports whether the values of a data page, which may be small enough to be
+// read whole, are read directly.
+func (ch *chunk) isDirect(c *column, h *pageHeader, small bool) bool {
+	if ch.codec != format.Uncompressed || h.uncompressed != h.compressed {
+		return false
+	}
+	if h.encoding == format.ByteStreamSplit {
+		return !small && c.width > 0
+	}
+	return c.kind == kindDouble && h.encoding == format.Plain && h.values >= directAtOnce && !endian.IsBigEndian
 }
 
 // direct starts a data page of version 1.
-func (c *cursor) direct() error {
+func (c *cursor) direct(h *pageHeader) error {
 	c.leveled = c.col.optional
 	if !c.leveled {
 		return c.startDirect(0)
+	}
+	if h.levels != format.RLE {
+		return refusedLevels(h)
 	}
 	var n [4]byte
 	if err := c.pages.take(n[:]); err != nil {
@@ -58,7 +72,60 @@ func (c *cursor) startDirect(n int64) error {
 		return err
 	}
 	c.levels.reset(levels, 1)
-	err := c.values.reset(c.col, format.Plain, nil, nil, nil)
+	h := &c.pages.header
+	err := c.values.reset(c.col, h.encoding, nil, nil, nil)
 	c.values.pages = &c.pages
+	if err == nil && h.encoding == format.ByteStreamSplit {
+		err = c.values.startSplit()
+	}
 	return err
+}
+
+// startSplit compares the checksum of a page in BYTE_STREAM_SPLIT and keeps those of its
+// streams.
+func (v *valueReader) startSplit() error {
+	p, width := v.pages, v.col.width
+	v.size = p.size - p.taken
+	v.checks = v.checks[:0]
+	if p.verified {
+		return nil
+	}
+	whole, piece := p.sum, make([]byte, windowBytes)
+	add := func(at, end int) (sum uint32, err error) {
+		for ; at < end; at += len(piece) {
+			piece = piece[:min(cap(piece), end-at)]
+			if err := p.readAt(piece, at); err != nil {
+				return 0, err
+			}
+			whole, sum = crc32.Update(whole, crc32.IEEETable, piece), crc32.Update(sum, crc32.IEEETable, piece)
+		}
+		return sum, nil
+	}
+	stride := v.size / width
+	for k := range width {
+		sum, err := add(p.taken+k*stride, p.taken+(k+1)*stride)
+		if err != nil {
+			return err
+		}
+		v.checks = append(v.checks, streamSum{want: sum})
+	}
+	if _, err := add(p.taken+width*stride, p.size); err != nil {
+		return err
+	}
+	return p.compare(whole)
+}
+
+// A streamSum is the checksum of a stream of a page that was found before its first
+// value, and of what was read of it since.
+type streamSum struct{ want, got uint32 }
+
+// compareStreams makes sure, after the last value, that what was read is what the
+// page's checksum was compared with.
+func (v *valueReader) compareStreams() error {
+	for _, s := range v.checks {
+		if s.got != s.want {
+			return v.pages.wrongSum()
+		}
+	}
+	return nil
 }

@@ -25,6 +25,7 @@ type doublesPage struct {
 	version            int // of the page's format
 	optional, checksum bool
 	extra              int // zeros behind the values, as fastparquet writes them
+	split              bool
 }
 
 // encode returns the page's header and body. Nulls are cells of [ingest.Null].
@@ -38,6 +39,16 @@ func (p doublesPage) encode(t *testing.T, values []float64) (header, body []byte
 		}
 		levels = append(levels, 1)
 		body = binary.LittleEndian.AppendUint64(body, math.Float64bits(v))
+	}
+	if p.split {
+		plain, n := slices.Clone(body), len(body)/8
+		for i, x := range plain {
+			body[i%8*n+i/8] = x
+		}
+	}
+	encoding := format.Plain
+	if p.split {
+		encoding = format.ByteStreamSplit
 	}
 	definition := 0
 	if p.optional {
@@ -59,10 +70,10 @@ func (p doublesPage) encode(t *testing.T, values []float64) (header, body []byte
 	}
 	if p.version == 1 {
 		h.Type = format.DataPage
-		h.DataPageHeader.Set(format.DataPageHeader{NumValues: int32(len(values)), Encoding: format.Plain, DefinitionLevelEncoding: format.RLE})
+		h.DataPageHeader.Set(format.DataPageHeader{NumValues: int32(len(values)), Encoding: encoding, DefinitionLevelEncoding: format.RLE})
 	} else {
 		h.Type = format.DataPageV2
-		h.DataPageHeaderV2.Set(format.DataPageHeaderV2{NumValues: int32(len(values)), NumRows: int32(len(values)), NumNulls: int32(len(values) - bytes.Count(levels, []byte{1})), Encoding: format.Plain, DefinitionLevelsByteLength: int32(definition)})
+		h.DataPageHeaderV2.Set(format.DataPageHeaderV2{NumValues: int32(len(values)), NumRows: int32(len(values)), NumNulls: int32(len(values) - bytes.Count(levels, []byte{1})), Encoding: encoding, DefinitionLevelsByteLength: int32(definition)})
 	}
 	var protocol thrift.CompactProtocol
 	header, err := thrift.Marshal(&protocol, &h)
@@ -87,7 +98,7 @@ func (r *longestRead) ReadAt(b []byte, at int64) (int, error) {
 func readDoubles(src io.ReaderAt, p doublesPage, size, rows int, lo, hi float64) ([]float64, error) {
 	var c cursor
 	col := &column{kind: kindDouble, width: 8, optional: p.optional, filled: p.extra > 0}
-	c.reset(src, col, chunk{end: int64(size), rows: int64(rows), codec: format.Uncompressed, lo: bound{value: lo}, hi: bound{value: hi}}, nil, nil, largestWhole)
+	c.reset(src, col, chunk{end: int64(size), uncompressed: int64(size), rows: int64(rows), codec: format.Uncompressed, lo: bound{value: lo}, hi: bound{value: hi}}, nil, nil, smallestWhole)
 	rng := rand.New(rand.NewPCG(1, uint64(rows)))
 	got := make([]float64, rows)
 	for from := 0; from < rows; {
@@ -106,8 +117,9 @@ func forDirectPages(f func(p doublesPage, name string)) {
 		for _, optional := range []bool{false, true} {
 			for _, checksum := range []bool{false, true} {
 				for _, extra := range []int{0, plainFill} {
-					f(doublesPage{version, optional, checksum, extra}, fmt.Sprintf("version %d, optional %t, checksum %t, %d bytes more", version, optional, checksum, extra))
+					f(doublesPage{version, optional, checksum, extra, false}, fmt.Sprintf("version %d, optional %t, checksum %t, %d bytes more", version, optional, checksum, extra))
 				}
+				f(doublesPage{version, optional, checksum, 0, true}, fmt.Sprintf("version %d, optional %t, checksum %t, in streams", version, optional, checksum))
 			}
 		}
 	}

@@ -26,7 +26,8 @@ type Config struct {
 	Target string
 	// BadRows says what to do with rows that break a rule.
 	BadRows ingest.BadRows
-	// BatchRows is the largest number of rows of a batch. Zero means 8,192.
+	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer of
+	// more than 128 columns.
 	BatchRows int
 	// Decoders is how many goroutines may decode at the same time. With fewer row
 	// groups than that, the columns of a row group are shared out among them.
@@ -37,8 +38,20 @@ type Config struct {
 	NoDigests bool
 }
 
-// defaultBatchRows makes a batch of twenty columns a little over 1 MiB.
-const defaultBatchRows = 8192
+// By default a batch has mostBatchRows rows, which makes one of twenty columns a little
+// over 1 MiB, but at most batchBytes, and whole blocks of leastBatchRows rows.
+const (
+	mostBatchRows  = 8192
+	leastBatchRows = 256
+	batchBytes     = 8 << 20
+)
+
+// defaultBatchRows is how many rows a batch of so many columns has by default. It
+// depends on nothing else: a budget of memory changes no batch.
+func defaultBatchRows(columns int) int {
+	rows := batchBytes / 8 / max(columns, 1)
+	return min(max(rows-rows%leastBatchRows, leastBatchRows), mostBatchRows)
+}
 
 // maxSample bounds the rows of all files, so that no product of a number of rows
 // and a number of workers is too large for 64 bits. Nobody has as many.
@@ -105,7 +118,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		digests:   !cfg.NoDigests,
 	}
 	if s.batchRows == 0 {
-		s.batchRows = defaultBatchRows
+		s.batchRows = defaultBatchRows(len(columns))
 	}
 	var first int64
 	for _, f := range files {
@@ -160,6 +173,9 @@ func oneMeaning(files []*dataFile, columns []string) error {
 
 // Columns returns the names of the used columns: features, then the target.
 func (s *Source) Columns() []string { return slices.Clone(s.columns) }
+
+// BatchRows is the largest number of rows of a batch.
+func (s *Source) BatchRows() int { return s.batchRows }
 
 // Notices returns what a user should know about the choice of files and
 // columns: what was left out, and why.

@@ -96,12 +96,12 @@ func closeFile(f *os.File, err *error) {
 	}
 }
 
-// shardOverhead is what reading one shard takes: by the headers of the first pages if
+// shardOverhead is what reading one shard takes: by the headers of its first pages if
 // there is a file, or at most.
 func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64, error) {
-	whole := wholePages(len(s.columns))
+	whole, pages := wholePages(len(s.columns)), headersLooked
 	need := int64(0)
-	stored := make([]int64, s.lanes) // the buffers that the cursors of a lane share
+	shared := make([]int64, s.lanes) // what the cursors of a lane share
 	for j, name := range s.columns {
 		c := sh.file.column(name)
 		if c.leaf < 0 {
@@ -111,88 +111,118 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 		if err != nil {
 			return 0, fmt.Errorf("column %q: %w", name, err)
 		}
-		own, shared, err := c.overhead(&ch, whole, file)
-		if err != nil {
-			return 0, fmt.Errorf("column %q: %w", name, err)
+		n := c.most(&ch, whole)
+		if file != nil {
+			if n, err = c.overhead(&ch, whole, file, &pages); err != nil {
+				return 0, fmt.Errorf("column %q: %w", name, err)
+			}
 		}
-		need += own
-		stored[j%s.lanes] = max(stored[j%s.lanes], shared)
+		need += cursorBytes + n.own
+		shared[j%s.lanes] = max(shared[j%s.lanes], n.shared)
 	}
-	for _, n := range stored {
-		need += n + codecState
+	for _, n := range shared {
+		need += n
 	}
 	return need, nil
 }
 
-// codecState is what the decoders of a lane keep that read whole pages, and cursorBytes
-// what a cursor has beside its pages.
 const (
-	codecState  = 1 << 20
-	cursorBytes = 48 << 10
+	// cursorBytes is what a cursor has beside its pages.
+	cursorBytes = 24 << 10
+	// headersLooked is how many headers of a row group are looked at: of each chunk
+	// that of the first data page at least.
+	headersLooked = 1 << 15
 )
 
-// overhead is what the cursor of a chunk takes of its own, and of a buffer that it
-// shares.
-func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt) (own, shared int64, err error) {
-	own = cursorBytes
-	if file == nil {
-		page := min(ch.uncompressed, c.mostBytes(ch.rows), maxPage)
-		return own + 2*page, min(ch.end-ch.start, maxPage), nil
-	}
-	var raw []byte
-	p := pageReader{src: file, pos: ch.start, end: ch.end, raw: &raw}
-	for {
-		switch err := p.next(); {
-		case errors.Is(err, io.EOF):
-			return own, shared, nil
-		case err != nil:
-			return 0, 0, err
-		}
-		h := &p.header
-		size, body := int64(h.uncompressed), int64(p.size)+int64(p.size)/4
-		if h.kind == format.DictionaryPage {
-			own += 8*int64(h.values) + size
-			shared = max(shared, body)
-			continue
-		}
-		if h.kind != format.DataPage && h.kind != format.DataPageV2 {
-			continue
-		}
-		switch {
-		case max(h.uncompressed, h.compressed) > int32(whole) && ch.streamable(h, p.firstBytes()):
-			own += windowBytes + storedPiece + historyOf(ch.codec, size, p.firstBytes())
-			if ch.codec == format.Snappy && !h.stored && looksFar(&p) {
-				own += size + int64(p.size)
-			}
-			if c.optional {
-				own += int64(h.values)/8 + slackOfValue
-			}
-		case ch.codec == format.Uncompressed:
-			own += body
-		default:
-			own += size
-			shared = max(shared, body)
-		}
-		return own, shared, nil
-	}
+// Bytes of a cursor: its own, and in what it shares with others of its lane.
+type cursorNeed struct{ own, shared int64 }
+
+// most is what a chunk takes if it is one page.
+func (c *column) most(ch *chunk, whole int) cursorNeed {
+	page := min(ch.uncompressed, c.mostBytes(ch.rows, whole), maxPage)
+	return cursorNeed{2 * page, min(ch.end-ch.start, maxPage) + historyOf(ch.codec, page, nil)}
 }
 
-// historyOf is what a codec keeps to decompress a page of a size in pieces.
+// overhead is what a chunk takes by the headers of its first pages, of which there are
+// so many to look at.
+func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (cursorNeed, error) {
+	var raw []byte
+	var dictionary, largest cursorNeed
+	p := pageReader{src: file, pos: ch.start, end: ch.end, raw: &raw}
+	for found := false; !found || *pages > 0; *pages-- {
+		err := p.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return cursorNeed{}, err
+		}
+		n := c.pageOverhead(ch, &p, whole)
+		switch p.header.kind {
+		case format.DictionaryPage:
+			dictionary.own += 8 * int64(p.header.values) // decoded
+			fallthrough
+		case format.IndexPage:
+			largest = cursorNeed{max(largest.own, n.own), max(largest.shared, n.shared)}
+		default:
+			found = true
+			largest = cursorNeed{max(largest.own, n.own), max(largest.shared, n.shared)}
+		}
+	}
+	return cursorNeed{dictionary.own + largest.own, largest.shared}, nil
+}
+
+// pageOverhead is what the current page of p takes.
+func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed) {
+	h := &p.header
+	size, body := int64(h.uncompressed), int64(p.size)+int64(p.size)/4
+	data := h.kind == format.DataPage || h.kind == format.DataPageV2
+	if w := ch.wayOf(c, h, p.firstBytes(), whole); data && w != asAWhole {
+		if c.optional {
+			n.own += int64(h.values)/8 + slackOfValue // levels
+		}
+		if w == directly {
+			n.own += directAtOnce * int64(c.width+1)
+			return n
+		}
+		n.own += windowBytes + storedPiece + historyOf(ch.codecOf(h), size, p.firstBytes())
+		if ch.codecOf(h) == format.Snappy && looksFar(p) {
+			n.own += size + int64(p.size)
+		}
+		return n
+	}
+	if ch.codec == format.Uncompressed {
+		return cursorNeed{own: body}
+	}
+	history := historyOf(ch.codec, size, p.firstBytes())
+	if ch.codec == format.Zstd { // the page is its own history
+		history = zstdState
+	}
+	return cursorNeed{own: size, shared: body + history}
+}
+
+// historyOf is what a codec keeps to decompress a page of a size.
 func historyOf(codec format.CompressionCodec, size int64, first []byte) int64 {
-	const state = 1 << 20
 	switch codec {
 	case format.Snappy:
 		return 2 * snappyWindow
 	case format.Gzip:
-		return state / 4
+		return 64 << 10
 	case format.Zstd:
-		return state + min(zstdWindow(first), size)
+		return zstdState + min(zstdWindow(first), size)
 	case format.Brotli:
-		return state + 2*min(size, 2*maxWindow) // its ring grows by doubling
+		return 1<<20 + 2*min(size, brotliWindow) // its ring grows by doubling
 	default:
 		return 0
 	}
 }
+
+const (
+	// zstdState is what zstd keeps beside its window: a block, its literals, tables.
+	zstdState = 1 << 20
+	// brotliWindow is how far brotli can look back.
+	brotliWindow = 16 << 20
+)
 
 // looksFar reports whether the first megabyte of a page in snappy has a copy from
 // farther than snappyWindow: such a page will be decompressed as a whole.

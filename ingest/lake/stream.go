@@ -17,9 +17,10 @@ import (
 // decoded in pieces, so that memory does not grow with the rows of a row group; most
 // pages are small and faster to read whole. What stays in memory of a large page are
 // its definition levels, which stand before the values, an eighth of a byte a row at
-// most as writers make them. Three kinds of pages cannot be read in pieces:
-// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page, zstd with a
-// window larger than maxWindow, and snappy that was not cut into blocks of 64 KiB.
+// most as writers make them. Three kinds of pages are decompressed as a whole:
+// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page, those of
+// which the codec looks back into nearly all, and snappy that was not cut into blocks of
+// 64 KiB.
 
 const (
 	// pagesBytes is how many bytes the whole pages of all columns may have together,
@@ -33,10 +34,6 @@ const (
 	// decompressed.
 	storedPiece = 16 << 10
 	windowBytes = 32 << 10
-
-	// maxWindow bounds the history that a codec looks back into: what RFC 8878 asks
-	// of a decoder to support.
-	maxWindow = 8 << 20
 )
 
 // wholePages is how large a page may be to be read whole, of a source with so many
@@ -45,16 +42,38 @@ func wholePages(columns int) int {
 	return min(max(pagesBytes/max(columns, 1), smallestWhole), largestWhole)
 }
 
-// streamable reports whether a page of the given header and first stored bytes can be
-// read in pieces.
-func (ch *chunk) streamable(h *pageHeader, first []byte) bool {
-	if h.encoding == format.ByteStreamSplit {
-		return false
+// A way is how a data page is read.
+type way int
+
+const (
+	asAWhole way = iota
+	inPieces
+	directly
+)
+
+// wayOf is how a data page of the given header and first stored bytes is read, where
+// pages up to a size are read whole: in pieces if that takes less memory.
+func (ch *chunk) wayOf(c *column, h *pageHeader, first []byte, whole int) way {
+	size, codec := int64(h.uncompressed), ch.codecOf(h)
+	small := max(h.uncompressed, h.compressed) <= int32(whole)
+	switch {
+	case ch.isDirect(c, h, small):
+		return directly
+	case small || h.encoding == format.ByteStreamSplit:
+		return asAWhole
+	case codec == format.Uncompressed || windowBytes+storedPiece+historyOf(codec, size, first) < size:
+		return inPieces
+	default:
+		return asAWhole
 	}
-	if ch.codec != format.Zstd || h.stored {
-		return true
+}
+
+// codecOf is the codec of the values of a page.
+func (ch *chunk) codecOf(h *pageHeader) format.CompressionCodec {
+	if h.kind == format.DataPageV2 && h.stored {
+		return format.Uncompressed
 	}
-	return zstdWindow(first) <= maxWindow
+	return ch.codec
 }
 
 // zstdWindow is how far the frame looks back whose first bytes are given.
@@ -154,12 +173,14 @@ func (w *window) open(codec format.CompressionCodec, size int) (err error) {
 		w.r, err = w.brotli, w.brotli.Reset(&w.body)
 	case format.Zstd:
 		if w.zstd == nil { // one worker, so that no goroutine is started
-			w.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-			if err != nil {
+			if w.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)); err != nil {
 				return err
 			}
 		}
-		w.r, err = w.zstd, w.zstd.Reset(&w.body)
+		// A page may have several frames: none may look back farther than the first one,
+		// by which the page is read in pieces.
+		most := uint64(min(max(zstdWindow(w.body.buf[w.body.at:w.body.end]), zstd.MinWindowSize), maxPage))
+		w.r, err = w.zstd, w.zstd.ResetWithOptions(&w.body, zstd.WithDecoderMaxWindow(most))
 	default:
 		err = fmt.Errorf("codec %v is not read", codec)
 	}
@@ -239,14 +260,14 @@ func (c *cursor) startStream(h *pageHeader) error {
 	if size < 0 || size > c.chunk.uncompressed {
 		return fmt.Errorf("a page claims %d bytes, its chunk has %d: %w", size, c.chunk.uncompressed, errMalformed)
 	}
-	if most := c.col.mostBytes(int64(c.rows)); size > most {
+	if most := c.col.mostBytes(int64(c.rows), c.whole); size > most {
 		return fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, c.rows, most, errMalformed)
 	}
 	if c.more == nil {
 		c.more = new(window)
 	}
 	w := c.more
-	codec := c.chunk.codec
+	codec := c.chunk.codecOf(h)
 	if h.kind == format.DataPageV2 {
 		definition := int64(h.definition)
 		if definition < 0 || definition > int64(c.pages.size-c.pages.taken) || definition > size {
@@ -258,9 +279,7 @@ func (c *cursor) startStream(h *pageHeader) error {
 		}
 		c.leveled = c.col.optional && definition > 0
 		c.levels.reset(levels, 1)
-		if size -= definition; h.stored {
-			codec = format.Uncompressed
-		}
+		size -= definition
 	}
 	if stored := int64(c.pages.size - c.pages.taken); codec == format.Uncompressed && stored != size {
 		return wrongLength(int(stored), int(size))

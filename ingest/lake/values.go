@@ -3,6 +3,7 @@ package lake
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/parquet-go/parquet-go/format"
@@ -14,14 +15,15 @@ type valueReader struct {
 	encoding format.Encoding
 	data     []byte
 	more     *window     // what comes after data; nil if nothing does
-	pages    *pageReader // where PLAIN doubles are taken from; nil if data has them
+	pages    *pageReader // where values are read from directly; nil if data has them
 	pos      int         // values read so far, in PLAIN and BYTE_STREAM_SPLIT
-	stride   int         // bytes of one stream of BYTE_STREAM_SPLIT
+	size     int         // bytes of all streams of BYTE_STREAM_SPLIT
+	checks   []streamSum // of those that are read directly, if there is a checksum
 	table    []float64
 	indexes  hybrid
 	delta    delta
 	longs    [hybridWindow]int64
-	bytes    []byte // values of BYTE_STREAM_SPLIT, put together
+	bytes    []byte // values of BYTE_STREAM_SPLIT, put together, and a piece of a stream
 }
 
 // reset starts a page with the given values, of which there may be more.
@@ -57,7 +59,7 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 		if col.width == 0 {
 			break
 		}
-		v.stride = len(data) / col.width
+		v.size = len(data)
 		return nil
 	case format.RLE:
 		if col.kind == kindBoolean {
@@ -119,7 +121,9 @@ func (v *valueReader) finished() error {
 	case format.DeltaBinaryPacked:
 		rest = len(v.delta.src) + v.left() + int(min(v.delta.total, 1))
 	case format.ByteStreamSplit:
-		rest = len(v.data) - v.pos*v.col.width
+		if rest = v.size - v.pos*v.col.width; rest == 0 && v.pages != nil {
+			return v.compareStreams()
+		}
 	default:
 		if v.pages != nil {
 			rest = v.pages.size - v.pages.taken
@@ -282,13 +286,21 @@ func (v *valueReader) sums(dst []float64) error {
 // streams decodes values whose first bytes stand together, then their second
 // bytes, and so on.
 func (v *valueReader) streams(dst []float64) error {
-	if v.pos+len(dst) > v.stride {
+	width, n := v.col.width, len(dst)
+	stride := v.size / width // bytes of one stream
+	if v.pos+n > stride {
 		return errFewValues
 	}
-	width := v.col.width
-	b := grow(&v.bytes, width*len(dst))
+	b := grow(&v.bytes, (width+1)*n)
 	for k := range width {
-		stream := v.data[k*v.stride+v.pos:][:len(dst)]
+		at, stream := k*stride+v.pos, b[width*n:]
+		if v.pages == nil {
+			stream = v.data[at:][:n]
+		} else if err := v.pages.readAt(stream, v.pages.taken+at); err != nil {
+			return err
+		} else if len(v.checks) > 0 {
+			v.checks[k].got = crc32.Update(v.checks[k].got, crc32.IEEETable, stream)
+		}
 		for i, x := range stream {
 			b[i*width+k] = x
 		}
