@@ -298,7 +298,7 @@ SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
     "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": positive, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "roles": {"key": word(128), "holdout?": share}, "guarantees": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share},
+    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
     "sweep?": [ALTERNATIVE], "alternative?": count}
@@ -353,7 +353,7 @@ def canonical_settings(v):
     job["scaling"] = {"mode": scaling["mode"], **members(
         ("features", {k: affine(a, k) for k, a in sorted(scaling.get("features", {}).items(), key=lambda p: p[0].encode())}),
         ("target", "target" in scaling and affine(scaling["target"], v["target"])))}
-    job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout"))}
+    job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout"), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job["train"] = {"mode": train["mode"], **members(("batch", train.get("batch")), ("buffer", train.get("buffer")),
                                                      *floats(train, "passes", "time_seconds")), "seed": train["seed"]}
@@ -414,6 +414,7 @@ def check_job(job):
             ("standard deviations need reference rows", "epsilon_std" not in loss or mode != "declared"),
             ("declared scaling lacks its constants", mode != "declared" or {"features", "target"} <= job["scaling"].keys()),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
+            ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode != "declared" if "by" in job["roles"] else "reference" not in job["roles"]),
             ("the methods are none", sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"])),
             ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if "holdout" in methods else held == 0),
             ("the shuffle buffer is empty", job["train"].get("buffer", 0) >= 1),
@@ -421,7 +422,12 @@ def check_job(job):
         need(right, "configuration: " + what)
 
 
-def reference_count(n):
+def reference_count(n, job):
+    """How many of n rows are reference rows."""
+    if job["scaling"]["mode"] == "declared":
+        return 0
+    if "by" in job["roles"]:
+        return min(n, job["roles"]["reference"])
     return min(20000, max(n // 20, min(200, n // 10)))
 
 
@@ -699,9 +705,10 @@ class Digests:
         return self.whole.hexdigest(), targets.hexdigest()
 
 
-def ranked_rows(key, n, k, share):
+def ranked_rows(key, n, k, share, place=None):
     """Ordinals of the hold-out rows, ascending, and of the k other rows of lowest rank, in
-    the order of their rank (format.md, 4.4)."""
+    the order of their rank; with a place, before which all are reference rows, of the others
+    among the first ones (format.md, 4.4)."""
     apart, held = (1 << 64) - int(Fraction(share) * (1 << 64)), []
     prefix = b"pacsgp/roles/1\0" + key.encode() + b"\0"
     hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -710,10 +717,14 @@ def ranked_rows(key, n, k, share):
         more = np.fromiter((int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big")
                             for i in range(first, last)), dtype=np.uint64, count=last - first)
         out = more >= np.uint64(apart) if apart < 1 << 64 else np.zeros(len(more), dtype=bool)
+        out[:max(0, (place or 0) - first)] = False
         held.append(first + np.flatnonzero(out))
         hashes, ordinals = np.append(hashes, more[~out]), np.append(ordinals, first + np.flatnonzero(~out))
         best = np.argsort(hashes, kind="stable")[:k]  # of equal hashes the lower ordinal
         hashes, ordinals = hashes[best], ordinals[best]
+    if place is not None:
+        ordinals = ordinals[ordinals < max(place, START_ROWS)]
+        ordinals = np.concatenate([ordinals[ordinals < place], ordinals[ordinals >= place]])
     return np.concatenate(held), ordinals
 
 
@@ -813,10 +824,11 @@ class Survey:
 
     def __init__(self, lake, columns, job):
         self.lake, self.job = lake, job
-        k = 0 if job["scaling"]["mode"] == "declared" else reference_count(lake.rows)
+        k = reference_count(lake.rows, job)
         found = Copies(lake, columns)
         self.copies, self.later = found.counts, found.later if job["copies"]["policy"] == "drop" else None
-        held, ranked = ranked_rows(job["roles"]["key"], lake.rows, lake.rows if self.later is not None else max(START_ROWS, k), job["roles"].get("holdout", 0))
+        held, ranked = ranked_rows(job["roles"]["key"], lake.rows, lake.rows if self.later is not None or "by" in job["roles"] else max(START_ROWS, k), job["roles"].get("holdout", 0),
+                                   k if "by" in job["roles"] else None)
         self.holdout = self.no_copies(held)
         self.reference = np.sort(self.no_copies(ranked[:k]))
         self.start = self.no_copies(ranked)[:max(START_ROWS, k)]  # in the order of their rank
@@ -1654,7 +1666,7 @@ def read_job(cert, document):
 def stated_findings(cert, job):
     """What a check without rows has to believe, as far as it does not contradict the job."""
     ledger, copies, n = cert["ledger"], cert["copies"], cert["ledger"]["train"]
-    k = 0 if job["scaling"]["mode"] == "declared" else reference_count(ledger["rows"])
+    k = reference_count(ledger["rows"], job)
     drop = job["copies"]["policy"] == "drop"
     need(ledger["reference"] == k or drop and ledger["reference"] < k,
          f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")

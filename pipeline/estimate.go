@@ -60,11 +60,16 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 
 // train is the number of train rows.
 func (s Sample) train(job Job) int64 {
-	n := s.Rows - int64(job.Roles.Holdout*float64(s.Rows))
-	if job.Scaling.Mode == ScalingDeclared {
-		return n
+	return s.Rows - job.references(s.Rows) - s.holdout(job)
+}
+
+// holdout is about the number of hold-out rows.
+func (s Sample) holdout(job Job) int64 {
+	rows := s.Rows
+	if job.Roles.By == RolesByPosition { // no reference row is one
+		rows -= job.references(rows)
 	}
-	return n - ReferenceCount(s.Rows)
+	return int64(job.Roles.Holdout * float64(rows))
 }
 
 // candidates are the configurations of the trainers that a job has one after the

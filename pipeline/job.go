@@ -91,10 +91,22 @@ type Scaling struct {
 	Target   *Affine           `json:"target,omitempty"`   // declared mode
 }
 
-// A RolesDecl declares the key that assigns roles to rows.
+// A RolesBy says which rows are reference rows.
+type RolesBy string
+
+// The rules of roles.
+const (
+	RolesByHash     RolesBy = ""      // those of the lowest keyed hash: the default
+	RolesByPosition RolesBy = "first" // the first ones, as many as are declared
+)
+
+// A RolesDecl declares the rule that assigns roles to rows.
 type RolesDecl struct {
 	Key     string  `json:"key"`               // default "pacsgp"
 	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; default 0.1 with the method holdout, else 0
+
+	By        RolesBy `json:"by,omitempty"`
+	Reference int64   `json:"reference,omitempty"` // by position: the number of reference rows
 }
 
 // A TrainMode says what a step of training is made from.
@@ -202,10 +214,30 @@ func (j Job) WithDefaults() (Job, error) {
 	if err := certify.RolesKey(j.Roles.Key); err != nil {
 		fault("roles.key: %w", err)
 	}
+	j.Roles.positions(j.Scaling.Mode, fault)
 	j.Guarantees, j.Roles.Holdout = withHoldout(j.Guarantees, j.Roles.Holdout, fault)
 	j.Copies = j.Copies.withDefaults(fault)
 	j.Train = j.Train.withDefaults(fault)
 	return j, errors.Join(faults...)
+}
+
+// positions reports what is wrong with the rule and its number of reference rows.
+func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
+	switch d.By {
+	case RolesByHash:
+		if d.Reference != 0 {
+			fault("roles.reference: it belongs to roles.by %s; by hash the number of reference rows follows from that of all rows", RolesByPosition)
+		}
+	case RolesByPosition:
+		if d.Reference < 2 || d.Reference > MaxReference {
+			fault("roles.reference: %d is no number of rows from 2 to %d, and roles.by %s needs one", d.Reference, MaxReference, RolesByPosition)
+		}
+		if scaling == ScalingDeclared {
+			fault("roles.by: with declared scaling there are no reference rows to take first")
+		}
+	default:
+		fault("roles.by: %q is neither hash nor %s", d.By, RolesByPosition)
+	}
 }
 
 // defaultHoldout is the share of the rows that are kept for a hold-out.

@@ -169,6 +169,13 @@ func TestBadJobsAreRefused(t *testing.T) {
 			Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "l2"}, Grid: pipeline.GridDecl{Prior: "cauchy"},
 			Scaling: pipeline.Scaling{Mode: "some"}, Train: pipeline.TrainDecl{Mode: "fast"},
 		}, []string{`loss.kind: "l2"`, `grid.prior: "cauchy"`, `scaling.mode: "some"`, `train.mode: "fast"`}},
+		{
+			"roles by position",
+			pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Roles: pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 1}, Scaling: pipeline.Scaling{Mode: pipeline.ScalingDeclared}},
+			[]string{"roles.reference: 1 is no number", "roles.by: with declared scaling"},
+		},
+		{"reference rows by hash", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Roles: pipeline.RolesDecl{Reference: 100}}, []string{"roles.reference: it belongs"}},
+		{"roles", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Roles: pipeline.RolesDecl{By: "last"}}, []string{`roles.by: "last"`}},
 		{"train", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Train: pipeline.TrainDecl{Batch: -9, Buffer: 3, Passes: math.NaN()}}, []string{"batch -9, buffer 3", "passes"}},
 		{"grid", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Grid: pipeline.GridDecl{Min: 1, Max: 0, Step: math.NaN()}}, []string{"grid: min 1"}},
 	} {

@@ -17,7 +17,8 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	res = res.WithDefaults()
 	n, columns := s.train(job), int64(s.Features+1)
 	rows := func(n int64) int64 { return n * columns * 8 }
-	starts := max(startRows, ReferenceCount(s.Rows))
+	reference := job.Roles.rule().references(s.Rows)
+	starts := max(startRows, reference)
 	starts = min(starts, s.Rows)
 
 	// Both passes: batches that are decoded ahead, the marks of all rows, the
@@ -29,7 +30,7 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 		record = 24
 	}
 	counting := min(record*s.Rows, res.Memory)
-	found := rows(ReferenceCount(s.Rows)) + rows(starts)
+	found := rows(reference) + rows(starts)
 	most := reading + counting + found
 
 	// Training: the train rows, or what reads them again; start rows, scaled; the

@@ -78,7 +78,7 @@ func roleMutants() []mutant {
 			{"certify/grid.go", "sum = widen(sum.Mul(sum, exact(2)), -200)", "sum = widen(sum, -200)"},
 		}},
 		{"role separation: trained on hold-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "outside(r.holdout, b, from, end, func", "outside(nil, b, from, end, func"}}},
-		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "unused := func(x rank) bool { return apart(x) || ", "unused := func(x rank) bool { return "}}},
+		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "unused := func(x rank) bool { return rule.heldOut(x) || ", "unused := func(x rank) bool { return "}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestDeclaredScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
 			{"pipeline/examine.go", "= bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},

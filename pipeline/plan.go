@@ -33,7 +33,7 @@ type OutlookBound struct {
 // grid is charged as a flat one, for where its peak will be is not known.
 func NewOutlook(job Job, s Sample, res Resources) (Outlook, error) {
 	n, d := s.Rows, s.Features
-	o := Outlook{Rows: n, Train: s.train(job), Holdout: int64(job.Roles.Holdout * float64(n)), Features: d}
+	o := Outlook{Rows: n, Train: s.train(job), Holdout: s.holdout(job), Features: d}
 	o.Reference = n - o.Train - o.Holdout
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))

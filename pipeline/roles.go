@@ -131,12 +131,11 @@ func (h *rankHeap) Pop() any {
 // Roles says what each row of a sample may be used for. A row has one role:
 // reference, train, holdout, or copy, which is used for nothing.
 type Roles struct {
-	Key       string
 	Rows      int64
 	reference []int64     // ordinals of the reference rows, ascending
 	holdout   *ordinalSet // nil unless the job has hold-out rows
 	copies    *ordinalSet // nil unless the job drops copies
-	order     []rank      // the first rows by rank that are neither copies nor hold-out: reference rows, start rows
+	order     []rank      // the first rows by the rule that are neither copies nor hold-out: reference rows, start rows
 }
 
 // holdoutFrom is the least hash of a hold-out row: 2⁶⁴ less the share of it, rounded
@@ -149,30 +148,105 @@ func holdoutFrom(share float64) (least uint64, some bool) {
 	return -uint64(units), true
 }
 
-// newRoles assigns the roles of a sample of n rows. A row is a hold-out row if its
-// hash is among the uppermost share of all hashes, whatever n is. Of the others the
-// ReferenceCount(n) rows of lowest rank are reference rows, or none if the scaling is
-// declared; the rest are train rows. Copies of earlier rows, if any are given, are
-// taken out of all; all other rows keep the role that they have without them. The
-// number of workers changes no result.
+// A roleRule says which rows are hold-out rows and which are reference rows.
+type roleRule interface {
+	// references is how many of n rows are reference rows.
+	references(n int64) int64
+	// heldOut reports whether a row is a hold-out row, whatever n is.
+	heldOut(rank) bool
+	// first returns at most k of n rows, but those that are left out, in the order in
+	// which they become reference rows and start rows.
+	first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error)
+}
+
+// rule is the one that a job declares.
+func (d RolesDecl) rule() roleRule {
+	hash := byHash{key: d.Key}
+	hash.least, hash.some = holdoutFrom(d.Holdout)
+	switch d.By {
+	case RolesByPosition:
+		return byPosition{hash, d.Reference}
+	case RolesByHash:
+	}
+	return hash
+}
+
+// references is how many of n rows are reference rows in a job.
+func (j Job) references(n int64) int64 {
+	if j.Scaling.Mode == ScalingDeclared {
+		return 0
+	}
+	return j.Roles.rule().references(n)
+}
+
+// byHash takes the rows of lowest rank for reference rows. A row is a hold-out row if
+// its hash is among the uppermost share of all hashes.
+type byHash struct {
+	key   string
+	least uint64 // hash of a hold-out row
+	some  bool   // whether there are any
+}
+
+func (h byHash) references(n int64) int64 { return ReferenceCount(n) }
+
+func (h byHash) heldOut(x rank) bool { return h.some && x.hash >= h.least }
+
+func (h byHash) first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
+	return firstByHash(ctx, h.key, n, k, without, workers)
+}
+
+// byPosition takes the first rows for reference rows, as many as the job says. Of
+// those behind them hold-out rows are the same ones as by hash. So the role of a row
+// is known when it arrives, and training can begin before the last one has.
+type byPosition struct {
+	hash  byHash
+	count int64
+}
+
+func (p byPosition) references(n int64) int64 { return min(n, p.count) }
+
+func (p byPosition) heldOut(x rank) bool { return x.ordinal >= p.count && p.hash.heldOut(x) }
+
+// first takes start rows from the beginning as well: the reference rows, in the order
+// of their rank, then the others of the first startRows.
+func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
+	early := min(n, max(p.count, startRows))
+	found, err := firstByHash(ctx, p.hash.key, early, early, without, workers)
+	if err != nil {
+		return nil, err
+	}
+	late := func(x rank) int {
+		if x.ordinal < p.count {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(found, func(a, b rank) int { return cmp.Compare(late(a), late(b)) })
+	return found[:min(k, int64(len(found)))], nil
+}
+
+// newRoles assigns the roles of a sample of n rows by the job's rule: hold-out rows; of
+// the others the first are reference rows, or none if the scaling is declared; the
+// rest are train rows. Copies of earlier rows, if any are given, are taken out of all;
+// all other rows keep the role that they have without them. The number of workers
+// changes no result.
 func newRoles(ctx context.Context, job Job, n int64, copies *ordinalSet, workers int) (Roles, error) {
-	key, reference := job.Roles.Key, ReferenceCount(n)
-	r := Roles{Key: key, Rows: n, copies: copies}
-	least, some := holdoutFrom(job.Roles.Holdout)
-	apart := func(x rank) bool { return some && x.hash >= least }
+	rule := job.Roles.rule()
+	reference := rule.references(n)
+	r := Roles{Rows: n, copies: copies}
 	var err error
-	if some {
-		if r.holdout, err = keptApart(ctx, key, n, apart, copies, workers); err != nil {
+	if job.Roles.Holdout > 0 {
+		if r.holdout, err = keptApart(ctx, job.Roles.Key, n, rule.heldOut, copies, workers); err != nil {
 			return r, err
 		}
 	}
-	unused := func(x rank) bool { return apart(x) || copies.has(x.ordinal) }
-	if r.order, err = firstByHash(ctx, key, n, max(startRows, reference), unused, workers); err != nil || job.Scaling.Mode == ScalingDeclared {
+	unused := func(x rank) bool { return rule.heldOut(x) || copies.has(x.ordinal) }
+	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil || job.Scaling.Mode == ScalingDeclared {
 		return r, err
 	}
 	first := r.order
 	if copies != nil {
-		if first, err = firstByHash(ctx, key, n, reference, apart, workers); err != nil {
+		if first, err = rule.first(ctx, n, reference, rule.heldOut, workers); err != nil {
 			return r, err
 		}
 	}
@@ -197,8 +271,8 @@ func (r Roles) Train() int64 { return r.Rows - r.Reference() - r.Copies() - r.Ho
 // Holdout is the number of hold-out rows.
 func (r Roles) Holdout() int64 { return r.holdout.size() }
 
-// first returns the rows of lowest rank that are no copies, k of them or all that
-// there are, in the order of their rank. k is at most [startRows], or the number
+// first returns the first rows by the rule that are no copies, k of them or all that
+// there are, in their order. k is at most [startRows], or the number
 // of reference rows.
 func (r Roles) first(k int64) []rank { return r.order[:min(k, int64(len(r.order)))] }
 

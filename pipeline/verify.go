@@ -209,10 +209,7 @@ func (v *Verification) files(c certify.Certificate, m Model, modelDigest string)
 	if err != nil {
 		return job, err
 	}
-	reference := ReferenceCount(c.Ledger.Rows)
-	if job.Scaling.Mode == ScalingDeclared {
-		reference = 0
-	}
+	reference := job.references(c.Ledger.Rows)
 	// Of reference rows that are copies nothing is known without the rows.
 	dropped := job.Copies.Policy == CopiesDropped && c.Ledger.Reference <= reference
 	if c.Ledger.Reference != reference && !dropped {

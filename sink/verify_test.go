@@ -154,6 +154,10 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Inducing, j.Train.Passes = []int{5}, 2
 			j.Sweep = []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{Epsilon: 2.5}, Exclude: []string{"note"}, Kernel: pipeline.KernelChange{Isotropic: new(true)}}}
 		},
+		"roles by position": func(j *pipeline.Job) {
+			j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 90, Holdout: 0.3}
+			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 1}}
+		},
 		"declared scaling": declareScaling,
 		"all-rows scaling": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
 	} {
@@ -170,6 +174,10 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		copy(columns[1][600:630], columns[1][:30])
 		p := publishRows(t, columns, func(j *pipeline.Job) { j.Copies.Policy = policy })
 		names, calls = append(names, "copies "+policy), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		p = publishRows(t, columns, func(j *pipeline.Job) {
+			j.Copies.Policy, j.Roles.By, j.Roles.Reference = policy, pipeline.RolesByPosition, 300
+		})
+		names, calls = append(names, "copies, roles by position: "+policy), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
 	}
 	for size, name := range map[float64]string{4e6: "large numbers", 3e-7: "small numbers"} {
 		columns := lakeWaves()

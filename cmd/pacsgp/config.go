@@ -142,8 +142,10 @@ type affineConfig struct {
 }
 
 type rolesConfig struct {
-	Key     string        `yaml:"key"`
-	Holdout holdoutConfig `yaml:"holdout"`
+	By        string        `yaml:"by"`
+	Reference int64         `yaml:"reference"`
+	Key       string        `yaml:"key"`
+	Holdout   holdoutConfig `yaml:"holdout"`
 }
 
 type trainConfig struct {
@@ -453,7 +455,7 @@ func (c configuration) job() pipeline.Job {
 		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,
 		Scaling:  scaling,
-		Roles:    pipeline.RolesDecl{Key: c.Roles.Key, Holdout: float64(c.Roles.Holdout)},
+		Roles:    c.Roles.declared(),
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		Train: pipeline.TrainDecl{
 			Mode: pipeline.TrainMode(c.Train.Mode), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
@@ -462,6 +464,15 @@ func (c configuration) job() pipeline.Job {
 		Guarantees: c.Guarantees,
 		Sweep:      c.alternatives(),
 	}
+}
+
+// declared writes by: hash as it is in a job, which is not at all.
+func (r rolesConfig) declared() pipeline.RolesDecl {
+	by := pipeline.RolesBy(r.By)
+	if r.By == "hash" {
+		by = pipeline.RolesByHash
+	}
+	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout), By: by, Reference: r.Reference}
 }
 
 // delta is δ, or 0 if it is not given.
