@@ -43,14 +43,15 @@ type configuration struct {
 
 	Sweep []alternativeConfig `yaml:"sweep"`
 
-	Output     string   `yaml:"output"`
-	Attempts   string   `yaml:"attempts"`
-	Limit      float64  `yaml:"limit"`
-	Judge      string   `yaml:"judge"`
-	Strict     bool     `yaml:"strict"`
-	Workers    int      `yaml:"workers"`
-	Memory     byteSize `yaml:"memory"`
-	Checkpoint span     `yaml:"checkpoint"`
+	Output     string        `yaml:"output"`
+	Publish    publishConfig `yaml:"publish"`
+	Attempts   string        `yaml:"attempts"`
+	Limit      float64       `yaml:"limit"`
+	Judge      string        `yaml:"judge"`
+	Strict     bool          `yaml:"strict"`
+	Workers    int           `yaml:"workers"`
+	Memory     byteSize      `yaml:"memory"`
+	Checkpoint span          `yaml:"checkpoint"`
 }
 
 type sourceConfig struct {
@@ -518,6 +519,7 @@ func (c configuration) resources() pipeline.Resources {
 // relativeTo makes the file's relative paths relative to the file's folder.
 func (c *configuration) relativeTo(folder string) {
 	c.Source.relativeTo(folder)
+	c.Publish.Kafka.relativeTo(folder)
 	for _, p := range []*string{&c.Output, &c.Attempts} {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)

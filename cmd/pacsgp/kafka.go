@@ -27,22 +27,26 @@ import (
 
 // A kafkaConfig declares the window of a topic.
 type kafkaConfig struct {
-	Cluster    clusterConfig `yaml:",inline"`
-	Topic      string        `yaml:"topic"`
-	Partitions []int         `yaml:"partitions"`
-	From       position      `yaml:"from"`
-	To         position      `yaml:"to"`
-	Format     string        `yaml:"format"`
-	Tombstones string        `yaml:"tombstones"`
-	Spool      spoolConfig   `yaml:"spool"`
+	Brokers    []string    `yaml:"brokers"`
+	TLS        tlsConfig   `yaml:"tls"`
+	SASL       saslConfig  `yaml:"sasl"`
+	Patience   span        `yaml:"patience"`
+	Topic      string      `yaml:"topic"`
+	Partitions []int       `yaml:"partitions"`
+	From       position    `yaml:"from"`
+	To         position    `yaml:"to"`
+	Group      string      `yaml:"group"`
+	Format     string      `yaml:"format"`
+	Tombstones string      `yaml:"tombstones"`
+	Spool      spoolConfig `yaml:"spool"`
 }
 
 // A clusterConfig says how brokers are reached.
 type clusterConfig struct {
-	Brokers  []string   `yaml:"brokers"`
-	TLS      tlsConfig  `yaml:"tls"`
-	SASL     saslConfig `yaml:"sasl"`
-	Patience span       `yaml:"patience"`
+	Brokers  []string
+	TLS      tlsConfig
+	SASL     saslConfig
+	Patience span
 }
 
 type tlsConfig struct {
@@ -139,18 +143,25 @@ func (p position) of(partitions []int, missing int64) (kafkalog.Position, error)
 // declared reports whether the section is there.
 func (k kafkaConfig) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
-func (k *kafkaConfig) relativeTo(folder string) {
-	k.Cluster.relativeTo(folder)
-	relativePaths(folder, &k.Spool.Folder)
+func (k kafkaConfig) cluster() clusterConfig {
+	return clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
 }
 
-func (c *clusterConfig) relativeTo(folder string) {
-	relativePaths(folder, &c.TLS.CA, &c.TLS.Certificate, &c.TLS.Key, &c.SASL.PasswordFile)
+func (k *kafkaConfig) relativeTo(folder string) {
+	relativePaths(folder, k.TLS.files(), k.SASL.files(), []*string{&k.Spool.Folder})
 }
+
+func (k *topicsConfig) relativeTo(folder string) {
+	relativePaths(folder, k.TLS.files(), k.SASL.files())
+}
+
+func (t *tlsConfig) files() []*string { return []*string{&t.CA, &t.Certificate, &t.Key} }
+
+func (s *saslConfig) files() []*string { return []*string{&s.PasswordFile} }
 
 // relativePaths makes relative paths, where they are given, relative to a folder.
-func relativePaths(folder string, paths ...*string) {
-	for _, p := range paths {
+func relativePaths(folder string, paths ...[]*string) {
+	for _, p := range slices.Concat(paths...) {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(folder, *p)
 		}
@@ -208,7 +219,7 @@ func (s saslConfig) password() (string, error) {
 // origin is the window for a job.
 func (k kafkaConfig) origin(job pipeline.Job, output, file string, fault func(ok bool, format string, args ...any)) origin {
 	const key = "source.kafka"
-	k.Cluster.check(key, fault)
+	k.cluster().check(key, fault)
 	fault(k.Topic != "", key+".topic: name the topic")
 	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones: %q is neither bad nor skip", k.Tombstones)
 	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format: %q is none of %s", k.Format, strings.Join(kafkalog.Formats, ", "))
@@ -276,7 +287,7 @@ func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
 			k.config.Columns = append(k.config.Columns, want.Target)
 		}
 	}
-	if k.config.Client, err = k.Cluster.client(); err != nil {
+	if k.config.Client, err = k.cluster().client(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.config.Client.Close()) }()

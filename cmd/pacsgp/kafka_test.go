@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -103,4 +106,67 @@ func TestForgedSegments(t *testing.T) {
 	path := filepath.Join(dir, "forged.json")
 	writeFile(t, path, []byte(forged))
 	pacsgp(t, "verify", filepath.Join(out, r.Model), path, "--source", job).says(t, exitFailure, "sample digest")
+}
+
+// TestPublish: what is pulled from the topics are the files of the output directory, by
+// name and by id, also after the job was run again; every record is there once.
+func TestPublish(t *testing.T) {
+	for _, exactlyOnce := range []bool{false, true} {
+		c := smallTopic(t)
+		dir := t.TempDir()
+		job := fromTopic(c, jobFile{
+			"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers}}", c.ListenAddrs()[0]),
+			"publish": fmt.Sprintf("{kafka: {name: small, exactly_once: %v}}", exactlyOnce),
+		}).write(t, dir)
+		pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
+		succeed(t, "topics", "-c", job)
+		pacsgp(t, "topics", "-c", job).says(t, 0, "pacsgp-current: was there")
+		for range 2 {
+			succeed(t, "train", "-c", job)
+		}
+		out := filepath.Join(dir, "out")
+		r := record(t, out)
+		for _, from := range [][]string{{"small", "--kafka", job}, {r.ID, "--kafka", c.ListenAddrs()[0]}} {
+			pulled := filepath.Join(t.TempDir(), "pulled")
+			succeed(t, append([]string{"pull", "-o", pulled}, from...)...)
+			for _, name := range []string{r.Model, r.Certificate, r.Row} {
+				if got, want := readFile(t, filepath.Join(pulled, name)), readFile(t, filepath.Join(out, name)); string(got) != string(want) {
+					t.Errorf("pulled %s is another file", name)
+				}
+			}
+			pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job).says(t, 0, "were read again from the log")
+		}
+		for topic, want := range map[string]int{"pacsgp-certificates": 1, "pacsgp-models": 1, "pacsgp-current": 1} {
+			if got := committed(t, c, topic); got != want {
+				t.Errorf("exactly_once %v: %d records in %s, want %d", exactlyOnce, got, topic, want)
+			}
+		}
+		pacsgp(t, "pull", "other", "-o", dir, "--kafka", job).says(t, exitFailure, `model "other": not published`)
+		if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
+			t.Errorf("the spool was left in %q", left)
+		}
+	}
+}
+
+// committed counts the records of a topic that a transactional consumer sees.
+func committed(t *testing.T, c *kfake.Cluster, topic string) int {
+	t.Helper()
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	n := 0
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		fetches := consumer.PollFetches(ctx)
+		n += fetches.NumRecords()
+		if n > 0 && fetches.NumRecords() > 0 {
+			ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond) // for one too many
+			defer cancel()
+		}
+	}
+	return n
 }

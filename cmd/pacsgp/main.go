@@ -175,6 +175,7 @@ func dispatch(ctx context.Context, args []string, w world) error {
 	root.AddCommand(
 		demoCommand(w), trainCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		passCommand(w), certifyCommand(w), //nolint:contextcheck // cobra hands it to RunE
+		topicsCommand(w), pullCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		inspectCommand(w), planCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
 	w.log.foresee(args)

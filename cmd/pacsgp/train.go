@@ -84,6 +84,7 @@ func (o *overrides) flags(cmd *cobra.Command, path *string) {
 type prepared struct {
 	job       pipeline.Job
 	source    origin
+	shelf     *shelf // nil: nothing is published beside the output
 	output    string
 	attempts  string // the log, or "" for the one in output
 	limit     float64
@@ -140,6 +141,7 @@ func prepare(c configuration) (prepared, error) {
 	}
 	faults = append(faults, c.sweepFaults()...)
 	from := c.Source.origin(job, c.Output, fault)
+	shelf := c.shelf(fault)
 	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
 	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)
 	fault(c.Output != "", "output: name the directory for model and certificate")
@@ -155,7 +157,7 @@ func prepare(c configuration) (prepared, error) {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := prepared{
-		job: job, source: from, output: c.Output, attempts: c.Attempts,
+		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts,
 		limit: c.Limit, judge: cmp.Or(c.Judge, judgeDraw), strict: c.Strict, resources: resources.WithDefaults(),
 		place: func(string) string { return "" },
 	}
@@ -321,8 +323,12 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 		return nil, p.fit(ctx, w, out, checkpoints[0], with)
 	}
 	o = &outcome{}
+	var results []*pipeline.Result
 	err = pipeline.Sweep(ctx, p.job, with, func(job pipeline.Job, r *pipeline.Result) error {
 		o.add(newOutcome(p, w.log.run, r, began), job)
+		if p.shelf != nil {
+			results = append(results, r)
+		}
 		return nil
 	})
 	if errors.Is(err, context.Canceled) {
@@ -334,6 +340,11 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 	o.record.Seconds = time.Since(began).Seconds()
 	if err := o.write(out); err != nil {
 		return nil, err
+	}
+	if p.shelf != nil {
+		if err := p.shelf.publish(ctx, results, o.result, p); err != nil {
+			return nil, fmt.Errorf("the artifact is in %s, but not on its topics; run the job again: %w", p.output, err)
+		}
 	}
 	for _, c := range checkpoints {
 		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx))) // all is published: too late for an interruption

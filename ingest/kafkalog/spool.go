@@ -40,7 +40,7 @@ type Config struct {
 	Progress func(rows int64)
 
 	segmentRows int   // zero: MaxSegmentRows
-	fetchBytes  int32 // zero: firstFetchBytes
+	fetchBytes  int32 // zero: as the client likes
 }
 
 // MaxSegmentRows is the largest number of rows of a segment.
@@ -224,9 +224,9 @@ func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
 	}
 	s.mu.Unlock()
 	w.block = newBlock(s.cfg)
-	t := &tail{cfg: s.cfg, partition: of.Partition, offset: w.first, end: of.End}
-	if err := t.each(ctx, w.add); err != nil {
-		return err
+	at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: w.first, End: of.End, FetchBytes: s.cfg.fetchBytes}
+	if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
+		return s.cfg.explain(ctx, err)
 	}
 	return w.finish(of.End)
 }

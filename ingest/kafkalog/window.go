@@ -116,6 +116,22 @@ func (cfg Config) gone(ctx context.Context, partition int, first, start int64) e
 	return err
 }
 
+// explain says why an offset that the window had is not to be had any more.
+func (cfg Config) explain(ctx context.Context, err error) error {
+	at, ok := errors.AsType[*broker.OffsetError](err)
+	if !ok {
+		return err
+	}
+	earliest, lost := cfg.Client.Offsets(ctx, cfg.Topic, []int{at.Partition}, broker.Earliest)
+	if lost != nil {
+		return errors.Join(err, lost)
+	}
+	if start := earliest[at.Partition]; at.Offset < start {
+		return cfg.gone(ctx, at.Partition, at.Offset, start)
+	}
+	return fmt.Errorf("%w, which it had when the window was frozen: it was made anew, or has lost records", err)
+}
+
 // timeAt is the time of the first record at or behind an offset.
 func (cfg Config) timeAt(ctx context.Context, partition int, offset int64) (time.Time, bool) {
 	found, err := cfg.Client.Fetch(ctx, cfg.Topic, partition, offset, 1<<20)

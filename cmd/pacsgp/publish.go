@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// A publishConfig declares where artifacts go beside the output directory.
+type publishConfig struct {
+	Kafka topicsConfig `yaml:"kafka"`
+}
+
+// A topicsConfig declares the topics of artifacts.
+type topicsConfig struct {
+	Brokers     []string   `yaml:"brokers"`
+	TLS         tlsConfig  `yaml:"tls"`
+	SASL        saslConfig `yaml:"sasl"`
+	Patience    span       `yaml:"patience"`
+	Name        string     `yaml:"name"`
+	Topics      topicNames `yaml:"topics"`
+	ExactlyOnce bool       `yaml:"exactly_once"`
+}
+
+type topicNames struct {
+	Certificates string `yaml:"certificates"`
+	Models       string `yaml:"models"`
+	Current      string `yaml:"current"`
+}
+
+// A shelf is where artifacts are published on topics.
+type shelf struct {
+	cluster     clusterConfig
+	topics      kafkalog.Topics
+	name        string
+	exactlyOnce bool
+	group       string // whose offsets are committed with the artifact; "": none
+}
+
+// shelf is what the section declares, nil if nothing. Without brokers it is on the
+// cluster that the rows come from.
+func (c configuration) shelf(fault func(ok bool, format string, args ...any)) *shelf {
+	const key = "publish.kafka"
+	k := c.Publish.Kafka
+	if reflect.ValueOf(k).IsZero() {
+		fault(c.Source.Kafka.Group == "", "source.kafka.group: its offsets are committed with what is published, so declare publish.kafka")
+		return nil
+	}
+	s := &shelf{
+		cluster: clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience},
+		topics:  kafkalog.Topics(k.Topics), name: k.Name, exactlyOnce: k.ExactlyOnce, group: c.Source.Kafka.Group,
+	}
+	if len(k.Brokers) == 0 && c.Source.Kafka.declared() {
+		fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), "%s: tls and sasl are given without brokers; those of source.kafka have their own", key)
+		s.cluster = c.Source.Kafka.cluster()
+	} else {
+		s.cluster.check(key, fault)
+		fault(s.group == "", "source.kafka.group: its offsets can only be committed on its own cluster; leave the brokers of %s out", key)
+	}
+	fault(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !isID(k.Name), "%s.name: name the model, under which consumers find the current one", key)
+	return s
+}
+
+// isID reports whether a text looks like the id of a certificate.
+func isID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
+
+// publish sends what a job has published to its output: all artifacts, then the pointer
+// to the best, then how far the topic of the rows was read.
+func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, p prepared) (err error) {
+	client, err := s.cluster.client()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	to, err := kafkalog.Begin(ctx, kafkalog.Config{Client: client, Topics: s.topics, Name: s.name, ExactlyOnce: s.exactlyOnce})
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		a, err := artifactOf(r)
+		if err != nil {
+			return err
+		}
+		if err := to.Put(ctx, a); err != nil {
+			return err
+		}
+	}
+	if err := to.Point(ctx, best.Certificate, judge(p.judge, best.Certificate)); err != nil {
+		return err
+	}
+	if rows, ok := p.source.(*kafkaOrigin); ok && s.group != "" {
+		if err := to.CommitOffsets(ctx, s.group, rows.Topic, rows.window.Ends, "certificate "+best.ID); err != nil {
+			return err
+		}
+	}
+	return to.Commit(ctx)
+}
+
+// artifact is what is published of a result, as the bytes of its files.
+func artifactOf(r *pipeline.Result) (a kafkalog.Artifact, err error) {
+	if a.Document, err = certify.Marshal(r.Certificate); err != nil {
+		return a, err
+	}
+	a.Model, err = sink.EncodeModel(r.Model)
+	return a, err
+}
+
+func topicsCommand(w world) *cobra.Command {
+	var path string
+	var partitions, replicas int
+	cmd := &cobra.Command{
+		Use:   "topics -c job.yaml",
+		Short: "Make the topics that a job publishes to",
+		Long: "Make the three topics that publish.kafka of a job names, where they are not there: of\n" +
+			"certificates and of models, which keep everything, and of pointers, which is compacted.",
+		Args: exactly(0, "none, for the job file is given by -c"),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			c, err := loadJob(cmd.Context(), path, w, overrides{}, cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			if c.shelf == nil {
+				return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", pipeline.ErrConfig)
+			}
+			client, err := c.shelf.cluster.client()
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, client.Close()) }()
+			return kafkalog.Create(cmd.Context(), client, c.shelf.topics, partitions, replicas, func(topic string, made bool) {
+				word := "was there"
+				if made {
+					word = "made"
+				}
+				_, _ = fmt.Fprintf(w.stdout, "%s: %s\n", topic, word)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
+	cmd.Flags().IntVar(&partitions, "partitions", 1, "of each topic")
+	cmd.Flags().IntVar(&replicas, "replicas", -1, "of each partition (default: as the cluster has it)")
+	return cmd
+}
+
+func pullCommand(w world) *cobra.Command {
+	var output, from string
+	cmd := &cobra.Command{
+		Use:   "pull NAME|ID -o DIRECTORY --kafka JOB.yaml|BROKERS",
+		Short: "Get a published artifact from its topics",
+		Long: "Write the model and the certificate that a name points to now, or that have an id, as the\n" +
+			"files that a job writes into its output directory, and check every hash. --kafka names a\n" +
+			"job file whose publish.kafka says where the topics are, or brokers as in\n" +
+			"kafka-1:9092,kafka-2:9092.",
+		Args: exactly(1, "NAME or ID"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if output == "" {
+				return usageError{errors.New("-o: name the directory to write to")}
+			}
+			s, err := shelfOf(cmd.Context(), w, from)
+			if err != nil {
+				return err
+			}
+			return s.pull(cmd.Context(), w, args[0], output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the directory to write to")
+	cmd.Flags().StringVar(&from, "kafka", "", "a job file, or brokers")
+	return cmd
+}
+
+// shelfOf is what --kafka names: a job file, or brokers with topics of the usual names.
+func shelfOf(ctx context.Context, w world, from string) (*shelf, error) {
+	switch {
+	case from == "":
+		return nil, usageError{errors.New("--kafka: name a job file, or brokers as in kafka-1:9092")}
+	case strings.HasSuffix(from, ".yaml") || strings.HasSuffix(from, ".yml"):
+		p, err := loadJob(ctx, from, w, overrides{}, func(string) bool { return false })
+		if err == nil && p.shelf == nil {
+			err = fmt.Errorf("%w: %s: publish.kafka is not declared", pipeline.ErrConfig, from)
+		}
+		return p.shelf, err
+	default:
+		return &shelf{cluster: clusterConfig{Brokers: strings.Split(from, ","), Patience: span(20 * time.Second)}}, nil
+	}
+}
+
+// pull writes an artifact into a directory.
+func (s *shelf) pull(ctx context.Context, w world, name, output string) (err error) {
+	client, err := s.cluster.client()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	a, err := kafkalog.Pull(ctx, client, s.topics, name)
+	if err != nil {
+		return err
+	}
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return err
+	}
+	m, err := sink.DecodeModel(a.Model)
+	if err != nil {
+		return err
+	}
+	dir, err := sinklake.Open(output, w.fs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	sum, err := dir.PutModel(ctx, m)
+	if err == nil && sum != c.Model.Digest {
+		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", pipeline.ErrRefused, sum, c.Model.Digest)
+	}
+	if err != nil {
+		return err
+	}
+	id, err := dir.PutCertificate(ctx, c)
+	if err != nil {
+		return err
+	}
+	model, certificate, row := publishedNames(id, sum)
+	for _, file := range []string{model, certificate, row} {
+		_, _ = fmt.Fprintln(w.stdout, filepath.Join(output, file))
+	}
+	return nil
+}

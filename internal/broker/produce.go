@@ -1,0 +1,248 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// A Writer produces records so that each is stored once: batches carry the producer's
+// id and their sequence, every in-sync replica acknowledges them, and one whose
+// acknowledgement is lost is sent again as it is. With a transactional id all that is
+// sent between Begin and Commit is read together or not at all, and a later Writer of the
+// same id ends what an earlier one left open. Its methods are for one goroutine.
+type Writer struct {
+	client        *Client
+	transactional string
+	producer      Producer
+	sequences     map[place]int32
+	joined        map[place]bool // partitions of the transaction
+}
+
+// A place is a partition of a topic.
+type place struct {
+	topic     string
+	partition int
+}
+
+// transactionTimeout is after which a broker aborts a transaction whose writer is gone.
+const transactionTimeout = 15 * time.Minute
+
+// NewWriter returns a writer with an id of its own from the cluster; transactional may
+// be "".
+func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, error) {
+	w := &Writer{client: c, transactional: transactional, sequences: map[place]int32{}, joined: map[place]bool{}}
+	err := c.Retry(ctx, func(ctx context.Context) error {
+		// The zero values of id and epoch would mean an earlier producer.
+		answer, err := c.Kafka.InitProducerID(ctx, &kafka.InitProducerIDRequest{
+			TransactionalID: transactional, TransactionTimeoutMs: int(transactionTimeout / time.Millisecond), ProducerID: -1, ProducerEpoch: -1,
+		})
+		if err != nil {
+			return err
+		}
+		if answer.Error != nil {
+			return answer.Error
+		}
+		if answer.Producer.ProducerID < 0 {
+			return kafka.GroupCoordinatorNotAvailable // young brokers answer so while they make their topics
+		}
+		w.producer = Producer{ID: int64(answer.Producer.ProducerID), Epoch: int16(answer.Producer.ProducerEpoch), Transactional: transactional != ""}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kafka: id of a producer: %w", err)
+	}
+	return w, nil
+}
+
+// Send stores records in a partition, as one batch.
+func (w *Writer) Send(ctx context.Context, topic string, partition int, records ...Record) error {
+	at := place{topic, partition}
+	if err := w.join(ctx, at); err != nil {
+		return err
+	}
+	batch := EncodeBatch(w.producer, w.sequences[at], records)
+	// The library sends raw records as they are, and so without their length.
+	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(batch))), batch...)
+	err := w.client.Retry(ctx, func(ctx context.Context) error {
+		answer, err := w.client.Kafka.RawProduce(ctx, &kafka.RawProduceRequest{
+			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, TransactionalID: w.transactional,
+			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(framed)},
+		})
+		if err != nil {
+			return err
+		}
+		if errors.Is(answer.Error, kafka.DuplicateSequenceNumber) {
+			return nil // it was stored before, and the acknowledgement was lost
+		}
+		for _, i := range slices.Sorted(maps.Keys(answer.RecordErrors)) {
+			return fmt.Errorf("record %d: %w", i, errors.Join(answer.RecordErrors[i], answer.Error))
+		}
+		return answer.Error
+	})
+	if err != nil {
+		return fmt.Errorf("kafka: topic %q, partition %d: produce: %w", topic, partition, err)
+	}
+	w.sequences[at] += int32(len(records))
+	return nil
+}
+
+// join makes a partition part of the transaction, if there is one.
+func (w *Writer) join(ctx context.Context, at place) error {
+	if w.transactional == "" || w.joined[at] {
+		return nil
+	}
+	err := w.client.Retry(ctx, func(ctx context.Context) error {
+		answer, err := w.client.Kafka.AddPartitionsToTxn(ctx, &kafka.AddPartitionsToTxnRequest{
+			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch),
+			Topics: map[string][]kafka.AddPartitionToTxn{at.topic: {{Partition: at.partition}}},
+		})
+		if err != nil {
+			return err
+		}
+		for _, partitions := range answer.Topics {
+			for _, p := range partitions {
+				if p.Error != nil {
+					return p.Error
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("kafka: topic %q, partition %d: join the transaction: %w", at.topic, at.partition, err)
+	}
+	w.joined[at] = true
+	return nil
+}
+
+// Commit ends the transaction: from now on what was sent is read. Without a
+// transactional id, or if nothing was sent, it does nothing.
+func (w *Writer) Commit(ctx context.Context) error { return w.end(ctx, true) }
+
+// Abort ends the transaction, and what was sent is never read.
+func (w *Writer) Abort(ctx context.Context) error { return w.end(ctx, false) }
+
+func (w *Writer) end(ctx context.Context, commit bool) error {
+	if len(w.joined) == 0 {
+		return nil
+	}
+	err := w.client.Retry(ctx, func(ctx context.Context) error {
+		answer, err := w.client.Kafka.EndTxn(ctx, &kafka.EndTxnRequest{
+			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), Committed: commit,
+		})
+		if err != nil {
+			return err
+		}
+		return answer.Error
+	})
+	if err != nil {
+		return fmt.Errorf("kafka: end the transaction %q: %w", w.transactional, err)
+	}
+	clear(w.joined)
+	return nil
+}
+
+// CommitOffsets notes how far a group of consumers has come in a topic: within the
+// transaction, if there is one, and else at once. Nobody else may be a member of the
+// group, which the cluster checks.
+func (w *Writer) CommitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
+	err := w.commitOffsets(ctx, group, topic, ends, metadata)
+	if err != nil {
+		return fmt.Errorf("kafka: commit the offsets of group %q: %w", group, err)
+	}
+	return nil
+}
+
+func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
+	partitions := slices.Sorted(maps.Keys(ends))
+	if w.transactional == "" {
+		var offsets []kafka.OffsetCommit
+		for _, p := range partitions {
+			offsets = append(offsets, kafka.OffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
+		}
+		return w.client.Retry(ctx, func(ctx context.Context) error {
+			answer, err := w.client.Kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
+				GroupID: group, GenerationID: -1, Topics: map[string][]kafka.OffsetCommit{topic: offsets},
+			})
+			if err != nil {
+				return err
+			}
+			for _, p := range answer.Topics[topic] {
+				if p.Error != nil {
+					return p.Error
+				}
+			}
+			return nil
+		})
+	}
+	err := w.client.Retry(ctx, func(ctx context.Context) error {
+		answer, err := w.client.Kafka.AddOffsetsToTxn(ctx, &kafka.AddOffsetsToTxnRequest{
+			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
+		})
+		if err != nil {
+			return err
+		}
+		return answer.Error
+	})
+	if err != nil {
+		return err
+	}
+	w.joined[place{topic: "__consumer_offsets"}] = true
+	var offsets []kafka.TxnOffsetCommit
+	for _, p := range partitions {
+		offsets = append(offsets, kafka.TxnOffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
+	}
+	return w.client.Retry(ctx, func(ctx context.Context) error {
+		answer, err := w.client.Kafka.TxnOffsetCommit(ctx, &kafka.TxnOffsetCommitRequest{
+			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
+			GenerationID: -1, Topics: map[string][]kafka.TxnOffsetCommit{topic: offsets},
+		})
+		if err != nil {
+			return err
+		}
+		for _, p := range answer.Topics[topic] {
+			if p.Error != nil {
+				return p.Error
+			}
+		}
+		return nil
+	})
+}
+
+// CommittedOffsets returns how far a group has come in a topic, by partition; −1: it
+// has committed nothing.
+func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
+	found := map[int]int64{}
+	err := c.Retry(ctx, func(ctx context.Context) error {
+		answer, err := c.Kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: partitions}})
+		if err != nil {
+			return err
+		}
+		if answer.Error != nil {
+			return answer.Error
+		}
+		for _, p := range answer.Topics[topic] {
+			if p.Error != nil {
+				return p.Error
+			}
+			found[p.Partition] = p.CommittedOffset
+		}
+		if len(found) != len(partitions) {
+			return errors.New("the answer does not speak of all partitions")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kafka: offsets of group %q: %w", group, err)
+	}
+	return found, nil
+}

@@ -1,0 +1,194 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	firstFetchBytes = 4 << 20
+	maxFetchBytes   = 1 << 30
+	// damagedTries is how often a damaged batch is fetched: it may be whole on the disk.
+	damagedTries = 3
+	// emptyTries is how many seconds to wait for records that were there before:
+	// replicas that lead anew may have to catch up.
+	emptyTries = 60
+)
+
+// A Range is the offsets of a partition from First up to, and without, End.
+type Range struct {
+	Topic      string
+	Partition  int
+	First, End int64
+	FetchBytes int32 // that are asked for at a time; 0: 4 MiB
+}
+
+// Read calls use for every record of the range that a transactional consumer would see,
+// in order: no markers, none of an aborted transaction. A record is valid during the
+// call. An offset that the partition does not have is an error that wraps
+// [ErrOutOfRange].
+func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) error {
+	t := &tail{Range: r, offset: r.First, limit: r.FetchBytes}
+	if t.limit <= 0 {
+		t.limit = firstFetchBytes
+	}
+	for t.offset < t.End {
+		var found Fetched
+		err := c.Retry(ctx, func(ctx context.Context) (err error) {
+			found, err = c.Fetch(ctx, t.Topic, t.Partition, t.offset, t.limit)
+			return err
+		})
+		if errors.Is(err, ErrOutOfRange) {
+			return &OffsetError{t.Topic, t.Partition, t.offset, found.Start}
+		}
+		if err != nil {
+			return t.fail("%w", err)
+		}
+		if err := t.batches(ctx, found, use); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An OffsetError says that a partition does not have an offset. It wraps
+// [ErrOutOfRange].
+type OffsetError struct {
+	Topic     string
+	Partition int
+	Offset    int64
+	Start     int64 // the first offset that is kept; −1: unknown
+}
+
+// Error names the offset.
+func (e *OffsetError) Error() string {
+	return fmt.Sprintf("kafka: topic %q, partition %d: there is no offset %d", e.Topic, e.Partition, e.Offset)
+}
+
+// Unwrap returns ErrOutOfRange.
+func (e *OffsetError) Unwrap() error { return ErrOutOfRange }
+
+// A tail is what is left of a range.
+type tail struct {
+	Range
+
+	offset  int64 // of the next record
+	limit   int32
+	damaged int
+	empty   int // answers in a row
+	buf     []byte
+}
+
+// fail is an error at the next offset.
+func (t *tail) fail(format string, args ...any) error {
+	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: "+format, append([]any{t.Topic, t.Partition, t.offset}, args...)...)
+}
+
+// batches hands on the records of one answer. A batch that is not whole is left to the
+// next one.
+func (t *tail) batches(ctx context.Context, found Fetched, use func(*Record) error) error {
+	if len(found.Batches) == 0 {
+		return t.nothing(found)
+	}
+	t.empty = 0
+	aborted := aborted{open: found.Aborted}
+	for data := found.Batches; len(data) > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b, rest, err := NextBatch(data, &t.buf)
+		if errors.Is(err, ErrIncomplete) {
+			if len(data) < len(found.Batches) {
+				return nil
+			}
+			if t.limit >= maxFetchBytes { // and not even one batch is whole
+				return t.fail("a batch is larger than %d MiB", maxFetchBytes>>20)
+			}
+			t.limit = min(2*max(t.limit, 1<<16), maxFetchBytes)
+			return nil
+		}
+		if err != nil {
+			if t.damaged++; t.damaged < damagedTries {
+				return nil
+			}
+			return t.fail("the batch here is damaged: %w", err)
+		}
+		t.damaged = 0
+		data = rest
+		if b.First >= t.End {
+			t.offset = t.End
+			return nil
+		}
+		hidden, err := aborted.hides(&b)
+		if err == nil && !hidden {
+			err = t.records(&b, use)
+		}
+		if err != nil {
+			return err
+		}
+		t.offset = max(t.offset, b.Last+1)
+	}
+	return nil
+}
+
+// nothing deals with an answer without a batch: the rest of the range was compacted
+// away, or the log is shorter than it was.
+func (t *tail) nothing(found Fetched) error {
+	if t.empty++; t.empty > 1 && found.Stable >= t.End {
+		t.offset = t.End
+		return nil
+	}
+	if t.empty > emptyTries {
+		return t.fail("the log is committed up to the offset %d only, and was up to %d: records were lost", found.Stable, t.End)
+	}
+	return nil
+}
+
+// records hands on the records of a batch that lie in the range.
+func (t *tail) records(b *Batch, use func(*Record) error) error {
+	var r Record
+	for {
+		err := b.Next(&r)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return t.fail("%w", err)
+		case r.Offset < t.offset:
+			continue // the answer begins with the batch that holds the offset
+		case r.Offset >= t.End:
+			return nil
+		}
+		if err := use(&r); err != nil {
+			return err
+		}
+	}
+}
+
+// aborted knows which batches belong to transactions that were aborted: those of a
+// producer from the first offset of its transaction up to its next marker.
+type aborted struct {
+	open      []Aborted      // that have not begun, by their first offset
+	producers map[int64]bool // with one that has
+}
+
+// hides reports whether the records of a batch are not to be read.
+func (a *aborted) hides(b *Batch) (bool, error) {
+	for len(a.open) > 0 && a.open[0].First <= b.Last {
+		if a.producers == nil {
+			a.producers = map[int64]bool{}
+		}
+		a.producers[a.open[0].Producer] = true
+		a.open = a.open[1:]
+	}
+	if !b.Control {
+		return b.Transactional && a.producers[b.Producer], nil
+	}
+	commits, err := b.Commits()
+	if err == nil && !commits {
+		delete(a.producers, b.Producer)
+	}
+	return true, err
+}

@@ -1,0 +1,63 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// Settings are what a topic is made with, as Kafka names and writes them.
+type Settings map[string]string
+
+// CreateTopic makes a topic. One that is there is left as it is, and told by false.
+// Replicas of −1 are as many as the cluster's default.
+func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, replicas int, settings Settings) (made bool, err error) {
+	config := kafka.TopicConfig{Topic: topic, NumPartitions: partitions, ReplicationFactor: replicas}
+	for name, value := range settings {
+		config.ConfigEntries = append(config.ConfigEntries, kafka.ConfigEntry{ConfigName: name, ConfigValue: value})
+	}
+	err = c.Retry(ctx, func(ctx context.Context) error {
+		answer, err := c.Kafka.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{config}})
+		if err != nil {
+			return err
+		}
+		err = answer.Errors[topic]
+		made = err == nil
+		if errors.Is(err, kafka.TopicAlreadyExists) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("kafka: create topic %q: %w", topic, err)
+	}
+	return made, nil
+}
+
+// TopicSettings returns the settings of a topic.
+func (c *Client) TopicSettings(ctx context.Context, topic string) (Settings, error) {
+	found := Settings{}
+	err := c.Retry(ctx, func(ctx context.Context) error {
+		answer, err := c.Kafka.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{
+			Resources: []kafka.DescribeConfigRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic}},
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range answer.Resources {
+			if r.Error != nil {
+				return r.Error
+			}
+			for _, entry := range r.ConfigEntries {
+				found[entry.ConfigName] = entry.ConfigValue
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kafka: settings of topic %q: %w", topic, err)
+	}
+	return found, nil
+}

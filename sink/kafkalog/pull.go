@@ -1,0 +1,158 @@
+package kafkalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// ErrNotFound says that nothing of the name or id was published, or not all of it.
+var ErrNotFound = errors.New("not published")
+
+// maxPieces bounds what is believed of a header.
+const maxPieces = sink.MaxModelBytes / 1024
+
+var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Pull reads the current artifact of a name, or the one of a certificate's id, from the
+// topics, and checks every hash.
+func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string) (Artifact, error) {
+	t = t.WithDefaults()
+	id := nameOrID
+	if !idForm.MatchString(id) {
+		p, err := Current(ctx, client, t, nameOrID)
+		if err != nil {
+			return Artifact{}, err
+		}
+		id = p.Certificate
+	}
+	a := Artifact{}
+	var err error
+	if a.Document, err = last(ctx, client, t.Certificates, id); err != nil {
+		return a, err
+	}
+	if a.Document == nil {
+		return a, fmt.Errorf("kafka: topic %q: certificate %s: %w", t.Certificates, id, ErrNotFound)
+	}
+	if found := a.id(); found != id {
+		return a, fmt.Errorf("kafka: topic %q: certificate %s: its SHA-256 is %s", t.Certificates, id, found)
+	}
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return a, fmt.Errorf("kafka: topic %q: certificate %s: %w", t.Certificates, id, err)
+	}
+	a.Model, err = model(ctx, client, t.Models, c.Model.Digest)
+	return a, err
+}
+
+// Current is the pointer of a name.
+func Current(ctx context.Context, client *broker.Client, t Topics, name string) (Pointer, error) {
+	t = t.WithDefaults()
+	var p Pointer
+	value, err := last(ctx, client, t.Current, name)
+	if err != nil {
+		return p, err
+	}
+	if value == nil {
+		return p, fmt.Errorf("kafka: topic %q: model %q: %w", t.Current, name, ErrNotFound)
+	}
+	if err := json.Unmarshal(value, &p); err != nil || p.Format != PointerFormat || !idForm.MatchString(p.Certificate) {
+		return p, fmt.Errorf("kafka: topic %q: model %q: its value is no pointer of format %s", t.Current, name, PointerFormat)
+	}
+	return p, nil
+}
+
+// model puts a model's file together.
+func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byte, error) {
+	var pieces [][]byte
+	var size int64
+	err := scan(ctx, client, topic, func(r *broker.Record) error {
+		text, ok := strings.CutPrefix(string(r.Key), sum+"/")
+		if !ok {
+			return nil
+		}
+		i, err := strconv.Atoi(text)
+		count, bad := strconv.Atoi(header(r, headerCount))
+		if err != nil || bad != nil || i < 0 || i >= count || count > maxPieces {
+			return fmt.Errorf("kafka: topic %q: %q is no piece of a model", topic, r.Key)
+		}
+		if pieces != nil && len(pieces) != count {
+			// It was published again with pieces of another size: those are whole.
+			pieces, size = nil, 0
+		}
+		if pieces == nil {
+			pieces = make([][]byte, count)
+		}
+		size += int64(len(r.Value) - len(pieces[i]))
+		if size > sink.MaxModelBytes {
+			return fmt.Errorf("kafka: topic %q: the pieces of model %s have more than %d MiB", topic, sum, sink.MaxModelBytes>>20)
+		}
+		pieces[i] = append(make([]byte, 0, len(r.Value)), r.Value...) // not nil
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if pieces == nil || slices.ContainsFunc(pieces, func(p []byte) bool { return p == nil }) {
+		return nil, fmt.Errorf("kafka: topic %q: model %s, or a piece of it: %w", topic, sum, ErrNotFound)
+	}
+	data := slices.Concat(pieces...)
+	if found := digest(data); found != sum {
+		return nil, fmt.Errorf("kafka: topic %q: the pieces of model %s have the SHA-256 %s", topic, sum, found)
+	}
+	return data, nil
+}
+
+func header(r *broker.Record, key string) string {
+	for _, h := range r.Headers {
+		if h.Key == key {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// last is the value of the latest record of a key, nil if there is none.
+func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte, error) {
+	var value []byte
+	var at int64
+	err := scan(ctx, client, topic, func(r *broker.Record) error {
+		// A key has one partition, unless the topic was given more of them.
+		if string(r.Key) == key && (value == nil || r.Time >= at) {
+			value, at = append(make([]byte, 0, len(r.Value)), r.Value...), r.Time
+		}
+		return nil
+	})
+	return value, err
+}
+
+// scan reads all that a topic has now.
+func scan(ctx context.Context, client *broker.Client, topic string, use func(*broker.Record) error) error {
+	partitions, err := client.Partitions(ctx, topic)
+	if err != nil {
+		return err
+	}
+	first, err := client.Offsets(ctx, topic, partitions, broker.Earliest)
+	if err != nil {
+		return err
+	}
+	end, err := client.Offsets(ctx, topic, partitions, broker.Latest)
+	if err != nil {
+		return err
+	}
+	for _, p := range partitions {
+		if err := client.Read(ctx, broker.Range{Topic: topic, Partition: p, First: first[p], End: end[p]}, use); err != nil {
+			return err
+		}
+	}
+	return nil
+}

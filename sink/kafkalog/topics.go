@@ -1,0 +1,96 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// Topics are the names of the three topics.
+type Topics struct{ Certificates, Models, Current string }
+
+// WithDefaults fills in the names that are not given.
+func (t Topics) WithDefaults() Topics {
+	for _, name := range []struct {
+		is     *string
+		wanted string
+	}{{&t.Certificates, "pacsgp-certificates"}, {&t.Models, "pacsgp-models"}, {&t.Current, "pacsgp-current"}} {
+		if *name.is == "" {
+			*name.is = name.wanted
+		}
+	}
+	return t
+}
+
+const (
+	keepForEver = "-1"
+	// documentBytes is the room for a certificate, which grows with its segments.
+	documentBytes = 16 << 20
+	// pieceBytes is the room for a piece of a model. A topic may have less.
+	pieceBytes = 512 << 10
+	// besidesBytes is more than a message has beside the bytes of its piece.
+	besidesBytes = 4 << 10
+)
+
+// settings are what the topics are made with.
+func (t Topics) settings() []struct {
+	topic string
+	with  broker.Settings
+} {
+	size := strconv.Itoa(documentBytes)
+	return []struct {
+		topic string
+		with  broker.Settings
+	}{
+		{t.Certificates, broker.Settings{"cleanup.policy": "delete", "retention.ms": keepForEver, "retention.bytes": keepForEver, "max.message.bytes": size}},
+		{t.Models, broker.Settings{"cleanup.policy": "delete", "retention.ms": keepForEver, "retention.bytes": keepForEver}},
+		{t.Current, broker.Settings{"cleanup.policy": "compact", "max.message.bytes": size}},
+	}
+}
+
+// Create makes the topics that are not there. told hears of each.
+func Create(ctx context.Context, client *broker.Client, t Topics, partitions, replicas int, told func(topic string, made bool)) error {
+	for _, s := range t.WithDefaults().settings() {
+		made, err := client.CreateTopic(ctx, s.topic, partitions, replicas, s.with)
+		if err != nil {
+			return err
+		}
+		told(s.topic, made)
+	}
+	return nil
+}
+
+// check demands topics that keep what is sent to them, and returns the room for a piece
+// of a model and for a document.
+func check(ctx context.Context, client *broker.Client, t Topics) (piece, document int, err error) {
+	var faults []error
+	room := map[string]int{}
+	for _, s := range t.settings() {
+		if _, err := client.Partitions(ctx, s.topic); err != nil {
+			return 0, 0, fmt.Errorf("%w (hint: pacsgp topics -c job.yaml makes it)", err)
+		}
+		has, err := client.TopicSettings(ctx, s.topic)
+		if err != nil {
+			return 0, 0, err
+		}
+		for name, want := range s.with {
+			if name == "max.message.bytes" {
+				continue
+			}
+			if got, known := has[name]; known && got != want {
+				faults = append(faults, fmt.Errorf("kafka: topic %q has %s=%s, want %s: what is published there would be lost", s.topic, name, got, want))
+			}
+		}
+		room[s.topic] = pieceBytes + besidesBytes
+		if n, err := strconv.Atoi(has["max.message.bytes"]); err == nil {
+			room[s.topic] = n
+			if n < 16*besidesBytes {
+				faults = append(faults, fmt.Errorf("kafka: topic %q has max.message.bytes=%d, want at least %d", s.topic, n, 16*besidesBytes))
+			}
+		}
+	}
+	return min(pieceBytes, room[t.Models]-besidesBytes), min(room[t.Certificates], room[t.Current]) - besidesBytes, errors.Join(faults...)
+}
