@@ -29,19 +29,26 @@ func demoCommand(w world) *cobra.Command {
 	var output string
 	var seed uint64
 	var noise float64
+	var topic bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Make a small lake, train, certify, verify, and compare with fresh rows",
 		Long: "Make a lake of 20,000 rows of artificial data (inputs uniform on [-3,3]^3, a function drawn\n" +
 			"from a Gaussian process, Gaussian noise), train a model on it, certify it, verify its own\n" +
 			"artifact, and compare the bound with the risk on 20,000 fresh rows of the same source,\n" +
-			"which a generator can give and real life cannot. Needs no network and no other file.",
+			"which a generator can give and real life cannot. Needs no network and no other file.\n" +
+			"With --kafka the rows and the artifact go over topics of a broker in this process, and\n" +
+			"the artifact is pulled and verified by replaying the rows from their topic.",
 		Args: exactly(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if topic {
+				return demoKafka(cmd.Context(), w, output, synth.Config{Seed: seed, Noise: noise})
+			}
 			return demo(cmd.Context(), w, output, synth.Config{Seed: seed, Noise: noise})
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "out/demo", "directory for the lake and the artifact")
+	cmd.Flags().BoolVar(&topic, "kafka", false, "over topics of an embedded broker in the place of a lake")
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the generator: another function and other rows")
 	cmd.Flags().Float64Var(&noise, "noise", 0.1, "standard deviation of the noise; the function's is about 1")
 	return cmd
