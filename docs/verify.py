@@ -317,7 +317,8 @@ CERTIFICATE = {
     "accuracy": {"tau": positive},
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count},
-    "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)]}, "row_rules": [text], "model": {"digest": digest},
+    "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)],
+               "segments?": [{"topic": lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v), "partition": count, "first": count, "end": count, "rows": count}]}, "row_rules": [text], "model": {"digest": digest},
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
     "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {"pac-bayes", "holdout"}, "weight": weight}]},
@@ -1663,6 +1664,20 @@ def read_job(cert, document):
     return job, raw
 
 
+def segments(sample):
+    """The segments of a sample that was read from a log, in the order of their members:
+    where its shards stand there. Without the log they are the maker's word."""
+    stated, ends = sample.get("segments"), {}
+    if not stated:
+        return {}
+    need(len(stated) == sample["shards"] and sum(s["rows"] for s in stated) == sample["rows"], "the segments are not the shards of the sample")
+    for s in stated:
+        at = s["topic"], s["partition"]
+        need(ends.get(at, 0) <= s["first"] < s["end"] and s["rows"] >= 1, "the segments overlap, or one has no rows")
+        ends[at] = s["end"]
+    return {"segments": [{k: s[k] for k in ("topic", "partition", "first", "end", "rows")} for s in stated]}
+
+
 def stated_findings(cert, job):
     """What a check without rows has to believe, as far as it does not contradict the job."""
     ledger, copies, n = cert["ledger"], cert["copies"], cert["ledger"]["train"]
@@ -1678,7 +1693,7 @@ def stated_findings(cert, job):
     draw, held, baseline = guarantee(cert, "pb-full"), guarantee(cert, "holdout"), cert["baseline"]
     found = {
         "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies")},
-        "sample": {k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")},
+        "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
         "dependence": {"pairs": dependence["pairs"], "correlation": r, "suspicious": dependence["pairs"] > 30 and r * r * dependence["pairs"] > 15.21},
         "copies": stated_copies(copies, job, ledger["rows"]),
         "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start", }
@@ -1740,7 +1755,7 @@ def derive(model, job, raw, cert, found, jitter):
         "accuracy": {"tau": model.tau()},
         "assumptions": assumptions(job, found, jitter),
         "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": 0},
-        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.features + [model.target["name"]]},
+        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.features + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
         "row_rules": ROW_RULES, "model": {"digest": model.digest},
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
@@ -1813,7 +1828,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     found = stated_findings(cert, job)
     found.update({
         "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped},
-        "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows},
+        "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
         "dependence": survey.dependence, "copies": stated_copies(survey.copies, job, lake.rows), "constant": constant})
     found["baseline"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
