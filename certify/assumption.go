@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Identifiers of the assumptions that every certificate names. [Evidence]
-// states the first six; [Certify] derives the others from its numbers.
+// Identifiers of the assumptions that certificates name. [Evidence] states the
+// first six; [Certify] derives the others from its numbers.
 const (
 	AssumeIndependentRows = "independent-rows"
 	AssumePriorFirst      = "prior-before-rows"
@@ -18,10 +18,11 @@ const (
 	AssumeJitter          = "jitter"
 	AssumeGridWeights     = "grid-weights"
 	AssumeOneAttempt      = "one-attempt"
+	AssumeHoldoutUnseen   = "holdout-unseen" // of certificates with hold-out rows
 )
 
-// A standardAssumption is the text of an assumption that every certificate
-// names, and the statuses that it may have.
+// A standardAssumption is the text of an assumption, and the statuses that it may
+// have.
 type standardAssumption struct {
 	id, text string
 	derived  bool // from numbers, by Certify
@@ -39,12 +40,13 @@ func standardAssumptions() []standardAssumption {
 		{id: AssumeLossProven, enforced: true, text: "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy."},
 		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},
 		{id: AssumeGridWeights, derived: true, text: "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1."},
-		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there is a hold-out, training, its settings and its seed had no look at the hold-out rows or their results either; no program can see this of a model."},
+		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training."},
+		{id: AssumeHoldoutUnseen, derived: true, text: "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes."},
 	}
 }
 
 // completeAssumptions returns the given assumptions with their standard texts,
-// in the order of the document, together with those that follow from numbers.
+// in the order of the document, together with those that are derived, where they are.
 // An unknown one is an error.
 func completeAssumptions(given []Assumption, derived map[string]Assumption) ([]Assumption, error) {
 	var faults []error
@@ -58,6 +60,9 @@ func completeAssumptions(given []Assumption, derived map[string]Assumption) ([]A
 	var all []Assumption
 	for _, s := range standardAssumptions() {
 		a, stated := byID[s.id]
+		if _, applies := derived[s.id]; s.derived && !applies && !stated {
+			continue
+		}
 		switch {
 		case s.derived && stated:
 			faults = append(faults, fmt.Errorf("assumption %q follows from numbers; it is not to be stated", s.id))

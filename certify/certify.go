@@ -43,7 +43,7 @@ func Certify(ev Evidence) (Certificate, error) {
 	})
 	for i := range c.Guarantees {
 		g := &c.Guarantees[i]
-		g.Status = status(g.Bound, c.Baseline.Bound, c.Assumptions)
+		g.Status = status(*g, c.Baseline.Bound, c.Assumptions)
 		g.Headline = headline(*g, c)
 		g.Statement = statement(*g, c)
 	}
@@ -58,16 +58,20 @@ func order(predictor string) int {
 	return 1
 }
 
-// status says what a bound is worth. A broken assumption voids it; a bound that
-// is not below 1 and below the baseline's, NaN included, says nothing.
-func status(bound, baseline float64, assumptions []Assumption) string {
-	if broken(assumptions) {
+// status says what a guarantee is worth. A broken assumption voids it; a bound that
+// is not below 1 and below the baseline's, NaN included, says nothing. One from
+// hold-out rows rests on what no document can show.
+func status(g Guarantee, baseline float64, assumptions []Assumption) string {
+	switch {
+	case broken(assumptions):
 		return StatusIndicative
-	}
-	if !(bound < 1 && bound < baseline) {
+	case !(g.Bound < 1 && g.Bound < baseline):
 		return StatusVacuous
+	case g.Role == RoleHoldout:
+		return StatusConditional
+	default:
+		return StatusCertified
 	}
-	return StatusCertified
 }
 
 // record returns the part of the certificate that repeats the evidence.
@@ -117,11 +121,15 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 		jitter = Assumption{Status: AssumptionBroken, Diagnostic: fmt.Sprintf(
 			"The error of the factor is not proven to be at most %g.", ev.Jitter.Limit)}
 	}
-	return completeAssumptions(ev.Assumptions, map[string]Assumption{
+	derived := map[string]Assumption{
 		AssumeJitter:      jitter,
 		AssumeGridWeights: {Status: AssumptionEnforced}, // Validate checks it
 		AssumeOneAttempt:  {Status: AssumptionAssumed, Diagnostic: "No program can see what was tried elsewhere. What the maker counted stands under declared."},
-	})
+	}
+	if ev.Delta.applies(MethodHoldout) {
+		derived[AssumeHoldoutUnseen] = Assumption{Status: AssumptionAssumed, Diagnostic: "What training again takes stands under declared and in the configuration."}
+	}
+	return completeAssumptions(ev.Assumptions, derived)
 }
 
 // Evidence returns the evidence that the certificate repeats. It is as the

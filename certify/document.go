@@ -1,6 +1,9 @@
 package certify
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Format names the version of the certificate document.
 const Format = "pacsgp-certificate/2"
@@ -20,9 +23,10 @@ const (
 
 // Statuses of a guarantee.
 const (
-	StatusCertified  = "certified"  // the theorem applies and says something
-	StatusVacuous    = "vacuous"    // the theorem applies and says nothing
-	StatusIndicative = "indicative" // an assumption of the theorem is broken
+	StatusCertified   = "certified"   // the theorem applies and says something
+	StatusConditional = "conditional" // certified, if [AssumeHoldoutUnseen] is true: no document can show it
+	StatusVacuous     = "vacuous"     // the theorem applies and says nothing
+	StatusIndicative  = "indicative"  // an assumption of the theorem is broken
 )
 
 // A Certificate is the document. [Certify] makes it; all of it follows from
@@ -251,13 +255,25 @@ type JitterCheck struct {
 	Holds bool    `json:"holds"`
 }
 
-// Declared holds what nobody can check: the word of whoever made the
-// certificate. No guarantee depends on it, but for the meaning of the unit.
+// Declared holds what nobody can read off model and rows: the word of whoever
+// made the certificate. No guarantee depends on it, but for the meaning of the unit.
 type Declared struct {
 	Unit     string   `json:"unit,omitempty"` // the word for the target's unit, such as minutes
 	Software string   `json:"software"`
 	Attempt  Attempt  `json:"attempt"`
+	Training Training `json:"training"`
 	Scaling  []Scaled `json:"scaling,omitempty"` // constants that were declared, one a column
+}
+
+// Training holds what one has to know beside configuration and rows to train
+// again, to the same bytes of the model.
+type Training struct {
+	// Machine names what decides how arithmetic rounds: the processor's architecture
+	// and the instruction set that was used.
+	Machine string `json:"machine"`
+	// Hurried is the number of steps after which the job's time limit was reached; 0
+	// if it was not, or there was none.
+	Hurried int64 `json:"hurried_after,omitempty"`
 }
 
 // A Scaled is the declared scaling of a column.
@@ -273,17 +289,45 @@ type Attempt struct {
 	InThisLog   int64 `json:"in_this_log"`
 }
 
-// About returns the guarantee of the least bound about a predictor: what a
-// headline says.
-func (c Certificate) About(predictor string) (Guarantee, bool) {
-	var least Guarantee
+// About returns what a headline says about a predictor: the guarantee of the least
+// bound among those that are not [StatusConditional], or among all if there are no
+// others. Who knows assumptions to be true that a document cannot show, because he
+// has trained himself, names them: a guarantee on their condition then is certified.
+func (c Certificate) About(predictor string, known ...string) (Guarantee, bool) {
+	var best Guarantee
 	found := false
 	for _, g := range c.Guarantees {
-		if g.Predictor == predictor && (!found || g.Bound < least.Bound) {
-			least, found = g, true
+		if g.Predictor != predictor {
+			continue
+		}
+		g = g.Given(known...)
+		open, openBest := g.Status == StatusConditional, best.Status == StatusConditional
+		if !found || openBest && !open || openBest == open && g.Bound < best.Bound {
+			best, found = g, true
 		}
 	}
-	return least, found
+	return best, found
+}
+
+// Given returns the guarantee as it stands for who knows assumptions to be true that no
+// document can show.
+func (g Guarantee) Given(known ...string) Guarantee {
+	if g.Status == StatusConditional && slices.Contains(known, AssumeHoldoutUnseen) {
+		g.Status = StatusCertified
+	}
+	return g
+}
+
+// Conditional returns the guarantees that hold on a condition that is none of those
+// that are known to be true.
+func (c Certificate) Conditional(known ...string) []Guarantee {
+	var open []Guarantee
+	for _, g := range c.Guarantees {
+		if g.Given(known...).Status == StatusConditional {
+			open = append(open, g)
+		}
+	}
+	return open
 }
 
 // Guarantee returns the guarantee with the identifier.

@@ -46,7 +46,7 @@ func sound(t testing.TB) Evidence {
 		RolesKey:      "pacsgp",
 		OptimiserSeed: math.MaxUint64,
 		Jitter:        JitterCheck{Limit: 5e-9, Holds: true},
-		Declared:      Declared{Unit: "minutes", Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}},
+		Declared:      Declared{Unit: "minutes", Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range ev.Ledger.Train {

@@ -8,7 +8,8 @@ const (
 
 // holdout bounds the risk of the mean of Q from rows that neither the prior nor
 // training nor any choice has seen: given all other rows the mean is one fixed
-// predictor, whose losses on these rows are independent.
+// predictor, whose losses on these rows are independent. That training has not seen
+// them is [AssumeHoldoutUnseen].
 func holdout() method {
 	return method{id: MethodHoldout, predictor: PredictorMean, role: RoleHoldout, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
 		g := t.guarantee(ev, GuaranteeHoldout, methodTail)

@@ -12,9 +12,9 @@ func headline(g Guarantee, c Certificate) string {
 	switch {
 	case g.Status == StatusIndicative:
 		return fmt.Sprintf("nothing is certified about %s: %s", subject(g), strings.Join(brokenOnes(c.Assumptions), " and ")+" does not hold")
-	case g.Status != StatusCertified && !(g.Bound < 1):
+	case g.Status == StatusVacuous && !(g.Bound < 1):
 		return fmt.Sprintf("nothing is promised about %s: the bound is 1, which holds for every predictor", subject(g))
-	case g.Status != StatusCertified:
+	case g.Status == StatusVacuous:
 		return fmt.Sprintf("nothing useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
 			subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
 	case g.Loss.Kind.Counts():
@@ -26,7 +26,7 @@ func headline(g Guarantee, c Certificate) string {
 	}
 }
 
-// sure says with what confidence, and of a hold-out what no program can check.
+// sure says with what confidence, and of a hold-out on which condition.
 func sure(g Guarantee) string {
 	if g.Role == RoleHoldout {
 		return confidence(g.Delta) + " confidence if training did not see the hold-out rows"
@@ -89,12 +89,13 @@ func statement(g Guarantee, c Certificate) string {
 
 // certified says what the theorem gives, and for whom.
 func certified(g Guarantee, c Certificate) string {
-	rows := "certified rows (the train rows; reference rows are not counted)"
+	rows, assumptions := "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
 	if g.Role == RoleHoldout {
-		rows = "hold-out rows, which by the word of the maker were used for nothing else"
+		rows = "hold-out rows"
+		assumptions = fmt.Sprintf("If training did not see the hold-out rows, which is its maker's word (%s), under the other stated assumptions", AssumeHoldoutUnseen)
 	}
-	words := fmt.Sprintf("Under the stated assumptions, and with confidence of at least %s over the draw of the N = %d %s, "+
-		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", confidence(g.Delta), g.N, rows, claim(g, c.Declared.Unit))
+	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, "+
+		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), claim(g, c.Declared.Unit))
 	switch g.Predictor {
 	case PredictorMean:
 		words += ". "

@@ -121,8 +121,55 @@ func TestStatusOfABound(t *testing.T) {
 		{.1, nan, StatusVacuous},
 		{nan, nan, StatusVacuous},
 	} {
-		if got := status(v.bound, v.baseline, nil); got != v.want {
+		if got := status(Guarantee{Role: RoleTrain, Bound: v.bound}, v.baseline, nil); got != v.want {
 			t.Errorf("status of bound %g with baseline %g is %s, want %s", v.bound, v.baseline, got, v.want)
+		}
+		want := v.want
+		if want == StatusCertified {
+			want = StatusConditional
+		}
+		if got := status(Guarantee{Role: RoleHoldout, Bound: v.bound}, v.baseline, nil); got != want {
+			t.Errorf("status of a hold-out's bound %g with baseline %g is %s, want %s", v.bound, v.baseline, got, want)
+		}
+	}
+}
+
+// A document cannot show that training did not see the hold-out rows. Its guarantee is
+// conditional, says so, and is what a headline is about only for who knows better.
+func TestHoldoutIsConditional(t *testing.T) {
+	c := certificate(t, sound(t))
+	held := guarantee(t, c, GuaranteeHoldout)
+	if held.Status != StatusConditional {
+		t.Errorf("the hold-out is %s, want conditional", held.Status)
+	}
+	mustHold(t, held.Statement, "If training did not see the hold-out rows, which is its maker's word (holdout-unseen)")
+	mustHold(t, held.Headline, "if training did not see the hold-out rows")
+	for _, a := range c.Assumptions {
+		if a.ID == AssumeHoldoutUnseen && a.Status != AssumptionAssumed {
+			t.Errorf("%s is %s, want assumed", a.ID, a.Status)
+		}
+	}
+	if open := c.Conditional(); len(open) != 1 || open[0] != held {
+		t.Errorf("conditional are %v, want the hold-out", open)
+	}
+	if open := c.Conditional(AssumeHoldoutUnseen); len(open) != 0 {
+		t.Errorf("conditional for who knows better are %v, want none", open)
+	}
+	if held.Bound >= guarantee(t, c, GuaranteeMean).Bound {
+		t.Fatal("the hold-out's bound is not the least: the test sees nothing")
+	}
+	if g, _ := c.About(PredictorMean); g.ID != GuaranteeMean {
+		t.Errorf("the headline about the mean is %s, want what is proven", g.ID)
+	}
+	if g, _ := c.About(PredictorMean, AssumeHoldoutUnseen); g.ID != GuaranteeHoldout || g.Status != StatusCertified {
+		t.Errorf("for who knows better the headline about the mean is %s, %s", g.ID, g.Status)
+	}
+	ev := sound(t)
+	ev.Delta.Methods, ev.Tallies = ev.Delta.Methods[:1], ev.Tallies[:1]
+	ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
+	for _, a := range certificate(t, ev).Assumptions {
+		if a.ID == AssumeHoldoutUnseen {
+			t.Error("a certificate without hold-out rows speaks of them")
 		}
 	}
 }
@@ -245,7 +292,7 @@ func TestHeadlines(t *testing.T) {
 		}
 		for _, g := range c.Guarantees {
 			want := strings.NewReplacer("PERCENT", percentUp(g.Bound), "BOUND", AtMost(g.Bound), "YARDSTICK", percentUp(c.Baseline.Bound)).Replace(want)
-			if g.ID == GuaranteeHoldout && g.Status == StatusCertified {
+			if g.ID == GuaranteeHoldout && g.Status == StatusConditional {
 				want = strings.Replace(want, "99 % confidence", "99 % confidence if training did not see the hold-out rows", 1)
 			}
 			if g.ID == GuaranteeDraw {

@@ -14,9 +14,11 @@ letter. Three kinds of numbers are held to bounds instead, because two programs
 round differently: the sums of losses, KL, and what follows from them. Without
 DATA the findings about the rows (roles, scaling, losses) are believed as stated.
 
-What is declared is the maker's word and printed apart. The last line but one says
-what is not checked. Exit status: 0 everything checked agrees, 1 something does
-not, 2 usage.
+What is declared is the maker's word and printed apart. Lines with NOT CHECKED say
+what is not checked. One of these things is that training did not see the hold-out
+rows: a model does not tell, and this program does not train. Exit status: 0
+everything checked agrees, 1 something does not, 2 usage, 3 everything checked
+agrees, but what is said about the mean rests on the maker's word alone.
 """
 import argparse
 import datetime
@@ -323,6 +325,7 @@ CERTIFICATE = {
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
     "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {"pac-bayes", "holdout"}, "weight": weight}]},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
+                 "training": {"machine": word(128), "hurried_after?": count},
                  "scaling?": [{"column": word(128), "centre": number, "scale": positive}]}}
 
 
@@ -1531,8 +1534,10 @@ class Sentences:
         return self.certified(g)
 
     def certified(self, g):
-        rows = "hold-out rows, which by the word of the maker were used for nothing else" if g["role"] == "holdout" else "certified rows (the train rows; reference rows are not counted)"
-        words = (f"Under the stated assumptions, and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
+        rows, words = "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
+        if g["role"] == "holdout":
+            rows, words = "hold-out rows", "If training did not see the hold-out rows, which is its maker's word (holdout-unseen), under the other stated assumptions"
+        words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
                  "for a fresh row drawn independently from the same source that satisfies the row rules: " + self.claim(g))
         if g["predictor"] == "mean of Q":
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
@@ -1583,7 +1588,8 @@ ASSUMPTIONS = {
     "losses-proven": "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
     "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
-    "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there is a hold-out, training, its settings and its seed had no look at the hold-out rows or their results either; no program can see this of a model."}
+    "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training.",
+    "holdout-unseen": "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes."}
 
 
 EQUAL_ROWS = {
@@ -1603,7 +1609,8 @@ def assumptions(job, found, jitter):
              + EQUAL_ROWS[copies["policy"]])
     said = {
         "independent-rows": ("assumed", rows),
-        "one-attempt": ("assumed", "No program can see what was tried elsewhere. What the maker counted stands under declared.")}
+        "one-attempt": ("assumed", "No program can see what was tried elsewhere. What the maker counted stands under declared."),
+        "holdout-unseen": ("assumed", "What training again takes stands under declared and in the configuration.")}
     if mode == "declared":
         said["prior-before-rows"] = ("assumed", "The scaling constants were declared. That they were not computed from the certified rows cannot be seen.")
     if mode == "all-rows":
@@ -1613,7 +1620,7 @@ def assumptions(job, found, jitter):
     if not jitter["holds"]:
         said["jitter"] = ("broken", f"The error of the factor is not proven to be at most {plain(jitter['limit'])}.")
     return [{"id": name, "status": said.get(name, ("enforced",))[0], "text": words, **members(("diagnostic", said.get(name, ("", ""))[1]))}
-            for name, words in ASSUMPTIONS.items()]
+            for name, words in ASSUMPTIONS.items() if name != "holdout-unseen" or found["ledger"]["holdout"]]
 
 
 # --------------------------------------------------------------- certificate
@@ -1728,7 +1735,9 @@ def derive(model, job, raw, cert, found, jitter):
     n, delta, loss = ledger["train"], float(job["delta"]), {**model.loss, "target": model.target["name"]}
     risk = lambda name, rows=n: {"count": rows, "sum": f"{found[name]:032x}"}
     declared = {**members(("unit", job["loss"].get("unit"))), "software": cert["declared"]["software"],
-                "attempt": {k: cert["declared"]["attempt"][k] for k in ("on_these_rows", "in_this_log")}}
+                "attempt": {k: cert["declared"]["attempt"][k] for k in ("on_these_rows", "in_this_log")},
+                "training": {"machine": cert["declared"]["training"]["machine"], **members(("hurried_after", cert["declared"]["training"].get("hurried_after")))}}
+    need("hurried_after" not in declared["training"] or "time_seconds" in job["train"], "training was hurried by a time limit that the job does not have")
     if job["scaling"]["mode"] == "declared":
         declared["scaling"] = [{"column": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"])} for a in meta["features"] + [meta["target"]]]
     need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
@@ -1768,7 +1777,7 @@ def derive(model, job, raw, cert, found, jitter):
     broken = any(a["status"] == "broken" for a in document["assumptions"])
     for g in document["guarantees"]:
         useful = g["bound"] < 1 and g["bound"] < document["baseline"]["bound"]
-        g["status"] = "indicative" if broken else "certified" if useful else "vacuous"
+        g["status"] = "indicative" if broken else "vacuous" if not useful else "conditional" if g["role"] == "holdout" else "certified"
         chernoff = g["id"] == "holdout" and g["loss"]["kind"] not in ("zero-one", "band")
         g["method"], g["headline"], g["statement"] = METHODS["chernoff" if chernoff else g["id"]], words.headline(g), words.statement(g)
     return document
@@ -1898,7 +1907,12 @@ class HeldOut:
         return found["unproven_holdout"] == self.unproven
 
 
-def unchecked(rows, same, row):
+def mean_statuses(cert):
+    """What the guarantees about the mean of Q are worth."""
+    return {g["status"] for g in cert["guarantees"] if g["predictor"] == "mean of Q"}
+
+
+def unchecked(cert, rows, same, row):
     """What this program leaves unchecked, in words."""
     left = ["what is declared", "how training went", "that the last pass of the run was separate"]
     if row:
@@ -1908,6 +1922,8 @@ def unchecked(rows, same, row):
     elif not same:
         left.append("how many rows the maker's program could not prove (here it is another number)")
     print("NOT CHECKED here: " + "; ".join(left))
+    if any(g["status"] == "conditional" for g in cert["guarantees"]):
+        print("NOT CHECKED: that training did not see the hold-out rows (pacsgp verify --retrain checks it)")
 
 
 def show_attempts(cert):
@@ -1918,10 +1934,10 @@ def show_attempts(cert):
 
 
 def show(cert):
-    """The guarantees, and apart from them the maker's word."""
-    for g in cert["guarantees"]:
-        print(f"{g['status'].upper():10} {g['headline']}")
-    print("declared, the maker's word, which nobody can check: " + compact(cert["declared"]))
+    """The guarantees, those on a condition last, and apart from them the maker's word."""
+    for g in sorted(cert["guarantees"], key=lambda g: g["status"] == "conditional"):
+        print(f"{g['status'].upper():11} {g['headline']}")
+    print("declared, the maker's word, which model and rows do not show: " + compact(cert["declared"]))
 
 
 # ------------------------------------------------------------------- predict
@@ -1981,20 +1997,23 @@ def main():
             if rows:
                 same = check_rows(model, cert, document, job, raw, jitter, args.data)
             show(cert)
-            if cert["guarantees"][0]["status"] != "certified":
-                certificate = None  # nothing is certified about the mean, which is what is predicted
+            if not {"certified", "conditional"} & mean_statuses(cert):
+                certificate = None  # nothing is said about the mean, which is what is predicted
         if args.predict:
             write_predictions(model, args.data, args.predict, certificate)
         if args.certificate:
-            unchecked(rows, same, row)
-        if rows:
+            unchecked(cert, rows, same, row)
+        by_word = args.certificate and "certified" not in mean_statuses(cert) and "conditional" in mean_statuses(cert)
+        if rows and by_word:
+            print("by the maker's word: the certificate follows from this model and these rows, if the model was trained as it says")
+        elif rows:
             print("verified: the certificate follows from this model and these rows")
         elif args.certificate:
             print("arithmetic consistent, evidence not rechecked: give DATA to check it")
     except (Refused, OSError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, RecursionError, np.linalg.LinAlgError, pa.ArrowException) as err:
         print(f"REFUSED {type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}")
         return 1
-    return 0
+    return 3 if by_word and not args.predict else 0
 
 
 if __name__ == "__main__":

@@ -25,13 +25,13 @@ type checkpoint struct {
 	Finished  [][]byte // states of the trainers that are done
 	Trainer   []byte   // state of the one at work; nil before its first step
 	Taken     int64    // rows taken from the shuffled reader
-	Hurried   bool     // the time limit has been reached
+	Hurried   int      // steps of all candidates before the time limit was reached; 0: it was not
 	Spent     time.Duration
 	Trace     []Progress
 }
 
 // checkpointVersion is part of the identity: another version is not resumed.
-const checkpointVersion = "3 "
+const checkpointVersion = "4 "
 
 func newCheckpoint(job Job, s *Survey) (checkpoint, error) {
 	configuration, err := job.Digest()

@@ -18,7 +18,7 @@ func FuzzCheckpoint(f *testing.F) {
 	for _, c := range []checkpoint{
 		{},
 		{Configuration: checkpointVersion + "c", Sample: "s", Instructions: "avx2", Trainer: []byte("state"), Taken: 7, Spent: time.Second},
-		{Finished: [][]byte{{1, 2}, nil, make([]byte, 300)}, Candidate: 2, Hurried: true, Trace: []Progress{{Bound: 0.5}, {Bound: 0.25}}},
+		{Finished: [][]byte{{1, 2}, nil, make([]byte, 300)}, Candidate: 2, Hurried: 2, Trace: []Progress{{Bound: 0.5}, {Bound: 0.25}}},
 	} {
 		data, err := c.encode()
 		if err != nil {

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +29,9 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
 	if err != nil {
 		return certify.Evidence{}, err
+	}
+	if word.Training.Hurried > 0 && job.Train.Time == 0 {
+		return certify.Evidence{}, errors.New("training was hurried by a time limit that the job does not have")
 	}
 	word.Unit, word.Scaling = job.Loss.Unit, job.Scaling.declared(meta)
 	return certify.Evidence{

@@ -177,7 +177,10 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
-	word := certify.Declared{Software: env.Software, Attempt: h.Attempt}
+	word := certify.Declared{
+		Software: env.Software, Attempt: h.Attempt,
+		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried)},
+	}
 	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {
 		return nil, err
 	}

@@ -16,10 +16,12 @@ import (
 
 // Training is how the fit went: for the run record.
 type Training struct {
-	Kernel    string     `json:"kernel"`     // of the chosen candidate
-	Inducing  int        `json:"inducing"`   // of the chosen candidate
-	Steps     int        `json:"steps"`      // made by the chosen candidate
-	StoppedBy string     `json:"stopped_by"` // plan (its end, or no more gain) or time
+	Kernel    string     `json:"kernel"`                  // of the chosen candidate
+	Inducing  int        `json:"inducing"`                // of the chosen candidate
+	Steps     int        `json:"steps"`                   // made by the chosen candidate
+	StoppedBy string     `json:"stopped_by"`              // plan (its end, or no more gain) or time
+	Hurried   int        `json:"hurried_after,omitempty"` // steps of all candidates before the time limit was reached; 0: it was not
+	Machine   string     `json:"machine"`                 // architecture and instruction set, by which results differ in their last bits
 	Resumed   bool       `json:"resumed"`
 	Trace     []Progress `json:"trace"`
 }
@@ -37,10 +39,15 @@ func train(ctx context.Context, src Source, s *Survey, job Job, env Environment,
 	if err != nil {
 		return nil, err
 	}
+	return t.run(ctx)
+}
+
+// run fits all candidates.
+func (t *training) run(ctx context.Context) (*fitted, error) {
 	for t.state.Candidate < len(t.candidates) {
-		if t.state.Hurried && len(t.state.Finished) > 0 {
+		if t.state.Hurried > 0 && len(t.state.Finished) > 0 {
 			c := t.candidates[t.state.Candidate]
-			env.Observer.notice("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
+			t.env.Observer.notice("the time limit leaves no time for " + c.words(c.config.Scheduled().Inducing))
 			t.state.Candidate++
 			continue
 		}
@@ -64,6 +71,7 @@ type training struct {
 	began      time.Time
 	saved      time.Time
 	resumed    bool
+	late       func() bool // whether the time limit has been reached
 }
 
 func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*training, error) {
@@ -72,6 +80,10 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 		return nil, err
 	}
 	t := &training{job: job, env: env, survey: s, feed: f, began: began, saved: time.Now()}
+	t.late = func() bool {
+		limit := time.Duration(job.Train.Time)
+		return limit > 0 && t.spent() > limit
+	}
 	x, y := s.scaler().scaleRaw(s.start)
 	t.start = model.Rows{X: x, Y: y, Dim: len(s.Features)}
 	if t.loss, err = scaledLoss(job.lossSpec(s.Target), s.Target); err != nil {
@@ -294,8 +306,8 @@ func (t *training) step(ctx context.Context, trainer *model.Trainer, batches *sh
 	}
 	t.state.Trace = append(t.state.Trace, progress)
 	t.env.Observer.progress(progress)
-	if limit := time.Duration(t.job.Train.Time); limit > 0 && !t.state.Hurried && t.spent() > limit {
-		t.state.Hurried = true
+	if t.state.Hurried == 0 && t.late() {
+		t.state.Hurried = len(t.state.Trace)
 		trainer.Settle()
 	}
 	return nil
@@ -387,9 +399,9 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	}
 	training := Training{
 		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
-		Resumed: t.resumed, Trace: t.state.Trace,
+		Hurried: t.state.Hurried, Machine: machine(), Resumed: t.resumed, Trace: t.state.Trace,
 	}
-	if t.state.Hurried {
+	if t.state.Hurried > 0 {
 		training.StoppedBy = "time"
 	}
 	return &fitted{Model{meta, posterior}, training}, nil

@@ -19,8 +19,12 @@ var ErrRefused = errors.New("refused")
 
 // A Verification is what a check of a certificate found in order.
 type Verification struct {
-	Evidence bool     // whether the rows were read again, or only the arithmetic checked
-	Checked  []string // one line each, for people
+	Evidence  bool     // whether the rows were read again, or only the arithmetic checked
+	Retrained bool     // whether training again gave the same model: see [Verification.Retrain]
+	Checked   []string // one line each, for people
+
+	certificate certify.Certificate
+	job         Job
 }
 
 func (v *Verification) note(format string, args ...any) {
@@ -37,11 +41,12 @@ type OpenData func(ctx context.Context, features, exclude []string, target strin
 func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
 	open OpenData, workers int,
 ) (*Verification, error) {
-	v := &Verification{}
+	v := &Verification{certificate: c}
 	job, err := v.files(c, m, modelDigest)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
+	v.job = job
 	if open == nil {
 		return v, nil
 	}
@@ -134,7 +139,7 @@ func compare(c certify.Certificate, job Job, m Model, modelDigest string, found 
 	if err != nil {
 		return err
 	}
-	word := certify.Declared{Software: c.Declared.Software, Attempt: c.Declared.Attempt}
+	word := certify.Declared{Software: c.Declared.Software, Attempt: c.Declared.Attempt, Training: c.Declared.Training}
 	derived, err := evidence(job, c.Configuration.Values, m, modelDigest, found, word)
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func demo(ctx context.Context, w world, output string, config synth.Config) erro
 	}
 	say("\nVerifying the artifact against the lake …\n")
 	model, certificate := filepath.Join(p.output, o.record.Model), filepath.Join(p.output, o.record.Certificate)
-	v, err := verify(ctx, model, certificate, o.record.ID, p.source)
+	v, err := verification{model: model, certificate: certificate, id: o.record.ID, from: p.source}.run(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,7 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, o *outcome, 
 	if err != nil {
 		return err
 	}
-	mean, _ := o.result.Certificate.About(certify.PredictorMean)
-	draw, _ := o.result.Certificate.About(certify.PredictorDraw)
+	mean, draw := judge(judgeMean, o.result.Certificate), judge(judgeDraw, o.result.Certificate)
 	say("  predictions (the mean of Q) miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, certify.AtMost(mean.Bound))
 	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, certify.AtMost(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {

@@ -208,7 +208,7 @@ func TestEditedAttemptIsTheMakersWord(t *testing.T) {
 		writeFile(t, path, []byte(edited))
 		for _, args := range [][]string{{"verify", c.artifact.model, path, c.artifact.lake}, {"inspect", path}} {
 			said := succeed(t, args...).stdout
-			_, word, found := strings.Cut(said, "What its maker says, which nobody can check")
+			_, word, found := strings.Cut(said, "What its maker says, and model and rows do not show")
 			if !found || !strings.Contains(word, "attempt       "+c.count+" on these rows, "+c.count+" in this log") {
 				t.Errorf("%s does not print the count as the maker's word:\n%s", args[0], said)
 			}

@@ -66,19 +66,22 @@ const (
 	judgeDraw = "draw"
 )
 
-// judge returns the guarantee that exit status and limit speak of.
+// enforced is the assumption that a run knows to be true because it has seen to it, and
+// that its certificate cannot show to others.
+const enforced = certify.AssumeHoldoutUnseen
+
+// judge returns the guarantee that exit status and limit of a run speak of.
 func judge(who string, c certify.Certificate) certify.Guarantee {
 	predictor := certify.PredictorDraw
 	if who == judgeMean {
 		predictor = certify.PredictorMean
 	}
-	g, _ := c.About(predictor)
+	g, _ := c.About(predictor, enforced)
 	return g
 }
 
 func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *outcome {
-	mean, _ := r.Certificate.About(certify.PredictorMean)
-	draw, _ := r.Certificate.About(certify.PredictorDraw)
+	mean, draw := judge(judgeMean, r.Certificate), judge(judgeDraw, r.Certificate)
 	judged := judge(p.judge, r.Certificate)
 	model, certificate, row := publishedNames(r.ID, r.ModelDigest)
 	return &outcome{
@@ -137,13 +140,17 @@ func (o *outcome) report(w world) error {
 	if err := o.sweepTable(w); err != nil {
 		return err
 	}
-	if err := report.WriteCertificate(w.paper, o.result.Certificate, w.style); err != nil {
+	if err := report.WriteCertificate(w.paper, o.result.Certificate, w.style, enforced); err != nil {
 		return err
 	}
 	data := strings.Join(o.source.arguments(), " ")
 	path := func(name string) string { return filepath.Join(o.output, name) }
-	_, err := fmt.Fprintf(w.stdout, "\nFiles\n  model        %s\n  certificate  %s\n  as a row     %s\n  run record   %s\n  plot         %s\n\nCheck it\n  pacsgp verify %s %s %s\n",
+	retrain := ""
+	if len(o.result.Certificate.Conditional()) > 0 {
+		retrain = " --retrain"
+	}
+	_, err := fmt.Fprintf(w.stdout, "\nFiles\n  model        %s\n  certificate  %s\n  as a row     %s\n  run record   %s\n  plot         %s\n\nCheck it\n  pacsgp verify %s %s %s%s\n",
 		path(o.record.Model), path(o.record.Certificate), path(o.record.Row), path(runFile), path(plotFile),
-		path(o.record.Model), path(o.record.Certificate), data)
+		path(o.record.Model), path(o.record.Certificate), data, retrain)
 	return err
 }

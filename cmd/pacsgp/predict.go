@@ -25,9 +25,9 @@ func predictCommand(w world) *cobra.Command {
 		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
 		Long: "Write one row for each row of the data: mean, standard deviation of f (without the noise\n" +
-			"of an observation) and the certificate's id, which is null if the\n" +
-			"guarantee for the mean is not certified. A row that breaks the certificate's row rules\n" +
-			"gets nulls and a reason.",
+			"of an observation) and the certificate's id, which is null if no\n" +
+			"guarantee for the mean is certified or conditional. A row that breaks the certificate's\n" +
+			"row rules gets nulls and a reason.",
 		Args: between(3, 1<<20, "MODEL CERTIFICATE DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
@@ -62,7 +62,11 @@ func predict(ctx context.Context, w world, modelPath, certificatePath string, fr
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, workers); err != nil {
 		return err
 	}
-	if mean, _ := c.About(certify.PredictorMean); mean.Status != certify.StatusCertified {
+	switch mean, _ := c.About(certify.PredictorMean); {
+	case mean.Status == certify.StatusCertified:
+	case len(c.Conditional()) > 0:
+		show.notice("what the certificate says of these predictions is conditional: it is its maker's word that training did not see the hold-out rows (pacsgp verify --retrain checks it)")
+	default:
 		show.notice(fmt.Sprintf("these predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
 		id = ""
 	}

@@ -2,19 +2,24 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func verifyCommand(w world) *cobra.Command {
-	var id, job string
+	var v verification
+	var job string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify MODEL CERTIFICATE [DATA ...]",
@@ -22,28 +27,47 @@ func verifyCommand(w world) *cobra.Command {
 		Long: "Check a certificate. With model and certificate alone, the arithmetic and the model's\n" +
 			"numbers are checked; with the data (files, directories or globs, in the job's order),\n" +
 			"everything is computed again from the rows. A certificate is its JSON document or its\n" +
-			"Parquet row: both say the same.",
+			"Parquet row: both say the same.\n\n" +
+			"What a model was trained on cannot be seen. A guarantee from hold-out rows is therefore\n" +
+			"its maker's word, unless --retrain trains again without these rows and gives the same\n" +
+			"model. Exit status 3 says that nothing is certified about the mean but by such a word.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := dataOf(cmd.Context(), w, args[2:], job)
 			if err != nil {
 				return err
 			}
-			v, err := verify(cmd.Context(), args[0], args[1], id, from)
-			switch {
-			case err != nil:
-				return err
-			case asJSON:
-				return printJSON(w.stdout, v.document())
-			default:
-				return v.print(w, true)
+			v.model, v.certificate, v.from = args[0], args[1], from
+			if v.retrain && v.from == nil {
+				return usageError{errors.New("--retrain: name the data to train on")}
 			}
+			found, err := v.run(cmd.Context(), w)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(w.stdout, found.document())
+			} else {
+				err = found.print(w, true)
+			}
+			if err != nil {
+				return err
+			}
+			return found.judged()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
-	cmd.Flags().StringVar(&id, "id", "", "the certificate's id, as you know it from elsewhere")
+	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
+	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
 	return cmd
+}
+
+// A verification is what is to be checked, against what.
+type verification struct {
+	model, certificate, id string
+	from                   origin // nil: no rows are read
+	retrain                bool
 }
 
 // A verified certificate does not contradict its model nor, where they were read
@@ -52,42 +76,96 @@ type verified struct {
 	certificate certify.Certificate
 	id          string
 	found       *pipeline.Verification
+	unrepeated  error // why training could not be repeated, where that was asked for
 }
 
-// verify checks a certificate, against rows if from is not nil.
-func verify(ctx context.Context, modelPath, certificatePath, id string, from origin) (found *verified, err error) {
-	m, digest, err := readModel(ctx, modelPath)
+// run checks a certificate.
+func (v verification) run(ctx context.Context, w world) (out *verified, err error) {
+	m, digest, err := readModel(ctx, v.model)
 	if err != nil {
 		return nil, err
 	}
-	c, got, err := readCertificate(ctx, certificatePath)
+	c, got, err := readCertificate(ctx, v.certificate)
 	if err != nil {
 		return nil, err
 	}
-	if id != "" && id != got {
-		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, id)
+	if v.id != "" && v.id != got {
+		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, v.id)
 	}
 	var open pipeline.OpenData
-	if from != nil {
-		if from, err = from.replay(c); err != nil {
+	if v.from != nil {
+		if v.from, err = v.from.replay(c); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, from.release(false)) }()
-		open = openData(from, runtime.GOMAXPROCS(0))
+		defer func() { err = errors.Join(err, v.from.release(false)) }()
+		open = openData(v.from, runtime.GOMAXPROCS(0))
 	}
-	v, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))
+	found, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return nil, err
 	}
-	return &verified{c, got, v}, nil
+	out = &verified{certificate: c, id: got, found: found}
+	if v.retrain {
+		show := newDisplay(w)
+		defer show.end()
+		err = found.Retrain(ctx, open, modelDigest, software(), pipeline.Resources{Workers: runtime.GOMAXPROCS(0)}, show.observer())
+		if errors.Is(err, pipeline.ErrNotRepeatable) {
+			out.unrepeated, err = err, nil
+		}
+	}
+	return out, err
+}
+
+// modelDigest is the SHA-256 of a model's file.
+func modelDigest(m pipeline.Model) (string, error) {
+	data, err := sink.EncodeModel(m)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// byWord reports whether something is said about the mean of Q that is certified only
+// by the maker's word.
+func (v *verified) byWord() bool {
+	mean, _ := v.certificate.About(certify.PredictorMean, v.found.Known()...)
+	return mean.Status != certify.StatusCertified && len(v.notChecked()) > 0
+}
+
+// notChecked says what conditional guarantees rest on and was not found.
+func (v *verified) notChecked() []string {
+	open := v.found.NotChecked()
+	if v.unrepeated != nil {
+		for i := range open {
+			open[i] += ": " + v.unrepeated.Error()
+		}
+	}
+	return open
+}
+
+// judged is an error where what was asked for, or what is said about the mean, is not
+// certified by what was checked.
+func (v *verified) judged() error {
+	switch {
+	case v.unrepeated != nil:
+		return notCertified{v.unrepeated.Error()}
+	case v.byWord():
+		return notCertified{"nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, " + strings.Join(v.notChecked(), "; ") + ". Give the data and --retrain to check it"}
+	default:
+		return nil
+	}
 }
 
 // verdict says in a line what was found.
 func (v *verified) verdict() string {
-	if v.found.Evidence {
+	switch {
+	case !v.found.Evidence:
+		return "arithmetic consistent, evidence not rechecked: give the data to check everything"
+	case v.byWord():
+		return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
+	case v.found.Retrained:
+		return "verified: the certificate follows from the model and these rows, and the model from training again"
+	default:
 		return "verified: the certificate follows from the model and these rows"
 	}
-	return "arithmetic consistent, evidence not rechecked: give the data to check everything"
 }
 
 // print says what was checked and, if asked for, what the certificate says.
@@ -96,13 +174,17 @@ func (v *verified) print(w world, statement bool) error {
 	for _, line := range v.found.Checked {
 		report.WriteWrapped(w.stdout, "ok: ", line, w.style)
 	}
+	for _, line := range v.notChecked() {
+		report.WriteWrapped(w.stdout, "NOT CHECKED: ", line, w.style)
+	}
 	report.WriteWrapped(w.stdout, "", v.verdict(), w.style)
 	if _, err := fmt.Fprintf(w.stdout, "id %s\n", v.id); err != nil || !statement {
 		return err
 	}
-	report.WriteHeadlines(w.paper, c, w.style)
+	known := v.found.Known()
+	report.WriteHeadlines(w.paper, c, w.style, known...)
 	for _, g := range c.Guarantees {
-		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Status), w.style)
+		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Given(known...).Status), w.style)
 		report.WriteWrapped(w.stdout, "  ", g.Statement, w.style) // no name starts a line of its own
 	}
 	return report.WriteDeclared(w.paper, c, w.style)
@@ -113,6 +195,8 @@ type verdictDocument struct {
 	Doubts     []string           `json:"doubts"`
 	Verdict    string             `json:"verdict"`
 	Evidence   bool               `json:"evidence_rechecked"`
+	Retrained  bool               `json:"retrained"`
+	NotChecked []string           `json:"not_checked"` // what conditional guarantees rest on
 	ID         string             `json:"id"`
 	Checked    []string           `json:"checked"`
 	Guarantees []verdictGuarantee `json:"guarantees"`
@@ -126,10 +210,11 @@ type verdictGuarantee struct {
 func (v *verified) document() verdictDocument {
 	d := verdictDocument{
 		Doubts: append([]string{}, report.Doubts(v.certificate)...), Verdict: v.verdict(), Evidence: v.found.Evidence,
+		Retrained: v.found.Retrained, NotChecked: append([]string{}, v.notChecked()...),
 		ID: v.id, Checked: append([]string{}, v.found.Checked...), Guarantees: []verdictGuarantee{},
 	}
 	for _, g := range v.certificate.Guarantees {
-		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, verdictRecord{g.Status, g.Bound, g.Headline}})
+		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, verdictRecord{g.Given(v.found.Known()...).Status, g.Bound, g.Headline}})
 	}
 	return d
 }

@@ -16,15 +16,16 @@ import (
 
 // WriteCertificate prints a certificate for people: what it says, what the
 // bound is made of, what it rests on, and what it does not say. It does not
-// verify it.
-func WriteCertificate(w io.Writer, c certify.Certificate, style Style) error {
+// verify it. known are the assumptions that the run that made it knows to be true:
+// see [certify.Certificate.About].
+func WriteCertificate(w io.Writer, c certify.Certificate, style Style, known ...string) error {
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	id := sha256.Sum256(document)
 	p := &printer{w: bufio.NewWriter(w), style: style}
-	p.headline(c, hex.EncodeToString(id[:]))
+	p.headline(c, hex.EncodeToString(id[:]), known)
 	for _, g := range c.Guarantees {
 		p.section(fmt.Sprintf("%s: %s", g.ID, g.Predictor))
 		p.paragraph("", g.Statement)
@@ -45,7 +46,7 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style) error {
 	}
 	p.section("What it is about")
 	p.record(c)
-	p.section("What its maker says, which nobody can check")
+	p.section(makersWord)
 	p.declared(c.Declared)
 	if err := p.w.Flush(); err != nil {
 		return fmt.Errorf("report: print certificate: %w", err)
@@ -60,6 +61,11 @@ type printer struct {
 }
 
 const margin = "  "
+
+const makersWord = "What its maker says, and model and rows do not show"
+
+// statusWidth is that of the longest status, and two blanks.
+const statusWidth = len("CONDITIONAL  ")
 
 func (p *printer) line(words string) {
 	_, _ = p.w.WriteString(words + "\n") // Flush returns the error
@@ -77,32 +83,45 @@ func (p *printer) section(title string) {
 
 // headline says first what a reader looks for: status and first line of each
 // guarantee, the one about the mean first.
-func (p *printer) headline(c certify.Certificate, id string) {
-	WriteHeadlines(p.w, c, p.style)
-	p.line("            on the assumptions below; see what it does not say")
+func (p *printer) headline(c certify.Certificate, id string, known []string) {
+	WriteHeadlines(p.w, c, p.style, known...)
+	indent := strings.Repeat(" ", statusWidth)
+	p.line(indent + "on the assumptions below; see what it does not say")
+	if len(c.Conditional()) > len(c.Conditional(known...)) {
+		p.line(wrap(indent, "This run kept the hold-out rows from training, and knows it. The certificate calls their number conditional: others have your word for it, or train again (pacsgp verify --retrain).", p.style.width()))
+	}
 	p.line(p.style.paint(dim, wrap("Certificate ", id, p.style.width())))
 }
 
-// WriteHeadlines prints the status and the first line of the best guarantee about each predictor, and what speaks
-// against believing it: other jobs on the same rows, equal rows that were declared to be
-// separate draws, neighbours that are alike. An error of w is the caller's to find.
-func WriteHeadlines(w io.Writer, c certify.Certificate, style Style) {
-	for i, g := range c.Guarantees {
-		if slices.ContainsFunc(c.Guarantees[:i], func(better certify.Guarantee) bool { return better.Predictor == g.Predictor }) {
-			continue
+// WriteHeadlines prints the status and the first line of the best guarantee about each
+// predictor, then those that hold on a condition that is not known to be true, and what
+// speaks against believing them: other jobs on the same rows, equal rows that were declared
+// to be separate draws, neighbours that are alike. An error of w is the caller's to find.
+func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, known ...string) {
+	var shown []certify.Guarantee
+	for _, g := range c.Guarantees {
+		if best, _ := c.About(g.Predictor, known...); !slices.Contains(shown, best) {
+			shown = append(shown, best)
 		}
+	}
+	for _, g := range c.Conditional(known...) {
+		if !slices.Contains(shown, g) {
+			shown = append(shown, g)
+		}
+	}
+	for _, g := range shown {
 		colour := red
 		switch g.Status {
 		case certify.StatusCertified:
 			colour = leaf
-		case certify.StatusVacuous:
+		case certify.StatusVacuous, certify.StatusConditional:
 			colour = yellow
 		}
 		status := strings.ToUpper(Escape(g.Status))
-		words := wrap(fmt.Sprintf("%-10s  ", status), Escape(g.Headline), style.width())
+		words := wrap(fmt.Sprintf("%-*s", statusWidth, status), Escape(g.Headline), style.width())
 		_, _ = io.WriteString(w, strings.Replace(words, status, style.paint(colour, status), 1)+"\n")
 	}
-	writeDoubts(w, "            ", c, style)
+	writeDoubts(w, strings.Repeat(" ", statusWidth), c, style)
 }
 
 // WriteDoubts prints what speaks against believing a certificate, without its first
@@ -248,10 +267,11 @@ func copies(c certify.Copies) string {
 	return fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
 }
 
-// WriteDeclared prints the part of a certificate that nobody can check.
+// WriteDeclared prints the part of a certificate that does not follow from model and
+// rows.
 func WriteDeclared(w io.Writer, c certify.Certificate, style Style) error {
 	p := &printer{w: bufio.NewWriter(w), style: style}
-	p.section("What its maker says, which nobody can check")
+	p.section(makersWord)
 	p.declared(c.Declared)
 	return p.w.Flush()
 }
@@ -261,6 +281,10 @@ func (p *printer) declared(d certify.Declared) {
 	fields := [][2]string{
 		{"software", "\"" + d.Software + "\""},
 		{"attempt", fmt.Sprintf("%d on these rows, %d in this log", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
+		{"trained on", "\"" + d.Training.Machine + "\""},
+	}
+	if n := d.Training.Hurried; n > 0 {
+		fields = append(fields, [2]string{"time limit", "reached after " + certify.Count(n, "step")})
 	}
 	if d.Unit != "" {
 		fields = append(fields, [2]string{"unit", "\"" + d.Unit + "\""})

@@ -42,7 +42,7 @@ func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Ce
 		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
 		Dependence: certify.NewDependence(1997, 0.01),
 		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1, Features: 4},
-		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}},
+		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
 	}
 	for _, id := range []string{
 		certify.AssumeIndependentRows, certify.AssumePriorFirst, certify.AssumeLossFirst,
@@ -75,7 +75,7 @@ func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 	for _, want := range []string{
 		"CERTIFIED " + mean.Headline + " CERTIFIED " + draw.Headline + " 1 other job was tried on these rows before this one, says its maker.",
 		mean.Statement, draw.Statement, c.Baseline.Statement,
-		`What its maker says, which nobody can check software "pacsgp test" attempt 2 on these rows, 3 in this log unit "m/s"`,
+		`What its maker says, and model and rows do not show software "pacsgp test" attempt 2 on these rows, 3 in this log trained on "amd64/avx2" unit "m/s"`,
 		"correlation 0.010 of the targets of 1997 pairs",
 		"independent-rows (assumed)", "Neighbouring targets have correlation 0.01.",
 		"nothing about any single row", "1800 train", c.Model.Digest, c.Sample.Digest, "61.25 nats",

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// heldOut makes an artifact with a guarantee from hold-out rows on 700 rows; whether the
+// mean is certified without them depends on the tolerance.
+func heldOut(t *testing.T, epsilon string, change jobFile) artifact {
+	t.Helper()
+	dir := t.TempDir()
+	lines(700).write(t, lakeFile(dir, 0))
+	job := jobFile{"loss": "{epsilon: " + epsilon + "}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "train": "{passes: 20}"}
+	for key, value := range change {
+		job[key] = value
+	}
+	return retrained(t, dir, job)
+}
+
+// What a check did not find counts for nothing: where only a hold-out certifies the mean,
+// the check ends with status 3 and says why, and with status 0 once it has trained again.
+func TestVerifyRetrain(t *testing.T) {
+	a := heldOut(t, "34", nil)
+	if r := record(t, a.out); r.Status != certify.StatusCertified || r.Mean.Status != certify.StatusCertified {
+		t.Fatalf("the run says %s: it kept the hold-out rows apart itself", r.Status)
+	}
+	const open = "NOT CHECKED: that training did not see the hold-out rows"
+	flat := func(a answer) string { return strings.Join(strings.Fields(a.stdout), " ") }
+	for _, args := range [][]string{{}, {a.lake}} {
+		got := pacsgp(t, append([]string{"verify", a.model, a.certificate}, args...)...)
+		if text := flat(got); got.status != exitNotCertified || !strings.Contains(text, open) || !strings.Contains(text, "VACUOUS ") ||
+			!strings.Contains(text, "CONDITIONAL predictions (the mean of Q)") || strings.Contains(text, "verified:") || strings.Contains(text, "CERTIFIED predictions (the mean") {
+			t.Errorf("verify %q: status %d (%s), and it says\n%s", args, got.status, got.message, got.stdout)
+		}
+		if !strings.Contains(got.message, "nothing is certified about the mean of Q by what was checked") || !strings.Contains(got.message, "--retrain") {
+			t.Errorf("verify %q ends with %q", args, got.message)
+		}
+	}
+	again := succeed(t, "verify", a.model, a.certificate, a.lake, "--retrain")
+	if text := flat(again); strings.Contains(text, open) || !strings.Contains(text, "verified: the certificate follows from the model and these rows, and the model from training again") ||
+		!strings.Contains(text, "CERTIFIED predictions (the mean of Q)") {
+		t.Errorf("after training again it says\n%s", again.stdout)
+	}
+	var d verdictDocument
+	if err := json.Unmarshal([]byte(succeed(t, "verify", a.model, a.certificate, a.lake, "--retrain", "--json").stdout), &d); err != nil || !d.Retrained || len(d.NotChecked) != 0 || d.Guarantees[0].Status != certify.StatusCertified {
+		t.Errorf("in JSON it says %+v (%v)", d, err)
+	}
+	plain := pacsgp(t, "verify", a.model, a.certificate, a.lake, "--json")
+	d = verdictDocument{}
+	if err := json.Unmarshal([]byte(plain.stdout), &d); err != nil || plain.status != exitNotCertified || d.Retrained || len(d.NotChecked) != 1 || d.Guarantees[0].Status != certify.StatusConditional {
+		t.Errorf("in JSON, without, it says %+v (%v), status %d", d, err, plain.status)
+	}
+	pacsgp(t, "verify", a.model, a.certificate, "--retrain").says(t, exitUsage, "--retrain: name the data")
+
+	inspected := flat(succeed(t, "inspect", a.certificate))
+	if !strings.Contains(inspected, "CONDITIONAL predictions (the mean of Q)") || strings.Contains(inspected, "CERTIFIED predictions (the mean of Q)") {
+		t.Errorf("inspect says\n%s", inspected)
+	}
+}
+
+// A model that was trained in another way is refused, and a certificate from another
+// machine is not, but not taken for checked either.
+func TestVerifyRetrainOfAnotherTraining(t *testing.T) {
+	a := heldOut(t, "34", nil)
+	text := string(readFile(t, a.certificate))
+	edit := func(old, by string) string {
+		t.Helper()
+		edited := strings.Replace(text, old, by, 1)
+		if edited == text {
+			t.Fatalf("no %s in the certificate", old)
+		}
+		path := t.TempDir() + "/edited.json"
+		writeFile(t, path, []byte(edited))
+		return path
+	}
+	c, err := certify.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := edit(`"machine": "`+c.Declared.Training.Machine+`"`, `"machine": "s390x/portable"`)
+	got := pacsgp(t, "verify", a.model, other, a.lake, "--retrain")
+	if got.status != exitNotCertified || !strings.Contains(got.message, "the training cannot be repeated here") || !strings.Contains(got.message, "s390x/portable") || !strings.Contains(got.stdout, "NOT CHECKED") {
+		t.Errorf("from another machine: status %d: %s\n%s", got.status, got.message, got.stdout)
+	}
+	seed := certifiedAnew(t, c, func(ev *certify.Evidence) {
+		ev.Configuration = []byte(strings.Replace(string(ev.Configuration), `"seed": 0`, `"seed": 5`, 1))
+		ev.OptimiserSeed = 5
+	})
+	path := t.TempDir() + "/seed.json"
+	writeFile(t, path, seed)
+	pacsgp(t, "verify", a.model, path, a.lake, "--retrain").says(t, exitFailure, "refused", "trained again from the configuration")
+}
+
+// certifiedAnew is the document of changed evidence.
+func certifiedAnew(t *testing.T, c certify.Certificate, change func(*certify.Evidence)) []byte {
+	t.Helper()
+	ev, err := c.Evidence()
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&ev)
+	forged, err := certify.Certify(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := certify.Marshal(forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
