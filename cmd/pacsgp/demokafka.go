@@ -79,7 +79,9 @@ func demoKafka(ctx context.Context, w world, output string, config synth.Config)
 		return err
 	}
 	say("\nVerifying it: the rows are replayed from the topic …\n")
-	v, err := verify(ctx, filepath.Join(pulled, o.record.Model), filepath.Join(pulled, o.record.Certificate), o.record.ID, p.source)
+	v, err := verification{
+		model: filepath.Join(pulled, o.record.Model), certificate: filepath.Join(pulled, o.record.Certificate), id: o.record.ID, from: p.source,
+	}.run(ctx, w)
 	if err != nil {
 		return err
 	}
