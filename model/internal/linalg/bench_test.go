@@ -167,7 +167,6 @@ func BenchmarkFunctions(b *testing.B) {
 	benchSets(b, func(b *testing.B) {
 		run(b, "Exp", func() { Exp(y, x) })
 		run(b, "NormCDF", func() { NormCDF(y, x) })
-		run(b, "NormPDF", func() { NormPDF(y, x) })
 		run(b, "NormCDFPDF", func() { NormCDFPDF(y, z, x) })
 	})
 }

@@ -22,19 +22,10 @@ func NormCDF(dst, x []float64) {
 	}
 }
 
-// NormPDF sets dst[i] = φ(x[i]) = exp(−x[i]²/2)/√(2π), the standard normal density.
-// Measured on 8·10⁶ random points, the error is at most 2.2 units in the last place of
-// the true value. φ(±Inf) = 0, φ(NaN) = NaN. dst and x have the same length and may be
-// the same slice.
-func NormPDF(dst, x []float64) {
-	if n := sameLength("pdf", dst, x); n > 0 {
-		current.Load().pdf(dst, x)
-	}
-}
-
-// NormCDFPDF sets cdf[i] = Φ(x[i]) and pdf[i] = φ(x[i]) with the bits of [NormCDF] and
-// [NormPDF], in less time. All three have the same length; one of the results may be x
-// itself.
+// NormCDFPDF sets cdf[i] = Φ(x[i]) with the bits of [NormCDF], and pdf[i] = φ(x[i]) =
+// exp(−x[i]²/2)/√(2π), the standard normal density. Measured on 8·10⁶ random points, the
+// error of φ is at most 2.2 units in the last place of the true value. φ(±Inf) = 0, φ(NaN)
+// = NaN. All three have the same length; one of the results may be x itself.
 func NormCDFPDF(cdf, pdf, x []float64) {
 	n := sameLength("cdf", cdf, x)
 	if sameLength("pdf", pdf, x); n > 0 {

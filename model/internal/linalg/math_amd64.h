@@ -95,35 +95,6 @@
 	REDUCE(X, N, SUM);                     \
 	VFMADD231PD  C(const_minusHalf), LOW, X
 
-#define PDFSTEP(LOAD, STORE)               \
-	LOAD(SI, V0);                      \
-	SIZE(V0, V6);                      \
-	GAUSS(V6, V0, V2, V3, V7);         \
-	POWER(V3, V6, V7);                 \
-	EXPSMALL(V0, V6, V3, V4, V5);      \
-	VMULPD C(const_rootTwoPi), V3, V3; \
-	SCALE(V3, V2);                     \
-	STORE(V3, DI)
-
-#define PDFTWO                                 \
-	VMOVUPD (SI), V0;                      \
-	VMOVUPD BYTES(SI), V8;                 \
-	USUAL(V0, V8, const_normalNormal, V7); \
-	SIZE(V0, V6);                          \
-	GAUSS(V6, V0, V2, V3, V7);             \
-	SIZE(V8, V14);                         \
-	GAUSS(V14, V8, V10, V11, V15);         \
-	QUICKPOWER(V3, V6, V7);                \
-	QUICKPOWER(V11, V14, V15);             \
-	EXPSMALL(V0, V6, V3, V4, V5);          \
-	EXPSMALL(V8, V14, V11, V12, V13);      \
-	VMULPD C(const_rootTwoPi), V3, V3;     \
-	VMULPD C(const_rootTwoPi), V11, V11;   \
-	QUICKSCALE(V3, V2);                    \
-	QUICKSCALE(V11, V10);                  \
-	VMOVUPD V3, (DI);                      \
-	VMOVUPD V11, BYTES(DI)
-
 // From t in V6, before the exponential, for which there is time during the division:
 // INV = 1/(t+4), with a remainder REM from the rounding of the sum (V8, exact for t ≤ 4)
 // and of the quotient, and S = s without the remainder. Overwrites V7.

@@ -131,14 +131,6 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-32
 	MOVQ table+24(FP), DX
 	EACH(EXPTWO, EXPSTEP)
 
-// func pdfAVX2(n int, dst, x, table *float64)
-TEXT ·pdfAVX2(SB), NOSPLIT, $0-32
-	MOVQ n+0(FP), CX
-	MOVQ dst+8(FP), DI
-	MOVQ x+16(FP), SI
-	MOVQ table+24(FP), DX
-	EACH(PDFTWO, PDFSTEP)
-
 // func cdfAVX2(n int, dst, x, table *float64)
 TEXT ·cdfAVX2(SB), NOSPLIT, $0-32
 	MOVQ n+0(FP), CX

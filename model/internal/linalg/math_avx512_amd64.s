@@ -98,14 +98,6 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-32
 	MOVQ table+24(FP), DX
 	EACH(EXPTWO, EXPSTEP)
 
-// func pdfAVX512(n int, dst, x, table *float64)
-TEXT ·pdfAVX512(SB), NOSPLIT, $0-32
-	MOVQ n+0(FP), CX
-	MOVQ dst+8(FP), DI
-	MOVQ x+16(FP), SI
-	MOVQ table+24(FP), DX
-	EACH(PDFTWO, PDFSTEP)
-
 // func cdfAVX512(n int, dst, x, table *float64)
 TEXT ·cdfAVX512(SB), NOSPLIT, $0-32
 	MOVQ n+0(FP), CX

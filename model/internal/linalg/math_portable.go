@@ -115,12 +115,6 @@ func cdfPortable(dst, x []float64) {
 	}
 }
 
-func pdfPortable(dst, x []float64) {
-	for i, v := range x {
-		dst[i] = pdf(v)
-	}
-}
-
 func cdfPDFPortable(c, p, x []float64) {
 	for i, v := range x {
 		c[i], p[i] = cdf(v), pdf(v)

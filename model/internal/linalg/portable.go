@@ -19,7 +19,6 @@ var portable = kernelSet{
 	sum:        sumPortable,
 	exp:        expPortable,
 	cdf:        cdfPortable,
-	pdf:        pdfPortable,
 	cdfPDF:     cdfPDFPortable,
 	kernelCols: portableKernelCols,
 	kernel: [profiles]func(int, int, []float64, []float64, int, float64, []float64){

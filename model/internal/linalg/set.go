@@ -47,10 +47,10 @@ type kernelSet struct {
 	dot func(x, y []float64) float64
 	sum func(x []float64) float64
 
-	// exp, cdf, pdf and cdfPDF are the functions of constants.go, for slices of the
+	// exp, cdf and cdfPDF are the functions of constants.go, for slices of the
 	// same length > 0.
-	exp, cdf, pdf func(dst, x []float64)
-	cdfPDF        func(cdf, pdf, x []float64)
+	exp, cdf func(dst, x []float64)
+	cdfPDF   func(cdf, pdf, x []float64)
 
 	// kernel computes rows × kernelCols elements of a kernel block of each profile, of d > 0
 	// features: x is packed in panels of kernelGroup rows, the last one filled up, z is a

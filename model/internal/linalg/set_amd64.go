@@ -37,7 +37,6 @@ var avx512 = kernelSet{
 	sum:     avx2Sum,
 	exp:     func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0], &constants[0]) },
 	cdf:     func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
-	pdf:     func(dst, x []float64) { pdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 16,
@@ -81,7 +80,6 @@ var avx2 = kernelSet{
 	sum:     avx2Sum,
 	exp:     func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
 	cdf:     func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
-	pdf:     func(dst, x []float64) { pdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 8,
@@ -183,9 +181,6 @@ func expAVX512(n int, dst, x, table *float64)
 func cdfAVX512(n int, dst, x, table *float64)
 
 //go:noescape
-func pdfAVX512(n int, dst, x, table *float64)
-
-//go:noescape
 func cdfPDFAVX512(n int, cdf, pdf, x, table *float64)
 
 //go:noescape
@@ -208,9 +203,6 @@ func expAVX2(n int, dst, x, table *float64)
 
 //go:noescape
 func cdfAVX2(n int, dst, x, table *float64)
-
-//go:noescape
-func pdfAVX2(n int, dst, x, table *float64)
 
 //go:noescape
 func cdfPDFAVX2(n int, cdf, pdf, x, table *float64)
