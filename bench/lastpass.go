@@ -57,5 +57,5 @@ func lastPass(ctx context.Context, b *bench) (_ string, err error) {
 		}
 	}
 	return "Two cores. Wanted: ahead of PyTorch, and the given part of 2·M² operations a row at the best dgemm (4,096 × M by M × M; of ours, OpenBLAS and MKL) of the same minutes. " +
-		"Ours takes half of those operations, one triangular product a row (model/folded.go); PyTorch two triangular solves or one full product, whichever is faster here.\n\n" + t.String(), nil
+		"Ours takes half of those operations, one triangular product a row (model/paths.go); PyTorch two triangular solves or one full product, whichever is faster here.\n\n" + t.String(), nil
 }

@@ -110,10 +110,10 @@ func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 	var record struct {
 		Model       string `json:"model"`
 		Certificate string `json:"certificate"`
-		Facts       struct {
+		Diagnostics struct {
 			Train    float64 `json:"train_seconds"`
 			LastPass float64 `json:"last_pass_seconds"`
-		} `json:"facts"`
+		} `json:"diagnostics"`
 	}
 	if err := json.Unmarshal(stdout, &record); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 		return nil, err
 	}
 	disk, err := sizeOf(filepath.Join(dir, "rows"))
-	return round{"disk": disk, "train": train, "verify": verify, "seconds": record.Facts.Train, "pass": record.Facts.LastPass}, err
+	return round{"disk": disk, "train": train, "verify": verify, "seconds": record.Diagnostics.Train, "pass": record.Diagnostics.LastPass}, err
 }
 
 // peakOf runs a command, and returns its output and its peak memory in MiB.

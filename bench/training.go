@@ -249,14 +249,14 @@ func (b *bench) trainOurs(ctx context.Context, binary string, c trainingCase, st
 		return fit{}, err
 	}
 	var record struct {
-		Bound float64 `json:"bound"`
-		Facts struct {
+		Bound       float64 `json:"bound"`
+		Diagnostics struct {
 			Train    float64 `json:"train_seconds"`
 			LastPass float64 `json:"last_pass_seconds"`
-		} `json:"facts"`
+		} `json:"diagnostics"`
 	}
 	err = json.Unmarshal(out, &record)
-	return fit{Budget: steps, Bound: record.Bound, Seconds: record.Facts.Train + record.Facts.LastPass, Process: seconds}, err
+	return fit{Budget: steps, Bound: record.Bound, Seconds: record.Diagnostics.Train + record.Diagnostics.LastPass, Process: seconds}, err
 }
 
 // peerTraining returns how to run a peer's script. Threads that wait give up

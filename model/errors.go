@@ -104,14 +104,14 @@ func unwhiten(p *Posterior) (alpha []float64, residual float64) {
 	m := p.Inducing()
 	alpha = slices.Clone(p.Mean)
 	solveLowerTrans(square(p.L, m), alpha)
-	rest := make([]double, m)
+	rest := make([]doubleDouble, m)
 	for again := 0; ; again++ {
 		for i, mean := range p.Mean {
-			rest[i] = double{hi: mean}
+			rest[i] = doubleDouble{hi: mean}
 		}
 		for i, a := range alpha {
 			for j, l := range p.L[i*m : i*m+i+1] {
-				rest[j] = rest[j].minus(double{hi: a}.times(l))
+				rest[j] = rest[j].minus(doubleDouble{hi: a}.times(l))
 			}
 		}
 		correction := make([]float64, m)

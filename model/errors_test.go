@@ -54,8 +54,8 @@ func excessOf(p *Posterior, l loss.Loss, accuracy float64, rows Rows, choose fun
 	return e, laws, nil
 }
 
-func chooseFolded(r *Predictor) way   { return newFolded(r.pool, r.posterior) }
-func chooseWhitened(r *Predictor) way { return newWhitened(r.pool, r.posterior) }
+func chooseFast(r *Predictor) way  { return newFastPath(r.pool, r.posterior) }
+func chooseExact(r *Predictor) way { return newExactPath(r.pool, r.posterior) }
 
 // Both ways stay within their proven errors, whatever the condition of L, with inducing
 // points that are the same, or all near one place, for laws sharper and wider than the
@@ -91,7 +91,7 @@ func TestErrorsHold(t *testing.T) {
 							rows.X[0] += 30
 							rows.X[d] = 1e6
 							copy(rows.Row(2), p.Z[:d])
-							for way, choose := range map[string]func(*Predictor) way{"folded": chooseFolded, "whitened": chooseWhitened} {
+							for way, choose := range map[string]func(*Predictor) way{"fast": chooseFast, "exact": chooseExact} {
 								e, laws, err := excessOf(p, mustLoss(t, loss.ZeroOne, 0.6), 1e-6, rows, choose)
 								if err != nil {
 									t.Fatal(err)
@@ -100,11 +100,11 @@ func TestErrorsHold(t *testing.T) {
 									t.Errorf("%s, %s, M=%d, jitter %g, gain %g, outliers %g: %+v beyond the proven errors", way, name, m, jitter, gain, outliers, e)
 								}
 								worst = excess{max(worst.mean, e.mean), max(worst.variance, e.variance), max(worst.loss, e.loss)}
-								if jitter == 1e-6 && name == "scattered" && way == "folded" {
+								if jitter == 1e-6 && name == "scattered" && way == "fast" {
 									loosest = max(loosest, slices.Max(laws.MeanError[2:]), slices.Max(laws.VarianceError[2:]))
 								}
 							}
-							if f := newFoldedOf(p); len(f.minus) > 0 {
+							if f := newFastPathOf(p); len(f.minus) > 0 {
 								minus++
 							}
 						}
@@ -126,10 +126,10 @@ func pickOne(yes bool, x float64) float64 {
 	return 0
 }
 
-func newFoldedOf(p *Posterior) *folded {
+func newFastPathOf(p *Posterior) *fastPath {
 	pool := linalg.NewPool(1)
 	defer pool.Close()
-	return newFolded(pool, p)
+	return newFastPath(pool, p)
 }
 
 // Where S is beyond I, a small pivot beside a large coupling makes U large, and
@@ -156,7 +156,7 @@ func TestErrorsHoldForLargeRoots(t *testing.T) {
 			for i := range rows.X {
 				rows.X[i] = -4 + 0.1*float64(i)
 			}
-			for _, choose := range []func(*Predictor) way{nil, chooseFolded, chooseWhitened} {
+			for _, choose := range []func(*Predictor) way{nil, chooseFast, chooseExact} {
 				e, laws, err := excessOf(p, mustLoss(t, loss.Squared, 2), 1e-6, rows, choose)
 				if err != nil || !(e.worst() <= 1) {
 					t.Errorf("%s: %+v beyond the proven errors (%v)", c.name, e, err)

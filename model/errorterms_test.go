@@ -79,8 +79,8 @@ func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
 		near("mean, of the column", e.meanError(0, 1e20), 1e20*length(e.alpha)+1e-3)
 		near("mean, of alpha", e.meanError(0, 0), 1e-3)
 
-		// Variance, folded: the defect, the product, the column, the sum.
-		way := newFolded(pool, p)
+		// Variance, fast path: the defect, the product, the column, the sum.
+		way := newFastPath(pool, p)
 		way.defect = 1e-3
 		product := g(float64(m + 3))
 		size := way.size
@@ -97,8 +97,8 @@ func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
 			t.Error("no error of the sum")
 		}
 
-		// Variance, whitened: substitution, the column, the product with C, the sum.
-		w := newWhitened(pool, p)
+		// Variance, exact path: substitution, the column, the product with C, the sum.
+		w := newExactPath(pool, p)
 		lower, factor := length(p.L), length(p.Factor)
 		near("size of L", e.lower, lower)
 		near("size of C", e.covFactor, factor)
@@ -127,7 +127,7 @@ func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
 	})
 }
 
-// The defect of the folded way is what its factors leave of I − CCᵀ, and what rounding
+// The defect of the fast path is what its factors leave of I − CCᵀ, and what rounding
 // may hide of it: measured here in 106-bit arithmetic.
 func TestDefectHoldsWhatTheFactorsLeave(t *testing.T) {
 	const m, d = 24, 2
@@ -145,15 +145,15 @@ func checkDefect(t *testing.T, what string, p *Posterior) {
 	m := p.Inducing()
 	pool := linalg.NewPool(1)
 	defer pool.Close()
-	v, signs := foldedRoot(pool, p)
-	f := newFolded(pool, p)
-	absolute, bSize := 0.0, 0.0 // squares of | |V||L| | and |VL|
-	b := make([]double, m*m)    // VL
+	v, signs := fastRoot(pool, p)
+	f := newFastPath(pool, p)
+	absolute, bSize := 0.0, 0.0    // squares of | |V||L| | and |VL|
+	b := make([]doubleDouble, m*m) // VL
 	for i := range m {
 		for j := range i + 1 {
 			size := 0.0
 			for k := j; k <= i; k++ {
-				b[i*m+j] = b[i*m+j].plus(double{hi: v.Row(i)[k]}.times(p.L[k*m+j]))
+				b[i*m+j] = b[i*m+j].plus(doubleDouble{hi: v.Row(i)[k]}.times(p.L[k*m+j]))
 				size += math.Abs(v.Row(i)[k] * p.L[k*m+j])
 			}
 			absolute += size * size
@@ -163,12 +163,12 @@ func checkDefect(t *testing.T, what string, p *Posterior) {
 	sum := 0.0
 	for i := range m {
 		for j := range m {
-			rest := double{}
+			rest := doubleDouble{}
 			if i == j {
 				rest.hi = 1
 			}
 			for k := range min(i, j) + 1 {
-				rest = rest.minus(double{hi: p.Factor[i*m+k]}.times(p.Factor[j*m+k]))
+				rest = rest.minus(doubleDouble{hi: p.Factor[i*m+k]}.times(p.Factor[j*m+k]))
 			}
 			for k := max(i, j); k < m; k++ {
 				x, y := b[k*m+i], b[k*m+j]

@@ -33,14 +33,14 @@ func (t *Trainer) gradientInto(dst hyperGradient, scale float64, h []float64, bi
 	for i := range work.Rows {
 		linalg.Axpy(0.5*t.mean[i], h[:i+1], work.Row(i))
 	}
-	t.white.congruenceTrans(t.pool, work)
+	t.white.solveBothSidesTrans(t.pool, work)
 	clear(dst.theta)
 	clear(dst.z.Data)
 	t.columnPart(dst)
 	t.squarePart(dst, work)
 	weight := t.weight * scale
 	for i := range dst.theta {
-		_, slope := t.cfg.Grids[i].priceAt(t.theta[i])
+		_, slope := t.cfg.Grids[i].lnInverseWeightAt(t.theta[i])
 		dst.theta[i] = weight*dst.theta[i] + slope
 	}
 	for i := range dst.z.Data {
@@ -104,11 +104,11 @@ func (t *Trainer) squarePart(dst hyperGradient, work linalg.Mat) {
 	}
 }
 
-// price returns ln 1/p_θ, interpolated between grid values.
-func (t *Trainer) price() float64 {
+// lnInverseWeight returns ln 1/p_θ, interpolated between grid values.
+func (t *Trainer) lnInverseWeight() float64 {
 	sum := t.cfg.Choice
 	for i, g := range t.cfg.Grids {
-		p, _ := g.priceAt(t.theta[i])
+		p, _ := g.lnInverseWeightAt(t.theta[i])
 		sum += p
 	}
 	return sum

@@ -70,7 +70,7 @@ func (t *Trainer) objective(tb testing.TB, rows Rows, scale float64) float64 {
 	t.sweep.reset(false)
 	t.sweep.add(rows.X, rows.Y)
 	t.sweep.flush()
-	return t.weight*scale*t.sweep.risk + t.kl + t.price()
+	return t.weight*scale*t.sweep.risk + t.kl + t.lnInverseWeight()
 }
 
 // The derivatives of J_b in every θ, some coordinates of Z and the direction
@@ -82,9 +82,9 @@ func TestGradientsAgreeWithDifferences(t *testing.T) {
 			for _, ard := range []bool{true, false} {
 				c := testConfig(t, rows, ard)
 				c.Loss, c.Kernel, c.Inducing, c.Jitter = mustLoss(t, kind, 0.6), f, 12, 1e-3
-				c.Grids[0].Penalty = make([]float64, c.Grids[0].Count)
-				for i := range c.Grids[0].Penalty {
-					c.Grids[0].Penalty[i] = 5 + 0.02*float64(i)
+				c.Grids[0].LnInverseWeights = make([]float64, c.Grids[0].Count)
+				for i := range c.Grids[0].LnInverseWeights {
+					c.Grids[0].LnInverseWeights[i] = 5 + 0.02*float64(i)
 				}
 				tr := newTestTrainer(t, c, rows)
 				tr.theta[0] += 0.003 // inside a cell of the grid

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// A Grid is the declared set of values of one hyper-parameter, with the price
-// of each in nats.
+// A Grid is the declared set of values of one hyper-parameter, with what each costs
+// in nats: ln of the inverse of its weight.
 type Grid struct {
 	Min, Step float64
 	Count     int
-	// Penalty is ln 1/weight of each of the Count values. Nil means the flat
+	// LnInverseWeights are ln 1/weight of each of the Count values. Nil means the flat
 	// prior, ln Count for each.
-	Penalty []float64
+	LnInverseWeights []float64
 }
 
 // Value returns grid value i.
@@ -24,12 +24,12 @@ func (g Grid) Nearest(v float64) int {
 	return int(max(0, min(float64(g.Count-1), i)))
 }
 
-// Price returns ln 1/weight of value i.
-func (g Grid) Price(i int) float64 {
-	if g.Penalty == nil {
+// LnInverseWeight returns ln 1/weight of value i.
+func (g Grid) LnInverseWeight(i int) float64 {
+	if g.LnInverseWeights == nil {
 		return math.Log(float64(g.Count))
 	}
-	return g.Penalty[i]
+	return g.LnInverseWeights[i]
 }
 
 // clamp moves v into the range of the grid.
@@ -37,15 +37,15 @@ func (g Grid) clamp(v float64) float64 {
 	return max(g.Min, min(g.Value(g.Count-1), v))
 }
 
-// priceAt interpolates the price between grid values and returns its slope.
-func (g Grid) priceAt(v float64) (price, slope float64) {
-	if g.Penalty == nil || g.Count == 1 {
-		return g.Price(0), 0
+// lnInverseWeightAt interpolates ln 1/weight between grid values and returns its slope.
+func (g Grid) lnInverseWeightAt(v float64) (ln, slope float64) {
+	if g.LnInverseWeights == nil || g.Count == 1 {
+		return g.LnInverseWeight(0), 0
 	}
 	at := max(0, min(float64(g.Count-1), (v-g.Min)/g.Step))
 	i := min(int(at), g.Count-2)
-	rise := g.Penalty[i+1] - g.Penalty[i]
-	return g.Penalty[i] + (at-float64(i))*rise, rise / g.Step
+	rise := g.LnInverseWeights[i+1] - g.LnInverseWeights[i]
+	return g.LnInverseWeights[i] + (at-float64(i))*rise, rise / g.Step
 }
 
 func (g Grid) validate(name string) error {
@@ -54,9 +54,9 @@ func (g Grid) validate(name string) error {
 		return fmt.Errorf("model: grid of %s has %d values, want 1 to %d", name, g.Count, 1<<20)
 	case !(g.Step > 0) || math.IsInf(g.Step, 0) || math.IsNaN(g.Min) || !(math.Abs(g.Min) < 300) || !(math.Abs(g.Value(g.Count-1)) < 300):
 		return fmt.Errorf("model: grid of %s from %g in %d steps of %g leaves the usable range of logarithms (±300)", name, g.Min, g.Count, g.Step)
-	case g.Penalty != nil && len(g.Penalty) != g.Count:
-		return fmt.Errorf("model: grid of %s has %d values and %d weights", name, g.Count, len(g.Penalty))
-	case firstNotFinite(g.Penalty) >= 0:
+	case g.LnInverseWeights != nil && len(g.LnInverseWeights) != g.Count:
+		return fmt.Errorf("model: grid of %s has %d values and %d weights", name, g.Count, len(g.LnInverseWeights))
+	case firstNotFinite(g.LnInverseWeights) >= 0:
 		return fmt.Errorf("model: grid of %s has a weight that is zero or not a number", name)
 	}
 	return nil

@@ -32,12 +32,12 @@ func MemoryOf(family kernel.Family, m, d, rows, workers int) Memory {
 	square := m * m
 	half := (m + 1) / 2
 	scratch := square
-	if m > congruenceBlock {
+	if m > twoSidedBlock {
 		scratch = half * half
 	}
 	trainer := number(
 		9*square,                                    // precision, its best, K_ZZ, L, factor, S − I, scratch; A and H of the sweep
-		m*min(m, congruenceBlock)+scratch,           // whitener
+		m*min(m, twoSidedBlock)+scratch,             // whitener
 		2*slopes*square,                             // of K_ZZ: slopes, and what they are multiplied by
 		(2+slopes)*sweepBlock*m, sweepBlock*(2*d+1), // a block of rows
 		m*(9*d+12), // z and what is as large

@@ -17,7 +17,7 @@ func (t *Trainer) derive() error {
 		return err
 	}
 	copyMat(t.pool, s.bigA, t.sMinus)
-	t.white.congruenceTrans(t.pool, s.bigA)
+	t.white.solveBothSidesTrans(t.pool, s.bigA)
 	copy(s.a, t.mean)
 	solveLowerTrans(t.white.l, s.a)
 	return nil
@@ -73,7 +73,7 @@ func (t *Trainer) deriveCovariance() error {
 func (t *Trainer) whiten() {
 	s := t.sweep
 	solveLower(t.white.l, s.h)
-	t.white.congruence(t.pool, s.bigH)
+	t.white.solveBothSides(t.pool, s.bigH)
 }
 
 // naturalStep moves q along the natural gradient of J_b, by a rate r ≤ rate:

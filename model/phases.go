@@ -33,9 +33,9 @@ func (t *Trainer) schedule() schedule {
 	fall := max(0, (t.progress()-rateHold)/(1-rateHold))
 	slow := 1 - (1-rateLast)*fall
 	return schedule{
-		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall) * t.brake,
-		theta:   thetaRate * slow * t.brake,
-		z:       min(zRateMost, zRate/math.Sqrt(float64(t.cfg.Dim))) * slow * t.brake * min(1, float64(t.step)/zRamp),
+		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall) * t.slowed,
+		theta:   thetaRate * slow * t.slowed,
+		z:       min(zRateMost, zRate/math.Sqrt(float64(t.cfg.Dim))) * slow * t.slowed * min(1, float64(t.step)/zRamp),
 	}
 }
 
@@ -47,12 +47,12 @@ func (t *Trainer) endJoint() {
 		t.risk = t.last.Risk
 	}
 	t.risk = riskDecay*t.risk + (1-riskDecay)*t.last.Risk
-	bound := pacBound(t.risk, t.kl+t.last.Price, float64(t.cfg.N), t.cfg.Delta)
-	if bound > rise*t.lowest {
+	bound := pacBound(t.risk, t.kl+t.last.LnInverseWeight, float64(t.cfg.N), t.cfg.Delta)
+	if bound > rise*t.jointBound {
 		t.restart()
 	} else {
-		if bound < t.lowest {
-			t.lowest, t.lowestRisk = bound, t.risk
+		if bound < t.jointBound {
+			t.jointBound, t.jointRisk = bound, t.risk
 			t.keepBest()
 		}
 		t.weight = riskWeight(t.risk, bound)
@@ -80,9 +80,9 @@ func (t *Trainer) endJoint() {
 func (t *Trainer) noticeFlat(bound float64) {
 	switch {
 	case t.flatAt > 0:
-	case bound < t.least*(1-flatGain):
-		t.least, t.leastAt = bound, t.step
-	case t.step-t.leastAt >= t.cfg.Plan.flatSteps() && t.step+t.cfg.Plan.windSteps() < t.cfg.Plan.Joint:
+	case bound < t.gainBound*(1-flatGain):
+		t.gainBound, t.gainStep = bound, t.step
+	case t.step-t.gainStep >= t.cfg.Plan.flatSteps() && t.step+t.cfg.Plan.windSteps() < t.cfg.Plan.Joint:
 		t.flatAt = t.step
 	}
 }
@@ -124,11 +124,11 @@ const rise = 1.15
 func (t *Trainer) restart() {
 	const slower, slowest, relief = 0.5, 0.05, 1.05
 	t.takeBest()
-	t.risk = t.lowestRisk
-	t.weight = riskWeight(t.risk, t.lowest)
-	t.lowest *= relief
-	t.concave = 0
-	t.brake = max(slowest, slower*t.brake)
+	t.risk = t.jointRisk
+	t.weight = riskWeight(t.risk, t.jointBound)
+	t.jointBound *= relief
+	t.keepNegative = 0
+	t.slowed = max(slowest, slower*t.slowed)
 }
 
 // keepBest keeps the posterior, and takeBest takes it up again.

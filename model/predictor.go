@@ -68,10 +68,10 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 		scratch:   make(chan *predictScratch, pool.Workers()),
 	}
 	r.errors = newErrorTerms(pool, p, r.origin, r.invScale)
-	folded := newFolded(pool, p)
-	r.way = folded
-	if e := &r.errors; !(typical(folded, e) <= 4*typical(&whitened{}, e)) {
-		r.way = newWhitened(pool, p)
+	fast := newFastPath(pool, p)
+	r.way = fast
+	if e := &r.errors; !(typical(fast, e) <= 4*typical(&exactPath{}, e)) {
+		r.way = newExactPath(pool, p)
 	}
 	vector := func() []float64 { return make([]float64, predictBlock) }
 	for range pool.Workers() {

@@ -28,8 +28,8 @@ func NewReference(p *Posterior, l loss.Loss, x []float64, y float64) (Reference,
 	}
 	m := p.Inducing()
 	phi := referenceFeatures(p, x)
-	mean, variance := double{}, double{hi: p.Kernel.Variance}
-	spread := make([]double, m) // Cᵀφ
+	mean, variance := doubleDouble{}, doubleDouble{hi: p.Kernel.Variance}
+	spread := make([]doubleDouble, m) // Cᵀφ
 	for i := range m {
 		mean = mean.plus(phi[i].times(p.Mean[i]))
 		variance = variance.minus(phi[i].squared())
@@ -42,16 +42,16 @@ func NewReference(p *Posterior, l loss.Loss, x []float64, y float64) (Reference,
 	}
 	r := Reference{Mean: mean.hi, Variance: variance.hi}
 	if variance.hi < 0 { // only rounding can have put it there
-		variance = double{}
+		variance = doubleDouble{}
 	}
 	r.Loss, _ = l.Reference(exact(y), mean.exact(), variance.exact()).Float64()
 	return r, nil
 }
 
 // referenceFeatures returns φ(x) = L⁻¹k_Z(x).
-func referenceFeatures(p *Posterior, x []float64) []double {
+func referenceFeatures(p *Posterior, x []float64) []doubleDouble {
 	m, d := p.Inducing(), p.Dim()
-	phi := make([]double, m)
+	phi := make([]doubleDouble, m)
 	t := exact(0)
 	for i := range m {
 		q := exact(0)

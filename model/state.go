@@ -30,11 +30,11 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	w.text(linalg.InstructionSet())
 	w.text(t.asked)
 	w.integers(int64(t.z.Rows), int64(t.phase), int64(t.step), int64(t.stepsDone),
-		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle), int64(t.leastAt), int64(t.flatAt))
+		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle), int64(t.gainStep), int64(t.flatAt))
 	w.text(t.notice)
-	w.floats(t.risk, t.weight, t.rate, t.brake, t.concave, t.lowest, t.lowestRisk, t.least)
+	w.floats(t.risk, t.weight, t.rate, t.slowed, t.keepNegative, t.jointBound, t.jointRisk, t.gainBound)
 	for _, p := range []Progress{t.last, t.best} {
-		w.floats(p.Bound, p.Risk, p.KL, p.Price)
+		w.floats(p.Bound, p.Risk, p.KL, p.LnInverseWeight)
 	}
 	for _, v := range t.vectors() {
 		w.floats(v...)
@@ -69,13 +69,13 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	t.z = linalg.NewMat(int(m), cfg.Dim)
 	t.allocate(int(m))
 	t.phase = Phase(r.integer())
-	for _, p := range []*int{&t.step, &t.stepsDone, &t.settleFailed, &t.optTheta.steps, &t.optZ.steps, &t.cfg.Plan.Settle, &t.leastAt, &t.flatAt} {
+	for _, p := range []*int{&t.step, &t.stepsDone, &t.settleFailed, &t.optTheta.steps, &t.optZ.steps, &t.cfg.Plan.Settle, &t.gainStep, &t.flatAt} {
 		*p = int(r.integer())
 	}
 	t.notice = r.text()
-	r.floats(&t.risk, &t.weight, &t.rate, &t.brake, &t.concave, &t.lowest, &t.lowestRisk, &t.least)
+	r.floats(&t.risk, &t.weight, &t.rate, &t.slowed, &t.keepNegative, &t.jointBound, &t.jointRisk, &t.gainBound)
 	for _, p := range []*Progress{&t.last, &t.best} {
-		r.floats(&p.Bound, &p.Risk, &p.KL, &p.Price)
+		r.floats(&p.Bound, &p.Risk, &p.KL, &p.LnInverseWeight)
 	}
 	for _, v := range t.vectors() {
 		r.fill(v)

@@ -28,8 +28,8 @@ type sweep struct {
 	loss    loss.Loss
 	dim     int
 	back    bool // collect the derivatives with respect to θ and Z too
-	// concave is the part of negative curvature that bigH keeps, in [0, 1].
-	concave float64
+	// keepNegative is the part of negative curvature that bigH keeps, in [0, 1].
+	keepNegative float64
 
 	// Of the posterior that is swept.
 	z        linalg.Mat // [M×d]
@@ -44,7 +44,7 @@ type sweep struct {
 	seen   int64
 	risk   float64    // Σ E
 	h      []float64  // [M]: Σ g k
-	bigH   linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times concave
+	bigH   linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times keepNegative
 	sumW   float64    // Σ w
 	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dE/dk)∘s
 	gx2    []float64  // [d]: Σ_ij G_ij x_i²
@@ -73,7 +73,7 @@ func newSweep(pool *linalg.Pool, profile linalg.Profile, l loss.Loss, m, d int) 
 		x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
 		k: linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
 		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(), curvature: vec(), total: vec(),
-		concave: 1,
+		keepNegative: 1,
 	}
 	s.slope = slopesOf(profile, s.k)
 	return s
@@ -149,7 +149,7 @@ func (s *sweep) flush() {
 		s.e[i], s.g[i], s.w[i] = s.loss.Gradient(s.y[i], s.mu[i], v)
 		s.curvature[i] = s.w[i]
 		if s.w[i] < 0 {
-			s.curvature[i] *= s.concave
+			s.curvature[i] *= s.keepNegative
 		}
 	})
 	s.seen += int64(n)

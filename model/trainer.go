@@ -46,16 +46,16 @@ const (
 // String returns the phase's name.
 func (p Phase) String() string { return [...]string{"joint", "settle", "done"}[p] }
 
-// Progress says where a trainer stands. Bound, Risk, KL and Price are those of
+// Progress says where a trainer stands. Bound, Risk, KL and LnInverseWeight are those of
 // the last completed pass: estimates if it was a mini-batch, and never the
 // certificate's numbers.
 type Progress struct {
-	Phase       Phase
-	Step, Steps int // completed, and the most that there will be
-	Bound       float64
-	Risk        float64
-	KL          float64
-	Price       float64 // ln 1/p_θ
+	Phase           Phase
+	Step, Steps     int // completed, and the most that there will be
+	Bound           float64
+	Risk            float64
+	KL              float64
+	LnInverseWeight float64 // ln 1/p_θ
 }
 
 // A Trainer is a step machine that fits a [Posterior] by minimising the bound.
@@ -89,12 +89,12 @@ type Trainer struct {
 	optZ         adam
 	risk         float64 // running mean over joint steps, or of the last pass
 	weight       float64 // b
-	brake        float64 // on the rates of the joint phase
-	concave      float64 // part of negative curvature that natural gradients keep
-	lowest       float64 // the least running bound of the joint phase, raised at each restart from it
-	lowestRisk   float64 // the running risk at that step
-	least        float64 // running bound when it last fell by a worthwhile gain
-	leastAt      int     // the joint step of that
+	slowed       float64 // factor of the rates of the joint phase
+	keepNegative float64 // part of negative curvature that natural gradients keep
+	jointBound   float64 // the least running bound of the joint phase, raised at each restart from it
+	jointRisk    float64 // the running risk at that step
+	gainBound    float64 // running bound when it last fell by a worthwhile gain
+	gainStep     int     // the joint step of that
 	flatAt       int     // the joint step at which the bound was found to fall no longer, or 0
 	rate         float64 // of natural-gradient steps while settling
 	last         Progress
@@ -172,7 +172,7 @@ func (t *Trainer) allocate(m int) {
 	t.zOnes, t.zPull = linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
 	t.best.Bound = math.Inf(1)
-	t.brake, t.concave, t.lowest, t.least = 1, 1, math.Inf(1), math.Inf(1)
+	t.slowed, t.keepNegative, t.jointBound, t.gainBound = 1, 1, math.Inf(1), math.Inf(1)
 }
 
 // Inducing returns M, which may be less than was asked for.
@@ -244,7 +244,7 @@ func (t *Trainer) Begin() error {
 	if err := t.derive(); err != nil {
 		return err
 	}
-	t.sweep.concave = t.concave
+	t.sweep.keepNegative = t.keepNegative
 	t.sweep.reset(t.phase == Joint)
 	t.open = true
 	return nil
@@ -288,8 +288,8 @@ func (t *Trainer) End() error {
 func (t *Trainer) measure() (scale float64) {
 	n := float64(t.cfg.N)
 	risk := t.sweep.risk / float64(t.sweep.seen)
-	price := t.price()
-	t.last = Progress{Risk: risk, KL: t.kl, Price: price, Bound: pacBound(risk, t.kl+price, n, t.cfg.Delta)}
+	weight := t.lnInverseWeight()
+	t.last = Progress{Risk: risk, KL: t.kl, LnInverseWeight: weight, Bound: pacBound(risk, t.kl+weight, n, t.cfg.Delta)}
 	return n / float64(t.sweep.seen)
 }
 

@@ -433,7 +433,7 @@ func TestLostPosteriorIsTakenBack(t *testing.T) {
 	for range 10 {
 		onePass(t, tr, rows, 1000)
 	}
-	lowest := tr.lowest
+	lowest := tr.jointBound
 	for i := range tr.mean {
 		tr.mean[i] *= 300
 	}
@@ -445,8 +445,8 @@ func TestLostPosteriorIsTakenBack(t *testing.T) {
 	if p := tr.Progress(); !(p.Bound <= lowest) {
 		t.Errorf("the bound was %g, and is %g at the end (KL %g)", lowest, p.Bound, p.KL)
 	}
-	if tr.concave != 0 || !(tr.brake < 1) {
-		t.Errorf("the run went on with rates of %g and %g of the negative curvature", tr.brake, tr.concave)
+	if tr.keepNegative != 0 || !(tr.slowed < 1) {
+		t.Errorf("the run went on with rates of %g and %g of the negative curvature", tr.slowed, tr.keepNegative)
 	}
 }
 

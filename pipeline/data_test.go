@@ -86,8 +86,8 @@ func TestConstantColumnIsLeftOut(t *testing.T) {
 	if !slices.ContainsFunc(notices, func(n string) bool { return strings.Contains(n, `"a" is left out`) }) {
 		t.Errorf("notices are %q, want one about column a", notices)
 	}
-	if !slices.Equal(r.Facts.Notices, notices[:len(r.Facts.Notices)]) || len(r.Facts.Notices) != 1 {
-		t.Errorf("the record has the notices %q", r.Facts.Notices)
+	if !slices.Equal(r.Diagnostics.Notices, notices[:len(r.Diagnostics.Notices)]) || len(r.Diagnostics.Notices) != 1 {
+		t.Errorf("the record has the notices %q", r.Diagnostics.Notices)
 	}
 }
 

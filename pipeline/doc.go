@@ -14,7 +14,7 @@
 // shuffle buffer for mini-batches, from memory if they fit the budget. In the
 // last pass, from a source opened again and a model read back from its bytes, each
 // train row gives its expected loss to an exact sum; all that pass gets from training
-// is a [Handover]. What it found (examination) goes to package certify as plain
+// is a [Handover]. What it found (lastPassResult) goes to package certify as plain
 // numbers, and the certificate to the sink.
 //
 // [Run] is that way; [Verify] walks the last part of it again for anybody who

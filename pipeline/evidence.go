@@ -14,7 +14,7 @@ import (
 // the last pass found, what the job declared, and the maker's word. A run
 // certifies it, and verification certifies it again and compares the documents. A
 // model that does not follow from the job is an error.
-func evidence(job Job, configuration []byte, m Model, modelDigest string, found *examination, word certify.Declared) (certify.Evidence, error) {
+func evidence(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Evidence, error) {
 	if err := job.Copies.allow(found.Copies); err != nil {
 		return certify.Evidence{}, err
 	}
@@ -65,7 +65,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 }
 
 // tallies are what the methods of a certificate rest on.
-func (e *examination) tallies() []certify.Tally {
+func (e *lastPassResult) tallies() []certify.Tally {
 	all := []certify.Tally{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain, Risk: e.Risk, LowerRisk: e.LowerRisk, Unproven: e.Unproven}}
 	if h := e.Holdout; h.rows() > 0 {
 		all = append(all, certify.Tally{Predictor: certify.PredictorMean, Role: certify.RoleHoldout, Risk: h.Upper, LowerRisk: h.Lower, Unproven: h.Unproven})
@@ -110,7 +110,7 @@ func scaledAccuracy(l certify.Loss, target Affine) float64 {
 
 // assumptions states what the run enforced, what it had to assume, and what it
 // broke.
-func assumptions(job Job, found *examination) []certify.Assumption {
+func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 	n := found.Neighbour.dependence()
 	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
 	rows.Diagnostic = fmt.Sprintf("The correlation of the targets of consecutive rows is %.3f over %d pairs.", n.Correlation, n.Pairs)
@@ -197,7 +197,7 @@ func (j Job) lossSpec(target Affine) certify.Loss {
 // scaling derives the scaling of a model's columns, as far as these findings and
 // the job tell: from the reference rows, or from the job. Without either it is
 // the model's own.
-func (e *examination) scaling(job Job, meta ModelMeta) (features []Affine, target Affine, err error) {
+func (e *lastPassResult) scaling(job Job, meta ModelMeta) (features []Affine, target Affine, err error) {
 	columns := append(slices.Clone(meta.Features), meta.Target)
 	switch job.Scaling.Mode {
 	case ScalingDeclared:

@@ -158,7 +158,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if err != nil {
 		return nil, err
 	}
-	found, err := pass.examination(ctx, m)
+	found, err := pass.result(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	}
 	found.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training}
-	r.Facts = Facts{
+	r.Diagnostics = Diagnostics{
 		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared,
 		LossWidth: found.Risk.Upper() - found.LowerRisk.Lower(), Unproven: found.Unproven,
 		Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
@@ -191,7 +191,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
 		return nil, err
 	}
-	r.Outlines, err = outlines(found.kept, m, env.Resources.Workers)
+	r.PlotRows, err = plotRows(found.kept, m, env.Resources.Workers)
 	return r, err
 }
 

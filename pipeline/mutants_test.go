@@ -81,7 +81,7 @@ func roleMutants() []mutant {
 		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "unused := func(x rank) bool { return rule.heldOut(x) || ", "unused := func(x rank) bool { return "}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestDeclaredScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
-			{"pipeline/examine.go", "= bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
+			{"pipeline/lastpass.go", "= bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
 		}},
 	}
 }
@@ -260,15 +260,15 @@ func errorTermMutants() []mutant {
 		{"the product, in the mean", "model", terms, []edit{{"model/errors.go", "float64(e.dot*k)+dk", "float64(0*k)+dk"}}},
 		{"the column, in the mean", "model", terms, []edit{{"model/errors.go", "(float64(e.dot*k)+dk)*e.length", "(float64(e.dot*k)+0*dk)*e.length"}}},
 		{"the residual of alpha, in the mean", "model", terms, []edit{{"model/errors.go", "*e.length) + e.residual)", "*e.length) + 0*e.residual)"}}},
-		{"the product, in the folded variance", "model", terms, []edit{{"model/folded.go", "(float64(e.product*k) + dk) * f.size", "(float64(0*k) + dk) * f.size"}}},
-		{"the column, in the folded variance", "model", terms, []edit{{"model/folded.go", "(float64(e.product*k) + dk) * f.size", "(float64(e.product*k) + 0*dk) * f.size"}}},
-		{"the defect, in the folded variance", "model", terms, []edit{{"model/folded.go", "return (f.defect + ", "return (0*f.defect + "}}},
-		{"the sum, in the folded variance", "model", terms, []edit{{"model/folded.go", "float64(gamma(e.m+8)*(e.sigma2+float64(3*image)))", "float64(0*(e.sigma2+float64(3*image)))"}}},
-		{"substitution, in the whitened variance", "model", terms, []edit{{"model/folded.go", "(dk + float64(gamma(e.m+8)*e.lower*phi))", "(dk + float64(0*e.lower*phi))"}}},
-		{"the column, in the whitened variance", "model", terms, []edit{{"model/folded.go", "(dk + float64(gamma(e.m+8)*e.lower*phi))", "(0*dk + float64(gamma(e.m+8)*e.lower*phi))"}}},
-		{"the product, in the whitened variance", "model", terms, []edit{{"model/folded.go", "q := float64(e.product * e.covFactor * phi)", "q := float64(0 * e.covFactor * phi)"}}},
-		{"what the factors leave, in the defect", "model", defect, []edit{{"model/folded.go", "defect := norm(rest.Data) + ", "defect := 0*norm(rest.Data) + "}}},
-		{"rounding of the rest, in the defect", "model", defect, []edit{{"model/folded.go", "float64(2*product*sizes)", "float64(0*product*sizes)"}}},
-		{"rounding of VL, in the defect", "model", defect, []edit{{"model/folded.go", "off := product * norm(", "off := 0 * norm("}}},
+		{"the product, in the fast variance", "model", terms, []edit{{"model/paths.go", "(float64(e.product*k) + dk) * f.size", "(float64(0*k) + dk) * f.size"}}},
+		{"the column, in the fast variance", "model", terms, []edit{{"model/paths.go", "(float64(e.product*k) + dk) * f.size", "(float64(e.product*k) + 0*dk) * f.size"}}},
+		{"the defect, in the fast variance", "model", terms, []edit{{"model/paths.go", "return (f.defect + ", "return (0*f.defect + "}}},
+		{"the sum, in the fast variance", "model", terms, []edit{{"model/paths.go", "float64(gamma(e.m+8)*(e.sigma2+float64(3*image)))", "float64(0*(e.sigma2+float64(3*image)))"}}},
+		{"substitution, in the exact variance", "model", terms, []edit{{"model/paths.go", "(dk + float64(gamma(e.m+8)*e.lower*phi))", "(dk + float64(0*e.lower*phi))"}}},
+		{"the column, in the exact variance", "model", terms, []edit{{"model/paths.go", "(dk + float64(gamma(e.m+8)*e.lower*phi))", "(0*dk + float64(gamma(e.m+8)*e.lower*phi))"}}},
+		{"the product, in the exact variance", "model", terms, []edit{{"model/paths.go", "q := float64(e.product * e.covFactor * phi)", "q := float64(0 * e.covFactor * phi)"}}},
+		{"what the factors leave, in the defect", "model", defect, []edit{{"model/paths.go", "defect := norm(rest.Data) + ", "defect := 0*norm(rest.Data) + "}}},
+		{"rounding of the rest, in the defect", "model", defect, []edit{{"model/paths.go", "float64(2*product*sizes)", "float64(0*product*sizes)"}}},
+		{"rounding of VL, in the defect", "model", defect, []edit{{"model/paths.go", "off := product * norm(", "off := 0 * norm("}}},
 	}
 }

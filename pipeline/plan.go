@@ -7,33 +7,33 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// An Outlook says, before any row is read, what a sample of that size can
+// A Plan says, before any row is read, what a sample of that size can
 // certify.
-type Outlook struct {
-	Rows            int64          `json:"rows"`
-	Reference       int64          `json:"reference"`
-	Train           int64          `json:"train"`   // the N of the bound
-	Holdout         int64          `json:"holdout"` // about so many: a hash of its number decides for each row
-	Features        int            `json:"features"`
-	LnInverseWeight float64        `json:"ln_inverse_weight"` // nats that a flat grid costs
-	Confidence      float64        `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
-	Bounds          []OutlookBound `json:"bounds"`
-	KeptBytes       int64          `json:"kept_bytes"` // what keeping the train rows would take
-	Kept            bool           `json:"kept"`       // whether they fit the memory budget
+type Plan struct {
+	Rows            int64       `json:"rows"`
+	Reference       int64       `json:"reference"`
+	Train           int64       `json:"train"`   // the N of the bound
+	Holdout         int64       `json:"holdout"` // about so many: a hash of its number decides for each row
+	Features        int         `json:"features"`
+	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that a flat grid costs
+	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
+	Bounds          []PlanBound `json:"bounds"`
+	KeptBytes       int64       `json:"kept_bytes"` // what keeping the train rows would take
+	Kept            bool        `json:"kept"`       // whether they fit the memory budget
 }
 
-// An OutlookBound is the bound at one empirical risk and one divergence.
-type OutlookBound struct {
+// A PlanBound is the bound at one empirical risk and one divergence.
+type PlanBound struct {
 	Risk  float64 `json:"risk"`
 	KL    float64 `json:"kl"` // nats
 	Bound float64 `json:"bound"`
 }
 
-// NewOutlook computes the outlook of a job with its defaults filled in. A peaked
+// NewPlan computes the plan of a job with its defaults filled in. A peaked
 // grid is charged as a flat one, for where its peak will be is not known.
-func NewOutlook(job Job, s Sample, res Resources) (Outlook, error) {
+func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	n, d := s.Rows, s.Features
-	o := Outlook{Rows: n, Train: s.train(job), Holdout: s.holdout(job), Features: d}
+	o := Plan{Rows: n, Train: s.train(job), Holdout: s.holdout(job), Features: d}
 	o.Reference = n - o.Train - o.Holdout
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
@@ -59,7 +59,7 @@ func NewOutlook(job Job, s Sample, res Resources) (Outlook, error) {
 				return o, fmt.Errorf("pipeline: %w", err)
 			}
 			o.Confidence = b.LnXi + b.LnInverseDelta
-			o.Bounds = append(o.Bounds, OutlookBound{risk, kl, b.Upper})
+			o.Bounds = append(o.Bounds, PlanBound{risk, kl, b.Upper})
 		}
 	}
 	o.KeptBytes = o.Train * int64(d+1) * 8

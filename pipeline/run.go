@@ -35,13 +35,13 @@ type Result struct {
 	ModelDigest string
 	Model       Model
 	Training    Training
-	Facts       Facts
-	Outlines    Outlines
+	Diagnostics Diagnostics
+	PlotRows    PlotRows
 }
 
-// Facts are findings of the last pass that no theorem covers. They stand in
+// Diagnostics are findings of the last pass that no theorem covers. They stand in
 // the run record.
-type Facts struct {
+type Diagnostics struct {
 	MeanRisk           float64    `json:"mean_empirical_risk"`  // loss of the mean of Q on the train rows
 	MeanSquaredError   float64    `json:"mean_squared_error"`   // of the mean of Q on the train rows, raw units
 	LossWidth          float64    `json:"loss_width"`           // upper less lower empirical risk: what rounding and the accuracy cost
@@ -55,9 +55,9 @@ type Facts struct {
 	CertificateSeconds float64    `json:"certificate_seconds"`  // KL and bound in high precision, storing both files
 }
 
-// Outlines are the reference rows with the model's predictions, in raw units,
+// PlotRows are the reference rows with the model's predictions, in raw units,
 // for a plot.
-type Outlines struct {
+type PlotRows struct {
 	Observed, Mean, Deviation []float64
 }
 
@@ -95,8 +95,8 @@ func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	if err = errors.Join(err, pass.Close()); err != nil {
 		return nil, err
 	}
-	r.Facts.LastPassSeconds = took.Seconds()
-	r.Facts.CertificateSeconds = (time.Since(read) - took).Seconds()
+	r.Diagnostics.LastPassSeconds = took.Seconds()
+	r.Diagnostics.CertificateSeconds = (time.Since(read) - took).Seconds()
 	return r, nil
 }
 
@@ -162,21 +162,21 @@ func checkNumbers(m Model) (certify.JitterCheck, error) {
 	return certify.JitterCheck{Limit: limit, Holds: check <= limit}, nil
 }
 
-// outlines predicts the rows that the constant of the baseline is chosen on: the
+// plotRows predicts the rows that the constant of the baseline is chosen on: the
 // reference rows, or where there are none those that start values came from.
-func outlines(rows rawRows, m Model, workers int) (Outlines, error) {
+func plotRows(rows rawRows, m Model, workers int) (PlotRows, error) {
 	s, err := newScorer(m, workers)
 	if err != nil {
-		return Outlines{}, err
+		return PlotRows{}, err
 	}
 	defer s.close()
 	w := workspace{of: s}
 	w.gatherScaled(s.scale.scaleRaw(rows))
 	laws, err := w.predict()
 	if err != nil {
-		return Outlines{}, err
+		return PlotRows{}, err
 	}
-	o := Outlines{Observed: rows.column(rows.columns - 1)}
+	o := PlotRows{Observed: rows.column(rows.columns - 1)}
 	for i, mean := range laws.Mean {
 		o.Mean = append(o.Mean, mean*s.scale.target.Scale+s.scale.target.Centre)
 		o.Deviation = append(o.Deviation, math.Sqrt(max(0, laws.Variance[i]))*s.scale.target.Scale)

@@ -228,7 +228,7 @@ func priced(g certify.Grid) (model.Grid, error) {
 	if err != nil {
 		return out, fmt.Errorf("pipeline: %w", err)
 	}
-	out.Penalty = prices
+	out.LnInverseWeights = prices
 	return out, nil
 }
 

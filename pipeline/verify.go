@@ -59,7 +59,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", ErrRefused, certify.Count(n, "row"), c.Sample.Rows)
 	}
 	res := Resources{Workers: workers}.WithDefaults()
-	found, err := examine(ctx, src, m, job, c.Baseline.Constant, res)
+	found, err := wholeLastPass(ctx, src, m, job, c.Baseline.Constant, res)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 // derive makes the certificate that follows from job, model and findings, with
 // the maker's word: a run publishes it, verification compares it with the one
 // that is stated. A model that does not follow from the job is an error.
-func derive(job Job, configuration []byte, m Model, modelDigest string, found *examination, word certify.Declared) (certify.Certificate, error) {
+func derive(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Certificate, error) {
 	ev, err := evidence(job, configuration, m, modelDigest, found, word)
 	if err != nil {
 		return certify.Certificate{}, err
@@ -92,7 +92,7 @@ func derive(job Job, configuration []byte, m Model, modelDigest string, found *e
 
 // follows demands that a model's description is the one that job, findings and
 // posterior give.
-func follows(job Job, m Model, found *examination) error {
+func follows(job Job, m Model, found *lastPassResult) error {
 	features, target, err := found.scaling(job, m.Meta)
 	if err != nil {
 		return fmt.Errorf("the model does not follow from the job: %w", err)
@@ -134,7 +134,7 @@ func (j Job) fitsInducing(n int64, d, m int) error {
 
 // compare derives the certificate again and demands every byte of it. Evidence
 // is compared first, to name what is wrong and not what follows from it.
-func compare(c certify.Certificate, job Job, m Model, modelDigest string, found *examination) error {
+func compare(c certify.Certificate, job Job, m Model, modelDigest string, found *lastPassResult) error {
 	stated, err := c.Evidence()
 	if err != nil {
 		return err
@@ -169,12 +169,12 @@ func compare(c certify.Certificate, job Job, m Model, modelDigest string, found 
 
 // stated are the findings that a certificate states: what a check without rows
 // has to believe.
-func stated(c certify.Certificate) (*examination, error) {
+func stated(c certify.Certificate) (*lastPassResult, error) {
 	ev, err := c.Evidence()
 	if err != nil {
 		return nil, err
 	}
-	found := &examination{
+	found := &lastPassResult{
 		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
 		Baseline: ev.Constant.Risk, Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
@@ -258,7 +258,7 @@ func statedJob(stated certify.Configuration) (Job, error) {
 }
 
 // rows checks what follows from the rows.
-func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, job Job, found *examination) error {
+func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, job Job, found *lastPassResult) error {
 	if found.Digest.String() != c.Sample.Digest {
 		return fmt.Errorf("the data have the sample digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Digest, c.Sample.Digest)
 	}

@@ -136,7 +136,7 @@ type output struct {
 }
 
 // openOutput opens the output of a job, and makes it if it is not there.
-func openOutput(path string, w world) (*output, error) {
+func openOutput(path string, w system) (*output, error) {
 	dir, err := sinklake.Open(path, w.fs)
 	if err != nil {
 		return nil, err
@@ -309,7 +309,7 @@ func hides(from origin, output string) string {
 
 // newFile begins a file that nobody sees until its Commit. reading are the files that
 // the command reads, from the data.
-func newFile(w world, path string, reading []string) (*sinklake.Pending, error) {
+func newFile(w system, path string, reading []string) (*sinklake.Pending, error) {
 	if err := mayReplace(path, reading); err != nil {
 		return nil, err
 	}
@@ -318,7 +318,7 @@ func newFile(w world, path string, reading []string) (*sinklake.Pending, error) 
 
 // tidy says what a user should know of the folder of a file that is to be written,
 // and removes what killed commands left there.
-func tidy(w world, path string) {
+func tidy(w system, path string) {
 	folder := filepath.Dir(path)
 	if text := sinklake.SyncNotice(w.fs, folder); text != "" {
 		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", text)

@@ -72,7 +72,7 @@ func TestPlanReadsFooters(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)
-	ask := func() (p prospect, text string) {
+	ask := func() (p planned, text string) {
 		t.Helper()
 		doc := succeed(t, "plan", "-c", job, "--json").stdout
 		if err := json.Unmarshal([]byte(doc), &p); err != nil {
@@ -82,7 +82,7 @@ func TestPlanReadsFooters(t *testing.T) {
 		p.Estimate.Bytes = 0                                         // by the headers of pages
 		return p, succeed(t, "plan", "-c", job).stdout
 	}
-	said := func(p prospect) string {
+	said := func(p planned) string {
 		doc, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestPlanReadsFooters(t *testing.T) {
 		return string(doc)
 	}
 	before, text := ask()
-	if len(before.Files) != 3 || before.Outlook.Rows != 180 || before.Outlook.Train != 162 || before.Outlook.Reference != 18 || len(before.Columns) != 3 || before.Columns[2].Name != "y" {
+	if len(before.Files) != 3 || before.Plan.Rows != 180 || before.Plan.Train != 162 || before.Plan.Reference != 18 || len(before.Columns) != 3 || before.Columns[2].Name != "y" {
 		t.Errorf("plan: %+v", before)
 	}
 	for _, word := range []string{"part-02.parquet", "180: 18 reference", "162 train", "memory", "time", "nats", "risk 0."} {
@@ -162,13 +162,13 @@ func TestPlanCountsNulls(t *testing.T) {
 					t.Errorf("%q is missing in %q", word, plan.message)
 				}
 			}
-			var doc prospect
+			var doc planned
 			if err := json.Unmarshal([]byte(machine.stdout), &doc); err != nil || len(doc.Columns) < 2 {
 				t.Errorf("--json: %d columns, %v", len(doc.Columns), err)
 			}
 		})
 	}
-	unknown := prospect{Columns: []columnOutlook{{Name: "x1"}, {Name: "x2", Uncounted: 30}}}
+	unknown := planned{Columns: []plannedColumn{{Name: "x1"}, {Name: "x2", Uncounted: 30}}}
 	if got := unknown.nullsWords(); !strings.Contains(got, `not known where footers do not count them: "x2" (30 rows)`) {
 		t.Errorf("without statistics: %q", got)
 	}

@@ -25,7 +25,7 @@ const (
 	demoInducing = 400
 )
 
-func demoCommand(w world) *cobra.Command {
+func demoCommand(w system) *cobra.Command {
 	var output string
 	var seed uint64
 	var noise float64
@@ -54,7 +54,7 @@ func demoCommand(w world) *cobra.Command {
 	return cmd
 }
 
-func demo(ctx context.Context, w world, output string, config synth.Config) error {
+func demo(ctx context.Context, w system, output string, config synth.Config) error {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(w.stdout, format, args...) }
 	generator, err := synth.New(config)
 	if err != nil {

@@ -17,7 +17,7 @@ func TestDemoAndExamples(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	dir := t.TempDir()
-	if err := run(t.Context(), []string{"demo", "-o", filepath.Join(dir, "out", "demo")}, testWorld(&stdout, &stderr, lake.OS{}, nil)); err != nil {
+	if err := run(t.Context(), []string{"demo", "-o", filepath.Join(dir, "out", "demo")}, testSystem(&stdout, &stderr, lake.OS{}, nil)); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
 	for _, want := range []string{"CERTIFIED    predictions (the mean of Q)", "verified: the certificate follows", "a draw of Q misses 0.0"} {
@@ -29,7 +29,7 @@ func TestDemoAndExamples(t *testing.T) {
 		path := copyInto(t, filepath.Join("..", "..", "examples", example), filepath.Join(dir, "examples"))
 		stdout.Reset()
 		args := []string{"train", "-c", path, "--passes", "1", "--inducing", "60", "--limit", "0.9"}
-		if err := run(t.Context(), args, testWorld(&stdout, &stderr, lake.OS{}, nil)); err != nil {
+		if err := run(t.Context(), args, testSystem(&stdout, &stderr, lake.OS{}, nil)); err != nil {
 			t.Errorf("%s: %v", example, err)
 		}
 	}

@@ -36,7 +36,7 @@ publish:
 `
 
 // demoKafka is the demo over topics.
-func demoKafka(ctx context.Context, w world, output string, config synth.Config) (err error) {
+func demoKafka(ctx context.Context, w system, output string, config synth.Config) (err error) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(w.stdout, format, args...) }
 	generator, err := synth.New(config)
 	if err != nil {
@@ -92,7 +92,7 @@ func demoKafka(ctx context.Context, w world, output string, config synth.Config)
 }
 
 // runStep is a step of the demo that is a command of its own.
-func runStep(ctx context.Context, w world, args ...string) error {
+func runStep(ctx context.Context, w system, args ...string) error {
 	_, _ = fmt.Fprintf(w.stdout, "$ pacsgp %s\n", strings.Join(args, " "))
 	return dispatch(ctx, args, w)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-func inspectCommand(w world) *cobra.Command {
+func inspectCommand(w system) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
@@ -28,7 +28,7 @@ func inspectCommand(w world) *cobra.Command {
 	return cmd
 }
 
-func inspect(ctx context.Context, w world, path string, asJSON bool) error {
+func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 	data, err := readArtifact(ctx, path)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func inspect(ctx context.Context, w world, path string, asJSON bool) error {
 }
 
 // inspectCertificate prints a certificate that does not contradict itself.
-func inspectCertificate(w world, path string, c certify.Certificate, asJSON bool) error {
+func inspectCertificate(w system, path string, c certify.Certificate, asJSON bool) error {
 	if err := certify.Recompute(c); err != nil {
 		return fmt.Errorf("%s: %w: %w", path, pipeline.ErrRefused, err)
 	}
@@ -76,7 +76,7 @@ func inspectCertificate(w world, path string, c certify.Certificate, asJSON bool
 	return err
 }
 
-func inspectModel(w world, m pipeline.Model, digest string, asJSON bool) error {
+func inspectModel(w system, m pipeline.Model, digest string, asJSON bool) error {
 	if asJSON {
 		return printJSON(w.stdout, struct {
 			Digest string             `json:"digest"`

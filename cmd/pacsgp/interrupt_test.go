@@ -36,7 +36,7 @@ func interrupted(t *testing.T, word string, args ...string) answer {
 		cancel()
 	}
 	var stdout, message bytes.Buffer
-	err := run(ctx, args, testWorld(&stdout, &trip{word: word, interrupt: cancel}, plain(), nil))
+	err := run(ctx, args, testSystem(&stdout, &trip{word: word, interrupt: cancel}, plain(), nil))
 	if err == nil {
 		t.Fatalf("pacsgp %q was to be interrupted and says %s", args, &stdout)
 	}

@@ -271,7 +271,7 @@ func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	trace := first.Training.Trace
 	training := trace[len(trace)-1].Elapsed - trace[0].Elapsed
-	lastPass := time.Duration(first.Facts.LastPassSeconds * float64(time.Second))
+	lastPass := time.Duration(first.Diagnostics.LastPassSeconds * float64(time.Second))
 	draw := map[string]func() moment{
 		pipeline.PhaseTrain: func() moment {
 			return moment{pipeline.PhaseTrain, 1 + rng.IntN(len(trace)-1), time.Duration(rng.Int64N(1 + int64(training)/int64(len(trace))))}

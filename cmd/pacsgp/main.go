@@ -43,7 +43,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	spareMemory()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	w := world{
+	w := system{
 		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: realFiles(), terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
 		log: newLogging(),
@@ -88,8 +88,8 @@ func limitMemory(bytes int64) {
 	}
 }
 
-// A world is what the command takes from outside. Tests give it another one.
-type world struct {
+// A system is what the command takes from outside. Tests give it another one.
+type system struct {
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
 	fs             fileSystem
@@ -106,7 +106,7 @@ type world struct {
 // run is the command: it parses args and does what they ask for. Nothing that it
 // prints can be obeyed by a terminal, and its error does not tell the value of a
 // variable of the environment.
-func run(ctx context.Context, args []string, w world) error {
+func run(ctx context.Context, args []string, w system) error {
 	out, log := report.NewEscaper(w.stdout), report.NewEscaper(w.stderr)
 	variables := &variables{lookup: w.lookup}
 	w.paper, w.screen = w.stdout, w.stderr
@@ -145,7 +145,7 @@ func inOneArgument(err error, args []string) error {
 }
 
 // dispatch parses args and does what they ask for.
-func dispatch(ctx context.Context, args []string, w world) error {
+func dispatch(ctx context.Context, args []string, w system) error {
 	root := &cobra.Command{
 		Use:   "pacsgp",
 		Short: "Sparse Gaussian processes with a certificate, from a Parquet lake",

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	}
 	k := &killer{order: o}
 	spareMemory()
-	w := testWorld(os.Stdout, os.Stderr, hookFS{hook: k.hook}, nil)
+	w := testSystem(os.Stdout, os.Stderr, hookFS{hook: k.hook}, nil)
 	w.limitMemory = limitMemory
 	err := run(context.Background(), o.Args, w)
 	if file := os.Getenv(peakVariable); file != "" {
@@ -67,8 +67,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-func testWorld(stdout, stderr io.Writer, fsys lake.FS, environment map[string]string) world {
-	return world{
+func testSystem(stdout, stderr io.Writer, fsys lake.FS, environment map[string]string) system {
+	return system{
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(),
 		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	}
@@ -105,7 +105,7 @@ func pacsgp(t *testing.T, args ...string) answer {
 func pacsgpOn(t *testing.T, fsys lake.FS, environment map[string]string, args ...string) answer {
 	t.Helper()
 	var stdout, log, message bytes.Buffer
-	err := run(t.Context(), args, testWorld(&stdout, &log, fsys, environment))
+	err := run(t.Context(), args, testSystem(&stdout, &log, fsys, environment))
 	a := answer{stdout: stdout.String(), log: log.String()}
 	if err != nil {
 		explain(&message, err)

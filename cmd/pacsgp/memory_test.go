@@ -53,7 +53,7 @@ func TestPlanSaysTheMemory(t *testing.T) {
 			job["source"], job["copies"], job["loss"] = "{paths: ["+path+"]}", "independent", "{epsilon: {std: 0.6}}"
 			job["train"], job["checkpoint"] = "{passes: 0.2}", "1s"
 			file := job.write(t, t.TempDir())
-			var said prospect
+			var said planned
 			if err := json.Unmarshal([]byte(succeed(t, "plan", "-c", file, "--json").stdout), &said); err != nil {
 				t.Fatal(err)
 			}

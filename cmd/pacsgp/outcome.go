@@ -23,30 +23,30 @@ type outcome struct {
 
 // A runRecord is what is true of one run and no part of any identity.
 type runRecord struct {
-	Format      string            `json:"format"` // pacsgp-run/2
-	Run         string            `json:"run"`    // names the process in its log
-	Doubts      []string          `json:"doubts"` // what speaks against believing the certificate, such as earlier attempts
-	Mean        verdictRecord     `json:"mean"`   // of the guarantee for the mean of Q, which predict writes
-	Draw        verdictRecord     `json:"draw"`   // of that for a draw of Q
-	Judge       string            `json:"judge"`  // which of them status and limit speak of
-	Status      string            `json:"status"`
-	Bound       float64           `json:"bound"`
-	Suspicious  bool              `json:"suspicious"` // consecutive rows are more alike than independent ones would be
-	Limit       float64           `json:"limit,omitempty"`
-	Certificate string            `json:"certificate"` // file names in the output directory
-	Row         string            `json:"certificate_row"`
-	Model       string            `json:"model"`
-	ID          string            `json:"id"` // of the certificate
-	Attempt     certify.Attempt   `json:"attempt"`
-	Began       time.Time         `json:"began"`
-	Seconds     float64           `json:"seconds"`
-	Software    string            `json:"software"`
-	Go          string            `json:"go"`
-	Platform    string            `json:"platform"`
-	Workers     int               `json:"workers"`
-	Memory      int64             `json:"memory"`
-	Facts       pipeline.Facts    `json:"facts"`
-	Training    pipeline.Training `json:"training"`
+	Format      string               `json:"format"` // pacsgp-run/2
+	Run         string               `json:"run"`    // names the process in its log
+	Doubts      []string             `json:"doubts"` // what speaks against believing the certificate, such as earlier attempts
+	Mean        verdictRecord        `json:"mean"`   // of the guarantee for the mean of Q, which predict writes
+	Draw        verdictRecord        `json:"draw"`   // of that for a draw of Q
+	Judge       string               `json:"judge"`  // which of them status and limit speak of
+	Status      string               `json:"status"`
+	Bound       float64              `json:"bound"`
+	Suspicious  bool                 `json:"suspicious"` // consecutive rows are more alike than independent ones would be
+	Limit       float64              `json:"limit,omitempty"`
+	Certificate string               `json:"certificate"` // file names in the output directory
+	Row         string               `json:"certificate_row"`
+	Model       string               `json:"model"`
+	ID          string               `json:"id"` // of the certificate
+	Attempt     certify.Attempt      `json:"attempt"`
+	Began       time.Time            `json:"began"`
+	Seconds     float64              `json:"seconds"`
+	Software    string               `json:"software"`
+	Go          string               `json:"go"`
+	Platform    string               `json:"platform"`
+	Workers     int                  `json:"workers"`
+	Memory      int64                `json:"memory"`
+	Diagnostics pipeline.Diagnostics `json:"diagnostics"`
+	Training    pipeline.Training    `json:"training"`
 
 	// Of a sweep: which alternative all of the above is about, and all of them.
 	Best         int                 `json:"best,omitempty"`
@@ -93,7 +93,7 @@ func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *ou
 			Certificate: certificate, Row: row, Model: model, ID: r.ID,
 			Attempt: r.Certificate.Declared.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 			Software: software(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-			Workers: p.resources.Workers, Memory: p.resources.Memory, Facts: r.Facts, Training: r.Training,
+			Workers: p.resources.Workers, Memory: p.resources.Memory, Diagnostics: r.Diagnostics, Training: r.Training,
 		},
 	}
 }
@@ -129,14 +129,14 @@ func (o *outcome) figure() report.Figure {
 	for i, p := range o.result.Training.Trace {
 		f.Steps = append(f.Steps, report.Step{Pass: float64(i + 1), Bound: p.Bound, Risk: p.Risk})
 	}
-	for i, y := range o.result.Outlines.Observed {
-		f.Points = append(f.Points, report.Point{Observed: y, Predicted: o.result.Outlines.Mean[i]})
+	for i, y := range o.result.PlotRows.Observed {
+		f.Points = append(f.Points, report.Point{Observed: y, Predicted: o.result.PlotRows.Mean[i]})
 	}
 	return f
 }
 
 // report prints the certificate and where everything is.
-func (o *outcome) report(w world) error {
+func (o *outcome) report(w system) error {
 	if err := o.sweepTable(w); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-func passCommand(w world) *cobra.Command {
+func passCommand(w system) *cobra.Command {
 	var job, part, output, from string
 	var o overrides
 	cmd := &cobra.Command{
@@ -48,7 +48,7 @@ func passCommand(w world) *cobra.Command {
 	return cmd
 }
 
-func certifyCommand(w world) *cobra.Command {
+func certifyCommand(w system) *cobra.Command {
 	var job string
 	var asJSON bool
 	var o overrides
@@ -100,7 +100,7 @@ func parsePart(text string) (pipeline.Part, error) {
 	return pipeline.Part{Number: n, Of: k}, nil
 }
 
-func pass(ctx context.Context, w world, p prepared, part pipeline.Part, output string) (err error) {
+func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output string) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	if err := mayCreate(output, p.source); err != nil {
@@ -139,7 +139,7 @@ func pass(ctx context.Context, w world, p prepared, part pipeline.Part, output s
 	return err
 }
 
-func certifyParts(ctx context.Context, w world, p prepared, parts []string) (o *outcome, err error) {
+func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o *outcome, err error) {
 	began := time.Now()
 	show := newDisplay(w)
 	defer show.end()

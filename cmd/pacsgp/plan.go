@@ -18,7 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-func planCommand(w world) *cobra.Command {
+func planCommand(w system) *cobra.Command {
 	var path string
 	var asJSON bool
 	var o overrides
@@ -42,30 +42,30 @@ func planCommand(w world) *cobra.Command {
 	return cmd
 }
 
-// A prospect is what plan prints.
-type prospect struct {
-	Files   []fileOutlook   `json:"files"`
-	Columns []columnOutlook `json:"columns"` // that are used: features, then the target
+// A planned job is what plan prints.
+type planned struct {
+	Files   []plannedFile   `json:"files"`
+	Columns []plannedColumn `json:"columns"` // that are used: features, then the target
 	Notices []string        `json:"notices"`
-	pipeline.Outlook
+	pipeline.Plan
 	Estimate     pipeline.Estimate    `json:"estimate"` // of all alternatives together
 	Delta        float64              `json:"delta"`
 	Copies       string               `json:"copies"`                 // in words: plan reads no row
-	Alternatives []alternativeOutlook `json:"alternatives,omitempty"` // of a sweep; the rest is about the first
+	Alternatives []plannedAlternative `json:"alternatives,omitempty"` // of a sweep; the rest is about the first
 
 	faults columnFaults // of the columns of all alternatives
 }
 
-// A fileOutlook is what a file's footer says.
-type fileOutlook struct {
+// A plannedFile is what a file's footer says.
+type plannedFile struct {
 	Path      string `json:"path"`
 	Bytes     int64  `json:"bytes"`
 	Rows      int64  `json:"rows"`
 	RowGroups int    `json:"row_groups"`
 }
 
-// A columnOutlook is what the footers say about a used column.
-type columnOutlook struct {
+// A plannedColumn is what the footers say about a used column.
+type plannedColumn struct {
 	Name      string   `json:"name"`
 	Nulls     int64    `json:"nulls"`
 	Uncounted int64    `json:"rows_with_uncounted_nulls"`
@@ -76,14 +76,14 @@ type columnOutlook struct {
 // notCounted says what plan does not know of copies.
 const notCounted = "not counted, for plan reads no row: train counts them in its first pass, and stops before it trains if there are more than the job allows"
 
-func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
+func plan(ctx context.Context, p prepared, w system, asJSON bool) error {
 	jobs := p.job.Alternatives()
-	var out prospect
+	var out planned
 	var least, most float64
 	var bytes int64
 	var faults columnFaults
 	for _, job := range jobs {
-		each, err := p.of(job).prospect(ctx)
+		each, err := p.of(job).plan(ctx)
 		if err != nil {
 			if len(jobs) > 1 {
 				err = fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
@@ -95,7 +95,7 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 			out = each
 		}
 		if job.Number > 0 {
-			out.Alternatives = append(out.Alternatives, alternativeOutlook{
+			out.Alternatives = append(out.Alternatives, plannedAlternative{
 				job.Number, job.Changes(), each.Features, job.Spends().Share(certify.MethodPACBayes).String(), each.LnInverseWeight, each.Confidence,
 			})
 		}
@@ -114,37 +114,37 @@ func plan(ctx context.Context, p prepared, w world, asJSON bool) error {
 	return faults.error()
 }
 
-// prospect looks at the footers of a job that is no sweep, or is one of its
+// plan looks at the footers of a job that is no sweep, or is one of its
 // alternatives.
-func (p prepared) prospect(ctx context.Context) (prospect, error) {
+func (p prepared) plan(ctx context.Context) (planned, error) {
 	src, err := p.open(ctx, nil, func(string) {})
 	if err != nil {
-		return prospect{}, err
+		return planned{}, err
 	}
-	out := prospect{Delta: p.job.Delta, Files: []fileOutlook{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
+	out := planned{Delta: p.job.Delta, Files: []plannedFile{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
 	for _, f := range src.Files() {
-		out.Files = append(out.Files, fileOutlook{f.Path, f.Bytes, f.Rows, f.RowGroups})
+		out.Files = append(out.Files, plannedFile{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}
 	sample, err := p.sampleOf(ctx, src)
 	if err == nil {
 		err = p.readable(sample)
 	}
 	if err != nil {
-		return prospect{}, err
+		return planned{}, err
 	}
 	if err := p.job.Suits(src.Columns(), sample.Rows); err != nil {
-		return prospect{}, err
+		return planned{}, err
 	}
 	columns, err := src.Told(ctx)
 	if err != nil {
-		return prospect{}, err
+		return planned{}, err
 	}
 	for _, c := range columns {
-		out.Columns = append(out.Columns, columnOutlook{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})
+		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})
 	}
 	out.faults = faultsOf(p.job, columns)
-	if out.Outlook, err = pipeline.NewOutlook(p.job, sample, p.resources); err != nil {
-		return prospect{}, err
+	if out.Plan, err = pipeline.NewPlan(p.job, sample, p.resources); err != nil {
+		return planned{}, err
 	}
 	out.Estimate, err = pipeline.NewEstimate(p.job, sample, p.resources)
 	return out, err
@@ -244,8 +244,8 @@ func (f columnFaults) and(others columnFaults) columnFaults {
 	return f
 }
 
-// An alternativeOutlook is what plan says of one alternative of a sweep.
-type alternativeOutlook struct {
+// A plannedAlternative is what plan says of one alternative of a sweep.
+type plannedAlternative struct {
 	Alternative     int     `json:"alternative"`
 	Changes         string  `json:"changes"` // in words: what it changes in the job
 	Features        int     `json:"features"`
@@ -256,14 +256,14 @@ type alternativeOutlook struct {
 
 // nullsWords says what the footers know of nulls.
 // holdoutWords says how many rows are for the hold-out alone.
-func (p prospect) holdoutWords() string {
+func (p planned) holdoutWords() string {
 	if p.Holdout == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", about %d hold-out", p.Holdout)
 }
 
-func (p prospect) nullsWords() string {
+func (p planned) nullsWords() string {
 	var having int
 	var uncounted []string
 	for _, c := range p.Columns {
@@ -290,7 +290,7 @@ func (p prospect) nullsWords() string {
 // filesShown is how many files plan lists by name.
 const filesShown = 20
 
-func (p prospect) print(w io.Writer) error {
+func (p planned) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "file\trows\trow groups\tsize")
 	for i, f := range p.Files {
@@ -332,7 +332,7 @@ func (p prospect) print(w io.Writer) error {
 }
 
 // sweep prints the alternatives and what each gets of δ.
-func (p prospect) sweep(w io.Writer) error {
+func (p planned) sweep(w io.Writer) error {
 	k := len(p.Alternatives)
 	if k == 0 {
 		return nil
@@ -355,7 +355,7 @@ func (p prospect) sweep(w io.Writer) error {
 }
 
 // bounds prints the table of bounds: a row an empirical risk, a column a KL.
-func (p prospect) bounds(w io.Writer) error {
+func (p planned) bounds(w io.Writer) error {
 	_, _ = fmt.Fprintf(w, "The bound that N = %d would give, by empirical risk and KL (a good fit ends with a KL of a few hundredths of N):\n", p.Train)
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', tabwriter.AlignRight)
 	risk := -1.0

@@ -18,7 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-func predictCommand(w world) *cobra.Command {
+func predictCommand(w system) *cobra.Command {
 	var output string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -48,7 +48,7 @@ func predictCommand(w world) *cobra.Command {
 	return cmd
 }
 
-func predict(ctx context.Context, w world, modelPath, certificatePath string, from origin, output string, asJSON bool) error {
+func predict(ctx context.Context, w system, modelPath, certificatePath string, from origin, output string, asJSON bool) error {
 	m, digest, err := readModel(ctx, modelPath)
 	if err != nil {
 		return err

@@ -41,14 +41,14 @@ func styleOf(f *os.File) report.Style {
 // A display shows how a run goes on: for people, with a bar on a terminal, or as
 // records.
 type display struct {
-	w     world
+	w     system
 	log   *slog.Logger // of records; nil: for people
 	bar   *progressbar.ProgressBar
 	stage string
 	told  time.Time // when the last step was
 }
 
-func newDisplay(w world) *display {
+func newDisplay(w system) *display {
 	d := &display{w: w}
 	if w.log.asJSON(w.terminal > 0) {
 		d.log = w.log.records(w.stderr)

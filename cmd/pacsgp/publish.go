@@ -117,7 +117,7 @@ func artifactOf(r *pipeline.Result) (a kafkalog.Artifact, err error) {
 	return a, err
 }
 
-func topicsCommand(w world) *cobra.Command {
+func topicsCommand(w system) *cobra.Command {
 	var path string
 	var partitions, replicas int
 	cmd := &cobra.Command{
@@ -154,7 +154,7 @@ func topicsCommand(w world) *cobra.Command {
 	return cmd
 }
 
-func pullCommand(w world) *cobra.Command {
+func pullCommand(w system) *cobra.Command {
 	var output, from string
 	cmd := &cobra.Command{
 		Use:   "pull NAME|ID -o DIRECTORY --kafka JOB.yaml|BROKERS",
@@ -181,7 +181,7 @@ func pullCommand(w world) *cobra.Command {
 }
 
 // shelfOf is what --kafka names: a job file, or brokers with topics of the usual names.
-func shelfOf(ctx context.Context, w world, from string) (*shelf, error) {
+func shelfOf(ctx context.Context, w system, from string) (*shelf, error) {
 	switch {
 	case from == "":
 		return nil, usageError{errors.New("--kafka: name a job file, or brokers as in kafka-1:9092")}
@@ -197,7 +197,7 @@ func shelfOf(ctx context.Context, w world, from string) (*shelf, error) {
 }
 
 // pull writes an artifact into a directory.
-func (s *shelf) pull(ctx context.Context, w world, name, output string) (err error) {
+func (s *shelf) pull(ctx context.Context, w system, name, output string) (err error) {
 	client, err := s.cluster.client()
 	if err != nil {
 		return err

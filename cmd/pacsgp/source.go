@@ -99,7 +99,7 @@ func originOf(arguments []string) (origin, error) {
 
 // dataOf is where a command reads rows: from its arguments, or from the source that a
 // job file declares; nil where neither is given.
-func dataOf(ctx context.Context, w world, arguments []string, job string) (origin, error) {
+func dataOf(ctx context.Context, w system, arguments []string, job string) (origin, error) {
 	switch {
 	case job != "" && len(arguments) > 0:
 		return nil, usageError{errors.New("--source: DATA are given too; want one of them")}

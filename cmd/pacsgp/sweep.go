@@ -129,7 +129,7 @@ func (o *outcome) add(next *outcome, job pipeline.Job) {
 var the = map[string]string{judgeMean: "the mean of Q", judgeDraw: "a draw of Q"}
 
 // sweepTable prints what the alternatives came to.
-func (o *outcome) sweepTable(to world) error {
+func (o *outcome) sweepTable(to system) error {
 	all := o.record.Alternatives
 	if len(all) == 0 {
 		return nil

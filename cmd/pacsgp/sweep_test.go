@@ -156,7 +156,7 @@ func TestPlanOfASweep(t *testing.T) {
 	}
 	var doc struct {
 		Delta        float64
-		Alternatives []alternativeOutlook
+		Alternatives []plannedAlternative
 	}
 	if err := json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &doc); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ type overrides struct {
 	workers                 int
 }
 
-func trainCommand(w world) *cobra.Command {
+func trainCommand(w system) *cobra.Command {
 	var path string
 	var asJSON, noPass bool
 	var o overrides
@@ -96,7 +96,7 @@ type prepared struct {
 }
 
 // loadJob reads the job file, applies the flags and checks the whole.
-func loadJob(ctx context.Context, path string, w world, o overrides, changed func(string) bool) (prepared, error) {
+func loadJob(ctx context.Context, path string, w system, o overrides, changed func(string) bool) (prepared, error) {
 	if path == "" {
 		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
 	}
@@ -253,7 +253,7 @@ func (p prepared) open(ctx context.Context, features []string, notice func(strin
 }
 
 // train runs a job, or all alternatives of its sweep; the outcome is the best's.
-func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
+func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	began := time.Now()
 	show := newDisplay(w)
 	defer show.end()
@@ -354,7 +354,7 @@ func train(ctx context.Context, p prepared, w world) (o *outcome, err error) {
 }
 
 // fit trains, and leaves the last pass to others.
-func (p prepared) fit(ctx context.Context, w world, out *output, at checkpoint, with func(pipeline.Job) (pipeline.Environment, error)) error {
+func (p prepared) fit(ctx context.Context, w system, out *output, at checkpoint, with func(pipeline.Job) (pipeline.Environment, error)) error {
 	env, err := with(p.job)
 	if err != nil {
 		return err
@@ -422,7 +422,7 @@ func (o *outcome) verdict(p prepared) error {
 }
 
 // print shows the outcome on standard output.
-func (o *outcome) print(w world, asJSON bool) error {
+func (o *outcome) print(w system, asJSON bool) error {
 	if asJSON {
 		return printJSON(w.stdout, o.record)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-func verifyCommand(w world) *cobra.Command {
+func verifyCommand(w system) *cobra.Command {
 	var v verification
 	var job string
 	var asJSON bool
@@ -80,7 +80,7 @@ type verified struct {
 }
 
 // run checks a certificate.
-func (v verification) run(ctx context.Context, w world) (out *verified, err error) {
+func (v verification) run(ctx context.Context, w system) (out *verified, err error) {
 	m, digest, err := readModel(ctx, v.model)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (v *verified) verdict() string {
 }
 
 // print says what was checked and, if asked for, what the certificate says.
-func (v *verified) print(w world, statement bool) error {
+func (v *verified) print(w system, statement bool) error {
 	c := v.certificate
 	for _, line := range v.found.Checked {
 		report.WriteWrapped(w.stdout, "ok: ", line, w.style)

@@ -30,7 +30,7 @@ func versionLine() string {
 		software(), runtime.Version(), runtime.GOOS, runtime.GOARCH, model.InstructionSet())
 }
 
-func versionCommand(w world) *cobra.Command {
+func versionCommand(w system) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the Go release and the instruction set in use",

@@ -117,7 +117,7 @@ func TestFormatOfUsageErrors(t *testing.T) {
 		{"train", "--log-format", "text", "--delta", "x"},
 	} {
 		var out, log bytes.Buffer
-		w := testWorld(&out, &log, plain(), nil)
+		w := testSystem(&out, &log, plain(), nil)
 		err := run(t.Context(), args, w)
 		if status(err) != exitUsage || w.log.asJSON(false) {
 			t.Errorf("%q: status %d, JSON %v: %v", args, status(err), w.log.asJSON(false), err)

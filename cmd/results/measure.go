@@ -53,11 +53,11 @@ func jobFile(dir, data string, s set) (string, error) {
 type record struct {
 	Certificate string `json:"certificate"`
 	Model       string `json:"model"`
-	Facts       struct {
+	Diagnostics struct {
 		Instructions string  `json:"instruction_set"`
 		Train        float64 `json:"train_seconds"`
 		LastPass     float64 `json:"last_pass_seconds"`
-	} `json:"facts"`
+	} `json:"diagnostics"`
 	Training struct {
 		Inducing int `json:"inducing"`
 		Steps    int `json:"steps"`
@@ -100,7 +100,7 @@ func measure(ctx context.Context, binary, data, work string, s set, seed int) (m
 	}
 	m, err := evaluate(ctx, data, dir, rows, r, s.target)
 	m.Seed, m.Inducing, m.Steps = seed, r.Training.Inducing, r.Training.Steps
-	m.Instructions, m.Train, m.LastPass = r.Facts.Instructions, r.Facts.Train, r.Facts.LastPass
+	m.Instructions, m.Train, m.LastPass = r.Diagnostics.Instructions, r.Diagnostics.Train, r.Diagnostics.LastPass
 	m.PeakMiB, m.Seconds = peakMiB(cmd.ProcessState), seconds
 	return m, err
 }

@@ -23,7 +23,7 @@ type split struct{ apart []bool }
 // permutation that numpy's RandomState(seed) makes are kept apart, as in the
 // paper's experiments.
 func splitRows(ctx context.Context, data string, seed int) (*split, error) {
-	files, _, err := lake.Survey(ctx, []string{data})
+	files, _, err := lake.Files(ctx, []string{data})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func permutation(n int, seed uint64) []int {
 
 // write writes the rows of one part as a lake of one file.
 func (s *split) write(ctx context.Context, data, dir string, apart bool) (err error) {
-	files, _, err := lake.Survey(ctx, []string{data})
+	files, _, err := lake.Files(ctx, []string{data})
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if cfg.BatchRows < 0 {
 		return nil, fmt.Errorf("lake: batches of %d rows", cfg.BatchRows)
 	}
-	files, notices, err := survey(ctx, cfg.Paths)
+	files, notices, err := listWithFooters(ctx, cfg.Paths)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func files(t *testing.T, dir string, paths ...string) (names, notices []string) 
 	for i, p := range paths {
 		paths[i] = filepath.Join(dir, filepath.FromSlash(p))
 	}
-	found, notices, err := lake.Survey(t.Context(), paths)
+	found, notices, err := lake.Files(t.Context(), paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +113,11 @@ func TestListBrokenLinks(t *testing.T) {
 
 	link("/no/such/y.parquet", "a/y.parquet")
 	for _, path := range []string{"a", "a/*.parquet", "a/y.parquet"} {
-		_, _, err := lake.Survey(t.Context(), []string{filepath.Join(dir, path)})
+		_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, path)})
 		wantError(t, err, "y.parquet is a link to", "/no/such/y.parquet", "does not exist", "remove the link")
 	}
 	link("z.parquet", "z.parquet")
-	_, _, err := lake.Survey(t.Context(), []string{filepath.Join(dir, "z.parquet")})
+	_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, "z.parquet")})
 	wantError(t, err, "z.parquet is a link to")
 }
 
@@ -162,7 +162,7 @@ func TestFinds(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		found, _, err := lake.Survey(t.Context(), []string{declared})
+		found, _, err := lake.Files(t.Context(), []string{declared})
 		if err != nil && c.want {
 			t.Fatal(err)
 		}
@@ -192,14 +192,14 @@ func TestListErrors(t *testing.T) {
 		"[":         {"pattern"},
 		"a/x.parqu": {"x.parqu"},
 	} {
-		_, _, err := lake.Survey(t.Context(), []string{filepath.Join(dir, path)})
+		_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, path)})
 		wantError(t, err, words...)
 	}
-	_, _, err := lake.Survey(t.Context(), nil)
+	_, _, err := lake.Files(t.Context(), nil)
 	wantError(t, err, "no path is declared")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := lake.Survey(ctx, []string{dir}); !errors.Is(err, context.Canceled) {
+	if _, _, err := lake.Files(ctx, []string{dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Survey with a canceled context: %v", err)
 	}
 }
@@ -288,7 +288,7 @@ func TestNamesOfOneLine(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, path := range []string{dir, name, filepath.Join(dir, "*.parquet")} {
-		if _, _, err := lake.Survey(t.Context(), []string{path}); err == nil || !strings.Contains(err.Error(), "line break") || strings.Contains(err.Error(), "\n") {
+		if _, _, err := lake.Files(t.Context(), []string{path}); err == nil || !strings.Contains(err.Error(), "line break") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", path, err)
 		}
 	}

@@ -72,7 +72,7 @@ func TestInexactBounds(t *testing.T) {
 // Without a count in the footer the rows are uncounted; with one it is believed and
 // checked, 0 as well.
 func TestNullCounts(t *testing.T) {
-	f, err := surveyFile(t.Context(), listed{path: filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet")}, nil)
+	f, err := describeFile(t.Context(), listed{path: filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

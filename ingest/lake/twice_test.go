@@ -42,7 +42,7 @@ func TestListTwiceUnderOtherKeys(t *testing.T) {
 		if err := link(filepath.Join(dir, "k=1/x.parquet"), filepath.Join(dir, "k=2/y.parquet")); err != nil {
 			t.Skip(err)
 		}
-		_, _, err := lake.Survey(t.Context(), []string{dir})
+		_, _, err := lake.Files(t.Context(), []string{dir})
 		if t.Logf("%s: %v", name, err); err == nil {
 			t.Error("no error")
 			continue
@@ -53,7 +53,7 @@ func TestListTwiceUnderOtherKeys(t *testing.T) {
 	if err := os.Symlink("k=1", filepath.Join(dir, "k=2")); err != nil {
 		t.Skip(err)
 	}
-	_, _, err := lake.Survey(t.Context(), []string{dir})
+	_, _, err := lake.Files(t.Context(), []string{dir})
 	wantError(t, err, "k=1", "k=2", "the same folder")
 }
 
@@ -94,14 +94,14 @@ func TestPipesAreNotRead(t *testing.T) {
 	go func() {
 		defer close(done)
 		for _, path := range []string{dir, filepath.Join(dir, "*.parquet")} {
-			found, notices, err := lake.Survey(t.Context(), []string{path})
+			found, notices, err := lake.Files(t.Context(), []string{path})
 			if err != nil || len(found) != 2 || len(notices) != 1 {
 				t.Errorf("%s: %d files, notices %q, %v; want two files and a notice on the pipe", path, len(found), notices, err)
 			}
 		}
-		_, _, err := lake.Survey(t.Context(), []string{pipe})
+		_, _, err := lake.Files(t.Context(), []string{pipe})
 		wantError(t, err, "r.parquet", "neither a file nor a directory")
-		_, _, err = lake.Survey(t.Context(), []string{"/dev/zero"})
+		_, _, err = lake.Files(t.Context(), []string{"/dev/zero"})
 		wantError(t, err, "/dev/zero", "neither a file nor a directory")
 
 		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{filepath.Join(dir, "p.parquet")}, Target: "y"})

@@ -213,7 +213,7 @@ func TestCongruence(t *testing.T) {
 			}
 		}
 		for _, trans := range []bool{false, true} {
-			what := fmt.Sprintf("congruence %d trans=%t", n, trans)
+			what := fmt.Sprintf("two-sided solve %d trans=%t", n, trans)
 			got := sameInAllSets(t, what, func(p *Pool) Mat {
 				out := cloneWide(a)
 				p.Congruence(trans, w, out, randMat(r, n, n, 1))

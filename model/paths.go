@@ -9,29 +9,29 @@ import (
 
 // There are two ways from a row's kernel column k = k_Z(x) to the variance of f(x):
 //
-//	whitened:  σ² − |φ|² + |Cᵀφ|²,  φ = L⁻¹k
-//	folded:    σ² − ΣᵢDᵢ(Vk)ᵢ²,     V = UᵀL⁻¹,  UDUᵀ = I − CCᵀ
+//	exact:  σ² − |φ|² + |Cᵀφ|²,  φ = L⁻¹k
+//	fast:   σ² − ΣᵢDᵢ(Vk)ᵢ²,     V = UᵀL⁻¹,  UDUᵀ = I − CCᵀ
 //
 // with U upper triangular and D of plus and minus ones, all plus where Q is sharper
-// than the prior in every direction. The whitened way solves with one triangle and
-// multiplies by another; the folded way multiplies by one and so takes half the
+// than the prior in every direction. The exact path solves with one triangle and
+// multiplies by another; the fast path multiplies by one and so takes half the
 // time. But V is as large as L⁻¹, and so are its rounding errors; and U can be large
 // where D has minus ones. The mean is kᵀα, α = L⁻ᵀm, in both.
 
-// whitened is the first way.
-type whitened struct {
+// exactPath is the first way.
+type exactPath struct {
 	variance float64            // of the kernel
 	solve    *linalg.Solver     // by L
 	spread   *linalg.Multiplier // by C
 }
 
-func newWhitened(pool *linalg.Pool, p *Posterior) *whitened {
+func newExactPath(pool *linalg.Pool, p *Posterior) *exactPath {
 	m := p.Inducing()
-	return &whitened{p.Kernel.Variance, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(false, square(p.Factor, m))}
+	return &exactPath{p.Kernel.Variance, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(false, square(p.Factor, m))}
 }
 
 // predict makes φ of k. The image of a row is |φ|².
-func (w *whitened) predict(k, t linalg.Mat, variance, image []float64) {
+func (w *exactPath) predict(k, t linalg.Mat, variance, image []float64) {
 	w.solve.Solve(k)
 	w.spread.Multiply(k, t)
 	for i := range variance {
@@ -43,7 +43,7 @@ func (w *whitened) predict(k, t linalg.Mat, variance, image []float64) {
 
 // varianceError: the computed φ solves (L + ΔL)φ = k + dk, |ΔL| ≤ γ|L|, so that it is off
 // by L⁻¹(dk − ΔLφ).
-func (w *whitened) varianceError(e *errorTerms, _, dk, image float64) float64 {
+func (w *exactPath) varianceError(e *errorTerms, _, dk, image float64) float64 {
 	phi := math.Sqrt(image) * outwards
 	off := e.inverse * (dk + float64(gamma(e.m+8)*e.lower*phi))
 	square := float64(off * (2*phi + off)) // of the change of |φ|²
@@ -53,8 +53,8 @@ func (w *whitened) varianceError(e *errorTerms, _, dk, image float64) float64 {
 	return (float64((1+e.spread)*square) + float64(q*(2*root+q)) + float64(gamma(e.m+8)*(e.sigma2+float64((1+e.spread)*image)))) * outwards
 }
 
-// folded is the second way.
-type folded struct {
+// fastPath is the second way.
+type fastPath struct {
 	variance float64            // of the kernel
 	root     *linalg.Multiplier // by Vᵀ
 	minus    []int              // where D is −1
@@ -62,15 +62,15 @@ type folded struct {
 	defect   float64            // ≥ σ²‖LᵀVᵀDVL − (I − CCᵀ)‖
 }
 
-// foldedPivot is the least pivot of UDUᵀ: a smaller one is raised to it.
-const foldedPivot = 0x1p-40
+// fastPivot is the least pivot of UDUᵀ: a smaller one is raised to it.
+const fastPivot = 0x1p-40
 
-// newFolded computes V and bounds what its rounding does.
-func newFolded(pool *linalg.Pool, p *Posterior) *folded {
+// newFastPath computes V and bounds what its rounding does.
+func newFastPath(pool *linalg.Pool, p *Posterior) *fastPath {
 	m := p.Inducing()
 	l := square(p.L, m)
-	v, signs := foldedRoot(pool, p)
-	f := &folded{variance: p.Kernel.Variance, root: pool.NewMultiplier(true, v), size: norm(v.Data)}
+	v, signs := fastRoot(pool, p)
+	f := &fastPath{variance: p.Kernel.Variance, root: pool.NewMultiplier(true, v), size: norm(v.Data)}
 	for i, s := range signs {
 		if s < 0 {
 			f.minus = append(f.minus, i)
@@ -114,8 +114,8 @@ func absoluteProduct(pool *linalg.Pool, v, l, dst linalg.Mat) linalg.Mat {
 	return dst
 }
 
-// foldedRoot returns V, lower triangular with zeros above, and D.
-func foldedRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, signs []float64) {
+// fastRoot returns V, lower triangular with zeros above, and D.
+func fastRoot(pool *linalg.Pool, p *Posterior) (v linalg.Mat, signs []float64) {
 	m := p.Inducing()
 	a := linalg.NewMat(m, m)
 	pool.Syrk(false, -1, square(p.Factor, m), 0, a)
@@ -185,14 +185,14 @@ func signedCholeskyBlock(a linalg.Mat, signs []float64) {
 		pivot := row[i] - linalg.Dot(scaled[:i], row[:i])
 		signs[i] = math.Copysign(1, pivot)
 		row[i] = math.Sqrt(math.Abs(pivot))
-		if math.Abs(pivot) < foldedPivot {
-			row[i] = math.Sqrt(foldedPivot)
+		if math.Abs(pivot) < fastPivot {
+			row[i] = math.Sqrt(fastPivot)
 		}
 	}
 }
 
 // predict multiplies k by Vᵀ. The image of a row is |Vk|².
-func (f *folded) predict(k, t linalg.Mat, variance, image []float64) {
+func (f *fastPath) predict(k, t linalg.Mat, variance, image []float64) {
 	f.root.Multiply(k, t)
 	for i := range variance {
 		root, minus := t.Row(i), 0.0
@@ -205,7 +205,7 @@ func (f *folded) predict(k, t linalg.Mat, variance, image []float64) {
 }
 
 // varianceError: Vk is off by γ|V|k from rounding and by |V|dk from k.
-func (f *folded) varianceError(e *errorTerms, k, dk, image float64) float64 {
+func (f *fastPath) varianceError(e *errorTerms, k, dk, image float64) float64 {
 	root := math.Sqrt(image) * outwards
 	off := (float64(e.product*k) + dk) * f.size
 	return (f.defect + float64(off*(2*root+off)) + float64(gamma(e.m+8)*(e.sigma2+float64(3*image)))) * outwards

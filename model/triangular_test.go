@@ -13,7 +13,7 @@ import (
 func TestHalvesAgreeWithWholeMatrices(t *testing.T) {
 	pool := linalg.NewPool(2)
 	defer pool.Close()
-	for _, m := range []int{1, 40, squareBlock, squareBlock + 1, 2*squareBlock + 17, congruenceBlock + 3, 529, 1057} {
+	for _, m := range []int{1, 40, squareBlock, squareBlock + 1, 2*squareBlock + 17, twoSidedBlock + 3, 529, 1057} {
 		rng := rand.New(rand.NewPCG(uint64(m), 3))
 		l, a := linalg.NewMat(m, m), linalg.NewMat(m, m)
 		for i := range m {
@@ -59,16 +59,16 @@ func TestHalvesAgreeWithWholeMatrices(t *testing.T) {
 		white := newWhitener(m)
 		copy(white.l.Data, l.Data)
 		white.prepare(pool)
-		white.congruence(pool, got)
+		white.solveBothSides(pool, got)
 		pool.TrsmLeftLower(l, want)
 		pool.TrsmRightLowerTrans(l, want)
-		check("congruence", got, want, false)
+		check("solveBothSides", got, want, false)
 
 		got, want = clone(a), clone(a)
-		white.congruenceTrans(pool, got)
+		white.solveBothSidesTrans(pool, got)
 		pool.TrsmRightLower(l, want)
 		pool.TrsmLeftLowerTrans(l, want)
-		check("congruenceTrans", got, want, false)
+		check("solveBothSidesTrans", got, want, false)
 
 		for what, solve := range map[string][2]func(linalg.Mat, []float64){
 			"solveLower":      {solveLower, func(l linalg.Mat, x []float64) { pool.TrsmLeftLower(l, column(x)) }},

@@ -10,11 +10,11 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// An examination is what one full pass over a sample finds about a model: the
+// A lastPassResult is what one full pass over a sample finds about a model: the
 // evidence of a certificate. It is made from a freshly opened source and from
 // the model's stored bytes, by the run that certifies and by everybody who
 // verifies.
-type examination struct {
+type lastPassResult struct {
 	Rows, Train int64
 	Shards      int
 	Segments    []Segment // the shards in a log; nil: the rows were not read from one
@@ -38,17 +38,17 @@ type examination struct {
 	kept rawRows // the rows that the constant is chosen on, in the order of their ordinals
 }
 
-// examine makes the pass over all rows. The source's columns must be the model's
+// wholeLastPass makes the pass over all rows. The source's columns must be the model's
 // features in order, then the target. constant is the baseline's prediction in raw
 // units. Roles and copies are found anew.
-func examine(ctx context.Context, src Source, m Model, job Job, constant float64, res Resources) (found *examination, err error) {
+func wholeLastPass(ctx context.Context, src Source, m Model, job Job, constant float64, res Resources) (found *lastPassResult, err error) {
 	began := time.Now()
 	pass, err := lastPass(ctx, src, m, job, subject{constant: constant}, newSecret(), Whole.shards, res)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, pass.Close()) }()
-	if found, err = pass.examination(ctx, m); err != nil {
+	if found, err = pass.result(ctx, m); err != nil {
 		return nil, err
 	}
 	found.Passed, found.Segments = time.Since(began), segmentsOf(src)
@@ -100,13 +100,13 @@ func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, 
 	return rows.read(ctx, choose(rows.shards))
 }
 
-// examination is what a pass over all rows found.
-func (p *Pass) examination(ctx context.Context, m Model) (*examination, error) {
+// result is what a pass over all rows found.
+func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
 	draw, kept := p.tallies[TallyKey{PredictorDraw, RoleTrain}], p.rows()
-	found := &examination{
+	found := &lastPassResult{
 		Rows: p.of.rows, Train: draw.Upper.Count(), Shards: p.of.shards,
 		Risk: draw.Upper, LowerRisk: draw.Lower, Unproven: draw.Unproven,
 		Baseline:  p.tallies[TallyKey{PredictorConstant, RoleTrain}].Lower,

@@ -10,10 +10,10 @@ import "github.com/pacsgp/pacsgp/model/internal/linalg"
 const (
 	// squareBlock is the size up to which a matrix is treated as a whole.
 	squareBlock = 128
-	// congruenceBlock is that of congruences: for two workers, halves of a smaller
+	// twoSidedBlock is that of two-sided solves: for two workers, halves of a smaller
 	// matrix are too small to share, and a third more operations in large products
 	// take less time.
-	congruenceBlock = 512
+	twoSidedBlock = 512
 )
 
 // halve returns where to cut a matrix of m rows.
@@ -86,21 +86,21 @@ func gramLower(pool *linalg.Pool, w, dst linalg.Mat) {
 	pool.Gemm(true, false, 1, w22, w21, 0, g21)
 }
 
-// A whitener is a lower triangular l, prepared for congruences.
+// A whitener is a lower triangular l, prepared for two-sided solves.
 type whitener struct {
 	l linalg.Mat // [M×M]
-	// inverses holds the inverses of l's diagonal blocks of up to congruenceBlock rows,
+	// inverses holds the inverses of l's diagonal blocks of up to twoSidedBlock rows,
 	// each in its rows, from column 0 on.
-	inverses linalg.Mat // [M×min(M, congruenceBlock)]
+	inverses linalg.Mat // [M×min(M, twoSidedBlock)]
 	scratch  linalg.Mat // square, as large as the larger half of l, or as l if that is one block
 }
 
 func newWhitener(m int) whitener {
 	size := m
-	if m > congruenceBlock {
+	if m > twoSidedBlock {
 		size = max(halve(m), m-halve(m))
 	}
-	return whitener{l: linalg.NewMat(m, m), inverses: linalg.NewMat(m, min(m, congruenceBlock)), scratch: linalg.NewMat(size, size)}
+	return whitener{l: linalg.NewMat(m, m), inverses: linalg.NewMat(m, min(m, twoSidedBlock)), scratch: linalg.NewMat(size, size)}
 }
 
 // halves returns those of the diagonal blocks of h and the remaining rows.
@@ -116,7 +116,7 @@ func (w whitener) inverse() linalg.Mat { return w.inverses.Slice(0, w.l.Rows, 0,
 
 // prepare computes the inverses for a new l.
 func (w whitener) prepare(pool *linalg.Pool) {
-	if w.l.Rows <= congruenceBlock {
+	if w.l.Rows <= twoSidedBlock {
 		invertLower(pool, w.l, w.inverse())
 		return
 	}
@@ -130,13 +130,13 @@ func (w whitener) whole(pool *linalg.Pool, trans bool, a linalg.Mat) {
 	pool.Congruence(trans, w.inverse(), a, w.scratch.Slice(0, a.Rows, 0, a.Rows))
 }
 
-// congruence overwrites the symmetric a, of which the lower triangle is read, with
+// solveBothSides overwrites the symmetric a, of which the lower triangle is read, with
 // l⁻¹ a l⁻ᵀ, symmetric to the bit.
 //
 //	A₁₁ ← L₁₁⁻¹A₁₁L₁₁⁻ᵀ,  W = A₂₁L₁₁⁻ᵀ − ½L₂₁A₁₁,
 //	A₂₂ ← L₂₂⁻¹(A₂₂ − WL₂₁ᵀ − L₂₁Wᵀ)L₂₂⁻ᵀ,  A₂₁ ← L₂₂⁻¹(W − ½L₂₁A₁₁)
-func (w whitener) congruence(pool *linalg.Pool, a linalg.Mat) {
-	if a.Rows <= congruenceBlock {
+func (w whitener) solveBothSides(pool *linalg.Pool, a linalg.Mat) {
+	if a.Rows <= twoSidedBlock {
 		w.whole(pool, false, a)
 		return
 	}
@@ -145,7 +145,7 @@ func (w whitener) congruence(pool *linalg.Pool, a linalg.Mat) {
 	l11, l21, l22 := quarters(w.l, h)
 	a11, a21, a22 := quarters(a, h)
 	half := w.scratch.Slice(0, a21.Rows, 0, h)
-	lead.congruence(pool, a11)
+	lead.solveBothSides(pool, a11)
 	pool.TrsmRightLowerTrans(l11, a21)
 	pool.Gemm(false, false, -0.5, l21, a11, 0, half)
 	add(pool, half, a21)
@@ -153,17 +153,17 @@ func (w whitener) congruence(pool *linalg.Pool, a linalg.Mat) {
 	pool.GemmLower(false, true, -1, l21, a21, 1, a22)
 	add(pool, half, a21)
 	pool.TrsmLeftLower(l22, a21)
-	rest.congruence(pool, a22)
+	rest.solveBothSides(pool, a22)
 	pool.Transpose(a21, a.Slice(0, h, h, a.Rows))
 }
 
-// congruenceTrans overwrites the symmetric a, of which the lower triangle is
+// solveBothSidesTrans overwrites the symmetric a, of which the lower triangle is
 // read, with l⁻ᵀ a l⁻¹, symmetric to the bit.
 //
 //	A₂₂ ← L₂₂⁻ᵀA₂₂L₂₂⁻¹,  W = L₂₂⁻ᵀA₂₁ − ½A₂₂L₂₁,
 //	A₁₁ ← L₁₁⁻ᵀ(A₁₁ − WᵀL₂₁ − L₂₁ᵀW)L₁₁⁻¹,  A₂₁ ← (W − ½A₂₂L₂₁)L₁₁⁻¹
-func (w whitener) congruenceTrans(pool *linalg.Pool, a linalg.Mat) {
-	if a.Rows <= congruenceBlock {
+func (w whitener) solveBothSidesTrans(pool *linalg.Pool, a linalg.Mat) {
+	if a.Rows <= twoSidedBlock {
 		w.whole(pool, true, a)
 		return
 	}
@@ -172,7 +172,7 @@ func (w whitener) congruenceTrans(pool *linalg.Pool, a linalg.Mat) {
 	l11, l21, l22 := quarters(w.l, h)
 	a11, a21, a22 := quarters(a, h)
 	half := w.scratch.Slice(0, a21.Rows, 0, h)
-	rest.congruenceTrans(pool, a22)
+	rest.solveBothSidesTrans(pool, a22)
 	pool.TrsmLeftLowerTrans(l22, a21)
 	pool.Gemm(false, false, -0.5, a22, l21, 0, half)
 	add(pool, half, a21)
@@ -180,7 +180,7 @@ func (w whitener) congruenceTrans(pool *linalg.Pool, a linalg.Mat) {
 	pool.GemmLower(true, false, -1, l21, a21, 1, a11)
 	add(pool, half, a21)
 	pool.TrsmRightLower(l11, a21)
-	lead.congruenceTrans(pool, a11)
+	lead.solveBothSidesTrans(pool, a11)
 	pool.Transpose(a21, a.Slice(0, h, h, a.Rows))
 }
 

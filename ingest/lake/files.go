@@ -23,10 +23,10 @@ type File struct {
 	Columns   []ingest.Column // of the file, then the keys of its path
 }
 
-// Survey lists the data files that the paths mean and reads their footers, no
+// Files lists the data files that the paths mean and reads their footers, no
 // row. The notices say which files were passed over.
-func Survey(ctx context.Context, paths []string) (files []File, notices []string, err error) {
-	found, notices, err := survey(ctx, paths)
+func Files(ctx context.Context, paths []string) (files []File, notices []string, err error) {
+	found, notices, err := listWithFooters(ctx, paths)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,8 +47,8 @@ type dataFile struct {
 	places  map[string]int // of the columns, by name
 }
 
-// survey lists files and reads their footers.
-func survey(ctx context.Context, paths []string) ([]*dataFile, []string, error) {
+// listWithFooters lists files and reads their footers.
+func listWithFooters(ctx context.Context, paths []string) ([]*dataFile, []string, error) {
 	found, notices, err := listFiles(ctx, paths)
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +59,7 @@ func survey(ctx context.Context, paths []string) ([]*dataFile, []string, error) 
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		f, err := surveyFile(ctx, l, textKeys)
+		f, err := describeFile(ctx, l, textKeys)
 		if err != nil {
 			return nil, nil, fmt.Errorf("lake: %s: %w", l.path, err)
 		}
@@ -86,9 +86,9 @@ func textKeys(files []listed) map[string]bool {
 	return text
 }
 
-// surveyFile reads the footer of one file, and the headers of pages where the footer
+// describeFile reads the footer of one file, and the headers of pages where the footer
 // is hard to believe.
-func surveyFile(ctx context.Context, l listed, textKeys map[string]bool) (*dataFile, error) {
+func describeFile(ctx context.Context, l listed, textKeys map[string]bool) (*dataFile, error) {
 	file, size, err := openFile(l.path)
 	if err != nil {
 		return nil, err
