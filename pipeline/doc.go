@@ -1,26 +1,65 @@
 // Package pipeline is the stage: from the rows of a [Source] to a model and its
-// certificate in a [Sink].
+// certificate in a [Sink]. This page is the guide of the house: it follows a row,
+// names the ideas, and says where to add what is missing.
 //
-// # One batch's way
+// # One row's way
 //
-// A source is a frozen list of shards. Every reading of them is a fold: each shard
-// gives a partial result, and those merge to the same bytes in any order ([Pass]). So
-// several workers read and score shards at the same time, and several processes may.
+//	ingest/*        a shard is decoded, its values are checked and digested
+//	pipeline        the row gets a role, and is scaled                    (Roles, scaler)
+//	model           fits Q to the train rows; then says what Q loses on a row
+//	pipeline        adds the losses up exactly, and merges the sums       (Pass)
+//	certify         turns sums and KL into bounds and sentences
+//	sink/*          writes model and certificate
 //
-// In the first pass (survey) a batch gives its reference rows, which a keyed
-// hash of the ordinal picks, to the scaling, and its values to the sample's
-// digest. In training its other rows are scaled (scaler) and reach the trainer
-// of package model through a feed: in ordinal order for full passes, through a
-// shuffle buffer for mini-batches, from memory if they fit the budget. In the
-// last pass, from a source opened again and a model read back from its bytes, each
-// train row gives its expected loss to an exact sum; all that pass gets from training
-// is a [Handover]. What it found (lastPassResult) goes to package certify as plain
-// numbers, and the certificate to the sink.
+// It never goes back up. In the first pass (survey) reference rows give the scaling, and
+// all values the digest of the sample. In training the other rows are scaled and reach
+// the trainer through a feed: in ordinal order for full passes, through a shuffle
+// buffer for mini-batches, from memory if they fit the budget. In the last pass
+// (lastPassResult), from a source opened again and a model read back from its bytes, each
+// train row gives its expected loss; all that this pass gets from training is a
+// [Handover]. What it found goes to package certify as plain numbers.
 //
-// [Run] is that way; [Verify] walks the last part of it again for anybody who
-// holds model, certificate and rows.
+// [Run] is that way; [Verify] walks the last part of it again for anybody who holds
+// model, certificate and rows.
 //
-// The package declares the ports that adapters implement; package pipelinetest
-// holds their contracts as tests. It names no file format, no broker and no clock that
-// could change a result.
+// # The fold
+//
+// A source is a frozen list of shards, of which each row has an ordinal. Every reading
+// of them is a fold: a shard gives a partial result ([Pass]), partial results merge in
+// any order to the same bytes, and can be written to a file. So one core, all cores and
+// several machines do the same work: several workers read and score shards at a time,
+// and the parts of a job array are merged at the end. Losses are added in integers;
+// other sums are kept by shard and added in the order of shards.
+//
+// # Roles
+//
+// A row is a reference row (scaling, start values, the prior), a train row (fitting and
+// certifying), a hold-out row (certifying only) or a copy (nothing). Which one follows
+// from its ordinal and the job: a roleRule. Files, row groups and workers do not matter.
+//
+// # Ports
+//
+// [Source], [Sink], [Attempts] and [Checkpoints] are what the stage asks of the world.
+// Package pipelinetest holds the contract of each as a test that every adapter runs, and
+// the simplest adapters, in memory. The package names no file format, no broker and no
+// clock that could change a result.
+//
+// # Where to add
+//
+//   - a source: a folder of ingest that implements [Source], with package ingest's rules
+//     for columns and rows; pipelinetest.TestSource in its tests; an origin in
+//     cmd/pacsgp/source.go, with its section in docs/job.md.
+//   - a sink: a folder of sink that implements [Sink] with the bytes of package sink;
+//     pipelinetest.TestSink; a case in cmd/pacsgp/artifact.go.
+//   - a theorem: a method in a file of certify, and a line in its list of methods. It
+//     says which tally it needs. A predictor that nobody scores yet, or another role, is
+//     a key of the tallies here (TallyKey), which rowPass fills. Its proof goes to
+//     docs/proofs.md, its formula to docs/format.md and docs/verify.py.
+//   - a kernel: a Family in model/kernel, and a line in its list; value and slope are
+//     functions of the squared scaled distance. Its name in certify, its errors in
+//     docs/proofs.md, its formula in verify.py.
+//   - a loss: a kind in certify/loss.go; the compiler and the linter then name every
+//     switch that lacks it. Expectation, gradient and proven interval are one file of
+//     model/loss; constantLoss is its value for a constant.
+//   - a rule of roles: a roleRule, and section 4.4 of docs/format.md.
 package pipeline
