@@ -179,7 +179,7 @@ func (t *Trainer) endSettle() {
 		t.best = t.last
 		t.keepBest()
 	}
-	if t.step >= t.cfg.Plan.Settle || flat || t.settleFailed >= 2 {
+	if t.step >= t.settleSteps || flat || t.settleFailed >= 2 {
 		t.last = t.best
 		t.takeBest()
 		t.phase = Settled

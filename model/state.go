@@ -17,6 +17,62 @@ const stateFormat = "pacsgp-trainer/4\n"
 // to another configuration or instruction set. The run must start anew.
 var ErrState = errors.New("model: unusable trainer state")
 
+// state is what a trainer has between two passes: what MarshalBinary writes. Its
+// fields are listed once, by kind: in integers, floats and vectors.
+type state struct {
+	phase        Phase
+	step         int       // in this phase
+	stepsDone    int       // in all phases
+	theta        []float64 // ln lengthscales, ln variance
+	z            linalg.Mat
+	mean         []float64  // [M]: m
+	precision    linalg.Mat // [M×M]: Λ, lower triangle mirrored
+	frozen       []float64  // 1 for each θ that is on its grid for good
+	optTheta     adam
+	optZ         adam
+	risk         float64 // running mean over joint steps, or of the last pass
+	weight       float64 // b
+	slowed       float64 // factor of the rates of the joint phase
+	keepNegative float64 // part of negative curvature that natural gradients keep
+	jointBound   float64 // the least running bound of the joint phase, raised at each restart from it
+	jointRisk    float64 // the running risk at that step
+	gainBound    float64 // running bound when it last fell by a worthwhile gain
+	gainStep     int     // the joint step of that
+	flatAt       int     // the joint step at which the bound was found to fall no longer, or 0
+	rate         float64 // of natural-gradient steps while settling
+	last         Progress
+	best         Progress // of the settle phase
+	bestTheta    []float64
+	bestZ        linalg.Mat
+	bestMean     []float64
+	bestLambda   linalg.Mat
+	settleSteps  int // of the settle phase, at most: as planned, or fewer once somebody asks to end
+	settleFailed int // consecutive passes without a gain
+	notice       string
+}
+
+func (s *state) integers() []*int {
+	return []*int{
+		(*int)(&s.phase), &s.step, &s.stepsDone, &s.settleFailed, &s.optTheta.steps, &s.optZ.steps, &s.settleSteps, &s.gainStep, &s.flatAt,
+	}
+}
+
+func (s *state) floats() []*float64 {
+	all := []*float64{&s.risk, &s.weight, &s.rate, &s.slowed, &s.keepNegative, &s.jointBound, &s.jointRisk, &s.gainBound}
+	for _, p := range []*Progress{&s.last, &s.best} {
+		all = append(all, &p.Bound, &p.Risk, &p.KL, &p.LnInverseWeight)
+	}
+	return all
+}
+
+func (s *state) vectors() [][]float64 {
+	return [][]float64{
+		s.theta, s.frozen, s.z.Data, s.mean, s.precision.Data,
+		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data,
+		s.optTheta.mean, s.optTheta.square, s.optZ.mean, s.optZ.square,
+	}
+}
+
 // MarshalBinary returns the whole state between two passes. A trainer resumed
 // from it gives the same bits as this one from here on. It is an error to call
 // it between Begin and End.
@@ -28,13 +84,14 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	w.Grow(t.stateBytes()) // once: the state of many inducing points is a large part of memory
 	w.WriteString(stateFormat)
 	w.text(linalg.InstructionSet())
-	w.text(t.asked)
-	w.integers(int64(t.z.Rows), int64(t.phase), int64(t.step), int64(t.stepsDone),
-		int64(t.settleFailed), int64(t.optTheta.steps), int64(t.optZ.steps), int64(t.cfg.Plan.Settle), int64(t.gainStep), int64(t.flatAt))
+	w.text(t.cfg.fingerprint())
+	w.integers(int64(t.z.Rows))
+	for _, p := range t.integers() {
+		w.integers(int64(*p))
+	}
 	w.text(t.notice)
-	w.floats(t.risk, t.weight, t.rate, t.slowed, t.keepNegative, t.jointBound, t.jointRisk, t.gainBound)
-	for _, p := range []Progress{t.last, t.best} {
-		w.floats(p.Bound, p.Risk, p.KL, p.LnInverseWeight)
+	for _, p := range t.floats() {
+		w.floats(*p)
 	}
 	for _, v := range t.vectors() {
 		w.floats(v...)
@@ -57,26 +114,21 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	if set := r.text(); set != linalg.InstructionSet() {
 		return nil, fmt.Errorf("%w: written with instruction set %q, this machine uses %q", ErrState, set, linalg.InstructionSet())
 	}
-	asked := cfg.fingerprint()
-	if r.text() != asked {
+	if r.text() != cfg.fingerprint() {
 		return nil, fmt.Errorf("%w: it belongs to another configuration", ErrState)
 	}
 	m := r.integer()
 	if r.failed || m < 1 || m > int64(cfg.Inducing) {
 		return nil, fmt.Errorf("%w: it has %d inducing points", ErrState, m)
 	}
-	t := &Trainer{cfg: cfg, asked: asked, pool: linalg.NewPool(cfg.Workers)}
+	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
 	t.z = linalg.NewMat(int(m), cfg.Dim)
 	t.allocate(int(m))
-	t.phase = Phase(r.integer())
-	for _, p := range []*int{&t.step, &t.stepsDone, &t.settleFailed, &t.optTheta.steps, &t.optZ.steps, &t.cfg.Plan.Settle, &t.gainStep, &t.flatAt} {
+	for _, p := range t.integers() {
 		*p = int(r.integer())
 	}
 	t.notice = r.text()
-	r.floats(&t.risk, &t.weight, &t.rate, &t.slowed, &t.keepNegative, &t.jointBound, &t.jointRisk, &t.gainBound)
-	for _, p := range []*Progress{&t.last, &t.best} {
-		r.floats(&p.Bound, &p.Risk, &p.KL, &p.LnInverseWeight)
-	}
+	r.floats(t.floats()...)
 	for _, v := range t.vectors() {
 		r.fill(v)
 	}
@@ -85,15 +137,6 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 		return nil, fmt.Errorf("%w: it is cut short or too long", ErrState)
 	}
 	return t, nil
-}
-
-// vectors returns all slices of the state, in the order of the format.
-func (t *Trainer) vectors() [][]float64 {
-	return [][]float64{
-		t.theta, t.frozen, t.z.Data, t.mean, t.precision.Data,
-		t.bestTheta, t.bestZ.Data, t.bestMean, t.bestLambda.Data,
-		t.optTheta.mean, t.optTheta.square, t.optZ.mean, t.optZ.square,
-	}
 }
 
 // stateBytes is a little more than the state has.

@@ -72,39 +72,10 @@ type Progress struct {
 // chunks, not on Workers. Memory is O(M² + M·block). Not for concurrent use.
 type Trainer struct {
 	cfg   Config
-	asked string // the fingerprint of the configuration as it was given: Settle changes the plan
 	pool  *linalg.Pool
 	sweep *sweep
 
-	// State between steps: what MarshalBinary writes.
-	phase        Phase
-	step         int       // in this phase
-	stepsDone    int       // in all phases
-	theta        []float64 // ln lengthscales, ln variance
-	z            linalg.Mat
-	mean         []float64  // [M]: m
-	precision    linalg.Mat // [M×M]: Λ, lower triangle mirrored
-	frozen       []float64  // 1 for each θ that is on its grid for good
-	optTheta     adam
-	optZ         adam
-	risk         float64 // running mean over joint steps, or of the last pass
-	weight       float64 // b
-	slowed       float64 // factor of the rates of the joint phase
-	keepNegative float64 // part of negative curvature that natural gradients keep
-	jointBound   float64 // the least running bound of the joint phase, raised at each restart from it
-	jointRisk    float64 // the running risk at that step
-	gainBound    float64 // running bound when it last fell by a worthwhile gain
-	gainStep     int     // the joint step of that
-	flatAt       int     // the joint step at which the bound was found to fall no longer, or 0
-	rate         float64 // of natural-gradient steps while settling
-	last         Progress
-	best         Progress // of the settle phase
-	bestTheta    []float64
-	bestZ        linalg.Mat
-	bestMean     []float64
-	bestLambda   linalg.Mat
-	settleFailed int // consecutive passes without a gain
-	notice       string
+	state
 
 	// Derived from the state by Begin.
 	open     bool
@@ -143,7 +114,7 @@ func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 		return nil, fmt.Errorf("%w: %d start rows of %d features, want at least one of %d", ErrConfig, start.Len(), start.Dim, cfg.Dim)
 	}
 	start = start.Slice(0, min(start.Len(), cfg.StartRows()))
-	t := &Trainer{cfg: cfg, asked: cfg.fingerprint(), pool: linalg.NewPool(cfg.Workers)}
+	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
 	if err := t.startValues(start, rng); err != nil {
 		t.Close()
@@ -171,7 +142,7 @@ func (t *Trainer) allocate(m int) {
 	t.vector, t.meanStep = make([]float64, m), make([]float64, m)
 	t.zOnes, t.zPull = linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
-	t.best.Bound = math.Inf(1)
+	t.best.Bound, t.settleSteps = math.Inf(1), t.cfg.Plan.Settle
 	t.slowed, t.keepNegative, t.jointBound, t.gainBound = 1, 1, math.Inf(1), math.Inf(1)
 }
 
@@ -182,7 +153,11 @@ func (t *Trainer) Inducing() int { return t.z.Rows }
 func (t *Trainer) Notice() string { return t.notice }
 
 // Plan returns the schedule with its defaults filled in.
-func (t *Trainer) Plan() Plan { return t.cfg.Plan }
+func (t *Trainer) Plan() Plan {
+	p := t.cfg.Plan
+	p.Settle = t.settleSteps
+	return p
+}
 
 // Done reports whether training has ended.
 func (t *Trainer) Done() bool { return t.phase == Settled }
@@ -203,12 +178,12 @@ func (t *Trainer) Want() Pass {
 func (t *Trainer) Progress() Progress {
 	p := t.last
 	p.Phase, p.Step = t.phase, t.stepsDone
-	p.Steps = t.cfg.Plan.Joint + t.cfg.Plan.Settle
+	p.Steps = t.cfg.Plan.Joint + t.settleSteps
 	switch {
 	case t.phase == Settle:
-		p.Steps = t.stepsDone - t.step + t.cfg.Plan.Settle
+		p.Steps = t.stepsDone - t.step + t.settleSteps
 	case t.flatAt > 0:
-		p.Steps = t.jointSteps() + t.cfg.Plan.Settle
+		p.Steps = t.jointSteps() + t.settleSteps
 	}
 	if t.phase == Settled {
 		p.Steps = t.stepsDone
@@ -224,7 +199,7 @@ func (t *Trainer) Settle() {
 	case Joint:
 		t.toGrid()
 	case Settle:
-		t.cfg.Plan.Settle = t.step + 1
+		t.settleSteps = t.step + 1
 	case Settled:
 	}
 }
