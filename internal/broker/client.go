@@ -71,6 +71,9 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 	ends := time.Now().Add(c.patience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := request(ctx)
+		if errors.Is(err, kafka.SASLAuthenticationFailed) {
+			return fmt.Errorf("kafka: %s: user or password is wrong: %w", c.names, err)
+		}
 		if err == nil || ctx.Err() != nil || !Temporary(err) {
 			return errors.Join(ctx.Err(), err)
 		}

@@ -1,0 +1,180 @@
+// Package brokertest starts Apache Kafka for tests: one broker on loopback, from its
+// published jars, which .ci/kafka fetches and .ci/test names in PACSGP_KAFKA.
+package brokertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A Server is a broker in a process of its own.
+type Server struct {
+	Address string // host:port without security
+	Secure  string // host:port of the listener that [Options] asks for, or ""
+
+	jars, folder string
+	process      *exec.Cmd
+	ended        chan error
+	output       bytes.Buffer
+}
+
+// Options are what a broker is started with beside the usual.
+type Options struct {
+	// Secure adds a listener of this protocol, as in SASL_SSL, with these properties.
+	Secure     string
+	Properties map[string]string
+	// Users are added with their passwords for SCRAM-SHA-256 and -512.
+	Users map[string]string
+}
+
+// Start starts a broker, which ends with the test. Without the jars, or where tests are
+// to be short, the test is skipped; with CI=true missing jars fail it.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("Apache Kafka is a process of its own, which takes seconds to start")
+	}
+	jars := os.Getenv("PACSGP_KAFKA")
+	if jars == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no Apache Kafka: PACSGP_KAFKA is not set")
+		}
+		t.Skip("no Apache Kafka: PACSGP_KAFKA is not set; make test sets it")
+	}
+	ports := freePorts(t, 3)
+	s := &Server{Address: ports[0], jars: jars, folder: t.TempDir()}
+	if o.Secure != "" {
+		s.Secure = ports[2]
+	}
+	if err := os.WriteFile(s.properties(), []byte(properties(s, ports[1], o)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	format := []string{"kafka.tools.StorageTool", "format", "-t", "AAAAAAAAQACAAAAAAAAAAQ", "-c", s.properties()}
+	for user, password := range o.Users {
+		for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
+			format = append(format, "--add-scram", fmt.Sprintf("%s=[name=%s,password=%s]", mechanism, user, password))
+		}
+	}
+	if out, err := s.java(format...).CombinedOutput(); err != nil {
+		t.Fatalf("format: %v: %s", err, out)
+	}
+	t.Cleanup(func() { s.stop(t) })
+	s.Run(t)
+	return s
+}
+
+func (s *Server) properties() string { return filepath.Join(s.folder, "server.properties") }
+
+func properties(s *Server, controller string, o Options) string {
+	listeners, protocols := "PLAINTEXT://"+s.Address, "PLAINTEXT:PLAINTEXT"
+	if s.Secure != "" {
+		listeners += ",SECURE://" + s.Secure
+		protocols += ",SECURE:" + o.Secure
+	}
+	all := map[string]string{
+		"process.roles": "broker,controller", "node.id": "1", "controller.quorum.voters": "1@" + controller,
+		"listeners": listeners + ",CONTROLLER://" + controller, "advertised.listeners": listeners,
+		"controller.listener.names": "CONTROLLER", "inter.broker.listener.name": "PLAINTEXT",
+		"listener.security.protocol.map": protocols + ",CONTROLLER:PLAINTEXT",
+		"log.dirs":                       filepath.Join(s.folder, "data"), "auto.create.topics.enable": "false",
+		"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "1",
+		"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1", "transaction.state.log.num.partitions": "1",
+		"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1",
+		"group.initial.rebalance.delay.ms": "0",
+	}
+	for name, value := range o.Properties {
+		all[name] = value
+	}
+	var text strings.Builder
+	for name, value := range all {
+		fmt.Fprintf(&text, "%s=%s\n", name, strings.ReplaceAll(value, "\n", "\\\n"))
+	}
+	return text.String()
+}
+
+// java runs a class of the jars. It outlives the test's context, for a broker is ended
+// when the test has closed its clients.
+func (s *Server) java(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(context.Background(), "java", append([]string{"-Xmx512m", "-cp", filepath.Join(s.jars, "*")}, args...)...) //nolint:gosec // the jars of the tests
+	cmd.Dir = s.folder
+	return cmd
+}
+
+// Run starts the process, after [Server.Kill] again, and waits for its port.
+func (s *Server) Run(t testing.TB) {
+	t.Helper()
+	s.output.Reset()
+	s.process = s.java("kafka.Kafka", s.properties())
+	s.process.Stdout, s.process.Stderr = &s.output, &s.output
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.ended = make(chan error, 1)
+	go func(p *exec.Cmd, ended chan<- error) { ended <- p.Wait() }(s.process, s.ended)
+	for range 1200 {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", s.Address)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			t.Fatalf("the broker ended: %v: %s", err, s.output.String())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	t.Fatal("the broker does not open its port in two minutes")
+}
+
+// Kill ends the process at once, as a crash does.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	if err := s.process.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-s.ended
+	s.process = nil
+}
+
+// stop ends the process that is there.
+func (s *Server) stop(t testing.TB) {
+	if s.process == nil {
+		return
+	}
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Error(err)
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(20 * time.Second):
+		_ = s.process.Process.Kill()
+		<-s.ended
+	}
+}
+
+// freePorts are addresses on loopback that nobody listens on now.
+func freePorts(t testing.TB, n int) []string {
+	t.Helper()
+	var all []string
+	for range n {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		all = append(all, "127.0.0.1:"+strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	}
+	return all
+}

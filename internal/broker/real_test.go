@@ -1,0 +1,304 @@
+package broker_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+)
+
+func newClient(t *testing.T, config broker.Config) *broker.Client {
+	t.Helper()
+	c, err := broker.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// values reads all committed records of a partition, limit bytes at a time.
+func values(t *testing.T, c *broker.Client, topic string, limit int32) (all []string) {
+	t.Helper()
+	first, err := c.Offsets(t.Context(), topic, []int{0}, broker.Earliest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := c.Offsets(t.Context(), topic, []int{0}, broker.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Read(t.Context(), broker.Range{Topic: topic, First: first[0], End: end[0], FetchBytes: limit}, func(r *broker.Record) error {
+		all = append(all, string(r.Value))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestApacheKafka: what a client does on Apache Kafka itself, which differs from an
+// embedded broker in what it answers while it makes its own topics.
+func TestApacheKafka(t *testing.T) {
+	s := brokertest.Start(t, brokertest.Options{Properties: map[string]string{
+		"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01", "message.max.bytes": "8388608",
+	}})
+	c := newClient(t, broker.Config{Brokers: []string{s.Address}})
+	topic := func(t *testing.T, name string, settings broker.Settings) {
+		t.Helper()
+		if made, err := c.CreateTopic(t.Context(), name, 1, -1, settings); err != nil || !made {
+			t.Fatalf("topic %s: %v", name, err)
+		}
+		for range 100 { // until the broker knows it
+			if _, err := c.Partitions(t.Context(), name); err == nil {
+				return
+			}
+		}
+		t.Fatalf("topic %s is not known", name)
+	}
+
+	t.Run("transactions", func(t *testing.T) { // first, while the broker is young
+		topic(t, "transactions", nil)
+		w, err := c.NewWriter(t.Context(), "writer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i := range 6 {
+			text := string(rune('a' + i))
+			if err := w.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte(text)}, broker.Record{Value: []byte(text + text)}); err != nil {
+				t.Fatal(err)
+			}
+			end := w.Commit
+			if i%2 == 1 {
+				end = w.Abort
+			} else {
+				want = append(want, text, text+text)
+			}
+			if err := end(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.CommitOffsets(t.Context(), "group", "transactions", map[int]int64{0: 3}, "with it"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if at, err := c.CommittedOffsets(t.Context(), "group", "transactions", []int{0}); err != nil || at[0] != 3 {
+			t.Errorf("the group is at %v, %v, want 3", at, err)
+		}
+		if err := w.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte("open")}); err != nil {
+			t.Fatal(err)
+		}
+		for _, limit := range []int32{0, 1} {
+			if got := values(t, c, "transactions", limit); !slices.Equal(got, want) {
+				t.Errorf("fetching %d bytes: %q, want %q", limit, got, want)
+			}
+		}
+		later, err := c.NewWriter(t.Context(), "writer") // fences the first one
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Commit(t.Context()); err == nil {
+			t.Error("a fenced writer commits")
+		}
+		if err := later.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte("last")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := later.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := values(t, c, "transactions", 0); !slices.Equal(got, append(want, "last")) {
+			t.Errorf("%q, want %q and last", got, want)
+		}
+	})
+
+	t.Run("codecs", func(t *testing.T) {
+		for name, codec := range map[string]kgo.CompressionCodec{
+			"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+		} {
+			topic(t, name, broker.Settings{"max.message.bytes": "8388608"})
+			p, err := kgo.NewClient(kgo.SeedBrokers(s.Address), kgo.DefaultProduceTopic(name), kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(8<<20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for i := range 200 {
+				text := strings.Repeat(name, i%17)
+				if i == 100 {
+					large := make([]byte, 4<<20)
+					if _, err := rand.Read(large); err != nil {
+						t.Fatal(err)
+					}
+					text = string(large)
+				}
+				want = append(want, text)
+				if err := p.ProduceSync(t.Context(), &kgo.Record{Value: []byte(text)}).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.Close()
+			for _, limit := range []int32{0, 1} {
+				if got := values(t, c, name, limit); !slices.Equal(got, want) {
+					t.Errorf("%s: fetching %d bytes: %d records, which are not those that were produced", name, limit, len(got))
+				}
+			}
+		}
+	})
+
+	t.Run("compacted", func(t *testing.T) {
+		topic(t, "compacted", broker.Settings{"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.01", "max.compaction.lag.ms": "100", "segment.ms": "100"})
+		w, err := c.NewWriter(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		send := func(keys ...string) {
+			t.Helper()
+			var records []broker.Record
+			for _, key := range keys {
+				records = append(records, broker.Record{Key: []byte(key), Value: []byte(key), Time: time.Now().UnixMilli()})
+			}
+			if err := w.Send(t.Context(), "compacted", 0, records...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The last records of the first batch go: who asks for the offset behind what
+		// is left of it gets the same batch again.
+		send("a", "b", "c", "c", "b")
+		time.Sleep(200 * time.Millisecond) // so that the next batch begins a segment
+		send("b", "c")
+		time.Sleep(200 * time.Millisecond)
+		send("d")
+		want := []string{"a", "b", "c", "d"}
+		for range 150 {
+			if slices.Equal(values(t, c, "compacted", 1), want) {
+				return
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		t.Errorf("%q, want %q after the compaction", values(t, c, "compacted", 1), want)
+	})
+}
+
+// TestSecurity: a broker that demands TLS and a password is used with them; what is
+// wrong is told.
+func TestSecurity(t *testing.T) {
+	folder := t.TempDir()
+	ca, chain, key := certificates(t)
+	_, otherChain, _ := certificates(t)
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	oneLine := func(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`) }
+	s := brokertest.Start(t, brokertest.Options{
+		Secure: "SASL_SSL", Users: map[string]string{"reader": "open sesame"},
+		Properties: map[string]string{
+			"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": oneLine(chain), "ssl.keystore.key": oneLine(key),
+			"sasl.enabled.mechanisms":                             "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+			"listener.name.secure.plain.sasl.jaas.config":         `org.apache.kafka.common.security.plain.PlainLoginModule required user_reader="open sesame";`,
+			"listener.name.secure.scram-sha-256.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
+			"listener.name.secure.scram-sha-512.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
+		},
+	})
+	if _, err := newClient(t, broker.Config{Brokers: []string{s.Address}}).CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	authority, stranger := write("ca.pem", ca), write("stranger.pem", otherChain)
+	try := func(files broker.TLSFiles, mechanism, password string) error {
+		config := broker.Config{Brokers: []string{s.Secure}, Patience: 3 * time.Second}
+		var err error
+		if config.TLS, err = files.Load(); err != nil {
+			t.Fatal(err)
+		}
+		if mechanism != "" {
+			if config.SASL, err = broker.Login(mechanism, "reader", password); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err = newClient(t, config).Partitions(ctx, "rows")
+		return err
+	}
+	good := broker.TLSFiles{CA: authority}
+	for _, mechanism := range []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512} {
+		if err := try(good, mechanism, "open sesame"); err != nil {
+			t.Errorf("%s: %v", mechanism, err)
+		}
+		if err := try(good, mechanism, "open barley"); err == nil || !strings.Contains(err.Error(), "password") || strings.Contains(err.Error(), "barley") {
+			t.Errorf("%s with a wrong password: %v, want an error that says so, without it", mechanism, err)
+		}
+	}
+	if err := try(broker.TLSFiles{CA: stranger}, broker.Plain, "open sesame"); err == nil || !strings.Contains(err.Error(), "authority") {
+		t.Errorf("another authority: %v", err)
+	}
+	if err := try(broker.TLSFiles{CA: authority, ServerName: "elsewhere.example.org"}, broker.Plain, "open sesame"); err == nil || !strings.Contains(err.Error(), "elsewhere.example.org") {
+		t.Errorf("another host: %v", err)
+	}
+}
+
+// certificates are an authority and the certificate and key of a broker on loopback.
+func certificates(t *testing.T) (ca, chain, key string) {
+	t.Helper()
+	make := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
+		own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if signer == nil {
+			parent, signer = template, own
+		}
+		der, err := x509.CreateCertificate(rand.Reader, template, parent, &own.PublicKey, signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return own, der
+	}
+	template := func(name string) *x509.Certificate {
+		return &x509.Certificate{
+			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
+		}
+	}
+	root := template("authority")
+	root.IsCA, root.KeyUsage = true, x509.KeyUsageCertSign
+	rootKey, rootDER := make(root, nil, nil)
+	leaf := template("broker")
+	leaf.SerialNumber, leaf.IPAddresses = big.NewInt(2), []net.IP{net.IPv4(127, 0, 0, 1)}
+	leafKey, leafDER := make(leaf, root, rootKey)
+	text := func(kind string, der []byte) string {
+		var b bytes.Buffer
+		if err := pem.Encode(&b, &pem.Block{Type: kind, Bytes: der}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(leafKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text("CERTIFICATE", rootDER), text("CERTIFICATE", leafDER) + text("CERTIFICATE", rootDER), text("PRIVATE KEY", keyDER)
+}
