@@ -38,16 +38,17 @@ func newBlock(cfg Config) *block {
 
 func (b *block) rows() int { return len(b.offsets) }
 
-func (b *block) add(row []float64, r *broker.Record) {
-	for j, v := range row {
-		b.columns[j] = append(b.columns[j], v)
+// place says where the next rows stand, which were appended to the columns before.
+func (b *block) place(r *broker.Record, rows int) {
+	for range rows {
+		b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
 	}
-	b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
 }
 
+// clear forgets the rows that were placed.
 func (b *block) clear() {
-	for j := range b.columns {
-		b.columns[j] = b.columns[j][:0]
+	for j, column := range b.columns {
+		b.columns[j] = append(column[:0], column[b.rows():]...)
 	}
 	b.offsets, b.times = b.offsets[:0], b.times[:0]
 }

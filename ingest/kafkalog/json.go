@@ -55,9 +55,21 @@ func newJSONReader(columns []string) *jsonReader {
 
 var errJSON = errors.New("it is no JSON object")
 
-// read returns the row that an object is: NaN cells say what is wrong with a value (see
-// [ingest.Fault]). The row is valid until the next call.
-func (r *jsonReader) read(text []byte) ([]float64, error) {
+// read appends the row that an object is to columns.
+func (r *jsonReader) read(text []byte, columns [][]float64) (rows int, err error) {
+	row, err := r.rowOf(text)
+	if err != nil {
+		return 0, err
+	}
+	for j, v := range row {
+		columns[j] = append(columns[j], v)
+	}
+	return 1, nil
+}
+
+// rowOf returns the row that an object is: NaN cells say what is wrong with a value (see
+// [ingest.Fault]). It is valid until the next call.
+func (r *jsonReader) rowOf(text []byte) ([]float64, error) {
 	missing := ingest.Null.Cell()
 	for j := range r.row {
 		r.row[j], r.seen[j] = missing, false
@@ -248,21 +260,13 @@ func timeCell(text string) (float64, error) {
 		return 0, fmt.Errorf("a column is the text %.40q; numbers, true, false and times as in 2026-01-31T12:00:00Z are read", text)
 	}
 	seconds, nanos := t.Unix(), int64(t.Nanosecond())
-	switch {
-	case nanos == 0:
-		return float64(seconds), nil
-	case nanos%1_000_000 == 0:
-		return float64(seconds*1000+nanos/1_000_000) / 1e3, nil
-	case nanos%1000 == 0 && -ingest.MaxInteger/1_000_000 < seconds && seconds < ingest.MaxInteger/1_000_000:
-		return float64(seconds*1_000_000+nanos/1000) / 1e6, nil
+	if nanos == 0 {
+		return ingest.Seconds(seconds, 0), nil
 	}
-	// Decimal digits are what is rounded once beyond that.
-	if seconds < 0 {
-		seconds++
-		nanos = 1_000_000_000 - nanos
-		return strconv.ParseFloat(fmt.Sprintf("-%d.%09d", -seconds, nanos), 64)
+	if seconds > math.MaxInt64/1_000_000_000-1 || seconds < math.MinInt64/1_000_000_000+1 {
+		return ingest.TooFar.Cell(), nil // in nanoseconds
 	}
-	return strconv.ParseFloat(fmt.Sprintf("%d.%09d", seconds, nanos), 64)
+	return ingest.Seconds(seconds*1_000_000_000+nanos, 9), nil
 }
 
 // digits reads a number and says whether it is written as an integer.

@@ -21,8 +21,26 @@ import (
 // FormatJSON is the format of records that are one JSON object each.
 const FormatJSON = "json"
 
+// FormatArrow is the format of records that are an Arrow IPC stream each, of any number
+// of rows up to those of a segment.
+const FormatArrow = "arrow"
+
 // Formats are those that are read; the first one is the default.
-var Formats = []string{FormatJSON}
+var Formats = []string{FormatJSON, FormatArrow}
+
+// A decoder makes rows of a record's value.
+type decoder interface {
+	// read appends the rows to columns. NaN cells say what is wrong with a value: see
+	// [ingest.Fault].
+	read(value []byte, columns [][]float64) (rows int, err error)
+}
+
+func (cfg Config) decoder() decoder {
+	if cfg.Format == FormatArrow {
+		return &arrowReader{cfg.decoded()}
+	}
+	return newJSONReader(cfg.decoded())
+}
 
 // Config says which rows are read and where their spool is.
 type Config struct {
@@ -30,7 +48,7 @@ type Config struct {
 	Topic      string
 	Partitions []int // nil: all
 	From, To   Position
-	Format     string   // of the records: FormatJSON
+	Format     string   // of the records: one of Formats
 	Columns    []string // that are spooled: features and target
 	// SkipTombstones passes over records without a value. Else they are an error.
 	SkipTombstones bool
@@ -58,8 +76,8 @@ func (cfg Config) withDefaults() (Config, error) {
 	if cfg.Format == "" {
 		cfg.Format = FormatJSON
 	}
-	if cfg.Format != FormatJSON {
-		faults = append(faults, fmt.Errorf("kafka: format %q, want %s", cfg.Format, FormatJSON))
+	if !slices.Contains(Formats, cfg.Format) {
+		faults = append(faults, fmt.Errorf("kafka: format %q is none of %q", cfg.Format, Formats))
 	}
 	if len(cfg.Columns) == 0 {
 		faults = append(faults, errors.New("kafka: no column is named; records of a topic do not say which ones they all have, so name the features"))
@@ -214,7 +232,7 @@ func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
 
 // partition reads one partition to its end, from where its last segment ended.
 func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
-	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, decode: newJSONReader(s.cfg.decoded())}
+	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, decode: s.cfg.decoder()}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {
@@ -254,7 +272,7 @@ type writer struct {
 	partition int
 	number    int   // of the segment
 	first     int64 // its first offset
-	decode    *jsonReader
+	decode    decoder
 	block     *block
 }
 
@@ -271,21 +289,27 @@ func (w *writer) add(r *broker.Record) error {
 	if r.Value == nil {
 		return w.bad(r, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)"))
 	}
-	row, err := w.decode.read(r.Value)
+	have := w.block.rows()
+	n, err := w.decode.read(r.Value, w.block.columns)
 	if err != nil {
 		return w.bad(r, err)
 	}
-	for j, v := range row {
-		if f := ingest.FaultOf(v); f != ingest.None {
-			return w.bad(r, fmt.Errorf("column %q %v", w.block.names[j], f))
+	for j, column := range w.block.columns {
+		for i, v := range column[have:] {
+			if f := ingest.FaultOf(v); f != ingest.None {
+				return w.bad(r, fmt.Errorf("row %d of the record: column %q %v", i, w.block.names[j], f))
+			}
 		}
 	}
-	if w.cut.full(w.block.rows(), 1) {
+	if w.cut.full(have, n) {
 		if err := w.flush(r.Offset); err != nil {
 			return err
 		}
 	}
-	w.block.add(row, r)
+	w.block.place(r, n)
+	if rows := w.block.rows(); rows > MaxSegmentRows {
+		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))
+	}
 	return nil
 }
 

@@ -2,9 +2,7 @@ package lake
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/endian"
@@ -115,7 +113,7 @@ func (c *column) integerValue(v int64) float64 {
 	case kindDate:
 		return float64(v * secondsPerDay)
 	case kindTimestamp:
-		return seconds(v, c.digits)
+		return ingest.Seconds(v, c.digits)
 	case kindDecimal32, kindDecimal64:
 		if v > int64Precision || v < -int64Precision {
 			return ingest.TooLong.Cell()
@@ -144,25 +142,6 @@ func exactInteger(v int64) float64 {
 	return float64(v)
 }
 
-// seconds returns v·10^−digits, correctly rounded, so that a point in time has
-// the same value whatever unit it is stored in. digits is 3, 6 or 9.
-func seconds(v int64, digits int) float64 {
-	for digits > 0 && v%1000 == 0 {
-		v /= 1000
-		digits -= 3
-	}
-	if -int64Precision <= v && v <= int64Precision {
-		return float64(v) / powersOfTen[digits]
-	}
-	// Rare: finer than float64 at this distance from 1970. The decimal
-	// conversion of the library rounds correctly.
-	f, err := strconv.ParseFloat(fmt.Sprintf("%de-%d", v, digits), 64)
-	if err != nil {
-		return ingest.TooFar.Cell() // cannot happen: the number is below 10¹⁹
-	}
-	return f
-}
-
 // int96Seconds converts the deprecated timestamp of Impala and older Spark:
 // nanoseconds of the day, then the Julian day number.
 func int96Seconds(b []byte) float64 {
@@ -171,7 +150,7 @@ func int96Seconds(b []byte) float64 {
 	if nanos < 0 || nanos > nanosPerDay || days > maxInt96Days || days < -maxInt96Days {
 		return ingest.TooFar.Cell()
 	}
-	return seconds(days*nanosPerDay+nanos, 9)
+	return ingest.Seconds(days*nanosPerDay+nanos, 9)
 }
 
 // decimalBytes converts a big-endian two's complement integer of 1 to 32 bytes.

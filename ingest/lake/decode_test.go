@@ -168,7 +168,7 @@ func TestSecondsRoundsCorrectly(t *testing.T) {
 		for digits, u := range unit {
 			v := int64(rng.Uint64()) >> rng.IntN(64)
 			want, _ := new(big.Rat).SetFrac64(v, u).Float64()
-			if got := seconds(v, digits); got != want {
+			if got := ingest.Seconds(v, digits); got != want {
 				t.Fatalf("seconds(%d, %d) = %v, want %v", v, digits, got, want)
 			}
 		}
