@@ -288,14 +288,14 @@ func (ev Evidence) validateFindings() error {
 	} else if d != NewDependence(d.Pairs, d.Correlation) {
 		faults = append(faults, fmt.Errorf("a correlation of %g over %d pairs is not to be called suspicious: %v", d.Correlation, d.Pairs, d.Suspicious))
 	}
-	c := ev.Copies
+	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}
 	switch c.Policy {
 	case CopiesLimited:
-		if float64(c.Rows) > c.Limit*float64(ev.Ledger.Rows) {
-			faults = append(faults, fmt.Errorf("%d copies are more than the share %g of %d rows", c.Rows, c.Limit, ev.Ledger.Rows))
+		if float64(c.Rows) > c.Limit*float64(rows) {
+			faults = append(faults, fmt.Errorf("%d copies are more than the share %g of %d rows", c.Rows, c.Limit, rows))
 		}
 	case CopiesDropped, CopiesIndependent:
 		if c.Limit != 0 {
@@ -304,8 +304,8 @@ func (ev Evidence) validateFindings() error {
 	default:
 		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesLimited, CopiesDropped, CopiesIndependent))
 	}
-	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != ev.Ledger.Rows || c.Features >= ev.Ledger.Rows {
-		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, ev.Ledger.Rows))
+	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != rows || c.Features >= rows {
+		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, rows))
 	}
 	leftOut := int64(0)
 	if c.Policy == CopiesDropped {

@@ -300,7 +300,7 @@ SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
     "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": positive, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share},
+    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
     "sweep?": [ALTERNATIVE], "alternative?": count}
@@ -359,6 +359,7 @@ def canonical_settings(v):
         ("target", "target" in scaling and affine(scaling["target"], v["target"])))}
     job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout"), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
+    job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
     job["train"] = {"mode": train["mode"], **members(("batch", train.get("batch")), ("buffer", train.get("buffer")),
                                                      *floats(train, "passes", "time_seconds")), "seed": train["seed"]}
     if "sweep" in v:
@@ -633,8 +634,14 @@ def numbers(column, name):
     return np.where(valid, values, np.nan)
 
 
+BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
+
+
 class Lake:
-    """The rows of the files that the paths mean, read in blocks."""
+    """The rows of the files that the paths mean, read in blocks. Unless bad rows are
+    tolerated, the first one is an error."""
+
+    tolerant = False
 
     def __init__(self, paths):
         self.files = data_files(paths)
@@ -657,6 +664,9 @@ class Lake:
                 out = np.empty((len(columns), batch.num_rows))
                 for j, name in enumerate(columns):
                     out[j] = numbers(batch.column(batch.schema.get_field_index(name)), name) if name in stored else hive_number(keys[name])
+                bad = ~np.isfinite(out)
+                need(self.tolerant or not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
+                out[bad] = BAD
                 yield shard, first, out
                 first += batch.num_rows
 
@@ -696,7 +706,8 @@ class Digests:
             part.update(np.ascontiguousarray(column).astype("<f8").tobytes())
         values, times = np.unique(block[-1] + 0.0, return_counts=True)  # -0.0 + 0.0 is 0.0
         for y, n in zip(values.tolist(), times.tolist()):
-            self.sum += n * int.from_bytes(hashlib.sha256(b"pacsgp/target/1\0" + struct.pack("<d", y)).digest(), "little")
+            y = struct.pack("<d", y) if y == y else BAD.tobytes()
+            self.sum += n * int.from_bytes(hashlib.sha256(b"pacsgp/target/1\0" + y).digest(), "little")
 
     def close(self):
         if self.shard is not None:
@@ -802,8 +813,10 @@ class Copies:
 
     def __init__(self, lake, columns):
         self.lake = lake
-        every, features = bytearray(), bytearray()
-        for _, _, block in lake.blocks(columns):
+        every, features, good = bytearray(), bytearray(), []
+        for _, first, block in lake.blocks(columns):
+            good.append(first + np.flatnonzero(~np.isnan(block).any(0)))
+            block = block[:, good[-1] - first]
             rows = np.ascontiguousarray((block + 0.0).T)  # -0 equals 0
             whole, part = rows.shape[1] * 8, (rows.shape[1] - 1) * 8
             data = rows.tobytes()
@@ -811,10 +824,12 @@ class Copies:
                 every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
                 features += hashlib.blake2b(data[at:at + part], digest_size=16).digest()
         first = np.unique(np.frombuffer(every, dtype="V16"), return_index=True)[1]
-        self.later = np.ones(lake.rows, dtype=bool)
-        self.later[first] = False
-        self.counts = {"distinct": len(first), "rows": lake.rows - len(first),
-                       "features": lake.rows - len(np.unique(np.frombuffer(features, dtype="V16")))}
+        good = np.concatenate(good)
+        self.bad, self.later = np.ones(lake.rows, dtype=bool), np.zeros(lake.rows, dtype=bool)
+        self.bad[good], self.later[good] = False, True
+        self.later[good[first]] = False
+        self.counts = {"distinct": len(first), "rows": len(good) - len(first),
+                       "features": len(good) - len(np.unique(np.frombuffer(features, dtype="V16")))}
 
 
 def within(ordinals, first, rows):
@@ -830,33 +845,33 @@ class Survey:
         self.lake, self.job = lake, job
         k = reference_count(lake.rows, job)
         found = Copies(lake, columns)
-        self.copies, self.later = found.counts, found.later if job["copies"]["policy"] == "drop" else None
-        held, ranked = ranked_rows(job["roles"]["key"], lake.rows, lake.rows if self.later is not None or "by" in job["roles"] else max(START_ROWS, k), job["roles"].get("holdout", 0),
+        self.copies, self.bad, self.dropped = found.counts, int(found.bad.sum()), 0
+        self.gone = found.bad  # rows that are used for nothing
+        if job["copies"]["policy"] == "drop":
+            self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
+        held, ranked = ranked_rows(job["roles"]["key"], lake.rows, lake.rows if self.gone.any() or "by" in job["roles"] else max(START_ROWS, k), job["roles"].get("holdout", 0),
                                    k if "by" in job["roles"] else None)
-        self.holdout = self.no_copies(held)
-        self.reference = np.sort(self.no_copies(ranked[:k]))
-        self.start = self.no_copies(ranked)[:max(START_ROWS, k)]  # in the order of their rank
+        self.holdout = self.used(held)
+        self.reference = np.sort(self.used(ranked[:k]))
+        self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
-        self.dropped = 0 if self.later is None else int(self.later.sum())
-        self.train = lake.rows - len(self.reference) - len(self.holdout) - self.dropped
+        self.train = lake.rows - len(self.reference) - len(self.holdout) - int(self.gone.sum())
         self.wanted, kept = np.union1d(self.start, self.reference), []
         digests, neighbours = Digests(lake, len(columns)), Neighbours()
         for shard, first, block in lake.blocks(columns):
-            bad = ~np.isfinite(block)
-            need(not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
             digests.add(shard, first, block)
-            neighbours.add(shard, block[-1] if self.later is None else block[-1, ~self.later[first:first + block.shape[1]]])
+            neighbours.add(shard, block[-1, ~self.gone[first:first + block.shape[1]]])
             kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
         self.digest, self.targets = digests.found()
         self.dependence = neighbours.found()
         self.kept = np.concatenate(kept, axis=1)
 
-    def no_copies(self, ordinals):
-        return ordinals if self.later is None else ordinals[~self.later[ordinals]]
+    def used(self, ordinals):
+        return ordinals[~self.gone[ordinals]]
 
     def is_train(self, first, rows):
         """Which rows from the ordinal first on are train rows."""
-        train = np.ones(rows, dtype=bool) if self.later is None else ~self.later[first:first + rows]
+        train = ~self.gone[first:first + rows]
         for others in (self.reference, self.holdout):
             train[within(others, first, rows) - first] = False
         return train
@@ -977,7 +992,8 @@ def check_default_features(model, job, lake, survey):
             mine = wanted[(wanted >= first) & (wanted < first + block.shape[1])] - first
             kept.append(block if mode == "all-rows" else block[:, mine])
         for name, column in zip(more, np.concatenate(kept, axis=1)):
-            need(not standardise(column)[1] > 0, f"the data have the column {name!r}, which the job does not leave out")
+            column = column[~np.isnan(column)]
+            need(not len(column) or not standardise(column)[1] > 0, f"the data have the column {name!r}, which the job does not leave out")
     ok("the features are those that the job's rule gives on these data")
 
 
@@ -1605,8 +1621,11 @@ def assumptions(job, found, jitter):
     if dependence["suspicious"]:
         rows += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
     copies = found["copies"]
-    rows += (f" Of {found['ledger']['rows']} rows, {copies['rows']} equal an earlier row in every used column, and {copies['features']} in the features alone. "
+    bad, every = found["ledger"]["bad"], found["ledger"]["rows"]
+    rows += (f" Of {every - bad} rows, {copies['rows']} equal an earlier row in every used column, and {copies['features']} in the features alone. "
              + EQUAL_ROWS[copies["policy"]])
+    if "bad_rows" in job:
+        rows += f" {bad} of {every} rows break a row rule and are left out: of these nothing is promised."
     said = {
         "independent-rows": ("assumed", rows),
         "one-attempt": ("assumed", "No program can see what was tried elsewhere. What the maker counted stands under declared."),
@@ -1689,20 +1708,21 @@ def stated_findings(cert, job):
     """What a check without rows has to believe, as far as it does not contradict the job."""
     ledger, copies, n = cert["ledger"], cert["copies"], cert["ledger"]["train"]
     k = reference_count(ledger["rows"], job)
-    drop = job["copies"]["policy"] == "drop"
-    need(ledger["reference"] == k or drop and ledger["reference"] < k,
+    drop, tolerated = job["copies"]["policy"] == "drop", job.get("bad_rows", {}).get("tolerance", 0)
+    need(ledger["bad"] <= tolerated * ledger["rows"], f"{ledger['bad']} of {ledger['rows']} rows are bad, and the job tolerates {tolerated}")
+    need(ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
          f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")
     need((ledger["holdout"] > 0) == (job["roles"].get("holdout", 0) > 0), "the ledger's hold-out rows are not the job's")
-    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
+    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
     dependence = cert["dependence"]
     need(dependence["pairs"] < ledger["rows"] and abs(dependence["correlation"]) <= 1, "the correlation of the targets is out of range")
     r = float(dependence["correlation"])
     draw, held, baseline = guarantee(cert, "pb-full"), guarantee(cert, "holdout"), cert["baseline"]
     found = {
-        "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies")},
+        "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")},
         "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
         "dependence": {"pairs": dependence["pairs"], "correlation": r, "suspicious": dependence["pairs"] > 30 and r * r * dependence["pairs"] > 15.21},
-        "copies": stated_copies(copies, job, ledger["rows"]),
+        "copies": stated_copies(copies, job, ledger["rows"] - ledger["bad"]),
         "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start", }
     sums = [("baseline", baseline["empirical_risk"], n)]
     for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
@@ -1763,7 +1783,7 @@ def derive(model, job, raw, cert, found, jitter):
         "dependence": found["dependence"], "copies": found["copies"],
         "accuracy": {"tau": model.tau()},
         "assumptions": assumptions(job, found, jitter),
-        "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": 0},
+        "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"]},
         "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.features + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
         "row_rules": ROW_RULES, "model": {"digest": model.digest},
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
@@ -1823,6 +1843,7 @@ def check_files(model, cert, document):
 def check_rows(model, cert, document, job, raw, jitter, paths):
     """What follows from the rows."""
     lake, columns = Lake(paths), cert["sample"]["columns"]
+    lake.tolerant = "bad_rows" in job
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
     survey = Survey(lake, columns, job)
@@ -1836,9 +1857,9 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     need(constant == cert["baseline"]["constant"], f"the constant of the baseline is {constant} on these rows, the certificate says {cert['baseline']['constant']}")
     found = stated_findings(cert, job)
     found.update({
-        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped},
+        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad},
         "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
-        "dependence": survey.dependence, "copies": stated_copies(survey.copies, job, lake.rows), "constant": constant})
+        "dependence": survey.dependence, "copies": stated_copies(survey.copies, job, lake.rows - survey.bad), "constant": constant})
     found["baseline"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
     ok("derived again from model, rows and configuration, the certificate is the same to the last byte")
@@ -1955,7 +1976,9 @@ def write_predictions(model, paths, out, certificate):
     centre, scale, loss = model.target["centre"], model.target["scale"], model.loss
     tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
-        for _, first, block in Lake(paths).blocks(model.features):
+        lake = Lake(paths)
+        lake.tolerant = True
+        for _, first, block in lake.blocks(model.features):
             bad = ~np.isfinite(block).all(0)
             x = model.scale_features(np.where(bad, model.centre[:, None], block).T)
             parts = [laws.at(x[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]

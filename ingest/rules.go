@@ -17,6 +17,14 @@ const (
 	Mark
 )
 
+// Marking is Mark, or Reject.
+func Marking(mark bool) BadRows {
+	if mark {
+		return Mark
+	}
+	return Reject
+}
+
 // ReasonColumn is the name of the text column that [Mark] adds: null where the
 // row is good.
 const ReasonColumn = "_reason"

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -111,51 +109,6 @@ func percent(share float64) string {
 
 // copies are the counts for a document.
 func (v variety) copies() Copies { return Copies{v.rows, v.distinct, v.distinctFeatures} }
-
-// duplicates are the rows of a sample that equal an earlier one in the used
-// columns, as a pass of its own finds them.
-type duplicates struct {
-	copies  Copies
-	later   *ordinalSet
-	columns [][]ColumnDigest // of the rows that were read, by shard
-}
-
-// findDuplicates makes the pass.
-func findDuplicates(ctx context.Context, src Source, used []int, res Resources) (d *duplicates, err error) {
-	n, shards := rowsOf(src), src.Shards()
-	if need := n / 8; need > max(res.Memory, 1<<26) {
-		return nil, fmt.Errorf("%w: dropping copies takes a bit a row, %d MiB for %d rows, and the job has %d: give more memory, or count copies without dropping them",
-			ErrData, need>>20, n, res.Memory>>20)
-	}
-	d = &duplicates{later: newOrdinalSet(n), columns: make([][]ColumnDigest, len(shards))}
-	counter := newCounter[[3]uint64](n, res, d.later)
-	defer func() { err = errors.Join(err, counter.close()) }()
-	reading := newReading(src, res.Workers, used, newMarker(newSecret()))
-	reading.order = everyShard(shards)
-	err = reading.shards(ctx, func(_, shard int) (func(block) error, func(ending) error) {
-		var records [][3]uint64
-		return func(b block) error {
-				records = records[:0]
-				for i, m := range b.marks {
-					records = append(records, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
-				}
-				return counter.add(ctx, records)
-			}, func(e ending) error {
-				d.columns[shard] = e.columns // each shard has one goroutine
-				return nil
-			}
-	})
-	if err != nil {
-		return nil, err
-	}
-	found, err := counter.count(ctx)
-	if err != nil {
-		return nil, err
-	}
-	d.later.seal()
-	d.copies = found.copies()
-	return d, nil
-}
 
 // everyShard are the indices of all shards, in their order.
 func everyShard(shards []Shard) []int {

@@ -15,6 +15,9 @@ import (
 // certifies it, and verification certifies it again and compares the documents. A
 // model that does not follow from the job is an error.
 func evidence(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Evidence, error) {
+	if err := job.BadRows.allow(found.Bad, found.Rows); err != nil {
+		return certify.Evidence{}, err
+	}
 	if err := job.Copies.allow(found.Copies); err != nil {
 		return certify.Evidence{}, err
 	}
@@ -46,8 +49,8 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Dependence: found.Neighbour.dependence(),
 		Copies:     job.Copies.counted(found.Copies),
 		Ledger: certify.Ledger{
-			Unit: "row", Rows: found.Rows, Reference: found.Rows - found.Train - found.Holdout.rows() - found.Dropped, Train: found.Train,
-			Holdout: found.Holdout.rows(), Copies: found.Dropped,
+			Unit: "row", Rows: found.Rows, Reference: found.reference(), Train: found.Train,
+			Holdout: found.Holdout.rows(), Copies: found.Dropped, Bad: found.Bad,
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
@@ -118,6 +121,9 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 		rows.Diagnostic += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
 	}
 	rows.Diagnostic += " " + job.Copies.diagnostic(found.Copies)
+	if job.BadRows.Some() {
+		rows.Diagnostic += fmt.Sprintf(" %d of %d rows break a row rule and are left out: of these nothing is promised.", found.Bad, found.Rows)
+	}
 	prior := certify.Assumption{ID: certify.AssumePriorFirst, Status: certify.AssumptionEnforced}
 	lossFirst := certify.Assumption{ID: certify.AssumeLossFirst, Status: certify.AssumptionEnforced}
 	if job.Scaling.Mode == ScalingAllRows {

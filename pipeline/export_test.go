@@ -168,7 +168,7 @@ func NewRolesWithin(ctx context.Context, key string, n int64, declaredScaling bo
 	if declaredScaling {
 		job.Scaling.Mode = ScalingDeclared
 	}
-	return newRoles(ctx, job, n, copies.s, workers)
+	return newRoles(ctx, job, n, leftOut{copies: copies.s}, workers)
 }
 
 // Share is where the i-th of so many parts of n rows begins.
@@ -194,12 +194,12 @@ func (r Roles) TrainRows(blockRows int) (ordinals []int64, inPlace bool) {
 
 // NewRolesWithHoldout are the roles of a job that keeps a share of the rows apart.
 func NewRolesWithHoldout(key string, n int64, share float64, copies OrdinalSet) (Roles, error) {
-	return newRoles(context.Background(), Job{Roles: RolesDecl{Key: key, Holdout: share}}, n, copies.s, 2)
+	return newRoles(context.Background(), Job{Roles: RolesDecl{Key: key, Holdout: share}}, n, leftOut{copies: copies.s}, 2)
 }
 
 // NewRolesByPosition are the roles of a job whose first rows are reference rows.
 func NewRolesByPosition(key string, n, reference int64, share float64, copies OrdinalSet) (Roles, error) {
-	return newRoles(context.Background(), Job{Roles: RolesDecl{Key: key, Holdout: share, By: RolesByPosition, Reference: reference}}, n, copies.s, 2)
+	return newRoles(context.Background(), Job{Roles: RolesDecl{Key: key, Holdout: share, By: RolesByPosition, Reference: reference}}, n, leftOut{copies: copies.s}, 2)
 }
 
 // HoldoutRows are the ordinals of the hold-out rows, block by block.

@@ -21,10 +21,11 @@ type lake struct {
 	names   []string
 	columns [][]float64
 	shards  []int
+	mark    bool // bad rows, as for a job that tolerates some
 }
 
 func newLake(columns [][]float64, shards ...int) *lake {
-	return &lake{[]string{"a", "b", "y"}, columns, shards}
+	return &lake{names: []string{"a", "b", "y"}, columns: columns, shards: shards}
 }
 
 func (l *lake) open(features []string) (*pipelinetest.Memory, error) {
@@ -41,7 +42,9 @@ func (l *lake) open(features []string) (*pipelinetest.Memory, error) {
 		}
 		columns[i] = l.columns[at]
 	}
-	return pipelinetest.NewMemory(names, columns, l.shards...), nil
+	m := pipelinetest.NewMemory(names, columns, l.shards...)
+	m.Mark = l.mark
+	return m, nil
 }
 
 func (l *lake) environment(store *pipelinetest.Store) pipeline.Environment {
@@ -75,7 +78,7 @@ func (p *published) verify(t testing.TB, c certify.Certificate, m pipeline.Model
 	if l == nil {
 		return pipeline.Verify(t.Context(), c, m, digest, nil, 1)
 	}
-	return pipeline.Verify(t.Context(), c, m, digest, func(_ context.Context, features, _ []string, _ string) (pipeline.Source, error) {
+	return pipeline.Verify(t.Context(), c, m, digest, func(_ context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
 		return l.open(features)
 	}, 1)
 }

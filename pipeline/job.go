@@ -18,18 +18,19 @@ import (
 // the certificate. Where rows come from, where artifacts go, workers and memory
 // are in [Resources]: they do not change a result.
 type Job struct {
-	Target   string     `json:"target"`
-	Features []string   `json:"features,omitempty"` // nil: every numeric column but the target
-	Exclude  []string   `json:"exclude,omitempty"`
-	Loss     LossDecl   `json:"loss"`
-	Delta    float64    `json:"delta"` // in (0, 1); no default
-	Kernel   KernelDecl `json:"kernel"`
-	Grid     GridDecl   `json:"grid"`
-	Inducing []int      `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
-	Scaling  Scaling    `json:"scaling"`
-	Roles    RolesDecl  `json:"roles"`
-	Copies   CopiesDecl `json:"copies"`
-	Train    TrainDecl  `json:"train"`
+	Target   string      `json:"target"`
+	Features []string    `json:"features,omitempty"` // nil: every numeric column but the target
+	Exclude  []string    `json:"exclude,omitempty"`
+	Loss     LossDecl    `json:"loss"`
+	Delta    float64     `json:"delta"` // in (0, 1); no default
+	Kernel   KernelDecl  `json:"kernel"`
+	Grid     GridDecl    `json:"grid"`
+	Inducing []int       `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
+	Scaling  Scaling     `json:"scaling"`
+	Roles    RolesDecl   `json:"roles"`
+	Copies   CopiesDecl  `json:"copies"`
+	BadRows  BadRowsDecl `json:"bad_rows,omitzero"`
+	Train    TrainDecl   `json:"train"`
 
 	// Sweep lists alternatives that share Delta; Number says which of them the
 	// job is, from 1 on, or 0: all of them.
@@ -217,6 +218,10 @@ func (j Job) WithDefaults() (Job, error) {
 	j.Roles.positions(j.Scaling.Mode, fault)
 	j.Guarantees, j.Roles.Holdout = withHoldout(j.Guarantees, j.Roles.Holdout, fault)
 	j.Copies = j.Copies.withDefaults(fault)
+	j.BadRows.validate(fault)
+	if j.BadRows.Some() && j.Scaling.Mode == ScalingAllRows {
+		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)
+	}
 	j.Train = j.Train.withDefaults(fault)
 	return j, errors.Join(faults...)
 }

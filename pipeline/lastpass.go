@@ -22,6 +22,7 @@ type lastPassResult struct {
 	Targets     Digest // of the multiset of the target's values
 	Copies      Copies
 	Dropped     int64           // rows with the role copy
+	Bad         int64           // rows that break a row rule
 	Risk        certify.RiskSum // upper bounds on the losses of a draw of Q on the train rows
 	LowerRisk   certify.RiskSum // lower bounds on the same
 	Unproven    int64           // train rows that are counted as a loss of 1
@@ -107,7 +108,7 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	}
 	draw, kept := p.tallies[TallyKey{PredictorDraw, RoleTrain}], p.rows()
 	found := &lastPassResult{
-		Rows: p.of.rows, Train: draw.Upper.Count(), Shards: p.of.shards,
+		Rows: p.of.rows, Train: draw.Upper.Count(), Bad: p.of.bad, Shards: p.of.shards,
 		Risk: draw.Upper, LowerRisk: draw.Lower, Unproven: draw.Unproven,
 		Baseline:  p.tallies[TallyKey{PredictorConstant, RoleTrain}].Lower,
 		Mean:      p.tallies[TallyKey{PredictorMean, RoleTrain}].Upper,
@@ -123,7 +124,7 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	}
 	found.Digest, found.Targets = p.digests(everyColumn(p.of.columns))
 	found.Squared = p.squares() / float64(max(found.Train, 1))
-	reference, yardstick := found.Rows-found.Train-found.Holdout.rows()-found.Dropped, min(startRows, found.Rows-found.Holdout.rows()-found.Dropped)
+	reference, yardstick := found.reference(), min(startRows, found.reference()+found.Train)
 	found.Origin = certify.OriginStart
 	if reference > 0 {
 		found.Origin, yardstick = certify.OriginReference, reference
@@ -136,6 +137,11 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	}
 	found.Constant = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
 	return found, nil
+}
+
+// reference is the number of reference rows.
+func (e *lastPassResult) reference() int64 {
+	return e.Rows - e.Train - e.Holdout.rows() - e.Dropped - e.Bad
 }
 
 // counted are the copies among all rows of the pass.

@@ -63,7 +63,7 @@ func roleMutants() []mutant {
 	return []mutant{
 		{"role separation: certified on reference rows too", "pipeline", "TestReferenceRowsMayBeAnything", []edit{
 			{"pipeline/roles.go", "range r.referenceIn(b.first+int64(from), b.first+int64(end))", "range r.referenceIn(0, 0)"},
-			{"pipeline/roles.go", "return r.Rows - r.Reference() - r.Copies() - r.Holdout() }", "return r.Rows - r.Copies() - r.Holdout() }"},
+			{"pipeline/roles.go", "return r.Rows - r.Reference() - r.out.size() - r.Holdout() }", "return r.Rows - r.out.size() - r.Holdout() }"},
 			{"pipeline/roles.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
 			{"pipeline/evidence.go", "Origin: found.Origin", "Origin: certify.OriginStart"},
 		}},
@@ -140,9 +140,9 @@ func checkMutants() []mutant {
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Theta[i].Grid.Centre != below && ", "false && "}}},
 		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(s.Copies); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
-			{"pipeline/roles.go", "return outside(r.copies, b, 0, b.rows, use)", "return use(0, b.rows)"},
-			{"pipeline/roles.go", "r.Rows - r.Reference() - r.Copies()", "r.Rows - r.Reference()"},
-			{"pipeline/roles.go", " - r.copies.countBefore(ordinal)", ""},
+			{"pipeline/roles.go", "return outside(r.out.copies, b, from, to, use)", "return use(from, to)"},
+			{"pipeline/roles.go", "r.Rows - r.Reference() - r.out.size()", "r.Rows - r.Reference()"},
+			{"pipeline/roles.go", " - r.out.countBefore(ordinal)", ""},
 		}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again", "	found.Copies.Distinct, found.Copies.DistinctFeatures = c.Copies.Distinct, c.Ledger.Rows-c.Copies.Features\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again"}}},
 		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/sweep.go", "	return s.record(ctx, env)\n", "	return certify.Attempt{OnTheseRows: 1, InThisLog: 1}, nil\n"}}},

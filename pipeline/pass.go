@@ -35,6 +35,7 @@ type Pass struct {
 // A subject is what a pass is over. Only passes with the same one merge.
 type subject struct {
 	rows          int64 // of the sample
+	bad           int64 // of these: those that break a row rule
 	shards        int
 	columns       int
 	layout        Digest // of the shards' first ordinals and rows
@@ -106,7 +107,7 @@ type shardPass struct {
 type summary struct {
 	first   float64
 	one     bool    // all values are the first one
-	moments moments // of the rows but copies
+	moments moments // of the rows that are not left out
 }
 
 // Merge adds the shards of other, which is empty then: its resources are freed with p.
@@ -166,7 +167,7 @@ func (s subject) same(other subject) error {
 		return fmt.Errorf("%w: one is of another model: %.12s… and %.12s…", ErrPart, s.model, other.model)
 	case s.configuration != other.configuration:
 		return fmt.Errorf("%w: one is of another job: %.12s… and %.12s…", ErrPart, s.configuration, other.configuration)
-	case s.rows != other.rows || s.shards != other.shards || s.columns != other.columns || s.layout != other.layout || s.sample != other.sample:
+	case s.rows != other.rows || s.bad != other.bad || s.shards != other.shards || s.columns != other.columns || s.layout != other.layout || s.sample != other.sample:
 		return fmt.Errorf("%w: one is of another sample: %d and %d rows in %d and %d shards", ErrPart, s.rows, other.rows, s.shards, other.shards)
 	default:
 		return fmt.Errorf("%w: one was begun from another run of training", ErrPart)

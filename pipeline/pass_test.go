@@ -61,7 +61,7 @@ func decode(t testing.TB, data []byte) *pipeline.Pass {
 // bytes, and the certificate is that of a run in one piece.
 func TestPassIsTheSameInAnyParts(t *testing.T) {
 	for name, change := range map[string]func(*pipeline.Job){
-		"copies limited": tiny, "copies dropped": drop, "scaling declared": func(j *pipeline.Job) { tiny(j); declared(j) },
+		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "scaling declared": func(j *pipeline.Job) { tiny(j); declared(j) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := waves(600, 0.3, 90)
@@ -69,6 +69,9 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 				column[5], column[200], column[599] = column[300], column[300], column[400]
 			}
 			l := newLake(columns, unevenShards...)
+			if strings.HasPrefix(name, "bad rows") {
+				l.spoil(7, 201, 450)
+			}
 			want := publish(t, l, change).document
 			h, env, store := handover(t, l, change)
 			all := []int{0, 1, 2, 3, 4, 5, 6}

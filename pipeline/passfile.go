@@ -20,7 +20,7 @@ import (
 // A pass as bytes, all numbers little endian:
 //
 //	magic      16 bytes
-//	subject    rows, shards, columns (u64); layout, model, configuration, sample,
+//	subject    rows, bad rows, shards, columns (u64); layout, model, configuration, sample,
 //	           secret (32 bytes each); constant (f64)
 //	shards     their number (u64), then each, by index
 //	tallies    their number (u64), then each, by key
@@ -122,7 +122,7 @@ func (e *encoder) floats(values ...float64) {
 }
 
 func (e *encoder) subject(s subject) {
-	e.number(uint64(s.rows), uint64(s.shards), uint64(s.columns)) //nolint:gosec // not negative
+	e.number(uint64(s.rows), uint64(s.bad), uint64(s.shards), uint64(s.columns)) //nolint:gosec // not negative
 	for _, d := range []Digest{s.layout, s.model, s.configuration, s.sample, s.secret} {
 		e.write(d[:])
 	}
@@ -283,13 +283,13 @@ func (d *decoder) pass(in io.ReaderAt, body int64) *Pass {
 }
 
 func (d *decoder) subject() subject {
-	s := subject{rows: d.natural(), shards: d.index(), columns: d.index()}
+	s := subject{rows: d.natural(), bad: d.natural(), shards: d.index(), columns: d.index()}
 	for _, each := range []*Digest{&s.layout, &s.model, &s.configuration, &s.sample, &s.secret} {
 		*each = d.digest()
 	}
 	s.constant = d.float()
-	if s.columns < 1 || math.IsNaN(s.constant) || math.IsInf(s.constant, 0) {
-		d.fail("%d columns, constant %v", s.columns, s.constant)
+	if s.bad > s.rows || s.columns < 1 || math.IsNaN(s.constant) || math.IsInf(s.constant, 0) {
+		d.fail("%d of %d rows bad, %d columns, constant %v", s.bad, s.rows, s.columns, s.constant)
 	}
 	return s
 }
@@ -353,12 +353,12 @@ func (d *decoder) copies(p *Pass, rows int64, in io.ReaderAt, body int64) {
 	switch kind := d.number(); kind {
 	case 1:
 		p.copies = Copies{d.natural(), d.natural(), d.natural()}
-		if p.copies.Rows != p.of.rows || p.copies.Distinct > p.copies.Rows || p.copies.DistinctFeatures > p.copies.Distinct {
+		if p.copies.Rows != p.of.rows-p.of.bad || p.copies.Distinct > p.copies.Rows || p.copies.DistinctFeatures > p.copies.Distinct {
 			d.fail("%+v are no counts of %d rows", p.copies, p.of.rows)
 		}
 	case 0:
 		n := d.count(16)
-		if int64(n) != rows && d.err == nil {
+		if bad := rows - int64(n); (bad < 0 || bad > p.of.bad) && d.err == nil {
 			d.fail("%d marks of %d rows", n, rows)
 		}
 		from, last := body-d.left, mark{}
@@ -373,7 +373,7 @@ func (d *decoder) copies(p *Pass, rows int64, in io.ReaderAt, body int64) {
 			last = m
 		}
 		p.marks = newCounter[mark](0, Resources{}, nil)
-		p.marks.rows = rows
+		p.marks.rows = int64(n)
 		if n > 0 {
 			p.marks.runs = []sortedRun[mark]{{file: in, from: from, to: from + 16*int64(n)}}
 		}

@@ -15,9 +15,17 @@ type Shard struct {
 	First int64  // ordinal of the shard's first row
 	Rows  int64  // number of rows, as the source declares it (footer, offsets)
 	Name  string // for messages only: where the rows are; enters no digest
+	Place Place  // the same for programs; it enters no digest either
 
 	// Segment says where the rows stand in a log, for who replays them; nil: in none.
 	Segment *Segment
+}
+
+// A Place is where the rows of a shard stand.
+type Place struct {
+	In   string // file, or topic
+	Part int    // row group, or partition
+	At   int64  // number of the first row in the file, or its offset
 }
 
 // A Segment is a shard of a log: see [certify.Segment].
@@ -31,10 +39,13 @@ type ColumnDigest [32]byte
 type Batches interface {
 	// Next returns the next consecutive rows of the shard. It blocks until
 	// they are decoded. After the last batch it returns io.EOF, then and on
-	// every later call. A bad row is an error that names file, row and column.
+	// every later call. A bad row is an error that names file, row and column, unless
+	// the source marks bad rows.
 	//
 	// The record has the source's columns in their order, each an
-	// [array.Float64] without nulls. The caller releases it.
+	// [array.Float64] without nulls; and a last one of texts if the source marks bad
+	// rows, which says what is wrong with a row and is null for a good one: bad cells are NaN then.
+	// The caller releases it.
 	Next(ctx context.Context) (arrow.Record, error)
 	// ColumnDigests returns one digest a column of the source, in order. It
 	// is valid after Next has returned io.EOF, which it does only if the

@@ -50,7 +50,7 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 		return fmt.Errorf("%w: the model was trained with %s, which rounds in another way than %s here", ErrNotRepeatable, said.Machine, here)
 	}
 	res = res.WithDefaults()
-	src, err := open(ctx, job.Features, job.Exclude, job.Target)
+	src, err := open(ctx, job.Features, job.Exclude, job.Target, job.BadRows.Some())
 	if err != nil {
 		return err
 	}

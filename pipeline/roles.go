@@ -101,11 +101,27 @@ func lowest(ctx context.Context, key string, from, to, k int64, without func(ran
 	return top
 }
 
-// keptApart are the hold-out rows among n rows that are no copies.
-func keptApart(ctx context.Context, key string, n int64, apart func(rank) bool, copies *ordinalSet, workers int) (*ordinalSet, error) {
+// A leftOut says which rows are used for nothing. A row is in one of the sets.
+type leftOut struct {
+	bad    *ordinalSet // rows that break a row rule; nil unless the job tolerates some
+	copies *ordinalSet // rows that equal an earlier one; nil unless the job drops copies
+}
+
+func (o leftOut) none() bool { return o.bad == nil && o.copies == nil }
+
+func (o leftOut) has(ordinal int64) bool { return o.bad.has(ordinal) || o.copies.has(ordinal) }
+
+func (o leftOut) size() int64 { return o.bad.size() + o.copies.size() }
+
+func (o leftOut) countBefore(ordinal int64) int64 {
+	return o.bad.countBefore(ordinal) + o.copies.countBefore(ordinal)
+}
+
+// keptApart are the hold-out rows among n rows that are not left out.
+func keptApart(ctx context.Context, key string, n int64, apart func(rank) bool, out leftOut, workers int) (*ordinalSet, error) {
 	set := newOrdinalSet(n)
 	_, err := firstByHash(ctx, key, n, 0, func(x rank) bool {
-		if apart(x) && !copies.has(x.ordinal) {
+		if apart(x) && !out.has(x.ordinal) {
 			set.add(x.ordinal)
 		}
 		return true
@@ -129,13 +145,13 @@ func (h *rankHeap) Pop() any {
 }
 
 // Roles says what each row of a sample may be used for. A row has one role:
-// reference, train, holdout, or copy, which is used for nothing.
+// reference, train or holdout; or it is left out, as a copy or a bad row.
 type Roles struct {
 	Rows      int64
 	reference []int64     // ordinals of the reference rows, ascending
 	holdout   *ordinalSet // nil unless the job has hold-out rows
-	copies    *ordinalSet // nil unless the job drops copies
-	order     []rank      // the first rows by the rule that are neither copies nor hold-out: reference rows, start rows
+	out       leftOut
+	order     []rank // the first rows by the rule that are neither left out nor hold-out: reference rows, start rows
 }
 
 // holdoutFrom is the least hash of a hold-out row: 2⁶⁴ less the share of it, rounded
@@ -227,31 +243,31 @@ func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bo
 
 // newRoles assigns the roles of a sample of n rows by the job's rule: hold-out rows; of
 // the others the first are reference rows, or none if the scaling is declared; the
-// rest are train rows. Copies of earlier rows, if any are given, are taken out of all;
+// rest are train rows. Rows that are left out are taken out of all;
 // all other rows keep the role that they have without them. The number of workers
 // changes no result.
-func newRoles(ctx context.Context, job Job, n int64, copies *ordinalSet, workers int) (Roles, error) {
+func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (Roles, error) {
 	rule := job.Roles.rule()
 	reference := rule.references(n)
-	r := Roles{Rows: n, copies: copies}
+	r := Roles{Rows: n, out: out}
 	var err error
 	if job.Roles.Holdout > 0 {
-		if r.holdout, err = keptApart(ctx, job.Roles.Key, n, rule.heldOut, copies, workers); err != nil {
+		if r.holdout, err = keptApart(ctx, job.Roles.Key, n, rule.heldOut, out, workers); err != nil {
 			return r, err
 		}
 	}
-	unused := func(x rank) bool { return rule.heldOut(x) || copies.has(x.ordinal) }
+	unused := func(x rank) bool { return rule.heldOut(x) || out.has(x.ordinal) }
 	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil || job.Scaling.Mode == ScalingDeclared {
 		return r, err
 	}
 	first := r.order
-	if copies != nil {
+	if !out.none() {
 		if first, err = rule.first(ctx, n, reference, rule.heldOut, workers); err != nil {
 			return r, err
 		}
 	}
 	for _, x := range first[:min(reference, int64(len(first)))] {
-		if !copies.has(x.ordinal) {
+		if !out.has(x.ordinal) {
 			r.reference = append(r.reference, x.ordinal)
 		}
 	}
@@ -263,15 +279,18 @@ func newRoles(ctx context.Context, job Job, n int64, copies *ordinalSet, workers
 func (r Roles) Reference() int64 { return int64(len(r.reference)) }
 
 // Copies is the number of rows with the role copy.
-func (r Roles) Copies() int64 { return r.copies.size() }
+func (r Roles) Copies() int64 { return r.out.copies.size() }
+
+// Bad is the number of rows that break a row rule.
+func (r Roles) Bad() int64 { return r.out.bad.size() }
 
 // Train is the number of train rows: the N of the bound.
-func (r Roles) Train() int64 { return r.Rows - r.Reference() - r.Copies() - r.Holdout() }
+func (r Roles) Train() int64 { return r.Rows - r.Reference() - r.out.size() - r.Holdout() }
 
 // Holdout is the number of hold-out rows.
 func (r Roles) Holdout() int64 { return r.holdout.size() }
 
-// first returns the first rows by the rule that are no copies, k of them or all that
+// first returns the first rows by the rule that are not left out, k of them or all that
 // there are, in their order. k is at most [startRows], or the number
 // of reference rows.
 func (r Roles) first(k int64) []rank { return r.order[:min(k, int64(len(r.order)))] }
@@ -287,13 +306,15 @@ func (r Roles) referenceIn(first, end int64) []int64 {
 // row's place among the train rows.
 func (r Roles) trainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.reference, ordinal)
-	return ordinal - int64(lo) - r.copies.countBefore(ordinal) - r.holdout.countBefore(ordinal)
+	return ordinal - int64(lo) - r.out.countBefore(ordinal) - r.holdout.countBefore(ordinal)
 }
 
-// kept calls use with the maximal runs [from, to) of rows of a block that are no
-// copies.
+// kept calls use with the maximal runs [from, to) of rows of a block that are not
+// left out.
 func (r Roles) kept(b block, use func(from, to int) error) error {
-	return outside(r.copies, b, 0, b.rows, use)
+	return outside(r.out.bad, b, 0, b.rows, func(from, to int) error {
+		return outside(r.out.copies, b, from, to, use)
+	})
 }
 
 // outside calls use with the maximal runs of rows from..to−1 of a block that are no

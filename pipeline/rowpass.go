@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ type rowPass struct {
 	columns []int // that copies are equal in; the target is last. nil: they are not counted
 	res     Resources
 	roles   Roles
-	dropped *duplicates // nil unless the job drops copies
+	sieve   *sieve // nil unless the job leaves rows out
 	secret  secret
 	of      subject
 
@@ -28,8 +29,8 @@ type rowPass struct {
 	scorer    *scorer // nil: no row is scored
 }
 
-// beginPass prepares a pass. Where the job drops copies, it reads all rows to find
-// them; else they are counted on the way.
+// beginPass prepares a pass. Where the job leaves rows out, it reads all rows to find
+// them. Copies that are not dropped are counted on the way.
 func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden secret, res Resources) (*rowPass, error) {
 	configuration, err := job.Digest()
 	if err != nil {
@@ -44,23 +45,25 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 		return nil, fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d: give more memory, or leave out the method holdout",
 			ErrData, need>>20, certify.Count(n, "row"), res.Memory>>20)
 	}
-	var later *ordinalSet
-	if job.Copies.Policy == CopiesDropped {
-		if p.dropped, err = findDuplicates(ctx, src, columns, res); err != nil {
+	var out leftOut
+	if job.Copies.Policy == CopiesDropped || job.BadRows.Some() {
+		if p.sieve, err = sift(ctx, src, job, columns, res); err != nil {
 			return nil, err
 		}
-		later = p.dropped.later
-	} else {
+		out = p.sieve.out
+	}
+	if out.copies == nil {
 		p.of.secret = hidden.digest()
 	}
-	p.roles, err = newRoles(ctx, job, n, later, res.Workers)
+	p.of.bad = out.bad.size()
+	p.roles, err = newRoles(ctx, job, n, out, res.Workers)
 	if err != nil {
 		return nil, err
 	}
-	if err := job.scalable(p.roles.Rows-p.roles.Copies(), p.roles.Reference()); err != nil {
-		return nil, err
-	}
-	if err := job.separable(p.roles); err != nil {
+	if err := errors.Join(job.scalable(p.roles.Rows-out.size(), p.roles.Reference()), job.separable(p.roles)); err != nil {
+		if p.sieve != nil {
+			err = cmp.Or(job.BadRows.stop(out.bad.size(), n, p.sieve.bad), err)
+		}
 		return nil, err
 	}
 	return p, nil
@@ -71,8 +74,8 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	found := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: map[TallyKey]Tally{}}
 	r := newReading(p.src, p.res.Workers, nil, marker{})
 	switch {
-	case p.dropped != nil:
-		found.copies = p.dropped.copies
+	case p.roles.out.copies != nil:
+		found.copies = p.sieve.copies
 	case p.columns != nil:
 		found.marks = newCounter[mark](rowsIn(p.shards, shards), p.res, nil)
 		r.marked, r.marker = p.columns, newMarker(p.secret)
@@ -87,7 +90,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		f := p.fold(shard, spaces[worker])
 		add := func(b block) error {
 			if found.marks != nil {
-				if err := found.marks.add(ctx, b.marks); err != nil {
+				if err := found.marks.add(ctx, p.roles.goodMarks(b)); err != nil {
 					return err
 				}
 			}
@@ -95,8 +98,8 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		}
 		return add, func(e ending) error {
 			f.found.columns, f.found.targets = e.columns, e.targets
-			if p.dropped != nil && !slices.Equal(e.columns, p.dropped.columns[shard]) {
-				return fmt.Errorf("%w: %s has other values than when copies were looked for", ErrChanged, p.shards[shard].Name)
+			if p.sieve != nil && !slices.Equal(e.columns, p.sieve.columns[shard]) {
+				return fmt.Errorf("%w: %s has other values than when copies or bad rows were looked for", ErrChanged, p.shards[shard].Name)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -115,6 +118,21 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		return nil, errors.Join(err, found.Close())
 	}
 	return found, nil
+}
+
+// goodMarks are the marks of the rows of a block that are not bad. It moves them to the
+// front.
+func (r Roles) goodMarks(b block) []mark {
+	if r.out.bad == nil {
+		return b.marks
+	}
+	good := b.marks[:0]
+	for i, m := range b.marks {
+		if !r.out.bad.has(b.first + int64(i)) {
+			good = append(good, m)
+		}
+	}
+	return good
 }
 
 // rowsIn is the number of rows of some shards.

@@ -23,6 +23,7 @@ type Environment struct {
 	Sink        Sink
 	Attempts    Attempts
 	Checkpoints Checkpoints
+	Quarantine  Quarantine // of bad rows; nil: they are counted, and kept nowhere
 	Resources   Resources
 	Observer    Observer
 	Software    string // names the program in the certificate

@@ -34,6 +34,7 @@ type Survey struct {
 	Copies   Copies
 	Notices  []string
 
+	bad       string    // which rows are bad, in words
 	reference rawRows   // in ordinal order
 	start     rawRows   // the startRows rows of lowest rank, in the order of rank
 	targets   []float64 // those that the baseline's constant is chosen on
@@ -59,7 +60,7 @@ func (r rawRows) column(c int) []float64 {
 	return out
 }
 
-// survey makes the first pass. Where the job drops copies it reads the rows twice,
+// survey makes the first pass. Where the job leaves rows out it reads the rows twice,
 // for a row's role must be known before the row is used; and it begins again
 // where the columns that it left out told rows apart.
 func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
@@ -80,12 +81,19 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 			break
 		}
 		if passes > len(s.Columns) {
-			return nil, fmt.Errorf("%w: which rows are copies depends on which columns are constant on the reference rows, and that on the copies: name the features", ErrData)
+			return nil, fmt.Errorf("%w: which rows are left out depends on which columns are constant on the reference rows, and that on the rows left out: name the features", ErrData)
 		}
 		used = s.Used
 	}
 	if err := job.Copies.allow(s.Copies); err != nil {
 		return nil, err
+	}
+	bad, all := s.Roles.Bad(), s.Roles.Rows
+	if err := job.BadRows.stop(bad, all, s.bad); err != nil {
+		return nil, err
+	}
+	if bad > 0 {
+		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, certify.Count(all, "row"), s.bad))
 	}
 	if s.Copies.OfRows() > 0 {
 		s.Notices = append(s.Notices, job.Copies.notice(s.Copies))
@@ -101,6 +109,9 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 		return false, err
 	}
 	s.Roles = rows.roles
+	if rows.sieve != nil {
+		s.bad = rows.sieve.bad
+	}
 	starts := s.Roles.first(max(startRows, s.Roles.Reference()))
 	rows.wanted, rows.summaries, rows.moments = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows
 	found, err := rows.read(ctx, everyShard(rows.shards))
@@ -226,7 +237,11 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 		m := found[i].moments
 		a = Affine{Centre: m.mean, Scale: math.Sqrt(m.m2 / m.n)}
 	default:
-		a = standardise(s.reference.column(i))
+		x := slices.DeleteFunc(s.reference.column(i), math.IsNaN) // only a column that is not used has one
+		if len(x) == 0 {
+			return a, true, nil
+		}
+		a = standardise(x)
 	}
 	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) {
 		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", ErrData, name)

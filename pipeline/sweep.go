@@ -116,6 +116,9 @@ func (s *sweep) survey(ctx context.Context, job Job, env Environment) error {
 	if err != nil {
 		return err
 	}
+	if err := found.putAway(ctx, src, env.Quarantine, env.Resources); err != nil {
+		return err
+	}
 	for _, text := range found.Notices {
 		if !slices.Contains(s.noticed, text) {
 			env.Observer.notice(text)

@@ -115,7 +115,7 @@ func TestSweepIsItsAlternativesAtTheirShare(t *testing.T) {
 		if r.ModelDigest != single.ModelDigest || got.Bound != want.Bound || got.LnInverseDelta != want.LnInverseDelta || got.LowerBound != want.LowerBound {
 			t.Errorf("alternative %d: model %.8s, bound %v; alone with a fifth of delta %.8s, %v", i+1, r.ModelDigest, got.Bound, single.ModelDigest, want.Bound)
 		}
-		open := func(ctx context.Context, features, exclude []string, _ string) (pipeline.Source, error) {
+		open := func(ctx context.Context, features, exclude []string, _ string, _ bool) (pipeline.Source, error) {
 			return l.openFor(pipeline.Job{Exclude: exclude})(ctx, features)
 		}
 		if _, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, open, 1); err != nil {
@@ -212,7 +212,7 @@ func TestForgedSweepIsRefused(t *testing.T) {
 				}
 				ev.Configuration = doc
 			})
-			open := func(ctx context.Context, features, exclude []string, _ string) (pipeline.Source, error) {
+			open := func(ctx context.Context, features, exclude []string, _ string, _ bool) (pipeline.Source, error) {
 				return l.openFor(pipeline.Job{Exclude: exclude})(ctx, features)
 			}
 			if _, err := pipeline.Verify(t.Context(), f, of.Model, of.ModelDigest, open, 1); !errors.Is(err, pipeline.ErrRefused) {

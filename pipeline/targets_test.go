@@ -68,7 +68,7 @@ func TestTargetsOfACertificate(t *testing.T) {
 	columns := waves(200, 0.1, 5)
 	want := pipeline.TargetsDigest(columns[2]).String()
 	for name, l := range map[string]*lake{
-		"one row group": newLake(columns), "row groups": newLake(columns, 20, 1, 150), "one feature": {[]string{"b", "y"}, columns[1:], []int{100}},
+		"one row group": newLake(columns), "row groups": newLake(columns, 20, 1, 150), "one feature": {names: []string{"b", "y"}, columns: columns[1:], shards: []int{100}},
 	} {
 		c := publish(t, l, tiny).certificate
 		if c.Sample.Targets != want {

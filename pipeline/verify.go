@@ -32,8 +32,9 @@ func (v *Verification) note(format string, args ...any) {
 }
 
 // OpenData opens the data that a certificate is checked against, with these
-// features (nil: every numeric column but the excluded ones) and the target.
-type OpenData func(ctx context.Context, features, exclude []string, target string) (Source, error)
+// features (nil: every numeric column but the excluded ones) and the target. Where
+// mark is true bad rows are marked, else the first one is an error.
+type OpenData func(ctx context.Context, features, exclude []string, target string, mark bool) (Source, error)
 
 // Verify checks a certificate against its model, whose stored bytes have the
 // given SHA-256, and against the rows if open is not nil. An error that wraps
@@ -50,7 +51,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if open == nil {
 		return v, nil
 	}
-	src, err := open(ctx, m.Meta.featureNames(), nil, m.Meta.Target.Name)
+	src, err := open(ctx, m.Meta.featureNames(), nil, m.Meta.Target.Name, job.BadRows.Some())
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +179,8 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
 		Baseline: ev.Constant.Risk, Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
-		Copies:    Copies{Rows: ev.Ledger.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Copies.Features},
-		Dropped:   ev.Ledger.Copies,
+		Copies:    Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Features},
+		Dropped:   ev.Ledger.Copies, Bad: ev.Ledger.Bad,
 	}
 	for _, t := range ev.Tallies {
 		switch t.Role {
@@ -215,8 +216,8 @@ func (v *Verification) files(c certify.Certificate, m Model, modelDigest string)
 		return job, err
 	}
 	reference := job.references(c.Ledger.Rows)
-	// Of reference rows that are copies nothing is known without the rows.
-	dropped := job.Copies.Policy == CopiesDropped && c.Ledger.Reference <= reference
+	// Of reference rows that are left out nothing is known without the rows.
+	dropped := (job.Copies.Policy == CopiesDropped || job.BadRows.Some()) && c.Ledger.Reference <= reference
 	if c.Ledger.Reference != reference && !dropped {
 		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
@@ -288,7 +289,7 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 	if job.Features != nil {
 		return nil
 	}
-	src, err := open(ctx, nil, job.Exclude, m.Meta.Target.Name)
+	src, err := open(ctx, nil, job.Exclude, m.Meta.Target.Name, job.BadRows.Some())
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,9 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 	err = pipeline.Sweep(t.Context(), job, func(pipeline.Job) (pipeline.Environment, error) {
 		return pipeline.Environment{
 			Open: func(context.Context, []string) (pipeline.Source, error) {
-				return pipelinetest.NewMemory(names, columns, shards...), nil
+				src := pipelinetest.NewMemory(names, columns, shards...)
+				src.Mark = job.BadRows.Some()
+				return src, nil
 			},
 			Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
 		}, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -189,6 +190,19 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Copies.Policy, j.Roles.By, j.Roles.Reference = policy, pipeline.RolesByPosition, 300
 		})
 		names, calls = append(names, "copies, roles by position: "+policy), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+	}
+	for _, policy := range []string{"", pipeline.CopiesDropped} {
+		columns := lakeWaves()
+		for _, column := range columns {
+			column[30], column[700] = column[310], column[311]
+		}
+		for k, i := range []int{0, 30, 299, 300, 400, 555, 899} {
+			columns[2*(k%2)][i] = []float64{math.NaN(), math.Inf(-1)}[k%2]
+		}
+		p := publishRows(t, columns, func(j *pipeline.Job) {
+			j.BadRows.Tolerance, j.Copies.Policy, j.Grid.Prior = 0.01, policy, certify.PriorPeaked
+		})
+		names, calls = append(names, "bad rows, copies: "+policy), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
 	}
 	for size, name := range map[float64]string{4e6: "large numbers", 3e-7: "small numbers"} {
 		columns := lakeWaves()
@@ -426,8 +440,8 @@ func goVerifies(t testing.TB, args []string) error {
 	if err != nil {
 		return err
 	}
-	open := func(ctx context.Context, features, exclude []string, target string) (pipeline.Source, error) {
-		return lake.Open(ctx, lake.Config{Paths: data, Features: features, Exclude: exclude, Target: target})
+	open := func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
+		return lake.Open(ctx, lake.Config{Paths: data, Features: features, Exclude: exclude, Target: target, BadRows: ingest.Marking(mark)})
 	}
 	if len(data) == 0 {
 		open = nil

@@ -37,6 +37,7 @@ type configuration struct {
 	Scaling  scalingConfig `yaml:"scaling"`
 	Roles    rolesConfig   `yaml:"roles"`
 	Copies   copiesConfig  `yaml:"copies"`
+	BadRows  badRowsConfig `yaml:"bad_rows"`
 	Train    trainConfig   `yaml:"train"`
 
 	Guarantees guaranteesConfig `yaml:"guarantees"`
@@ -458,6 +459,7 @@ func (c configuration) job() pipeline.Job {
 		Scaling:  scaling,
 		Roles:    c.Roles.declared(),
 		Copies:   pipeline.CopiesDecl(c.Copies),
+		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
 			Mode: pipeline.TrainMode(c.Train.Mode), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
@@ -520,7 +522,7 @@ func (c configuration) resources() pipeline.Resources {
 func (c *configuration) relativeTo(folder string) {
 	c.Source.relativeTo(folder)
 	c.Publish.Kafka.relativeTo(folder)
-	for _, p := range []*string{&c.Output, &c.Attempts} {
+	for _, p := range []*string{&c.Output, &c.Attempts, &c.BadRows.To} {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)
 		}

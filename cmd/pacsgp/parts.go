@@ -103,8 +103,8 @@ func parsePart(text string) (pipeline.Part, error) {
 func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output string) (err error) {
 	show := newDisplay(w)
 	defer show.end()
-	if err := mayCreate(output, p.source); err != nil {
-		return err
+	if err := mayCreate("-o", output, p.source); err != nil {
+		return usageError{err}
 	}
 	h, err := readHandover(p.output, p.job)
 	if err != nil {

@@ -142,7 +142,7 @@ func (p prepared) plan(ctx context.Context) (planned, error) {
 	for _, c := range columns {
 		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})
 	}
-	out.faults = faultsOf(p.job, columns)
+	out.faults = faultsOf(p.job, columns, sample.Rows)
 	if out.Plan, err = pipeline.NewPlan(p.job, sample, p.resources); err != nil {
 		return planned{}, err
 	}
@@ -192,18 +192,18 @@ type columnFault struct {
 }
 
 const (
-	hintNull    = "hint: train stops at the first null; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
+	hintNull    = "hint: train stops at a null, or at more than bad_rows.tolerance allows; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
 	hintTooLong = "hint: store the column as a double if it is a quantity, or leave it out (key exclude) if it is an identifier"
 )
 
 // faultsOf finds what the footers tell against the columns.
-func faultsOf(job pipeline.Job, columns []told) columnFaults {
+func faultsOf(job pipeline.Job, columns []told, rows int64) columnFaults {
 	var faults columnFaults
 	for _, c := range columns {
-		if c.Nulls > 0 {
+		if c.Nulls > 0 && !(float64(c.Nulls) <= job.BadRows.Tolerance*float64(rows)) {
 			faults = append(faults, columnFault{c.Column, "has " + certify.Count(c.Nulls, "null"), hintNull})
 		}
-		if c.TooLong != "" {
+		if c.TooLong != "" && !job.BadRows.Some() {
 			faults = append(faults, columnFault{c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in " + c.TooLong, hintTooLong})
 		}
 		if c.Column != job.Target {
@@ -276,7 +276,11 @@ func (p planned) nullsWords() string {
 	}
 	var words []string
 	if having > 0 {
-		words = append(words, fmt.Sprintf("in %d of the used columns, by the footers: train would stop", having))
+		consequence := "train would stop"
+		if p.faults == nil {
+			consequence = "their rows are left out"
+		}
+		words = append(words, fmt.Sprintf("in %d of the used columns, by the footers: %s", having, consequence))
 	}
 	if len(uncounted) > 0 {
 		words = append(words, "not known where footers do not count them: "+strings.Join(uncounted, ", "))

@@ -37,8 +37,8 @@ func predictCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := mayCreate(output, from); err != nil {
-				return err
+			if err := mayCreate("-o", output, from); err != nil {
+				return usageError{err}
 			}
 			return predict(cmd.Context(), w, args[0], args[1], from, output, asJSON)
 		},
@@ -126,17 +126,17 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	return err
 }
 
-// mayCreate refuses an output without a directory, or one that would be found
+// mayCreate refuses an output, which the job names under this key, without a directory, or one that would be found
 // where the data are: the next call on the same data would read it.
-func mayCreate(output string, data origin) error {
+func mayCreate(key, output string, data origin) error {
 	dir := filepath.Dir(output)
 	if at, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("-o: directory %s does not exist", dir)}
+		return fmt.Errorf("%s: directory %s does not exist", key, dir)
 	} else if err == nil && !at.IsDir() {
-		return usageError{fmt.Errorf("-o: %s is no directory", dir)}
+		return fmt.Errorf("%s: %s is no directory", key, dir)
 	}
 	if found := data.finds(output); found != "" {
-		return usageError{fmt.Errorf("-o: %s lies in the data %s; choose a place outside, or a name that begins with . or _", output, found)}
+		return fmt.Errorf("%s: %s lies in the data %s; choose a place outside, or a name that begins with . or _", key, output, found)
 	}
 	return nil
 }

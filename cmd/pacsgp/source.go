@@ -115,8 +115,10 @@ func dataOf(ctx context.Context, w system, arguments []string, job string) (orig
 
 // openData opens an origin for a check of a certificate.
 func openData(from origin, decoders int) pipeline.OpenData {
-	return func(ctx context.Context, features, exclude []string, target string) (pipeline.Source, error) {
-		return from.open(ctx, reading{Choice: ingest.Choice{Features: features, Exclude: exclude, Target: target}, decoders: decoders})
+	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
+		return from.open(ctx, reading{
+			Choice: ingest.Choice{Features: features, Exclude: exclude, Target: target}, bad: ingest.Marking(mark), decoders: decoders,
+		})
 	}
 }
 

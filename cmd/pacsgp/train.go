@@ -87,6 +87,7 @@ type prepared struct {
 	shelf     *shelf // nil: nothing is published beside the output
 	output    string
 	attempts  string // the log, or "" for the one in output
+	badRows   string // file for bad rows, or ""
 	limit     float64
 	judge     string // judgeMean or judgeDraw
 	strict    bool
@@ -148,6 +149,13 @@ func prepare(c configuration) (prepared, error) {
 	if source := hides(from, c.Output); source != "" {
 		fault(false, "output: %s", insideSource(c.Output, source))
 	}
+	fault(!isRemote(c.BadRows.To), "bad_rows.to: %s: %s", c.BadRows.To, wantLocal)
+	fault(c.BadRows.To == "" || c.BadRows.Tolerance > 0, "bad_rows.to: no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
+	if c.BadRows.To != "" && len(faults) == 0 {
+		if err := mayCreate("bad_rows.to", c.BadRows.To, from); err != nil {
+			fault(false, "%w", err)
+		}
+	}
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
 	fault(c.Judge == "" || c.Judge == judgeMean || c.Judge == judgeDraw, "judge: %q is neither mean nor draw", c.Judge)
 	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
@@ -157,7 +165,7 @@ func prepare(c configuration) (prepared, error) {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := prepared{
-		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts,
+		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts, badRows: c.BadRows.To,
 		limit: c.Limit, judge: cmp.Or(c.Judge, judgeDraw), strict: c.Strict, resources: resources.WithDefaults(),
 		place: func(string) string { return "" },
 	}
@@ -233,7 +241,7 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 // open opens the source of a job, with these features or, with nil, those that the job
 // chooses.
 func (p prepared) open(ctx context.Context, features []string, notice func(string)) (rows, error) {
-	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, decoders: p.resources.Workers}
+	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, bad: ingest.Marking(p.job.BadRows.Some()), decoders: p.resources.Workers}
 	if features == nil {
 		want.Features, want.Exclude = p.job.Features, p.job.Exclude
 	}
@@ -315,7 +323,7 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 				}
 				return own.open(ctx, features, show.notice)
 			},
-			Sink: out.sink(), Attempts: attempts, Checkpoints: at,
+			Sink: out.sink(), Attempts: attempts, Checkpoints: at, Quarantine: p.quarantine(w, first),
 			Resources: p.resources, Observer: show.observer(), Software: software(),
 		}, nil
 	}

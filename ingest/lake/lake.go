@@ -192,6 +192,7 @@ func (s *Source) Shards() []pipeline.Shard {
 			First: sh.first,
 			Rows:  sh.group.rows,
 			Name:  fmt.Sprintf("%s, row group %d", sh.file.path, sh.group.index),
+			Place: pipeline.Place{In: sh.file.path, Part: sh.group.index, At: sh.group.first},
 		}
 	}
 	return shards

@@ -26,6 +26,8 @@ var _ pipeline.Source = (*Memory)(nil)
 type Memory struct {
 	// BatchRows is the largest number of rows of a batch. Zero means 1,000.
 	BatchRows int
+	// Mark says that bad rows are marked. Without it the first one is an error.
+	Mark bool
 
 	names  []string
 	shards []pipeline.Shard
@@ -122,11 +124,15 @@ func (b *memoryBatches) Next(ctx context.Context) (arrow.Record, error) {
 	n := min(b.end-b.next, b.m.batchRows())
 	fields := make([]arrow.Field, len(b.m.names))
 	columns := make([]arrow.Array, len(b.m.names))
+	reasons := make([]string, n)
 	for j, name := range b.m.names {
 		fields[j] = arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}
 		values := b.m.rows(j, b.next, b.next+n)
 		for i, v := range values {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			if bad := math.IsNaN(v) || math.IsInf(v, 0); bad && b.m.Mark {
+				v = math.NaN()
+				values[i], reasons[i] = v, name+" is no number"
+			} else if bad {
 				return nil, fmt.Errorf("pipelinetest: memory: row %d, column %q is %v", b.next+i, name, v)
 			}
 			var bits [8]byte
@@ -137,6 +143,9 @@ func (b *memoryBatches) Next(ctx context.Context) (arrow.Record, error) {
 		builder.AppendValues(values, nil)
 		columns[j] = builder.NewArray()
 		builder.Release()
+	}
+	if b.m.Mark {
+		fields, columns = append(fields, arrow.Field{Name: "_reason", Type: arrow.BinaryTypes.String, Nullable: true}), append(columns, texts(reasons))
 	}
 	record := array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(n))
 	for _, c := range columns {
@@ -151,6 +160,20 @@ func (m *Memory) batchRows() int {
 		return m.BatchRows
 	}
 	return 1000
+}
+
+// texts is a column of texts, null where they are empty.
+func texts(of []string) arrow.Array {
+	builder := array.NewStringBuilder(memory.DefaultAllocator)
+	defer builder.Release()
+	for _, text := range of {
+		if text == "" {
+			builder.AppendNull()
+		} else {
+			builder.Append(text)
+		}
+	}
+	return builder.NewArray()
 }
 
 // rows returns a copy of rows [from, to) of column j.

@@ -1,0 +1,251 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A BadRowsDecl declares what becomes of rows that break a row rule. The zero value
+// tolerates none: the source stops at the first.
+type BadRowsDecl struct {
+	// Tolerance is the largest share of rows that may be bad. They are left out:
+	// neither trained nor certified on, and counted in the ledger. A source of a job
+	// with a tolerance marks bad rows (docs/job.md).
+	Tolerance float64 `json:"tolerance"`
+}
+
+func (d BadRowsDecl) validate(fault func(string, ...any)) {
+	if !(0 <= d.Tolerance && d.Tolerance < 1) {
+		fault("bad_rows.tolerance: %v is no share of the rows from 0 to below 1", d.Tolerance)
+	}
+}
+
+// Some reports whether there may be any.
+func (d BadRowsDecl) Some() bool { return d.Tolerance > 0 }
+
+// allow returns an error if there are more bad rows than the job tolerates.
+func (d BadRowsDecl) allow(bad, rows int64) error {
+	if float64(bad) <= d.Tolerance*float64(rows) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %s (%s) break a row rule, and bad_rows.tolerance is %s",
+		ErrData, bad, certify.Count(rows, "row"), percent(float64(bad)/float64(rows)), percent(d.Tolerance))
+}
+
+// stop is the error of allow for people who can mend the rows.
+func (d BadRowsDecl) stop(bad, rows int64, which string) error {
+	err := d.allow(bad, rows)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; %s\nhint: mend the rows or leave such a column out, or raise the tolerance if the promise may be about the other rows alone", err, which)
+}
+
+// A BadRow is one that breaks a row rule.
+type BadRow struct {
+	Shard  int       // index of its shard
+	Row    int64     // its number in the shard, 0 first
+	Reason string    // names each bad column, and its rule
+	Values []float64 // of all columns; a bad one is NaN
+}
+
+// A Quarantine keeps the bad rows of a run.
+type Quarantine interface {
+	// Put replaces what it holds with the rows that each hands over, in their
+	// order, atomically and durably. A row's values are valid until the function that
+	// takes it returns.
+	Put(ctx context.Context, columns []string, shards []Shard, each func(func(BadRow) error) error) error
+}
+
+// badIn calls use with each row of a block that is bad in a used column, and with the
+// places of these columns.
+func badIn(b block, used []int, use func(i int, columns []int)) {
+	if b.reasons == nil || b.reasons.NullN() == b.rows {
+		return
+	}
+	var columns []int
+	for i := range b.rows {
+		if b.reasons.IsNull(i) {
+			continue
+		}
+		columns = columns[:0]
+		for _, c := range used {
+			if v := b.columns[c][i]; v-v != 0 {
+				columns = append(columns, c)
+			}
+		}
+		if len(columns) > 0 {
+			use(i, columns)
+		}
+	}
+}
+
+// A badReport is what people are told of bad rows.
+type badReport struct {
+	mu      sync.Mutex
+	ordinal int64 // of the first; -1: there is none
+	first   string
+	columns map[int]int64 // in how many rows each column is bad
+}
+
+func (r *badReport) see(s Shard, b block, i int, columns []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range columns {
+		r.columns[c]++
+	}
+	if ordinal := b.first + int64(i); r.ordinal < 0 || ordinal < r.ordinal {
+		r.ordinal = ordinal
+		r.first = fmt.Sprintf("%s, row %d (from 0): %s", s.Name, ordinal-s.First, b.reasons.Value(i))
+	}
+}
+
+// words names the first bad row, and the columns that are bad in most.
+func (r *badReport) words(names []string) string {
+	if r.ordinal < 0 {
+		return ""
+	}
+	const most = 3
+	worst := slices.SortedFunc(maps.Keys(r.columns), func(a, b int) int {
+		return cmp.Or(cmp.Compare(r.columns[b], r.columns[a]), cmp.Compare(a, b))
+	})
+	text := "the first is " + r.first
+	for i, c := range worst[:min(most, len(worst))] {
+		text += []string{"; bad are ", ", "}[min(i, 1)] + fmt.Sprintf("%q in %s", names[c], certify.Count(r.columns[c], "row"))
+	}
+	if len(worst) > most {
+		text += ", …"
+	}
+	return text
+}
+
+// putAway hands the bad rows of a survey to the quarantine. It reads the shards again that
+// have any, one after the other: there is no memory for all of them.
+func (s *Survey) putAway(ctx context.Context, src Source, to Quarantine, res Resources) error {
+	bad, shards := s.Roles.out.bad, src.Shards()
+	if to == nil || bad == nil {
+		return nil
+	}
+	var order []int
+	for i, shard := range shards {
+		if bad.countBefore(shard.First+shard.Rows) > bad.countBefore(shard.First) {
+			order = append(order, i)
+		}
+	}
+	if order == nil {
+		order = []int{} // none, where nil would be all
+	}
+	err := to.Put(ctx, s.Columns, shards, func(use func(BadRow) error) error {
+		return stream(ctx, src, order, res.Workers, func(b block) error {
+			for i := range b.rows {
+				ordinal := b.first + int64(i)
+				if !bad.has(ordinal) {
+					continue
+				}
+				if b.reasons == nil || b.reasons.IsNull(i) {
+					return fmt.Errorf("%w: row %d of the sample was bad, and is not any more", ErrChanged, ordinal)
+				}
+				row := BadRow{Shard: b.shard, Row: ordinal - shards[b.shard].First, Reason: b.reasons.Value(i)}
+				for _, column := range b.columns {
+					row.Values = append(row.Values, column[i])
+				}
+				if err := use(row); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("pipeline: quarantine of bad rows: %w", err)
+	}
+	return nil
+}
+
+// A sieve is what a pass of its own finds before roles are known: which rows are
+// left out.
+type sieve struct {
+	out     leftOut
+	copies  Copies           // of the rows that are not bad; if copies are dropped
+	bad     string           // which rows are, in words
+	columns [][]ColumnDigest // of the rows that were read, by shard
+}
+
+// sift finds the rows that are bad in the used columns, and where the job drops copies
+// those that equal an earlier row in them.
+func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
+	n, shards := rowsOf(src), src.Shards()
+	drop := job.Copies.Policy == CopiesDropped
+	sets := int64(0)
+	s = &sieve{columns: make([][]ColumnDigest, len(shards))}
+	if job.BadRows.Some() {
+		sets++
+	}
+	if drop {
+		sets++
+	}
+	if need := sets * (n / 8); need > max(res.Memory, 1<<26) {
+		return nil, fmt.Errorf("%w: leaving rows out takes a bit a row for copies and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
+			ErrData, need>>20, n, res.Memory>>20)
+	}
+	var marked []int
+	var counter *counter[[3]uint64]
+	if job.BadRows.Some() {
+		s.out.bad = newOrdinalSet(n)
+	}
+	if drop {
+		s.out.copies, marked = newOrdinalSet(n), used
+		counter = newCounter[[3]uint64](n, res, s.out.copies)
+		defer func() { err = errors.Join(err, counter.close()) }()
+	}
+	bad := badReport{ordinal: -1, columns: map[int]int64{}}
+	reading := newReading(src, res.Workers, marked, newMarker(newSecret()))
+	reading.order = everyShard(shards)
+	err = reading.shards(ctx, func(_, shard int) (func(block) error, func(ending) error) {
+		var records [][3]uint64
+		return func(b block) error {
+				if s.out.bad != nil {
+					badIn(b, used, func(i int, columns []int) {
+						s.out.bad.add(b.first + int64(i))
+						bad.see(shards[shard], b, i, columns)
+					})
+				}
+				records = records[:0]
+				for i, m := range b.marks {
+					if ordinal := b.first + int64(i); !s.out.bad.has(ordinal) {
+						records = append(records, [3]uint64{m[0], m[1], uint64(ordinal)}) //nolint:gosec // not negative
+					}
+				}
+				if counter == nil {
+					return nil
+				}
+				return counter.add(ctx, records)
+			}, func(e ending) error {
+				s.columns[shard] = e.columns // each shard has one goroutine
+				return nil
+			}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.out.bad != nil {
+		s.out.bad.seal()
+		s.bad = bad.words(src.Columns())
+	}
+	if counter != nil {
+		found, err := counter.count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.out.copies.seal()
+		s.copies = found.copies()
+	}
+	return s, nil
+}

@@ -1,0 +1,211 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// spoil makes rows bad, each in another column, and marks them.
+func (l *lake) spoil(rows ...int) {
+	l.mark = true
+	for k, i := range rows {
+		l.columns[k%len(l.columns)][i] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[k%3]
+	}
+}
+
+func tolerant(j *pipeline.Job) {
+	tiny(j)
+	j.BadRows.Tolerance = 0.01
+}
+
+func tolerantDrop(j *pipeline.Job) {
+	tolerant(j)
+	j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesDropped}
+}
+
+// A shelf is a quarantine in memory.
+type shelf struct {
+	columns []string
+	rows    []pipeline.BadRow
+}
+
+func (s *shelf) Put(_ context.Context, columns []string, _ []pipeline.Shard, each func(func(pipeline.BadRow) error) error) error {
+	s.columns, s.rows = columns, nil
+	return each(func(r pipeline.BadRow) error {
+		r.Values = slices.Clone(r.Values)
+		s.rows = append(s.rows, r)
+		return nil
+	})
+}
+
+// Bad rows that a job tolerates are counted and used for nothing: whatever their good
+// cells hold, model and losses are the same. All other rows keep their roles.
+func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
+	spoilt := []int{3, 77, 130, 299, 300, 555} // of all shards' beginnings, middles and ends
+	clean := waves(600, 0.3, 12)
+	roles := plainly(clean, "pacsgp")
+	publishWith := func(cell float64) (*published, *shelf) {
+		columns := [][]float64{slices.Clone(clean[0]), slices.Clone(clean[1]), slices.Clone(clean[2])}
+		for _, i := range spoilt {
+			for c := range columns {
+				columns[c][i] = cell
+			}
+		}
+		l := newLake(columns, 300, 300)
+		l.spoil(spoilt...)
+		p := &published{lake: l, store: &pipelinetest.Store{}}
+		kept := &shelf{}
+		env := l.environment(p.store)
+		env.Quarantine = kept
+		p.result = run(t, job(t, tolerant), env)
+		p.certificate = p.result.Certificate
+		return p, kept
+	}
+	a, kept := publishWith(0.5)
+	b, _ := publishWith(-7e5)
+	if !bytes.Equal(a.store.Models[a.result.ModelDigest], b.store.Models[b.result.ModelDigest]) {
+		t.Error("the model depends on the good cells of bad rows")
+	}
+	ga, gb := a.certificate.Guarantees[0], b.certificate.Guarantees[0]
+	if ga.EmpiricalRisk != gb.EmpiricalRisk || a.certificate.Baseline.EmpiricalRisk != b.certificate.Baseline.EmpiricalRisk {
+		t.Error("the risk depends on the good cells of bad rows")
+	}
+	gone := func(of []int) (n int64) {
+		for _, i := range of {
+			if slices.Contains(spoilt, i) {
+				n++
+			}
+		}
+		return n
+	}
+	want := certify.Ledger{
+		Unit: "row", Rows: 600, Bad: int64(len(spoilt)),
+		Reference: int64(len(roles.reference)) - gone(roles.reference), Train: int64(len(roles.train)) - gone(roles.train),
+	}
+	if diff := cmp.Diff(want, a.certificate.Ledger); diff != "" {
+		t.Error(diff)
+	}
+	if a.certificate.Copies.Distinct != 600-int64(len(spoilt)) {
+		t.Errorf("%+v: bad rows are counted as copies, or as distinct rows", a.certificate.Copies)
+	}
+	var places []int
+	for _, r := range kept.rows {
+		places = append(places, 300*r.Shard+int(r.Row))
+		if !slices.ContainsFunc(r.Values, math.IsNaN) || !strings.Contains(r.Reason, "is no number") {
+			t.Errorf("%+v is kept without what is wrong with it", r)
+		}
+	}
+	if !slices.Equal(places, spoilt) || !slices.Equal(kept.columns, []string{"a", "b", "y"}) {
+		t.Errorf("the quarantine has the rows %v of %q, want %v", places, kept.columns, spoilt)
+	}
+	for _, l := range []*lake{nil, a.lake} {
+		if _, err := a.verify(t, a.certificate, a.result.Model, a.result.ModelDigest, l); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A job without a tolerance stops at the first bad row, and one with a tolerance at too
+// many, before it trains and before it counts as an attempt.
+func TestTooManyBadRowsStopTheJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*pipeline.Job)
+		spoilt []int
+		mark   bool
+		words  []string
+	}{
+		"none tolerated": {tiny, []int{77}, false, []string{`row 77, column "a" is NaN`}},
+		"too many":       {tolerant, []int{77, 78, 201, 202, 203, 204, 205}, true, []string{"7 of 600 rows (1.17 %)", "bad_rows.tolerance is 1 %", "rows 0 to 300, row 77 (from 0): a is no number", `bad are "a" in 3 rows, "b" in 2 rows`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLake(waves(600, 0.3, 12), 300, 300)
+			l.spoil(c.spoilt...)
+			l.mark = c.mark
+			var store pipelinetest.Store
+			_, err := pipeline.Run(t.Context(), job(t, c.change), l.environment(&store))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, words := range c.words {
+				if !strings.Contains(err.Error(), words) {
+					t.Errorf("error %q does not say %q", err, words)
+				}
+			}
+			if len(store.Models) > 0 || len(store.Log) > 0 {
+				t.Error("it trained, or counted as an attempt")
+			}
+		})
+	}
+}
+
+// A column that is left out, for it has one value on the reference rows, makes no row bad.
+func TestUnusedColumnsMakeNoRowBad(t *testing.T) {
+	columns := waves(600, 0.3, 12)
+	for i := range columns[1] {
+		columns[1][i] = 5
+	}
+	for _, i := range plainly(columns, "pacsgp").train[:50] {
+		columns[1][i] = math.NaN()
+	}
+	l := newLake(columns, 300, 300)
+	l.mark = true
+	p := publish(t, l, tolerant)
+	if p.certificate.Ledger.Bad != 0 || len(p.result.Model.Meta.Features) != 1 {
+		t.Errorf("%+v with %d features: want no bad row", p.certificate.Ledger, len(p.result.Model.Meta.Features))
+	}
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who writes certificates by hand cannot call rows bad that he does not like, nor count
+// bad ones among the certified.
+func TestForgedBadRowsAreRefused(t *testing.T) {
+	l := newLake(waves(600, 0.3, 12), 300, 300)
+	l.spoil(3, 77, 130)
+	p := publish(t, l, tolerant)
+	for name, change := range map[string]func(*certify.Evidence){
+		"two more": func(ev *certify.Evidence) {
+			ev.Ledger.Bad += 2
+			ev.Ledger.Reference -= 2
+			ev.Copies.Distinct -= 2
+		},
+		"one less": func(ev *certify.Evidence) {
+			ev.Ledger.Bad--
+			ev.Ledger.Reference++
+			ev.Copies.Distinct++
+		},
+	} {
+		ev := evidence(p.certificate)
+		change(&ev)
+		forged, err := certify.Certify(ev)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("%s: %v, want it refused", name, err)
+		}
+	}
+	ev := evidence(p.certificate)
+	ev.Ledger.Bad += 10 // beyond the tolerance
+	ev.Ledger.Reference -= 10
+	ev.Copies.Distinct -= 10
+	forged, err := certify.Certify(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+		t.Errorf("more bad rows than the job tolerates: %v, want it refused without the rows", err)
+	}
+}

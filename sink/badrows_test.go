@@ -1,0 +1,53 @@
+package sink_test
+
+import (
+	"bytes"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// Any reader finds each bad row again, whatever the columns are called.
+func TestBadRowsAreReadBack(t *testing.T) {
+	var file bytes.Buffer
+	out := sink.NewBadRows(&file, []string{"row", "in", "zeta"})
+	shard := pipeline.Shard{First: 90, Rows: 50, Place: pipeline.Place{In: "lake/b.parquet", Part: 3, At: 7_000_000_000}}
+	for i, values := range [][]float64{{1.5, math.NaN(), 3}, {math.NaN(), -2, math.NaN()}} {
+		if err := out.Write(shard, pipeline.BadRow{Row: int64(10 * i), Reason: "is null", Values: values}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	type values struct {
+		Row  *float64 `parquet:"row,optional"`
+		In   *float64 `parquet:"in,optional"`
+		Zeta *float64 `parquet:"zeta,optional"`
+	}
+	type row struct {
+		In     string `parquet:"in"`
+		Part   int32  `parquet:"part"`
+		Row    int64  `parquet:"row"`
+		Column string `parquet:"column"`
+		Reason string `parquet:"reason"`
+		Values values `parquet:"values"`
+	}
+	got, err := parquet.Read[row](bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(v float64) *float64 { return &v }
+	want := []row{
+		{"lake/b.parquet", 3, 7_000_000_000, "in", "is null", values{Row: number(1.5), Zeta: number(3)}},
+		{"lake/b.parquet", 3, 7_000_000_010, "row", "is null", values{In: number(-2)}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
