@@ -211,18 +211,34 @@ func historyOf(codec format.CompressionCodec, size int64, first []byte) int64 {
 	case format.Zstd:
 		return zstdState + min(zstdWindow(first), size)
 	case format.Brotli:
-		return 1<<20 + 2*min(size, brotliWindow) // its ring grows by doubling
+		return 1<<20 + min(2*size, brotliWindow(first)) // its ring grows by doubling
 	default:
 		return 0
 	}
 }
 
-const (
-	// zstdState is what zstd keeps beside its window: a block, its literals, tables.
-	zstdState = 1 << 20
-	// brotliWindow is how far brotli can look back.
-	brotliWindow = 16 << 20
-)
+// zstdState is what zstd keeps beside its window: a block, its literals, tables.
+const zstdState = 1 << 20
+
+// brotliWindow is how far a stream of brotli looks back whose first bytes are given: RFC
+// 7932, section 9.1.
+func brotliWindow(first []byte) int64 {
+	bits := 24 // the most
+	if len(first) > 0 {
+		b := first[0]
+		switch n, m := b>>1&7, b>>4&7; {
+		case b&1 == 0:
+			bits = 16
+		case n > 0:
+			bits = 17 + int(n)
+		case m == 0:
+			bits = 17
+		case m > 1:
+			bits = 8 + int(m)
+		}
+	}
+	return 1 << bits
+}
 
 // looksFar reports whether the first megabyte of a page in snappy has a copy from
 // farther than snappyWindow: such a page will be decompressed as a whole.

@@ -293,7 +293,11 @@ func TestMemoryOfLargePages(t *testing.T) {
 				t.Errorf("the first column adds up to %v, want %v", sum, want)
 			}
 			const batches = 4 * 8 * mostBatchRows * columns
-			if got != rows || used > overhead+batches {
+			dropped := int64(0) // what is allocated and not kept
+			if c.codec == &parquet.Brotli {
+				dropped = overhead / 2 // its ring grows by doubling
+			}
+			if got != rows || used > overhead+batches+dropped {
 				t.Errorf("%d of %d rows; %d KiB were allocated, Overhead says %d KiB", got, rows, used>>10, overhead>>10)
 			}
 			if !c.far && (used > 4<<20 || overhead > 4<<20) {
