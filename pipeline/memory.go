@@ -4,7 +4,7 @@ import "github.com/pacsgp/pacsgp/model"
 
 // programBytes is what a process takes before it has a row: its code, the Go
 // runtime, the libraries' tables.
-const programBytes = 30 << 20
+const programBytes = 28 << 20
 
 // heapSlack is how much more than what lives the heap has when it is collected:
 // in percent of it. The command sets the runtime's limit to the sum.
