@@ -102,11 +102,16 @@ func TestEndlessFiles(t *testing.T) {
 	}
 }
 
-// A small file that claims to be large is refused in a small address space.
+// A small file that claims to be large is refused in a small address space, by every
+// command that reads it.
 func TestResealedArtifacts(t *testing.T) {
 	a := trained(t)
 	row := strings.TrimSuffix(a.certificate, "json") + "parquet"
-	path := filepath.Join(t.TempDir(), "forged.parquet")
+	path, output := filepath.Join(t.TempDir(), "forged.parquet"), filepath.Join(t.TempDir(), predictionsFile)
+	calls := map[string][][]string{
+		"model": {{"inspect", path}, {"verify", path, a.certificate, a.lake}, {"predict", path, a.certificate, a.lake, "-o", output}},
+		"row":   {{"inspect", path}, {"verify", a.model, path, a.lake}, {"predict", a.model, path, a.lake, "-o", output}},
+	}
 	for name, good := range map[string][]byte{"model": readFile(t, a.model), "row": readFile(t, row)} {
 		if _, err := sink.DecodeModel(resealed(good)); name == "model" && err != nil {
 			t.Fatal(err)
@@ -124,9 +129,14 @@ func TestResealedArtifacts(t *testing.T) {
 			forged := bytes.Clone(good)
 			copy(forged[at:], "\xff\xff\xff\xff\x0f")
 			writeFile(t, path, resealed(forged))
-			got := limitedTo(t, 2560, "inspect", path)
-			if got.status != 0 && got.status != exitFailure || strings.Contains(got.message, "goroutine") {
-				t.Errorf("%s, byte %d of %d: status %d: %.300s", name, at, len(good), got.status, got.message)
+			for _, args := range calls[name] {
+				got := limitedTo(t, 2560, args...)
+				if got.status != 0 && got.status != exitFailure || strings.Contains(got.message, "goroutine") {
+					t.Errorf("%s, byte %d of %d: pacsgp %q: status %d: %.300s", name, at, len(good), args, got.status, got.message)
+				}
+				if args[0] == "verify" && name == "model" && got.status == 0 {
+					t.Errorf("byte %d of %d: pacsgp %q: another model than that of the certificate is verified", at, len(good), args)
+				}
 			}
 		}
 	}

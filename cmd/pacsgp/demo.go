@@ -15,15 +15,16 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// The demo's sample: rows of the paper's artificial data.
-const (
-	demoRows  = 20_000
-	demoFiles = 4
-	demoFresh = 20_000
-	// demoInducing is far fewer than the default for so many rows: a minute is
-	// to be enough on any machine.
-	demoInducing = 400
-)
+// A demoSize is how much a demo makes: rows of the paper's artificial data.
+type demoSize struct {
+	rows, fresh int64
+	files       int
+	inducing    int
+}
+
+// theDemo has far fewer inducing points than the default for so many rows: a minute is
+// to be enough on any machine.
+var theDemo = demoSize{rows: 20_000, fresh: 20_000, files: 4, inducing: 400}
 
 func demoCommand(w system) *cobra.Command {
 	var output string
@@ -61,14 +62,14 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 		return usageError{err}
 	}
 	path := filepath.Join(output, "lake")
-	say("Writing %d rows in %d Parquet files to %s …\n", demoRows, demoFiles, path)
-	if err := generator.WriteLake(ctx, path, demoFiles, 0, demoRows); err != nil {
+	say("Writing %d rows in %d Parquet files to %s …\n", w.demo.rows, w.demo.files, path)
+	if err := generator.WriteLake(ctx, path, w.demo.files, 0, w.demo.rows); err != nil {
 		return err
 	}
 	delta := 0.01
 	c := configuration{
 		Source: sourceConfig{Paths: []string{path}}, Target: "y", Delta: &delta,
-		Loss: lossConfig{Epsilon: epsilon{raw: 0.5}}, Inducing: oneOrMore{demoInducing}, Output: filepath.Join(output, "artifact"),
+		Loss: lossConfig{Epsilon: epsilon{raw: 0.5}}, Inducing: oneOrMore{w.demo.inducing}, Output: filepath.Join(output, "artifact"),
 	}
 	p, err := prepare(c)
 	if err != nil {
@@ -91,7 +92,7 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 	if err := v.print(w, false); err != nil {
 		return err
 	}
-	if err := demoFreshRows(ctx, generator, o, filepath.Join(output, "fresh"), say); err != nil {
+	if err := demoFreshRows(ctx, generator, w.demo, o, filepath.Join(output, "fresh"), say); err != nil {
 		return err
 	}
 	return o.verdict(p)
@@ -99,9 +100,9 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 
 // demoFreshRows compares the bound with the risk on rows that come after those
 // of the lake.
-func demoFreshRows(ctx context.Context, generator *synth.Generator, o *outcome, dir string, say func(string, ...any)) error {
-	say("\nMaking %d fresh rows of the same source …\n", demoFresh)
-	if err := generator.WriteLake(ctx, dir, 1, demoRows, demoFresh); err != nil {
+func demoFreshRows(ctx context.Context, generator *synth.Generator, size demoSize, o *outcome, dir string, say func(string, ...any)) error {
+	say("\nMaking %d fresh rows of the same source …\n", size.fresh)
+	if err := generator.WriteLake(ctx, dir, 1, size.rows, size.fresh); err != nil {
 		return err
 	}
 	m := o.result.Model

@@ -17,7 +17,9 @@ func TestDemoAndExamples(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	dir := t.TempDir()
-	if err := run(t.Context(), []string{"demo", "-o", filepath.Join(dir, "out", "demo")}, testSystem(&stdout, &stderr, lake.OS{}, nil)); err != nil {
+	w := testSystem(&stdout, &stderr, lake.OS{}, nil)
+	w.demo = theDemo
+	if err := run(t.Context(), []string{"demo", "-o", filepath.Join(dir, "out", "demo")}, w); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
 	for _, want := range []string{"CERTIFIED    predictions (the mean of Q)", "verified: the certificate follows", "a draw of Q misses 0.0"} {

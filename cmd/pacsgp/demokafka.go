@@ -48,8 +48,8 @@ func demoKafka(ctx context.Context, w system, output string, config synth.Config
 	}
 	defer cluster.Close()
 	brokers := cluster.ListenAddrs()
-	say("A broker in this process listens on %s. Producing %d rows as JSON to %d partitions of %s …\n", brokers[0], demoRows, demoPartitions, demoTopic)
-	if err := produceRows(ctx, brokers, generator, demoRows); err != nil {
+	say("A broker in this process listens on %s. Producing %d rows as JSON to %d partitions of %s …\n", brokers[0], w.demo.rows, demoPartitions, demoTopic)
+	if err := produceRows(ctx, brokers, generator, int(w.demo.rows)); err != nil {
 		return err
 	}
 	path := filepath.Join(output, "job.yaml")

@@ -250,7 +250,7 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 						t.Fatalf("kill %d %s: the run was to die and says %v: %s", at, how, err, log)
 					}
 					when := fmt.Sprintf("operation %d: %s", at, lastLine(log))
-					whole(t, when, out, w.want)
+					whole(t, when, w.in(out), w.want)
 					succeed(t, w.args(out)...)
 					if name != "predict" { // it owns no directory that it could clear up
 						w.complete(t, when, out)

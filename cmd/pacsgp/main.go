@@ -46,7 +46,7 @@ func main() {
 	w := system{
 		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: realFiles(), terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
-		log: newLogging(),
+		log: newLogging(), demo: theDemo,
 	}
 	afterSignal(ctx, patience, func() {
 		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", errInterrupted, patience))
@@ -97,6 +97,7 @@ type system struct {
 	style          report.Style // of what is printed on stdout
 	limitMemory    func(bytes int64)
 	log            *logging
+	demo           demoSize
 
 	// The same without an [report.Escaper]: for colours and the progress bar, whose
 	// words are the program's own or escaped already.

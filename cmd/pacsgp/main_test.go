@@ -23,9 +23,6 @@ import (
 // childVariable makes this test binary be the command, as an [order] says.
 const childVariable = "PACSGP_COMMAND_TEST_CHILD"
 
-// peakVariable names a file where a child leaves what its system says of it.
-const peakVariable = "PACSGP_COMMAND_TEST_STATUS"
-
 // An order is what a child process does: the command's arguments and, if At is
 // not 0, at which operation on the file system it dies.
 type order struct {
@@ -56,10 +53,6 @@ func TestMain(m *testing.M) {
 	w := testSystem(os.Stdout, os.Stderr, hookFS{hook: k.hook}, nil)
 	w.limitMemory = limitMemory
 	err := run(context.Background(), o.Args, w)
-	if file := os.Getenv(peakVariable); file != "" {
-		status, _ := os.ReadFile("/proc/self/status")
-		_ = os.WriteFile(file, status, 0o600)
-	}
 	if err != nil {
 		explain(os.Stderr, err)
 		os.Exit(status(err))
@@ -70,6 +63,7 @@ func TestMain(m *testing.M) {
 func testSystem(stdout, stderr io.Writer, fsys lake.FS, environment map[string]string) system {
 	return system{
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(),
+		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16},
 		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	}
 }

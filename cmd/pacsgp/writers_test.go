@@ -13,10 +13,15 @@ const predictionsFile = "predictions.parquet"
 type writer struct {
 	args   func(out string) []string
 	want   map[string]string
-	stride int // between the operations at which tests let it fail: 1 is each
+	folder string // where artifacts stand in out
+	talks  bool   // it prints what it does before it is done
+	stride int    // between the operations at which tests let it fail: 1 is each
 }
 
-// writers are all commands that write. (The demo trains as train does.)
+// in is where the command leaves its artifacts.
+func (c writer) in(out string) string { return filepath.Join(out, c.folder) }
+
+// writers are all commands that write.
 func writers(t *testing.T) map[string]writer {
 	t.Helper()
 	a := trained(t)
@@ -30,11 +35,12 @@ func writers(t *testing.T) map[string]writer {
 		"predict": {args: func(out string) []string {
 			return []string{"predict", a.model, a.certificate, a.lake, "-o", filepath.Join(out, predictionsFile)}
 		}, stride: 1},
+		"demo": {args: func(out string) []string { return []string{"demo", "-o", out} }, folder: "artifact", talks: true, stride: 10},
 	}
 	for name, w := range all {
 		out := t.TempDir()
 		succeed(t, w.args(out)...)
-		w.want = published(t, out)
+		w.want = published(t, w.in(out))
 		if len(w.want) == 0 {
 			t.Fatalf("%s writes nothing", name)
 		}
@@ -46,5 +52,5 @@ func writers(t *testing.T) map[string]writer {
 // complete checks a directory after a run that came to its end.
 func (c writer) complete(t *testing.T, when, out string) {
 	t.Helper()
-	complete(t, when, out, c.want)
+	complete(t, when, c.in(out), c.want)
 }
