@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,7 +22,7 @@ import (
 type batches struct {
 	src     *Source
 	shard   shard
-	file    *os.File
+	file    Blob
 	tools   *tools
 	cursors []*cursor // nil for a key of the path, whose value is in fixed
 	fixed   []float64

@@ -26,7 +26,7 @@ type File struct {
 // Files lists the data files that the paths mean and reads their footers, no
 // row. The notices say which files were passed over.
 func Files(ctx context.Context, paths []string) (files []File, notices []string, err error) {
-	found, notices, err := listWithFooters(ctx, paths)
+	found, notices, err := listWithFooters(ctx, machine{}, paths)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,8 +48,8 @@ type dataFile struct {
 }
 
 // listWithFooters lists files and reads their footers.
-func listWithFooters(ctx context.Context, paths []string) ([]*dataFile, []string, error) {
-	found, notices, err := listFiles(ctx, paths)
+func listWithFooters(ctx context.Context, from Store, paths []string) ([]*dataFile, []string, error) {
+	found, notices, err := listFiles(ctx, from, paths)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,7 +59,7 @@ func listWithFooters(ctx context.Context, paths []string) ([]*dataFile, []string
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		f, err := describeFile(ctx, l, textKeys)
+		f, err := describeFile(ctx, from, l, textKeys)
 		if err != nil {
 			return nil, nil, fmt.Errorf("lake: %s: %w", l.path, err)
 		}
@@ -88,11 +88,12 @@ func textKeys(files []listed) map[string]bool {
 
 // describeFile reads the footer of one file, and the headers of pages where the footer
 // is hard to believe.
-func describeFile(ctx context.Context, l listed, textKeys map[string]bool) (*dataFile, error) {
-	file, size, err := openFile(l.path)
+func describeFile(ctx context.Context, from Store, l listed, textKeys map[string]bool) (*dataFile, error) {
+	file, err := from.Open(l.path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lake: %w", err)
 	}
+	size := file.Size()
 	foot, err := readFooter(file, size)
 	if err == nil {
 		err = foot.lookAtPages(ctx, file)

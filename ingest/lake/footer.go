@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -31,23 +30,6 @@ type footer struct {
 	rows    int64
 	columns []column
 	groups  []rowGroup
-}
-
-// openFile opens a data file. It does not wait for what stands there by now: a
-// pipe would be opened only when somebody writes to it.
-func openFile(path string) (*os.File, int64, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0) //nolint:gosec // the job names the files that are read
-	if err != nil {
-		return nil, 0, fmt.Errorf("lake: %w", err)
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
-	if err != nil {
-		return nil, 0, errors.Join(fmt.Errorf("lake: %w", err), f.Close())
-	}
-	return f, info.Size(), nil
 }
 
 // footerBytes reads the footer of a file of the given size.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -20,12 +19,12 @@ const maxMatches = 1 << 20
 // those that have a hidden name where the pattern has another one. It goes from
 // level to level and searches a folder once on each: folders that are linked to
 // each other have more paths than anybody can walk. The context can end it.
-func expand(ctx context.Context, pattern string) ([]string, error) {
+func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 	dir, wanted := filepath.Split(pattern)
 	folders := []string{cmp.Or(dir, ".")}
 	if isPattern(dir) {
 		var err error
-		if folders, err = expand(ctx, strings.TrimRight(dir, string(filepath.Separator))); err != nil {
+		if folders, err = expand(ctx, from, strings.TrimRight(dir, string(filepath.Separator))); err != nil {
 			return nil, err
 		}
 	}
@@ -38,10 +37,10 @@ func expand(ctx context.Context, pattern string) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if !unseen(folder, seen) {
+		if !unseen(from, folder, seen) {
 			continue
 		}
-		entries, err := os.ReadDir(folder)
+		entries, err := from.ReadDir(folder)
 		if err != nil && len(entries) == 0 {
 			continue
 		}
@@ -68,12 +67,12 @@ func expand(ctx context.Context, pattern string) ([]string, error) {
 // unseen reports whether the path leads to a folder that none in seen is, and adds
 // it. One that is reached with other keys in the path is another one here: it is an
 // error if rows are found there.
-func unseen(folder string, seen map[string]bool) bool {
-	info, err := os.Stat(folder)
+func unseen(from Store, folder string, seen map[string]bool) bool {
+	info, err := from.Stat(folder)
 	if err != nil || !info.IsDir() {
 		return false
 	}
-	place, err := realPath(folder)
+	place, err := from.RealPath(folder)
 	if err != nil {
 		return false
 	}
@@ -94,8 +93,10 @@ func isPattern(path string) bool {
 }
 
 // CheckPath reports a declared path that is meant to be a pattern and cannot be one.
-func CheckPath(path string) error {
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
+func CheckPath(path string) error { return checkPath(machine{}, path) }
+
+func checkPath(from Store, path string) error {
+	if _, err := from.Stat(path); !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
 		return nil
 	}
 	if _, err := filepath.Match(filepath.Clean(path), ""); err != nil { // which is that it is malformed

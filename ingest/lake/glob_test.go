@@ -43,7 +43,7 @@ func TestExpandIsGlob(t *testing.T) {
 				t.Fatal(err)
 			}
 			want = slices.DeleteFunc(want, func(m string) bool { return hiddenMatch(p, m) })
-			got, err := expand(t.Context(), p)
+			got, err := expand(t.Context(), machine{}, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestExpandSearchesAFolderOnceALevel(t *testing.T) {
 	}
 	began := time.Now()
 	pattern := filepath.Join(dir, strings.Repeat("*"+string(filepath.Separator), 12)+"*.parquet")
-	found, err := expand(t.Context(), pattern)
+	found, err := expand(t.Context(), machine{}, pattern)
 	if err != nil || len(found) != len(names) {
 		t.Errorf("%q, %v, want each of the %d files once", found, err, len(names))
 	}
@@ -79,7 +79,7 @@ func TestExpandSearchesAFolderOnceALevel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := expand(ctx, pattern); !errors.Is(err, context.Canceled) {
+	if _, err := expand(ctx, machine{}, pattern); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

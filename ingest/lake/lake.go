@@ -33,6 +33,8 @@ type Config struct {
 	// groups than that, the columns of a row group are shared out among them.
 	// Zero means one.
 	Decoders int
+	// Store is where the files are. Nil means the file system of the machine.
+	Store Store
 	// NoDigests leaves the column digests out, for passes whose values nobody
 	// certifies: ColumnDigests then returns nil.
 	NoDigests bool
@@ -59,6 +61,7 @@ const maxSample = 1 << 50
 
 // A Source is the rows of a lake. It holds no file open between readings.
 type Source struct {
+	store     Store
 	columns   []string
 	shards    []shard
 	notices   []string
@@ -89,10 +92,13 @@ type group struct {
 // No row is read. Rows are read from the files again by the Source's Open, which
 // refuses files that have changed since.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
+	if cfg.Store == nil {
+		cfg.Store = machine{}
+	}
 	if cfg.BatchRows < 0 {
 		return nil, fmt.Errorf("lake: batches of %d rows", cfg.BatchRows)
 	}
-	files, notices, err := listWithFooters(ctx, cfg.Paths)
+	files, notices, err := listWithFooters(ctx, cfg.Store, cfg.Paths)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
 	}
 	s := &Source{
+		store:     cfg.Store,
 		columns:   columns,
 		notices:   append(notices, left...),
 		records:   ingest.NewRecords(columns, cfg.BadRows),
@@ -207,11 +214,11 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 		return nil, fmt.Errorf("lake: there is no shard %d; there are %d", i, len(s.shards))
 	}
 	sh := s.shards[i]
-	file, size, err := openFile(sh.file.path)
+	file, err := s.store.Open(sh.file.path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lake: %w", err)
 	}
-	foot, err := s.cache.footer(sh.file, file, size)
+	foot, err := s.cache.footer(sh.file, file, file.Size())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.path, err), file.Close())
 	}

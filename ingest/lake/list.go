@@ -32,11 +32,11 @@ var dataSuffixes = []string{".parquet", ".parq", ".pq"}
 // of declaration, and below one declared path in bytewise order of the paths
 // with slashes. A file that is met twice is listed once. The notices say which
 // files of the directories were passed over.
-func listFiles(ctx context.Context, paths []string) (files []listed, notices []string, err error) {
+func listFiles(ctx context.Context, from Store, paths []string) (files []listed, notices []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
-	l := lister{folders: map[string]string{}, files: map[string]string{}, alike: map[likeness][]known{}}
+	l := lister{store: from, folders: map[string]string{}, files: map[string]string{}, alike: map[likeness][]known{}}
 	for _, p := range paths {
 		found, err := l.entry(ctx, p)
 		if err != nil {
@@ -78,7 +78,7 @@ func (l *lister) notices() []string {
 // there twice would count twice. Folders that give the two names different keys
 // leave it open which ones its rows have: that is an error.
 func (l *lister) isNew(path string) (bool, error) {
-	place, err := realPath(path)
+	place, err := l.store.RealPath(path)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
 	}
@@ -86,7 +86,7 @@ func (l *lister) isNew(path string) (bool, error) {
 		return false, sameKeys("file", first, path, hiveKeys(first), hiveKeys(path))
 	}
 	l.files[place] = path
-	info, err := os.Stat(place)
+	info, err := l.store.Stat(place)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
 	}
@@ -109,17 +109,9 @@ func sameKeys(what, first, second string, keys, others []hiveKey) error {
 	return fmt.Errorf("lake: %s and %s are the same %s, but the keys in their paths differ; declare one of them", first, second, what)
 }
 
-// realPath names a file the same way however it was reached.
-func realPath(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
-
 // lister collects files.
 type lister struct {
+	store   Store
 	folders map[string]string // the path under which a directory was searched, by its real path
 	files   map[string]string // the path under which a file was listed, by its real path
 	alike   map[likeness][]known
@@ -148,7 +140,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		return nil, err
 	}
 	path = filepath.Clean(path)
-	info, err := os.Stat(path)
+	info, err := l.store.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		l.again = false
@@ -162,7 +154,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	case err == nil:
 		return []string{path}, nil
 	}
-	if _, link := os.Lstat(path); link == nil {
+	if _, link := errors.AsType[*linkError](err); link {
 		return nil, missing(path, err)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
@@ -177,10 +169,10 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 // glob returns the files that a pattern matches, those in matched directories
 // included.
 func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
-	err := CheckPath(pattern)
+	err := checkPath(l.store, pattern)
 	var matches []string
 	if err == nil {
-		matches, err = expand(ctx, pattern)
+		matches, err = expand(ctx, l.store, pattern)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lake: pattern %s: %w", pattern, err)
@@ -193,7 +185,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		if err := oneLine(m); err != nil {
 			return nil, err
 		}
-		info, err := os.Stat(m)
+		info, err := l.store.Stat(m)
 		switch {
 		case err != nil:
 			return nil, missing(m, err)
@@ -234,7 +226,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	place, err := realPath(dir)
+	place, err := l.store.RealPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -247,7 +239,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	l.folders[place] = dir
 	above = append(slices.Clip(above), place)
-	entries, err := os.ReadDir(dir)
+	entries, err := l.store.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -261,7 +253,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 			return nil, err
 		}
 		isData := slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path)))
-		info, err := os.Stat(path) // of what a link points to
+		info, err := l.store.Stat(path) // of what a link points to
 		switch {
 		case err != nil && !isData && e.Type()&fs.ModeSymlink != 0 && leadsNowhere(err):
 			l.broken = append(l.broken, path)
@@ -292,11 +284,11 @@ func leadsNowhere(err error) bool {
 
 // missing is the error of an entry of a folder that is there and cannot be looked at.
 func missing(path string, err error) error {
-	to, link := os.Readlink(path)
-	if link != nil || !leadsNowhere(err) {
+	broken, link := errors.AsType[*linkError](err)
+	if !link || !leadsNowhere(err) {
 		return fmt.Errorf("lake: %w", err)
 	}
-	return fmt.Errorf("lake: %s is a link to %q, which does not exist; restore what it leads to, or remove the link if its rows are not wanted", path, to)
+	return fmt.Errorf("lake: %s is a link to %q, which does not exist; restore what it leads to, or remove the link if its rows are not wanted", path, broken.to)
 }
 
 // oneLine refuses a path with a line break: what comes after it would stand in

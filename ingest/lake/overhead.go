@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -78,19 +77,19 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 
 // lookInto is what reading one shard takes, by its first pages.
 func (s *Source) lookInto(sh shard) (need int64, err error) {
-	file, size, err := openFile(sh.file.path)
+	file, err := s.store.Open(sh.file.path)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("lake: %w", err)
 	}
 	defer closeFile(file, &err)
-	foot, err := s.cache.footer(sh.file, file, size)
+	foot, err := s.cache.footer(sh.file, file, file.Size())
 	if err != nil {
 		return 0, err
 	}
 	return s.shardOverhead(sh, foot, file)
 }
 
-func closeFile(f *os.File, err *error) {
+func closeFile(f Blob, err *error) {
 	if closed := f.Close(); *err == nil {
 		*err = closed
 	}

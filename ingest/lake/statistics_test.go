@@ -72,19 +72,19 @@ func TestInexactBounds(t *testing.T) {
 // Without a count in the footer the rows are uncounted; with one it is believed and
 // checked, 0 as well.
 func TestNullCounts(t *testing.T) {
-	f, err := describeFile(t.Context(), listed{path: filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet")}, nil)
+	f, err := describeFile(t.Context(), machine{}, listed{path: filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.places = places(f.columns)
 	type counts struct{ nulls, uncounted int64 }
 	read := func(change func(*chunkMeta)) (counts, error) {
-		file, size, err := openFile(f.path)
+		file, err := machine{}.Open(f.path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		foot, err := readFooter(file, size)
+		foot, err := readFooter(file, file.Size())
 		if err != nil {
 			t.Fatal(err)
 		}

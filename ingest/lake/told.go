@@ -41,11 +41,11 @@ func (s *Source) Told(ctx context.Context) ([]Told, error) {
 
 // footerAgain opens a file for its footer alone.
 func (s *Source) footerAgain(f *dataFile) (*footer, error) {
-	file, size, err := openFile(f.path)
+	file, err := s.store.Open(f.path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lake: %w", err)
 	}
-	foot, err := s.cache.footer(f, file, size)
+	foot, err := s.cache.footer(f, file, file.Size())
 	return foot, errors.Join(err, file.Close())
 }
 
