@@ -201,6 +201,10 @@ func TestForgedBadRowsAreRefused(t *testing.T) {
 	ev.Ledger.Bad += 10 // beyond the tolerance
 	ev.Ledger.Reference -= 10
 	ev.Copies.Distinct -= 10
+	words := strings.NewReplacer("3 of 600 rows", "13 of 600 rows", "Of 597 rows", "Of 587 rows")
+	for i := range ev.Assumptions {
+		ev.Assumptions[i].Diagnostic = words.Replace(ev.Assumptions[i].Diagnostic)
+	}
 	forged, err := certify.Certify(ev)
 	if err != nil {
 		t.Fatal(err)

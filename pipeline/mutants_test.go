@@ -68,7 +68,7 @@ func roleMutants() []mutant {
 			{"pipeline/evidence.go", "Origin: found.Origin", "Origin: certify.OriginStart"},
 		}},
 		{"role separation: scaled by train rows", "pipeline", prior, []edit{
-			{"pipeline/survey.go", "standardise(s.reference.column(i))", "standardise(s.start.column(i))"}, believe,
+			{"pipeline/survey.go", "slices.DeleteFunc(s.reference.column(i), ", "slices.DeleteFunc(s.start.column(i), "}, believe,
 		}},
 		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/train.go", "scaleRaw(s.reference)", "scaleRaw(s.start)"}}},
 		// The choice of one of two places is charged with ln 2 a parameter, which is as much as such a choice can gain here.
@@ -144,6 +144,9 @@ func checkMutants() []mutant {
 			{"pipeline/roles.go", "r.Rows - r.Reference() - r.out.size()", "r.Rows - r.Reference()"},
 			{"pipeline/roles.go", " - r.out.countBefore(ordinal)", ""},
 		}},
+		{"bad rows that have no role", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/roles.go", "return outside(r.out.bad, b, 0, b.rows, func(", "return outside(nil, b, 0, b.rows, func("}}},
+		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/survey.go", "err := job.BadRows.stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
+		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/evidence.go", "err := job.BadRows.allow(found.Bad, found.Rows); err != nil", "err := error(nil); err != nil"}}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again", "	found.Copies.Distinct, found.Copies.DistinctFeatures = c.Copies.Distinct, c.Ledger.Rows-c.Copies.Features\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again"}}},
 		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/sweep.go", "	return s.record(ctx, env)\n", "	return certify.Attempt{OnTheseRows: 1, InThisLog: 1}, nil\n"}}},
 	}
@@ -152,6 +155,18 @@ func checkMutants() []mutant {
 // Of the mutants a tenth is tried in an ordinary run, always the same; all of
 // them by `make coverage`, with 200 runs of each coverage.
 var allMutants = flag.Bool("mutants", false, "try all mutants, not a seeded part")
+
+// An edit that does not apply any more shows nothing.
+func TestEditsOfMutantsApply(t *testing.T) {
+	for _, m := range mutants() {
+		for _, e := range m.edits {
+			text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(e.file)))
+			if n := strings.Count(string(text), e.old); err != nil || n != 1 {
+				t.Errorf("without %s: %q stands %d times in %s, want once (%v)", m.without, e.old, n, e.file, err)
+			}
+		}
+	}
+}
 
 // Each part of the bound matters: for each there is a test that fails without it.
 // The source is not touched; the compiler sees the mutant through an overlay.
