@@ -1,0 +1,208 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// A snappyReader decompresses snappy's block format in pieces. Most writers cut their
+// input into blocks of 64 KiB, beyond which no copy looks back. Some do not, as the
+// format allows: where the first such copy is met the page is decompressed as a whole.
+type snappyReader struct {
+	src     *body
+	buf     []byte // history, then what was decompressed and not read
+	at      int    // what was not read
+	size    int    // of all that is decompressed
+	whole   bool   // buf is all of it
+	near    bool   // a copy from far is an error
+	left    uint64 // to be decompressed
+	total   uint64 // decompressed
+	started bool
+	literal uint64 // bytes of the current element that are still to come
+	copied  uint64
+	offset  int
+}
+
+const snappyWindow = 64 << 10
+
+func (s *snappyReader) reset(src *body, size int) {
+	if s.buf == nil || s.whole {
+		s.buf = make([]byte, 0, 2*snappyWindow)
+	}
+	*s = snappyReader{src: src, buf: s.buf[:0], size: size}
+}
+
+// all decompresses the page as a whole and goes on where the pieces ended.
+func (s *snappyReader) all() error {
+	p := s.src.pages
+	if p.size > maxPage || s.size > maxPage {
+		return errFar
+	}
+	stored := make([]byte, p.size-s.src.start)
+	if err := p.readAt(stored, s.src.start); err != nil {
+		return err
+	}
+	var codec decompressor
+	out := make([]byte, s.size)
+	if err := codec.decompress(format.Snappy, out, stored); err != nil {
+		return err
+	}
+	s.at = int(s.total) - (len(s.buf) - s.at)
+	s.buf, s.left, s.whole = out, 0, true
+	return nil
+}
+
+func (s *snappyReader) Read(dst []byte) (int, error) {
+	if s.at == len(s.buf) {
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(dst, s.buf[s.at:])
+	s.at += n
+	return n, nil
+}
+
+// errFar is the error of a copy from before what is kept.
+var errFar = fmt.Errorf("snappy: a copy from more than %d bytes before, in a page that is too large to be read whole: write smaller pages", snappyWindow)
+
+// errRepeat is the error of a copy from where the last one was, which only S2 has; the
+// library takes the one format for the other.
+var errRepeat = fmt.Errorf("snappy: a copy from 0 bytes before: %w", errMalformed)
+
+// errSnappy is the error of an element that cannot be.
+var errSnappy = fmt.Errorf("snappy: %w", errMalformed)
+
+// fill decompresses some more behind the last snappyWindow bytes.
+func (s *snappyReader) fill() (err error) {
+	if !s.started {
+		s.started = true
+		if s.left, err = s.length(); err != nil {
+			return noEOF(err)
+		}
+		if s.left != uint64(s.size) {
+			return wrongLength(int(s.left), s.size)
+		}
+	}
+	if s.whole {
+		return io.EOF
+	}
+	if s.left == 0 {
+		if _, err := s.src.ReadByte(); err == nil {
+			return errSnappy
+		}
+		return io.EOF
+	}
+	if old := len(s.buf) - snappyWindow; old > 0 {
+		s.buf = s.buf[:copy(s.buf, s.buf[old:])]
+	}
+	s.at = len(s.buf)
+	for s.left > 0 && len(s.buf) < cap(s.buf) {
+		room := uint64(cap(s.buf) - len(s.buf))
+		var n uint64
+		switch {
+		case s.literal > 0:
+			n = min(s.literal, room)
+			end := len(s.buf) + int(n)
+			if _, err := io.ReadFull(s.src, s.buf[len(s.buf):end]); err != nil {
+				return noEOF(err)
+			}
+			s.buf = s.buf[:end]
+			s.literal -= n
+		case s.copied > 0:
+			n = min(s.copied, room, uint64(s.offset)) // what is copied may be what this writes
+			from := len(s.buf) - s.offset
+			s.buf = append(s.buf, s.buf[from:from+int(n)]...)
+			s.copied -= n
+		default:
+			err := s.element()
+			if errors.Is(err, errFar) && !s.near {
+				return s.all()
+			}
+			if err != nil {
+				return noEOF(err)
+			}
+		}
+		s.left -= n
+		s.total += n
+	}
+	return nil
+}
+
+// length reads the length of what is compressed, which stands first.
+func (s *snappyReader) length() (n uint64, err error) {
+	for shift := 0; shift < 35; shift += 7 {
+		b, err := s.src.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if n |= uint64(b&0x7F) << shift; b < 0x80 {
+			return n, nil
+		}
+	}
+	return 0, errSnappy
+}
+
+// element reads the tag of a literal or a copy, and how long it is.
+func (s *snappyReader) element() error {
+	tag, err := s.src.ReadByte()
+	if err != nil {
+		return err
+	}
+	if tag&3 == 0 {
+		s.literal = uint64(tag>>2) + 1
+		if tag >= 60<<2 {
+			n, err := s.number(int(tag>>2) - 59)
+			if err != nil {
+				return err
+			}
+			s.literal = n + 1
+		}
+		if s.literal > s.left {
+			return errSnappy
+		}
+		return nil
+	}
+	var offset uint64
+	switch tag & 3 {
+	case 1:
+		s.copied = uint64(tag>>2&7) + 4
+		offset, err = s.number(1)
+		offset |= uint64(tag>>5) << 8
+	case 2:
+		s.copied = uint64(tag>>2) + 1
+		offset, err = s.number(2)
+	default:
+		s.copied = uint64(tag>>2) + 1
+		offset, err = s.number(4)
+	}
+	switch {
+	case err != nil:
+		return err
+	case offset == 0:
+		return errRepeat
+	case s.copied > s.left:
+		return errSnappy
+	case offset > s.total:
+		return errSnappy
+	case offset > snappyWindow:
+		return errFar
+	}
+	s.offset = int(offset)
+	return nil
+}
+
+// number reads n bytes, the lowest first.
+func (s *snappyReader) number(n int) (v uint64, err error) {
+	for i := range n {
+		b, err := s.src.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		v |= uint64(b) << (8 * i)
+	}
+	return v, nil
+}
