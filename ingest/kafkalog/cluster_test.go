@@ -1,6 +1,7 @@
 package kafkalog
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -102,4 +103,11 @@ func read(t *testing.T, src pipeline.Source) (rows [][2]float64, digests []pipel
 		}
 	}
 	return rows, digests
+}
+
+func withCancel(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return ctx, cancel
 }

@@ -1,0 +1,29 @@
+package kafkalog
+
+import (
+	"testing"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+func TestSource(t *testing.T) {
+	c := newCluster(t, 2)
+	p := c.producer(t)
+	for i := range 500 {
+		produce(t, p, row(int32(i%2), float64(i), 1/float64(i+1)))
+	}
+	w, err := Spool(t.Context(), c.config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {
+		t.Helper()
+		src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src
+	})
+}

@@ -1,0 +1,134 @@
+package kafkalog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/sink/kafkalog"
+)
+
+// A cluster is a broker in this process with the topics.
+func cluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs(), Patience: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if err := kafkalog.Create(t.Context(), client, kafkalog.Topics{}, 3, 1, func(string, bool) {}); err != nil {
+		t.Fatal(err)
+	}
+	return c, client
+}
+
+// counted reads what a transactional consumer sees of a topic, with another client.
+func counted(t *testing.T, c *kfake.Cluster, topic string) (keys []string) {
+	t.Helper()
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		consumer.PollFetches(ctx).EachRecord(func(r *kgo.Record) { keys = append(keys, string(r.Key)) })
+	}
+	return keys
+}
+
+// TestLostAcknowledgements: records whose acknowledgements are lost are stored once.
+func TestLostAcknowledgements(t *testing.T) {
+	for _, exactlyOnce := range []bool{false, true} {
+		c, client := cluster(t)
+		rng := rand.New(rand.NewPCG(7, 8))
+		model := make([]byte, 3<<20)
+		for i := range model {
+			model[i] = byte(rng.Uint32())
+		}
+		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: exactlyOnce})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The broker stores the batch and says that it took too long.
+		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 4})
+		if err := p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: model}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := counted(t, c, "pacsgp-models"); len(got) != 6 {
+			t.Errorf("exactly once %v: %d pieces of the model, want 6: %q", exactlyOnce, len(got), got)
+		}
+		if got := counted(t, c, "pacsgp-certificates"); len(got) != 1 {
+			t.Errorf("exactly once %v: %d certificates, want 1", exactlyOnce, len(got))
+		}
+	}
+}
+
+// TestUnfinishedIsNotSeen: what was sent in a transaction that was not committed is
+// never seen, and the next process of the name ends it.
+func TestUnfinishedIsNotSeen(t *testing.T) {
+	c, client := cluster(t)
+	begin := func() *kafkalog.Publication {
+		t.Helper()
+		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	a := kafkalog.Artifact{Document: []byte("{}"), Model: bytes.Repeat([]byte("m"), 100)}
+	first := begin()
+	if err := first.Put(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	second := begin() // as after a crash
+	if err := second.Put(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Commit(t.Context()); err == nil {
+		t.Error("the first process commits after the second one has begun")
+	}
+	if got := counted(t, c, "pacsgp-certificates"); len(got) != 1 {
+		t.Errorf("%d certificates, want 1", len(got))
+	}
+}
+
+// TestTopicsThatLose: topics that would lose what is sent are refused.
+func TestTopicsThatLose(t *testing.T) {
+	_, client := cluster(t)
+	if _, err := client.CreateTopic(t.Context(), "short", 1, 1, broker.Settings{"cleanup.policy": "delete", "retention.ms": "1000"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, topics := range []kafkalog.Topics{{Certificates: "short"}, {Models: "short"}, {Current: "short"}} {
+		_, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", Topics: topics})
+		if err == nil || !strings.Contains(err.Error(), `"short" has`) {
+			t.Errorf("%+v: %v, want a refusal", topics, err)
+		}
+	}
+	if _, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, "none"); !errors.Is(err, kafkalog.ErrNotFound) {
+		t.Errorf("pull of a name that is not there: %v", err)
+	}
+}
