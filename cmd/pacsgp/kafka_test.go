@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
 // smallTopic produces the rows of [smallLake] to three partitions of a topic and
@@ -148,10 +149,10 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// committed counts the records of a topic that a transactional consumer sees.
-func committed(t *testing.T, c *kfake.Cluster, topic string) int {
+// committedAt counts the records of a topic that a transactional consumer sees.
+func committedAt(t *testing.T, address, topic string) int {
 	t.Helper()
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
@@ -169,4 +170,16 @@ func committed(t *testing.T, c *kfake.Cluster, topic string) int {
 		}
 	}
 	return n
+}
+
+func createTopic(t *testing.T, address, topic string, partitions int) {
+	t.Helper()
+	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.CreateTopic(t.Context(), topic, partitions, -1, nil); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/certify"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+)
+
+// flightRows are the 200,000 rows of the flights data as JSON, shuffled.
+func flightRows(t *testing.T) (rows [][]byte) {
+	t.Helper()
+	data := os.Getenv("PACSGP_DATA")
+	if data == "" {
+		data = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	path := filepath.Join(data, "flights")
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
+		}
+		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
+	}
+	src, err := ingestlake.Open(t.Context(), ingestlake.Config{Paths: []string{path}, Features: []string{"distance", "time"}, Target: "delay"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range src.Shards() {
+		batches, err := src.Open(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			record, err := batches.Next(t.Context())
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			value := func(column, row int) float64 { return record.Column(column).(*array.Float64).Value(row) }
+			for k := range int(record.NumRows()) {
+				rows = append(rows, fmt.Appendf(nil, `{"distance":%v,"time":%v,"delay":%v}`, value(0, k), value(1, k), value(2, k)))
+			}
+			record.Release()
+		}
+		if err := batches.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	return rows
+}
+
+// TestFlightsOnApacheKafka: 200,000 rows of six partitions of a real broker, which is
+// killed and restarted while they are consumed: model and certificate on topics, once
+// each, verified by another process that replays the segments from the topic alone.
+func TestFlightsOnApacheKafka(t *testing.T) {
+	s := brokertest.Start(t, brokertest.Options{})
+	rows := flightRows(t)
+	admin, err := kgo.NewClient(kgo.SeedBrokers(s.Address), kgo.DefaultProduceTopic("flights"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(len(rows)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	dir := t.TempDir()
+	job := jobFile{
+		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: flights, group: trainers, patience: 3m}}", s.Address),
+		"features": "[distance, time]", "target": "delay", "loss": "{epsilon: 15}", "delta": "0.01", "inducing": "[40]", "train": "{passes: 1}",
+		"copies": "independent", "output": "out", "publish": "{kafka: {name: delays, exactly_once: true}}",
+	}.write(t, dir)
+	createTopic(t, s.Address, "flights", 6)
+	succeed(t, "topics", "-c", job)
+	var records []*kgo.Record
+	for i, value := range rows {
+		records = append(records, &kgo.Record{Partition: int32(i % 6), Value: value})
+	}
+	if err := admin.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+
+	run := child(t, order{Args: []string{"train", "-c", job}})
+	var said strings.Builder
+	run.Stdout, run.Stderr = &said, &said
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 600 { // until there is something in the spool
+		if found, _ := filepath.Glob(filepath.Join(dir, "out", "_spool-*", "segment-*")); len(found) > 0 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.Kill(t)
+	s.Run(t)
+	if err := run.Wait(); err != nil && !strings.Contains(said.String(), "VACUOUS") {
+		t.Fatalf("train: %v: %s", err, said.String())
+	}
+	out := filepath.Join(dir, "out")
+	r := record(t, out)
+	doc, err := certify.Parse(readFile(t, filepath.Join(out, r.Certificate)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Sample.Rows != 200_000 || len(doc.Sample.Segments) != 6 {
+		t.Errorf("%d rows in %d segments", doc.Sample.Rows, len(doc.Sample.Segments))
+	}
+	pulled := filepath.Join(dir, "pulled")
+	succeed(t, "pull", "delays", "-o", pulled, "--kafka", job)
+	check := child(t, order{Args: []string{"verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job}})
+	answer, err := check.CombinedOutput()
+	if err != nil || !strings.Contains(string(answer), "were read again from the log") || !strings.Contains(string(answer), "verified: ") {
+		t.Errorf("verify: %v: %s", err, answer)
+	}
+	for _, topic := range []string{"pacsgp-certificates", "pacsgp-models", "pacsgp-current"} {
+		if n := committedAt(t, s.Address, topic); n != 1 {
+			t.Errorf("%d records in %s, want 1", n, topic)
+		}
+	}
+}
+
+// TestKilledWhilePublishing: a job that is killed at any moment and run again leaves the
+// same artifact on its topics, once.
+func TestKilledWhilePublishing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a dozen processes are killed, which takes half a minute")
+	}
+	c := smallTopic(t)
+	jobIn := func(dir, name string) string {
+		return fromTopic(c, jobFile{
+			"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers}}", c.ListenAddrs()[0]),
+			"publish": fmt.Sprintf("{kafka: {name: small, exactly_once: true, topics: {certificates: %s-c, models: %s-m, current: %s-p}}}", name, name, name),
+		}).write(t, dir)
+	}
+	dir := t.TempDir()
+	succeed(t, "topics", "-c", jobIn(dir, "whole"))
+	began := time.Now()
+	if out, err := child(t, order{Args: []string{"train", "-c", jobIn(dir, "whole")}}).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	took := time.Since(began)
+	want := record(t, filepath.Join(dir, "out"))
+	rng := rand.New(rand.NewPCG(2, 3))
+	for i := range 4 {
+		name := fmt.Sprintf("killed%d", i)
+		dir := t.TempDir()
+		job := jobIn(dir, name)
+		succeed(t, "topics", "-c", job)
+		for range 3 {
+			run := child(t, order{Args: []string{"train", "-c", job}})
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(rng.Float64() * float64(took)))
+			_ = run.Process.Kill() // it may have come to its end
+			_ = run.Wait()
+		}
+		succeed(t, "train", "-c", job)
+		if r := record(t, filepath.Join(dir, "out")); r.Certificate != want.Certificate || r.Model != want.Model {
+			t.Errorf("run %d: %s and %s, want %s and %s", i, r.Certificate, r.Model, want.Certificate, want.Model)
+		}
+		for _, topic := range []string{"-c", "-m", "-p"} {
+			if n := committed(t, c, name+topic); n != 1 {
+				t.Errorf("run %d: %d records in %s, want 1", i, n, name+topic)
+			}
+		}
+	}
+}
+
+func committed(t *testing.T, c *kfake.Cluster, topic string) int {
+	t.Helper()
+	return committedAt(t, c.ListenAddrs()[0], topic)
+}
