@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,7 @@ func demoCommand(w system) *cobra.Command {
 	var seed uint64
 	var noise float64
 	var topic bool
+	var produce string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Make a small lake, train, certify, verify, and compare with fresh rows",
@@ -42,6 +44,9 @@ func demoCommand(w system) *cobra.Command {
 			"the artifact is pulled and verified by replaying the rows from their topic.",
 		Args: exactly(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if produce != "" {
+				return demoProduce(cmd.Context(), w, strings.Split(produce, ","), synth.Config{Seed: seed, Noise: noise})
+			}
 			if topic {
 				return demoKafka(cmd.Context(), w, output, synth.Config{Seed: seed, Noise: noise})
 			}
@@ -49,6 +54,7 @@ func demoCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "out/demo", "directory for the lake and the artifact")
+	cmd.Flags().StringVar(&produce, "produce", "", "only produce the rows, to the topic "+demoTopic+" of these brokers, as docker-compose.yml does")
 	cmd.Flags().BoolVar(&topic, "kafka", false, "over topics of an embedded broker in the place of a lake")
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the generator: another function and other rows")
 	cmd.Flags().Float64Var(&noise, "noise", 0.1, "standard deviation of the noise; the function's is about 1")

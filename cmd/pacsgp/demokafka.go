@@ -91,6 +91,33 @@ func demoKafka(ctx context.Context, w system, output string, config synth.Config
 	return o.verdict(p)
 }
 
+// demoProduce makes the topic of rows on brokers and fills it. One that is there is left
+// as it is: its rows would stand there twice.
+func demoProduce(ctx context.Context, w system, brokers []string, config synth.Config) (err error) {
+	generator, err := synth.New(config)
+	if err != nil {
+		return usageError{err}
+	}
+	client, err := broker.NewClient(broker.Config{Brokers: brokers})
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	made, err := client.CreateTopic(ctx, demoTopic, demoPartitions, -1, nil)
+	if err != nil {
+		return err
+	}
+	if !made {
+		_, err := fmt.Fprintf(w.stdout, "the topic %s is there: nothing is produced\n", demoTopic)
+		return err
+	}
+	if err := produceRows(ctx, brokers, generator, int(w.demo.rows)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.stdout, "%d rows in the topic %s\n", w.demo.rows, demoTopic)
+	return err
+}
+
 // runStep is a step of the demo that is a command of its own.
 func runStep(ctx context.Context, w system, args ...string) error {
 	_, _ = fmt.Fprintf(w.stdout, "$ pacsgp %s\n", strings.Join(args, " "))

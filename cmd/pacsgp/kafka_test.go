@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -182,4 +183,41 @@ func createTopic(t *testing.T, address, topic string, partitions int) {
 	if _, err := client.CreateTopic(t.Context(), topic, partitions, -1, nil); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestCompose: the commands of docker-compose.yml, run by hand up to the training.
+func TestCompose(t *testing.T) {
+	var file struct {
+		Services map[string]struct {
+			Command []string `yaml:"command"`
+		} `yaml:"services"`
+	}
+	root := filepath.Join("..", "..")
+	if err := yaml.Unmarshal(readFile(t, filepath.Join(root, "docker-compose.yml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	dir := t.TempDir()
+	here := strings.NewReplacer("kafka:9092", c.ListenAddrs()[0], "/examples", dir, "/work", dir)
+	writeFile(t, filepath.Join(dir, "kafka.yaml"), []byte(here.Replace(string(readFile(t, filepath.Join(root, "examples", "kafka.yaml"))))))
+	for _, service := range []string{"rows", "rows", "topics"} {
+		args := file.Services[service].Command
+		if len(args) == 0 {
+			t.Fatalf("docker-compose.yml has no command for %s", service)
+		}
+		for i := range args {
+			args[i] = here.Replace(args[i])
+		}
+		succeed(t, args...)
+	}
+	args := file.Services["job"].Command
+	args[0] = "plan"
+	for i := range args {
+		args[i] = here.Replace(args[i])
+	}
+	pacsgp(t, args...).says(t, 0, "rows")
 }
