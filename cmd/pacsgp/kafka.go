@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -27,7 +28,7 @@ import (
 
 // A kafkaConfig declares the window of a topic.
 type kafkaConfig struct {
-	Brokers    []string    `yaml:"brokers"`
+	Brokers    brokerList  `yaml:"brokers"`
 	TLS        tlsConfig   `yaml:"tls"`
 	SASL       saslConfig  `yaml:"sasl"`
 	Patience   span        `yaml:"patience"`
@@ -68,6 +69,31 @@ type spoolConfig struct {
 	Folder string   `yaml:"folder"`
 	Limit  byteSize `yaml:"limit"`
 	Keep   bool     `yaml:"keep"`
+}
+
+// brokerList is a list of host:port.
+type brokerList []string
+
+// UnmarshalYAML reads the list. Within braces the YAML library takes host:port for a key
+// and its value.
+func (b *brokerList) UnmarshalYAML(node ast.Node) error {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok {
+		return fault(node, "want a list, as in [kafka-1:9092, kafka-2:9092]")
+	}
+	for _, one := range list.Values {
+		address := ""
+		if text, ok := one.(*ast.StringNode); ok {
+			address = text.Value
+		} else if pair := entries(one); len(pair) == 1 {
+			address = pair[0].Key.GetToken().Value + ":" + pair[0].Value.GetToken().Value
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fault(one, "want host:port, as in kafka-1:9092")
+		}
+		*b = append(*b, address)
+	}
+	return nil
 }
 
 // A position is where a window begins or ends.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -44,7 +45,7 @@ func flightRows(t *testing.T) (rows [][]byte) {
 		}
 		for {
 			record, err := batches.Next(t.Context())
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

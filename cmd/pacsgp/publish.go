@@ -25,7 +25,7 @@ type publishConfig struct {
 
 // A topicsConfig declares the topics of artifacts.
 type topicsConfig struct {
-	Brokers     []string   `yaml:"brokers"`
+	Brokers     brokerList `yaml:"brokers"`
 	TLS         tlsConfig  `yaml:"tls"`
 	SASL        saslConfig `yaml:"sasl"`
 	Patience    span       `yaml:"patience"`

@@ -22,7 +22,8 @@ import (
 func stream(t testing.TB, batches [][]float64, options ...ipc.Option) []byte {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "in.y", Type: arrow.PrimitiveTypes.Float32, Nullable: true}, {Name: "text", Type: arrow.BinaryTypes.String},
+		{Name: "in.y", Type: arrow.PrimitiveTypes.Float32, Nullable: true},
+		{Name: "text", Type: arrow.BinaryTypes.String},
 		{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "d", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.PrimitiveTypes.Float64}},
 		{Name: "time", Type: arrow.FixedWidthTypes.Timestamp_us},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -25,7 +26,7 @@ type Server struct {
 
 	jars, folder string
 	process      *exec.Cmd
-	ended        chan error
+	ended        chan struct{}
 	output       bytes.Buffer
 }
 
@@ -93,9 +94,7 @@ func properties(s *Server, controller string, o Options) string {
 		"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1",
 		"group.initial.rebalance.delay.ms": "0",
 	}
-	for name, value := range o.Properties {
-		all[name] = value
-	}
+	maps.Copy(all, o.Properties)
 	var text strings.Builder
 	for name, value := range all {
 		fmt.Fprintf(&text, "%s=%s\n", name, strings.ReplaceAll(value, "\n", "\\\n"))
@@ -120,8 +119,11 @@ func (s *Server) Run(t testing.TB) {
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.ended = make(chan error, 1)
-	go func(p *exec.Cmd, ended chan<- error) { ended <- p.Wait() }(s.process, s.ended)
+	s.ended = make(chan struct{})
+	go func(p *exec.Cmd, ended chan<- struct{}) {
+		_ = p.Wait() // how it ended stands in its output
+		close(ended)
+	}(s.process, s.ended)
 	for range 1200 {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", s.Address)
 		if err == nil {
@@ -129,9 +131,8 @@ func (s *Server) Run(t testing.TB) {
 			return
 		}
 		select {
-		case err := <-s.ended:
-			s.ended <- err
-			t.Fatalf("the broker ended: %v: %s", err, s.output.String())
+		case <-s.ended:
+			t.Fatalf("the broker ended: %s", s.output.String())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -173,7 +174,7 @@ func freePorts(t testing.TB, n int) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }()
 		all = append(all, "127.0.0.1:"+strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 	}
 	return all
