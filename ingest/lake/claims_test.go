@@ -2,7 +2,6 @@ package lake
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -26,57 +25,32 @@ func marshalThrift(t testing.TB, v any) []byte {
 	return b
 }
 
-// zeros is n zeros as gzip packs them.
-func zeros(t testing.TB, n int) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(make([]byte, n)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // A page is held against its number of values before it is decompressed: some
 // kilobytes can stand for as many bytes as anybody likes.
 func TestPageIsNoLargerThanItsValues(t *testing.T) {
 	const size = 64 << 20
-	body := zeros(t, size)
-	header := func(change func(h *format.PageHeader)) []byte {
-		h := format.PageHeader{UncompressedPageSize: size, CompressedPageSize: int32(len(body))}
-		change(&h)
-		return append(marshalThrift(t, &h), body...)
-	}
-	for name, page := range map[string][]byte{
-		"version 1": header(func(h *format.PageHeader) {
-			h.Type = format.DataPage
-			h.DataPageHeader.Set(format.DataPageHeader{NumValues: 10, DefinitionLevelEncoding: format.RLE})
-		}),
-		"version 2": header(func(h *format.PageHeader) {
-			h.Type = format.DataPageV2
-			h.DataPageHeaderV2.Set(format.DataPageHeaderV2{NumValues: 10, NumRows: 10})
-		}),
-		"dictionary": header(func(h *format.PageHeader) {
-			h.Type = format.DictionaryPage
-			h.DictionaryPageHeader.Set(format.DictionaryPageHeader{NumValues: size / 8})
-		}),
-	} {
-		for _, optional := range []bool{false, true} {
-			var c cursor
-			var codec decompressor
-			var stored []byte
-			ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: format.Gzip, lo: unknownBound, hi: unknownBound}
-			c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, optional: optional}, ch, &codec, &stored, largestWhole)
-			before := allocated()
-			err := c.read(make([]float64, 10))
-			if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "values, which have") {
-				t.Errorf("%s, optional %t: %v", name, optional, err)
-			}
-			if used := allocated() - before; used > 4<<20 {
-				t.Errorf("%s, optional %t: %d MiB were allocated for a page of %d KiB", name, optional, used>>20, len(page)>>10)
+	zeros := make([]byte, size)
+	for _, codec := range []format.CompressionCodec{format.Snappy, format.Gzip, format.Brotli, format.Zstd} {
+		body := packers[codec](t, zeros)
+		for name, page := range map[string][]byte{
+			"version 1":  dataPage(t, 1, format.Plain, 10, size, body),
+			"version 2":  dataPage(t, 2, format.Plain, 10, size, body),
+			"dictionary": tablePage(t, size/8, size, body),
+		} {
+			for _, optional := range []bool{false, true} {
+				var c cursor
+				var codecs decompressor
+				var stored []byte
+				ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: codec, lo: unknownBound, hi: unknownBound}
+				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, optional: optional}, ch, &codecs, &stored, largestWhole)
+				before := allocated()
+				err := c.read(make([]float64, 10))
+				if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "values, which have") {
+					t.Errorf("%v, %s, optional %t: %v", codec, name, optional, err)
+				}
+				if used := allocated() - before; used > uint64(4<<20+2*len(body)) {
+					t.Errorf("%v, %s, optional %t: %d MiB were allocated for a page of %d KiB", codec, name, optional, used>>20, len(page)>>10)
+				}
 			}
 		}
 	}

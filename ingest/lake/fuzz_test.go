@@ -17,10 +17,11 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// seedFiles calls use for each file of testdata/writers of at most size bytes.
+// seedFiles calls use for each file of testdata of at most size bytes: what writers
+// make, and what was made to bring readers down.
 func seedFiles(f *testing.F, size int64, use func(b []byte)) {
 	f.Helper()
-	err := filepath.WalkDir(filepath.Join("testdata", "writers"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
 			return err
 		}
