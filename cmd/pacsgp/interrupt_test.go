@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,6 +121,36 @@ func TestInterruptedReaders(t *testing.T) {
 	} {
 		if got := interrupted(t, "", args...); got.status != exitInterrupted || got.message != "pacsgp: interrupted\n" {
 			t.Errorf("pacsgp %q: status %d, message %q", args, got.status, got.message)
+		}
+	}
+}
+
+// Two thousand million rows in 280 bytes are honest, and take minutes: a signal ends
+// that at any moment, and plan says how long it takes.
+func TestManyRowsAreInterrupted(t *testing.T) {
+	file, err := filepath.Abs(filepath.Join("..", "..", "ingest", "lake", "testdata", "hostile", "honest-rows-in-few-bytes.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := tiny(jobFile{"source": "{paths: [" + file + "]}", "target": "ab", "copies": "independent"}).write(t, t.TempDir())
+	var said planned
+	if err := json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &said); err != nil {
+		t.Fatal(err)
+	}
+	if said.Rows != 2e9 || said.Estimate.Most < 60 {
+		t.Errorf("plan says %d rows and at most %v s", said.Rows, said.Estimate.Most)
+	}
+	for _, after := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		var signal time.Time
+		stop := time.AfterFunc(after, func() { signal = time.Now(); cancel() })
+		var stdout, log bytes.Buffer
+		err := run(ctx, []string{"train", "-c", job}, testSystem(&stdout, &log, plain(), nil))
+		took := time.Since(signal)
+		stop.Stop()
+		cancel()
+		if !errors.Is(err, errInterrupted) || took > 2*time.Second {
+			t.Errorf("after %v: %v, and %v from the signal to the end", after, err, took)
 		}
 	}
 }
