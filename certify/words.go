@@ -25,27 +25,54 @@ func AtMost(x float64) string { return outward(x, true) }
 // atLeast prints a lower bound in [0, 1] rounded down, in the same form.
 func atLeast(x float64) string { return outward(x, false) }
 
-// outward prints x ≥ 0 rounded to a decimal number on the side asked for. The
-// decimal number is exact: no digit is lost on the way.
-func outward(x float64, up bool) string {
-	exactly, scaled := new(big.Rat).SetFloat64(x), new(big.Rat)
-	if exactly == nil {
+// RoundUp prints the exact value of x with so many decimals, rounded up: a bound is never
+// printed below itself. NaN and infinities are printed as such.
+func RoundUp(x float64, decimals int) string { return roundedText(x, decimals, true) }
+
+// RoundDown prints x rounded down.
+func RoundDown(x float64, decimals int) string { return roundedText(x, decimals, false) }
+
+func roundedText(x float64, decimals int, up bool) string {
+	r := new(big.Rat).SetFloat64(x)
+	if r == nil {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
-	decimals := 4
-	power := big.NewInt(10_000)
-	for ; exactly.Sign() > 0 && decimals < 18; decimals++ {
-		if scaled.Mul(exactly, new(big.Rat).SetInt(power)); scaled.Cmp(big.NewRat(100, 1)) >= 0 {
-			break
-		}
-		power.Mul(power, big.NewInt(10))
-	}
-	scaled.Mul(exactly, new(big.Rat).SetInt(power))
-	digits, rest := new(big.Int).QuoRem(scaled.Num(), scaled.Denom(), new(big.Int))
+	return rounded(r, decimals, up).FloatString(decimals)
+}
+
+// rounded is the number of so many decimals next to r on the side asked for.
+func rounded(r *big.Rat, decimals int, up bool) *big.Rat {
+	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+	scaled := new(big.Rat).Mul(r, new(big.Rat).SetInt(power))
+	digits, rest := new(big.Int).DivMod(scaled.Num(), scaled.Denom(), new(big.Int))
 	if up && rest.Sign() > 0 {
 		digits.Add(digits, big.NewInt(1))
 	}
-	return new(big.Rat).SetFrac(digits, power).FloatString(decimals)
+	return new(big.Rat).SetFrac(digits, power)
+}
+
+// decimalsFor is how many decimals, from least to most, r ≥ 0 needs so that its digits
+// make a number of at least whole.
+func decimalsFor(r *big.Rat, least, most int, whole int64) int {
+	for r.Sign() > 0 && least < most {
+		power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(least)), nil)
+		if new(big.Rat).Mul(r, new(big.Rat).SetInt(power)).Cmp(big.NewRat(whole, 1)) >= 0 {
+			break
+		}
+		least++
+	}
+	return least
+}
+
+// outward prints x ≥ 0 rounded to a decimal number on the side asked for. The
+// decimal number is exact: no digit is lost on the way.
+func outward(x float64, up bool) string {
+	r := new(big.Rat).SetFloat64(x)
+	if r == nil {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	decimals := decimalsFor(r, 4, 18, 100)
+	return rounded(r, decimals, up).FloatString(decimals)
 }
 
 // percentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
@@ -56,16 +83,8 @@ func percentUp(x float64) string {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	r.Mul(r, big.NewRat(100, 1))
-	decimals, power := 1, big.NewInt(10)
-	for ; r.Sign() > 0 && decimals < 16 && new(big.Rat).Mul(r, new(big.Rat).SetInt(power)).Cmp(big.NewRat(10, 1)) < 0; decimals++ {
-		power.Mul(power, big.NewInt(10))
-	}
-	r.Mul(r, new(big.Rat).SetInt(power))
-	digits, rest := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
-	if rest.Sign() > 0 {
-		digits.Add(digits, big.NewInt(1))
-	}
-	if r.SetFrac(digits, power); r.Cmp(big.NewRat(100, 1)) >= 0 {
+	decimals := decimalsFor(r, 1, 16, 10)
+	if r = rounded(r, decimals, true); r.Cmp(big.NewRat(100, 1)) >= 0 {
 		return "100 %"
 	}
 	return r.FloatString(decimals) + " %"

@@ -171,18 +171,18 @@ func OtherJobs(c certify.Certificate) string {
 func (p *printer) sum(g certify.Guarantee, c certify.Certificate) {
 	n := float64(max(g.N, 1))
 	nats := func(name string, x float64) {
-		p.row(name, ceil(x, 2)+" nats", ceil(x/n, 5)+" a row")
+		p.row(name, certify.RoundUp(x, 2)+" nats", certify.RoundUp(x/n, 5)+" a row")
 	}
 	p.row("rows N", strconv.FormatInt(g.N, 10), "")
-	p.row("empirical risk", ceil(g.EmpiricalRisk.Upper, 5), "of a draw of Q, at most")
-	p.row("", floor(g.LowerRisk.Lower, 5), "and at least")
+	p.row("empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), "of a draw of Q, at most")
+	p.row("", certify.RoundDown(g.LowerRisk.Lower, 5), "and at least")
 	nats("KL of Q from P", g.KL)
 	nats("ln 1/weight of theta", g.LnInverseWeight)
 	nats("ln xi(N)", g.LnXi)
 	nats("ln alternatives/delta", g.LnInverseDelta)
-	p.row("bound B", ceil(g.Bound, 5), "Pinsker's form: "+ceil(g.BoundPinsker, 5))
-	p.row("lower bound", floor(g.LowerBound, 5), "on the same event")
-	p.row("yardstick", ceil(c.Baseline.Bound, 5), "of the constant "+strconv.FormatFloat(c.Baseline.Constant, 'g', 6, 64))
+	p.row("bound B", certify.RoundUp(g.Bound, 5), "Pinsker's form: "+certify.RoundUp(g.BoundPinsker, 5))
+	p.row("lower bound", certify.RoundDown(g.LowerBound, 5), "on the same event")
+	p.row("yardstick", certify.RoundUp(c.Baseline.Bound, 5), "of the constant "+strconv.FormatFloat(c.Baseline.Constant, 'g', 6, 64))
 }
 
 // row prints a name, a number and a remark in columns.

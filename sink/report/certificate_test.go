@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -151,31 +150,5 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
 func TestWriteCertificateReturnsTheWritersError(t *testing.T) {
 	if err := WriteCertificate(fullDisk{}, testCertificate(t, nil), Style{}); err == nil {
 		t.Error("an error of the writer is lost")
-	}
-}
-
-func TestNumbersAreRoundedOutwards(t *testing.T) {
-	for _, test := range []struct {
-		x        float64
-		digits   int
-		up, down string
-	}{
-		{0.11385, 4, "0.1139", "0.1138"},
-		{0.1138, 4, "0.1138", "0.1137"}, // the float64 is below 0.1138
-		{0.5, 4, "0.5000", "0.5000"},
-		{0, 4, "0.0000", "0.0000"},
-		{1e-300, 4, "0.0001", "0.0000"},
-		{math.Nextafter(0.25, 1), 2, "0.26", "0.25"},
-		{1600.0000001, 2, "1600.01", "1600.00"},
-		{math.Inf(1), 2, "+Inf", "+Inf"},
-	} {
-		if up, down := ceil(test.x, test.digits), floor(test.x, test.digits); up != test.up || down != test.down {
-			t.Errorf("%v: ceil %s, floor %s, want %s, %s", test.x, up, down, test.up, test.down)
-		}
-	}
-	for delta, want := range map[float64]string{0.01: "99", 0.05: "95", 0.001: "99.9", 1e-6: "99.9999"} {
-		if got := confidence(delta); got != want {
-			t.Errorf("confidence(%v) = %s, want %s", delta, got, want)
-		}
 	}
 }

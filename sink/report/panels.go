@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // progressPanel shows the estimates while training and, as lines across, what
@@ -38,7 +40,7 @@ func (f Figure) progressPanel() *plot.Plot {
 		{"yardstick: a constant", across(f.Baseline), stroke(faint, 1.1, 4, 3)},
 		{"estimated bound", bounds, stroke(blue, 2)},
 		{"estimated risk", risks, stroke(sky, 1.4)},
-		{"bound of a draw, B = " + ceil(f.Bound, 4), across(f.Bound), stroke(green, 1.4, 6, 3)},
+		{"bound of a draw, B = " + certify.RoundUp(f.Bound, 4), across(f.Bound), stroke(green, 1.4, 6, 3)},
 	} {
 		line, err := plotter.NewLine(l.xys)
 		if err != nil {
