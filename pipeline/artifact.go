@@ -39,3 +39,11 @@ type Model struct {
 	Meta      ModelMeta
 	Posterior *model.Posterior
 }
+
+func (m ModelMeta) featureNames() []string {
+	names := make([]string, len(m.Features))
+	for i, f := range m.Features {
+		names[i] = f.Name
+	}
+	return names
+}
