@@ -99,7 +99,7 @@ func scaleRows(ctx context.Context, g *synth.Generator, dir string, n int64) err
 func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 	job := filepath.Join(dir, "job.yaml")
 	out := filepath.Join(dir, "artifact")
-	text := fmt.Sprintf("source: {paths: [rows]}\ntarget: y\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\ninducing: %d\ntrain: {passes: 1}\nmemory: %dMiB\noutput: artifact\n", scaleInducing, scaleBudget)
+	text := fmt.Sprintf("source: {paths: [rows]}\ntarget: y\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nguarantees: pac-bayes\njudge: draw\ninducing: %d\ntrain: {passes: 1}\nmemory: %dMiB\noutput: artifact\n", scaleInducing, scaleBudget)
 	if err := errors.Join(os.WriteFile(job, []byte(text), 0o644), os.RemoveAll(out)); err != nil {
 		return nil, err
 	}

@@ -293,20 +293,20 @@ type Attempt struct {
 // bound among those that are not [StatusConditional], or among all if there are no
 // others. Who knows assumptions to be true that a document cannot show, because he
 // has trained himself, names them: a guarantee on their condition then is certified.
-func (c Certificate) About(predictor string, known ...string) (Guarantee, bool) {
-	var best Guarantee
-	found := false
+// Where the certificate says nothing about a predictor, that is what it returns.
+func (c Certificate) About(predictor string, known ...string) Guarantee {
+	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + predictor}
 	for _, g := range c.Guarantees {
 		if g.Predictor != predictor {
 			continue
 		}
 		g = g.Given(known...)
 		open, openBest := g.Status == StatusConditional, best.Status == StatusConditional
-		if !found || openBest && !open || openBest == open && g.Bound < best.Bound {
-			best, found = g, true
+		if best.ID == "" || openBest && !open || openBest == open && g.Bound < best.Bound {
+			best = g
 		}
 	}
-	return best, found
+	return best
 }
 
 // Given returns the guarantee as it stands for who knows assumptions to be true that no

@@ -39,7 +39,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"sweep":     change(func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 12, 3 }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = NewDependence(12696, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {
-			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12700, 0, 90
+			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12690, 0, 90
 			missAll(t, ev)
 		}),
 		"alone": change(func(ev *Evidence) {

@@ -284,9 +284,9 @@ func (ev Evidence) validateFindings() error {
 	var faults []error
 	d := ev.Dependence
 	if d.Pairs < 0 || d.Pairs > ev.Ledger.Rows || !(-1 <= d.Correlation && d.Correlation <= 1) {
-		faults = append(faults, fmt.Errorf("correlation %g of the targets of %d pairs of consecutive rows, of %d rows", d.Correlation, d.Pairs, ev.Ledger.Rows))
+		faults = append(faults, fmt.Errorf("correlation %g of the targets of %s of consecutive rows, of %d rows", d.Correlation, Count(d.Pairs, "pair"), ev.Ledger.Rows))
 	} else if d != NewDependence(d.Pairs, d.Correlation) {
-		faults = append(faults, fmt.Errorf("a correlation of %g over %d pairs is not to be called suspicious: %v", d.Correlation, d.Pairs, d.Suspicious))
+		faults = append(faults, fmt.Errorf("a correlation of %g over %s is not to be called suspicious: %v", d.Correlation, Count(d.Pairs, "pair"), d.Suspicious))
 	}
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
 	if !(0 <= c.Limit && c.Limit <= 1) {

@@ -158,10 +158,10 @@ func TestHoldoutIsConditional(t *testing.T) {
 	if held.Bound >= guarantee(t, c, GuaranteeMean).Bound {
 		t.Fatal("the hold-out's bound is not the least: the test sees nothing")
 	}
-	if g, _ := c.About(PredictorMean); g.ID != GuaranteeMean {
+	if g := c.About(PredictorMean); g.ID != GuaranteeMean {
 		t.Errorf("the headline about the mean is %s, want what is proven", g.ID)
 	}
-	if g, _ := c.About(PredictorMean, AssumeHoldoutUnseen); g.ID != GuaranteeHoldout || g.Status != StatusCertified {
+	if g := c.About(PredictorMean, AssumeHoldoutUnseen); g.ID != GuaranteeHoldout || g.Status != StatusCertified {
 		t.Errorf("for who knows better the headline about the mean is %s, %s", g.ID, g.Status)
 	}
 	ev := sound(t)

@@ -300,7 +300,7 @@ SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
     "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": positive, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
+    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
     "sweep?": [ALTERNATIVE], "alternative?": count}
@@ -368,8 +368,17 @@ def canonical_settings(v):
             **{k: a[k] for k in ("features", "exclude") if k in a},
             **members(("kernel", {k: a["kernel"][k] for k in KERNEL if k in a["kernel"]} if "kernel" in a else None))} for a in v["sweep"]]
     job.update(members(("alternative", v.get("alternative"))))
-    job["guarantees"] = [{"id": m["id"], "weight": m["weight"]} for m in v["guarantees"]]
+    job.update(members(("guarantees", [{"id": m["id"], "weight": m["weight"]} for m in v.get("guarantees", [])])))
     return job
+
+
+def for_rows(job, n):
+    """The job with the methods that it has on n rows, where it names none (format.md, 6.6)."""
+    if "guarantees" in job:
+        return job
+    if n < 2000 or "by" in job["roles"]:
+        return {**job, "guarantees": [{"id": "pac-bayes", "weight": 1}]}
+    return {**job, "guarantees": [{"id": "pac-bayes", "weight": 1}, {"id": "holdout", "weight": 9}], "roles": {**job["roles"], "holdout": 0.1}}
 
 
 def alternative(job):
@@ -402,7 +411,7 @@ def with_changes(job, changes):
 def check_job(job):
     """Refuses a job that no run would have accepted."""
     loss, grid, mode = job["loss"], job["grid"], job["scaling"]["mode"]
-    methods, held = [m["id"] for m in job["guarantees"]], job["roles"].get("holdout", 0)
+    methods, held = [m["id"] for m in job.get("guarantees", [{"id": "pac-bayes"}])], job["roles"].get("holdout", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
     right = {"band": tolerances == {"below", "above"}, "relative": not tolerances}.get(
         loss["kind"], tolerances in ({"epsilon"}, {"epsilon_std"}))
@@ -1399,8 +1408,12 @@ def ln_factorial(n):
     return (m + Decimal("0.5")) * m.ln() - m + two_pi.ln() / 2 + sum(Decimal(a) / b / m ** (2 * j + 1) for j, (a, b) in enumerate(series))
 
 
+SUMMABLE = 10 ** 10  # hold-out rows: of more the tail takes more than some seconds
+
+
 def ln_tail(k, n, p):
-    """ln P(at most k of n), summed from its largest term down; 0 < p < 1."""
+    """ln P(at most k of n), summed from its largest term down; 0 < p < 1. Where p is no
+    less than k/n, some 12 √k terms are all that count."""
     term = total = Decimal(1)
     for j in range(k, 0, -1):
         term *= j * (1 - p) / ((n - j + 1) * p)
@@ -1413,6 +1426,7 @@ def ln_tail(k, n, p):
 def check_holdout(cert, found, inverse):
     """The number of a hold-out (format.md, 6.4); inverse is ln 1/delta of its share."""
     g, n = guarantee(cert, "holdout"), found["ledger"]["holdout"]
+    need(n <= SUMMABLE, f"{n} hold-out rows are more than this program can check")
     close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
     if g["loss"]["kind"] not in ("zero-one", "band"):
         return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
@@ -1599,9 +1613,9 @@ ASSUMPTIONS = {
     "independent-rows": "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows.",
     "prior-before-rows": "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows.",
     "loss-before-rows": "The loss, its tolerance and delta follow from declarations and reference rows.",
-    "roles-by-key": "Each row has one role, which follows from its ordinal and the declared key alone.",
+    "roles-by-key": "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role.",
     "separate-last-pass": "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree.",
-    "losses-proven": "Each certified row has a proven interval of its expected loss, for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
+    "losses-proven": "Each certified row has a proven interval of its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
     "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
     "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training.",
@@ -1617,7 +1631,7 @@ EQUAL_ROWS = {
 def assumptions(job, found, jitter):
     """The assumptions with status and diagnostic (format.md, 6.5)."""
     mode, dependence = job["scaling"]["mode"], found["dependence"]
-    rows = f"The correlation of the targets of consecutive rows is {dependence['correlation']:.3f} over {dependence['pairs']} pairs."
+    rows = f"The correlation of the targets of consecutive rows is {dependence['correlation']:.3f} over {dependence['pairs']} {'pair' if dependence['pairs'] == 1 else 'pairs'}."
     if dependence["suspicious"]:
         rows += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
     copies = found["copies"]
@@ -1653,6 +1667,19 @@ def certificate_row(path):
     return row["document"][0].encode(), row
 
 
+def check_row(row, cert):
+    """The columns about guarantees say what the document says."""
+    plain = ("id", "predictor", "role", "status", "n", "ln_inverse_delta", "bound", "lower_bound", "headline", "statement")
+    listed = [{**{k: g[k] for k in plain}, "empirical_risk": g["empirical_risk"]["upper"]} for g in cert["guarantees"]]
+    need(row.get("guarantees") == [listed], "the guarantees of the row are not those of its document")
+    mean = min((g for g in cert["guarantees"] if g["predictor"] == "mean of Q" and g["status"] != "conditional"), key=lambda g: g["bound"])
+    draw = guarantee(cert, "pb-full")
+    for column, value in {
+            "mean_guarantee": mean["id"], "mean_n": mean["n"], **{f"mean_{k}": mean[k] for k in ("status", "bound", "headline", "statement")},
+            **{f"draw_{k}": draw[k] for k in ("status", "bound", "lower_bound", "headline", "statement")}}.items():
+        need(row.get(column) == [value], f"the column {column} is {row.get(column)}, but the document of the row gives {value!r}")
+
+
 def read_certificate(path, wanted):
     """The certificate, its bytes as text, its id, and whether it was read from a row."""
     with open(path, "rb") as f:
@@ -1673,6 +1700,8 @@ def read_certificate(path, wanted):
     need(sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"]), "the methods are not pac-bayes, alone or with holdout")
     need(all(g.keys() >= {"kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker"} or g["id"] == "holdout" for g in cert["guarantees"]), "a guarantee lacks its terms")
     need(sorted(g["id"] for g in cert["guarantees"]) == ["holdout"] * ("holdout" in methods) + ["mean-2b", "pb-full"], "the guarantees are not those of the methods")
+    if row:
+        check_row(row, cert)
     return cert, data.decode(), found, bool(row)
 
 
@@ -1687,7 +1716,7 @@ def read_job(cert, document):
     need(raw == canonical, f"the configuration is not in the form that a run gives it: {difference(cert['configuration']['values'], settings)}")
     job = alternative(settings)
     check_job(job)
-    return job, raw
+    return for_rows(job, cert["sample"]["rows"]), raw
 
 
 def segments(sample):
@@ -1713,6 +1742,10 @@ def stated_findings(cert, job):
     need(ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
          f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")
     need((ledger["holdout"] > 0) == (job["roles"].get("holdout", 0) > 0), "the ledger's hold-out rows are not the job's")
+    share = job["roles"].get("holdout", 0)
+    if share and ledger["rows"] <= 1 << 20:  # a second
+        held = len(ranked_rows(job["roles"]["key"], ledger["rows"], 0, share, k if "by" in job["roles"] else None)[0])
+        need(ledger["holdout"] == held or (drop or tolerated) and ledger["holdout"] < held, f"the key makes {held} hold-out rows, the certificate says {ledger['holdout']}")
     need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
     dependence = cert["dependence"]
     need(dependence["pairs"] < ledger["rows"] and abs(dependence["correlation"]) <= 1, "the correlation of the targets is out of range")
@@ -1937,7 +1970,7 @@ def unchecked(cert, rows, same, row):
     """What this program leaves unchecked, in words."""
     left = ["what is declared", "how training went", "that the last pass of the run was separate"]
     if row:
-        left.append("that the other columns of the certificate's row say what its document says")
+        left.append("that the columns of the certificate's row that are not about guarantees say what its document says")
     if not rows:
         left.append("everything that takes the rows: sample, roles, copies, scaling, losses, constant, features, peaks")
     elif not same:

@@ -39,11 +39,3 @@ type Model struct {
 	Meta      ModelMeta
 	Posterior *model.Posterior
 }
-
-func (m ModelMeta) featureNames() []string {
-	names := make([]string, len(m.Features))
-	for i, f := range m.Features {
-		names[i] = f.Name
-	}
-	return names
-}

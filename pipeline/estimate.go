@@ -31,7 +31,7 @@ type Sample struct {
 
 // NewEstimate estimates a job. It measures the machine for about half a second.
 func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
-	res = res.WithDefaults()
+	res, job = res.WithDefaults(), job.ForRows(s.Rows)
 	e := Estimate{Bytes: PeakMemory(job, s, res)}
 	var least, most float64 // operations
 	n := s.train(job)

@@ -15,6 +15,7 @@ import (
 // certifies it, and verification certifies it again and compares the documents. A
 // model that does not follow from the job is an error.
 func evidence(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Evidence, error) {
+	job = job.ForRows(found.Rows)
 	if err := job.BadRows.allow(found.Bad, found.Rows); err != nil {
 		return certify.Evidence{}, err
 	}
@@ -116,7 +117,7 @@ func scaledAccuracy(l certify.Loss, target Affine) float64 {
 func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 	n := found.Neighbour.dependence()
 	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
-	rows.Diagnostic = fmt.Sprintf("The correlation of the targets of consecutive rows is %.3f over %d pairs.", n.Correlation, n.Pairs)
+	rows.Diagnostic = fmt.Sprintf("The correlation of the targets of consecutive rows is %.3f over %s.", n.Correlation, certify.Count(n.Pairs, "pair"))
 	if n.Suspicious {
 		rows.Diagnostic += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
 	}

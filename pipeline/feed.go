@@ -43,6 +43,8 @@ func newFeed(ctx context.Context, src Source, s *Survey, res Resources) (*feed, 
 	return f, nil
 }
 
+func (s *Survey) scaler() scaler { return scaler{s.Used, s.Features, s.Target} }
+
 // rows delivers the train rows of the shards in the given order. The slices are
 // valid until use returns.
 func (f *feed) rows(ctx context.Context, order []int, use func(x, y []float64) error) error {

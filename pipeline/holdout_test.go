@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -173,6 +174,21 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 			ev.Delta.Methods, ev.Tallies = ev.Delta.Methods[:1], ev.Tallies[:1]
 			ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
 		},
+		"a row less (without rows)": func(ev *certify.Evidence) {
+			held := &ev.Tallies[1]
+			n := held.Risk.Count() - 1
+			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
+			train := &ev.Tallies[0]
+			if err := errors.Join(train.Risk.Add(0), train.LowerRisk.AddLower(0), ev.Constant.Risk.AddLower(0)); err != nil {
+				t.Fatal(err)
+			}
+			held.Risk, held.LowerRisk, held.Unproven = certify.RiskSum{}, certify.RiskSum{}, 0
+			for range n {
+				if err := errors.Join(held.Risk.Add(0), held.LowerRisk.AddLower(0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
 		"a smaller share": func(ev *certify.Evidence) {
 			reword(t, ev, `"holdout":0.2`, `"holdout":0.1`)
 		},
@@ -185,6 +201,9 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 			_, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake)
 			if !errors.Is(err, pipeline.ErrRefused) {
 				t.Errorf("verify: %v, want a refusal", err)
+			}
+			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); strings.HasSuffix(name, "(without rows)") && !errors.Is(err, pipeline.ErrRefused) {
+				t.Errorf("verify without rows: %v, want a refusal", err)
 			}
 		})
 	}

@@ -38,10 +38,10 @@ type Job struct {
 	Number int           `json:"alternative,omitempty"`
 
 	// Guarantees are the methods of the certificate with the weights of their parts
-	// of Delta; nil: PAC-Bayes alone.
+	// of Delta; nil: by the number of rows, see [Job.ForRows].
 	Guarantees []certify.MethodWeight `json:"guarantees,omitempty"`
 
-	declaration *Job // that this alternative is part of, as it was declared
+	declaration *Job // what was declared, of an alternative or of what [Job.ForRows] completes
 }
 
 // A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
@@ -104,7 +104,7 @@ const (
 // A RolesDecl declares the rule that assigns roles to rows.
 type RolesDecl struct {
 	Key     string  `json:"key"`               // default "pacsgp"
-	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; default 0.1 with the method holdout, else 0
+	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; default 0.1 with the method holdout
 
 	By        RolesBy `json:"by,omitempty"`
 	Reference int64   `json:"reference,omitempty"` // by position: the number of reference rows
@@ -216,7 +216,7 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("roles.key: %w", err)
 	}
 	j.Roles.positions(j.Scaling.Mode, fault)
-	j.Guarantees, j.Roles.Holdout = withHoldout(j.Guarantees, j.Roles.Holdout, fault)
+	j = j.withMethods(fault)
 	j.Copies = j.Copies.withDefaults(fault)
 	j.BadRows.validate(fault)
 	if j.BadRows.Some() && j.Scaling.Mode == ScalingAllRows {
@@ -243,31 +243,6 @@ func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 	default:
 		fault("roles.by: %q is neither hash nor %s", d.By, RolesByPosition)
 	}
-}
-
-// defaultHoldout is the share of the rows that are kept for a hold-out.
-const defaultHoldout = 0.1
-
-// withHoldout completes the methods and the share of the hold-out rows.
-func withHoldout(methods []certify.MethodWeight, share float64, fault func(string, ...any)) ([]certify.MethodWeight, float64) {
-	if len(methods) == 0 {
-		methods = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}
-	}
-	if err := certify.ValidMethods(methods); err != nil {
-		fault("guarantees: %w", err)
-	}
-	uses := func(id string) bool {
-		return slices.ContainsFunc(methods, func(m certify.MethodWeight) bool { return m.ID == id })
-	}
-	switch holdout := uses(certify.MethodHoldout); {
-	case holdout && share == 0:
-		share = defaultHoldout
-	case holdout && !(0 < share && share <= 0.9):
-		fault("roles.holdout: %v is no share of the rows above 0 and at most 0.9", share)
-	case !holdout && share != 0:
-		fault("roles.holdout: hold-out rows are for the method %s, which guarantees does not name", certify.MethodHoldout)
-	}
-	return methods, share
 }
 
 func needDelta(delta float64) string {

@@ -14,7 +14,7 @@ const heapSlack = 25
 // filled in has at a time. Each part counts what lives in it; rows that all parts of
 // training share stand before them.
 func PeakMemory(job Job, s Sample, res Resources) int64 {
-	res = res.WithDefaults()
+	res, job = res.WithDefaults(), job.ForRows(s.Rows)
 	n, columns := s.train(job), int64(s.Features+1)
 	rows := func(n int64) int64 { return n * columns * 8 }
 	reference := job.Roles.rule().references(s.Rows)
@@ -31,6 +31,9 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	}
 	counting := min(record*s.Rows, res.Memory)
 	found := rows(reference) + rows(starts)
+	if job.Roles.Holdout > 0 {
+		found += s.Rows / 8 // a bit a row says which are hold-out rows
+	}
 	most := reading + counting + found
 
 	// Training: the train rows, or what reads them again; start rows, scaled; the

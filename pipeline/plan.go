@@ -33,6 +33,7 @@ type PlanBound struct {
 // grid is charged as a flat one, for where its peak will be is not known.
 func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	n, d := s.Rows, s.Features
+	job = job.ForRows(n)
 	o := Plan{Rows: n, Train: s.train(job), Holdout: s.holdout(job), Features: d}
 	o.Reference = n - o.Train - o.Holdout
 	if o.Train < 1 {

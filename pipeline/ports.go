@@ -107,12 +107,3 @@ type Checkpoints interface {
 	// Clear removes the checkpoint, if there is one.
 	Clear(ctx context.Context) error
 }
-
-// rowsOf is the number of rows of a source.
-func rowsOf(src Source) int64 {
-	var n int64
-	for _, shard := range src.Shards() {
-		n += shard.Rows
-	}
-	return n
-}

@@ -112,7 +112,7 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 	if held.Status != certify.StatusConditional || !(held.Bound < 0.1) {
 		t.Fatalf("the forgery is %s with %v: want a conditional bound below 0.1, far below the risk, 0.7", held.Status, held.Bound)
 	}
-	if mean, _ := r.Certificate.About(certify.PredictorMean); mean.Status == certify.StatusCertified {
+	if mean := r.Certificate.About(certify.PredictorMean); mean.Status == certify.StatusCertified {
 		t.Errorf("certified about the mean: %s", mean.Headline)
 	}
 	p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
@@ -142,7 +142,7 @@ func TestRetrain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if mean, _ := p.certificate.About(certify.PredictorMean, v.Known()...); !v.Retrained || v.NotChecked() != nil || mean.ID != certify.GuaranteeHoldout || mean.Status != certify.StatusCertified {
+				if mean := p.certificate.About(certify.PredictorMean, v.Known()...); !v.Retrained || v.NotChecked() != nil || mean.ID != certify.GuaranteeHoldout || mean.Status != certify.StatusCertified {
 					t.Errorf("retrained %t, open %q, about the mean: %s", v.Retrained, v.NotChecked(), mean.Headline)
 				}
 			}

@@ -38,6 +38,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	}
 	p := &rowPass{src: src, shards: src.Shards(), columns: columns, res: res, secret: hidden}
 	n := rowsOf(src)
+	job = job.ForRows(n)
 	p.of = subject{
 		rows: n, shards: len(p.shards), columns: len(src.Columns()), layout: layoutDigest(p.shards), configuration: configuration,
 	}

@@ -133,6 +133,23 @@ func segmentsOf(src Source) []Segment {
 	return all
 }
 
+// rowsOf is the number of rows of a source.
+func rowsOf(src Source) int64 {
+	var n int64
+	for _, shard := range src.Shards() {
+		n += shard.Rows
+	}
+	return n
+}
+
+func (m ModelMeta) featureNames() []string {
+	names := make([]string, len(m.Features))
+	for i, f := range m.Features {
+		names[i] = f.Name
+	}
+	return names
+}
+
 // errNumbers says that a model's stored numbers do not bear a certificate.
 var errNumbers = errors.New("no certificate for these numbers")
 

@@ -32,7 +32,10 @@ func source(columns [][]float64, shards ...int) *pipelinetest.Memory {
 
 func job(t testing.TB, change func(*pipeline.Job)) pipeline.Job {
 	t.Helper()
-	j := pipeline.Job{Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6}, Delta: 0.01, Inducing: []int{20}}
+	j := pipeline.Job{
+		Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6}, Delta: 0.01, Inducing: []int{20},
+		Guarantees: []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}, // whatever the number of rows
+	}
 	if change != nil {
 		change(&j)
 	}

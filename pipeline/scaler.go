@@ -40,5 +40,3 @@ func (s scaler) scaleRaw(r rawRows) (x, y []float64) {
 	}
 	return x, y
 }
-
-func (s *Survey) scaler() scaler { return scaler{s.Used, s.Features, s.Target} }

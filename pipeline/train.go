@@ -68,18 +68,20 @@ type training struct {
 	start      model.Rows
 	candidates []candidate
 	state      checkpoint
-	began      time.Time
+	began      time.Time // the run
+	entered    time.Time // its training
 	saved      time.Time
 	resumed    bool
 	late       func() bool // whether the time limit has been reached
 }
 
 func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*training, error) {
+	job = job.ForRows(s.Roles.Rows)
 	f, err := newFeed(ctx, src, s, env.Resources)
 	if err != nil {
 		return nil, err
 	}
-	t := &training{job: job, env: env, survey: s, feed: f, began: began, saved: time.Now()}
+	t := &training{job: job, env: env, survey: s, feed: f, began: began, entered: time.Now(), saved: time.Now()}
 	t.late = func() bool {
 		limit := time.Duration(job.Train.Time)
 		return limit > 0 && t.spent() > limit
@@ -423,5 +425,6 @@ func inChunks(x, y []float64, add func(x, y []float64) error) error {
 	return nil
 }
 
-// spent is the time that training took, this process and those before it.
-func (t *training) spent() time.Duration { return t.state.Spent + time.Since(t.began) }
+// spent is the time that training took, without the first pass, in this process and those
+// before it.
+func (t *training) spent() time.Duration { return t.state.Spent + time.Since(t.entered) }

@@ -43,7 +43,10 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	open OpenData, workers int,
 ) (*Verification, error) {
 	v := &Verification{certificate: c}
-	job, err := v.files(c, m, modelDigest)
+	job, err := v.files(ctx, c, m, modelDigest)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -197,7 +200,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 }
 
 // files checks what follows from model and certificate alone.
-func (v *Verification) files(c certify.Certificate, m Model, modelDigest string) (Job, error) {
+func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model, modelDigest string) (Job, error) {
 	var job Job
 	if err := certify.Recompute(c); err != nil {
 		return job, err
@@ -221,11 +224,36 @@ func (v *Verification) files(c certify.Certificate, m Model, modelDigest string)
 	if c.Ledger.Reference != reference && !dropped {
 		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
+	if err := statedHoldout(ctx, c, job); err != nil {
+		return job, err
+	}
 	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return job, err
 	}
 	v.note("model and certificate follow from the job that the certificate states: KL, hyper-parameters, jitter condition, loss, settings")
 	return job, nil
+}
+
+// countableRows is how many rows are hashed for a check without rows: some seconds.
+const countableRows = 10_000_000
+
+// statedHoldout checks the number of hold-out rows, which follows from that of all rows but
+// where copies or bad rows are left out: then it is at most that. Of more rows than are worth the time,
+// rows have to be read to find out.
+func statedHoldout(ctx context.Context, c certify.Certificate, job Job) error {
+	n := c.Ledger.Rows
+	job = job.ForRows(n)
+	if job.Roles.Holdout == 0 || n > countableRows {
+		return nil // Certify checks that there are hold-out rows if, and only if, the method is applied
+	}
+	set, err := keptApart(ctx, job.Roles.Key, n, job.Roles.rule().heldOut, leftOut{}, 1)
+	if err != nil {
+		return err
+	}
+	if got, want := c.Ledger.Holdout, set.size(); got > want || got < want && job.Copies.Policy != CopiesDropped && !job.BadRows.Some() {
+		return fmt.Errorf("the key makes %s of %d, the certificate says %d", certify.Count(want, "hold-out row"), n, got)
+	}
+	return nil
 }
 
 // statedJob reads the job of a certificate. It must be one that could have been

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,6 +99,23 @@ type certificateRow struct {
 	DeclaredAttemptInLog  int64   `parquet:"declared_attempt_in_this_log"`
 
 	Document string `parquet:"document"` // canonical JSON
+
+	Guarantees []guaranteeRow `parquet:"guarantees,list"` // all of them, in the order of the document
+}
+
+// A guaranteeRow is a guarantee as an element of a row's list.
+type guaranteeRow struct {
+	ID             string  `parquet:"id"`
+	Predictor      string  `parquet:"predictor"`
+	Role           string  `parquet:"role"`
+	Status         string  `parquet:"status"`
+	N              int64   `parquet:"n"`
+	EmpiricalRisk  float64 `parquet:"empirical_risk"`
+	LnInverseDelta float64 `parquet:"ln_inverse_delta"`
+	Bound          float64 `parquet:"bound"`
+	LowerBound     float64 `parquet:"lower_bound"`
+	Headline       string  `parquet:"headline"`
+	Statement      string  `parquet:"statement"`
 }
 
 // ErrCertificateRow says that bytes are no certificate as a row of Parquet, a
@@ -106,8 +124,8 @@ type certificateRow struct {
 var ErrCertificateRow = errors.New("not a valid certificate row")
 
 // CertificateRow returns a Parquet file of one row with the main numbers of a
-// certificate in flat columns and its canonical JSON beside them, so that a
-// folder of certificates is a table. The same certificate gives the same bytes.
+// certificate in flat columns, a list of its guarantees, and its canonical JSON beside
+// them, so that a folder of certificates is a table. The same certificate gives the same bytes.
 func CertificateRow(c certify.Certificate) ([]byte, error) {
 	row, err := newCertificateRow(c)
 	if err != nil {
@@ -127,6 +145,8 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		parquet.SkipPageBounds("mean_statement"),
 		parquet.SkipPageBounds("draw_headline"),
 		parquet.SkipPageBounds("draw_statement"),
+		parquet.SkipPageBounds("guarantees", "list", "element", "headline"),
+		parquet.SkipPageBounds("guarantees", "list", "element", "statement"),
 		parquet.KeyValueMetadata(sealKey, strings.Repeat("0", sealDigits)),
 	)
 	_, err = w.Write([]certificateRow{row})
@@ -180,24 +200,40 @@ func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 func rowSchema() []node {
 	var nodes []node
 	for field := range reflect.TypeFor[certificateRow]().Fields() {
-		n := node{name: columnName(field)}
-		kind := field.Type
-		if kind.Kind() == reflect.Pointer {
-			n.repetition, kind = optional, kind.Elem()
+		if field.Type.Kind() != reflect.Slice {
+			nodes = append(nodes, leaf(field))
+			continue
 		}
-		switch kind.Kind() {
-		case reflect.String:
-			n.physical = physicalText
-		case reflect.Float64:
-			n.physical = physicalDouble
-		case reflect.Int64:
-			n.physical = physicalInt64
-		default:
-			n.physical = physicalBoolean
+		element := field.Type.Elem()
+		nodes = append(nodes,
+			node{name: columnName(field), physical: physicalNone, children: 1},
+			node{name: "list", physical: physicalNone, repetition: repeated, children: 1},
+			node{name: "element", physical: physicalNone, children: int64(element.NumField())})
+		for field := range element.Fields() {
+			nodes = append(nodes, leaf(field))
 		}
-		nodes = append(nodes, n)
 	}
 	return nodes
+}
+
+// leaf is the column of a field.
+func leaf(field reflect.StructField) node {
+	n := node{name: columnName(field)}
+	kind := field.Type
+	if kind.Kind() == reflect.Pointer {
+		n.repetition, kind = optional, kind.Elem()
+	}
+	switch kind.Kind() {
+	case reflect.String:
+		n.physical = physicalText
+	case reflect.Float64:
+		n.physical = physicalDouble
+	case reflect.Int64:
+		n.physical = physicalInt64
+	default:
+		n.physical = physicalBoolean
+	}
+	return n
 }
 
 // columnName is the name of the column of a field.
@@ -217,35 +253,100 @@ func readCertificateRow(data []byte) (row certificateRow, err error) {
 	if f.rows != 1 {
 		return row, fmt.Errorf("it has %d rows, want one", f.rows)
 	}
-	fields := reflect.ValueOf(&row).Elem()
-	for i, n := range schema {
+	column := 0
+	for _, field := range reflect.ValueOf(&row).Elem().Fields() {
+		if field.Kind() == reflect.Slice {
+			if err := f.readList(field, &column); err != nil {
+				return certificateRow{}, err
+			}
+			continue
+		}
 		cells := 0
-		err := f.pages(i, false, n.repetition == optional, func(p page) error {
+		err := f.pages(column, false, field.Kind() == reflect.Pointer, func(p page) error {
 			if cells += int(min(p.values, 2)); p.values != 1 {
 				return fmt.Errorf("a page of %d values", p.values)
 			}
-			return setCell(fields.Field(i), p)
+			return setNullable(field, p)
 		})
 		if err == nil && cells != 1 {
 			err = fmt.Errorf("%d values, want one", cells)
 		}
 		if err != nil {
-			return certificateRow{}, fmt.Errorf("column %q: %w", n.name, err)
+			return certificateRow{}, fmt.Errorf("column %d: %w", column, err)
 		}
+		column++
 	}
 	return row, nil
 }
 
-// setCell sets a field of a row to the one value of a page.
-func setCell(field reflect.Value, p page) error {
-	b := p.data
+// mostGuarantees bounds the list of a row.
+const mostGuarantees = 64
+
+// readList reads the one list of a column of lists of structures, and counts its columns.
+func (f *tableFile) readList(list reflect.Value, column *int) error {
+	for k := range list.Type().Elem().NumField() {
+		n := 0
+		err := f.pages(*column, true, true, func(p page) error {
+			if p.values < 1 || int64(n)+p.values > mostGuarantees {
+				return fmt.Errorf("a page of %d values", p.values)
+			}
+			if err := oneList(p, n == 0); err != nil {
+				return err
+			}
+			for range p.values {
+				if n == list.Len() {
+					if k > 0 {
+						return errors.New("its lists are of different lengths")
+					}
+					list.Set(reflect.Append(list, reflect.Zero(list.Type().Elem())))
+				}
+				rest, err := setCell(list.Index(n).Field(k), p.data)
+				if err != nil {
+					return err
+				}
+				p.data = rest
+				n++
+			}
+			return noneLeft(p.data)
+		})
+		if err == nil && n != list.Len() {
+			err = errors.New("its lists are of different lengths")
+		}
+		if err != nil {
+			return fmt.Errorf("column %d: %w", *column, err)
+		}
+		*column++
+	}
+	return nil
+}
+
+// oneList demands that a page holds elements of one list, none of them null.
+func oneList(p page, first bool) error {
+	repetition, err := levels(p.repetition, int(p.values))
+	if err != nil {
+		return err
+	}
+	definition, err := levels(p.definition, int(p.values))
+	if err != nil {
+		return err
+	}
+	for i := range repetition {
+		if begins := repetition[i] == 0; definition[i] == 0 || begins != (first && i == 0) {
+			return errors.New("it is not one list without nulls")
+		}
+	}
+	return nil
+}
+
+// setNullable sets a field of a row to the one value of a page, which may be null.
+func setNullable(field reflect.Value, p page) error {
 	if field.Kind() == reflect.Pointer {
 		defined, err := levels(p.definition, 1)
 		if err != nil {
 			return err
 		}
 		if defined[0] == 0 {
-			if len(b) != 0 {
+			if len(p.data) != 0 {
 				return errors.New("a null with a value")
 			}
 			return nil
@@ -253,29 +354,55 @@ func setCell(field reflect.Value, p page) error {
 		field.Set(reflect.New(field.Type().Elem()))
 		field = field.Elem()
 	}
-	switch kind := field.Kind(); {
-	case kind == reflect.String && len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) == int64(len(b)-4):
-		field.SetString(string(b[4:]))
-	case kind == reflect.Float64 && len(b) == 8:
-		field.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	case kind == reflect.Int64 && len(b) == 8:
-		field.SetInt(int64(binary.LittleEndian.Uint64(b))) //nolint:gosec // its bits
-	case kind == reflect.Bool && len(b) == 1 && b[0] <= 1:
-		field.SetBool(b[0] == 1)
-	default:
-		return fmt.Errorf("%d bytes are no value of it", len(b))
+	rest, err := setCell(field, p.data)
+	if err != nil {
+		return err
+	}
+	return noneLeft(rest)
+}
+
+func noneLeft(b []byte) error {
+	if len(b) != 0 {
+		return fmt.Errorf("%d bytes too many", len(b))
 	}
 	return nil
+}
+
+// setCell sets a field to the first of some values, and returns the others.
+func setCell(field reflect.Value, b []byte) (rest []byte, err error) {
+	switch kind := field.Kind(); {
+	case kind == reflect.String && len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) <= int64(len(b)-4):
+		n := 4 + int(binary.LittleEndian.Uint32(b))
+		field.SetString(string(b[4:n]))
+		return b[n:], nil
+	case kind == reflect.Float64 && len(b) >= 8:
+		field.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		return b[8:], nil
+	case kind == reflect.Int64 && len(b) >= 8:
+		field.SetInt(int64(binary.LittleEndian.Uint64(b))) //nolint:gosec // its bits
+		return b[8:], nil
+	case kind == reflect.Bool && len(b) == 1 && b[0] <= 1:
+		field.SetBool(b[0] == 1)
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("%d bytes are no value of it", len(b))
+	}
 }
 
 // sameRow names the first column that differs.
 func sameRow(got, want certificateRow) error {
 	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
 	for i := range a.NumField() {
+		if a.Field(i).Kind() == reflect.Slice {
+			continue
+		}
 		x, y := cell(a.Field(i)), cell(b.Field(i))
 		if x != y {
 			return fmt.Errorf("its column %q is %v, but its document gives %v", columnName(a.Type().Field(i)), x, y)
 		}
+	}
+	if !slices.Equal(got.Guarantees, want.Guarantees) {
+		return fmt.Errorf("its column \"guarantees\" is %v, but its document gives %v", got.Guarantees, want.Guarantees)
 	}
 	return nil
 }
@@ -294,9 +421,8 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 	if err != nil {
 		return certificateRow{}, err
 	}
-	draw, ok := c.About(certify.PredictorDraw)
-	mean, both := c.About(certify.PredictorMean)
-	if !ok || !both {
+	draw, mean := c.About(certify.PredictorDraw), c.About(certify.PredictorMean)
+	if draw.ID == "" || mean.ID == "" {
 		return certificateRow{}, fmt.Errorf("there are no guarantees about the %s and a %s", certify.PredictorMean, certify.PredictorDraw)
 	}
 	row := flatten(c, mean, draw)
@@ -331,6 +457,12 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		Kernel: c.Kernel.Family, KernelFamilies: int64(len(c.Kernel.Families)), ARD: c.Kernel.ARD, RolesKey: c.Roles.Key, Seed: strconv.FormatUint(c.Optimiser.Seed, 10),
 		BrokenAssumptions: broken, DeclaredSoftware: c.Declared.Software,
 		DeclaredAttemptOnRows: c.Declared.Attempt.OnTheseRows, DeclaredAttemptInLog: c.Declared.Attempt.InThisLog,
+	}
+	for _, g := range c.Guarantees {
+		row.Guarantees = append(row.Guarantees, guaranteeRow{
+			ID: g.ID, Predictor: g.Predictor, Role: g.Role, Status: g.Status, N: g.N, EmpiricalRisk: g.EmpiricalRisk.Upper,
+			LnInverseDelta: g.LnInverseDelta, Bound: g.Bound, LowerBound: g.LowerBound, Headline: g.Headline, Statement: g.Statement,
+		})
 	}
 	if c.Declared.Unit != "" {
 		row.DeclaredUnit = &c.Declared.Unit

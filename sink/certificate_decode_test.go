@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,7 @@ func TestCertificateRowReadsBackAsTheCertificate(t *testing.T) {
 		"band":     func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.5, Above: 1.25} },
 		"relative": func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} },
 		"all-rows": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
+		"hold-out": withHoldout,
 	} {
 		want, data := encodedRow(t, change)
 		got, err := sink.DecodeCertificateRow(data)
@@ -78,7 +80,7 @@ func rowFile(t testing.TB, options []parquet.WriterOption, rows ...map[string]an
 	for _, changes := range rows {
 		row := values[0].Clone()
 		for name, value := range changes {
-			leaf, ok := f.Schema().Lookup(name)
+			leaf, ok := f.Schema().Lookup(strings.Split(name, ".")...)
 			if !ok {
 				t.Fatalf("there is no column %q", name)
 			}
@@ -86,7 +88,14 @@ func rowFile(t testing.TB, options []parquet.WriterOption, rows ...map[string]an
 			if leaf.Node.Optional() && value != nil {
 				level = 1
 			}
-			row[leaf.ColumnIndex] = parquet.ValueOf(value).Level(0, level, leaf.ColumnIndex)
+			at := slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == leaf.ColumnIndex })
+			if row[at].DefinitionLevel() == 1 && !leaf.Node.Optional() { // of a list
+				if level = 1; value == nil {
+					row = slices.Delete(row, at+1, at+2)
+					continue
+				}
+			}
+			row[at] = parquet.ValueOf(value).Level(0, level, leaf.ColumnIndex)
 		}
 		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
 			t.Fatal(err)
@@ -113,6 +122,8 @@ func TestCertificateRowThatContradictsItsDocumentIsRefused(t *testing.T) {
 		`"draw_status" is vacuous`:  {"draw_status": certify.StatusVacuous},
 		`"below" is 1`:              {"below": 1.0},
 		`"mean_bound" is 0`:         {"mean_bound": 0.0},
+		`"guarantees" is`:           {"guarantees.list.element.bound": 0.25},
+		`its lists`:                 {"guarantees.list.element.n": nil},
 		`"declared_unit" is km/h`:   {"declared_unit": "km/h"},
 		`"train" is 1000000`:        {"train": int64(1000000)},
 		`"ard" is false`:            {"ard": false},

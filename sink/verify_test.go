@@ -171,7 +171,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		names = append(names, name)
 		p := publish(t, change)
 		if c := p.result.Certificate; len(c.Conditional()) > 0 {
-			if mean, _ := c.About(certify.PredictorMean); mean.Status != certify.StatusCertified {
+			if mean := c.About(certify.PredictorMean); mean.Status != certify.StatusCertified {
 				byWord[name] = true
 			}
 		}

@@ -89,9 +89,9 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 	if err := o.print(w, false); err != nil {
 		return err
 	}
-	say("\nVerifying the artifact against the lake …\n")
+	say("\nVerifying the artifact against the lake, and training again without the hold-out rows …\n")
 	model, certificate := filepath.Join(p.output, o.record.Model), filepath.Join(p.output, o.record.Certificate)
-	v, err := verification{model: model, certificate: certificate, id: o.record.ID, from: p.source}.run(ctx, w)
+	v, err := verification{model: model, certificate: certificate, id: o.record.ID, from: p.source, retrain: true}.run(ctx, w)
 	if err != nil {
 		return err
 	}

@@ -78,9 +78,9 @@ func demoKafka(ctx context.Context, w system, output string, config synth.Config
 	if err := runStep(ctx, w, "pull", "demo", "--kafka", path, "-o", pulled); err != nil {
 		return err
 	}
-	say("\nVerifying it: the rows are replayed from the topic …\n")
+	say("\nVerifying it: the rows are replayed from the topic, and training is repeated …\n")
 	v, err := verification{
-		model: filepath.Join(pulled, o.record.Model), certificate: filepath.Join(pulled, o.record.Certificate), id: o.record.ID, from: p.source,
+		model: filepath.Join(pulled, o.record.Model), certificate: filepath.Join(pulled, o.record.Certificate), id: o.record.ID, from: p.source, retrain: true,
 	}.run(ctx, w)
 	if err != nil {
 		return err

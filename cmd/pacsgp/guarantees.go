@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// guaranteesConfig lists methods: one, a list of them, or a mapping from methods to
-// the weights by which delta is divided among them.
+// guaranteesConfig lists methods: one, a list of them, whose weights are the default, or a
+// mapping from methods to the weights by which delta is divided among them.
 type guaranteesConfig []certify.MethodWeight
 
 // UnmarshalYAML reads the three forms.
@@ -41,7 +41,7 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 		list = []string{one}
 	}
 	for _, id := range list {
-		*g = append(*g, certify.MethodWeight{ID: id, Weight: 1})
+		*g = append(*g, certify.MethodWeight{ID: id})
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error 
 		return fault(pair.Key, want)
 	}
 	weight, err := wholeNumber(pair.Value, false)
-	if err != nil {
+	if err != nil || weight == 0 {
 		return fault(pair.Value, want)
 	}
 	*g = append(*g, certify.MethodWeight{ID: id, Weight: weight})

@@ -72,12 +72,14 @@ const enforced = certify.AssumeHoldoutUnseen
 
 // judge returns the guarantee that exit status and limit of a run speak of.
 func judge(who string, c certify.Certificate) certify.Guarantee {
-	predictor := certify.PredictorDraw
+	return c.About(predictorOf(who), enforced)
+}
+
+func predictorOf(who string) string {
 	if who == judgeMean {
-		predictor = certify.PredictorMean
+		return certify.PredictorMean
 	}
-	g, _ := c.About(predictor, enforced)
-	return g
+	return certify.PredictorDraw
 }
 
 func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *outcome {
@@ -110,18 +112,19 @@ func (o *outcome) write(to *output) error {
 // figure is the plot of the run.
 func (o *outcome) figure() report.Figure {
 	c := o.result.Certificate
-	mean, _ := c.About(certify.PredictorMean)
-	draw, _ := c.About(certify.PredictorDraw)
+	mean, draw := c.About(certify.PredictorMean), c.About(certify.PredictorDraw)
 	f := report.Figure{
-		Title:    strings.ToUpper(mean.Status) + ": " + mean.Headline,
-		Subtitle: strings.ToUpper(draw.Status) + ": " + draw.Headline,
-		Target:   draw.Loss.Target,
-		Bound:    draw.Bound, Baseline: c.Baseline.Bound,
+		Title:  strings.ToUpper(mean.Status) + ": " + mean.Headline,
+		Target: draw.Loss.Target,
+		Bound:  draw.Bound, Baseline: c.Baseline.Bound,
 		Unit: "steps", PointsTitle: "Reference rows",
 		Below: max(draw.Loss.Epsilon, draw.Loss.Below), Above: max(draw.Loss.Epsilon, draw.Loss.Above),
 	}
 	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
-		f.Subtitle = fmt.Sprintf("%s tried on these rows before. %s", report.OtherJobs(c), f.Subtitle)
+		f.Subtitles = append(f.Subtitles, report.OtherJobs(c)+" tried on these rows before.")
+	}
+	for _, g := range append(c.Conditional(), draw) { // as others may believe it, not as this run knows it
+		f.Subtitles = append(f.Subtitles, strings.ToUpper(g.Status)+": "+g.Headline)
 	}
 	if c.Ledger.Reference == 0 {
 		f.PointsTitle = "Train rows"

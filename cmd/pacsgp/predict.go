@@ -62,7 +62,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, workers); err != nil {
 		return err
 	}
-	switch mean, _ := c.About(certify.PredictorMean); {
+	switch mean := c.About(certify.PredictorMean); {
 	case mean.Status == certify.StatusCertified:
 	case len(c.Conditional()) > 0:
 		show.notice("what the certificate says of these predictions is conditional: it is its maker's word that training did not see the hold-out rows (pacsgp verify --retrain checks it)")

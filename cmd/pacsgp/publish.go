@@ -97,7 +97,8 @@ func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *pipel
 			return err
 		}
 	}
-	if err := to.Point(ctx, best.Certificate, judge(p.judge, best.Certificate)); err != nil {
+	stated := best.Certificate.About(predictorOf(p.judge)) // what readers can believe
+	if err := to.Point(ctx, best.Certificate, stated); err != nil {
 		return err
 	}
 	if rows, ok := p.source.(*kafkaOrigin); ok && s.group != "" {

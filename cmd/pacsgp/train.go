@@ -166,7 +166,7 @@ func prepare(c configuration) (prepared, error) {
 	}
 	p := prepared{
 		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts, badRows: c.BadRows.To,
-		limit: c.Limit, judge: cmp.Or(c.Judge, judgeDraw), strict: c.Strict, resources: resources.WithDefaults(),
+		limit: c.Limit, judge: cmp.Or(c.Judge, judgeMean), strict: c.Strict, resources: resources.WithDefaults(),
 		place: func(string) string { return "" },
 	}
 	return p, errors.Join(faults...)

@@ -126,7 +126,7 @@ func modelDigest(m pipeline.Model) (string, error) {
 // byWord reports whether something is said about the mean of Q that is certified only
 // by the maker's word.
 func (v *verified) byWord() bool {
-	mean, _ := v.certificate.About(certify.PredictorMean, v.found.Known()...)
+	mean := v.certificate.About(certify.PredictorMean, v.found.Known()...)
 	return mean.Status != certify.StatusCertified && len(v.notChecked()) > 0
 }
 

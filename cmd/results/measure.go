@@ -40,7 +40,7 @@ const notCertified = 3
 
 // jobFile writes the job: defaults, ε = 0.6 standard deviations, δ = 0.01.
 func jobFile(dir, data string, s set) (string, error) {
-	text := fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\noutput: artifact\n",
+	text := fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nguarantees: pac-bayes\njudge: draw\noutput: artifact\n",
 		strconv.Quote(data), strconv.Quote(s.target))
 	if s.copies != "" {
 		text += "copies: " + s.copies + "\n"
@@ -140,7 +140,7 @@ func evaluate(ctx context.Context, data, dir string, rows *split, r record, targ
 	if err != nil {
 		return measurement{}, err
 	}
-	draw, _ := c.About(certify.PredictorDraw)
+	draw := c.About(certify.PredictorDraw)
 	scale := model.Meta.Target.Scale
 	m := measurement{
 		N: draw.N, Status: draw.Status, Bound: draw.Bound, Baseline: c.Baseline.Bound,

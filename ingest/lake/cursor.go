@@ -36,7 +36,6 @@ type cursor struct {
 	more    *window // of a page that is read in pieces
 	streams bool    // the current page is one
 
-	begun   bool  // there was a page with a dictionary or with rows
 	rows    int   // rows of the page that are still to be read
 	nulls   int64 // nulls of the page so far
 	leveled bool  // the page has definition levels
@@ -48,7 +47,7 @@ type cursor struct {
 func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte, whole int) {
 	c.whole, c.streams = whole, false
 	c.col, c.chunk, c.codec, c.left, c.seen = col, ch, codec, ch.rows, newStatistics()
-	c.rows, c.leveled, c.table, c.begun = 0, false, c.table[:0], false
+	c.rows, c.leveled, c.table = 0, false, c.table[:0]
 	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
 	if ch.codec == format.Uncompressed {
 		c.pages.raw = &c.raw // values are read from where the page was stored
@@ -262,10 +261,6 @@ func (c *cursor) decompressed(buf *[]byte, stored []byte, size, values int64) ([
 
 // dictionary decodes the dictionary page.
 func (c *cursor) dictionary(h *pageHeader) error {
-	if c.begun { // other readers take the first one, or the last one
-		return fmt.Errorf("it is not the first page of its chunk: %w", errMalformed)
-	}
-	c.begun = true
 	stored, err := c.pages.body()
 	if err != nil {
 		return err
@@ -407,7 +402,7 @@ func (c *cursor) start(values int32) error {
 	if values < 0 || int64(values) > c.left {
 		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", values, c.left, errMalformed)
 	}
-	c.rows, c.nulls, c.streams, c.begun = int(values), 0, false, true
+	c.rows, c.nulls, c.streams = int(values), 0, false
 	c.left -= int64(values)
 	return nil
 }

@@ -28,9 +28,8 @@
 //
 // # What is checked
 //
-// Row counts of pages, chunk, row group and file against each other; that no two chunks
-// have bytes of the file in common, that a dictionary comes first and once, and that a
-// page has no byte after its last value; page checksums where the writer left them; the smallest
+// Row counts of pages, chunk, row group and file against each other; that a page has
+// no byte after its last value; page checksums where the writer left them; the smallest
 // value, the largest one and the number of nulls of a chunk against the footer's
 // statistics; what the schema says in its old way against its new one; and that the
 // footer is the one that [Open] saw. What still gets through changes the digest.

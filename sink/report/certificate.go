@@ -100,7 +100,7 @@ func (p *printer) headline(c certify.Certificate, id string, known []string) {
 func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, known ...string) {
 	var shown []certify.Guarantee
 	for _, g := range c.Guarantees {
-		if best, _ := c.About(g.Predictor, known...); !slices.Contains(shown, best) {
+		if best := c.About(g.Predictor, known...); !slices.Contains(shown, best) {
 			shown = append(shown, best)
 		}
 	}

@@ -32,9 +32,9 @@ type Point struct {
 // A Figure is what the plot of one run shows: how the bound fell while
 // training, and predictions against observations with the tolerance as a band.
 type Figure struct {
-	Title    string // what was certified, in one line
-	Subtitle string // for whom and with what confidence
-	Target   string // name of the target, for the axes
+	Title     string   // what was certified, in one line
+	Subtitles []string // what else is to be said, a line each
+	Target    string   // name of the target, for the axes
 
 	Steps    []Step
 	Unit     string  // of Step.Pass; empty: passes over the train rows
@@ -89,11 +89,14 @@ func (f Figure) draw(c draw.Canvas) error {
 	}
 	c.SetColor(color.White)
 	c.Fill(c.Path())
-	head := 1.65 * vg.Centimeter
+	const line = 14 // points
+	head := 1.65*vg.Centimeter + line*vg.Length(max(0, len(f.Subtitles)-1))
 	margin := 0.6 * vg.Centimeter
 	inner := draw.Crop(c, margin, -margin, margin*0.6, -margin*0.7)
 	writeAt(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y}, f.Title, 14, ink, true)
-	writeAt(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 20}, f.Subtitle, 9.5, slate, false)
+	for i, text := range f.Subtitles {
+		writeAt(inner, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 20 - line*vg.Length(i)}, text, 9.5, slate, false)
+	}
 	body := draw.Crop(inner, 0, 0, 0, -head)
 	split := (body.Max.X - body.Min.X) * 0.54
 	progress.Draw(draw.Crop(body, 0, split-(body.Max.X-body.Min.X)-margin/2, 0, 0))

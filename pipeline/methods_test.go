@@ -1,0 +1,88 @@
+package pipeline_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+var (
+	alone = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}
+	both  = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 9}}
+)
+
+// A job that names no method has those that its number of rows bears, and stays the job
+// that was declared.
+func TestDefaultMethods(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*pipeline.Job)
+		rows   int64
+		want   []certify.MethodWeight
+		share  float64
+	}{
+		"few rows":        {nil, 1999, alone, 0},
+		"enough rows":     {nil, 2000, both, 0.1},
+		"by position":     {func(j *pipeline.Job) { j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 100 }, 9000, alone, 0},
+		"PAC-Bayes alone": {func(j *pipeline.Job) { j.Guarantees = alone }, 9000, alone, 0},
+		"a share":         {func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }, 100, both, 0.3},
+		"a list, no weight": {func(j *pipeline.Job) {
+			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodHoldout}}
+		}, 100, both, 0.1},
+		"a weight": {func(j *pipeline.Job) {
+			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 2}, {ID: certify.MethodHoldout, Weight: 3}}
+		}, 9000, []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 2}, {ID: certify.MethodHoldout, Weight: 3}}, 0.1},
+	} {
+		j := job(t, func(j *pipeline.Job) {
+			j.Guarantees = nil
+			if c.change != nil {
+				c.change(j)
+			}
+		})
+		got := j.ForRows(c.rows)
+		if !slices.Equal(got.Guarantees, c.want) || got.Roles.Holdout != c.share || !slices.Equal(got.Spends().Methods, c.want) {
+			t.Errorf("%s: %v and a share of %v, want %v and %v", name, got.Guarantees, got.Roles.Holdout, c.want, c.share)
+		}
+		before, err := j.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := got.Digest(); err != nil || after != before {
+			t.Errorf("%s: the job has another identity on rows (%v)", name, err)
+		}
+	}
+	sweep := job(t, func(j *pipeline.Job) {
+		j.Guarantees, j.Sweep = nil, []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{Epsilon: 1}}}
+	})
+	for _, j := range sweep.Alternatives() {
+		got := j.ForRows(2000)
+		one, err := j.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if two, err := got.Digest(); err != nil || one != two || got.Spends().Share(certify.MethodHoldout).String() != "9/20" {
+			t.Errorf("alternative %d: share %s, the same identity: %t (%v)", j.Number, got.Spends().Share(certify.MethodHoldout), one == two, err)
+		}
+	}
+}
+
+// The default goes all the way: from 2,000 rows on a certificate has both methods, and
+// verification derives them from the rows' number.
+func TestRunWithDefaultMethods(t *testing.T) {
+	for rows, methods := range map[int]int{1999: 1, 2000: 2} {
+		p := publish(t, newLake(waves(rows, 0.2, 4), 900, rows-900), func(j *pipeline.Job) { tiny(j); j.Guarantees = nil })
+		c := p.certificate
+		if len(c.Delta.Methods) != methods || (c.Ledger.Holdout > 0) != (methods == 2) {
+			t.Errorf("%d rows: %v and %d hold-out rows", rows, c.Delta.Methods, c.Ledger.Holdout)
+		}
+		for _, l := range []*lake{nil, p.lake} {
+			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, l); err != nil {
+				t.Errorf("%d rows: %v", rows, err)
+			}
+		}
+		if _, err := p.retrain(t, c, p.result.Model, p.result.ModelDigest, pipeline.Resources{}); err != nil {
+			t.Errorf("%d rows: training again: %v", rows, err)
+		}
+	}
+}
