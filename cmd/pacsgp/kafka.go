@@ -98,11 +98,11 @@ func (b *brokerList) UnmarshalYAML(node ast.Node) error {
 
 // A position is where a window begins or ends.
 type position struct {
-	word    string // earliest, latest, or a time
+	word    string // earliest, latest, committed, or a time
 	offsets []int  // one a partition
 }
 
-const wantPosition = "want earliest, latest, a time such as 2026-01-31T12:00:00Z, or a list with an offset for each partition"
+const wantPosition = "want earliest, latest, committed (of from), a time such as 2026-01-31T12:00:00Z, or a list with an offset for each partition"
 
 // UnmarshalYAML reads the forms.
 func (p *position) UnmarshalYAML(node ast.Node) error {
@@ -139,6 +139,8 @@ func (p position) time(missing int64) (int64, error) {
 		return broker.Earliest, nil
 	case "latest":
 		return broker.Latest, nil
+	case "committed":
+		return kafkalog.Committed, nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, p.word)
 	if err == nil && t.UnixMilli() < 0 {
@@ -257,6 +259,9 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file string, fault func(ok
 	fault(err == nil, key+".from: %v", err)
 	config.To, err = k.To.of(k.Partitions, broker.Latest)
 	fault(err == nil, key+".to: %v", err)
+	fault(config.To.Time != kafkalog.Committed, key+".to: what is committed is where a window begins")
+	fault(config.From.Time != kafkalog.Committed || k.Group != "", key+".from: committed by which group? name it under group")
+	config.Group = k.Group
 	for _, j := range job.Alternatives() {
 		fault(j.Features != nil, "features: name them, for the records of a topic do not say which members they all have")
 		for _, name := range append(slices.Clone(j.Features), j.Target) {

@@ -28,6 +28,13 @@ func smallTopic(t *testing.T) *kfake.Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	fillTopic(t, c, 0)
+	return c
+}
+
+// fillTopic produces 180 rows, from this one of the generator on.
+func fillTopic(t *testing.T, c *kfake.Cluster, first int64) {
+	t.Helper()
 	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
@@ -38,14 +45,13 @@ func smallTopic(t *testing.T) *kfake.Cluster {
 		t.Fatal(err)
 	}
 	var records []*kgo.Record
-	rows := g.Rows(0, 180)
+	rows := g.Rows(first, 180)
 	for i := range rows[0] {
 		records = append(records, &kgo.Record{Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
 	}
 	if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	return c
 }
 
 func fromTopic(c *kfake.Cluster, change jobFile) jobFile {
@@ -220,4 +226,37 @@ func TestCompose(t *testing.T) {
 		args[i] = here.Replace(args[i])
 	}
 	pacsgp(t, args...).says(t, 0, "rows")
+}
+
+// TestNextWindow: windows from what a group has committed follow one another, and every
+// row is in one certificate.
+func TestNextWindow(t *testing.T) {
+	c := smallTopic(t)
+	dir := t.TempDir()
+	job := fromTopic(c, jobFile{
+		"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: committed, group: trainers}}", c.ListenAddrs()[0]),
+		"publish": "{kafka: {name: small, exactly_once: true}}",
+	}).write(t, dir)
+	succeed(t, "topics", "-c", job)
+	ends := [][2]int64{{0, 60}, {60, 120}}
+	for i, want := range ends {
+		if i > 0 {
+			fillTopic(t, c, 180)
+		}
+		succeed(t, "train", "-c", job)
+		r := record(t, filepath.Join(dir, "out"))
+		doc, err := certify.Parse(readFile(t, filepath.Join(dir, "out", r.Certificate)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range doc.Sample.Segments {
+			if g.First != want[0] || g.End != want[1] {
+				t.Errorf("window %d: segment %+v, want the offsets %v", i, g, want)
+			}
+		}
+	}
+	if n := committed(t, c, "pacsgp-certificates"); n != len(ends) {
+		t.Errorf("%d certificates, want %d", n, len(ends))
+	}
+	pacsgp(t, "train", "-c", job).says(t, exitFailure, "the window has no rows")
 }

@@ -38,6 +38,9 @@ func (r *arrowReader) read(value []byte, columns [][]float64) (rows int, err err
 		return 0, fmt.Errorf("it is no Arrow IPC stream: %w", err)
 	}
 	defer in.Release()
+	if len(columns) != len(r.names) {
+		return 0, fmt.Errorf("%d columns for %d names", len(columns), len(r.names))
+	}
 	fields := make([]int, len(r.names))
 	for j, name := range r.names {
 		found := in.Schema().FieldIndices(name)
@@ -52,7 +55,8 @@ func (r *arrowReader) read(value []byte, columns [][]float64) (rows int, err err
 			return 0, fmt.Errorf("it has more than %d rows", MaxSegmentRows)
 		}
 		n := int(batch.NumRows())
-		for j, field := range fields {
+		for j := range columns {
+			field := fields[j]
 			before := len(columns[j])
 			if batch.Column(field).Len() != n {
 				return 0, fmt.Errorf("column %q has %d values in %d rows", r.names[j], batch.Column(field).Len(), n)

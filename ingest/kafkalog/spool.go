@@ -48,6 +48,7 @@ type Config struct {
 	Topic      string
 	Partitions []int // nil: all
 	From, To   Position
+	Group      string   // of consumers, for the position Committed
 	Format     string   // of the records: one of Formats
 	Columns    []string // that are spooled: features and target
 	// SkipTombstones passes over records without a value. Else they are an error.

@@ -11,10 +11,14 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
+// Committed is the time of a position that means where [Config.Group] has come to, or
+// the earliest offset where it has committed none.
+const Committed = -100
+
 // A Position is where a window begins or ends in each partition.
 type Position struct {
 	// Time is in milliseconds since 1970: the first record of then or later. Negative
-	// ones are [broker.Earliest] and [broker.Latest].
+	// ones are [broker.Earliest], [broker.Latest] and [Committed].
 	Time    int64
 	Offsets map[int]int64 // by partition, instead of Time; nil: none
 }
@@ -96,6 +100,14 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 		return earliest, nil
 	case broker.Latest:
 		return latest, nil
+	case Committed:
+		found, err := cfg.Client.CommittedOffsets(ctx, cfg.Group, cfg.Topic, partitions)
+		for p, offset := range found {
+			if offset < 0 {
+				found[p] = earliest[p]
+			}
+		}
+		return found, err
 	}
 	found, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, at.Time)
 	for p, offset := range found {

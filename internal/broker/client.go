@@ -78,6 +78,9 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 			return errors.Join(ctx.Err(), err)
 		}
 		if time.Now().Add(pause).After(ends) {
+			if errors.Is(err, kafka.BrokerNotAvailable) { // the library does not say why
+				err = errors.New("no broker answers: are the addresses right, and do the brokers speak without TLS if none is declared?")
+			}
 			return fmt.Errorf("kafka: %s: given up after %v: %w", c.names, c.patience, err)
 		}
 		select {
@@ -92,7 +95,7 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 // a broker is away, or a topic has no leader or a coordinator no answer just now.
 func Temporary(err error) bool {
 	if coded, ok := errors.AsType[kafka.Error](err); ok {
-		return coded.Temporary() || coded.Timeout() || coded == kafka.UnknownTopicOrPartition ||
+		return coded.Temporary() || coded.Timeout() || coded == kafka.UnknownTopicOrPartition || coded == kafka.BrokerNotAvailable ||
 			coded == kafka.GroupLoadInProgress || coded == kafka.GroupCoordinatorNotAvailable ||
 			coded == kafka.NotCoordinatorForGroup || coded == concurrentTransactions
 	}

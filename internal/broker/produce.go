@@ -227,6 +227,12 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 		if err != nil {
 			return err
 		}
+		if errors.Is(answer.Error, kafka.GroupIdNotFound) {
+			for _, p := range partitions {
+				found[p] = -1
+			}
+			return nil
+		}
 		if answer.Error != nil {
 			return answer.Error
 		}

@@ -263,7 +263,7 @@ func TestSecurity(t *testing.T) {
 // certificates are an authority and the certificate and key of a broker on loopback.
 func certificates(t *testing.T) (ca, chain, key string) {
 	t.Helper()
-	make := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
+	issue := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
 		own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			t.Fatal(err)
@@ -285,10 +285,10 @@ func certificates(t *testing.T) (ca, chain, key string) {
 	}
 	root := template("authority")
 	root.IsCA, root.KeyUsage = true, x509.KeyUsageCertSign
-	rootKey, rootDER := make(root, nil, nil)
+	rootKey, rootDER := issue(root, nil, nil)
 	leaf := template("broker")
 	leaf.SerialNumber, leaf.IPAddresses = big.NewInt(2), []net.IP{net.IPv4(127, 0, 0, 1)}
-	leafKey, leafDER := make(leaf, root, rootKey)
+	leafKey, leafDER := issue(leaf, root, rootKey)
 	text := func(kind string, der []byte) string {
 		var b bytes.Buffer
 		if err := pem.Encode(&b, &pem.Block{Type: kind, Bytes: der}); err != nil {

@@ -245,7 +245,7 @@ func (p *printer) record(c certify.Certificate) {
 	for i, id := range c.RowRules {
 		rules[i] = certify.RowRuleText(id)
 	}
-	p.fields([][2]string{
+	fields := [][2]string{
 		{"rows", fmt.Sprintf("%d in %s: %d reference, %d train, %d holdout, %d copies left out, %d bad", l.Rows, certify.Count(c.Sample.Shards, "shard"), l.Reference, l.Train, l.Holdout, l.Copies, l.Bad)},
 		{"row rules", strings.Join(rules, "; ")},
 		{"copies", copies(c.Copies)},
@@ -259,7 +259,40 @@ func (p *printer) record(c certify.Certificate) {
 		{"targets", c.Sample.Targets},
 		{"model", c.Model.Digest},
 		{"configuration", c.Configuration.Digest},
-	})
+	}
+	if len(c.Sample.Segments) > 0 {
+		fields = append(fields, [2]string{"segments", segments(c.Sample.Segments)})
+	}
+	p.fields(fields)
+}
+
+// segments says where the rows of a sample stand in a log: the offsets of each partition.
+func segments(all []certify.Segment) string {
+	type partition struct {
+		topic  string
+		number int64
+	}
+	var order []partition
+	spans := map[partition][2]int64{}
+	for _, s := range all {
+		at := partition{s.Topic, s.Partition}
+		span, ok := spans[at]
+		if !ok {
+			order = append(order, at)
+			span[0] = s.First
+		}
+		span[1] = s.End
+		spans[at] = span
+	}
+	const shown = 8
+	var words []string
+	for _, at := range order[:min(len(order), shown)] {
+		words = append(words, fmt.Sprintf("%s/%d from %d to %d", at.topic, at.number, spans[at][0], spans[at][1]-1))
+	}
+	if more := len(order) - shown; more > 0 {
+		words = append(words, fmt.Sprintf("and %s more", certify.Count(more, "partition")))
+	}
+	return fmt.Sprintf("%s; topic/partition and offsets: %s", certify.Count(len(all), "segment"), strings.Join(words, ", "))
 }
 
 // copies says what was found of rows that equal an earlier one.
