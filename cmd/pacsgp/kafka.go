@@ -289,11 +289,12 @@ func (k kafkaConfig) digest(columns []string) string {
 type kafkaOrigin struct {
 	kafkaConfig
 
-	config   kafkalog.Config
-	file     string             // job file
-	segments []pipeline.Segment // that are replayed; nil: the window is a new one
-	window   *kafkalog.Window
-	lock     io.Closer
+	config    kafkalog.Config
+	file      string             // job file
+	segments  []pipeline.Segment // that are replayed; nil: the window is a new one
+	temporary bool               // the spool goes when it was read
+	window    *kafkalog.Window
+	lock      io.Closer
 }
 
 func (k *kafkaOrigin) open(ctx context.Context, want reading) (rows, error) {
@@ -322,10 +323,12 @@ func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.config.Client.Close()) }()
-	if k.segments != nil {
-		if k.config.Folder, err = os.MkdirTemp("", "pacsgp-replay-"); err != nil {
+	if k.temporary {
+		if k.config.Folder, err = os.MkdirTemp("", "pacsgp-spool-"); err != nil {
 			return err
 		}
+	}
+	if k.segments != nil {
 		k.window, err = kafkalog.Replay(ctx, k.config, k.segments)
 		return err
 	}
@@ -348,7 +351,7 @@ func (k *kafkaOrigin) replay(c certify.Certificate) (origin, error) {
 	if len(c.Sample.Segments) == 0 {
 		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
 	}
-	again := &kafkaOrigin{kafkaConfig: k.kafkaConfig, config: k.config, file: k.file, segments: c.Sample.Segments}
+	again := &kafkaOrigin{kafkaConfig: k.kafkaConfig, config: k.config, file: k.file, segments: c.Sample.Segments, temporary: true}
 	again.config.Topic = k.Topic
 	again.config.Columns = slices.Clone(c.Sample.Columns)
 	return again, nil
@@ -360,10 +363,10 @@ func (k *kafkaOrigin) release(published bool) error {
 		err = k.lock.Close()
 		k.lock = nil
 	}
-	if k.window == nil && k.segments == nil {
+	if k.config.Client == nil { // nothing was spooled
 		return err
 	}
-	if k.segments != nil || published && !k.Spool.Keep {
+	if k.temporary || published && !k.Spool.Keep && k.window != nil {
 		err = errors.Join(err, kafkalog.Remove(k.config.Folder))
 	}
 	return err

@@ -83,6 +83,17 @@ func TestTopic(t *testing.T) {
 	}
 	pacsgp(t, "verify", model, certificate, "--source", job).says(t, 0, "were read again from the log", "verified: ")
 	pacsgp(t, "verify", model, certificate, filepath.Join(dir, "spool")).says(t, 0, "the maker's word", "verified: ")
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	fromLog, fromSpool := filepath.Join(dir, "topic.parquet"), filepath.Join(dir, "lake.parquet")
+	succeed(t, "predict", model, certificate, "--source", job, "-o", fromLog)
+	succeed(t, "predict", model, certificate, filepath.Join(dir, "spool"), "-o", fromSpool)
+	if string(readFile(t, fromLog)) != string(readFile(t, fromSpool)) {
+		t.Error("predictions of the topic are not those of its spool")
+	}
+	if left := names(t, temporary); len(left) > 0 {
+		t.Errorf("left over: %q", left)
+	}
 
 	again := t.TempDir()
 	succeed(t, "train", "-c", fromTopic(c, nil).write(t, again))

@@ -19,7 +19,7 @@ import (
 )
 
 func predictCommand(w system) *cobra.Command {
-	var output string
+	var output, job string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
@@ -28,22 +28,26 @@ func predictCommand(w system) *cobra.Command {
 			"of an observation) and the certificate's id, which is null if no\n" +
 			"guarantee for the mean is certified or conditional. A row that breaks the certificate's\n" +
 			"row rules gets nulls and a reason.",
-		Args: between(3, 1<<20, "MODEL CERTIFICATE DATA ..."),
+		Args: between(2, 1<<20, "MODEL CERTIFICATE DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return usageError{errors.New("-o: name the file to write")}
 			}
-			from, err := originOf(args[2:])
+			from, err := dataOf(cmd.Context(), w, args[2:], job)
 			if err != nil {
 				return err
+			}
+			if from == nil {
+				return usageError{errors.New("name the DATA, or with --source a job file that says where they are")}
 			}
 			if err := mayCreate("-o", output, from); err != nil {
 				return usageError{err}
 			}
-			return predict(cmd.Context(), w, args[0], args[1], from, output, asJSON)
+			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, asJSON), from.release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }

@@ -105,6 +105,9 @@ func dataOf(ctx context.Context, w system, arguments []string, job string) (orig
 		return nil, usageError{errors.New("--source: DATA are given too; want one of them")}
 	case job != "":
 		p, err := loadJob(ctx, job, w, overrides{}, func(string) bool { return false })
+		if topic, ok := p.source.(*kafkaOrigin); ok {
+			topic.temporary = true // the spool of the job is the job's
+		}
 		return p.source, err
 	case len(arguments) > 0:
 		return originOf(arguments)
