@@ -133,20 +133,23 @@ func NewDependence(pairs int64, correlation float64) Dependence {
 	return Dependence{pairs, correlation, pairs > 30 && square > 3.9*3.9}
 }
 
-// Policies for rows that are copies of earlier ones.
+// A CopiesPolicy says what a job does with rows that equal an earlier one.
+type CopiesPolicy string
+
+// The policies.
 const (
-	CopiesLimited     = "limited"     // more copies than the limit end the job
-	CopiesDropped     = "drop"        // later copies are neither trained nor certified on
-	CopiesIndependent = "independent" // declared to be separate draws
+	CopiesLimited     CopiesPolicy = "limited"     // more copies than the limit end the job
+	CopiesDropped     CopiesPolicy = "drop"        // later copies are neither trained nor certified on
+	CopiesIndependent CopiesPolicy = "independent" // declared to be separate draws
 )
 
 // Copies counts rows that equal an earlier one.
 type Copies struct {
-	Policy   string  `json:"policy"`
-	Limit    float64 `json:"limit"`    // share of the rows, for the policy limited
-	Distinct int64   `json:"distinct"` // rows that equal no earlier one
-	Rows     int64   `json:"rows"`     // rows that equal an earlier one in all used columns
-	Features int64   `json:"features"` // rows that equal an earlier one in all features
+	Policy   CopiesPolicy `json:"policy"`
+	Limit    float64      `json:"limit"`    // share of the rows, for the policy limited
+	Distinct int64        `json:"distinct"` // rows that equal no earlier one
+	Rows     int64        `json:"rows"`     // rows that equal an earlier one in all used columns
+	Features int64        `json:"features"` // rows that equal an earlier one in all features
 }
 
 // Accuracy says how exact a reader's predictions must be.

@@ -17,8 +17,8 @@ const (
 
 // A CopiesDecl declares what equal rows mean. The zero value is a limit of 1 %.
 type CopiesDecl struct {
-	Policy string  `json:"policy"`
-	Limit  float64 `json:"limit"` // of policy limit: the largest share of rows that may be copies
+	Policy certify.CopiesPolicy `json:"policy"`
+	Limit  float64              `json:"limit"` // of policy limit: the largest share of rows that may be copies
 }
 
 func (d CopiesDecl) withDefaults(fault func(string, ...any)) CopiesDecl {
@@ -84,9 +84,10 @@ func (d CopiesDecl) notice(c Copies) string {
 		return text + "they are left out, as copies that were made after the rows were drawn"
 	case CopiesIndependent:
 		return text + "they are separate draws, as the job declares"
-	default:
+	case CopiesLimited:
 		return text + "they are taken for separate draws; if they are copies, remove them or set copies: drop"
 	}
+	return text // of no policy that a job can have
 }
 
 // diagnostic says what was counted, and what is assumed of equal rows.
@@ -97,9 +98,10 @@ func (d CopiesDecl) diagnostic(c Copies) string {
 		return text + "The first of equal rows is used and the later ones are left out: it is assumed that those are copies, made after the rows were drawn."
 	case CopiesIndependent:
 		return text + "That equal rows are separate draws is declared by the user."
-	default:
+	case CopiesLimited:
 		return text + "Equal rows are taken for separate draws."
 	}
+	return text
 }
 
 // percent writes a share with three significant digits.

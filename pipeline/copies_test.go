@@ -52,7 +52,7 @@ func firsts(columns [][]float64) []int64 {
 func TestCopiesStopTheJob(t *testing.T) {
 	var store pipelinetest.Store
 	env := newLake(repeated(400, 50, 0.5, 70)).environment(&store)
-	var phases []string
+	var phases []pipeline.Phase
 	env.Observer.Progress = func(p pipeline.Progress) { phases = append(phases, p.Phase) }
 	_, err := pipeline.Run(t.Context(), job(t, tiny), env)
 	if !errors.Is(err, pipeline.ErrData) {
@@ -63,7 +63,7 @@ func TestCopiesStopTheJob(t *testing.T) {
 			t.Errorf("the message does not say %q: %v", want, err)
 		}
 	}
-	if len(store.Models)+len(store.Certificates)+len(store.Log) > 0 || store.State != nil || !slices.Equal(phases, []string{pipeline.PhaseSurvey}) {
+	if len(store.Models)+len(store.Certificates)+len(store.Log) > 0 || store.State != nil || !slices.Equal(phases, []pipeline.Phase{pipeline.PhaseSurvey}) {
 		t.Errorf("something was begun: %v", phases)
 	}
 }
@@ -241,8 +241,8 @@ func assumption(c certify.Certificate, id string) certify.Assumption {
 func TestForgedCopiesAreRefused(t *testing.T) {
 	l := newLake(repeated(400, 5, 0.5, 76), 900, 1100)
 	dropped, declared := publish(t, l, drop), publish(t, l, independent)
-	policy := func(ev *certify.Evidence, from, to string) {
-		reword(t, ev, `"policy":"`+from+`"`, `"policy":"`+to+`"`)
+	policy := func(ev *certify.Evidence, from, to certify.CopiesPolicy) {
+		reword(t, ev, `"policy":"`+string(from)+`"`, `"policy":"`+string(to)+`"`)
 		ev.Copies.Policy = to
 	}
 	for name, c := range map[string]struct {

@@ -22,17 +22,20 @@ func (s *Seconds) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Phases of a run, in order.
+// A Phase is a part of a run.
+type Phase string
+
+// The phases, in order.
 const (
-	PhaseSurvey   = "survey"    // the first pass: digest, roles, scaling
-	PhaseTrain    = "train"     // fitting Q
-	PhaseLastPass = "last pass" // exact risk and digest from the reopened source
-	PhasePublish  = "publish"
+	PhaseSurvey   Phase = "survey"    // the first pass: digest, roles, scaling
+	PhaseTrain    Phase = "train"     // fitting Q
+	PhaseLastPass Phase = "last pass" // exact risk and digest from the reopened source
+	PhasePublish  Phase = "publish"
 )
 
 // Progress is one observation of a run.
 type Progress struct {
-	Phase    string  `json:"phase"`
+	Phase    Phase   `json:"phase"`
 	Inducing int     `json:"inducing,omitempty"` // the candidate being trained
 	Stage    string  `json:"stage,omitempty"`    // of training
 	Step     int     `json:"step,omitempty"`

@@ -177,7 +177,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		}
 		calls = append(calls, []string{p.model, p.data, "--certificate", p.certificate, "--id", p.result.ID})
 	}
-	for _, policy := range []string{pipeline.CopiesDropped, pipeline.CopiesIndependent} {
+	for _, policy := range []certify.CopiesPolicy{pipeline.CopiesDropped, pipeline.CopiesIndependent} {
 		columns := lakeWaves()
 		for _, column := range columns {
 			copy(column[250:450], column[:200]) // across shards, reference rows among them
@@ -185,13 +185,13 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		copy(columns[0][600:630], columns[0][:30]) // equal in the features alone
 		copy(columns[1][600:630], columns[1][:30])
 		p := publishRows(t, columns, func(j *pipeline.Job) { j.Copies.Policy = policy })
-		names, calls = append(names, "copies "+policy), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		names, calls = append(names, "copies "+string(policy)), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
 		p = publishRows(t, columns, func(j *pipeline.Job) {
 			j.Copies.Policy, j.Roles.By, j.Roles.Reference = policy, pipeline.RolesByPosition, 300
 		})
-		names, calls = append(names, "copies, roles by position: "+policy), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		names, calls = append(names, "copies, roles by position: "+string(policy)), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
 	}
-	for _, policy := range []string{"", pipeline.CopiesDropped} {
+	for _, policy := range []certify.CopiesPolicy{"", pipeline.CopiesDropped} {
 		columns := lakeWaves()
 		for _, column := range columns {
 			column[30], column[700] = column[310], column[311]
@@ -202,7 +202,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		p := publishRows(t, columns, func(j *pipeline.Job) {
 			j.BadRows.Tolerance, j.Copies.Policy, j.Grid.Prior = 0.01, policy, certify.PriorPeaked
 		})
-		names, calls = append(names, "bad rows, copies: "+policy), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		names, calls = append(names, "bad rows, copies: "+string(policy)), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
 	}
 	for size, name := range map[float64]string{4e6: "large numbers", 3e-7: "small numbers"} {
 		columns := lakeWaves()

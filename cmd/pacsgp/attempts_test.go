@@ -29,9 +29,9 @@ func TestStoppedJobsAreAttempts(t *testing.T) {
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)
 	out := filepath.Join(dir, "out")
-	for i, phase := range []string{pipeline.PhaseTrain, pipeline.PhaseLastPass} {
+	for i, phase := range []pipeline.Phase{pipeline.PhaseTrain, pipeline.PhaseLastPass} {
 		args := []string{"train", "-c", job, "--epsilon", []string{"0.6", "0.65"}[i]}
-		interrupted(t, `"`+phase+`"`, args...).says(t, exitInterrupted, "interrupted")
+		interrupted(t, `"`+string(phase)+`"`, args...).says(t, exitInterrupted, "interrupted")
 	}
 	last := killAt(t, moment{pipeline.PhaseLastPass, 0, 0}, []string{"train", "-c", job, "--epsilon", "0.75"})
 	if last.Phase == "" {
@@ -50,7 +50,7 @@ func TestJobsWithoutAFirstPassAreNoAttempts(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	out := filepath.Join(dir, "out")
-	interrupted(t, `"`+pipeline.PhaseSurvey+`"`, "train", "-c", tiny(nil).write(t, dir)).says(t, exitInterrupted, "interrupted")
+	interrupted(t, `"`+string(pipeline.PhaseSurvey)+`"`, "train", "-c", tiny(nil).write(t, dir)).says(t, exitInterrupted, "interrupted")
 	if got := counted(t, out, tiny(nil).write(t, dir), "--epsilon", "0.6"); got != [2]int64{1, 1} {
 		t.Errorf("attempt %v, want the first", got)
 	}
@@ -157,7 +157,7 @@ func TestDamagedLogOfAttemptsStopsTheJob(t *testing.T) {
 		writeFile(t, log, damaged)
 		a := pacsgp(t, "train", "-c", job, "--epsilon", "0.6")
 		a.says(t, exitFailure, log, "damaged", "restore it from a copy, or name another log by the job's key attempts")
-		if bytes.Contains([]byte(a.log), []byte(`"`+pipeline.PhaseTrain+`"`)) {
+		if bytes.Contains([]byte(a.log), []byte(`"`+string(pipeline.PhaseTrain)+`"`)) {
 			t.Errorf("%s: the job has trained", name)
 		}
 		if !bytes.Equal(readFile(t, log), damaged) {

@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -25,8 +26,8 @@ func (c *copiesConfig) UnmarshalYAML(node ast.Node) error {
 	if err := yaml.NodeToValue(node, &text); err != nil {
 		return fault(node, wantCopies)
 	}
-	if text == pipeline.CopiesDropped || text == pipeline.CopiesIndependent {
-		c.Policy = text
+	if policy := certify.CopiesPolicy(text); policy == pipeline.CopiesDropped || policy == pipeline.CopiesIndependent {
+		c.Policy = policy
 		return nil
 	}
 	share, err := parseShare(text)

@@ -56,8 +56,8 @@ func TestInterruptedThenAnotherJob(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"train", "-c", job, "-o", out}
 
-	interrupted(t, `"`+pipeline.PhaseSurvey+`"`, args...).says(t, exitInterrupted, "interrupted before there was anything to keep", "starts from the beginning")
-	first := interrupted(t, `"`+pipeline.PhaseTrain+`"`, args...)
+	interrupted(t, `"`+string(pipeline.PhaseSurvey)+`"`, args...).says(t, exitInterrupted, "interrupted before there was anything to keep", "starts from the beginning")
+	first := interrupted(t, `"`+string(pipeline.PhaseTrain)+`"`, args...)
 	checkpoints, err := filepath.Glob(filepath.Join(out, "checkpoint-*"))
 	if err != nil || len(checkpoints) != 1 {
 		t.Fatalf("checkpoints %q, %v, want one", checkpoints, err)
@@ -90,7 +90,7 @@ func TestCheckpointOfOtherRows(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	args := []string{"train", "-c", tiny(nil).write(t, dir)}
-	interrupted(t, `"`+pipeline.PhaseTrain+`"`, args...).says(t, exitInterrupted, "goes on from the checkpoint")
+	interrupted(t, `"`+string(pipeline.PhaseTrain)+`"`, args...).says(t, exitInterrupted, "goes on from the checkpoint")
 	lines(40).write(t, lakeFile(dir, 3))
 	a := pacsgp(t, args...)
 	if !strings.Contains(a.log, "belongs to other rows") || !strings.Contains(a.log, "starts anew and will replace it") {

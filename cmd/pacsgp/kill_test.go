@@ -208,16 +208,16 @@ func lastLine(log []byte) string {
 
 // A step is a line of the log: where the child is.
 type step struct {
-	Phase string        `json:"msg"`
-	Stage string        `json:"stage"`
-	Step  int           `json:"step"`
-	Took  time.Duration `json:"elapsed"`
+	Phase pipeline.Phase `json:"msg"`
+	Stage string         `json:"stage"`
+	Step  int            `json:"step"`
+	Took  time.Duration  `json:"elapsed"`
 }
 
 // A moment is when to kill: so long after the child has said that it is in a
 // phase, at a step of training.
 type moment struct {
-	phase string
+	phase pipeline.Phase
 	step  int // 0 in the last pass
 	delay time.Duration
 }
@@ -272,7 +272,7 @@ func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
 	trace := first.Training.Trace
 	training := trace[len(trace)-1].Elapsed - trace[0].Elapsed
 	lastPass := time.Duration(first.Diagnostics.LastPassSeconds * float64(time.Second))
-	draw := map[string]func() moment{
+	draw := map[pipeline.Phase]func() moment{
 		pipeline.PhaseTrain: func() moment {
 			return moment{pipeline.PhaseTrain, 1 + rng.IntN(len(trace)-1), time.Duration(rng.Int64N(1 + int64(training)/int64(len(trace))))}
 		},
@@ -280,7 +280,7 @@ func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
 			return moment{pipeline.PhaseLastPass, 0, time.Duration(rng.Int64N(1 + int64(lastPass)))}
 		},
 	}
-	for _, phase := range []string{pipeline.PhaseTrain, pipeline.PhaseLastPass} {
+	for _, phase := range []pipeline.Phase{pipeline.PhaseTrain, pipeline.PhaseLastPass} {
 		hits := 0
 		// A child that is faster than the kill proves nothing: draw again.
 		for tries := 0; hits < moments && tries < 10*moments; tries++ {

@@ -106,15 +106,15 @@ func (d *display) progress(p pipeline.Progress) {
 }
 
 // phaseWords says what a phase without steps does.
-func phaseWords(phase string) string {
+func phaseWords(phase pipeline.Phase) string {
 	switch phase {
 	case pipeline.PhaseSurvey:
 		return "first pass: digest, roles, scaling; start values"
 	case pipeline.PhaseLastPass:
 		return "last pass: rows and model read again, exact risk"
-	default:
-		return phase
+	case pipeline.PhaseTrain, pipeline.PhasePublish:
 	}
+	return string(phase)
 }
 
 // line writes a line of its own to the terminal.
@@ -137,7 +137,7 @@ func (d *display) logLine(level slog.Level, p pipeline.Progress) {
 			slog.Int("step", p.Step), slog.Int("steps", p.Steps),
 			slog.Float64("bound", p.Bound), slog.Float64("risk", p.Risk), slog.Float64("kl", p.KL))
 	}
-	d.record(level, p.Phase, attrs...)
+	d.record(level, string(p.Phase), attrs...)
 }
 
 func (d *display) notice(text string) { d.say(slog.LevelWarn, "note: ", text) }
