@@ -171,7 +171,7 @@ func (p prepared) readable(s pipeline.Sample) error {
 		return nil
 	}
 	return fmt.Errorf("reading these files takes %d MiB for pages that have to be in memory as a whole, and the job has %d MiB\n"+
-		"hint: raise memory to %[1]d MiB, set fewer workers, name fewer features, or write the files with pages of 1 MiB and without BYTE_STREAM_SPLIT",
+		"hint: raise memory to %[1]d MiB, set fewer workers, name fewer features, or write the files with smaller pages and without BYTE_STREAM_SPLIT",
 		s.Reader>>20+1, p.resources.Memory>>20)
 }
 
