@@ -156,19 +156,19 @@ func TestBestOfAPeakedGridIsCovered(t *testing.T) {
 	}
 	for _, v := range []struct {
 		steps   float64
-		without func(price float64, i int) float64
+		without func(prices []float64, i int) float64
 	}{
-		{1, func(price float64, i int) float64 { return price - math.Abs(float64(i-count/2)) }},
-		{300, func(_ float64, i int) float64 { return math.Abs(float64(i-count/2)) / 300 }},
+		{1, func(prices []float64, _ int) float64 { return prices[count/2] }},
+		{300, func(_ []float64, i int) float64 { return math.Abs(float64(i-count/2)) / 300 }},
 	} {
-		grid := Grid{Step: .01, Count: count, Prior: PriorPeaked, Centre: count / 2, Width: v.steps * .01}
+		grid := Grid{Step: .25, Count: count, Prior: PriorPeaked, Centre: count / 2, Width: v.steps * .25}
 		prices, err := grid.LnInverseWeights()
 		if err != nil {
 			t.Fatal(err)
 		}
 		unpaid := make([]float64, count)
-		for i, price := range prices {
-			unpaid[i] = v.without(price, i)
+		for i := range prices {
+			unpaid[i] = v.without(prices, i)
 		}
 		var covered, without float64
 		for p := .01; p < 1; p += .01 {

@@ -18,6 +18,10 @@ const (
 // many grids.
 const maxGridCount = 100_001
 
+// flatShare is the part of a peaked prior's mass that lies flat on the grid, so that
+// an estimate that is far off costs no more than ln 8 nats beside a flat prior.
+const flatShare = 0.125
+
 // maxWidthSteps bounds the width of a peaked prior in steps of its grid, so
 // that its normaliser keeps its digits. A wider one is flat.
 const maxWidthSteps = 1 << 40
@@ -26,10 +30,13 @@ const maxWidthSteps = 1 << 40
 // weights before a certified row is seen.
 //
 // Value i, 0 ≤ i < Count, is Min + i·Step. The flat prior weighs all values
-// alike, 1/Count. The peaked prior weighs value i in proportion to
-// exp(−|i−Centre|·Step/Width), normalised over the Count values, and halved: the
-// centre may be either of the two cells beside an estimate, so that the weights
-// of both add up to at most 1.
+// alike, 1/Count. The peaked prior weighs value i
+//
+//	(1−s)·ρ^|i−Centre| / min(Count, K − 1 + 2/(1−ρ)) + s/Count,  ρ = exp(−Step/Width), s = ⅛,
+//
+// K being [Grid.Spacing]. The centre may be either of the two places beside an
+// estimate: a value's greater weight under the two, added up over all values, is at
+// most 1 (docs/proofs.md, 7).
 type Grid struct {
 	Min    float64 `json:"min"`
 	Step   float64 `json:"step"`
@@ -132,9 +139,16 @@ func (g Grid) LnInverseWeights() ([]float64, error) {
 		return nil, fmt.Errorf("certify: %w", err)
 	}
 	costs := make([]float64, g.Count)
-	normaliser := ln(g.normaliser())
+	if g.Prior == PriorFlat {
+		price := upward(widen(g.lnInverseWeight(0), -200))
+		for i := range costs {
+			costs[i] = price
+		}
+		return costs, nil
+	}
+	normaliser := g.normaliser()
 	for i := range costs {
-		costs[i] = upward(widen(empty().Add(g.distance(i), normaliser), -200))
+		costs[i] = upward(widen(g.lnInversePeaked(i, normaliser), -200))
 	}
 	return costs, nil
 }
@@ -150,77 +164,68 @@ func (p Parameter) validate() error {
 	return nil
 }
 
-// lnInverseWeight returns −ln of the weight of value i, an upper bound on it up
-// to rounding.
+// lnInverseWeight returns an upper bound on −ln of the weight of value i.
 func (g Grid) lnInverseWeight(i int) *big.Float {
-	return empty().Add(g.distance(i), ln(g.normaliser()))
+	if g.Prior == PriorFlat {
+		return ln(exactInt(int64(g.Count)))
+	}
+	return g.lnInversePeaked(i, g.normaliser())
 }
 
-// distance returns |i−Centre|·Step/Width, or 0 for the flat prior.
-func (g Grid) distance(i int) *big.Float {
+// lnInversePeaked is lnInverseWeight of a peaked prior with its normaliser.
+func (g Grid) lnInversePeaked(i int, normaliser *big.Float) *big.Float {
 	steps := i - g.Centre
 	if steps < 0 {
 		steps = -steps
 	}
-	return empty().Mul(g.rate(), exactInt(int64(steps)))
+	weight := expNegDown(empty().Mul(g.rate(), exactInt(int64(steps))))
+	weight.Quo(weight, normaliser)
+	weight.Mul(weight, exact(1-flatShare))
+	weight.Add(weight, empty().Quo(exact(flatShare), exactInt(int64(g.Count))))
+	weight.Sub(weight, empty().Mul(weight, pow2(-200)))
+	return widen(empty().Neg(ln(weight)), -200)
 }
 
-// rate returns Step/Width, by which the logarithm of a peaked weight falls from
-// one value to the next. It is 0 for the flat prior.
-func (g Grid) rate() *big.Float {
-	if g.Prior == PriorFlat {
-		return empty()
-	}
-	return empty().Quo(exact(g.Step), exact(g.Width))
+// rate returns Step/Width, by which the logarithm of a peak falls from one value
+// to the next.
+func (g Grid) rate() *big.Float { return empty().Quo(exact(g.Step), exact(g.Width)) }
+
+// Spacing returns K: the peaks of a grid stand at indices that are multiples of it.
+// That are values about ¼ apart, or Step if it is more.
+func (g Grid) Spacing() int {
+	return int(max(1, min(float64(g.Count), math.Floor(0.25/g.Step+0.5))))
 }
 
-// normaliser returns an upper bound on what weights are divided by, in closed
-// form: Count for the flat prior, and for the peaked one, ρ = exp(−Step/Width),
-//
-//	2 Σ_i ρ^|i−Centre| = 2 (S(Centre) + S(Count−1−Centre) − 1),  S(n) = (1 − ρ^{n+1})/(1 − ρ).
-//
-// The 2 halves the weights, for there are two centres to choose from.
+// normaliser returns an upper bound on min(Count, K − 1 + 2/(1−ρ)), ρ =
+// exp(−Step/Width): what the larger of two peaks at neighbouring places adds up to,
+// the values between them taken for 1.
 func (g Grid) normaliser() *big.Float {
+	z := empty().Quo(exact(2), empty().Sub(exact(1), expNegUp(g.rate())))
+	z = widen(z.Add(z, exactInt(int64(g.Spacing()-1))), -120)
+	if count := exactInt(int64(g.Count)); z.Cmp(count) > 0 {
+		return count
+	}
+	return z
+}
+
+// checkWeights adds the weights of a peak term by term, outwards and without the
+// closed form that divides them, with K for the values up to a second one: they must
+// not exceed what they are divided by, unless that is Count: each is at most 1.
+// Weights of a flat prior need no sum.
+func (g Grid) checkWeights() error {
 	if g.Prior == PriorFlat {
-		return exactInt(int64(g.Count))
+		return nil
 	}
 	rho := expNegUp(g.rate())
-	z := empty().Add(geometric(rho, g.Centre), geometric(rho, g.Count-1-g.Centre))
-	z.Sub(z, exact(1))
-	return widen(z.Mul(z, exact(2)), -120)
-}
-
-// geometric returns 1 + ρ + … + ρⁿ for 0 < ρ < 1 − 2⁻⁴¹, relatively off by less
-// than 2⁻¹³⁰.
-func geometric(rho *big.Float, n int) *big.Float {
-	one := exact(1)
-	power, square := exact(1), empty().Set(rho)
-	for k := n + 1; k > 0; k >>= 1 {
-		if k&1 == 1 {
-			power.Mul(power, square)
+	sum := exactInt(int64(1 + g.Spacing()))
+	for _, n := range []int{g.Centre, g.Count - 1 - g.Centre} {
+		for term := empty().Set(rho); n > 0; n-- {
+			sum.Add(sum, term)
+			term.Mul(term, rho)
 		}
-		square.Mul(square, square)
 	}
-	return power.Quo(power.Sub(one, power), empty().Sub(one, rho))
-}
-
-// checkWeights adds the weights of all values term by term, outwards and
-// without the closed form that charges them: they must not exceed 1, and those
-// of a peaked prior one half.
-func (g Grid) checkWeights() error {
-	sum := exactInt(int64(g.Count))
-	if g.Prior == PriorPeaked {
-		rho := expNegUp(g.rate())
-		sum = exact(1)
-		for _, n := range []int{g.Centre, g.Count - 1 - g.Centre} {
-			for term := empty().Set(rho); n > 0; n-- {
-				sum.Add(sum, term)
-				term.Mul(term, rho)
-			}
-		}
-		sum = widen(sum.Mul(sum, exact(2)), -200)
-	}
-	if sum.Cmp(g.normaliser()) > 0 {
+	z := g.normaliser()
+	if widen(sum, -200).Cmp(z) > 0 && z.Cmp(exactInt(int64(g.Count))) < 0 {
 		return fmt.Errorf("the weights of the %d values of the grid add up to more than 1", g.Count)
 	}
 	return nil

@@ -14,37 +14,79 @@ func peaked(count, centre int, width float64) Grid {
 	return Grid{Min: -6, Step: .01, Count: count, Prior: PriorPeaked, Centre: centre, Width: width}
 }
 
-// The union over the grid pays for every value that could have been chosen:
-// weights as charged, exp(−cost), never add up to more than 1.
+// The union over the grid pays for every value that could have been chosen: weights
+// as charged, exp(−cost), never add up to more than 1. Of a peaked prior that is the
+// greater weight under two neighbouring places, for its centre may be either.
 func TestWeightsAddUpToAtMostOne(t *testing.T) {
-	for _, g := range []Grid{flat(1), flat(2), flat(1201), peaked(1, 0, 1), peaked(2, 1, 1e-9), peaked(1201, 600, .5), peaked(1201, 0, .02), peaked(97, 96, 1e6)} {
+	for _, g := range []Grid{
+		flat(1), flat(2), flat(1201),
+		peaked(1, 0, 1), peaked(2, 1, 1e-9), peaked(1201, 600, .5), peaked(1201, 0, .02), peaked(1201, 1200, .02), peaked(97, 96, 1e6), peaked(60, 25, .3),
+		{Min: -6, Step: .25, Count: 49, Prior: PriorPeaked, Centre: 24, Width: .5},
+		{Min: -6, Step: 2, Count: 7, Prior: PriorPeaked, Centre: 6, Width: .5},
+	} {
 		costs, err := g.LnInverseWeights()
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum := empty()
-		for i, cost := range costs {
-			if i%97 == 0 {
-				alone, err := LnInverseWeight(1, []Parameter{{Name: "a", Grid: g, Index: i}})
-				if err != nil || cost != alone {
-					t.Errorf("%+v: value %d costs %g in the list, %g alone (%v)", g, i, cost, alone, err)
-				}
-			}
-			if cost > 0 {
-				sum.Add(sum, expNegUp(exact(cost)))
-			} else {
-				sum.Add(sum, exact(1))
+		for i := 0; i < len(costs); i += 97 {
+			alone, err := LnInverseWeight(1, []Parameter{{Name: "a", Grid: g, Index: i}})
+			if err != nil || costs[i] != alone {
+				t.Errorf("%+v: value %d costs %g in the list, %g alone (%v)", g, i, costs[i], alone, err)
 			}
 		}
-		if g.Prior == PriorPeaked {
-			sum.Mul(sum, exact(2)) // there are two centres to choose from
-		}
-		// expNegUp is above by 2⁻¹⁹⁹ relatively; costs are rounded up to float64.
-		if excess, _ := sum.Sub(sum, exact(1)).Float64(); excess > 0x1p-180 {
+		if excess := excess(costs); excess > 0x1p-180 {
 			t.Errorf("%+v: weights add up to 1 + %g", g, excess)
-		} else if excess < -1e-14 {
+		} else if g.Prior == PriorFlat && excess < -1e-14 {
 			t.Errorf("%+v: weights waste %g", g, -excess)
 		}
+		if g.Prior == PriorFlat || g.Centre+g.Spacing() >= g.Count {
+			continue
+		}
+		beside := g
+		beside.Centre += g.Spacing()
+		others, err := beside.LnInverseWeights()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range costs {
+			costs[i] = min(costs[i], others[i])
+		}
+		if excess := excess(costs); excess > 0x1p-180 {
+			t.Errorf("%+v: with the place beside it the weights add up to 1 + %g", g, excess)
+		}
+	}
+}
+
+// excess is what exp(−cost) add up to, less 1. expNegUp is above by 2⁻¹⁹⁹ relatively;
+// costs are rounded up to float64.
+func excess(costs []float64) float64 {
+	sum := exact(-1)
+	for _, cost := range costs {
+		sum.Add(sum, expNegUp(exact(cost)))
+	}
+	e, _ := sum.Float64()
+	return e
+}
+
+// The default grid of a job: neighbouring values are neighbouring places, and nothing
+// but the ends of the grid is wasted.
+func TestWeightsOfTheDefaultGridWasteLittle(t *testing.T) {
+	g := Grid{Min: -6, Step: .25, Count: 49, Prior: PriorPeaked, Centre: 24, Width: .5}
+	costs, err := g.LnInverseWeights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Centre++
+	others, err := g.LnInverseWeights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range costs {
+		costs[i] = min(costs[i], others[i])
+	}
+	// Both flat parts are the same mass, and both tails beyond the grid are lost.
+	if excess := excess(costs); excess < -1e-5 {
+		t.Errorf("the weights waste %g", -excess)
 	}
 }
 
@@ -82,9 +124,11 @@ func TestLnInverseWeightKnownValues(t *testing.T) {
 		{"one value only", []Parameter{{Name: "a", Grid: flat(1)}}, 0},
 		{"the paper's grid", []Parameter{{Name: "a", Grid: flat(1201)}}, math.Log(1201)},
 		{"28 parameters", make28(), 28 * math.Log(1201)},
-		{"a very narrow peak, hit", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 7}}, math.Ln2},
-		{"a very narrow peak, missed by one", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 8}}, 1000 + math.Ln2},
-		{"a very wide peak", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e9), Index: 1200}}, math.Log(1201) + math.Ln2},
+		{"a very narrow peak, hit", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 7}}, -math.Log(.875/26 + .125/1201)},
+		{"a very narrow peak, missed by one", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 8}}, math.Log(8 * 1201)},
+		{"a very wide peak", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e9), Index: 1200}}, math.Log(1201)},
+		{"the default grid, hit", []Parameter{{Name: "a", Grid: Grid{Min: -6, Step: .25, Count: 49, Prior: PriorPeaked, Centre: 24, Width: .5}, Index: 24}},
+			-math.Log(.875*(1-math.Exp(-.5))/2 + .125/49)},
 	} {
 		got, err := LnInverseWeight(1, v.theta)
 		if err != nil {

@@ -105,6 +105,16 @@ func expNegUp(x *big.Float) *big.Float {
 	return widen(sum, -200)
 }
 
+// expNegDown returns a lower bound on exp(−x) for x ≥ 0: 0 for x > 128, and
+// relatively loose by less than 2⁻¹⁷⁹ below.
+func expNegDown(x *big.Float) *big.Float {
+	if x.Cmp(exact(128)) > 0 {
+		return empty()
+	}
+	up := expNegUp(x)
+	return up.Sub(up, empty().Mul(up, pow2(-180)))
+}
+
 // widen returns x(1 + 2^e), rounded to nearest: more than x for x > 0, e > −250.
 func widen(x *big.Float, e int) *big.Float {
 	return empty().Add(x, empty().Mul(x, pow2(e)))

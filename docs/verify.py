@@ -929,6 +929,9 @@ def estimate(x, y, family, ard):
     mean, square = np.zeros_like(theta), np.zeros_like(theta)
     for step in range(50):
         value, gradient = negative_log_evidence(x, y, theta, family, ard)
+        off = (theta[:scales] - 0.5 * math.log(d)) / 2   # a normal prior on ln lengthscales
+        value += 0.5 * off @ off
+        gradient[:scales] += off / 2
         if value < best:
             best, at = value, theta.copy()
         mean = 0.9 * mean + (1 - 0.9) * gradient
@@ -963,13 +966,13 @@ def negative_log_evidence(x, y, theta, family, ard):
 
 
 def check_peaks(model, job, survey):
-    """The peaks stand at one of the two places, multiples of 0.25, beside the estimate."""
+    """The peaks stand at one of the two places beside the estimate (format.md, 6.2)."""
     rows = survey.values(survey.reference)
-    places = estimate(model.scale_features(rows[:-1].T), model.scale_target(rows[-1]), model.meta["kernel"], model.meta["ard"]) / 0.25
-    for p, place in zip(model.meta["theta"], places):
-        grid = p["grid"]
-        beside = [int(max(0.0, min(grid["count"] - 1.0, (at * 0.25 - grid["min"]) / grid["step"] + 0.5)))
-                  for at in (math.floor(place), math.ceil(place))]
+    estimates = estimate(model.scale_features(rows[:-1].T), model.scale_target(rows[-1]), model.meta["kernel"], model.meta["ard"])
+    for p, at in zip(model.meta["theta"], estimates):
+        grid, apart = p["grid"], spacing(p["grid"])
+        place = (at - grid["min"]) / (grid["step"] * apart)
+        beside = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(place), math.ceil(place))]
         need(grid.get("centre", 0) in beside, f"the reference rows put the peak of {p['name']!r} at the index {beside[0]} or {beside[1]}, the certificate at {grid.get('centre', 0)}")
     ok("the peaks of the weights stand beside the estimate from the reference rows")
 
@@ -1324,6 +1327,11 @@ def gaussian_kl(model):
     return max(Decimal(0), (squares - len(model.mean)) / 2 - determinant.ln())
 
 
+def spacing(grid):
+    """K: peaks stand at indices that are multiples of it (format.md, 6.2)."""
+    return int(max(1.0, min(float(grid["count"]), math.floor(0.25 / grid["step"] + 0.5))))
+
+
 def ln_inverse_weight(families, theta):
     """ln 1/p of the kernel's family and of the hyper-parameters (format.md, 6.2)."""
     total = Decimal(families).ln()
@@ -1334,9 +1342,8 @@ def ln_inverse_weight(families, theta):
             continue
         rate, centre = Decimal(g["step"]) / Decimal(g["width"]), g.get("centre", 0)
         rho = (-rate).exp()
-        geometric = lambda n: (1 - rho ** (n + 1)) / (1 - rho)
-        weights = 2 * (geometric(centre) + geometric(g["count"] - 1 - centre) - 1)
-        total += rate * abs(i - centre) + weights.ln()
+        z = min(Decimal(g["count"]), spacing(g) - 1 + 2 / (1 - rho))
+        total -= (Decimal(7) / 8 * (-rate * abs(i - centre)).exp() / z + Decimal(1) / 8 / g["count"]).ln()
     return total
 
 

@@ -11,7 +11,7 @@ import (
 // EstimateRows is the greatest number of rows that [Estimate] uses.
 const EstimateRows = 1000
 
-// Estimated is a maximum-likelihood estimate of the hyper-parameters.
+// Estimated is a maximum a posteriori estimate of the hyper-parameters.
 type Estimated struct {
 	// Theta is ln lengthscales (one a feature, or one) and last ln variance.
 	Theta []float64
@@ -23,7 +23,9 @@ type Estimated struct {
 
 // Estimate fits an exact Gaussian process with Gaussian noise to the first
 // EstimateRows rows, by gradient ascent of the log evidence with a fixed number of
-// steps: it often rests on a plateau before it rises again. Logarithms stay within ±6. The result depends on the rows alone.
+// steps: it often rests on a plateau before it rises again. The logarithms of the
+// lengthscales have a normal prior around their start, for few rows know little of
+// many features. All logarithms stay within ±6. The result depends on the rows alone.
 func Estimate(rows Rows, family kernel.Family, ard bool, workers int) (Estimated, error) {
 	if err := rows.Validate(); err != nil {
 		return Estimated{}, err
@@ -40,13 +42,15 @@ const (
 	estimateSteps = 50
 	estimateRate  = 0.15
 	lnRange       = 6.0
+	lnDeviation   = 2.0 // of the prior on ln lengthscales
 )
 
 func estimate(pool *linalg.Pool, rows Rows, family kernel.Family, ard bool) (Estimated, error) {
 	e := newEvidence(pool, rows, family, ard)
-	theta := make([]float64, e.parameters+1) // the noise is last
+	theta := make([]float64, e.parameters+1)   // the noise is last
+	start := 0.5 * math.Log(float64(rows.Dim)) // typical distance 1 in whitened units
 	for i := range e.parameters - 1 {
-		theta[i] = 0.5 * math.Log(float64(rows.Dim)) // typical distance 1 in whitened units
+		theta[i] = start
 	}
 	theta[e.parameters] = math.Log(0.1)
 	opt := newAdam(len(theta))
@@ -56,6 +60,11 @@ func estimate(pool *linalg.Pool, rows Rows, family kernel.Family, ard bool) (Est
 		nll, ok := e.negativeLog(theta, gradient)
 		if !ok {
 			return Estimated{}, fmt.Errorf("model: kernel matrix of %d rows is not positive definite at ln θ = %v: %w", rows.Len(), theta, ErrNotPositiveDefinite)
+		}
+		for i := range e.parameters - 1 {
+			off := (theta[i] - start) / lnDeviation
+			nll += 0.5 * float64(off*off)
+			gradient[i] += off / lnDeviation
 		}
 		if nll < best {
 			best = nll

@@ -216,7 +216,7 @@ func TestDeclaredScalingDoesNotChooseTheConstant(t *testing.T) {
 // places are accepted, those beside the estimate, and both are paid for; a step of
 // the grid beside them is none, nor is the next place.
 func TestPeaksStandInCells(t *testing.T) {
-	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
+	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *pipeline.Job) { tiny(j); j.Grid = pipeline.GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorPeaked} })
 	const cell = 25 // of 0.25 on a grid of 0.01
 	for _, x := range p.certificate.Theta {
 		if at := x.Grid.Centre; at%cell != 0 && at != 1200 {

@@ -68,12 +68,16 @@ type GridDecl struct {
 	Min   float64 `json:"min"` // Min, Max and Step all zero: those of DefaultGrid
 	Max   float64 `json:"max"`
 	Step  float64 `json:"step"`
-	Prior string  `json:"prior"` // flat (default) or peaked around the reference rows' estimate
+	Prior string  `json:"prior"` // peaked around the reference rows' estimate (default, if the scaling is theirs) or flat
 	Width float64 `json:"width"` // of the peak, in natural logarithms; default 0.5
 }
 
-// DefaultGrid is the paper's: 1,201 values for each hyper-parameter.
-var DefaultGrid = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: "flat"}
+// DefaultGrid has the bounds and the step of a job that names none. PaperGrid is the
+// paper's: 1,201 values for each hyper-parameter, all alike.
+var (
+	DefaultGrid = GridDecl{Min: -6, Max: 6, Step: 0.25}
+	PaperGrid   = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorFlat}
+)
 
 // A ScalingMode says where the constants of scaling come from.
 type ScalingMode string
@@ -196,13 +200,13 @@ func (j Job) WithDefaults() (Job, error) {
 	for _, err := range parts(certify.KernelFamilies(j.Kernel.Family)) {
 		fault("kernel.family: %w", err)
 	}
-	j.Grid = j.Grid.withDefaults(fault)
 	for _, m := range j.Inducing {
 		if m < 1 || m > certify.MaxInducing {
 			fault("inducing: %d is not in 1..%d", m, certify.MaxInducing)
 		}
 	}
 	j.Scaling = j.Scaling.withDefaults(j.Target, fault)
+	j.Grid = j.Grid.withDefaults(j.Scaling.Mode == ScalingReference, fault)
 	if j.Grid.Prior == "peaked" && j.Scaling.Mode != ScalingReference {
 		fault("grid.prior: peaked needs scaling.mode reference, for the reference rows' estimate is its centre")
 	}
@@ -303,12 +307,17 @@ const (
 	maxRowsAtOnce = 1 << 30
 )
 
-func (g GridDecl) withDefaults(fault func(string, ...any)) GridDecl {
+// withDefaults completes the grid of a job whose reference rows say where peaks stand
+// (estimated), or may not.
+func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
 		g.Min, g.Max, g.Step = DefaultGrid.Min, DefaultGrid.Max, DefaultGrid.Step
 	}
 	if g.Prior == "" {
-		g.Prior = "flat"
+		g.Prior = certify.PriorFlat
+		if estimated || g.Width != 0 {
+			g.Prior = certify.PriorPeaked
+		}
 	}
 	g.Min, g.Max = g.Min+0, g.Max+0 // no −0, which JSON readers lose
 	if g.Prior == "peaked" && g.Width == 0 {

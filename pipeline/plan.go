@@ -15,7 +15,7 @@ type Plan struct {
 	Train           int64       `json:"train"`   // the N of the bound
 	Holdout         int64       `json:"holdout"` // about so many: a hash of its number decides for each row
 	Features        int         `json:"features"`
-	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that a flat grid costs
+	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that the grid costs: see NewPlan
 	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
 	Bounds          []PlanBound `json:"bounds"`
 	KeptBytes       int64       `json:"kept_bytes"` // what keeping the train rows would take
@@ -29,8 +29,8 @@ type PlanBound struct {
 	Bound float64 `json:"bound"`
 }
 
-// NewPlan computes the plan of a job with its defaults filled in. A peaked
-// grid is charged as a flat one, for where its peak will be is not known.
+// NewPlan computes the plan of a job with its defaults filled in. Where peaks will
+// stand is not known; their parameters are charged for values one width away.
 func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	n, d := s.Rows, s.Features
 	job = job.ForRows(n)
@@ -45,7 +45,7 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	}
 	theta := make([]certify.Parameter, parameters)
 	for i := range theta {
-		theta[i] = certify.Parameter{Name: fmt.Sprintf("parameter %d", i+1), Grid: job.Grid.flat()}
+		theta[i] = job.Grid.expected(fmt.Sprintf("parameter %d", i+1))
 	}
 	weight, err := certify.LnInverseWeight(len(job.Kernel.Family), theta)
 	if err != nil {
@@ -84,23 +84,30 @@ func (g GridDecl) peaked(centre int) certify.Grid {
 	return grid
 }
 
-// peakStep is the distance of the places where a peak may stand, in natural
-// logarithms. It is far above the digits in which instruction sets differ, so
-// that an estimate gives the same place on all of them, or one of two.
-const peakStep = 0.25
+// expected is a parameter as it may turn out: one width away from a peak in the middle.
+func (g GridDecl) expected(name string) certify.Parameter {
+	if g.Prior != certify.PriorPeaked {
+		return certify.Parameter{Name: name, Grid: g.flat()}
+	}
+	grid := g.peaked((g.count() - 1) / 2)
+	return certify.Parameter{Name: name, Grid: grid, Index: min(g.count()-1, grid.Centre+int(math.Round(g.Width/g.Step)))}
+}
 
 // peak is the index where the peak of a parameter's weights stands whose
 // estimate is at: that of the place nearest to it.
-func (g GridDecl) peak(at float64) int { return g.peakIndex(math.Round(at / peakStep)) }
+func (g GridDecl) peak(at float64) int { return g.place(math.Round, at) }
 
 // peaksBeside are the two places beside an estimate: what verification accepts.
-// The weights pay ln 2 for the choice (docs/proofs.md, 7).
+// The weights pay for the choice (docs/proofs.md, 7).
 func (g GridDecl) peaksBeside(at float64) (below, above int) {
-	return g.peakIndex(math.Floor(at / peakStep)), g.peakIndex(math.Ceil(at / peakStep))
+	return g.place(math.Floor, at), g.place(math.Ceil, at)
 }
 
-// peakIndex is the index of the grid value nearest to a place.
-func (g GridDecl) peakIndex(place float64) int {
-	at := (place*peakStep - g.Min) / g.Step // the product is exact
-	return int(max(0, min(float64(g.count()-1), at+0.5)))
+// place is the index of the place near an estimate that rounding picks. Places are
+// so far apart, far above the digits in which instruction sets differ, that an
+// estimate gives the same one on all of them, or one of two neighbours.
+func (g GridDecl) place(rounding func(float64) float64, at float64) int {
+	apart := g.flat().Spacing()
+	last := (g.count() - 1) / apart
+	return apart * int(max(0, min(float64(last), rounding((at-g.Min)/(g.Step*float64(apart))))))
 }

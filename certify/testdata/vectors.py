@@ -151,8 +151,9 @@ def write_weights():
             else:
                 grid.update(prior="peaked", centre=RNG.randrange(count), width=10 ** RNG.uniform(-3, 3))
                 r = mpf(grid["step"]) / mpf(grid["width"])
-                z = sum(exp(-r * abs(i - grid["centre"])) for i in range(count))
-                total += r * abs(index - grid["centre"]) + log(z) + log(mpf(2))  # half for each of two centres
+                spacing = max(1, min(count, math.floor(0.25 / grid["step"] + 0.5)))
+                z = min(mpf(count), spacing - 1 + 2 / (1 - exp(-r)))
+                total -= log(mpf(7) / 8 * exp(-r * abs(index - grid["centre"])) / z + mpf(1) / 8 / count)
             parameters.append({"name": f"p{len(parameters)}", "grid": grid, "index": index})
         rows.append([json.dumps(parameters), digits(total)])
     write("weights.csv", ["parameters", "ln_inverse_weight"], rows)

@@ -74,6 +74,20 @@ type gridConfig struct {
 	Width float64  `yaml:"width"`
 }
 
+// UnmarshalYAML reads the keys, or the word that stands for those of the paper.
+func (g *gridConfig) UnmarshalYAML(node ast.Node) error {
+	if word, ok := node.(*ast.StringNode); ok {
+		if word.Value != "paper" {
+			return fault(node, "want paper, or keys such as step and prior")
+		}
+		p := pipeline.PaperGrid
+		*g = gridConfig{Min: &p.Min, Max: &p.Max, Step: &p.Step, Prior: p.Prior}
+		return nil
+	}
+	type keys gridConfig // without this method
+	return yaml.NodeToValue(node, (*keys)(g), yaml.Strict())
+}
+
 type scalingConfig struct {
 	Mode     string                  `yaml:"mode"`
 	Features map[string]affineConfig `yaml:"features"`
