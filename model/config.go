@@ -28,8 +28,9 @@ type Config struct {
 	// if not ARD), then ln variance.
 	Grids []Grid
 
-	// Inducing is M. Zero means min(N, 2000, 9√N, 300·Dim), rounded. The trainer
-	// lowers it to the number of different start rows.
+	// Inducing is M. Zero means what the bound of the start values asks for, at most
+	// min(N, 2000, 9√N, 300·Dim), rounded. The trainer lowers it to the number of
+	// different start rows.
 	Inducing int
 	// Jitter is relative to the kernel's variance. Zero means 1e-6.
 	Jitter float64
@@ -152,8 +153,9 @@ func (c Config) StartRows() int {
 	return int(min(max(c.N, 1), 20_000))
 }
 
-// Scheduled returns the configuration with the number of inducing points and
-// the plan that a trainer would use for its N, before it has seen a row.
+// Scheduled returns the configuration with the number of inducing points (if it is
+// none, the most that it may be) and the plan that a trainer would use for its N,
+// before it has seen a row.
 func (c Config) Scheduled() Config {
 	if c.Inducing == 0 {
 		c.Inducing = defaultInducing(c.N, c.Dim)
@@ -162,7 +164,7 @@ func (c Config) Scheduled() Config {
 	return c
 }
 
-// defaultInducing grows with the rows that pay for it, but not beyond what a
+// defaultInducing is the most points that a trainer takes by itself. It grows with the rows that pay for it, but not beyond what a
 // smooth function of few features can use.
 func defaultInducing(n int64, dim int) int {
 	return int(math.Round(min(float64(n), 2000, 9*math.Sqrt(float64(n)), 300*float64(dim))))

@@ -20,10 +20,9 @@ const (
 // whose posteriors are tried as start of q.
 var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 
-// startValues sets θ by maximum likelihood, Z by k-means, and q to the
-// posterior of a Gaussian likelihood (DTC), with the noise that the estimated
-// bound likes best.
-func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
+// startValues sets θ to its estimate, and then Z and q for the number of inducing
+// points: the configured one, or if it is none the one that grow finds.
+func (t *Trainer) startValues(rows Rows, grow bool) error {
 	rows = usualRows(rows)
 	e, err := estimate(t.pool, rows.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.ARD)
 	if err != nil {
@@ -38,11 +37,59 @@ func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
 		}
 		theta[i] = g.clamp(theta[i])
 	}
+	if grow {
+		return t.grow(rows, theta)
+	}
+	return t.startAt(t.cfg.Inducing, rows, theta)
+}
+
+// Inducing points are doubled while that lowers the bound of the start posterior by a
+// worthwhile gain. Training makes up for about half of what the start lacks, so that
+// the trained bound loses less.
+const (
+	fewestInducing = 30
+	mostDoublings  = 4
+	worthwhile     = 0.002
+	worthwhilePart = 0.02 // of the bound, if that is less
+	patience       = 2    // doublings without a gain: too few points may all say nothing
+)
+
+// grow starts with a sixteenth of the points that the configuration has at most, or
+// with about fewestInducing of them, and doubles them while it is worthwhile.
+func (t *Trainer) grow(rows Rows, theta []float64) error {
+	doublings := mostDoublings
+	for doublings > 0 && t.cfg.Inducing>>doublings < fewestInducing {
+		doublings--
+	}
+	least, enough, without := math.Inf(1), 0, 0
+	for ; doublings >= 0 && without < patience; doublings-- {
+		m := t.cfg.Inducing >> doublings
+		if err := t.startAt(m, rows, theta); err != nil {
+			return err
+		}
+		without++
+		if bound := t.last.Bound; enough == 0 || least-bound >= min(worthwhile, worthwhilePart*least) {
+			least, enough, without = bound, m, 0
+		}
+		if t.z.Rows < m {
+			break // there are no more different rows
+		}
+	}
+	if without == 0 {
+		return nil
+	}
+	return t.startAt(enough, rows, theta)
+}
+
+// startAt sets Z to m k-means centres, and q to the posterior of a Gaussian likelihood
+// (DTC) with the noise that the estimated bound likes best.
+func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	invScale := make([]float64, t.cfg.Dim)
 	expandScales(theta, t.cfg.ARD, invScale)
-	z := kmeans(t.pool, rows, invScale, t.cfg.Inducing, rng)
-	if z.Rows < t.cfg.Inducing {
-		t.notice = fmt.Sprintf("%d inducing points instead of %d: there are no more different start rows", z.Rows, t.cfg.Inducing)
+	rng := rand.New(rand.NewPCG(t.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
+	z := kmeans(t.pool, rows, invScale, m, rng)
+	if t.notice = ""; z.Rows < m {
+		t.notice = fmt.Sprintf("%d inducing points instead of %d: there are no more different start rows", z.Rows, m)
 	}
 	t.allocate(z.Rows)
 	copy(t.theta, theta)
@@ -52,7 +99,7 @@ func (t *Trainer) startValues(rows Rows, rng *rand.Rand) error {
 
 // startPosterior scans the noise of the Gaussian likelihood's posterior.
 func (t *Trainer) startPosterior(rows Rows) error {
-	const judged = 2048 // rows that the bound is estimated on
+	const judged = 4096 // rows that the bound is estimated on
 	m := t.z.Rows
 	for i := range m {
 		t.precision.Row(i)[i] = 1

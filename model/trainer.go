@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -103,6 +102,7 @@ type Trainer struct {
 // roles' hashes; [Config.StartRows] says how many are of use. The rows are not
 // kept. Close the trainer after use.
 func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
+	grow := cfg.Inducing == 0
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -115,8 +115,7 @@ func NewTrainer(cfg Config, start Rows) (*Trainer, error) {
 	}
 	start = start.Slice(0, min(start.Len(), cfg.StartRows()))
 	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
-	rng := rand.New(rand.NewPCG(cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
-	if err := t.startValues(start, rng); err != nil {
+	if err := t.startValues(start, grow); err != nil {
 		t.Close()
 		return nil, err
 	}

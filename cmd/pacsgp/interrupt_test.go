@@ -52,7 +52,7 @@ func interrupted(t *testing.T, word string, args ...string) answer {
 // An interrupted job says where it stands. Another job in the same directory
 // leaves its checkpoint alone, and it goes on from there.
 func TestInterruptedThenAnotherJob(t *testing.T) {
-	job, want, _ := uninterrupted(t, "8")
+	job, want, _ := uninterrupted(t, "")
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"train", "-c", job, "-o", out}
 

@@ -16,8 +16,8 @@ import (
 func TestSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
-	for _, mode := range []string{"{mode: full-pass, passes: 2}", "{mode: mini-batch, batch: 60, buffer: 90, passes: 2}"} {
-		job := tiny(jobFile{"train": mode, "workers": "1"}).write(t, dir)
+	for mode, inducing := range map[string]string{"{mode: full-pass, passes: 2}": "12", "{mode: mini-batch, batch: 60, buffer: 90, passes: 2}": ""} { // "": the bound finds it
+		job := tiny(jobFile{"train": mode, "workers": "1", "inducing": inducing}).write(t, dir)
 		reference := t.TempDir()
 		succeed(t, "train", "-c", job, "-o", reference)
 		want := published(t, reference)
@@ -46,7 +46,7 @@ func TestSameBytes(t *testing.T) {
 			paths += "elsewhere/" + name + ", "
 		}
 		writeFile(t, filepath.Join(moved, "elsewhere", "_SUCCESS"), nil)
-		job = tiny(jobFile{"train": mode, "source": "{paths: " + paths + "]}", "output": "results"}).write(t, moved)
+		job = tiny(jobFile{"train": mode, "inducing": inducing, "source": "{paths: " + paths + "]}", "output": "results"}).write(t, moved)
 		succeed(t, "train", "-c", job)
 		if diff := cmp.Diff(want, published(t, filepath.Join(moved, "results"))); diff != "" {
 			t.Errorf("%s: another directory gives other bytes (-want +got):\n%.2000s", mode, diff)
