@@ -232,7 +232,7 @@ var errLate = errors.New("cut off after " + trainingLimit.String())
 // default batch of a fifth of the rows.
 func (b *bench) trainOurs(ctx context.Context, binary string, c trainingCase, steps int) (fit, error) {
 	const stepsOfPass = 5
-	job := fmt.Sprintf("source: {paths: [train]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nguarantees: pac-bayes\njudge: draw\ninducing: %d\ntrain: {passes: %g}\noutput: artifact\n",
+	job := fmt.Sprintf("source: {paths: [train]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\ngrid: paper\nguarantees: pac-bayes\njudge: draw\ninducing: %d\ntrain: {passes: %g}\noutput: artifact\n",
 		c.target, c.inducing, float64(steps)/stepsOfPass)
 	path := filepath.Join(b.folder(c), "job.yaml")
 	if err := errors.Join(os.WriteFile(path, []byte(job), 0o644), os.RemoveAll(filepath.Join(b.folder(c), "artifact"))); err != nil {

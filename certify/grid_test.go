@@ -127,8 +127,11 @@ func TestLnInverseWeightKnownValues(t *testing.T) {
 		{"a very narrow peak, hit", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 7}}, -math.Log(.875/26 + .125/1201)},
 		{"a very narrow peak, missed by one", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 8}}, math.Log(8 * 1201)},
 		{"a very wide peak", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e9), Index: 1200}}, math.Log(1201)},
-		{"the default grid, hit", []Parameter{{Name: "a", Grid: Grid{Min: -6, Step: .25, Count: 49, Prior: PriorPeaked, Centre: 24, Width: .5}, Index: 24}},
-			-math.Log(.875*(1-math.Exp(-.5))/2 + .125/49)},
+		{
+			"the default grid, hit",
+			[]Parameter{{Name: "a", Grid: Grid{Min: -6, Step: .25, Count: 49, Prior: PriorPeaked, Centre: 24, Width: .5}, Index: 24}},
+			-math.Log(.875*(1-math.Exp(-.5))/2 + .125/49),
+		},
 	} {
 		got, err := LnInverseWeight(1, v.theta)
 		if err != nil {

@@ -229,7 +229,7 @@ func TestCoverage(t *testing.T) {
 		n      int64
 		change func(*pipeline.Job)
 	}{
-		{"flat", each, rows - rows/10, func(*pipeline.Job) {}},
+		{"flat", each, rows - rows/10, func(j *pipeline.Job) { j.Grid = pipeline.PaperGrid }},
 		{"peaked", each, rows - rows/10, func(j *pipeline.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 }},
 		{"declared", each, rows, func(j *pipeline.Job) {
 			j.Scaling = pipeline.Scaling{

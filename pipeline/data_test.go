@@ -242,7 +242,7 @@ func TestRunAfterAFaultOfTheSource(t *testing.T) {
 	var store pipelinetest.Store
 	readings := 0
 	faults := 0
-	for fault := 1; ; fault += 3 {
+	for fault := 1; ; fault += 2 {
 		readings = 0
 		src := &faulty{Memory: source(columns, 150, 150), batch: -1}
 		src.BatchRows = 50

@@ -137,7 +137,7 @@ func TestThetaIsRoundedBeforeTheLastRefinement(t *testing.T) {
 // Every term of the bound stands in the certificate with the value that model,
 // grid and job give it, and the bound is no lower than they make it.
 func TestCertificateHoldsEveryTermOfTheBound(t *testing.T) {
-	p := publish(t, newLake(waves(300, 0.1, 32)), tiny)
+	p := publish(t, newLake(waves(300, 0.1, 32)), func(j *pipeline.Job) { tiny(j); j.Grid = pipeline.PaperGrid })
 	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
 	q := p.result.Model.Posterior
 	weight := 3 * math.Log(1201) // two lengthscales and the variance on the paper's grid

@@ -69,7 +69,7 @@ func TestHoldoutRoles(t *testing.T) {
 // model has the same numbers, and the guarantees from train rows are the same.
 func TestNothingLooksAtHoldoutRows(t *testing.T) {
 	for name, change := range map[string]func(*pipeline.Job){
-		"flat":   func(*pipeline.Job) {},
+		"flat":   func(j *pipeline.Job) { j.Grid = pipeline.PaperGrid },
 		"peaked": func(j *pipeline.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 },
 		"list":   func(j *pipeline.Job) { j.Inducing = []int{4, 8} },
 	} {

@@ -41,7 +41,7 @@ func TestEveryLossCertifies(t *testing.T) {
 }
 
 func TestIsotropicKernelHasOneLengthscale(t *testing.T) {
-	p := publish(t, newLake(waves(300, 0.1, 61)), func(j *pipeline.Job) { tiny(j); j.Kernel.Isotropic = true })
+	p := publish(t, newLake(waves(300, 0.1, 61)), func(j *pipeline.Job) { tiny(j); j.Kernel.Isotropic, j.Grid = true, pipeline.PaperGrid })
 	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
 	if l := p.result.Model.Meta.Lengthscales; len(p.certificate.Theta) != 2 || len(l) != 2 || l[0] != l[1] {
 		t.Errorf("%d hyper-parameters, lengthscales %v: want two, and one lengthscale for both features", len(p.certificate.Theta), l)
@@ -58,7 +58,9 @@ func TestIsotropicKernelHasOneLengthscale(t *testing.T) {
 func TestFamilyIsChosenByTheBound(t *testing.T) {
 	l, families := newLake(waves(350, 0.15, 63), 150, 200), []string{certify.KernelMatern32, certify.KernelSquaredExponential, certify.KernelMatern52}
 	settings := func(names ...string) func(*pipeline.Job) {
-		return func(j *pipeline.Job) { j.Kernel.Family, j.Inducing, j.Train.Passes = names, []int{14}, 8 }
+		return func(j *pipeline.Job) {
+			j.Kernel.Family, j.Grid, j.Inducing, j.Train.Passes = names, pipeline.PaperGrid, []int{14}, 8
+		}
 	}
 	best, least := "", 1.0
 	for _, name := range families {
@@ -90,24 +92,22 @@ func TestFamilyIsChosenByTheBound(t *testing.T) {
 	}
 }
 
-// A peaked prior pays less than a flat one where the reference rows know
+// The default grid, with a peaked prior, pays less than a flat one where the reference rows know
 // something, and what it pays is what its declared weights say.
 func TestPeakedGridPaysForDistance(t *testing.T) {
-	p := publish(t, newLake(waves(400, 0.1, 62)), func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
+	p := publish(t, newLake(waves(400, 0.1, 62)), tiny)
 	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
 	want := 0.0
 	for _, x := range p.certificate.Theta {
-		sum := 0.0
-		for i := range x.Grid.Count {
-			sum += math.Exp(-math.Abs(float64(i-x.Grid.Centre)) * x.Grid.Step / x.Grid.Width)
-		}
-		want += math.Ln2 + math.Log(sum) + math.Abs(float64(x.Index-x.Grid.Centre))*x.Grid.Step/x.Grid.Width
+		fall := x.Grid.Step / x.Grid.Width // both peaks together have the mass 2/(1−ρ), side by side
+		peak := math.Exp(-math.Abs(float64(x.Index-x.Grid.Centre))*fall) * (1 - math.Exp(-fall)) / 2
+		want -= math.Log(7./8*peak + 1./8/float64(x.Grid.Count))
 	}
 	if math.Abs(draw.LnInverseWeight-want) > 1e-9 {
 		t.Errorf("ln 1/p is %v, want %v", draw.LnInverseWeight, want)
 	}
-	if flat := 3 * math.Log(1201); draw.LnInverseWeight >= flat {
-		t.Errorf("ln 1/p is %v, no less than a flat grid's %v", draw.LnInverseWeight, flat)
+	if flat := 3 * math.Log(49); draw.LnInverseWeight >= flat {
+		t.Errorf("ln 1/p is %v, no less than a flat prior's %v", draw.LnInverseWeight, flat)
 	}
 }
 

@@ -41,7 +41,7 @@ func memoriser(t *testing.T, like pipeline.Model, l *lake, rows []int64) pipelin
 	for i := range m.Meta.Theta {
 		m.Meta.Theta[i].Index = 0
 	}
-	m.Meta.Theta[last].Index = 600 // a variance of 1
+	m.Meta.Theta[last].Index = 24 // a variance of 1
 	m.Meta.Variance = model.Exponential(m.Meta.Theta[last].Value())
 	m.Meta.Lengthscales = []float64{model.Exponential(m.Meta.Theta[0].Value()), model.Exponential(m.Meta.Theta[1].Value())}
 	p.Kernel.Lengthscales, p.Kernel.Variance = m.Meta.Lengthscales, m.Meta.Variance

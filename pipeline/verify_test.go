@@ -431,7 +431,7 @@ func TestVerifyRefusesAMovedPeak(t *testing.T) {
 	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
 	c := forge(t, p.certificate, func(ev *certify.Evidence) {
 		for i := range ev.Theta {
-			ev.Theta[i].Grid.Centre = ev.Theta[i].Index + 40 // right beside the value
+			ev.Theta[i].Grid.Centre += 3
 		}
 	})
 	m := p.result.Model

@@ -301,7 +301,7 @@ func forgedWords(t *testing.T, p, peaked published) []forgery {
 
 	m := copied(peaked.result.Model)
 	for i, theta := range m.Meta.Theta {
-		step := 50 // two places of 0.25
+		step := 2 * theta.Grid.Spacing() // two places
 		if theta.Index < theta.Grid.Centre {
 			step = -step
 		}

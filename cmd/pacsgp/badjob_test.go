@@ -134,6 +134,7 @@ func TestBadConfiguration(t *testing.T) {
 		"too many inducing points": {jobFile{"inducing": "100000"}, []string{"inducing", "4000"}},
 		"unknown scaling":          {jobFile{"scaling": "{mode: minmax}"}, []string{"minmax", "reference, all-rows, declared"}},
 		"unknown training":         {jobFile{"train": "{mode: fast}"}, []string{"fast", "mini-batch"}},
+		"unknown word for a grid":  {jobFile{"grid": "papers"}, []string{"[2:7]", "want paper"}},
 		"unknown prior":            {jobFile{"grid": "{prior: narrow}"}, []string{"narrow", "peaked"}},
 		"no grid":                  {jobFile{"grid": "{min: 2, max: 1, step: 0.1}"}, []string{"grid", "min 2"}},
 		"negative workers":         {jobFile{"workers": "-1"}, []string{"workers"}},

@@ -73,7 +73,7 @@ func TestVerifyForgery(t *testing.T) {
 		}}, true, "KL"},
 		"cheaper grid": {honest, []func(*certify.Evidence){func(ev *certify.Evidence) {
 			for i := range ev.Theta {
-				ev.Theta[i].Grid.Step, ev.Theta[i].Grid.Count, ev.Theta[i].Index = 6, 3, 1
+				ev.Theta[i].Grid.Step, ev.Theta[i].Grid.Count, ev.Theta[i].Grid.Centre, ev.Theta[i].Index = 6, 3, 1, 1
 			}
 		}}, true, ".Theta[0].grid.count is 3"},
 		"larger tolerance": {honest, []func(*certify.Evidence){func(ev *certify.Evidence) {

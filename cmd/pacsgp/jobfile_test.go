@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/pipeline"
+
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 )
@@ -71,6 +73,18 @@ func keyField(v reflect.Value, key string) (reflect.Value, bool) {
 
 // Any text is an error in words or a job that has what the text says, in memory
 // that is in proportion to it.
+// One word stands for the paper's grid.
+func TestGridOfThePaper(t *testing.T) {
+	for text, want := range map[string]pipeline.GridDecl{
+		"grid: paper\n": pipeline.PaperGrid, "grid: {step: 0.5}\n": {Min: -6, Max: 6, Step: 0.5}, "grid:\ntarget: y\n": pipeline.DefaultGrid, "target: y\n": pipeline.DefaultGrid,
+	} {
+		var c configuration
+		if _, _, err := parseJob([]byte(text), noVariables, &c); err != nil || c.job().Grid != want {
+			t.Errorf("%q: %+v (%v), want %+v", text, c.job().Grid, err, want)
+		}
+	}
+}
+
 func FuzzJobFile(f *testing.F) {
 	examples, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
 	if err != nil || len(examples) == 0 {

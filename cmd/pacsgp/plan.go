@@ -250,7 +250,7 @@ type plannedAlternative struct {
 	Changes         string  `json:"changes"` // in words: what it changes in the job
 	Features        int     `json:"features"`
 	Share           string  `json:"share"`             // of delta, a fraction
-	LnInverseWeight float64 `json:"ln_inverse_weight"` // nats that a flat grid costs
+	LnInverseWeight float64 `json:"ln_inverse_weight"` // nats that the grid costs: see pipeline.NewPlan
 	Confidence      float64 `json:"ln_xi_over_delta"`  // ln(ξ(N)/(δ·share)), nats
 }
 

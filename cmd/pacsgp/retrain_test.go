@@ -14,7 +14,7 @@ func heldOut(t *testing.T, epsilon string, change jobFile) artifact {
 	t.Helper()
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
-	job := jobFile{"loss": "{epsilon: " + epsilon + "}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "train": "{passes: 20}"}
+	job := jobFile{"loss": "{epsilon: " + epsilon + "}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "grid": "paper", "train": "{passes: 20}"}
 	for key, value := range change {
 		job[key] = value
 	}
