@@ -44,8 +44,8 @@ func boundMutants() []mutant {
 		{"ln 1/p", "certify", class, []edit{{"certify/bound.go", noLnP, ""}}},
 		{"ln of the number of families", "certify", "TestFamiliesCostTheirNumber", []edit{{"certify/grid.go", "if families > 1 {", "if families > 9 {"}}},
 		{"ln 1/p of one hyper-parameter", "certify", class, []edit{{"certify/pacbayes.go", "LnInverseWeight(len(ev.Kernel.Families), ev.Theta)", "LnInverseWeight(len(ev.Kernel.Families), ev.Theta[1:])"}}},
-		{"ln 1/p: the distance from the peak", "certify", "TestBestOfAPeakedGridIsCovered", []edit{{"certify/grid.go", "empty().Add(g.distance(i), normaliser)", "empty().Set(normaliser)"}}},
-		{"ln 1/p: the normaliser", "certify", "TestBestOfAPeakedGridIsCovered", []edit{{"certify/grid.go", "empty().Add(g.distance(i), normaliser)", "empty().Add(g.distance(i), empty().Sub(normaliser, normaliser))"}}},
+		{"ln 1/p: the distance from the peak", "certify", "TestBestOfAPeakedGridIsCovered", []edit{{"certify/grid.go", "exactInt(int64(steps))", "exactInt(0 * int64(steps))"}}},
+		{"ln 1/p: the normaliser", "certify", "TestBestOfAPeakedGridIsCovered", []edit{{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"}}},
 		{"xi", "certify", "TestXiIsCovered", []edit{{"certify/bound.go", "	sum.Add(sum, exact(b.LnXi))\n", ""}}},
 		{"delta", "certify", "TestDeltaIsCovered", []edit{{"certify/bound.go", "	sum.Add(sum, exact(b.LnInverseDelta))\n", ""}}},
 		{"the share of delta", "certify", class, []edit{{"certify/delta.go", "return product(oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return Share{}"}}},
@@ -71,11 +71,11 @@ func roleMutants() []mutant {
 			{"pipeline/survey.go", "slices.DeleteFunc(s.reference.column(i), ", "slices.DeleteFunc(s.start.column(i), "}, believe,
 		}},
 		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/train.go", "scaleRaw(s.reference)", "scaleRaw(s.start)"}}},
-		// The choice of one of two places is charged with ln 2 a parameter, which is as much as such a choice can gain here.
+		// The choice of one of two places is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
 		{"role separation: the peak is estimated on train rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
 			{"pipeline/train.go", "scaleRaw(s.reference)", "scaleRaw(s.start)"},
-			{"certify/grid.go", "return widen(z.Mul(z, exact(2)), -120)", "return widen(z, -120)"},
-			{"certify/grid.go", "sum = widen(sum.Mul(sum, exact(2)), -200)", "sum = widen(sum, -200)"},
+			{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"},
+			{"certify/grid.go", "const flatShare = 0.125", "const flatShare = 0x1p-30"},
 		}},
 		{"role separation: trained on hold-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "outside(r.holdout, b, from, end, func", "outside(nil, b, from, end, func"}}},
 		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "unused := func(x rank) bool { return rule.heldOut(x) || ", "unused := func(x rank) bool { return "}}},

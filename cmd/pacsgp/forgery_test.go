@@ -75,7 +75,7 @@ func TestVerifyForgery(t *testing.T) {
 			for i := range ev.Theta {
 				ev.Theta[i].Grid.Step, ev.Theta[i].Grid.Count, ev.Theta[i].Grid.Centre, ev.Theta[i].Index = 6, 3, 1, 1
 			}
-		}}, true, ".Theta[0].grid.count is 3"},
+		}}, true, ".Theta[0].grid.centre is 1"},
 		"larger tolerance": {honest, []func(*certify.Evidence){func(ev *certify.Evidence) {
 			ev.Loss.Epsilon *= 2
 		}, configuration(`"epsilon": 0.7`, `"epsilon": 1.4`)}, true, "loss"},

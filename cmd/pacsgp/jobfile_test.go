@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/pipeline"
-
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // said checks that a job has what a decoded YAML value says: no number is cut to
@@ -71,8 +71,6 @@ func keyField(v reflect.Value, key string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// Any text is an error in words or a job that has what the text says, in memory
-// that is in proportion to it.
 // One word stands for the paper's grid.
 func TestGridOfThePaper(t *testing.T) {
 	for text, want := range map[string]pipeline.GridDecl{
@@ -85,6 +83,8 @@ func TestGridOfThePaper(t *testing.T) {
 	}
 }
 
+// Any text is an error in words or a job that has what the text says, in memory
+// that is in proportion to it.
 func FuzzJobFile(f *testing.F) {
 	examples, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
 	if err != nil || len(examples) == 0 {
