@@ -1,0 +1,131 @@
+package kafkalog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+const (
+	benchColumns = 10
+	benchRows    = 1000
+)
+
+// tenNumbers are names and values of rows of ten numbers.
+func tenNumbers() (names []string, rows [][]float64) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for j := range benchColumns {
+		names = append(names, fmt.Sprintf("column%d", j))
+	}
+	for range benchRows {
+		row := make([]float64, benchColumns)
+		for j := range row {
+			if row[j] = rng.NormFloat64(); j%2 == 0 {
+				row[j] = float64(int64(row[j] * 1e4)) / 100 // as sensors write them
+			}
+		}
+		rows = append(rows, row)
+	}
+	return names, rows
+}
+
+func benchmark(b *testing.B, messages [][]byte, d decoder) {
+	columns := make([][]float64, benchColumns)
+	bytes := 0
+	for _, m := range messages {
+		bytes += len(m)
+	}
+	b.SetBytes(int64(bytes))
+	b.ReportAllocs()
+	for b.Loop() {
+		for j := range columns {
+			columns[j] = columns[j][:0]
+		}
+		for _, m := range messages {
+			if _, err := d.read(m, columns); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds(), "rows/s")
+}
+
+func jsonMessages() (names []string, messages [][]byte) {
+	names, rows := tenNumbers()
+	for _, row := range rows {
+		m := []byte{'{'}
+		for j, v := range row {
+			m = fmt.Appendf(m, `"%s":%v,`, names[j], v)
+		}
+		m[len(m)-1] = '}'
+		messages = append(messages, m)
+	}
+	return names, messages
+}
+
+// One record a row, with full and with short numbers.
+func BenchmarkJSON(b *testing.B) {
+	names, messages := jsonMessages()
+	benchmark(b, messages, newJSONReader(names))
+}
+
+// One record of a thousand rows.
+func BenchmarkArrow(b *testing.B) {
+	names, rows := tenNumbers()
+	var fields []arrow.Field
+	for _, name := range names {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64})
+	}
+	schema := arrow.NewSchema(fields, nil)
+	builder := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for _, row := range rows {
+		for j, v := range row {
+			builder.Field(j).(*array.Float64Builder).Append(v)
+		}
+	}
+	var out bytes.Buffer
+	w := ipc.NewWriter(&out, ipc.WithSchema(schema))
+	if err := w.Write(builder.NewRecord()); err != nil {
+		b.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	benchmark(b, [][]byte{out.Bytes()}, &arrowReader{names})
+}
+
+// A batch of records, its checksum included, without a decoder behind it.
+func BenchmarkBatch(b *testing.B) {
+	_, messages := jsonMessages()
+	var records []broker.Record
+	for _, m := range messages {
+		records = append(records, broker.Record{Value: m})
+	}
+	data := broker.EncodeBatch(broker.Producer{ID: -1, Epoch: -1}, -1, records)
+	b.SetBytes(int64(len(data)))
+	var buf []byte
+	for b.Loop() {
+		batch, _, err := broker.NextBatch(data, &buf)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var r broker.Record
+		for err == nil {
+			err = batch.Next(&r)
+		}
+		if !errors.Is(err, io.EOF) {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds(), "rows/s")
+}
