@@ -32,6 +32,12 @@ const maxCertificate = 16 << 20
 // readModel reads the model that a reference names and returns the SHA-256 of its
 // bytes with it.
 func readModel(ctx context.Context, reference string) (pipeline.Model, string, error) {
+	if a, ok, err := onTopics(ctx, reference); ok || err != nil {
+		if err != nil {
+			return pipeline.Model{}, "", err
+		}
+		return modelIn(reference, a.Model)
+	}
 	data, err := readArtifact(ctx, reference)
 	if err != nil {
 		return pipeline.Model{}, "", err
@@ -42,6 +48,12 @@ func readModel(ctx context.Context, reference string) (pipeline.Model, string, e
 // readCertificate reads the certificate that a reference names, its JSON document or
 // its Parquet row, and returns its id with it: the SHA-256 of the document.
 func readCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
+	if a, ok, err := onTopics(ctx, reference); ok || err != nil {
+		if err != nil {
+			return certify.Certificate{}, "", err
+		}
+		return certificateIn(reference, a.Document)
+	}
 	if err := errors.Join(ctx.Err(), local(reference)); err != nil {
 		return certify.Certificate{}, "", err
 	}
@@ -53,8 +65,12 @@ func readCertificate(ctx context.Context, reference string) (certify.Certificate
 }
 
 // readArtifact returns the bytes of what may be a certificate or a model: at most as
-// many as a certificate can have, or as a model's own footer says.
+// many as a certificate can have, or as a model's own footer says. On topics it is the
+// certificate.
 func readArtifact(ctx context.Context, reference string) ([]byte, error) {
+	if a, ok, err := onTopics(ctx, reference); ok || err != nil {
+		return a.Document, err
+	}
 	if err := errors.Join(ctx.Err(), local(reference)); err != nil {
 		return nil, err
 	}

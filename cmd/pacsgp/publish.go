@@ -197,6 +197,23 @@ func shelfOf(ctx context.Context, w system, from string) (*shelf, error) {
 	}
 }
 
+// onTopics reads the artifact that a reference such as kafka:kafka-1:9092/NAME means, on
+// topics of the usual names; false: it is no such reference.
+func onTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bool, err error) {
+	rest, ok := strings.CutPrefix(reference, "kafka:")
+	brokers, name, named := strings.Cut(rest, "/")
+	if !ok || !named || name == "" {
+		return a, false, nil
+	}
+	client, err := clusterConfig{Brokers: strings.Split(brokers, ","), Patience: span(20 * time.Second)}.client()
+	if err != nil {
+		return a, true, usageError{err}
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	a, err = kafkalog.Pull(ctx, client, kafkalog.Topics{}, name)
+	return a, true, err
+}
+
 // pull writes an artifact into a directory.
 func (s *shelf) pull(ctx context.Context, w system, name, output string) (err error) {
 	client, err := s.cluster.client()

@@ -31,7 +31,7 @@ func tenNumbers() (names []string, rows [][]float64) {
 		row := make([]float64, benchColumns)
 		for j := range row {
 			if row[j] = rng.NormFloat64(); j%2 == 0 {
-				row[j] = float64(int64(row[j] * 1e4)) / 100 // as sensors write them
+				row[j] = float64(int64(row[j]*1e4)) / 100 // as sensors write them
 			}
 		}
 		rows = append(rows, row)
