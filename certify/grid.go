@@ -13,10 +13,10 @@ const (
 	PriorPeaked = "peaked"
 )
 
-// maxGridCount bounds the number of values of a grid to what a job may declare, so that
+// MaxGridCount bounds the number of values of a grid to what a job may declare, so that
 // the sum of its weights can be checked term by term, also in a certificate that names
 // many grids.
-const maxGridCount = 100_001
+const MaxGridCount = 100_001
 
 // flatShare is the part of a peaked prior's mass that lies flat on the grid, so that
 // an estimate that is far off costs no more than ln 8 nats beside a flat prior.
@@ -71,7 +71,7 @@ func (g Grid) Validate() error {
 	}
 	fault(math.Abs(g.Min) <= math.MaxFloat64, "grid min is %g, want a finite number", g.Min)
 	fault(g.Step > 0 && g.Step <= math.MaxFloat64, "grid step is %g, want a positive number", g.Step)
-	fault(1 <= g.Count && g.Count <= maxGridCount, "grid has %d values, want 1 to %d", g.Count, maxGridCount)
+	fault(1 <= g.Count && g.Count <= MaxGridCount, "grid has %d values, want 1 to %d", g.Count, MaxGridCount)
 	fault(math.Abs(g.Value(g.Count-1)) <= math.MaxFloat64, "the last value of the grid is %g", g.Value(g.Count-1))
 	switch g.Prior {
 	case PriorFlat:
@@ -98,7 +98,7 @@ func CheckSize(theta []Parameter) error {
 	var values int
 	for _, p := range theta {
 		if p.Grid.Prior == PriorPeaked {
-			values += max(0, min(p.Grid.Count, maxGridCount))
+			values += max(0, min(p.Grid.Count, MaxGridCount))
 		}
 		if values > maxPeakedValues {
 			return fmt.Errorf("the peaked grids of %d parameters have more than %d values in all; a coarser step makes fewer", len(theta), maxPeakedValues)

@@ -498,7 +498,7 @@ class Model:
         self.variance, self.jitter = float(meta["variance"]), float(meta["jitter"])
         need(len(self.lengthscales) == d, "there are not as many lengthscales as features")
         for p in meta["theta"]:
-            need(p["index"] < p["grid"]["count"] <= 1_000_000 and p["grid"].get("centre", 0) < p["grid"]["count"], f"{p['name']!r} is not on its grid")
+            need(p["index"] < p["grid"]["count"] <= 100_001 and p["grid"].get("centre", 0) < p["grid"]["count"], f"{p['name']!r} is not on its grid")
 
     def scale_features(self, raw):
         """x in scaled units: one difference, one quotient."""

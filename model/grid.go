@@ -15,6 +15,9 @@ type Grid struct {
 	LnInverseWeights []float64
 }
 
+// mostValues bounds the values of a grid: as many as a job may declare.
+const mostValues = 100_001
+
 // Value returns grid value i.
 func (g Grid) Value(i int) float64 { return g.Min + float64(float64(i)*g.Step) }
 
@@ -50,8 +53,8 @@ func (g Grid) lnInverseWeightAt(v float64) (ln, slope float64) {
 
 func (g Grid) validate(name string) error {
 	switch {
-	case g.Count < 1 || g.Count > 1<<20:
-		return fmt.Errorf("model: grid of %s has %d values, want 1 to %d", name, g.Count, 1<<20)
+	case g.Count < 1 || g.Count > mostValues:
+		return fmt.Errorf("model: grid of %s has %d values, want 1 to %d", name, g.Count, mostValues)
 	case !(g.Step > 0) || math.IsInf(g.Step, 0) || math.IsNaN(g.Min) || !(math.Abs(g.Min) < 300) || !(math.Abs(g.Value(g.Count-1)) < 300):
 		return fmt.Errorf("model: grid of %s from %g in %d steps of %g leaves the usable range of logarithms (±300)", name, g.Min, g.Count, g.Step)
 	case g.LnInverseWeights != nil && len(g.LnInverseWeights) != g.Count:

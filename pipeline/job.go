@@ -323,7 +323,7 @@ func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridD
 	if g.Prior == "peaked" && g.Width == 0 {
 		g.Width = 0.5
 	}
-	if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < g.Step && g.Step <= g.Max-g.Min && (g.Max-g.Min)/g.Step <= 1e5) {
+	if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < g.Step && g.Step <= g.Max-g.Min && (g.Max-g.Min)/g.Step <= certify.MaxGridCount-1) {
 		fault("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, g.Step)
 	}
 	if g.Prior != "flat" && g.Prior != "peaked" {
