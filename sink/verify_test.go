@@ -227,12 +227,12 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		if strings.Contains(r.Out, "NOT CHECKED: that training did not see the hold-out rows") != conditional {
 			t.Errorf("%s: it says otherwise what is not checked:\n%s", names[i], r.Out)
 		}
-		// Two programs that prove their bounds in two ways: a tenth of what is allowed.
+		// Two programs that prove their bounds in two ways: a fifth of what is allowed.
 		ends := regexp.MustCompile(`by ([-+]\S+?)[, ]`).FindAllStringSubmatch(r.Out, -1)
 		for _, m := range ends {
 			var off float64
-			if _, err := fmt.Sscan(m[1], &off); err != nil || !(math.Abs(off) <= 1e-8) {
-				t.Errorf("%s: an end of the empirical risk is off by %s, want at most 1e-8:\n%s", names[i], m[1], r.Out)
+			if _, err := fmt.Sscan(m[1], &off); err != nil || !(math.Abs(off) <= 2e-8) {
+				t.Errorf("%s: an end of the empirical risk is off by %s, want at most 2e-8:\n%s", names[i], m[1], r.Out)
 			}
 		}
 		if len(ends) != 2 {
