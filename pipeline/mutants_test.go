@@ -78,6 +78,11 @@ func roleMutants() []mutant {
 			{"certify/grid.go", "const flatShare = 0.125", "const flatShare = 0x1p-30"},
 		}},
 		{"role separation: trained on hold-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "outside(r.holdout, b, from, end, func", "outside(nil, b, from, end, func"}}},
+		{"the condition of a hold-out", "certify", "TestHoldoutIsConditional", []edit{{"certify/certify.go", "case g.Role == RoleHoldout:\n		return StatusConditional", "case g.Role == RoleHoldout:\n		return StatusCertified"}}},
+		{"the condition of a hold-out, in a headline", "certify", "TestHoldoutIsConditional", []edit{{"certify/document.go", "open, openBest := g.Status == StatusConditional, best.Status == StatusConditional", "open, openBest := false, false"}}},
+		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
+		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/retrain.go", "return int64(len(t.state.Trace)) == said.Hurried", "return int64(len(t.state.Trace)) >= said.Hurried-1 && said.Hurried > 0"}}},
+		{"the number of hold-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
 		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "unused := func(x rank) bool { return rule.heldOut(x) || ", "unused := func(x rank) bool { return "}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestDeclaredScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
