@@ -103,7 +103,7 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pass.Close() //nolint:errcheck // of a test
+	defer pass.Close()
 	r, err := h.Certify(t.Context(), pass, env)
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func lies(t testing.TB) []lie {
 		{name: "mean of a draw", want: `predictor is`, change: func(c *certify.Certificate) { c.Guarantees[1].Predictor = certify.PredictorMean }},
 		{name: "bound of the mean", want: `guarantees\[0\].bound is`, change: func(c *certify.Certificate) { c.Guarantees[0].Bound = c.Guarantees[1].Bound }},
 		{name: "key", want: `roles.key is`, change: func(c *certify.Certificate) { c.Roles.Key = "other" }},
-		{name: "ledger", want: `ledger.bad is 1`, change: func(c *certify.Certificate) { c.Ledger.Bad++ }},
+		{name: "ledger", want: `1 of 900 rows are bad`, change: func(c *certify.Certificate) { c.Ledger.Bad++ }},
 		{name: "constant", want: `baseline.statement is`, change: func(c *certify.Certificate) { c.Baseline.Constant++ }},
 		{name: "origin of the constant", want: `baseline.origin is`, change: func(c *certify.Certificate) { c.Baseline.Origin = certify.OriginStart }},
 		{name: "a unit more in the constant's risk", want: `the constant loses`, change: func(c *certify.Certificate) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -15,9 +16,7 @@ func heldOut(t *testing.T, epsilon string, change jobFile) artifact {
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
 	job := jobFile{"loss": "{epsilon: " + epsilon + "}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "grid": "paper", "train": "{passes: 20}"}
-	for key, value := range change {
-		job[key] = value
-	}
+	maps.Copy(job, change)
 	return retrained(t, dir, job)
 }
 
