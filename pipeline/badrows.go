@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -116,9 +117,13 @@ func (r *badReport) words(names []string) string {
 	worst := slices.SortedFunc(maps.Keys(r.columns), func(a, b int) int {
 		return cmp.Or(cmp.Compare(r.columns[b], r.columns[a]), cmp.Compare(a, b))
 	})
+	var columns []string
+	for _, c := range worst[:min(most, len(worst))] {
+		columns = append(columns, fmt.Sprintf("%q in %s", names[c], certify.Count(r.columns[c], "row")))
+	}
 	text := "the first is " + r.first
-	for i, c := range worst[:min(most, len(worst))] {
-		text += []string{"; bad are ", ", "}[min(i, 1)] + fmt.Sprintf("%q in %s", names[c], certify.Count(r.columns[c], "row"))
+	if len(columns) > 0 {
+		text += "; bad are " + strings.Join(columns, ", ")
 	}
 	if len(worst) > most {
 		text += ", …"

@@ -18,7 +18,7 @@ import (
 //
 // It is for one goroutine at a time.
 type BadRows struct {
-	w       *parquet.Writer
+	w       *parquet.GenericWriter[any]
 	columns []string
 	leaf    map[string]int // place of a column among the leaves of the schema
 	row     parquet.Row
@@ -36,7 +36,7 @@ func NewBadRows(w io.Writer, columns []string) *BadRows {
 		"column": parquet.String(), "reason": parquet.String(), "values": values,
 	})
 	b := &BadRows{
-		w:       parquet.NewWriter(w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Zstd)),
+		w:       parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Zstd)),
 		columns: slices.Clone(columns), leaf: map[string]int{},
 	}
 	for i, path := range schema.Columns() {

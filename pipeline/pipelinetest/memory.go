@@ -145,7 +145,8 @@ func (b *memoryBatches) Next(ctx context.Context) (arrow.Record, error) {
 		builder.Release()
 	}
 	if b.m.Mark {
-		fields, columns = append(fields, arrow.Field{Name: "_reason", Type: arrow.BinaryTypes.String, Nullable: true}), append(columns, texts(reasons))
+		fields = slices.Concat(fields, []arrow.Field{{Name: "_reason", Type: arrow.BinaryTypes.String, Nullable: true}})
+		columns = slices.Concat(columns, []arrow.Array{texts(reasons)})
 	}
 	record := array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(n))
 	for _, c := range columns {
