@@ -21,6 +21,7 @@ type demoSize struct {
 	rows, fresh int64
 	files       int
 	inducing    int
+	judge       string // "": as a job that does not say
 }
 
 // theDemo has far fewer inducing points than the default for so many rows: a minute is
@@ -75,7 +76,7 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 	delta := 0.01
 	c := configuration{
 		Source: sourceConfig{Paths: []string{path}}, Target: "y", Delta: &delta,
-		Loss: lossConfig{Epsilon: epsilon{raw: 0.5}}, Inducing: oneOrMore{w.demo.inducing}, Output: filepath.Join(output, "artifact"),
+		Loss: lossConfig{Epsilon: epsilon{raw: 0.5}}, Inducing: oneOrMore{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
 	}
 	p, err := prepare(c)
 	if err != nil {

@@ -99,7 +99,9 @@ func TestPredict(t *testing.T) {
 // What nothing is certified about carries no certificate: the draw's guarantee
 // is not about the mean that is written.
 func TestPredictionsOfAVacuousMeanCarryNoCertificate(t *testing.T) {
-	a := trained(t)
+	dir := t.TempDir()
+	smallLake(t, dir)
+	a := retrained(t, dir, jobFile{"grid": "paper"})
 	output := filepath.Join(t.TempDir(), "predictions.parquet")
 	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
 	if !strings.Contains(said.log, "carry no certificate id") || !strings.Contains(said.log, "mean of Q is vacuous") {

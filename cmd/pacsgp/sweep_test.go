@@ -85,7 +85,7 @@ func TestSweepWithoutAGoodBound(t *testing.T) {
 	train(jobFile{"limit": "0.0001"}, exitNotCertified, "above the job's limit", "the best: of those that are certified")
 	best := record(t, filepath.Join(dir, "out"))
 	train(jobFile{"limit": fmt.Sprint(best.Bound)}, 0, "", "the best: of those that are certified")
-	train(jobFile{"sweep": "[{loss: {epsilon: 0.001}}, {loss: {epsilon: 0.002}}]"}, exitNotCertified, "vacuous", "none is certified")
+	train(jobFile{"sweep": "[{loss: {epsilon: 0.00001}}, {loss: {epsilon: 0.00002}}]"}, exitNotCertified, "vacuous", "none is certified")
 }
 
 func TestBetterAlternative(t *testing.T) {
