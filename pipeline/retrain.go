@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -86,8 +87,20 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	}
 }
 
-// machine names what decides how training rounds.
-func machine() string { return runtime.GOARCH + "/" + model.InstructionSet() }
+// machine names what decides how training rounds: the architecture, its level where the
+// compiler was told of one that fuses multiplication and addition, and the instruction set
+// of the kernels.
+func machine() string {
+	level := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "GOAMD64" && s.Value != "v1" {
+				level = s.Value
+			}
+		}
+	}
+	return runtime.GOARCH + level + "/" + model.InstructionSet()
+}
 
 // noCheckpoints keeps nothing.
 type noCheckpoints struct{}

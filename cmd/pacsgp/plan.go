@@ -192,7 +192,7 @@ type columnFault struct {
 }
 
 const (
-	hintNull    = "hint: train stops at a null, or at more than bad_rows.tolerance allows; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
+	hintNull    = "hint: train stops at the first null, unless bad_rows tolerates it; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
 	hintTooLong = "hint: store the column as a double if it is a quantity, or leave it out (key exclude) if it is an identifier"
 )
 
