@@ -252,7 +252,7 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file string, fault func(ok
 	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones: %q is neither bad nor skip", k.Tombstones)
 	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format: %q is none of %s", k.Format, strings.Join(kafkalog.Formats, ", "))
 	config := kafkalog.Config{
-		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Limit: int64(k.Spool.Limit),
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Limit: int64(k.Spool.Limit),
 	}
 	var err error
 	config.From, err = k.From.of(k.Partitions, broker.Earliest)
@@ -272,14 +272,14 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file string, fault func(ok
 	}
 	config.Folder = k.Spool.Folder
 	if config.Folder == "" {
-		config.Folder = filepath.Join(output, "_spool-"+k.digest(config.Columns))
+		config.Folder = filepath.Join(output, "_spool-"+k.digest(config.Columns, config.Tolerant))
 	}
 	return &kafkaOrigin{kafkaConfig: k, config: config, file: file}
 }
 
 // digest names the window among those of an output.
-func (k kafkaConfig) digest(columns []string) string {
-	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Tombstones, columns}) //nolint:errchkjson // plain values
+func (k kafkaConfig) digest(columns []string, tolerant bool) string {
+	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Tombstones, columns, tolerant}) //nolint:errchkjson // plain values
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }

@@ -59,8 +59,9 @@ func (cfg Config) declaration() (string, error) {
 		Format     string
 		Columns    []string
 		Skip       bool
+		Tolerant   bool
 		Rows       int
-	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Format, cfg.Columns, cfg.SkipTombstones, cfg.segmentRows})
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Format, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.segmentRows})
 	return string(text), err
 }
 

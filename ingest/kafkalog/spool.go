@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,8 +54,11 @@ type Config struct {
 	Columns    []string // that are spooled: features and target
 	// SkipTombstones passes over records without a value. Else they are an error.
 	SkipTombstones bool
-	Folder         string // of the spool
-	Limit          int64  // bytes that the spool may have; 0: any
+	// Tolerant spools bad rows as they are, with NaN for each bad value; a record that
+	// is no row at all is one of NaN. Else the first one is an error.
+	Tolerant bool
+	Folder   string // of the spool
+	Limit    int64  // bytes that the spool may have; 0: any
 	// Progress is told the rows that were spooled so far, from several goroutines.
 	Progress func(rows int64)
 
@@ -287,17 +291,24 @@ func (w *writer) add(r *broker.Record) error {
 	if w.cut.skips(r.Offset) || r.Value == nil && w.spool.cfg.SkipTombstones {
 		return nil
 	}
-	if r.Value == nil {
-		return w.bad(r, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)"))
-	}
 	have := w.block.rows()
-	n, err := w.decode.read(r.Value, w.block.columns)
-	if err != nil {
+	n, err := w.decoded(r)
+	if err != nil && !w.spool.cfg.Tolerant {
 		return w.bad(r, err)
+	}
+	if err != nil {
+		n = 1
+		for j, column := range w.block.columns {
+			w.block.columns[j] = append(column[:have], math.NaN())
+		}
 	}
 	for j, column := range w.block.columns {
 		for i, v := range column[have:] {
-			if f := ingest.FaultOf(v); f != ingest.None {
+			switch f := ingest.FaultOf(v); {
+			case f == ingest.None:
+			case w.spool.cfg.Tolerant:
+				column[have+i] = math.NaN()
+			default:
 				return w.bad(r, fmt.Errorf("row %d of the record: column %q %v", i, w.block.names[j], f))
 			}
 		}
@@ -312,6 +323,14 @@ func (w *writer) add(r *broker.Record) error {
 		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))
 	}
 	return nil
+}
+
+// decoded appends the rows of a record to the columns.
+func (w *writer) decoded(r *broker.Record) (rows int, err error) {
+	if r.Value == nil {
+		return 0, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
+	}
+	return w.decode.read(r.Value, w.block.columns)
 }
 
 // bad is the error of a record that is no row.

@@ -1,0 +1,75 @@
+package kafkalog
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/lake"
+)
+
+// Where bad rows are tolerated, a record with a bad value is a row with a NaN there, and
+// one that is no row at all, a tombstone too, is a row of NaN; replayed, they are the same.
+// Else each of them is an error.
+func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
+	nan := math.NaN()
+	c := newCluster(t, 1)
+	p := c.producer(t)
+	want := make([][2]float64, 0, 6)
+	for _, each := range []struct {
+		value string
+		row   [2]float64
+	}{
+		{`{"x":1,"in":{"y":2}}`, [2]float64{1, 2}},
+		{`{"x":null,"in":{"y":3}}`, [2]float64{nan, 3}},
+		{`{"x":4`, [2]float64{nan, nan}},
+		{``, [2]float64{nan, nan}},
+		{`{"x":5,"in":{"y":9007199254740993}}`, [2]float64{5, nan}},
+		{`{"x":6,"in":{"y":7}}`, [2]float64{6, 7}},
+	} {
+		r := row(0, 0, 0)
+		if r.Value = []byte(each.value); each.value == "" {
+			r.Value = nil
+		}
+		produce(t, p, r)
+		want = append(want, each.row)
+	}
+	if _, err := Spool(t.Context(), c.config(t)); err == nil {
+		t.Error("bad records that are not tolerated are no error")
+	}
+	cfg := c.config(t)
+	cfg.Tolerant = true
+	w, err := Spool(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rowsOf := func(w *Window) [][2]float64 {
+		src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y", BadRows: ingest.Mark})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := read(t, src)
+		return rows
+	}
+	same := func(a, b [2]float64) bool {
+		for i := range a {
+			if a[i] != b[i] && !(math.IsNaN(a[i]) && math.IsNaN(b[i])) {
+				return false
+			}
+		}
+		return true
+	}
+	if got := rowsOf(w); !slices.EqualFunc(got, want, same) {
+		t.Errorf("rows %v, want %v", got, want)
+	}
+	again := c.config(t)
+	again.Tolerant = true
+	replayed, err := Replay(t.Context(), again, w.Segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rowsOf(replayed); !slices.EqualFunc(got, want, same) {
+		t.Errorf("replayed, the rows are %v, want %v", got, want)
+	}
+}
