@@ -341,7 +341,7 @@ func TestNotCertified(t *testing.T) {
 		words  []string
 	}{
 		"vacuous":            {jobFile{"loss": "{epsilon: 0.001}"}, certify.StatusVacuous, []string{"vacuous"}},
-		"judged by the mean": {jobFile{"judge": "mean"}, certify.StatusVacuous, []string{"the guarantee for the mean of Q is vacuous"}},
+		"judged by the mean": {jobFile{"judge": "mean", "grid": "paper"}, certify.StatusVacuous, []string{"the guarantee for the mean of Q is vacuous"}},
 		"indicative":         {jobFile{"scaling": "{mode: all-rows}"}, certify.StatusIndicative, []string{"indicative"}},
 		"above a limit":      {jobFile{"limit": "0.001"}, certify.StatusCertified, []string{"the bound for the draw of Q", "above the job's limit 0.001", "judge: draw"}},
 	} {
