@@ -229,7 +229,7 @@ func TestCoverage(t *testing.T) {
 		n      int64
 		change func(*pipeline.Job)
 	}{
-		{"flat", each, rows - rows/10, func(j *pipeline.Job) { j.Grid = pipeline.PaperGrid }},
+		{"flat", each, rows - rows/10, func(*pipeline.Job) {}},
 		{"peaked", each, rows - rows/10, func(j *pipeline.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 }},
 		{"declared", each, rows, func(j *pipeline.Job) {
 			j.Scaling = pipeline.Scaling{
@@ -242,7 +242,7 @@ func TestCoverage(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			j := job(t, func(j *pipeline.Job) {
 				j.Loss, j.Delta = pipeline.LossDecl{Epsilon: epsilon}, delta
-				j.Kernel.Isotropic, j.Grid = true, pipeline.GridDecl{Min: -2, Max: 0, Step: 2}
+				j.Kernel.Isotropic, j.Grid = true, pipeline.GridDecl{Min: -2, Max: 0, Step: 2, Prior: certify.PriorFlat}
 				j.Inducing, j.Train.Passes = []int{24}, 10
 				kind.change(j)
 			})
@@ -319,7 +319,7 @@ func TestReferenceRowsMayBeAnything(t *testing.T) {
 	law := terrace{3, 0, 1}
 	j := job(t, func(j *pipeline.Job) {
 		j.Loss, j.Delta = pipeline.LossDecl{Epsilon: epsilon}, delta
-		j.Kernel.Isotropic, j.Grid = true, pipeline.GridDecl{Min: -2, Max: 0, Step: 2}
+		j.Kernel.Isotropic, j.Grid = true, pipeline.GridDecl{Min: -2, Max: 0, Step: 2, Prior: certify.PriorFlat}
 		j.Inducing, j.Train.Passes = []int{3}, 5
 	})
 	reference := plainly(law.draw(rows, rand.New(rand.NewPCG(1, 1))), j.Roles.Key).reference
