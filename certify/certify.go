@@ -44,6 +44,9 @@ func Certify(ev Evidence) (Certificate, error) {
 	for i := range c.Guarantees {
 		g := &c.Guarantees[i]
 		g.Status = status(*g, c.Baseline.Bound, c.Assumptions)
+	}
+	for i := range c.Guarantees {
+		g := &c.Guarantees[i]
 		g.Headline = headline(*g, c)
 		g.Statement = statement(*g, c)
 	}

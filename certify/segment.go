@@ -10,7 +10,8 @@ import (
 var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // validateSegments demands segments, if there are any, that can be the shards of the
-// sample: as many, of as many rows, none of which overlap.
+// sample: as many, of as many rows, and those of a partition without gap or overlap: what is
+// left out could be the rows that are hard to predict.
 func (s Sample) validateSegments() error {
 	if len(s.Segments) == 0 {
 		return nil
@@ -29,8 +30,8 @@ func (s Sample) validateSegments() error {
 			return fmt.Errorf("segment %d: %+v is no range of a topic with rows", i, g)
 		}
 		of := partition{g.Topic, g.Partition}
-		if g.First < ends[of] {
-			return fmt.Errorf("segment %d: partition %d of %s was read up to the offset %d before", i, g.Partition, g.Topic, ends[of])
+		if end, again := ends[of]; again && g.First != end {
+			return fmt.Errorf("segment %d: partition %d of %s was read up to the offset %d before, and this one begins at %d", i, g.Partition, g.Topic, end, g.First)
 		}
 		ends[of] = g.End
 		if g.Rows > s.Rows-rows {

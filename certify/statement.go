@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,20 +10,27 @@ import (
 // which tolerance, how often at most, with what confidence. Every number is
 // rounded outwards.
 func headline(g Guarantee, c Certificate) string {
+	nothing, fresh := "nothing", "fresh rows"
+	if slices.ContainsFunc(c.Guarantees, func(o Guarantee) bool { return o.Predictor == g.Predictor && o.Status == StatusConditional }) {
+		nothing = "without its maker's word nothing"
+	}
+	if c.Ledger.Bad > 0 {
+		fresh += " that satisfy the row rules"
+	}
 	switch {
 	case g.Status == StatusIndicative:
 		return fmt.Sprintf("nothing is certified about %s: %s", subject(g), strings.Join(brokenOnes(c.Assumptions), " and ")+" does not hold")
 	case g.Status == StatusVacuous && !(g.Bound < 1):
-		return fmt.Sprintf("nothing is promised about %s: the bound is 1, which holds for every predictor", subject(g))
+		return fmt.Sprintf("%s is promised about %s: the bound is 1, which holds for every predictor", nothing, subject(g))
 	case g.Status == StatusVacuous:
-		return fmt.Sprintf("nothing useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
-			subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
+		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
+			nothing, subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
 	case g.Loss.Kind.Counts():
-		return fmt.Sprintf("%s are %s in at most %s of fresh rows, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), sure(g))
+		return fmt.Sprintf("%s are %s in at most %s of %s, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), fresh, sure(g))
 	case g.Loss.Kind == LossRelative:
-		return fmt.Sprintf("%s are off by at most %s of the target on average over fresh rows (each counted as 100 %% at most), %s", subject(g), percentUp(g.Bound), sure(g))
+		return fmt.Sprintf("%s are off by at most %s of the target on average over %s (each counted as 100 %% at most), %s", subject(g), percentUp(g.Bound), fresh, sure(g))
 	default:
-		return fmt.Sprintf("%s lose at most %s on average over fresh rows, where an error e costs %s, %s", subject(g), AtMost(g.Bound), cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), sure(g))
+		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), sure(g))
 	}
 }
 

@@ -1540,20 +1540,23 @@ class Sentences:
         return f"1 - exp(-(e / {self.amount(loss['epsilon'], digits)})^2)"
 
     def headline(self, g):
+        fresh = "fresh rows that satisfy the row rules" if self.cert["ledger"]["bad"] else "fresh rows"
+        word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
+        nothing = "without its maker's word nothing" if word else "nothing"
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + (" if training did not see the hold-out rows" if g["role"] == "holdout" else "")
         if g["status"] == "indicative":
             broken = " and ".join("the assumption " + a["id"] for a in self.cert["assumptions"] if a["status"] == "broken")
             return f"nothing is certified about {who}: {broken} does not hold"
         if g["status"] == "vacuous" and not g["bound"] < 1:
-            return f"nothing is promised about {who}: the bound is 1, which holds for every predictor"
+            return f"{nothing} is promised about {who}: the bound is 1, which holds for every predictor"
         if g["status"] == "vacuous":
-            return (f"nothing useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below "
+            return (f"{nothing} useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below "
                     f"{percent_up(self.cert['baseline']['bound'])}, what the formula gives for a constant")
         if loss["kind"] in ("zero-one", "band"):
-            return f"{who} are {self.miss(loss, at_most_digits)} in at most {percent_up(g['bound'])} of fresh rows, {sure}"
+            return f"{who} are {self.miss(loss, at_most_digits)} in at most {percent_up(g['bound'])} of {fresh}, {sure}"
         if loss["kind"] == "relative":
-            return f"{who} are off by at most {percent_up(g['bound'])} of the target on average over fresh rows (each counted as 100 % at most), {sure}"
-        return f"{who} lose at most {outward(g['bound'], True)} on average over fresh rows, where an error e costs {self.cost(loss, at_most_digits)}, {sure}"
+            return f"{who} are off by at most {percent_up(g['bound'])} of the target on average over {fresh} (each counted as 100 % at most), {sure}"
+        return f"{who} lose at most {outward(g['bound'], True)} on average over {fresh}, where an error e costs {self.cost(loss, at_most_digits)}, {sure}"
 
     def statement(self, g):
         if g["status"] == "indicative":
@@ -1625,7 +1628,7 @@ ASSUMPTIONS = {
     "losses-proven": "Each certified row has a proven interval of its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
     "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
-    "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training.",
+    "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training, nor the time at which it ended.",
     "holdout-unseen": "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes."}
 
 
@@ -1735,7 +1738,7 @@ def segments(sample):
     need(len(stated) == sample["shards"] and sum(s["rows"] for s in stated) == sample["rows"], "the segments are not the shards of the sample")
     for s in stated:
         at = s["topic"], s["partition"]
-        need(ends.get(at, 0) <= s["first"] < s["end"] and s["rows"] >= 1, "the segments overlap, or one has no rows")
+        need(ends.get(at, s["first"]) == s["first"] < s["end"] and s["rows"] >= 1, "the segments of a partition overlap or leave offsets out, or one has no rows")
         ends[at] = s["end"]
     return {"segments": [{k: s[k] for k in ("topic", "partition", "first", "end", "rows")} for s in stated]}
 
@@ -1838,6 +1841,7 @@ def derive(model, job, raw, cert, found, jitter):
     for g in document["guarantees"]:
         useful = g["bound"] < 1 and g["bound"] < document["baseline"]["bound"]
         g["status"] = "indicative" if broken else "vacuous" if not useful else "conditional" if g["role"] == "holdout" else "certified"
+    for g in document["guarantees"]:
         chernoff = g["id"] == "holdout" and g["loss"]["kind"] not in ("zero-one", "band")
         g["method"], g["headline"], g["statement"] = METHODS["chernoff" if chernoff else g["id"]], words.headline(g), words.statement(g)
     return document
@@ -1948,22 +1952,23 @@ class HeldOut:
     """Sums of the bounds on what the mean loses on hold-out rows."""
 
     def __init__(self):
-        self.low = self.high = self.unproven = self.open = 0
+        self.low = self.high = self.unproven = 0
 
     def add(self, low, high, proven):
         self.low, self.high = self.low + units(low, False), self.high + units(high, True)
-        self.unproven, self.open = self.unproven + int((~proven).sum()), self.open + int((high - low > 1e-3).sum())
+        self.unproven = self.unproven + int((~proven).sum())
 
     def check(self, found):
-        """The stated sums lie where these allow it, but for rows that are open here: on
-        the edge of the tolerance, or not proven. Returns whether as many are unproven."""
+        """The stated sums are these, up to rounding; further out only as far as there are
+        more rows that are not proven. Returns whether as many are unproven."""
         if "holdout" not in found:
             return True
         n = found["ledger"]["holdout"]
         upper, lower = found["holdout"], found["lower_holdout"]
-        room = Fraction(AGREEMENT) * n * UNIT + (self.open + max(0, found["unproven_holdout"] - self.unproven)) * UNIT
-        need(upper >= self.low and lower <= self.high, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {lower / UNIT:.3f} to {upper / UNIT:.3f}")
-        need(abs(upper - self.high) <= room and abs(lower - self.low) <= room, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, far from {lower / UNIT:.3f} to {upper / UNIT:.3f}")
+        room = Fraction(AGREEMENT) * n * UNIT
+        more = max(0, found["unproven_holdout"] - self.unproven) * UNIT
+        need(self.high - upper <= room and lower - self.low <= room, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {lower / UNIT:.3f} to {upper / UNIT:.3f}")
+        need(upper - self.high <= room + more and self.low - lower <= room + more, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, far from {lower / UNIT:.3f} to {upper / UNIT:.3f}")
         ok(f"hold-out: the mean loses {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on {n} rows, as stated")
         return found["unproven_holdout"] == self.unproven
 
@@ -1976,6 +1981,8 @@ def mean_statuses(cert):
 def unchecked(cert, rows, same, row):
     """What this program leaves unchecked, in words."""
     left = ["what is declared", "how training went", "that the last pass of the run was separate"]
+    if cert["sample"].get("segments"):
+        left.append("that the rows stand in a log where the segments say (pacsgp verify --source reads them there)")
     if row:
         left.append("that the columns of the certificate's row that are not about guarantees say what its document says")
     if not rows:

@@ -48,7 +48,7 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	}
 	said := c.Declared.Training
 	if here := machine(); said.Machine != here {
-		return fmt.Errorf("%w: the model was trained with %s, which rounds in another way than %s here", ErrNotRepeatable, said.Machine, here)
+		return fmt.Errorf("%w: the model was trained with %q, which rounds in another way than %q here", ErrNotRepeatable, said.Machine, here)
 	}
 	res = res.WithDefaults()
 	src, err := open(ctx, job.Features, job.Exclude, job.Target, job.BadRows.Some())

@@ -60,7 +60,8 @@ func (r rawRows) column(c int) []float64 {
 	return out
 }
 
-// survey makes the first pass. Where the job leaves rows out it reads the rows twice,
+// survey makes the first pass. Beside the error that there are too many bad rows it returns
+// what it found. Where the job leaves rows out it reads the rows twice,
 // for a row's role must be known before the row is used; and it begins again
 // where the columns that it left out told rows apart.
 func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
@@ -90,7 +91,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 	}
 	bad, all := s.Roles.Bad(), s.Roles.Rows
 	if err := job.BadRows.stop(bad, all, s.bad); err != nil {
-		return nil, err
+		return s, err // with the rows, for who wants to see them
 	}
 	if bad > 0 {
 		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, certify.Count(all, "row"), s.bad))

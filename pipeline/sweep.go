@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -113,6 +114,9 @@ func (s *sweep) survey(ctx context.Context, job Job, env Environment) error {
 		return err
 	}
 	found, err := survey(ctx, src, job, env.Resources)
+	if err != nil && found != nil {
+		err = errors.Join(err, found.putAway(ctx, src, env.Quarantine, env.Resources))
+	}
 	if err != nil {
 		return err
 	}

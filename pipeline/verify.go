@@ -299,7 +299,7 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 		found.Segments = c.Sample.Segments
 		v.note("where the rows stand in a log is the maker's word: these data were not read from it")
 	default:
-		v.note("the rows were read again from the log, at the offsets that the certificate names")
+		v.note("the rows were read again from the log, topic %q, at the offsets that the certificate names", c.Sample.Segments[0].Topic)
 	}
 	if found.Constant != c.Baseline.Constant {
 		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)

@@ -351,6 +351,11 @@ func (k *kafkaOrigin) replay(c certify.Certificate) (origin, error) {
 	if len(c.Sample.Segments) == 0 {
 		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
 	}
+	for _, s := range c.Sample.Segments {
+		if s.Topic != k.Topic || k.Partitions != nil && !slices.Contains(k.Partitions, int(s.Partition)) {
+			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", pipeline.ErrRefused, s.Topic, s.Partition)
+		}
+	}
 	again := &kafkaOrigin{kafkaConfig: k.kafkaConfig, config: k.config, file: k.file, segments: c.Sample.Segments, temporary: true}
 	again.config.Topic = k.Topic
 	again.config.Columns = slices.Clone(c.Sample.Columns)

@@ -96,7 +96,7 @@ func plan(ctx context.Context, p prepared, w system, asJSON bool) error {
 		}
 		if job.Number > 0 {
 			out.Alternatives = append(out.Alternatives, plannedAlternative{
-				job.Number, job.Changes(), each.Features, job.ForRows(each.Rows).Spends().Share(certify.MethodPACBayes).String(), each.LnInverseWeight, each.Confidence,
+				job.Number, job.Changes(), each.Features, fmt.Sprintf("1/%d", len(p.job.Alternatives())), each.LnInverseWeight, each.Confidence,
 			})
 		}
 		faults = faults.and(each.faults)

@@ -76,6 +76,16 @@ func (c configuration) shelf(fault func(ok bool, format string, args ...any)) *s
 // isID reports whether a text looks like the id of a certificate.
 func isID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
+// check demands topics that can be published to, before hours of training.
+func (s *shelf) check(ctx context.Context) (err error) {
+	client, err := s.cluster.client()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	return kafkalog.Check(ctx, client, s.topics)
+}
+
 // publish sends what a job has published to its output: all artifacts, then the pointer
 // to the best, then how far the topic of the rows was read.
 func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, p prepared) (err error) {

@@ -280,6 +280,11 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.shelf != nil {
+		if err := p.shelf.check(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var most int64
 	for _, job := range jobs {
 		if job.Number > 1 {

@@ -63,6 +63,12 @@ func Create(ctx context.Context, client *broker.Client, t Topics, partitions, re
 	return nil
 }
 
+// Check demands that the topics are there and keep what is sent to them.
+func Check(ctx context.Context, client *broker.Client, t Topics) error {
+	_, _, err := check(ctx, client, t.WithDefaults())
+	return err
+}
+
 // check demands topics that keep what is sent to them, and returns the room for a piece
 // of a model and for a document.
 func check(ctx context.Context, client *broker.Client, t Topics) (piece, document int, err error) {

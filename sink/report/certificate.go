@@ -152,6 +152,10 @@ func Doubts(c certify.Certificate) []string {
 			said = append(said, of+". That they are separate draws is its maker's word; if they are copies, the bounds are too low.")
 		}
 	}
+	if n := c.Ledger.Bad; n > 0 {
+		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
+			n, c.Sample.Rows, certify.RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
+	}
 	if c.Dependence.Suspicious {
 		said = append(said, fmt.Sprintf("Neighbouring rows are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", c.Dependence.Correlation))
 	}
