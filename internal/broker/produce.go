@@ -24,7 +24,9 @@ type Writer struct {
 	transactional string
 	producer      Producer
 	sequences     map[place]int32
-	joined        map[place]bool // partitions of the transaction
+	joined        map[place]bool  // partitions of the transaction
+	ends          map[place]int64 // behind the last record of the transaction
+	groups        []progress      // that the transaction notes
 }
 
 // A place is a partition of a topic.
@@ -33,13 +35,19 @@ type place struct {
 	partition int
 }
 
+// progress is how far a group of consumers has come in a topic.
+type progress struct {
+	group, topic string
+	ends         map[int]int64
+}
+
 // transactionTimeout is after which a broker aborts a transaction whose writer is gone.
 const transactionTimeout = 15 * time.Minute
 
 // NewWriter returns a writer with an id of its own from the cluster; transactional may
 // be "".
 func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, error) {
-	w := &Writer{client: c, transactional: transactional, sequences: map[place]int32{}, joined: map[place]bool{}}
+	w := &Writer{client: c, transactional: transactional, sequences: map[place]int32{}, joined: map[place]bool{}, ends: map[place]int64{}}
 	err := c.Retry(ctx, func(ctx context.Context) error {
 		// The zero values of id and epoch would mean an earlier producer.
 		answer, err := c.Kafka.InitProducerID(ctx, &kafka.InitProducerIDRequest{
@@ -83,6 +91,9 @@ func (w *Writer) Send(ctx context.Context, topic string, partition int, records 
 		if errors.Is(answer.Error, kafka.DuplicateSequenceNumber) {
 			return nil // it was stored before, and the acknowledgement was lost
 		}
+		if answer.Error == nil && w.transactional != "" {
+			w.ends[at] = answer.BaseOffset + int64(len(records))
+		}
 		for _, i := range slices.Sorted(maps.Keys(answer.RecordErrors)) {
 			return fmt.Errorf("record %d: %w", i, errors.Join(answer.RecordErrors[i], answer.Error))
 		}
@@ -124,9 +135,56 @@ func (w *Writer) join(ctx context.Context, at place) error {
 	return nil
 }
 
-// Commit ends the transaction: from now on what was sent is read. Without a
+// Commit ends the transaction: from now on what was sent is read. A broker answers
+// before it has written that into all partitions: Commit waits a while until it has. Without a
 // transactional id, or if nothing was sent, it does nothing.
-func (w *Writer) Commit(ctx context.Context) error { return w.end(ctx, true) }
+func (w *Writer) Commit(ctx context.Context) error {
+	if err := w.end(ctx, true); err != nil {
+		return err
+	}
+	return w.seen(ctx)
+}
+
+// seen waits until readers of committed records see what was sent, and groups where they
+// are, but not for ever: the open transaction of another writer may stand before it.
+func (w *Writer) seen(ctx context.Context) error {
+	const most, pause = 20 * time.Second, 20 * time.Millisecond
+	until := time.Now().Add(most)
+	await := func(there func() (bool, error)) error {
+		for {
+			ok, err := there()
+			if ok || err != nil || time.Now().After(until) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(pause):
+			}
+		}
+	}
+	for at, end := range w.ends {
+		err := await(func() (bool, error) {
+			now, err := w.client.Offsets(ctx, at.topic, []int{at.partition}, Latest)
+			return now[at.partition] >= end, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, g := range w.groups {
+		err := await(func() (bool, error) {
+			now, err := w.client.CommittedOffsets(ctx, g.group, g.topic, slices.Sorted(maps.Keys(g.ends)))
+			return maps.Equal(now, g.ends), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	clear(w.ends)
+	w.groups = nil
+	return nil
+}
 
 // Abort ends the transaction, and what was sent is never read.
 func (w *Writer) Abort(ctx context.Context) error { return w.end(ctx, false) }
@@ -197,6 +255,7 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 		return err
 	}
 	w.joined[place{topic: "__consumer_offsets"}] = true
+	w.groups = append(w.groups, progress{group, topic, maps.Clone(ends)})
 	var offsets []kafka.TxnOffsetCommit
 	for _, p := range partitions {
 		offsets = append(offsets, kafka.TxnOffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
