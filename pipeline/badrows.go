@@ -215,18 +215,24 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	reading.order = everyShard(shards)
 	err = reading.shards(ctx, func(_, shard int) (func(block) error, func(ending) error) {
 		var records [][3]uint64
+		var here []int // rows of the block that are bad, ascending
 		return func(b block) error {
+				here = here[:0]
 				if s.out.bad != nil {
 					badIn(b, used, func(i int, columns []int) {
+						here = append(here, i)
 						s.out.bad.add(b.first + int64(i))
 						bad.see(shards[shard], b, i, columns)
 					})
 				}
 				records = records[:0]
+				next := 0
 				for i, m := range b.marks {
-					if ordinal := b.first + int64(i); !s.out.bad.has(ordinal) {
-						records = append(records, [3]uint64{m[0], m[1], uint64(ordinal)}) //nolint:gosec // not negative
+					if next < len(here) && here[next] == i {
+						next++
+						continue
 					}
+					records = append(records, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
 				}
 				if counter == nil {
 					return nil
