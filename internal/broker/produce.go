@@ -187,7 +187,11 @@ func (w *Writer) seen(ctx context.Context) error {
 }
 
 // Abort ends the transaction, and what was sent is never read.
-func (w *Writer) Abort(ctx context.Context) error { return w.end(ctx, false) }
+func (w *Writer) Abort(ctx context.Context) error {
+	clear(w.ends) // nobody will ever see them
+	w.groups = nil
+	return w.end(ctx, false)
+}
 
 func (w *Writer) end(ctx context.Context, commit bool) error {
 	if len(w.joined) == 0 {
