@@ -41,7 +41,8 @@ func MemoryOf(family kernel.Family, m, d, rows, workers int) Memory {
 		2*slopes*square,                             // of K_ZZ: slopes, and what they are multiplied by
 		(2+slopes)*sweepBlock*m, sweepBlock*(2*d+1), // a block of rows
 		m*(9*d+12), // z and what is as large
-		max(1, workers)*(sweepBlock+linalgBlock/2)*m, // operands of products as they are packed
+		// Operands as products pack them. Calls and pieces of work share buffers, one small, one large, as chance has it.
+		max(1, workers)*(3*sweepBlock*m/2+2*packedRows*min(m, packedDepth)),
 	)
 	estimate := min(rows, EstimateRows)
 	return Memory{
@@ -56,5 +57,5 @@ func MemoryOf(family kernel.Family, m, d, rows, workers int) Memory {
 	}
 }
 
-// linalgBlock is the depth to which products pack their operands.
-const linalgBlock = 384
+// Rows and depth of the piece of an operand that products pack at a time.
+const packedRows, packedDepth = 256, 384

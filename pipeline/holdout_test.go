@@ -95,6 +95,7 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 			for _, id := range []string{certify.GuaranteeDraw, certify.GuaranteeMean} {
 				a, _ := one.certificate.Guarantee(id)
 				b, _ := two.certificate.Guarantee(id)
+				a.Headline, b.Headline = "", "" // which names what others of the list promise
 				if a != b {
 					t.Errorf("%s is another one: %+v, %+v", id, a, b)
 				}
