@@ -24,7 +24,7 @@ var placeColumns = []string{columnTopic, columnPartition, columnOffset, columnTi
 
 // A block is the rows of one segment.
 type block struct {
-	names   []string // of the columns that are decoded
+	names   []string // of the columns that are decoded, then of those beside the value
 	columns [][]float64
 	offsets []int64
 	times   []int64
@@ -32,7 +32,7 @@ type block struct {
 }
 
 func newBlock(cfg Config) *block {
-	names := cfg.decoded()
+	names := append(cfg.decoded(), cfg.beside()...)
 	return &block{names: names, columns: make([][]float64, len(names)), topic: cfg.Topic}
 }
 

@@ -99,9 +99,9 @@ func (cfg Config) withDefaults() (Config, error) {
 }
 
 // decoded are the columns that come out of the records' values: the others are known of
-// every record.
+// every record, or stand beside its value.
 func (cfg Config) decoded() []string {
-	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) })
+	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) || isBeside(name) })
 }
 
 // Spool consumes a window into the folder and returns it. Where the folder holds a part
@@ -237,7 +237,7 @@ func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
 
 // partition reads one partition to its end, from where its last segment ended.
 func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
-	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, decode: s.cfg.decoder()}
+	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, decode: s.cfg.decoder(), beside: s.cfg.beside()}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {
@@ -278,6 +278,7 @@ type writer struct {
 	number    int   // of the segment
 	first     int64 // its first offset
 	decode    decoder
+	beside    []string // the last columns of the block
 	block     *block
 }
 
@@ -330,7 +331,22 @@ func (w *writer) decoded(r *broker.Record) (rows int, err error) {
 	if r.Value == nil {
 		return 0, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
 	}
-	return w.decode.read(r.Value, w.block.columns)
+	values := len(w.block.columns) - len(w.beside)
+	if rows, err = w.decode.read(r.Value, w.block.columns[:values]); err != nil {
+		return 0, err
+	}
+	for j, name := range w.beside {
+		v, err := besideCell(r, name)
+		if err != nil {
+			return 0, fmt.Errorf("column %q: %w", name, err)
+		}
+		column := w.block.columns[values+j]
+		for range rows {
+			column = append(column, v)
+		}
+		w.block.columns[values+j] = column
+	}
+	return rows, nil
 }
 
 // bad is the error of a record that is no row.

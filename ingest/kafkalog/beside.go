@@ -1,0 +1,74 @@
+package kafkalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// Columns that stand beside the value of a record.
+const (
+	columnKey    = "$key"
+	prefixHeader = "$headers." // and the name of the header
+)
+
+func isBeside(name string) bool { return name == columnKey || strings.HasPrefix(name, prefixHeader) }
+
+// beside are the columns that stand beside the values of records.
+func (cfg Config) beside() []string {
+	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return !isBeside(name) })
+}
+
+// besideCell is the number that the key or a header of a record is. They are bytes without a
+// type: what is read is text, as in JSON but without quotes. A record that has none has a null
+// there.
+func besideCell(r *broker.Record, name string) (float64, error) {
+	text := r.Key
+	if header, ok := strings.CutPrefix(name, prefixHeader); ok {
+		text = nil
+		found := 0
+		for _, h := range r.Headers {
+			if h.Key == header {
+				text = h.Value
+				found++
+			}
+		}
+		if found > 1 {
+			return 0, fmt.Errorf("the record has %d headers of this name", found)
+		}
+	}
+	return textCell(text)
+}
+
+// textCell is the number that a text is: a number, true, false, null or a point in time.
+func textCell(text []byte) (float64, error) {
+	if text == nil {
+		return ingest.Null.Cell(), nil
+	}
+	r := jsonReader{in: text}
+	switch c := r.peek(); {
+	case c == 't', c == 'f', c == 'n', c == '-':
+	case '0' <= c && c <= '9':
+		if slices.Contains(text, ':') {
+			return timeCell(string(text))
+		}
+	default:
+		return 0, errNoNumber(text)
+	}
+	v, err := r.cell()
+	if err != nil || r.at != len(text) {
+		return 0, errNoNumber(text)
+	}
+	return v, nil
+}
+
+func errNoNumber(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("it is empty; numbers, true, false and times as in 2026-01-31T12:00:00Z are read, as text")
+	}
+	return fmt.Errorf("%.40q is no number; numbers, true, false and times as in 2026-01-31T12:00:00Z are read, as text", text)
+}
