@@ -50,7 +50,8 @@ type sourceConfig struct {
 	Paths pathList    `yaml:"paths"`
 	Kafka kafkaConfig `yaml:"kafka"`
 
-	file string // that the section stands in
+	file    string // that the section stands in
+	letters string // topic for records of bad rows, or ""
 }
 
 type lossConfig struct {
@@ -225,7 +226,7 @@ func (c configuration) resources() pipeline.Resources {
 func (c *configuration) relativeTo(folder string) {
 	c.Source.relativeTo(folder)
 	c.Publish.Kafka.relativeTo(folder)
-	for _, p := range []*string{&c.Output, &c.Attempts, &c.BadRows.To} {
+	for _, p := range []*string{&c.Output, &c.Attempts, &c.BadRows.To.path} {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)
 		}

@@ -245,7 +245,7 @@ func (s saslConfig) password() (string, error) {
 }
 
 // origin is the window for a job.
-func (k kafkaConfig) origin(job pipeline.Job, output, file string, fault func(ok bool, format string, args ...any)) origin {
+func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, fault func(ok bool, format string, args ...any)) origin {
 	const key = "source.kafka"
 	k.cluster().check(key, fault)
 	fault(k.Topic != "", key+".topic: name the topic")
@@ -262,6 +262,8 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file string, fault func(ok
 	fault(config.To.Time != kafkalog.Committed, key+".to: what is committed is where a window begins")
 	fault(config.From.Time != kafkalog.Committed || k.Group != "", key+".from: committed by which group? name it under group")
 	config.Group = k.Group
+	fault(letters == "" || letters != k.Topic, "bad_rows.to: %s is the topic that the rows come from", letters)
+	config.Letters = letters != ""
 	for _, j := range job.Alternatives() {
 		fault(j.Features != nil, "features: name them, for the records of a topic do not say which members they all have")
 		for _, name := range append(slices.Clone(j.Features), j.Target) {
@@ -272,14 +274,14 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file string, fault func(ok
 	}
 	config.Folder = k.Spool.Folder
 	if config.Folder == "" {
-		config.Folder = filepath.Join(output, "_spool-"+k.digest(config.Columns, config.Tolerant))
+		config.Folder = filepath.Join(output, "_spool-"+k.digest(config))
 	}
-	return &kafkaOrigin{kafkaConfig: k, config: config, file: file}
+	return &kafkaOrigin{kafkaConfig: k, config: config, letters: letters, file: file}
 }
 
 // digest names the window among those of an output.
-func (k kafkaConfig) digest(columns []string, tolerant bool) string {
-	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Tombstones, columns, tolerant}) //nolint:errchkjson // plain values
+func (k kafkaConfig) digest(c kafkalog.Config) string {
+	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Tombstones, c.Columns, c.Tolerant, c.Letters}) //nolint:errchkjson // plain values
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
@@ -290,6 +292,7 @@ type kafkaOrigin struct {
 	kafkaConfig
 
 	config    kafkalog.Config
+	letters   string             // topic for records of bad rows, or ""
 	file      string             // job file
 	segments  []pipeline.Segment // that are replayed; nil: the window is a new one
 	temporary bool               // the spool goes when it was read
@@ -326,6 +329,14 @@ func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
 	if k.temporary {
 		if k.config.Folder, err = os.MkdirTemp("", "pacsgp-spool-"); err != nil {
 			return err
+		}
+	}
+	if k.temporary { // nothing is sent anywhere
+		k.config.Letters = false
+	}
+	if k.config.Letters {
+		if _, err := k.config.Client.Partitions(ctx, k.letters); err != nil {
+			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
 	if k.segments != nil {

@@ -274,3 +274,48 @@ func TestNextWindow(t *testing.T) {
 	}
 	pacsgp(t, "train", "-c", job).says(t, exitFailure, "the window has no rows")
 }
+
+// Records of bad rows are sent to a topic with their place and reason, once, also when the
+// job runs again; its certificate counts them and is verified by a replay.
+func TestDeadLetters(t *testing.T) {
+	c := smallTopic(t)
+	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	bad := &kgo.Record{Topic: "rows", Key: []byte("k"), Value: []byte(`{"x1":1,"in":`), Headers: []kgo.RecordHeader{{Key: "own", Value: []byte("header")}}}
+	if err := p.ProduceSync(t.Context(), bad).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	job := fromTopic(c, jobFile{"bad_rows": "{tolerance: 2 %, to: {kafka: rows-dead}}"}).write(t, dir)
+	pacsgp(t, "train", "-c", job).says(t, exitFailure, "rows-dead", "pacsgp topics")
+	pacsgp(t, "topics", "-c", job).says(t, 0, "rows-dead: made")
+	for range 2 {
+		succeed(t, "train", "-c", job)
+	}
+	out := filepath.Join(dir, "out")
+	r := record(t, out)
+	pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), "--source", job).says(t, 0, "were read again from the log")
+	if n := committed(t, c, "rows-dead"); n != 1 {
+		t.Fatalf("%d dead letters, want 1", n)
+	}
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics("rows-dead"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	letter := consumer.PollFetches(t.Context()).Records()[0]
+	var headers []string
+	for _, h := range letter.Headers {
+		headers = append(headers, h.Key+"="+string(h.Value))
+	}
+	want := []string{"own=header", "pacsgp.topic=rows", fmt.Sprintf("pacsgp.partition=%d", bad.Partition), fmt.Sprintf("pacsgp.offset=%d", bad.Offset)}
+	if string(letter.Key) != "k" || string(letter.Value) != string(bad.Value) || len(headers) != 6 || !slices.Equal(headers[:4], want) ||
+		headers[5] != "pacsgp.reason=the JSON object is cut off" {
+		t.Errorf("letter %s: %s with headers %q", letter.Key, letter.Value, headers)
+	}
+	pacsgp(t, "train", "-c", fromTopic(c, jobFile{"bad_rows": "{tolerance: 1 %, to: {kafka: rows}}"}).write(t, t.TempDir())).says(t, exitConfig, "the rows come from")
+	pacsgp(t, "train", "-c", tiny(jobFile{"bad_rows": "{tolerance: 1 %, to: {file: rows}}"}).write(t, t.TempDir())).says(t, exitConfig, wantBadRowsTo)
+}

@@ -135,22 +135,15 @@ func topicsCommand(w system) *cobra.Command {
 		Use:   "topics -c job.yaml",
 		Short: "Make the topics that a job publishes to",
 		Long: "Make the three topics that publish.kafka of a job names, where they are not there: of\n" +
-			"certificates and of models, which keep everything, and of pointers, which is compacted.",
+			"certificates and of models, which keep everything, and of pointers, which is compacted;\n" +
+			"and the one that bad_rows.to names.",
 		Args: exactly(0, "none, for the job file is given by -c"),
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadJob(cmd.Context(), path, w, overrides{}, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
-			if c.shelf == nil {
-				return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", pipeline.ErrConfig)
-			}
-			client, err := c.shelf.cluster.client()
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, client.Close()) }()
-			return kafkalog.Create(cmd.Context(), client, c.shelf.topics, partitions, replicas, func(topic string, made bool) {
+			return makeTopics(cmd.Context(), c, partitions, replicas, func(topic string, made bool) {
 				word := "was there"
 				if made {
 					word = "made"
@@ -163,6 +156,37 @@ func topicsCommand(w system) *cobra.Command {
 	cmd.Flags().IntVar(&partitions, "partitions", 1, "of each topic")
 	cmd.Flags().IntVar(&replicas, "replicas", -1, "of each partition (default: as the cluster has it)")
 	return cmd
+}
+
+// makeTopics makes the topics that a job sends to.
+func makeTopics(ctx context.Context, p prepared, partitions, replicas int, told func(topic string, made bool)) (err error) {
+	from, _ := p.source.(*kafkaOrigin)
+	letters := from != nil && from.letters != ""
+	if p.shelf == nil && !letters {
+		return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", pipeline.ErrConfig)
+	}
+	if p.shelf != nil {
+		client, err := p.shelf.cluster.client()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(kafkalog.Create(ctx, client, p.shelf.topics, partitions, replicas, told), client.Close()); err != nil {
+			return err
+		}
+	}
+	if !letters {
+		return nil
+	}
+	client, err := from.cluster().client()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	made, err := client.CreateTopic(ctx, from.letters, partitions, replicas, nil)
+	if err == nil {
+		told(from.letters, made)
+	}
+	return err
 }
 
 func pullCommand(w system) *cobra.Command {

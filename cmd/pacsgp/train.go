@@ -141,6 +141,7 @@ func prepare(c configuration) (prepared, error) {
 		}
 	}
 	faults = append(faults, c.sweepFaults()...)
+	c.Source.letters = c.BadRows.To.topic
 	from := c.Source.origin(job, c.Output, fault)
 	shelf := c.shelf(fault)
 	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
@@ -149,10 +150,11 @@ func prepare(c configuration) (prepared, error) {
 	if source := hides(from, c.Output); source != "" {
 		fault(false, "output: %s", insideSource(c.Output, source))
 	}
-	fault(!isRemote(c.BadRows.To), "bad_rows.to: %s: %s", c.BadRows.To, wantLocal)
-	fault(c.BadRows.To == "" || c.BadRows.Tolerance > 0, "bad_rows.to: no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
-	if c.BadRows.To != "" && len(faults) == 0 {
-		if err := mayCreate("bad_rows.to", c.BadRows.To, from); err != nil {
+	bad := c.BadRows.To
+	fault(!isRemote(bad.path), "bad_rows.to: %s: %s", bad.path, wantLocal)
+	fault(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "bad_rows.to: no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
+	if bad.path != "" && len(faults) == 0 {
+		if err := mayCreate("bad_rows.to", bad.path, from); err != nil {
 			fault(false, "%w", err)
 		}
 	}
@@ -165,7 +167,7 @@ func prepare(c configuration) (prepared, error) {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := prepared{
-		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts, badRows: c.BadRows.To,
+		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts, badRows: bad.path,
 		limit: c.Limit, judge: cmp.Or(c.Judge, judgeMean), strict: c.Strict, resources: resources.WithDefaults(),
 		place: func(string) string { return "" },
 	}

@@ -1,12 +1,18 @@
 package kafkalog
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
 // Where bad rows are tolerated, a record with a bad value is a row with a NaN there, and
@@ -39,7 +45,7 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 		t.Error("bad records that are not tolerated are no error")
 	}
 	cfg := c.config(t)
-	cfg.Tolerant = true
+	cfg.Tolerant, cfg.Letters = true, true
 	w, err := Spool(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +68,35 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	}
 	if got := rowsOf(w); !slices.EqualFunc(got, want, same) {
 		t.Errorf("rows %v, want %v", got, want)
+	}
+	var letters []string
+	err = w.Letters(func(partition int, r broker.Record) error {
+		text := fmt.Sprintf("%d/%d %s", partition, r.Offset, r.Value)
+		for _, h := range r.Headers {
+			text += fmt.Sprintf(" %s=%s", strings.TrimPrefix(h.Key, "pacsgp."), h.Value)
+		}
+		if r.Value == nil {
+			text += " (no value)"
+		}
+		letters = append(letters, text)
+		return nil
+	})
+	if err != nil || len(letters) != 4 {
+		t.Fatalf("letters %q, %v", letters, err)
+	}
+	for i, want := range []string{`row 0 of the record: column "x" is null`, "JSON object is cut off", "tombstone", "beyond 2^53"} {
+		if !strings.Contains(letters[i], want) || !strings.Contains(letters[i], " topic=rows partition=0 offset=") {
+			t.Errorf("letter %q, want %q and its place", letters[i], want)
+		}
+	}
+	if !strings.HasPrefix(letters[1], `0/2 {"x":4 topic`) || !strings.HasSuffix(letters[2], " (no value)") {
+		t.Errorf("values were touched: %q", letters)
+	}
+	if err := Remove(cfg.Folder); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(cfg.Folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removed, the spool has left something: %v", err)
 	}
 	again := c.config(t)
 	again.Tolerant = true

@@ -79,7 +79,7 @@ func (s *spool) store(g segment, b *block) error {
 		if err != nil {
 			return err
 		}
-		g.Bytes = info.Size()
+		g.Bytes += info.Size()
 		return nil
 	})
 	if err != nil {

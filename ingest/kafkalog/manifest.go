@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	segmentName = regexp.MustCompile(`^segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet$`)
+	segmentName = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet|_letters-[0-9]{8,}-partition-[0-9]{6,}\.log)$`)
 	topicName   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 )
 
@@ -46,8 +46,9 @@ type manifest struct {
 type segment struct {
 	pipeline.Segment
 
-	File  string `json:"file"`
-	Bytes int64  `json:"bytes"`
+	File    string `json:"file"`
+	Letters string `json:"letters,omitempty"` // the file of its dead letters
+	Bytes   int64  `json:"bytes"`             // of both
 }
 
 // declaration is what two runs must have in common to share a spool.
@@ -60,8 +61,9 @@ func (cfg Config) declaration() (string, error) {
 		Columns    []string
 		Skip       bool
 		Tolerant   bool
+		Letters    bool `json:",omitempty"`
 		Rows       int
-	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Format, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.segmentRows})
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Format, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
 	return string(text), err
 }
 

@@ -15,6 +15,8 @@ type Window struct {
 	Segments []pipeline.Segment // in order: the shards
 	Paths    []string           // of their files
 	Ends     map[int]int64      // offset behind the window, by partition
+
+	letters []string // files of dead letters, by segment; "": it has none
 }
 
 // window is the finished spool.
@@ -23,6 +25,11 @@ func (s *spool) window() *Window {
 	for _, g := range s.m.Segments {
 		w.Segments = append(w.Segments, g.Segment)
 		w.Paths = append(w.Paths, filepath.Join(s.cfg.Folder, g.File))
+		letters := g.Letters
+		if letters != "" {
+			letters = filepath.Join(s.cfg.Folder, letters)
+		}
+		w.letters = append(w.letters, letters)
 	}
 	for _, of := range s.m.Spans {
 		w.Ends[of.Partition] = of.End

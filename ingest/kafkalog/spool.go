@@ -57,8 +57,10 @@ type Config struct {
 	// Tolerant spools bad rows as they are, with NaN for each bad value; a record that
 	// is no row at all is one of NaN. Else the first one is an error.
 	Tolerant bool
-	Folder   string // of the spool
-	Limit    int64  // bytes that the spool may have; 0: any
+	// Letters keeps the records with bad rows beside the rows: see [Window.Letters].
+	Letters bool
+	Folder  string // of the spool
+	Limit   int64  // bytes that the spool may have; 0: any
 	// Progress is told the rows that were spooled so far, from several goroutines.
 	Progress func(rows int64)
 
@@ -208,7 +210,7 @@ func (s *spool) clean() error {
 		return fmt.Errorf("kafka: spool: %w", err)
 	}
 	for _, e := range entries {
-		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return g.File == e.Name() })
+		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return e.Name() == g.File || e.Name() == g.Letters })
 		ours := strings.HasSuffix(e.Name(), temporarySuffix) || segmentName.MatchString(e.Name())
 		if known || !ours {
 			continue
@@ -247,6 +249,7 @@ func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
 	}
 	s.mu.Unlock()
 	w.block = newBlock(s.cfg)
+	defer w.letters.drop()
 	at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: w.first, End: of.End, FetchBytes: s.cfg.fetchBytes}
 	if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
 		return s.cfg.explain(ctx, err)
@@ -280,6 +283,7 @@ type writer struct {
 	decode    decoder
 	beside    []string // the last columns of the block
 	block     *block
+	letters   letters
 }
 
 // add decodes a record and appends its row.
@@ -294,28 +298,24 @@ func (w *writer) add(r *broker.Record) error {
 	}
 	have := w.block.rows()
 	n, err := w.decoded(r)
-	if err != nil && !w.spool.cfg.Tolerant {
-		return w.bad(r, err)
-	}
 	if err != nil {
 		n = 1
 		for j, column := range w.block.columns {
 			w.block.columns[j] = append(column[:have], math.NaN())
 		}
+	} else {
+		err = w.faults(have)
 	}
-	for j, column := range w.block.columns {
-		for i, v := range column[have:] {
-			switch f := ingest.FaultOf(v); {
-			case f == ingest.None:
-			case w.spool.cfg.Tolerant:
-				column[have+i] = math.NaN()
-			default:
-				return w.bad(r, fmt.Errorf("row %d of the record: column %q %v", i, w.block.names[j], f))
-			}
-		}
+	if err != nil && !w.spool.cfg.Tolerant {
+		return w.bad(r, err)
 	}
 	if w.cut.full(have, n) {
 		if err := w.flush(r.Offset); err != nil {
+			return err
+		}
+	}
+	if err != nil && w.spool.cfg.Letters {
+		if err := w.letters.put(w.spool.cfg.Folder, w.spool.cfg.Topic, w.partition, r, err); err != nil {
 			return err
 		}
 	}
@@ -347,6 +347,24 @@ func (w *writer) decoded(r *broker.Record) (rows int, err error) {
 		w.block.columns[values+j] = column
 	}
 	return rows, nil
+}
+
+// faults is the first fault of the rows of a record, which begin here in the block. It
+// makes all of them NaN.
+func (w *writer) faults(have int) (first error) {
+	for j, column := range w.block.columns {
+		for i, v := range column[have:] {
+			f := ingest.FaultOf(v)
+			if f == ingest.None {
+				continue
+			}
+			if first == nil {
+				first = fmt.Errorf("row %d of the record: column %q %v", i, w.block.names[j], f)
+			}
+			column[have+i] = math.NaN()
+		}
+	}
+	return first
 }
 
 // bad is the error of a record that is no row.
@@ -381,6 +399,12 @@ func (w *writer) flush(next int64) error {
 				g.Topic, w.partition, g.Rows, g.First, g.End-1, want.Rows, pipeline.ErrRefused)
 		}
 	}
+	g.Bytes = w.letters.size
+	var err error
+	if g.Letters, err = w.letters.store(w.spool.cfg.Folder, lettersName(w.number, w.partition)); err != nil {
+		return err
+	}
+	w.letters.size = 0
 	if err := w.spool.store(g, w.block); err != nil {
 		return err
 	}

@@ -1,0 +1,152 @@
+package kafkalog
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// Headers of a dead letter, behind those that the record has.
+const (
+	headerTopic     = "pacsgp.topic"
+	headerPartition = "pacsgp.partition"
+	headerOffset    = "pacsgp.offset"
+	headerTime      = "pacsgp.timestamp"
+	headerReason    = "pacsgp.reason"
+)
+
+// lettersName is the file of the records of a segment that are no rows: a log as brokers
+// have them, of record batches of one record each.
+func lettersName(number, partition int) string {
+	return fmt.Sprintf("_letters-%08d-partition-%06d.log", number, partition)
+}
+
+// letters writes the dead letters of a segment while it is read, so that memory does not
+// grow with them. The file is made with the first.
+type letters struct {
+	file *os.File
+	out  *bufio.Writer
+	size int64
+}
+
+// put appends a record with the reason for which it is no row. Key, value and headers
+// are as they were.
+func (l *letters) put(folder, topic string, partition int, r *broker.Record, reason error) error {
+	if l.file == nil {
+		file, err := os.CreateTemp(folder, ".*"+temporarySuffix)
+		if err != nil {
+			return fmt.Errorf("kafka: spool: %w", err)
+		}
+		l.file, l.out, l.size = file, bufio.NewWriter(file), 0
+	}
+	letter := *r
+	letter.Headers = append(r.Headers[:len(r.Headers):len(r.Headers)],
+		broker.Header{Key: headerTopic, Value: []byte(topic)},
+		broker.Header{Key: headerPartition, Value: strconv.AppendInt(nil, int64(partition), 10)},
+		broker.Header{Key: headerOffset, Value: strconv.AppendInt(nil, r.Offset, 10)},
+		broker.Header{Key: headerTime, Value: strconv.AppendInt(nil, r.Time, 10)},
+		broker.Header{Key: headerReason, Value: []byte(reason.Error())},
+	)
+	batch := broker.EncodeBatch(broker.Producer{ID: -1, Epoch: -1}, -1, []broker.Record{letter})
+	binary.BigEndian.PutUint64(batch, uint64(r.Offset)) //nolint:gosec // not negative; the checksum leaves it out, as brokers number batches
+	l.size += int64(len(batch))
+	if _, err := l.out.Write(batch); err != nil {
+		return fmt.Errorf("kafka: spool: %w", err)
+	}
+	return nil
+}
+
+// store gives the file its name in the folder, if there is one; "": there is none.
+func (l *letters) store(folder, name string) (string, error) {
+	if l.file == nil {
+		return "", nil
+	}
+	defer l.drop()
+	err := l.out.Flush()
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err == nil {
+		err = os.Rename(l.file.Name(), filepath.Join(folder, name))
+	}
+	if err != nil {
+		return "", fmt.Errorf("kafka: spool: %w", err)
+	}
+	return name, nil // the folder is made durable with the file of rows
+}
+
+// drop closes the file, and removes it if it has no name of its own.
+func (l *letters) drop() {
+	if l.file != nil {
+		_ = l.file.Close()
+		_ = remove(l.file.Name())
+		l.file = nil
+	}
+}
+
+// Letters calls use for each record of the window that is no row, or has a bad one, in the
+// order of the segments: as it was, with headers behind its own that say where it was and
+// what is wrong. The record is valid during the call.
+func (w *Window) Letters(use func(partition int, r broker.Record) error) error {
+	for i, path := range w.letters {
+		if path == "" {
+			continue
+		}
+		if err := readLetters(path, func(r broker.Record) error { return use(int(w.Segments[i].Partition), r) }); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func readLetters(path string, use func(broker.Record) error) (err error) {
+	file, err := os.Open(path) //nolint:gosec // of the spool
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReader(file)
+	var batch, buf []byte
+	for {
+		head, err := in.Peek(12)
+		if len(head) == 0 && errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		size := int64(binary.BigEndian.Uint32(head[8:])) + 12
+		if size > info.Size() {
+			return broker.ErrIncomplete
+		}
+		if int64(cap(batch)) < size {
+			batch = make([]byte, size)
+		}
+		batch = batch[:size]
+		if _, err := io.ReadFull(in, batch); err != nil {
+			return err
+		}
+		b, _, err := broker.NextBatch(batch, &buf)
+		if err != nil {
+			return err
+		}
+		var r broker.Record
+		if err := b.Next(&r); err != nil {
+			return err
+		}
+		if err := use(r); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// DeadLetters is a topic for records that were no rows.
+type DeadLetters struct {
+	Client *broker.Client
+	Topic  string
+	// ID names the window that the letters are of, among all windows of all jobs. Source
+	// is the topic that they come from, and Ends is where the window ends in it.
+	ID     string
+	Source string
+	Ends   map[int]int64
+}
+
+const (
+	lettersAtOnce = 500
+	lettersBytes  = 256 << 10
+)
+
+// Put sends the letters that each hands over, which have the partition they were in, in one
+// transaction, and once: that they were sent is noted in the same transaction, as the
+// offsets of a group that has the name of the window. So the letters of a window are in
+// the topic once for readers of committed records, however often its job is killed and
+// run again, until the cluster forgets the offsets of groups without members
+// (offsets.retention.minutes, a week by default).
+func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r broker.Record) error) error) (err error) {
+	p := post{DeadLetters: d}
+	defer func() {
+		if err != nil && p.writer != nil {
+			err = errors.Join(err, p.writer.Abort(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := each(func(partition int, r broker.Record) error { return p.add(ctx, partition, r) }); err != nil {
+		if errors.Is(err, errSent) {
+			return nil
+		}
+		return err
+	}
+	if p.writer == nil {
+		return nil // there was no letter
+	}
+	if err := p.flush(ctx); err != nil {
+		return err
+	}
+	if err := p.writer.CommitOffsets(ctx, p.group(), d.Source, d.Ends, "dead letters"); err != nil {
+		return err
+	}
+	return p.writer.Commit(ctx)
+}
+
+var errSent = errors.New("they were sent before")
+
+// A post is letters on their way.
+type post struct {
+	DeadLetters
+
+	writer     *broker.Writer
+	partitions []int
+	partition  int // of the letters that wait
+	waiting    []broker.Record
+	bytes      int
+}
+
+func (p *post) group() string { return "pacsgp-dead-letters-" + p.ID }
+
+// begin ends what an earlier process has left open, and looks whether one has finished.
+func (p *post) begin(ctx context.Context) error {
+	var err error
+	if p.partitions, err = p.Client.Partitions(ctx, p.Topic); err != nil {
+		return err
+	}
+	if p.writer, err = p.Client.NewWriter(ctx, p.group()); err != nil {
+		return err
+	}
+	found, err := p.Client.CommittedOffsets(ctx, p.group(), p.Source, slices.Sorted(maps.Keys(p.Ends)))
+	if err == nil && maps.Equal(found, p.Ends) {
+		err = errSent
+	}
+	return err
+}
+
+func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
+	if p.writer == nil {
+		if err := p.begin(ctx); err != nil {
+			return err
+		}
+	}
+	size := len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		size += len(h.Key) + len(h.Value)
+	}
+	if partition != p.partition || len(p.waiting) >= lettersAtOnce || p.bytes+size > lettersBytes {
+		if err := p.flush(ctx); err != nil {
+			return err
+		}
+	}
+	p.partition, p.bytes = partition, p.bytes+size
+	r.Key, r.Value, r.Headers = slices.Clone(r.Key), slices.Clone(r.Value), cloneHeaders(r.Headers)
+	r.Time = time.Now().UnixMilli() // its own stands in a header: retention counts from now
+	p.waiting = append(p.waiting, r)
+	return nil
+}
+
+func cloneHeaders(headers []broker.Header) []broker.Header {
+	headers = slices.Clone(headers)
+	for i := range headers {
+		headers[i].Value = slices.Clone(headers[i].Value)
+	}
+	return headers
+}
+
+func (p *post) flush(ctx context.Context) error {
+	if len(p.waiting) == 0 {
+		return nil
+	}
+	if err := p.writer.Send(ctx, p.Topic, p.partitions[p.partition%len(p.partitions)], p.waiting...); err != nil {
+		return fmt.Errorf("dead letters: %w", err)
+	}
+	p.waiting, p.bytes = p.waiting[:0], 0
+	return nil
+}
