@@ -6,25 +6,29 @@ import (
 	"slices"
 )
 
+// An AssumptionID names an assumption.
+type AssumptionID string
+
 // Identifiers of the assumptions that certificates name. [Evidence] states the
 // first six; [Certify] derives the others from its numbers.
 const (
-	AssumeIndependentRows = "independent-rows"
-	AssumePriorFirst      = "prior-before-rows"
-	AssumeLossFirst       = "loss-before-rows"
-	AssumeRolesByKey      = "roles-by-key"
-	AssumeSeparatePass    = "separate-last-pass"
-	AssumeLossProven      = "losses-proven"
-	AssumeJitter          = "jitter"
-	AssumeGridWeights     = "grid-weights"
-	AssumeOneAttempt      = "one-attempt"
-	AssumeHoldoutUnseen   = "holdout-unseen" // of certificates with hold-out rows
+	AssumeIndependentRows AssumptionID = "independent-rows"
+	AssumePriorFirst      AssumptionID = "prior-before-rows"
+	AssumeLossFirst       AssumptionID = "loss-before-rows"
+	AssumeRolesByKey      AssumptionID = "roles-by-key"
+	AssumeSeparatePass    AssumptionID = "separate-last-pass"
+	AssumeLossProven      AssumptionID = "losses-proven"
+	AssumeJitter          AssumptionID = "jitter"
+	AssumeGridWeights     AssumptionID = "grid-weights"
+	AssumeOneAttempt      AssumptionID = "one-attempt"
+	AssumeHoldoutUnseen   AssumptionID = "holdout-unseen" // of certificates with hold-out rows
 )
 
 // A standardAssumption is the text of an assumption, and the statuses that it may
 // have.
 type standardAssumption struct {
-	id, text string
+	id       AssumptionID
+	text     string
 	derived  bool // from numbers, by Certify
 	enforced bool // whether a program can enforce it
 }
@@ -48,9 +52,9 @@ func standardAssumptions() []standardAssumption {
 // completeAssumptions returns the given assumptions with their standard texts,
 // in the order of the document, together with those that are derived, where they are.
 // An unknown one is an error.
-func completeAssumptions(given []Assumption, derived map[string]Assumption) ([]Assumption, error) {
+func completeAssumptions(given []Assumption, derived map[AssumptionID]Assumption) ([]Assumption, error) {
 	var faults []error
-	byID := make(map[string]Assumption, len(given))
+	byID := make(map[AssumptionID]Assumption, len(given))
 	for _, a := range given {
 		if _, twice := byID[a.ID]; twice {
 			faults = append(faults, fmt.Errorf("assumption %q is stated twice", a.ID))
@@ -95,7 +99,7 @@ func brokenOnes(assumptions []Assumption) []string {
 	var ids []string
 	for _, a := range assumptions {
 		if a.Status == AssumptionBroken {
-			ids = append(ids, "the assumption "+a.ID)
+			ids = append(ids, "the assumption "+string(a.ID))
 		}
 	}
 	return ids

@@ -54,17 +54,20 @@ func Certify(ev Evidence) (Certificate, error) {
 }
 
 // order is the place of a predictor's guarantees in the document.
-func order(predictor string) int {
-	if predictor == PredictorMean {
+func order(predictor Predictor) int {
+	switch predictor {
+	case PredictorMean:
 		return 0
+	case PredictorDraw:
+		return 1
 	}
-	return 1
+	panic("certify: predictor " + string(predictor) + " has no place") // Certify makes them all
 }
 
 // status says what a guarantee is worth. A broken assumption voids it; a bound that
 // is not below 1 and below the baseline's, NaN included, says nothing. One from
 // hold-out rows rests on what no document can show.
-func status(g Guarantee, baseline float64, assumptions []Assumption) string {
+func status(g Guarantee, baseline float64, assumptions []Assumption) Status {
 	switch {
 	case broken(assumptions):
 		return StatusIndicative
@@ -124,7 +127,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 		jitter = Assumption{Status: AssumptionBroken, Diagnostic: fmt.Sprintf(
 			"The error of the factor is not proven to be at most %g.", ev.Jitter.Limit)}
 	}
-	derived := map[string]Assumption{
+	derived := map[AssumptionID]Assumption{
 		AssumeJitter:      jitter,
 		AssumeGridWeights: {Status: AssumptionEnforced}, // Validate checks it
 		AssumeOneAttempt:  {Status: AssumptionAssumed, Diagnostic: "No program can see what was tried elsewhere. What the maker counted stands under declared."},
@@ -161,7 +164,7 @@ func (c Certificate) Evidence() (Evidence, error) {
 	for _, p := range c.Theta {
 		ev.Theta = append(ev.Theta, p.Parameter)
 	}
-	derived := make(map[string]bool)
+	derived := make(map[AssumptionID]bool)
 	for _, s := range standardAssumptions() {
 		derived[s.id] = s.derived
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"strings"
 )
 
 // A Delta says how much of a declared δ a certificate may spend. The K jobs
@@ -24,8 +23,8 @@ type Delta struct {
 
 // A MethodWeight names a method and the weight of its part of δ.
 type MethodWeight struct {
-	ID     string `json:"id"`
-	Weight int64  `json:"weight"` // 1 to [MaxWeight]
+	ID     MethodID `json:"id"`
+	Weight int64    `json:"weight"` // 1 to [MaxWeight]
 }
 
 // MaxWeight is the largest weight of a method.
@@ -34,7 +33,7 @@ const MaxWeight = 1000
 // Share returns the part of δ that a method of this certificate may spend: the only
 // place where δ is divided. It is a product, because a part can be divided again.
 // It is 0, and not valid, for a method that the certificate does not apply.
-func (d Delta) Share(method string) Share {
+func (d Delta) Share(method MethodID) Share {
 	var weight, all int64
 	for _, m := range d.Methods {
 		all += m.Weight
@@ -68,7 +67,7 @@ func ValidMethods(methods []MethodWeight) error {
 	}
 	for i, m := range methods {
 		if _, known := methodByID(m.ID); !known {
-			faults = append(faults, fmt.Errorf("method %q is unknown, want %s", m.ID, strings.Join(Methods(), " or ")))
+			faults = append(faults, fmt.Errorf("method %q is unknown, want one of %q", m.ID, Methods()))
 		}
 		if m.Weight < 1 || m.Weight > MaxWeight {
 			faults = append(faults, fmt.Errorf("method %q has the weight %d, want 1 to %d", m.ID, m.Weight, MaxWeight))

@@ -8,25 +8,34 @@ import (
 // Format names the version of the certificate document.
 const Format = "pacsgp-certificate/2"
 
+// A GuaranteeID names a guarantee within its certificate.
+type GuaranteeID string
+
 // Identifiers of guarantees.
 const (
-	GuaranteeHoldout = "holdout" // about the mean of Q, from rows kept apart
-	GuaranteeMean    = "mean-2b" // about the mean of Q, from the one about a draw
-	GuaranteeDraw    = "pb-full" // about a draw of Q
+	GuaranteeHoldout GuaranteeID = "holdout" // about the mean of Q, from rows kept apart
+	GuaranteeMean    GuaranteeID = "mean-2b" // about the mean of Q, from the one about a draw
+	GuaranteeDraw    GuaranteeID = "pb-full" // about a draw of Q
 )
 
-// Predictors that a guarantee may be about.
+// A Predictor is what a guarantee is about.
+type Predictor string
+
+// The predictors.
 const (
-	PredictorDraw = "draw of Q"
-	PredictorMean = "mean of Q"
+	PredictorDraw Predictor = "draw of Q"
+	PredictorMean Predictor = "mean of Q"
 )
 
-// Statuses of a guarantee.
+// A Status says what a guarantee is worth.
+type Status string
+
+// The statuses.
 const (
-	StatusCertified   = "certified"   // the theorem applies and says something
-	StatusConditional = "conditional" // certified, if [AssumeHoldoutUnseen] is true: no document can show it
-	StatusVacuous     = "vacuous"     // the theorem applies and says nothing
-	StatusIndicative  = "indicative"  // an assumption of the theorem is broken
+	StatusCertified   Status = "certified"   // the theorem applies and says something
+	StatusConditional Status = "conditional" // certified, if [AssumeHoldoutUnseen] is true: no document can show it
+	StatusVacuous     Status = "vacuous"     // the theorem applies and says nothing
+	StatusIndicative  Status = "indicative"  // an assumption of the theorem is broken
 )
 
 // A Certificate is the document. [Certify] makes it; all of it follows from
@@ -54,10 +63,13 @@ type Certificate struct {
 	Declared      Declared      `json:"declared"`
 }
 
-// Roles of rows that a guarantee is computed from.
+// A Role is what the rows are for that a guarantee is computed from.
+type Role string
+
+// The roles.
 const (
-	RoleTrain   = "train"
-	RoleHoldout = "holdout"
+	RoleTrain   Role = "train"
+	RoleHoldout Role = "holdout"
 )
 
 // A Guarantee is one theorem applied to one predictor. Numbers in nats are
@@ -65,27 +77,27 @@ const (
 // bound, on the expected loss of the predictor on a fresh row. What a method
 // does not use is 0: a hold-out has no KL.
 type Guarantee struct {
-	ID              string     `json:"id"`
-	Predictor       string     `json:"predictor"`
-	Role            string     `json:"role"` // of the rows
-	Method          string     `json:"method"`
-	Status          string     `json:"status"`
-	Headline        string     `json:"headline"` // for the one who decides
-	Statement       string     `json:"statement"`
-	Loss            TargetLoss `json:"loss"`
-	Delta           float64    `json:"delta"`
-	N               int64      `json:"n"`
-	EmpiricalRisk   Risk       `json:"empirical_risk"` // of a draw of Q on train rows, of the mean on hold-out rows
-	LowerRisk       Lower      `json:"lower_risk"`     // of the same
-	Unproven        int64      `json:"unproven"`       // rows that are counted as a loss of 1
-	KL              float64    `json:"kl,omitempty"`
-	LnInverseWeight float64    `json:"ln_inverse_weight,omitempty"`
-	LnXi            float64    `json:"ln_xi,omitempty"`
-	LnInverseDelta  float64    `json:"ln_inverse_delta"`   // of the share of δ that is this certificate's
-	Exponent        float64    `json:"exponent,omitempty"` // (the four terms)/N
-	Bound           float64    `json:"bound"`
-	BoundPinsker    float64    `json:"bound_pinsker,omitempty"`
-	LowerBound      float64    `json:"lower_bound"`
+	ID              GuaranteeID `json:"id"`
+	Predictor       Predictor   `json:"predictor"`
+	Role            Role        `json:"role"` // of the rows
+	Method          string      `json:"method"`
+	Status          Status      `json:"status"`
+	Headline        string      `json:"headline"` // for the one who decides
+	Statement       string      `json:"statement"`
+	Loss            TargetLoss  `json:"loss"`
+	Delta           float64     `json:"delta"`
+	N               int64       `json:"n"`
+	EmpiricalRisk   Risk        `json:"empirical_risk"` // of a draw of Q on train rows, of the mean on hold-out rows
+	LowerRisk       Lower       `json:"lower_risk"`     // of the same
+	Unproven        int64       `json:"unproven"`       // rows that are counted as a loss of 1
+	KL              float64     `json:"kl,omitempty"`
+	LnInverseWeight float64     `json:"ln_inverse_weight,omitempty"`
+	LnXi            float64     `json:"ln_xi,omitempty"`
+	LnInverseDelta  float64     `json:"ln_inverse_delta"`   // of the share of δ that is this certificate's
+	Exponent        float64     `json:"exponent,omitempty"` // (the four terms)/N
+	Bound           float64     `json:"bound"`
+	BoundPinsker    float64     `json:"bound_pinsker,omitempty"`
+	LowerBound      float64     `json:"lower_bound"`
 }
 
 // A Risk bounds an empirical risk from above: the exact sum of upper bounds on
@@ -102,10 +114,13 @@ type Lower struct {
 	Lower float64 `json:"lower"`
 }
 
-// Origins of the constant of a [Baseline].
+// An Origin says which rows the constant of a [Baseline] was chosen on.
+type Origin string
+
+// The origins.
 const (
-	OriginReference = "reference" // chosen on the reference rows
-	OriginStart     = "start"     // where there are none, on the first rows by rank
+	OriginReference Origin = "reference" // the reference rows
+	OriginStart     Origin = "start"     // where there are none, the first rows by rank
 )
 
 // A Baseline is a yardstick: the number that the formula gives for a constant
@@ -113,7 +128,7 @@ const (
 // vacuous. It errs downwards and claims nothing about fresh rows.
 type Baseline struct {
 	Constant      float64 `json:"constant"` // raw
-	Origin        string  `json:"origin"`
+	Origin        Origin  `json:"origin"`
 	EmpiricalRisk Lower   `json:"empirical_risk"`
 	Bound         float64 `json:"bound"`
 	Statement     string  `json:"statement"`
@@ -157,19 +172,22 @@ type Accuracy struct {
 	Tau float64 `json:"tau"` // raw units of the target, > 0
 }
 
-// Statuses of an assumption.
+// An AssumptionStatus says what is known of an assumption.
+type AssumptionStatus string
+
+// The statuses of an assumption.
 const (
-	AssumptionEnforced = "enforced" // true by construction
-	AssumptionAssumed  = "assumed"  // not established; Diagnostic says what was looked at
-	AssumptionBroken   = "broken"   // false: nothing is certified
+	AssumptionEnforced AssumptionStatus = "enforced" // true by construction
+	AssumptionAssumed  AssumptionStatus = "assumed"  // not established; Diagnostic says what was looked at
+	AssumptionBroken   AssumptionStatus = "broken"   // false: nothing is certified
 )
 
 // An Assumption is one condition of the theorem.
 type Assumption struct {
-	ID         string `json:"id"`
-	Status     string `json:"status"`
-	Text       string `json:"text"`
-	Diagnostic string `json:"diagnostic,omitempty"`
+	ID         AssumptionID     `json:"id"`
+	Status     AssumptionStatus `json:"status"`
+	Text       string           `json:"text"`
+	Diagnostic string           `json:"diagnostic,omitempty"`
 }
 
 // A Ledger counts the rows of the sample by role. Bad rows have no role.
@@ -297,8 +315,8 @@ type Attempt struct {
 // others. Who knows assumptions to be true that a document cannot show, because he
 // has trained himself, names them: a guarantee on their condition then is certified.
 // Where the certificate says nothing about a predictor, that is what it returns.
-func (c Certificate) About(predictor string, known ...string) Guarantee {
-	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + predictor}
+func (c Certificate) About(predictor Predictor, known ...AssumptionID) Guarantee {
+	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + string(predictor)}
 	for _, g := range c.Guarantees {
 		if g.Predictor != predictor {
 			continue
@@ -314,7 +332,7 @@ func (c Certificate) About(predictor string, known ...string) Guarantee {
 
 // Given returns the guarantee as it stands for who knows assumptions to be true that no
 // document can show.
-func (g Guarantee) Given(known ...string) Guarantee {
+func (g Guarantee) Given(known ...AssumptionID) Guarantee {
 	if g.Status == StatusConditional && slices.Contains(known, AssumeHoldoutUnseen) {
 		g.Status = StatusCertified
 	}
@@ -323,7 +341,7 @@ func (g Guarantee) Given(known ...string) Guarantee {
 
 // Conditional returns the guarantees that hold on a condition that is none of those
 // that are known to be true.
-func (c Certificate) Conditional(known ...string) []Guarantee {
+func (c Certificate) Conditional(known ...AssumptionID) []Guarantee {
 	var open []Guarantee
 	for _, g := range c.Guarantees {
 		if g.Given(known...).Status == StatusConditional {
@@ -334,7 +352,7 @@ func (c Certificate) Conditional(known ...string) []Guarantee {
 }
 
 // Guarantee returns the guarantee with the identifier.
-func (c Certificate) Guarantee(id string) (Guarantee, bool) {
+func (c Certificate) Guarantee(id GuaranteeID) (Guarantee, bool) {
 	for _, g := range c.Guarantees {
 		if g.ID == id {
 			return g, true

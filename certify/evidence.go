@@ -40,15 +40,15 @@ type Evidence struct {
 
 // A Tally holds what one predictor loses on the rows of one role.
 type Tally struct {
-	Predictor string
-	Role      string
+	Predictor Predictor
+	Role      Role
 	Risk      RiskSum // upper bounds on the losses, one a row
 	LowerRisk RiskSum // lower bounds on the same
 	Unproven  int64   // rows whose loss is counted as 1, because no interval of it was proven
 }
 
 // tally returns the tally of a predictor on the rows of a role.
-func (ev Evidence) tally(predictor, role string) Tally {
+func (ev Evidence) tally(predictor Predictor, role Role) Tally {
 	for _, t := range ev.Tallies {
 		if t.Predictor == predictor && t.Role == role {
 			return t
@@ -60,7 +60,7 @@ func (ev Evidence) tally(predictor, role string) Tally {
 // A Constant is the constant prediction that guarantees are compared with.
 type Constant struct {
 	Value  float64 // raw
-	Origin string  // OriginReference or OriginStart
+	Origin Origin  // OriginReference or OriginStart
 	Risk   RiskSum // lower bounds on its losses on the train rows
 }
 
@@ -116,11 +116,14 @@ func (t Tally) validate(n int64) error {
 }
 
 // of is the number of rows with a role.
-func (l Ledger) of(role string) int64 {
-	if role == RoleHoldout {
+func (l Ledger) of(role Role) int64 {
+	switch role {
+	case RoleTrain:
+		return l.Train
+	case RoleHoldout:
 		return l.Holdout
 	}
-	return l.Train
+	return 0 // which is no number of rows that a tally may have
 }
 
 // validateConstant checks what is recorded of the yardstick.

@@ -7,10 +7,13 @@ import (
 	"math/big"
 )
 
-// Priors over the values of a [Grid].
+// A Prior says how the values of a [Grid] are weighed.
+type Prior string
+
+// The priors.
 const (
-	PriorFlat   = "flat"
-	PriorPeaked = "peaked"
+	PriorFlat   Prior = "flat"
+	PriorPeaked Prior = "peaked"
 )
 
 // MaxGridCount bounds the number of values of a grid to what a job may declare, so that
@@ -41,7 +44,7 @@ type Grid struct {
 	Min    float64 `json:"min"`
 	Step   float64 `json:"step"`
 	Count  int     `json:"count"`
-	Prior  string  `json:"prior"`            // PriorFlat or PriorPeaked
+	Prior  Prior   `json:"prior"`            // PriorFlat or PriorPeaked
 	Centre int     `json:"centre,omitempty"` // peaked: the heaviest index
 	Width  float64 `json:"width,omitempty"`  // peaked: in units of the values, > 0
 }

@@ -4,18 +4,22 @@ package certify
 // guarantees, within its share of δ. A new one is a file beside pacbayes.go and
 // holdout.go, and a line in methods.
 type method struct {
-	id string // as a job names it
+	id MethodID
 	// predictor and role say which tally it needs.
-	predictor, role string
+	predictor Predictor
+	role      Role
 	// guarantees applies the method. Baseline, status and words are filled in by
 	// [Certify].
 	guarantees func(ev Evidence, t Tally, share Share) ([]Guarantee, error)
 }
 
-// Identifiers of methods, as a job names them.
+// A MethodID names a method, as a job does.
+type MethodID string
+
+// The methods.
 const (
-	MethodPACBayes = "pac-bayes"
-	MethodHoldout  = "holdout"
+	MethodPACBayes MethodID = "pac-bayes"
+	MethodHoldout  MethodID = "holdout"
 )
 
 // methods are all methods, in the order of the document.
@@ -24,15 +28,15 @@ func methods() []method {
 }
 
 // Methods returns the identifiers of all methods.
-func Methods() []string {
-	var ids []string
+func Methods() []MethodID {
+	var ids []MethodID
 	for _, m := range methods() {
 		ids = append(ids, m.id)
 	}
 	return ids
 }
 
-func methodByID(id string) (method, bool) {
+func methodByID(id MethodID) (method, bool) {
 	for _, m := range methods() {
 		if m.id == id {
 			return m, true
@@ -42,7 +46,7 @@ func methodByID(id string) (method, bool) {
 }
 
 // applies reports whether a method is one of the certificate's.
-func (d Delta) applies(id string) bool {
+func (d Delta) applies(id MethodID) bool {
 	for _, m := range d.Methods {
 		if m.ID == id {
 			return true

@@ -32,7 +32,7 @@ func pacBayes() method {
 }
 
 // guarantee returns a guarantee about the tally's predictor, without a bound.
-func (t Tally) guarantee(ev Evidence, id, theorem string) Guarantee {
+func (t Tally) guarantee(ev Evidence, id GuaranteeID, theorem string) Guarantee {
 	return Guarantee{
 		ID: id, Predictor: t.Predictor, Role: t.Role, Method: theorem, Loss: ev.Loss, Delta: ev.Delta.Declared, N: t.Risk.Count(),
 		EmpiricalRisk: Risk{Exact: t.Risk, Upper: t.Risk.Upper()}, LowerRisk: Lower{Exact: t.LowerRisk, Lower: t.LowerRisk.Lower()}, Unproven: t.Unproven,

@@ -44,10 +44,13 @@ func sure(g Guarantee) string {
 
 // subject names the predictions that a guarantee is about.
 func subject(g Guarantee) string {
-	if g.Predictor == PredictorMean {
+	switch g.Predictor {
+	case PredictorMean:
 		return "predictions (the mean of Q) of " + quoted(g.Loss.Target)
+	case PredictorDraw:
+		return "predictions of " + quoted(g.Loss.Target) + " by a function drawn at random from Q"
 	}
-	return "predictions of " + quoted(g.Loss.Target) + " by a function drawn at random from Q"
+	panic("certify: a guarantee about " + string(g.Predictor)) // a method names one of them
 }
 
 // miss says what counts as a loss of 1, for losses of 0 and 1. A headline rounds its
@@ -90,9 +93,10 @@ func statement(g Guarantee, c Certificate) string {
 		return indicative(g, c.Assumptions)
 	case StatusVacuous:
 		return vacuous(g, c.Baseline)
-	default:
+	case StatusConditional, StatusCertified:
 		return certified(g, c)
 	}
+	panic("certify: a guarantee of status " + string(g.Status)) // Certify gives them all
 }
 
 // certified says what the theorem gives, and for whom.
@@ -112,7 +116,7 @@ func certified(g Guarantee, c Certificate) string {
 		}
 		words += fmt.Sprintf("It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
 			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
-	default:
+	case PredictorDraw:
 		if g.LowerBound >= leastWorthSaying {
 			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss.Loss))
 		}

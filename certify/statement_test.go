@@ -29,7 +29,7 @@ func mustNotHold(t *testing.T, text string, parts ...string) {
 	}
 }
 
-func guarantee(t *testing.T, c Certificate, id string) Guarantee {
+func guarantee(t *testing.T, c Certificate, id GuaranteeID) Guarantee {
 	t.Helper()
 	g, ok := c.Guarantee(id)
 	if !ok {
@@ -111,7 +111,7 @@ func TestStatusOfABound(t *testing.T) {
 	nan := math.NaN()
 	for _, v := range []struct {
 		bound, baseline float64
-		want            string
+		want            Status
 	}{
 		{.1, .2, StatusCertified},
 		{.2, .2, StatusVacuous},

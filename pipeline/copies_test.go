@@ -226,7 +226,7 @@ func TestIndependentCopiesAreTheUsersDeclaration(t *testing.T) {
 	}
 }
 
-func assumption(c certify.Certificate, id string) certify.Assumption {
+func assumption(c certify.Certificate, id certify.AssumptionID) certify.Assumption {
 	for _, a := range c.Assumptions {
 		if a.ID == id {
 			return a

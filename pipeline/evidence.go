@@ -139,7 +139,7 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 		prior.Status = certify.AssumptionAssumed
 		prior.Diagnostic = "The scaling constants were declared. That they were not computed from the certified rows cannot be seen."
 	}
-	enforced := func(id string) certify.Assumption {
+	enforced := func(id certify.AssumptionID) certify.Assumption {
 		return certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
 	}
 	return []certify.Assumption{

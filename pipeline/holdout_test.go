@@ -92,7 +92,7 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 			if !reflect.DeepEqual(one.result.Model, two.result.Model) {
 				t.Error("the model is another one")
 			}
-			for _, id := range []string{certify.GuaranteeDraw, certify.GuaranteeMean} {
+			for _, id := range []certify.GuaranteeID{certify.GuaranteeDraw, certify.GuaranteeMean} {
 				a, _ := one.certificate.Guarantee(id)
 				b, _ := two.certificate.Guarantee(id)
 				a.Headline, b.Headline = "", "" // which names what others of the list promise

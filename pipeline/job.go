@@ -65,11 +65,11 @@ type KernelDecl struct {
 // A GridDecl declares the grid of every hyper-parameter (natural logarithms of
 // lengthscales in scaled units and of the signal variance) and its weights.
 type GridDecl struct {
-	Min   float64 `json:"min"` // Min, Max and Step all zero: those of DefaultGrid
-	Max   float64 `json:"max"`
-	Step  float64 `json:"step"`
-	Prior string  `json:"prior"` // peaked around the reference rows' estimate (default, if the scaling is theirs) or flat
-	Width float64 `json:"width"` // of the peak, in natural logarithms; default 0.5
+	Min   float64       `json:"min"` // Min, Max and Step all zero: those of DefaultGrid
+	Max   float64       `json:"max"`
+	Step  float64       `json:"step"`
+	Prior certify.Prior `json:"prior"` // peaked around the reference rows' estimate (default, if the scaling is theirs) or flat
+	Width float64       `json:"width"` // of the peak, in natural logarithms; default 0.5
 }
 
 // DefaultGrid has the bounds and the step of a job that names none. PaperGrid is the
@@ -207,7 +207,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j.Scaling = j.Scaling.withDefaults(j.Target, fault)
 	j.Grid = j.Grid.withDefaults(j.Scaling.Mode == ScalingReference, fault)
-	if j.Grid.Prior == "peaked" && j.Scaling.Mode != ScalingReference {
+	if j.Grid.Prior == certify.PriorPeaked && j.Scaling.Mode != ScalingReference {
 		fault("grid.prior: peaked needs scaling.mode reference, for the reference rows' estimate is its centre")
 	}
 	if j.Loss.EpsilonStd != 0 && j.Scaling.Mode == ScalingDeclared {
@@ -320,19 +320,19 @@ func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridD
 		}
 	}
 	g.Min, g.Max = g.Min+0, g.Max+0 // no −0, which JSON readers lose
-	if g.Prior == "peaked" && g.Width == 0 {
+	if g.Prior == certify.PriorPeaked && g.Width == 0 {
 		g.Width = 0.5
 	}
 	if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < g.Step && g.Step <= g.Max-g.Min && (g.Max-g.Min)/g.Step <= certify.MaxGridCount-1) {
 		fault("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, g.Step)
 	}
-	if g.Prior != "flat" && g.Prior != "peaked" {
+	if g.Prior != certify.PriorFlat && g.Prior != certify.PriorPeaked {
 		fault("grid.prior: %q is neither flat nor peaked", g.Prior)
 	}
-	if g.Prior == "flat" && g.Width != 0 {
+	if g.Prior == certify.PriorFlat && g.Width != 0 {
 		fault("grid.width: it belongs to a peaked prior")
 	}
-	if g.Prior == "peaked" && !(g.Width > 0 && g.Width <= 100) {
+	if g.Prior == certify.PriorPeaked && !(g.Width > 0 && g.Width <= 100) {
 		fault("grid.width: %v is not in (0, 100]", g.Width)
 	}
 	return g

@@ -32,7 +32,7 @@ type lastPassResult struct {
 	Squared     float64         // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine        // scaling that the reference rows give: features, then target
 	Constant    float64         // the best constant on the rows that it is chosen on, raw units
-	Origin      string          // which rows these are
+	Origin      certify.Origin  // which rows these are
 	Neighbour   Neighbours      // of the targets
 	Passed      time.Duration   // over the rows
 

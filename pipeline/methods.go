@@ -18,9 +18,11 @@ const (
 // defaultWeight is the part of delta that a method gets in proportion to others. Among the
 // thousands of nats that a PAC-Bayes bound pays, a smaller part of delta costs it little
 // (ln 10 nats), and a hold-out pays for nothing else.
-func defaultWeight(method string) int64 {
-	if method == certify.MethodHoldout {
+func defaultWeight(method certify.MethodID) int64 {
+	switch method {
+	case certify.MethodHoldout:
 		return 9
+	case certify.MethodPACBayes:
 	}
 	return 1
 }
@@ -64,7 +66,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	return j
 }
 
-func (j Job) applies(method string) bool {
+func (j Job) applies(method certify.MethodID) bool {
 	return slices.ContainsFunc(j.Guarantees, func(m certify.MethodWeight) bool { return m.ID == method })
 }
 

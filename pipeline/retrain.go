@@ -18,11 +18,11 @@ var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 
 // Known are the assumptions that the check has found to be true, beyond what the
 // certificate can show: see [certify.Certificate.About].
-func (v *Verification) Known() []string {
+func (v *Verification) Known() []certify.AssumptionID {
 	if !v.Retrained {
 		return nil
 	}
-	return []string{certify.AssumeHoldoutUnseen}
+	return []certify.AssumptionID{certify.AssumeHoldoutUnseen}
 }
 
 // NotChecked says in a line each what the certificate's conditional guarantees rest

@@ -25,19 +25,19 @@ type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`
 
-	MeanGuarantee string  `parquet:"mean_guarantee"` // the one of the least bound
-	MeanN         int64   `parquet:"mean_n"`
-	MeanStatus    string  `parquet:"mean_status"` // of the mean of Q, which is what predict writes
-	MeanBound     float64 `parquet:"mean_bound"`
-	MeanHeadline  string  `parquet:"mean_headline"`
-	MeanStatement string  `parquet:"mean_statement"`
+	MeanGuarantee certify.GuaranteeID `parquet:"mean_guarantee"` // the one of the least bound
+	MeanN         int64               `parquet:"mean_n"`
+	MeanStatus    certify.Status      `parquet:"mean_status"` // of the mean of Q, which is what predict writes
+	MeanBound     float64             `parquet:"mean_bound"`
+	MeanHeadline  string              `parquet:"mean_headline"`
+	MeanStatement string              `parquet:"mean_statement"`
 
-	DrawStatus       string  `parquet:"draw_status"` // of a draw of Q
-	DrawBound        float64 `parquet:"draw_bound"`
-	DrawBoundPinsker float64 `parquet:"draw_bound_pinsker"`
-	DrawLowerBound   float64 `parquet:"draw_lower_bound"`
-	DrawHeadline     string  `parquet:"draw_headline"`
-	DrawStatement    string  `parquet:"draw_statement"`
+	DrawStatus       certify.Status `parquet:"draw_status"` // of a draw of Q
+	DrawBound        float64        `parquet:"draw_bound"`
+	DrawBoundPinsker float64        `parquet:"draw_bound_pinsker"`
+	DrawLowerBound   float64        `parquet:"draw_lower_bound"`
+	DrawHeadline     string         `parquet:"draw_headline"`
+	DrawStatement    string         `parquet:"draw_statement"`
 
 	Target  string   `parquet:"target"`
 	Loss    string   `parquet:"loss"`
@@ -59,9 +59,9 @@ type certificateRow struct {
 	Accuracy        float64 `parquet:"accuracy"`
 	Unproven        int64   `parquet:"unproven"`
 
-	BaselineConstant float64 `parquet:"baseline_constant"`
-	BaselineOrigin   string  `parquet:"baseline_origin"`
-	BaselineBound    float64 `parquet:"baseline_bound"`
+	BaselineConstant float64        `parquet:"baseline_constant"`
+	BaselineOrigin   certify.Origin `parquet:"baseline_origin"`
+	BaselineBound    float64        `parquet:"baseline_bound"`
 
 	DependencePairs       int64   `parquet:"dependence_pairs"`
 	DependenceCorrelation float64 `parquet:"dependence_correlation"`
@@ -105,17 +105,17 @@ type certificateRow struct {
 
 // A guaranteeRow is a guarantee as an element of a row's list.
 type guaranteeRow struct {
-	ID             string  `parquet:"id"`
-	Predictor      string  `parquet:"predictor"`
-	Role           string  `parquet:"role"`
-	Status         string  `parquet:"status"`
-	N              int64   `parquet:"n"`
-	EmpiricalRisk  float64 `parquet:"empirical_risk"`
-	LnInverseDelta float64 `parquet:"ln_inverse_delta"`
-	Bound          float64 `parquet:"bound"`
-	LowerBound     float64 `parquet:"lower_bound"`
-	Headline       string  `parquet:"headline"`
-	Statement      string  `parquet:"statement"`
+	ID             certify.GuaranteeID `parquet:"id"`
+	Predictor      certify.Predictor   `parquet:"predictor"`
+	Role           certify.Role        `parquet:"role"`
+	Status         certify.Status      `parquet:"status"`
+	N              int64               `parquet:"n"`
+	EmpiricalRisk  float64             `parquet:"empirical_risk"`
+	LnInverseDelta float64             `parquet:"ln_inverse_delta"`
+	Bound          float64             `parquet:"bound"`
+	LowerBound     float64             `parquet:"lower_bound"`
+	Headline       string              `parquet:"headline"`
+	Statement      string              `parquet:"statement"`
 }
 
 // ErrCertificateRow says that bytes are no certificate as a row of Parquet, a

@@ -125,8 +125,8 @@ func TestCertificateRowSaysWhatTheDocumentSays(t *testing.T) {
 		t.Fatalf("%d rows, %v, want one", len(rows), err)
 	}
 	r, mean, draw := rows[0], c.Guarantees[0], c.Guarantees[1]
-	if r.Certificate != hex.EncodeToString(id[:]) || r.Document != string(document) || r.DrawStatus != draw.Status || r.DrawBound != draw.Bound ||
-		r.MeanStatus != mean.Status || r.MeanBound != mean.Bound || r.Suspicious != c.Dependence.Suspicious || r.Correlation != c.Dependence.Correlation || r.Epsilon == nil || *r.Epsilon != draw.Loss.Epsilon || r.Below != nil ||
+	if r.Certificate != hex.EncodeToString(id[:]) || r.Document != string(document) || r.DrawStatus != string(draw.Status) || r.DrawBound != draw.Bound ||
+		r.MeanStatus != string(mean.Status) || r.MeanBound != mean.Bound || r.Suspicious != c.Dependence.Suspicious || r.Correlation != c.Dependence.Correlation || r.Epsilon == nil || *r.Epsilon != draw.Loss.Epsilon || r.Below != nil ||
 		r.Unit == nil || *r.Unit != "m/s" || r.N != draw.N || r.KL != draw.KL || r.Model != c.Model.Digest {
 		t.Errorf("the row %+v does not say what the certificate says", r)
 	}

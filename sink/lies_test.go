@@ -32,7 +32,7 @@ func lies(t testing.TB) []lie {
 			}
 		}
 	}
-	assumption := func(id string, change func(a *certify.Assumption)) func(c *certify.Certificate) {
+	assumption := func(id certify.AssumptionID, change func(a *certify.Assumption)) func(c *certify.Certificate) {
 		return func(c *certify.Certificate) {
 			for i := range c.Assumptions {
 				if c.Assumptions[i].ID == id {

@@ -337,7 +337,7 @@ func TestNotCertified(t *testing.T) {
 	smallLake(t, dir)
 	for name, c := range map[string]struct {
 		change jobFile
-		status string
+		status certify.Status
 		words  []string
 	}{
 		"vacuous":            {jobFile{"loss": "{epsilon: 0.001}"}, certify.StatusVacuous, []string{"vacuous"}},
@@ -358,11 +358,11 @@ func TestNotCertified(t *testing.T) {
 			}
 			complete(t, name, out, published(t, out))
 			r := record(t, out)
-			if r.Status != c.status || len(published(t, out)) != 4 || !strings.Contains(a.stdout, c.status) {
+			if r.Status != c.status || len(published(t, out)) != 4 || !strings.Contains(a.stdout, string(c.status)) {
 				t.Errorf("status %q, artifacts %q, stdout %q", r.Status, names(t, out), a.stdout)
 			}
 			cert := filepath.Join(out, r.Certificate)
-			pacsgp(t, "verify", filepath.Join(out, r.Model), cert, filepath.Join(dir, "lake")).says(t, 0, "verified:", "of Q: "+c.status)
+			pacsgp(t, "verify", filepath.Join(out, r.Model), cert, filepath.Join(dir, "lake")).says(t, 0, "verified:", "of Q: "+string(c.status))
 			limited := pacsgp(t, "train", "-c", tiny(c.change).write(t, dir), "-o", out, "--limit", "0.0001", "--json")
 			var shown runRecord
 			if err := json.Unmarshal([]byte(limited.stdout), &shown); err != nil || limited.status != exitNotCertified || shown.ID != r.ID {

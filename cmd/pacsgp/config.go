@@ -39,7 +39,7 @@ type configuration struct {
 	Publish    publishConfig `yaml:"publish"`
 	Attempts   string        `yaml:"attempts"`
 	Limit      float64       `yaml:"limit"`
-	Judge      string        `yaml:"judge"`
+	Judge      judged        `yaml:"judge"`
 	Strict     bool          `yaml:"strict"`
 	Workers    int           `yaml:"workers"`
 	Memory     byteSize      `yaml:"memory"`
@@ -68,11 +68,11 @@ type kernelConfig struct {
 }
 
 type gridConfig struct {
-	Min   *float64 `yaml:"min"`
-	Max   *float64 `yaml:"max"`
-	Step  *float64 `yaml:"step"`
-	Prior string   `yaml:"prior"`
-	Width float64  `yaml:"width"`
+	Min   *float64      `yaml:"min"`
+	Max   *float64      `yaml:"max"`
+	Step  *float64      `yaml:"step"`
+	Prior certify.Prior `yaml:"prior"`
+	Width float64       `yaml:"width"`
 }
 
 // UnmarshalYAML reads the keys, or the word that stands for those of the paper.

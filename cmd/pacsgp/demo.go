@@ -21,7 +21,7 @@ type demoSize struct {
 	rows, fresh int64
 	files       int
 	inducing    int
-	judge       string // "": as a job that does not say
+	judge       judged // "": as a job that does not say
 }
 
 // theDemo has far fewer inducing points than the default for so many rows: a minute is

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -17,9 +16,9 @@ type guaranteesConfig []certify.MethodWeight
 // UnmarshalYAML reads the three forms.
 func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 	*g = nil
-	want := fmt.Sprintf("want a list of %s, or weights as in {%s: 1, %s: 3}", strings.Join(certify.Methods(), ", "), certify.MethodPACBayes, certify.MethodHoldout)
-	var one string
-	var list []string
+	want := fmt.Sprintf("want a list of %q, or weights as in {%s: 1, %s: 3}", certify.Methods(), certify.MethodPACBayes, certify.MethodHoldout)
+	var one certify.MethodID
+	var list []certify.MethodID
 	switch n := node.(type) {
 	case *ast.NullNode:
 	case *ast.MappingNode:
@@ -38,7 +37,7 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 		if err := yaml.NodeToValue(n, &one); err != nil {
 			return fault(node, want)
 		}
-		list = []string{one}
+		list = []certify.MethodID{one}
 	}
 	for _, id := range list {
 		*g = append(*g, certify.MethodWeight{ID: id})
@@ -48,7 +47,7 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 
 // weigh takes one method with its weight.
 func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error {
-	var id string
+	var id certify.MethodID
 	if err := yaml.NodeToValue(pair.Key, &id); err != nil {
 		return fault(pair.Key, want)
 	}

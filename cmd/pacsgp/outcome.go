@@ -28,8 +28,8 @@ type runRecord struct {
 	Doubts      []string             `json:"doubts"` // what speaks against believing the certificate, such as earlier attempts
 	Mean        verdictRecord        `json:"mean"`   // of the guarantee for the mean of Q, which predict writes
 	Draw        verdictRecord        `json:"draw"`   // of that for a draw of Q
-	Judge       string               `json:"judge"`  // which of them status and limit speak of
-	Status      string               `json:"status"`
+	Judge       judged               `json:"judge"`  // which of them status and limit speak of
+	Status      certify.Status       `json:"status"`
 	Bound       float64              `json:"bound"`
 	Suspicious  bool                 `json:"suspicious"` // consecutive rows are more alike than independent ones would be
 	Limit       float64              `json:"limit,omitempty"`
@@ -55,15 +55,17 @@ type runRecord struct {
 
 // A verdictRecord is a guarantee in short.
 type verdictRecord struct {
-	Status   string  `json:"status"`
-	Bound    float64 `json:"bound"`
-	Headline string  `json:"headline"`
+	Status   certify.Status `json:"status"`
+	Bound    float64        `json:"bound"`
+	Headline string         `json:"headline"`
 }
 
-// Who is judged by exit status and limit.
+// A judged is who is judged by exit status and limit.
+type judged string
+
 const (
-	judgeMean = "mean"
-	judgeDraw = "draw"
+	judgeMean judged = "mean"
+	judgeDraw judged = "draw"
 )
 
 // enforced is the assumption that a run knows to be true because it has seen to it, and
@@ -71,11 +73,11 @@ const (
 const enforced = certify.AssumeHoldoutUnseen
 
 // judge returns the guarantee that exit status and limit of a run speak of.
-func judge(who string, c certify.Certificate) certify.Guarantee {
+func judge(who judged, c certify.Certificate) certify.Guarantee {
 	return c.About(predictorOf(who), enforced)
 }
 
-func predictorOf(who string) string {
+func predictorOf(who judged) certify.Predictor {
 	if who == judgeMean {
 		return certify.PredictorMean
 	}
@@ -114,7 +116,7 @@ func (o *outcome) figure() report.Figure {
 	c := o.result.Certificate
 	mean, draw := c.About(certify.PredictorMean), c.About(certify.PredictorDraw)
 	f := report.Figure{
-		Title:  strings.ToUpper(mean.Status) + ": " + mean.Headline,
+		Title:  strings.ToUpper(string(mean.Status)) + ": " + mean.Headline,
 		Target: draw.Loss.Target,
 		Bound:  draw.Bound, Baseline: c.Baseline.Bound,
 		Unit: "steps", PointsTitle: "Reference rows",
@@ -124,7 +126,7 @@ func (o *outcome) figure() report.Figure {
 		f.Subtitles = append(f.Subtitles, report.OtherJobs(c)+" tried on these rows before.")
 	}
 	for _, g := range append(c.Conditional(), draw) { // as others may believe it, not as this run knows it
-		f.Subtitles = append(f.Subtitles, strings.ToUpper(g.Status)+": "+g.Headline)
+		f.Subtitles = append(f.Subtitles, strings.ToUpper(string(g.Status))+": "+g.Headline)
 	}
 	if c.Ledger.Reference == 0 {
 		f.PointsTitle = "Train rows"

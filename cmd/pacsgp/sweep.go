@@ -83,16 +83,16 @@ func (c configuration) overridden() error {
 // An alternativeRecord is what the run record says of one alternative of a
 // sweep. The files are in the output directory.
 type alternativeRecord struct {
-	Alternative int           `json:"alternative"` // its number, from 1 on
-	Changes     string        `json:"changes"`     // in words: what it changes in the job
-	Mean        verdictRecord `json:"mean"`
-	Draw        verdictRecord `json:"draw"`
-	Status      string        `json:"status"` // of the judged guarantee
-	Bound       float64       `json:"bound"`
-	Certificate string        `json:"certificate"`
-	Row         string        `json:"certificate_row"`
-	Model       string        `json:"model"`
-	ID          string        `json:"id"`
+	Alternative int            `json:"alternative"` // its number, from 1 on
+	Changes     string         `json:"changes"`     // in words: what it changes in the job
+	Mean        verdictRecord  `json:"mean"`
+	Draw        verdictRecord  `json:"draw"`
+	Status      certify.Status `json:"status"` // of the judged guarantee
+	Bound       float64        `json:"bound"`
+	Certificate string         `json:"certificate"`
+	Row         string         `json:"certificate_row"`
+	Model       string         `json:"model"`
+	ID          string         `json:"id"`
 }
 
 // alternativeOf says what a run of an alternative came to.
@@ -126,7 +126,7 @@ func (o *outcome) add(next *outcome, job pipeline.Job) {
 }
 
 // the names who is judged, in a sentence.
-var the = map[string]string{judgeMean: "the mean of Q", judgeDraw: "a draw of Q"}
+var the = map[judged]string{judgeMean: "the mean of Q", judgeDraw: "a draw of Q"}
 
 // sweepTable prints what the alternatives came to.
 func (o *outcome) sweepTable(to system) error {

@@ -89,7 +89,7 @@ type prepared struct {
 	attempts  string // the log, or "" for the one in output
 	badRows   string // file for bad rows, or ""
 	limit     float64
-	judge     string // judgeMean or judgeDraw
+	judge     judged // judgeMean or judgeDraw
 	strict    bool
 	resources pipeline.Resources
 	noPass    bool                    // the last pass is left to others

@@ -203,7 +203,7 @@ type verdictDocument struct {
 }
 
 type verdictGuarantee struct {
-	ID string `json:"id"`
+	ID certify.GuaranteeID `json:"id"`
 	verdictRecord
 }
 

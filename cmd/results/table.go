@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // A measurement is one run of the command on one split.
@@ -12,7 +14,7 @@ type measurement struct {
 	N            int64
 	Inducing     int
 	Steps        int
-	Status       string // of the guarantee for a draw of Q
+	Status       certify.Status // of the guarantee for a draw of Q
 	Bound        float64
 	Baseline     float64
 	Fresh        float64 // risk of a draw of Q on the 20 %

@@ -33,7 +33,7 @@ type Pointer struct {
 	Name        string            `json:"name"`
 	Certificate string            `json:"certificate"` // id
 	Model       string            `json:"model"`       // SHA-256
-	Status      string            `json:"status"`
+	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
 }

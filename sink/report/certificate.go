@@ -18,7 +18,7 @@ import (
 // bound is made of, what it rests on, and what it does not say. It does not
 // verify it. known are the assumptions that the run that made it knows to be true:
 // see [certify.Certificate.About].
-func WriteCertificate(w io.Writer, c certify.Certificate, style Style, known ...string) error {
+func WriteCertificate(w io.Writer, c certify.Certificate, style Style, known ...certify.AssumptionID) error {
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -83,7 +83,7 @@ func (p *printer) section(title string) {
 
 // headline says first what a reader looks for: status and first line of each
 // guarantee, the one about the mean first.
-func (p *printer) headline(c certify.Certificate, id string, known []string) {
+func (p *printer) headline(c certify.Certificate, id string, known []certify.AssumptionID) {
 	WriteHeadlines(p.w, c, p.style, known...)
 	indent := strings.Repeat(" ", statusWidth)
 	p.line(indent + "on the assumptions below; see what it does not say")
@@ -97,7 +97,7 @@ func (p *printer) headline(c certify.Certificate, id string, known []string) {
 // predictor, then those that hold on a condition that is not known to be true, and what
 // speaks against believing them: other jobs on the same rows, equal rows that were declared
 // to be separate draws, neighbours that are alike. An error of w is the caller's to find.
-func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, known ...string) {
+func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, known ...certify.AssumptionID) {
 	var shown []certify.Guarantee
 	for _, g := range c.Guarantees {
 		if best := c.About(g.Predictor, known...); !slices.Contains(shown, best) {
@@ -116,8 +116,9 @@ func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, known ...st
 			colour = leaf
 		case certify.StatusVacuous, certify.StatusConditional:
 			colour = yellow
+		case certify.StatusIndicative:
 		}
-		status := strings.ToUpper(Escape(g.Status))
+		status := strings.ToUpper(Escape(string(g.Status)))
 		words := wrap(fmt.Sprintf("%-*s", statusWidth, status), Escape(g.Headline), style.width())
 		_, _ = io.WriteString(w, strings.Replace(words, status, style.paint(colour, status), 1)+"\n")
 	}
@@ -197,12 +198,13 @@ func (p *printer) row(name, number, remark string) {
 func (p *printer) assumption(a certify.Assumption) {
 	mark, colour := "?", yellow
 	switch a.Status {
+	case certify.AssumptionAssumed:
 	case certify.AssumptionEnforced:
 		mark, colour = "+", leaf
 	case certify.AssumptionBroken:
 		mark, colour = "!", red
 	}
-	words := wrap(margin+mark+" ", Escape(a.ID+" ("+a.Status+"): "+a.Text+" "+a.Diagnostic), p.style.width())
+	words := wrap(margin+mark+" ", Escape(string(a.ID)+" ("+string(a.Status)+"): "+a.Text+" "+a.Diagnostic), p.style.width())
 	p.line(strings.Replace(words, mark, p.style.paint(colour, mark), 1))
 }
 
@@ -218,7 +220,7 @@ func limits() []string {
 
 // unproven is the number of rows that count as a loss of 1, in any role.
 func unproven(c certify.Certificate) int64 {
-	byRole := map[string]int64{}
+	byRole := map[certify.Role]int64{}
 	for _, g := range c.Guarantees {
 		byRole[g.Role] = g.Unproven
 	}

@@ -43,7 +43,7 @@ func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Ce
 		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1, Features: 4},
 		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
 	}
-	for _, id := range []string{
+	for _, id := range []certify.AssumptionID{
 		certify.AssumeIndependentRows, certify.AssumePriorFirst, certify.AssumeLossFirst,
 		certify.AssumeRolesByKey, certify.AssumeSeparatePass, certify.AssumeLossProven,
 	} {
@@ -109,7 +109,7 @@ func TestWriteCertificateKeepsToTheWidth(t *testing.T) {
 }
 
 func TestWriteCertificateMarksStatuses(t *testing.T) {
-	for status, change := range map[string]func(ev *certify.Evidence){
+	for status, change := range map[certify.Status]func(ev *certify.Evidence){
 		certify.StatusVacuous:    func(ev *certify.Evidence) { ev.KL = 5000 },
 		certify.StatusIndicative: func(ev *certify.Evidence) { ev.Jitter.Holds = false },
 	} {
@@ -117,7 +117,7 @@ func TestWriteCertificateMarksStatuses(t *testing.T) {
 		if err := WriteCertificate(&b, testCertificate(t, change), Style{Colour: true}); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(b.String(), strings.ToUpper(status)) || strings.Contains(b.String(), "CERTIFIED  ") {
+		if !strings.Contains(b.String(), strings.ToUpper(string(status))) || strings.Contains(b.String(), "CERTIFIED  ") {
 			t.Errorf("%s is not marked:\n%s", status, b.String())
 		}
 		if !strings.Contains(b.String(), "\x1b[") {
