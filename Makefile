@@ -3,7 +3,7 @@ PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt race coverage bench build demo results ci notices vulncheck clean
+.PHONY: help test lint fmt race coverage soak bench build demo results ci notices vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ race: ## tests under the race detector, the long ones left out
 
 coverage: ## 2,000 runs of each kind of job against the truth, and every mutant of the program; an hour
 	go test ./pipeline -run '^(TestCoverage|TestReferenceRowsMayBeAnything|TestMutantsAreCaught)$$' -count=1 -v -timeout 6h -runs 2000 -mutants $(ARGS)
+
+soak: ## jobs and brokers killed at more moments than make test does; a quarter of an hour
+	@.ci/test ./cmd/pacsgp -run '^Test(KilledAtRandom|BrokerKilled)$$' -count=1 -soak $(ARGS)
 
 bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
 	go run ./bench $(ARGS)

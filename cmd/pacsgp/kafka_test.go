@@ -28,14 +28,14 @@ func smallTopic(t *testing.T) *kfake.Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	fillTopic(t, c, 0)
+	fillTopic(t, c.ListenAddrs()[0], 0)
 	return c
 }
 
 // fillTopic produces 180 rows, from this one of the generator on.
-func fillTopic(t *testing.T, c *kfake.Cluster, first int64) {
+func fillTopic(t *testing.T, address string, first int64) {
 	t.Helper()
-	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestNextWindow(t *testing.T) {
 	ends := [][2]int64{{0, 60}, {60, 120}}
 	for i, want := range ends {
 		if i > 0 {
-			fillTopic(t, c, 180)
+			fillTopic(t, c.ListenAddrs()[0], 180)
 		}
 		succeed(t, "train", "-c", job)
 		r := record(t, filepath.Join(dir, "out"))

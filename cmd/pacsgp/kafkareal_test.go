@@ -132,54 +132,6 @@ func TestFlightsOnApacheKafka(t *testing.T) {
 	}
 }
 
-// TestKilledWhilePublishing: a job that is killed at any moment and run again leaves the
-// same artifact on its topics, once.
-func TestKilledWhilePublishing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a dozen processes are killed, which takes half a minute")
-	}
-	c := smallTopic(t)
-	jobIn := func(dir, name string) string {
-		return fromTopic(c, jobFile{
-			"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers}}", c.ListenAddrs()[0]),
-			"publish": fmt.Sprintf("{kafka: {name: small, exactly_once: true, topics: {certificates: %s-c, models: %s-m, current: %s-p}}}", name, name, name),
-		}).write(t, dir)
-	}
-	dir := t.TempDir()
-	succeed(t, "topics", "-c", jobIn(dir, "whole"))
-	began := time.Now()
-	if out, err := child(t, order{Args: []string{"train", "-c", jobIn(dir, "whole")}}).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	took := time.Since(began)
-	want := record(t, filepath.Join(dir, "out"))
-	rng := rand.New(rand.NewPCG(2, 3))
-	for i := range 4 {
-		name := fmt.Sprintf("killed%d", i)
-		dir := t.TempDir()
-		job := jobIn(dir, name)
-		succeed(t, "topics", "-c", job)
-		for range 3 {
-			run := child(t, order{Args: []string{"train", "-c", job}})
-			if err := run.Start(); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Duration(rng.Float64() * float64(took)))
-			_ = run.Process.Kill() // it may have come to its end
-			_ = run.Wait()
-		}
-		succeed(t, "train", "-c", job)
-		if r := record(t, filepath.Join(dir, "out")); r.Certificate != want.Certificate || r.Model != want.Model {
-			t.Errorf("run %d: %s and %s, want %s and %s", i, r.Certificate, r.Model, want.Certificate, want.Model)
-		}
-		for _, topic := range []string{"-c", "-m", "-p"} {
-			if n := committed(t, c, name+topic); n != 1 {
-				t.Errorf("run %d: %d records in %s, want 1", i, n, name+topic)
-			}
-		}
-	}
-}
-
 func committed(t *testing.T, c *kfake.Cluster, topic string) int {
 	t.Helper()
 	return committedAt(t, c.ListenAddrs()[0], topic)

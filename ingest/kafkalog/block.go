@@ -71,7 +71,7 @@ func (b *block) schema() *parquet.Schema {
 // store writes a segment's file and then names it in the manifest.
 func (s *spool) store(g segment, b *block) error {
 	path := filepath.Join(s.cfg.Folder, g.File)
-	err := writeDurably(path, func(f *os.File) error {
+	err := s.writeDurably(path, func(f *os.File) error {
 		if err := b.write(f, g.Partition); err != nil {
 			return err
 		}

@@ -63,9 +63,13 @@ func row(partition int32, x, y float64) *kgo.Record {
 
 func (c *cluster) config(t *testing.T) Config {
 	t.Helper()
+	return configIn(c.client, filepath.Join(t.TempDir(), "spool"))
+}
+
+func configIn(client *broker.Client, folder string) Config {
 	return Config{
-		Client: c.client, Topic: "rows", From: Position{Time: broker.Earliest}, To: Position{Time: broker.Latest},
-		Columns: []string{"x", "in.y"}, Folder: filepath.Join(t.TempDir(), "spool"), segmentRows: 100,
+		Client: client, Topic: "rows", From: Position{Time: broker.Earliest}, To: Position{Time: broker.Latest},
+		Columns: []string{"x", "in.y"}, Folder: folder, segmentRows: 100,
 	}
 }
 

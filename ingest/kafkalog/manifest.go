@@ -122,29 +122,36 @@ func (s *spool) save() error {
 	if err != nil {
 		return err
 	}
-	return writeDurably(filepath.Join(s.cfg.Folder, manifestName), func(f *os.File) error {
+	return s.writeDurably(filepath.Join(s.cfg.Folder, manifestName), func(f *os.File) error {
 		_, err := f.Write(text)
 		return err
 	})
 }
 
 // writeDurably makes a file that is whole and on the disk when it has its name.
-func writeDurably(path string, write func(*os.File) error) error {
+func (s *spool) writeDurably(path string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".*"+temporarySuffix)
 	if err != nil {
 		return fmt.Errorf("kafka: spool: %w", err)
 	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
+	for _, step := range []func() error{
+		func() error { return write(f) },
+		f.Sync,
+		f.Close,
+		func() error { return os.Rename(f.Name(), path) },
+		func() error { return syncFolder(filepath.Dir(path)) },
+	} {
+		if s.cfg.step != nil {
+			err = s.cfg.step(step)
+		} else {
+			err = step()
+		}
+		if err != nil {
+			_ = f.Close() // it may be closed
+			return fmt.Errorf("kafka: spool: %s: %w", path, errors.Join(err, remove(f.Name())))
+		}
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("kafka: spool: %s: %w", path, errors.Join(err, remove(f.Name())))
-	}
-	return syncFolder(filepath.Dir(path))
+	return nil
 }
 
 func remove(path string) error {

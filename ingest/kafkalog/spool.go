@@ -66,6 +66,8 @@ type Config struct {
 
 	segmentRows int   // zero: MaxSegmentRows
 	fetchBytes  int32 // zero: as the client likes
+	// step takes each step towards a durable file; tests end the process there.
+	step func(effect func() error) error
 }
 
 // MaxSegmentRows is the largest number of rows of a segment.

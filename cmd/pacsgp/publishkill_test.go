@@ -1,0 +1,157 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// soak asks for more of what takes long and is drawn at random: make soak.
+var soak = flag.Bool("soak", false, "kill jobs and brokers at more moments")
+
+// A topicJob is the small job on a topic of a cluster, whose artifacts go to topics of
+// its own.
+type topicJob struct {
+	c           *kfake.Cluster
+	name        string
+	from        string
+	exactlyOnce bool
+}
+
+func (j topicJob) write(t *testing.T, dir string) string {
+	t.Helper()
+	return fromTopic(j.c, jobFile{
+		"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: %s, group: group-%s}}", j.c.ListenAddrs()[0], j.from, j.name),
+		"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: {certificates: %[1]s-c, models: %[1]s-m, current: %[1]s-p}}}", j.name, j.exactlyOnce),
+	}).write(t, dir)
+}
+
+// whole is the record of a run that nobody disturbs, and how long it took.
+func (j topicJob) whole(t *testing.T) (want runRecord, took time.Duration) {
+	t.Helper()
+	dir := t.TempDir()
+	job := j.write(t, dir)
+	succeed(t, "topics", "-c", job)
+	began := time.Now()
+	if out, err := child(t, order{Args: []string{"train", "-c", job}}).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return record(t, filepath.Join(dir, "out")), time.Since(began)
+}
+
+// finish runs the job in dir to its end and checks what was published.
+func (j topicJob) finish(t *testing.T, when, dir string, want runRecord) {
+	t.Helper()
+	job := filepath.Join(dir, "job.yaml")
+	succeed(t, "train", "-c", job)
+	if r := record(t, filepath.Join(dir, "out")); r.Certificate != want.Certificate || r.Model != want.Model {
+		t.Errorf("%s: %s and %s, want %s and %s", when, r.Certificate, r.Model, want.Certificate, want.Model)
+	}
+	pulled := filepath.Join(dir, "pulled")
+	succeed(t, "pull", j.name, "-o", pulled, "--kafka", job)
+	for _, file := range []string{want.Certificate, want.Model} {
+		if string(readFile(t, filepath.Join(pulled, file))) != string(readFile(t, filepath.Join(dir, "out", file))) {
+			t.Errorf("%s: pulled, %s is another file", when, file)
+		}
+	}
+	for _, topic := range []string{"-c", "-m", "-p"} {
+		n := committed(t, j.c, j.name+topic)
+		// Without a transaction a model may stand there twice, under the same key: it
+		// was sent before the process was killed, and its certificate was not.
+		if n != 1 && (j.exactlyOnce || topic != "-m" || n != 2) {
+			t.Errorf("%s: %d records in %s%s, want 1", when, n, j.name, topic)
+		}
+	}
+}
+
+// TestKilledAtEveryRequest: a job is killed when it has sent a request that changes
+// something on the cluster, and the broker has got it or not. Run again, it leaves the
+// same artifact on its topics, once.
+func TestKilledAtEveryRequest(t *testing.T) {
+	repeats(t)
+	c := smallTopic(t)
+	keys := []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.Produce, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.OffsetCommit, kmsg.EndTxn}
+	var mu sync.Mutex
+	var sent []kmsg.Key
+	var at int // the request to kill at, from 1 on
+	var kill func()
+	var lost bool // it does not reach the broker
+	for _, key := range keys {
+		c.ControlKey(key.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			mu.Lock()
+			defer mu.Unlock()
+			if sent = append(sent, key); len(sent) != at {
+				return nil, nil, false
+			}
+			kill()
+			return nil, nil, lost
+		})
+	}
+	set := func(n int, reaches bool, by func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		sent, at, lost, kill = nil, n, !reaches, by
+	}
+	for _, exactlyOnce := range []bool{true, false} {
+		set(0, true, nil)
+		want, _ := topicJob{c, fmt.Sprint("whole-", exactlyOnce), "committed", exactlyOnce}.whole(t)
+		all := slices.Clone(sent)
+		if exactlyOnce && len(all) < 10 || len(all) < 5 {
+			t.Fatalf("exactly once %v: the job sends %v", exactlyOnce, all)
+		}
+		for n := 1; n <= len(all); n++ {
+			for _, reaches := range []bool{false, true} {
+				when := fmt.Sprintf("exactly once %v: killed at request %d (%s), which reaches the broker: %v", exactlyOnce, n, all[n-1].Name(), reaches)
+				j := topicJob{c, fmt.Sprintf("at%d-%v-%v", n, reaches, exactlyOnce), "committed", exactlyOnce}
+				dir := t.TempDir()
+				job := j.write(t, dir)
+				succeed(t, "topics", "-c", job)
+				run := child(t, order{Args: []string{"train", "-c", job}})
+				set(n, reaches, func() { _ = run.Process.Kill() })
+				if out, err := run.CombinedOutput(); !killed(err) {
+					t.Fatalf("%s: it says %v: %s", when, err, out)
+				}
+				set(0, true, nil)
+				j.finish(t, when, dir, want)
+			}
+		}
+	}
+}
+
+// TestKilledAtRandom: a job that is killed at any moments and run again leaves the same
+// artifact on its topics, once.
+func TestKilledAtRandom(t *testing.T) {
+	repeats(t)
+	c := smallTopic(t)
+	want, took := topicJob{c, "whole", "earliest", true}.whole(t)
+	rng := rand.New(rand.NewPCG(2, 3))
+	jobs := 4
+	if *soak {
+		jobs = 20
+	}
+	for i := range jobs {
+		j := topicJob{c, fmt.Sprint("killed", i), "earliest", true}
+		dir := t.TempDir()
+		job := j.write(t, dir)
+		succeed(t, "topics", "-c", job)
+		for range 3 {
+			run := child(t, order{Args: []string{"train", "-c", job}})
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(rng.Float64() * float64(took)))
+			_ = run.Process.Kill() // it may have come to its end
+			_ = run.Wait()
+		}
+		j.finish(t, j.name, dir, want)
+	}
+}

@@ -1,0 +1,88 @@
+package brokertest
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"maps"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A Gate stands before a broker whose advertised address it is, and tells of every
+// request before it lets it through. So a test can let something happen at the third
+// fetch, and not after so many milliseconds.
+type Gate struct {
+	Address string
+
+	to   string
+	told atomic.Pointer[func(key int16)]
+}
+
+// StartGated starts a broker that is reached through a gate.
+func StartGated(t testing.TB, o Options) (*Server, *Gate) {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Gate{Address: l.Addr().String()}
+	o.Properties = maps.Clone(o.Properties)
+	if o.Properties == nil {
+		o.Properties = map[string]string{}
+	}
+	o.Properties["advertised.listeners"] = "PLAINTEXT://" + g.Address
+	t.Cleanup(func() { _ = l.Close() }) // also where Start skips the test
+	s := Start(t, o)
+	g.to = s.Address
+	var serving sync.WaitGroup
+	t.Cleanup(func() {
+		_ = l.Close()
+		serving.Wait()
+	})
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go g.pass(conn) // ends with its connections
+		}
+	})
+	return s, g
+}
+
+// Tell sets who is told the key of each request, from several goroutines. The request
+// waits until the call returns.
+func (g *Gate) Tell(told func(key int16)) { g.told.Store(&told) }
+
+// pass hands the requests of a connection on, and their answers back.
+func (g *Gate) pass(from net.Conn) {
+	defer func() { _ = from.Close() }()
+	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", g.to)
+	if err != nil {
+		return
+	}
+	defer func() { _ = to.Close() }()
+	go func() {
+		_, _ = io.Copy(from, to)
+		_ = from.Close()
+	}()
+	var head [6]byte // length and key
+	for {
+		if _, err := io.ReadFull(from, head[:]); err != nil {
+			return
+		}
+		if told := g.told.Load(); told != nil {
+			(*told)(int16(binary.BigEndian.Uint16(head[4:])))
+		}
+		if _, err := to.Write(head[:]); err != nil {
+			return
+		}
+		if _, err := io.CopyN(to, from, int64(binary.BigEndian.Uint32(head[:]))-2); err != nil {
+			return
+		}
+	}
+}
