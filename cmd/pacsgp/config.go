@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -47,11 +48,14 @@ type configuration struct {
 }
 
 type sourceConfig struct {
-	Paths pathList    `yaml:"paths"`
-	Kafka kafkaConfig `yaml:"kafka"`
+	Paths  pathList    `yaml:"paths"`
+	Kafka  kafkaConfig `yaml:"kafka"`
+	Stream string      `yaml:"stream"`
+	Spool  spoolConfig `yaml:"spool"` // of the stream
 
 	file    string // that the section stands in
 	letters string // topic for records of bad rows, or ""
+	stdin   io.Reader
 }
 
 type lossConfig struct {

@@ -264,19 +264,25 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, faul
 	config.Group = k.Group
 	fault(letters == "" || letters != k.Topic, "bad_rows.to: %s is the topic that the rows come from", letters)
 	config.Letters = letters != ""
-	for _, j := range job.Alternatives() {
-		fault(j.Features != nil, "features: name them, for the records of a topic do not say which members they all have")
-		for _, name := range append(slices.Clone(j.Features), j.Target) {
-			if !slices.Contains(config.Columns, name) {
-				config.Columns = append(config.Columns, name)
-			}
-		}
-	}
+	config.Columns = spooledColumns(job, "the records of a topic", fault)
 	config.Folder = k.Spool.Folder
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, "_spool-"+k.digest(config))
 	}
 	return &kafkaOrigin{kafkaConfig: k, config: config, letters: letters, file: file}
+}
+
+// spooledColumns are the features and targets of a job and its alternatives.
+func spooledColumns(job pipeline.Job, what string, fault func(ok bool, format string, args ...any)) (columns []string) {
+	for _, j := range job.Alternatives() {
+		fault(j.Features != nil, "features: name them, for %s do not say which members they all have", what)
+		for _, name := range append(slices.Clone(j.Features), j.Target) {
+			if !slices.Contains(columns, name) {
+				columns = append(columns, name)
+			}
+		}
+	}
+	return columns
 }
 
 // digest names the window among those of an output.
@@ -339,6 +345,7 @@ func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
 			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
+	k.config.Progress = want.spooled
 	if k.segments != nil {
 		k.window, err = kafkalog.Replay(ctx, k.config, k.segments)
 		return err

@@ -44,7 +44,7 @@ func main() {
 	spareMemory()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	w := system{
-		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: realFiles(), terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
 		log: newLogging(), demo: theDemo,
 	}
@@ -90,6 +90,7 @@ func limitMemory(bytes int64) {
 
 // A system is what the command takes from outside. Tests give it another one.
 type system struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
 	fs             fileSystem

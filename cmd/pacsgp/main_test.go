@@ -108,6 +108,21 @@ func pacsgpOn(t *testing.T, fsys lake.FS, environment map[string]string, args ..
 	return a
 }
 
+// pacsgpFed calls the command with this on standard input.
+func pacsgpFed(t *testing.T, stdin string, args ...string) answer {
+	t.Helper()
+	var stdout, log, message bytes.Buffer
+	w := testSystem(&stdout, &log, plain(), nil)
+	w.stdin = strings.NewReader(stdin)
+	err := run(t.Context(), args, w)
+	a := answer{stdout: stdout.String(), log: log.String()}
+	if err != nil {
+		explain(&message, err)
+		a.status, a.message = status(err), message.String()
+	}
+	return a
+}
+
 // succeed calls the command, which has to end with status 0.
 func succeed(t *testing.T, args ...string) answer {
 	t.Helper()

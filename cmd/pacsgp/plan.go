@@ -76,7 +76,12 @@ type plannedColumn struct {
 // notCounted says what plan does not know of copies.
 const notCounted = "not counted, for plan reads no row: train counts them in its first pass, and stops before it trains if there are more than the job allows"
 
-func plan(ctx context.Context, p prepared, w system, asJSON bool) error {
+func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
+	makeTemporary(p.source, false)
+	defer func() { err = errors.Join(err, p.source.release(false)) }()
+	show := newDisplay(w)
+	defer show.end()
+	p.spooled = show.spooled
 	jobs := p.job.Alternatives()
 	var out planned
 	var least, most float64

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -46,6 +47,8 @@ type display struct {
 	bar   *progressbar.ProgressBar
 	stage string
 	told  time.Time // when the last step was
+
+	spooling sync.Mutex // of what spooled changes
 }
 
 func newDisplay(w system) *display {
@@ -103,6 +106,27 @@ func (d *display) progress(p pipeline.Progress) {
 	d.bar.Describe(fmt.Sprintf("%-48s", fmt.Sprintf("train M=%d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Bound, p.Risk, p.KL)))
 	d.bar.ChangeMax(p.Steps)
 	_ = d.bar.Set(p.Step) // a terminal that cannot be written to stops no run
+}
+
+// spooled tells how many rows have come into the spool. Several goroutines may call it.
+func (d *display) spooled(rows int64) {
+	d.spooling.Lock()
+	defer d.spooling.Unlock()
+	if time.Since(d.told) < stepEvery || !d.shows(slog.LevelInfo) {
+		return
+	}
+	d.told = time.Now()
+	switch {
+	case d.log != nil:
+		d.record(slog.LevelInfo, "spool", slog.Int64("rows", rows))
+	case d.w.terminal == 0:
+		d.line(fmt.Sprintf("spool: %d rows", rows))
+	default:
+		if d.bar == nil {
+			d.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionShowCount(), progressbar.OptionSetDescription("spool: rows"))
+		}
+		_ = d.bar.Set64(rows) // a terminal that cannot be written to stops no run
+	}
 }
 
 // phaseWords says what a phase without steps does.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -35,6 +36,7 @@ type reading struct {
 	ingest.Choice
 	bad      ingest.BadRows
 	decoders int
+	spooled  func(rows int64) // is told how far a spool is; or nil
 }
 
 // rows are an opened source, with what is known of it before a row is read.
@@ -61,10 +63,17 @@ func (s *sourceConfig) relativeTo(folder string) {
 		}
 	}
 	s.Kafka.relativeTo(folder)
+	relativePaths(folder, []*string{&s.Spool.Folder})
 }
 
 // origin is what the section declares for a job. Its faults are told one by one.
 func (s sourceConfig) origin(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) origin {
+	fault(s.Stream != "" || s.Spool == (spoolConfig{}), "source.spool: it is of a stream; that of a topic is source.kafka.spool")
+	if s.Stream != "" {
+		fault(len(s.Paths) == 0 && !s.Kafka.declared(), "source: paths, kafka and stream: name one of them")
+		fault(s.letters == "", "bad_rows.to: a topic takes records of a topic, and the rows come from a stream; name a file")
+		return s.piped(job, output, fault)
+	}
 	if s.Kafka.declared() {
 		fault(len(s.Paths) == 0, "source: paths and kafka are both declared; name one of them")
 		return s.Kafka.origin(job, output, s.file, s.letters, fault)
@@ -106,14 +115,29 @@ func dataOf(ctx context.Context, w system, arguments []string, job string) (orig
 		return nil, usageError{errors.New("--source: DATA are given too; want one of them")}
 	case job != "":
 		p, err := loadJob(ctx, job, w, overrides{}, func(string) bool { return false })
-		if topic, ok := p.source.(*kafkaOrigin); ok {
-			topic.temporary = true // the spool of the job is the job's
-		}
+		makeTemporary(p.source, true) // the spool of the job is the job's
 		return p.source, err
 	case len(arguments) > 0:
 		return originOf(arguments)
 	default:
 		return nil, nil
+	}
+}
+
+// makeTemporary makes the spool of an origin, if it has one, a folder of its own that goes
+// when it was read: with the columns that are asked for, or else with those of the job.
+func makeTemporary(from origin, asked bool) {
+	var c *kafkalog.Config
+	switch from := from.(type) {
+	case *kafkaOrigin:
+		from.temporary, c = true, &from.config
+	case *streamOrigin:
+		from.temporary, c = true, &from.config
+	default:
+		return
+	}
+	if asked {
+		c.Columns = nil
 	}
 }
 

@@ -92,6 +92,7 @@ type prepared struct {
 	judge     judged // judgeMean or judgeDraw
 	strict    bool
 	resources pipeline.Resources
+	spooled   func(rows int64)        // is told how far a spool is; nil: nobody is
 	noPass    bool                    // the last pass is left to others
 	place     func(key string) string // in the job file, with a blank behind it
 }
@@ -106,7 +107,7 @@ func loadJob(ctx context.Context, path string, w system, o overrides, changed fu
 		return prepared{}, err
 	}
 	c.relativeTo(filepath.Dir(path))
-	c.Source.file = path
+	c.Source.file, c.Source.stdin = path, w.stdin
 	if err := o.apply(&c, changed); err != nil {
 		return prepared{}, usageError{err}
 	}
@@ -247,6 +248,7 @@ func (p prepared) open(ctx context.Context, features []string, notice func(strin
 	if features == nil {
 		want.Features, want.Exclude = p.job.Features, p.job.Exclude
 	}
+	want.spooled = p.spooled
 	src, err := p.source.open(ctx, want)
 	if err != nil && features == nil {
 		err = choicePlaced(err, p.place, p.job.Number)
@@ -267,6 +269,10 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	began := time.Now()
 	show := newDisplay(w)
 	defer show.end()
+	p.spooled = show.spooled
+	if _, piped := p.source.(*streamOrigin); piped && p.noPass {
+		return nil, usageError{errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic")}
+	}
 	published := false
 	defer func() { err = errors.Join(err, p.source.release(published)) }()
 	// Opened before the output directory, so that a job without rows leaves none.

@@ -41,13 +41,9 @@ func (r *arrowReader) read(value []byte, columns [][]float64) (rows int, err err
 	if len(columns) != len(r.names) {
 		return 0, fmt.Errorf("%d columns for %d names", len(columns), len(r.names))
 	}
-	fields := make([]int, len(r.names))
-	for j, name := range r.names {
-		found := in.Schema().FieldIndices(name)
-		if len(found) != 1 {
-			return 0, fmt.Errorf("it has %d columns named %q, want one", len(found), name)
-		}
-		fields[j] = found[0]
+	fields, err := r.fields(in.Schema())
+	if err != nil {
+		return 0, err
 	}
 	for in.Next() {
 		batch := in.Record()
@@ -55,18 +51,8 @@ func (r *arrowReader) read(value []byte, columns [][]float64) (rows int, err err
 			return 0, fmt.Errorf("it has more than %d rows", MaxSegmentRows)
 		}
 		n := int(batch.NumRows())
-		for j := range columns {
-			field := fields[j]
-			before := len(columns[j])
-			if batch.Column(field).Len() != n {
-				return 0, fmt.Errorf("column %q has %d values in %d rows", r.names[j], batch.Column(field).Len(), n)
-			}
-			if columns[j], err = appendArray(columns[j], batch.Column(field)); err != nil {
-				return 0, fmt.Errorf("column %q: %w", r.names[j], err)
-			}
-			if got := len(columns[j]) - before; got != n {
-				return 0, fmt.Errorf("column %q has %d values in %d rows", r.names[j], got, n)
-			}
+		if err := r.append(columns, batch, fields); err != nil {
+			return 0, err
 		}
 		rows += n
 	}
@@ -74,6 +60,37 @@ func (r *arrowReader) read(value []byte, columns [][]float64) (rows int, err err
 		return 0, fmt.Errorf("it is no whole Arrow IPC stream: %w", err)
 	}
 	return rows, nil
+}
+
+// fields are the places of the columns.
+func (r *arrowReader) fields(schema *arrow.Schema) ([]int, error) {
+	fields := make([]int, len(r.names))
+	for j, name := range r.names {
+		found := schema.FieldIndices(name)
+		if len(found) != 1 {
+			return nil, fmt.Errorf("it has %d columns named %q, want one", len(found), name)
+		}
+		fields[j] = found[0]
+	}
+	return fields, nil
+}
+
+// append appends the rows of a batch.
+func (r *arrowReader) append(columns [][]float64, batch arrow.Record, fields []int) (err error) {
+	n := int(batch.NumRows())
+	for j := range columns {
+		column, before := batch.Column(fields[j]), len(columns[j])
+		if column.Len() != n {
+			return fmt.Errorf("column %q has %d values in %d rows", r.names[j], column.Len(), n)
+		}
+		if columns[j], err = appendArray(columns[j], column); err != nil {
+			return fmt.Errorf("column %q: %w", r.names[j], err)
+		}
+		if got := len(columns[j]) - before; got != n {
+			return fmt.Errorf("column %q has %d values in %d rows", r.names[j], got, n)
+		}
+	}
+	return nil
 }
 
 // An allowance allocates so many bytes and no more: what asks for more panics, which the

@@ -2,6 +2,7 @@ package kafkalog
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
@@ -28,7 +30,7 @@ type block struct {
 	columns [][]float64
 	offsets []int64
 	times   []int64
-	topic   string
+	topic   string // "": rows have no place
 }
 
 func newBlock(cfg Config) *block {
@@ -45,6 +47,24 @@ func (b *block) place(r *broker.Record, rows int) {
 	}
 }
 
+// faults is the first fault of the rows of a record, which begin here in the columns. It
+// makes all bad values NaN.
+func (b *block) faults(have int) (first error) {
+	for j, column := range b.columns {
+		for i, v := range column[have:] {
+			f := ingest.FaultOf(v)
+			if f == ingest.None {
+				continue
+			}
+			if first == nil {
+				first = fmt.Errorf("row %d of the record: column %q %v", i, b.names[j], f)
+			}
+			column[have+i] = math.NaN()
+		}
+	}
+	return first
+}
+
 // clear forgets the rows that were placed.
 func (b *block) clear() {
 	for j, column := range b.columns {
@@ -56,11 +76,12 @@ func (b *block) clear() {
 // schema is that of a spool's files: the decoded columns as doubles, and where each row
 // was.
 func (b *block) schema() *parquet.Schema {
-	g := parquet.Group{
-		columnTopic:     parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
-		columnPartition: parquet.Leaf(parquet.Int32Type),
-		columnOffset:    parquet.Leaf(parquet.Int64Type),
-		columnTime:      parquet.Timestamp(parquet.Millisecond),
+	g := parquet.Group{}
+	if b.topic != "" {
+		g[columnTopic] = parquet.Encoded(parquet.String(), &parquet.RLEDictionary)
+		g[columnPartition] = parquet.Leaf(parquet.Int32Type)
+		g[columnOffset] = parquet.Leaf(parquet.Int64Type)
+		g[columnTime] = parquet.Timestamp(parquet.Millisecond)
 	}
 	for _, name := range b.names {
 		g[name] = parquet.Leaf(parquet.DoubleType)
@@ -88,15 +109,15 @@ func (s *spool) store(g segment, b *block) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.m.Segments = append(s.m.Segments, g)
-	var rows, bytes int64
+	var bytes int64
 	for _, g := range s.m.Segments {
-		rows, bytes = rows+g.Rows, bytes+g.Bytes
+		bytes += g.Bytes
 	}
 	if s.cfg.Limit > 0 && bytes > s.cfg.Limit {
 		return fmt.Errorf("kafka: the spool in %s needs more than its limit of %d MiB; raise spool.limit, or choose a smaller window", s.cfg.Folder, s.cfg.Limit>>20)
 	}
 	if s.cfg.Progress != nil {
-		s.cfg.Progress(rows)
+		s.cfg.Progress(s.read.Load())
 	}
 	return s.save()
 }

@@ -29,13 +29,26 @@ func checkFrames(stream []byte) error {
 		if size > int64(len(stream)) {
 			return fmt.Errorf("it is no Arrow IPC stream: the description of a message has %d bytes, %d are left", size, len(stream))
 		}
-		m := flat{data: stream[:size], left: int(size)}
-		body := m.message()
-		if m.bad || body < 0 || body > int64(len(stream))-size {
-			return errors.New("it is no Arrow IPC stream: a length lies outside of its message")
+		body, err := checkFrame(stream[:size])
+		if err != nil {
+			return err
+		}
+		if body > int64(len(stream))-size {
+			return errLength
 		}
 		stream = stream[size+body:]
 	}
+}
+
+var errLength = errors.New("it is no Arrow IPC stream: a length lies outside of its message")
+
+// checkFrame checks the description of a message and returns the bytes of its body.
+func checkFrame(description []byte) (body int64, err error) {
+	m := flat{data: description, left: len(description)}
+	if body = m.message(); m.bad || body < 0 {
+		return 0, errLength
+	}
+	return body, nil
 }
 
 // A flat is a FlatBuffer that is checked. Tables are visited once for each way to them;

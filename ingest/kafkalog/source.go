@@ -12,7 +12,7 @@ import (
 
 // A Window is rows of a topic that are spooled and frozen.
 type Window struct {
-	Segments []pipeline.Segment // in order: the shards
+	Segments []pipeline.Segment // in order: the shards; nil: the rows come from a stream
 	Paths    []string           // of their files
 	Ends     map[int]int64      // offset behind the window, by partition
 
@@ -80,8 +80,8 @@ func (w *Window) Open(ctx context.Context, cfg lake.Config) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{src, w.Segments}
-	if len(src.Shards()) != len(w.Segments) {
-		return nil, fmt.Errorf("kafka: the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.Segments))
+	if len(src.Shards()) != len(w.Paths) {
+		return nil, fmt.Errorf("kafka: the spool has %d row groups for %d segments: somebody changed its files; remove the folder", len(src.Shards()), len(w.Paths))
 	}
 	return s, nil
 }
@@ -90,6 +90,10 @@ func (w *Window) Open(ctx context.Context, cfg lake.Config) (*Source, error) {
 func (s *Source) Shards() []pipeline.Shard {
 	shards := s.Source.Shards()
 	for i := range shards {
+		if s.segments == nil { // of a stream
+			shards[i].Name = fmt.Sprintf("standard input, rows %d to %d", shards[i].First, shards[i].First+shards[i].Rows-1)
+			continue
+		}
 		g := s.segments[i]
 		shards[i].Segment = &g
 		shards[i].Name = fmt.Sprintf("topic %s, partition %d, offsets %d to %d", g.Topic, g.Partition, g.First, g.End-1)

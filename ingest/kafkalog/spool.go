@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -61,9 +61,10 @@ type Config struct {
 	Letters bool
 	Folder  string // of the spool
 	Limit   int64  // bytes that the spool may have; 0: any
-	// Progress is told the rows that were spooled so far, from several goroutines.
+	// Progress is told the rows that were read so far, often, from several goroutines.
 	Progress func(rows int64)
 
+	piped       bool  // rows come from a stream and have no place
 	segmentRows int   // zero: MaxSegmentRows
 	fetchBytes  int32 // zero: as the client likes
 	// step takes each step towards a durable file; tests end the process there.
@@ -79,7 +80,7 @@ const tailsAtOnce = 4
 
 func (cfg Config) withDefaults() (Config, error) {
 	var faults []error
-	if !topicName.MatchString(cfg.Topic) {
+	if !topicName.MatchString(cfg.Topic) && !cfg.piped {
 		faults = append(faults, fmt.Errorf("kafka: %q is no name of a topic", cfg.Topic))
 	}
 	if cfg.Format == "" {
@@ -176,9 +177,20 @@ func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Wind
 
 // A spool is being filled.
 type spool struct {
-	cfg Config
-	mu  sync.Mutex // of what follows
-	m   manifest
+	cfg  Config
+	read atomic.Int64 // rows, those of earlier processes included
+	mu   sync.Mutex   // of what follows
+	m    manifest
+}
+
+// progressEvery is after how many rows [Config.Progress] is told.
+const progressEvery = 1 << 10
+
+// progress counts rows that were read.
+func (s *spool) progress(rows int) {
+	if n := s.read.Add(int64(rows)); s.cfg.Progress != nil && n%progressEvery < int64(rows) {
+		s.cfg.Progress(n)
+	}
 }
 
 // openSpool makes the folder, or reads how far it was filled, and removes what a killed
@@ -202,6 +214,9 @@ func openSpool(cfg Config) (*spool, error) {
 		return nil, fmt.Errorf("kafka: %s holds the spool of another window (%s); remove it, or name another folder", cfg.Folder, m.Declared)
 	}
 	s := &spool{cfg: cfg, m: m}
+	for _, g := range m.Segments {
+		s.read.Add(g.Rows)
+	}
 	return s, s.clean()
 }
 
@@ -306,7 +321,7 @@ func (w *writer) add(r *broker.Record) error {
 			w.block.columns[j] = append(column[:have], math.NaN())
 		}
 	} else {
-		err = w.faults(have)
+		err = w.block.faults(have)
 	}
 	if err != nil && !w.spool.cfg.Tolerant {
 		return w.bad(r, err)
@@ -322,6 +337,7 @@ func (w *writer) add(r *broker.Record) error {
 		}
 	}
 	w.block.place(r, n)
+	w.spool.progress(n)
 	if rows := w.block.rows(); rows > MaxSegmentRows {
 		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))
 	}
@@ -349,24 +365,6 @@ func (w *writer) decoded(r *broker.Record) (rows int, err error) {
 		w.block.columns[values+j] = column
 	}
 	return rows, nil
-}
-
-// faults is the first fault of the rows of a record, which begin here in the block. It
-// makes all of them NaN.
-func (w *writer) faults(have int) (first error) {
-	for j, column := range w.block.columns {
-		for i, v := range column[have:] {
-			f := ingest.FaultOf(v)
-			if f == ingest.None {
-				continue
-			}
-			if first == nil {
-				first = fmt.Errorf("row %d of the record: column %q %v", i, w.block.names[j], f)
-			}
-			column[have+i] = math.NaN()
-		}
-	}
-	return first
 }
 
 // bad is the error of a record that is no row.

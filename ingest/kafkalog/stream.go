@@ -1,0 +1,288 @@
+package kafkalog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// SpoolStream consumes the rows of a stream into the folder: an Arrow IPC stream, or JSON
+// objects, one a line. Its first byte tells which. A stream cannot be read again, so what
+// the folder holds of an earlier one is removed first. Of cfg Columns, Tolerant, Folder,
+// Limit and Progress are used.
+func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, error) {
+	cfg = Config{Columns: cfg.Columns, Tolerant: cfg.Tolerant, Folder: cfg.Folder, Limit: cfg.Limit, Progress: cfg.Progress, piped: true, segmentRows: cfg.segmentRows}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.decoded()) != len(cfg.Columns) {
+		return nil, fmt.Errorf("stream: rows of a stream have none of %q, which are of records of a topic", append([]string{columnKey, prefixHeader + "NAME"}, placeColumns...))
+	}
+	s, err := openSpool(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.m.Complete, s.m.Segments = false, nil
+	s.read.Store(0)
+	if err := errors.Join(s.save(), s.clean()); err != nil {
+		return nil, err
+	}
+	r := &streamReader{spool: s, block: newBlock(cfg)}
+	in := bufio.NewReaderSize(&interruptible{ctx, from}, 1<<16)
+	if err := r.read(in); err != nil {
+		return nil, errors.Join(ctx.Err(), err)
+	}
+	s.m.Complete = true
+	if err := s.save(); err != nil {
+		return nil, err
+	}
+	w := s.window()
+	w.Segments, w.Ends = nil, nil
+	return w, nil
+}
+
+// interruptible ends with its context, at the next piece that arrives.
+type interruptible struct {
+	ctx context.Context //nolint:containedctx // of one call of SpoolStream
+	in  io.Reader
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
+}
+
+// A streamReader cuts the rows of a stream into segments.
+type streamReader struct {
+	spool *spool
+	block *block
+	rows  int64 // before the block
+}
+
+// maxLine bounds a line of JSON.
+const maxLine = 16 << 20
+
+func (r *streamReader) read(in *bufio.Reader) error {
+	head, err := in.Peek(6)
+	switch {
+	case len(head) == 0 && errors.Is(err, io.EOF):
+		return errors.New("stream: nothing came")
+	case len(head) == 0:
+		return fmt.Errorf("stream: %w", err)
+	case string(head) == "ARROW1":
+		return errors.New("stream: this is an Arrow file, which is not read in order; write an Arrow stream, or name the file under source.paths")
+	case string(head[:min(4, len(head))]) == "PAR1":
+		return errors.New("stream: this is a Parquet file, which is not read in order; name the file under source.paths")
+	case head[0] == 0xFF:
+		err = r.arrow(in)
+	default:
+		err = r.json(in)
+	}
+	if err == nil && r.block.rows() > 0 {
+		err = r.flush()
+	}
+	return err
+}
+
+// json reads lines.
+func (r *streamReader) json(in *bufio.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	decode := newJSONReader(r.block.names)
+	n := 0
+	for lines.Scan() {
+		n++
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		have := r.block.rows()
+		_, err := decode.read(text, r.block.columns)
+		if err != nil {
+			for j, column := range r.block.columns {
+				r.block.columns[j] = append(column[:have], math.NaN())
+			}
+		} else {
+			err = r.block.faults(have)
+		}
+		if err != nil && !r.spool.cfg.Tolerant {
+			return fmt.Errorf("stream: line %d: %w", n, err)
+		}
+		if err := r.place(1); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("stream: line %d: %w", n+1, err)
+	}
+	return nil
+}
+
+// arrow reads record batches, at most a segment's rows of one at a time.
+func (r *streamReader) arrow(in *bufio.Reader) (err error) {
+	defer func() { // the border to a library that panics on damaged streams
+		if p := recover(); p != nil {
+			err = fmt.Errorf("stream: it is no Arrow IPC stream: %v", p)
+		}
+	}()
+	room := &allowance{left: maxArrowBytes}
+	messages := &frames{in: in}
+	stream, err := ipc.NewReader(messages, ipc.WithAllocator(room))
+	if err != nil {
+		return fmt.Errorf("stream: it is no Arrow IPC stream: %w", errors.Join(messages.fault, err))
+	}
+	defer stream.Release()
+	decode := &arrowReader{r.block.names}
+	fields, err := decode.fields(stream.Schema())
+	if err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	for stream.Next() {
+		batch := stream.Record()
+		for at := int64(0); at < batch.NumRows(); at += int64(r.spool.cfg.segmentRows) {
+			have := r.block.rows()
+			slice := batch.NewSlice(at, min(batch.NumRows(), at+int64(r.spool.cfg.segmentRows)))
+			err := decode.append(r.block.columns, slice, fields)
+			rows := int(slice.NumRows())
+			slice.Release()
+			if err != nil {
+				return fmt.Errorf("stream: %w", err)
+			}
+			if err := r.block.faults(have); err != nil && !r.spool.cfg.Tolerant {
+				return fmt.Errorf("stream: behind row %d: %w", r.rows+int64(have), err)
+			}
+			if err := r.place(rows); err != nil {
+				return err
+			}
+		}
+		room.left = maxArrowBytes
+	}
+	if err := errors.Join(messages.fault, stream.Err()); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("stream: it is no whole Arrow IPC stream: %w", err)
+	}
+	if !messages.ended {
+		return errors.New("stream: the Arrow IPC stream has no end mark: who wrote it was stopped")
+	}
+	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
+		return errors.New("stream: there are bytes behind the Arrow IPC stream's end mark")
+	}
+	return nil
+}
+
+// place takes rows that were appended to the columns, and stores the segments that are
+// full.
+func (r *streamReader) place(rows int) error {
+	for rows > 0 {
+		n := min(rows, r.spool.cfg.segmentRows-r.block.rows())
+		r.block.place(&broker.Record{}, n)
+		r.spool.progress(n)
+		rows -= n
+		if r.block.rows() < r.spool.cfg.segmentRows {
+			return nil
+		}
+		if err := r.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *streamReader) flush() error {
+	rows := int64(r.block.rows())
+	g := segment{File: fileName(len(r.spool.m.Segments), 0), Segment: pipeline.Segment{First: r.rows, End: r.rows + rows, Rows: rows}}
+	if err := r.spool.store(g, r.block); err != nil {
+		return err
+	}
+	r.block.clear()
+	r.rows += rows
+	return nil
+}
+
+// frames hands on an Arrow IPC stream message by message, each after its lengths were
+// checked: see [checkFrames].
+type frames struct {
+	in    *bufio.Reader
+	ready bytes.Buffer
+	ended bool  // by its mark
+	fault error // the library may hide it
+}
+
+func (f *frames) Read(p []byte) (int, error) {
+	if f.ready.Len() == 0 {
+		if f.ended {
+			return 0, io.EOF
+		}
+		f.ready.Reset()
+		if err := f.next(); err != nil {
+			if !errors.Is(err, io.EOF) {
+				f.fault = err
+			}
+			return 0, err
+		}
+	}
+	return f.ready.Read(p)
+}
+
+// next reads a message.
+func (f *frames) next() error {
+	size, err := f.length()
+	if err == nil && size == 0xFFFFFFFF {
+		if size, err = f.length(); errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if size == 0 {
+		f.ended = true
+		return nil
+	}
+	if size > maxArrowBytes {
+		return fmt.Errorf("a message with a description of %d bytes", size)
+	}
+	start := f.ready.Len()
+	if err := f.take(size); err != nil {
+		return err
+	}
+	body, err := checkFrame(f.ready.Bytes()[start:])
+	if err != nil {
+		return err
+	}
+	if body > maxArrowBytes {
+		return fmt.Errorf("a message of %d MiB, want at most %d: write smaller record batches", body>>20, maxArrowBytes>>20)
+	}
+	return f.take(body)
+}
+
+// length reads four bytes and keeps them.
+func (f *frames) length() (int64, error) {
+	var b [4]byte
+	if _, err := io.ReadFull(f.in, b[:]); err != nil {
+		return 0, err
+	}
+	f.ready.Write(b[:])
+	return int64(binary.LittleEndian.Uint32(b[:])), nil
+}
+
+// take keeps the next bytes, for which memory is taken as they arrive.
+func (f *frames) take(n int64) error {
+	_, err := io.CopyN(&f.ready, f.in, n)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
