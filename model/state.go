@@ -3,22 +3,21 @@ package model
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
+	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// stateFormat begins every state and names its version.
-const stateFormat = "pacsgp-trainer/4\n"
+// stateFormat names the version of states.
+const stateFormat = "pacsgp-trainer/5"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
 // to another configuration or instruction set. The run must start anew.
 var ErrState = errors.New("model: unusable trainer state")
 
-// state is what a trainer has between two passes: what MarshalBinary writes. Its
-// fields are listed once, by kind: in integers, floats and vectors.
+// state is what a trainer has between two passes: what MarshalBinary writes.
 type state struct {
 	phase        Phase
 	step         int       // in this phase
@@ -51,25 +50,16 @@ type state struct {
 	notice       string
 }
 
-func (s *state) integers() []*int {
-	return []*int{
-		(*int)(&s.phase), &s.step, &s.stepsDone, &s.settleFailed, &s.optTheta.steps, &s.optZ.steps, &s.settleSteps, &s.gainStep, &s.flatAt,
-	}
-}
-
-func (s *state) floats() []*float64 {
-	all := []*float64{&s.risk, &s.weight, &s.rate, &s.slowed, &s.keepNegative, &s.jointBound, &s.jointRisk, &s.gainBound}
-	for _, p := range []*Progress{&s.last, &s.best} {
-		all = append(all, &p.Bound, &p.Risk, &p.KL, &p.LnInverseWeight)
-	}
-	return all
-}
-
-func (s *state) vectors() [][]float64 {
-	return [][]float64{
-		s.theta, s.frozen, s.z.Data, s.mean, s.precision.Data,
-		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data,
-		s.optTheta.mean, s.optTheta.square, s.optZ.mean, s.optZ.square,
+// fields are all fields in the order in which they are written: pointers to numbers and
+// texts, and vectors, which have their lengths from the plan.
+func (s *state) fields() []any {
+	return []any{
+		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.mean, s.precision.Data, s.frozen,
+		s.optTheta.mean, s.optTheta.square, &s.optTheta.steps, s.optZ.mean, s.optZ.square, &s.optZ.steps,
+		&s.risk, &s.weight, &s.slowed, &s.keepNegative, &s.jointBound, &s.jointRisk, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
+		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight,
+		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight,
+		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.notice,
 	}
 }
 
@@ -80,24 +70,28 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	if t.open {
 		return nil, errors.New("model: state asked for inside a pass")
 	}
-	w := stateWriter{}
-	w.Grow(t.stateBytes()) // once: the state of many inducing points is a large part of memory
-	w.WriteString(stateFormat)
-	w.text(linalg.InstructionSet())
-	w.text(t.cfg.fingerprint())
-	w.integers(int64(t.z.Rows))
-	for _, p := range t.integers() {
-		w.integers(int64(*p))
+	var out bytes.Buffer
+	out.Grow(t.stateBytes()) // once: the state of many inducing points is a large part of memory
+	w := frame.NewWriter(&out, stateFormat)
+	w.Text(linalg.InstructionSet())
+	w.Text(t.cfg.fingerprint())
+	w.Integers(int64(t.z.Rows))
+	for _, field := range t.fields() {
+		switch v := field.(type) {
+		case *int:
+			w.Integers(int64(*v))
+		case *float64:
+			w.Floats(*v)
+		case []float64:
+			w.Floats(v...)
+		case *string:
+			w.Text(*v)
+		default:
+			panic(fmt.Sprintf("model: a field of type %T in the state", v)) // a bug of this file
+		}
 	}
-	w.text(t.notice)
-	for _, p := range t.floats() {
-		w.floats(*p)
-	}
-	for _, v := range t.vectors() {
-		w.floats(v...)
-	}
-	w.checksum()
-	return w.Bytes(), nil
+	err := w.Close()
+	return out.Bytes(), err
 }
 
 // ResumeTrainer returns the trainer whose state was written, under the same
@@ -107,34 +101,42 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := stateReader{data: state}
-	if err := r.open(); err != nil {
-		return nil, err
+	const longest = 1 << 16 // of texts, bytes
+	r := frame.NewReader(bytes.NewReader(state), int64(len(state)), stateFormat)
+	if set := r.Text(longest); set != linalg.InstructionSet() {
+		r.Failf("written with instruction set %q, this machine uses %q", set, linalg.InstructionSet())
 	}
-	if set := r.text(); set != linalg.InstructionSet() {
-		return nil, fmt.Errorf("%w: written with instruction set %q, this machine uses %q", ErrState, set, linalg.InstructionSet())
+	if r.Text(longest) != cfg.fingerprint() {
+		r.Failf("it belongs to another configuration")
 	}
-	if r.text() != cfg.fingerprint() {
-		return nil, fmt.Errorf("%w: it belongs to another configuration", ErrState)
+	m := int(r.UpTo(int64(cfg.Inducing)))
+	if m < 1 {
+		r.Failf("it has no inducing points")
 	}
-	m := r.integer()
-	if r.failed || m < 1 || m > int64(cfg.Inducing) {
-		return nil, fmt.Errorf("%w: it has %d inducing points", ErrState, m)
+	if r.Err() != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, r.Close())
 	}
 	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
-	t.z = linalg.NewMat(int(m), cfg.Dim)
-	t.allocate(int(m))
-	for _, p := range t.integers() {
-		*p = int(r.integer())
+	t.z = linalg.NewMat(m, cfg.Dim)
+	t.allocate(m)
+	for _, field := range t.fields() {
+		switch v := field.(type) {
+		case *int:
+			*v = int(r.Integer())
+		case *float64:
+			*v = r.Float()
+		case []float64:
+			r.Floats(v)
+		case *string:
+			*v = r.Text(longest)
+		}
 	}
-	t.notice = r.text()
-	r.floats(t.floats()...)
-	for _, v := range t.vectors() {
-		r.fill(v)
+	if t.phase < Joint || t.phase > Settled {
+		r.Failf("it is in no phase of training")
 	}
-	if r.failed || len(r.data) != 0 || t.phase < Joint || t.phase > Settled {
+	if err := r.Close(); err != nil {
 		t.Close()
-		return nil, fmt.Errorf("%w: it is cut short or too long", ErrState)
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return t, nil
 }
@@ -143,8 +145,10 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 func (t *Trainer) stateBytes() int {
 	const rest = 1 << 10 // single numbers, texts, checksum
 	bytes := rest + len(t.notice)
-	for _, v := range t.vectors() {
-		bytes += 8 * len(v)
+	for _, field := range t.fields() {
+		if v, ok := field.([]float64); ok {
+			bytes += 8 * len(v)
+		}
 	}
 	return bytes
 }
@@ -160,89 +164,4 @@ func (c Config) fingerprint() string {
 	}
 	sum := sha256.Sum256(b)
 	return string(sum[:])
-}
-
-type stateWriter struct{ bytes.Buffer }
-
-func (w *stateWriter) integers(v ...int64) { w.numbers(v) }
-
-func (w *stateWriter) floats(v ...float64) { w.numbers(v) }
-
-// numbers writes a slice of 8-byte numbers.
-func (w *stateWriter) numbers(v any) {
-	b, err := binary.Append(w.AvailableBuffer(), binary.LittleEndian, v)
-	if err != nil {
-		panic(err) // v is not of fixed size: a bug of this file
-	}
-	w.Write(b)
-}
-
-func (w *stateWriter) text(s string) {
-	w.integers(int64(len(s)))
-	w.WriteString(s)
-}
-
-// checksum ends the state. It finds accidents, not forgeries.
-func (w *stateWriter) checksum() {
-	sum := sha256.Sum256(w.Bytes())
-	w.Write(sum[:])
-}
-
-// A stateReader reads what a stateWriter wrote; after the first fault it gives
-// zeros.
-type stateReader struct {
-	data   []byte
-	failed bool
-}
-
-// open checks format and checksum.
-func (r *stateReader) open() error {
-	body := len(r.data) - sha256.Size
-	if body < len(stateFormat) || string(r.data[:len(stateFormat)]) != stateFormat {
-		return fmt.Errorf("%w: it does not begin with %q", ErrState, stateFormat)
-	}
-	if sum := sha256.Sum256(r.data[:body]); !bytes.Equal(sum[:], r.data[body:]) {
-		return fmt.Errorf("%w: its checksum is wrong", ErrState)
-	}
-	r.data = r.data[len(stateFormat):body]
-	return nil
-}
-
-func (r *stateReader) take(n int) []byte {
-	if r.failed || n < 0 || n > len(r.data) {
-		r.failed = true
-		return nil
-	}
-	b := r.data[:n]
-	r.data = r.data[n:]
-	return b
-}
-
-func (r *stateReader) integer() int64 {
-	var v int64
-	r.numbers(8, &v)
-	return v
-}
-
-func (r *stateReader) floats(dst ...*float64) {
-	for _, p := range dst {
-		r.numbers(8, p)
-	}
-}
-
-func (r *stateReader) fill(dst []float64) { r.numbers(8*len(dst), dst) }
-
-// numbers reads size bytes into a pointer or a slice.
-func (r *stateReader) numbers(size int, dst any) {
-	b := r.take(size)
-	if b == nil {
-		return
-	}
-	if _, err := binary.Decode(b, binary.LittleEndian, dst); err != nil {
-		r.failed = true
-	}
-}
-
-func (r *stateReader) text() string {
-	return string(r.take(int(r.integer())))
 }

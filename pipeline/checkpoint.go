@@ -3,13 +3,13 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
-	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -30,8 +30,13 @@ type checkpoint struct {
 	Trace     []Progress
 }
 
-// checkpointVersion is part of the identity: another version is not resumed.
-const checkpointVersion = "4 "
+// checkpointFormat names the version of checkpoints. checkpointVersion is part of their
+// identity: one that another way of training has left is not resumed.
+const (
+	checkpointFormat  = "pacsgp-checkpoint/2"
+	checkpointVersion = "5 "
+	traceBytes        = 72 // of an entry of the trace, at least
+)
 
 func newCheckpoint(job Job, s *Survey) (checkpoint, error) {
 	configuration, err := job.Digest()
@@ -71,73 +76,67 @@ func (t *training) resume(ctx context.Context) error {
 	return nil
 }
 
-// encode returns the bytes of a checkpoint: all but the trainers' states, their
-// lengths (−1: nil), and the states as they are. Package gob would hold copies of
-// them, and they can be most of what a run has in memory.
+// encode returns the bytes of a checkpoint.
 func (c checkpoint) encode() ([]byte, error) {
-	states := append(slices.Clone(c.Finished), c.Trainer)
-	lengths, size := make([]int, len(states)), 0
-	for i, state := range states {
-		if lengths[i] = len(state); state == nil {
-			lengths[i] = -1
-		}
+	const rest = 4 << 10 // texts and single numbers
+	size := rest + len(c.Trace)*traceBytes
+	for _, state := range append(slices.Clone(c.Finished), c.Trainer) {
 		size += len(state)
 	}
-	c.Finished, c.Trainer = nil, nil
 	var out bytes.Buffer
-	head := gob.NewEncoder(&out)
-	if err := errors.Join(head.Encode(c), head.Encode(lengths)); err != nil {
-		return nil, fmt.Errorf("pipeline: checkpoint: %w", err)
+	out.Grow(size) // once: the states can be most of what a run has in memory
+	w := frame.NewWriter(&out, checkpointFormat)
+	w.Text(c.Configuration)
+	w.Text(c.Sample)
+	w.Text(c.Instructions)
+	w.Integers(int64(c.Candidate), c.Taken, int64(c.Hurried), int64(c.Spent), int64(len(c.Trace)))
+	for _, p := range c.Trace {
+		w.Text(string(p.Phase))
+		w.Text(p.Stage)
+		w.Integers(int64(p.Inducing), int64(p.Step), int64(p.Steps), int64(p.Elapsed))
+		w.Floats(p.Bound, p.Risk, p.KL)
 	}
-	out.Grow(size)
-	for _, state := range states {
-		out.Write(state)
+	w.Integers(int64(len(c.Finished)))
+	for _, state := range c.Finished {
+		w.Integers(int64(len(state)))
+		w.Bytes(state)
 	}
-	return out.Bytes(), nil
+	// There is no empty state.
+	w.Integers(int64(len(c.Trainer)))
+	w.Bytes(c.Trainer)
+	err := w.Close()
+	return out.Bytes(), err
 }
 
 // decodeCheckpoint reads what encode writes. The states share memory with data.
 func decodeCheckpoint(data []byte) (checkpoint, error) {
-	var c checkpoint
-	var lengths []int
-	rest := bytes.NewReader(data)
-	head := gob.NewDecoder(rest)
-	err := head.Decode(&c)
-	if err == nil {
-		err = head.Decode(&lengths)
+	const longest = 1 << 10 // of texts, bytes
+	r := frame.NewReader(bytes.NewReader(data), int64(len(data)), checkpointFormat)
+	state := func() []byte {
+		n := r.Count(1)
+		from := r.Read()
+		if r.Copy(io.Discard, int64(n)); n == 0 || r.Err() != nil {
+			return nil
+		}
+		return data[from:r.Read():r.Read()]
 	}
-	if err == nil {
-		err = c.takeStates(lengths, data[len(data)-rest.Len():])
+	c := checkpoint{Configuration: r.Text(longest), Sample: r.Text(longest), Instructions: r.Text(longest)}
+	c.Candidate, c.Taken, c.Hurried, c.Spent = int(r.Integer()), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
+	for range r.Count(traceBytes) {
+		c.Trace = append(c.Trace, Progress{
+			Phase: Phase(r.Text(longest)), Stage: r.Text(longest),
+			Inducing: int(r.Integer()), Step: int(r.Integer()), Steps: int(r.Integer()), Elapsed: Seconds(r.Integer()),
+			Bound: r.Float(), Risk: r.Float(), KL: r.Float(),
+		})
 	}
-	if err != nil {
+	for range r.Count(8) {
+		c.Finished = append(c.Finished, state())
+	}
+	c.Trainer = state()
+	if err := r.Close(); err != nil {
 		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
 	}
 	return c, nil
-}
-
-// takeStates cuts the states off the bytes behind the head.
-func (c *checkpoint) takeStates(lengths []int, data []byte) error {
-	if len(lengths) == 0 {
-		return errors.New("it has no state")
-	}
-	var states [][]byte
-	for _, n := range lengths {
-		switch {
-		case n == -1:
-			states = append(states, nil)
-		case n < 0 || n > len(data):
-			return fmt.Errorf("a state of %d bytes, of which there are %d", n, len(data))
-		default:
-			states = append(states, data[:n:n])
-			data = data[n:]
-		}
-	}
-	if len(data) > 0 {
-		return fmt.Errorf("%d bytes behind its states", len(data))
-	}
-	last := len(states) - 1
-	c.Finished, c.Trainer = states[:last:last], states[last]
-	return nil
 }
 
 // resumable reports whether the trainers of a checkpoint can be taken over.

@@ -2,51 +2,42 @@ package pipeline
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"runtime"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// gobPiece is what package gob may allocate at once on the word of a length.
-const gobPiece = 32 << 20
-
 // Any bytes are an error or a checkpoint that, written and read again, stays as it
-// is, in memory that is in proportion to them.
+// is, in memory that is in proportion to them. The fuzzer's bytes get the checksum that
+// belongs to them.
 func FuzzCheckpoint(f *testing.F) {
 	for _, c := range []checkpoint{
 		{},
 		{Configuration: checkpointVersion + "c", Sample: "s", Instructions: "avx2", Trainer: []byte("state"), Taken: 7, Spent: time.Second},
-		{Finished: [][]byte{{1, 2}, nil, make([]byte, 300)}, Candidate: 2, Hurried: 2, Trace: []Progress{{Bound: 0.5}, {Bound: 0.25}}},
+		{Finished: [][]byte{{1, 2}, {3}, make([]byte, 300)}, Candidate: 2, Hurried: 2, Trace: []Progress{{Bound: 0.5}, {Bound: 0.25}}},
 	} {
 		data, err := c.encode()
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(data)
+		f.Add(data[:len(data)-sha256.Size])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		sum := sha256.Sum256(data)
+		data = append(bytes.Clone(data), sum[:]...)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		c, err := decodeCheckpoint(data)
 		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 256*uint64(len(data))+gobPiece {
+		if used := after.TotalAlloc - before.TotalAlloc; used > 16*uint64(len(data))+1<<20 {
 			t.Errorf("%d bytes were allocated for %d", used, len(data))
 		}
 		if err != nil {
 			return
 		}
-		once, err := c.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := decodeCheckpoint(once)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if twice, err := again.encode(); err != nil || !bytes.Equal(once, twice) {
-			t.Errorf("written again it is another checkpoint: %v\n%s", err, cmp.Diff(c, again))
+		if again, err := c.encode(); err != nil || !bytes.Equal(again, data) {
+			t.Errorf("written again it is another checkpoint: %v", err)
 		}
 	})
 }

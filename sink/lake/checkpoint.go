@@ -3,28 +3,26 @@ package lake
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"strings"
+
+	"github.com/pacsgp/pacsgp/internal/frame"
 )
 
 // ErrDamagedCheckpoint says that the checkpoint is not what was written. A
 // retry does not help; training starts anew once the file is removed.
 var ErrDamagedCheckpoint = errors.New("damaged checkpoint")
 
-// checkpointMagic opens a checkpoint file; the SHA-256 of the state, its
-// length (64 bits, little endian) and the state follow.
-const checkpointMagic = "pacsgp-checkpoint/1\n"
+// checkpointFormat names the frame of a checkpoint file: the length of the state and
+// the state.
+const checkpointFormat = "pacsgp-checkpoint-file/2"
 
 // maxCheckpoint bounds what is read of a checkpoint: the largest, of several
 // candidates of 4,000 inducing points, has a few gigabytes.
 const maxCheckpoint = 16 << 30
-
-const checkpointHeader = len(checkpointMagic) + sha256.Size + 8
 
 // A Checkpoint is the place of one job's checkpoint in a directory: another job
 // that runs there before this one is finished leaves it alone. Like its
@@ -76,32 +74,12 @@ func checkWhole(fsys FS, path string) (err error) {
 	return readState(f, io.Discard)
 }
 
-// readState copies the state of a checkpoint file to w, no more of it than its
-// header says. It is an error unless it is what was written.
+// readState copies the state of a checkpoint file to w. It is an error unless it is what
+// was written.
 func readState(r io.Reader, w io.Writer) error {
-	header := make([]byte, checkpointHeader)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return fmt.Errorf("header: %w", err)
-	}
-	rest, isCheckpoint := bytes.CutPrefix(header, []byte(checkpointMagic))
-	if !isCheckpoint {
-		return fmt.Errorf("it does not start with %q", checkpointMagic)
-	}
-	want := binary.LittleEndian.Uint64(rest[sha256.Size:])
-	if want > maxCheckpoint {
-		return fmt.Errorf("the header says %d bytes of state, more than there can be", want)
-	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(sum, w), io.LimitReader(r, int64(want)+1))
-	switch {
-	case err != nil:
-		return err
-	case uint64(n) != want: //nolint:gosec // G115: a length
-		return fmt.Errorf("it has not the %d bytes of state that the header says", want)
-	case !bytes.Equal(sum.Sum(nil), rest[:sha256.Size]):
-		return errors.New("the digest does not match")
-	}
-	return nil
+	f := frame.NewReader(r, maxCheckpoint, checkpointFormat)
+	f.Copy(w, f.UpTo(maxCheckpoint))
+	return f.Close()
 }
 
 // Save replaces the checkpoint by state, in one step: a job killed
@@ -110,12 +88,18 @@ func (c *Checkpoint) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(state)
-	header := make([]byte, 0, checkpointHeader)
-	header = append(header, checkpointMagic...)
-	header = append(header, sum[:]...)
-	header = binary.LittleEndian.AppendUint64(header, uint64(len(state)))
-	return writeFile(c.d.fs, c.Path(), header, state)
+	p, err := Create(c.d.fs, c.Path())
+	if err != nil {
+		return err
+	}
+	defer p.Abort()
+	f := frame.NewWriter(p, checkpointFormat)
+	f.Integers(int64(len(state)))
+	f.Bytes(state)
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return p.Commit()
 }
 
 // Load returns the last saved state, checked against its digest, or nil if

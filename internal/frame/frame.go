@@ -1,0 +1,264 @@
+// Package frame is the form of the files that the program writes for itself: states of
+// trainers, checkpoints, parts of a pass. A frame is a line that names its format and
+// version, the content, and the SHA-256 of both. Numbers have 8 bytes, little endian.
+//
+// Who reads a frame may have bytes of anybody before him. The sum finds accidents, not
+// forgeries; so nothing is allocated on the word of a length, and each number is
+// checked by who asks for it.
+package frame
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+)
+
+// Overhead is what a frame has beside its format and its content.
+const Overhead = 1 + sha256.Size
+
+// chunk is how many bytes of a long list are converted at once.
+const chunk = 4096
+
+// A Writer writes a frame. After an error it does nothing.
+type Writer struct {
+	out    *bufio.Writer
+	sum    hash.Hash
+	buffer []byte
+	err    error
+}
+
+// NewWriter begins a frame of the format, a word without line feeds.
+func NewWriter(out io.Writer, format string) *Writer {
+	w := &Writer{sum: sha256.New(), buffer: make([]byte, 0, chunk), out: bufio.NewWriterSize(out, chunk)}
+	w.Bytes([]byte(format + "\n"))
+	return w
+}
+
+// Err returns the first error.
+func (w *Writer) Err() error { return w.err }
+
+// Fail makes err the error, unless there is one.
+func (w *Writer) Fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// Bytes writes bytes as they are.
+func (w *Writer) Bytes(b []byte) {
+	if w.err != nil {
+		return
+	}
+	w.sum.Write(b)
+	_, w.err = w.out.Write(b)
+}
+
+// Numbers writes numbers.
+func (w *Writer) Numbers(values ...uint64) {
+	for _, v := range values {
+		w.put(v)
+	}
+	w.flush()
+}
+
+// Integers writes numbers that may be negative, as those that are equal modulo 2⁶⁴.
+func (w *Writer) Integers(values ...int64) {
+	for _, v := range values {
+		w.put(uint64(v)) //nolint:gosec // G115: modulo 2⁶⁴
+	}
+	w.flush()
+}
+
+// Floats writes numbers by their bits.
+func (w *Writer) Floats(values ...float64) {
+	for _, v := range values {
+		w.put(math.Float64bits(v))
+	}
+	w.flush()
+}
+
+// Text writes the length of a text and the text.
+func (w *Writer) Text(s string) {
+	w.Integers(int64(len(s)))
+	w.Bytes([]byte(s))
+}
+
+func (w *Writer) put(v uint64) {
+	if len(w.buffer) == cap(w.buffer) {
+		w.flush()
+	}
+	w.buffer = binary.LittleEndian.AppendUint64(w.buffer, v)
+}
+
+func (w *Writer) flush() {
+	w.Bytes(w.buffer)
+	w.buffer = w.buffer[:0]
+}
+
+// Close ends the frame and returns the first error. It does not close what is
+// written to.
+func (w *Writer) Close() error {
+	sum := w.sum.Sum(nil)
+	w.Bytes(sum)
+	if w.err == nil {
+		w.err = w.out.Flush()
+	}
+	return w.err
+}
+
+// A Reader reads a frame. After an error it gives zeros.
+type Reader struct {
+	in     *bufio.Reader
+	sum    hash.Hash
+	left   int64 // bytes of the content that are still to come, at most
+	read   int64
+	buffer []byte
+	err    error
+}
+
+// NewReader begins to read a frame of at most size bytes, which is to be of the
+// format. All that it has must be read, and then Close says whether it is what was
+// written.
+func NewReader(in io.Reader, size int64, format string) *Reader {
+	r := &Reader{in: bufio.NewReaderSize(in, chunk), sum: sha256.New(), left: size - sha256.Size, buffer: make([]byte, chunk)}
+	if line := format + "\n"; string(r.take(len(line))) != line {
+		r.err = fmt.Errorf("it does not begin with %q", line)
+	}
+	return r
+}
+
+// Err returns the first error.
+func (r *Reader) Err() error { return r.err }
+
+// Failf makes an error, unless there is one.
+func (r *Reader) Failf(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// Read returns how many bytes were read.
+func (r *Reader) Read() int64 { return r.read }
+
+// Left returns how many bytes of the content are still to come, at most.
+func (r *Reader) Left() int64 { return r.left }
+
+// take reads at most a chunk. The bytes are valid until the next call.
+func (r *Reader) take(n int) []byte {
+	b := r.buffer[:n]
+	if r.err == nil && int64(n) > r.left {
+		r.Failf("it ends too early")
+	}
+	if r.err == nil {
+		if _, err := io.ReadFull(r.in, b); err != nil {
+			r.Failf("it ends too early: %w", err)
+		}
+	}
+	if r.err != nil {
+		clear(b)
+		return b
+	}
+	r.sum.Write(b)
+	r.left -= int64(n)
+	r.read += int64(n)
+	return b
+}
+
+// Bytes fills b.
+func (r *Reader) Bytes(b []byte) {
+	for len(b) > 0 {
+		n := copy(b, r.take(min(len(b), chunk)))
+		b = b[n:]
+	}
+}
+
+// Copy writes the next n bytes to w.
+func (r *Reader) Copy(w io.Writer, n int64) {
+	for n > 0 && r.err == nil {
+		b := r.take(int(min(n, chunk)))
+		n -= int64(len(b))
+		if r.err == nil {
+			_, r.err = w.Write(b)
+		}
+	}
+}
+
+// Number reads a number.
+func (r *Reader) Number() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+
+// Integer reads a number that may be negative.
+func (r *Reader) Integer() int64 { return int64(r.Number()) } //nolint:gosec // G115: modulo 2⁶⁴
+
+// UpTo reads a number that is neither negative nor above most.
+func (r *Reader) UpTo(most int64) int64 {
+	n := r.Integer()
+	if n < 0 || n > most {
+		r.Failf("the number %d is none from 0 to %d", n, most)
+		return 0
+	}
+	return n
+}
+
+// Count reads a number of things of which each has so many bytes that are still to
+// come.
+func (r *Reader) Count(bytes int64) int {
+	n := r.Number()
+	if r.err == nil && n > uint64(r.left/bytes) { //nolint:gosec // G115: neither is negative
+		r.Failf("it tells of %d things of %d bytes and has %d bytes left", n, bytes, r.left)
+	}
+	if r.err != nil {
+		return 0
+	}
+	return int(n) //nolint:gosec // G115: below the number of bytes
+}
+
+// Float reads a number by its bits.
+func (r *Reader) Float() float64 { return math.Float64frombits(r.Number()) }
+
+// Floats fills values.
+func (r *Reader) Floats(values []float64) {
+	for len(values) > 0 {
+		b := r.take(8 * min(len(values), chunk/8))
+		for i := range len(b) / 8 {
+			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+		values = values[len(b)/8:]
+	}
+}
+
+// Text reads a text of at most so many bytes.
+func (r *Reader) Text(most int64) string {
+	b := make([]byte, r.UpTo(min(most, max(0, r.left))))
+	r.Bytes(b)
+	if r.err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// errSum is the error of bytes that are not those that were written.
+var errSum = errors.New("its checksum does not agree: it was cut short, or its bytes have changed")
+
+// Close returns the first error. What is damaged is said to be so, whatever follows
+// from the damage: in a frame whose size was told exactly.
+func (r *Reader) Close() error {
+	if r.err != nil {
+		_, _ = io.CopyN(r.sum, r.in, r.left) // short of bytes it is found below
+	}
+	var want [sha256.Size]byte
+	if _, err := io.ReadFull(r.in, want[:]); err != nil || !bytes.Equal(r.sum.Sum(nil), want[:]) {
+		return errSum
+	}
+	if r.err == nil {
+		if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
+			r.err = errors.New("there are bytes behind its end")
+		}
+	}
+	return r.err
+}
