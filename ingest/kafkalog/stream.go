@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -138,7 +139,7 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 			err = fmt.Errorf("stream: it is no Arrow IPC stream: %v", p)
 		}
 	}()
-	room := &allowance{left: maxArrowBytes}
+	room := &arrowipc.Allowance{Left: maxArrowBytes}
 	messages := &frames{in: in}
 	stream, err := ipc.NewReader(messages, ipc.WithAllocator(room))
 	if err != nil {
@@ -168,7 +169,7 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 				return err
 			}
 		}
-		room.left = maxArrowBytes
+		room.Left = maxArrowBytes
 	}
 	if err := errors.Join(messages.fault, stream.Err()); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("stream: it is no whole Arrow IPC stream: %w", err)
@@ -212,7 +213,7 @@ func (r *streamReader) flush() error {
 }
 
 // frames hands on an Arrow IPC stream message by message, each after its lengths were
-// checked: see [checkFrames].
+// checked: see [arrowipc.CheckMessage].
 type frames struct {
 	in    *bufio.Reader
 	ready bytes.Buffer
@@ -258,7 +259,7 @@ func (f *frames) next() error {
 	if err := f.take(size); err != nil {
 		return err
 	}
-	body, err := checkFrame(f.ready.Bytes()[start:])
+	body, err := arrowipc.CheckMessage(f.ready.Bytes()[start:])
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ type batches struct {
 	tools   *tools
 	cursors []*cursor // nil for a key of the path, whose value is in fixed
 	fixed   []float64
-	finite  []bool // whether a column's values of this batch are
+	arrow   *arrowBatch // of an Arrow file: its columns, in the place of cursors
+	finite  []bool      // whether a column's values of this batch are
 	digests []*ingest.Digester
 	read    int64
 	done    bool
@@ -138,6 +139,9 @@ func (b *batches) eachColumn(f func(j int) error) error {
 // readColumn decodes the next values of column j.
 func (b *batches) readColumn(j int, values []float64) error {
 	c := b.cursors[j]
+	if b.arrow.has(j) {
+		return b.readArrow(j, values)
+	}
 	if c == nil {
 		for i := range values {
 			values[i] = b.fixed[j]
@@ -220,6 +224,7 @@ func (b *batches) Close() error {
 	err := b.file.Close()
 	b.src.tools.Put(b.tools)
 	b.file, b.tools, b.cursors = nil, nil, nil
+	b.arrow.release()
 	if b.err == nil {
 		b.err = errClosed
 	}

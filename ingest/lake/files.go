@@ -45,6 +45,7 @@ type dataFile struct {
 	groups  []group // with rows
 	columns []column
 	places  map[string]int // of the columns, by name
+	arrow   bool           // an Arrow IPC file: its groups are record batches
 }
 
 // listWithFooters lists files and reads their footers.
@@ -94,6 +95,14 @@ func describeFile(ctx context.Context, from Store, l listed, textKeys map[string
 		return nil, fmt.Errorf("lake: %w", err)
 	}
 	size := file.Size()
+	if isArrow(file) {
+		f, err := describeArrow(file, l)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, err
+		}
+		f.addKeys(textKeys)
+		return f, nil
+	}
 	foot, err := readFooter(file, size)
 	if err == nil {
 		err = foot.lookAtPages(ctx, file)
@@ -110,10 +119,15 @@ func describeFile(ctx context.Context, from Store, l listed, textKeys map[string
 		}
 		first += rows
 	}
-	for _, k := range l.keys {
-		f.columns = append(f.columns, hiveColumn(k.name, !textKeys[k.name]))
-	}
+	f.addKeys(textKeys)
 	return f, nil
+}
+
+// addKeys appends the keys of the path to the columns.
+func (f *dataFile) addKeys(text map[string]bool) {
+	for _, k := range f.keys {
+		f.columns = append(f.columns, hiveColumn(k.name, !text[k.name]))
+	}
 }
 
 // places returns where each name stands among the columns.

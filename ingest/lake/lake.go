@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -86,6 +87,7 @@ type shard struct {
 type group struct {
 	index       int
 	first, rows int64
+	batch       arrowipc.Batch // of an Arrow file
 }
 
 // Open lists the files, reads their footers and decides which columns are used.
@@ -218,11 +220,17 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
+	b := &batches{src: s, shard: sh, file: file, tools: s.tools.Get().(*tools)}
+	if sh.file.arrow {
+		if err := b.startArrow(); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+		return b, nil
+	}
 	foot, err := s.cache.footer(sh.file, file, file.Size())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.path, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.path, err), b.Close())
 	}
-	b := &batches{src: s, shard: sh, file: file, tools: s.tools.Get().(*tools)}
 	if err := b.start(foot); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}

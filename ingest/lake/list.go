@@ -26,7 +26,7 @@ type hiveKey struct{ name, value string }
 
 // dataSuffixes are the endings of files that are read in a directory. A file
 // that is declared by its own name may have any.
-var dataSuffixes = []string{".parquet", ".parq", ".pq"}
+var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 
 // listFiles returns the data files that the declared paths mean: in the order
 // of declaration, and below one declared path in bytewise order of the paths
@@ -146,7 +146,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		l.again = false
 		found, err := l.directory(ctx, path, nil)
 		if err == nil && len(found) == 0 && !l.again {
-			err = fmt.Errorf("lake: %s holds no data file; files named *.parquet are read, in sub-directories too, names beginning with _ or . are not", path)
+			err = fmt.Errorf("lake: %s holds no data file; files named *.parquet, *.arrow or *.feather are read, in sub-directories too, names beginning with _ or . are not", path)
 		}
 		return found, err
 	case err == nil && !info.Mode().IsRegular():

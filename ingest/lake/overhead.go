@@ -61,7 +61,7 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if sh.file != file {
+		if sh.file != file && !sh.file.arrow {
 			var err error
 			if foot, err = s.footerAgain(sh.file); err != nil {
 				return fmt.Errorf("lake: %s: %w", sh.file.path, err)
@@ -77,6 +77,9 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 
 // lookInto is what reading one shard takes, by its first pages.
 func (s *Source) lookInto(sh shard) (need int64, err error) {
+	if sh.file.arrow {
+		return s.shardOverhead(sh, nil, nil)
+	}
 	file, err := s.store.Open(sh.file.path)
 	if err != nil {
 		return 0, fmt.Errorf("lake: %w", err)
@@ -98,6 +101,9 @@ func closeFile(f Blob, err *error) {
 // shardOverhead is what reading one shard takes: by the headers of its first pages if
 // there is a file, or at most.
 func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64, error) {
+	if sh.file.arrow {
+		return sh.group.arrowOverhead(), nil
+	}
 	whole, pages := wholePages(len(s.columns)), headersLooked
 	need := int64(0)
 	shared := make([]int64, s.lanes) // what the cursors of a lane share

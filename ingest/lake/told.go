@@ -61,6 +61,11 @@ func (n *Told) add(file *dataFile, foot *footer, g group) error {
 		n.extend(key, key)
 		return nil
 	}
+	if file.arrow { // its footer says nothing of values
+		n.UncountedRows += g.rows
+		n.extend(math.NaN(), math.NaN())
+		return nil
+	}
 	ch, err := foot.chunk(g.index, c)
 	if err != nil {
 		return err

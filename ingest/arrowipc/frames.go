@@ -1,4 +1,4 @@
-package kafkalog
+package arrowipc
 
 import (
 	"encoding/binary"
@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// checkFrames demands that all lengths within an Arrow IPC stream lie within its bytes.
+// CheckStream demands that all lengths within an Arrow IPC stream lie within its bytes.
 // The library allocates what they say before it looks: a few damaged bytes would end
 // the process.
-func checkFrames(stream []byte) error {
+func CheckStream(stream []byte) error {
 	for first := true; ; first = false {
 		if len(stream) < 8 {
 			if first {
@@ -29,7 +29,7 @@ func checkFrames(stream []byte) error {
 		if size > int64(len(stream)) {
 			return fmt.Errorf("it is no Arrow IPC stream: the description of a message has %d bytes, %d are left", size, len(stream))
 		}
-		body, err := checkFrame(stream[:size])
+		body, err := CheckMessage(stream[:size])
 		if err != nil {
 			return err
 		}
@@ -42,14 +42,17 @@ func checkFrames(stream []byte) error {
 
 var errLength = errors.New("it is no Arrow IPC stream: a length lies outside of its message")
 
-// checkFrame checks the description of a message and returns the bytes of its body.
-func checkFrame(description []byte) (body int64, err error) {
+// CheckMessage checks the description of a message and returns the bytes of its body.
+func CheckMessage(description []byte) (body int64, err error) {
 	m := flat{data: description, left: len(description)}
 	if body = m.message(); m.bad || body < 0 {
 		return 0, errLength
 	}
 	return body, nil
 }
+
+// maxDepth bounds how deep types may be nested in each other.
+const maxDepth = 64
 
 // A flat is a FlatBuffer that is checked. Tables are visited once for each way to them;
 // left bounds the visits, of which no more are needed than there are bytes.

@@ -1,0 +1,228 @@
+package arrowipc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+)
+
+// Magic begins and ends an Arrow IPC file.
+const Magic = "ARROW1"
+
+const (
+	tailBytes = 10 // length of the footer, and the magic
+	headBytes = 8  // the magic, and two zeros
+	// maxFooter bounds a footer: 24 bytes a record batch.
+	maxFooter = 256 << 20
+	// packedMost bounds how many times larger than stored a record batch may become.
+	packedMost = 1 << 10
+	unpackMost = 1 << 30
+)
+
+// A File is an Arrow IPC file (Feather 2) by its footer.
+type File struct {
+	Schema  *arrow.Schema
+	Batches []Batch
+	Sum     [sha256.Size]byte // of the footer
+
+	schema       []byte // its message
+	dictionaries []block
+}
+
+// A Batch is a record batch: what its description says.
+type Batch struct {
+	Rows  int64
+	Bytes int64 // stored
+
+	at block
+}
+
+// A block is where a message stands.
+type block struct{ offset, description, body int64 }
+
+var errFile = errors.New("the Arrow file is damaged, or was not written to its end")
+
+// Open reads the footer, and the descriptions of record batches where rows is true.
+func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
+	defer func() { // the border to a library that panics on damage
+		if p := recover(); p != nil {
+			f, err = nil, fmt.Errorf("%w: %v", errFile, p)
+		}
+	}()
+	footer, err := readFooter(r, size)
+	if err != nil {
+		return nil, err
+	}
+	f = &File{Sum: sha256.Sum256(footer)}
+	m := flat{data: footer, left: len(footer)}
+	root := m.at(0)
+	if at := root(1); at != 0 {
+		m.schema(m.at(at))
+	}
+	end := size - tailBytes - int64(len(footer))
+	f.dictionaries = m.blocks(root(2), end)
+	batches := m.blocks(root(3), end)
+	if m.bad || root(1) == 0 {
+		return nil, errFile
+	}
+	if f.schema, err = message(r, block{headBytes, -1, 0}, end); err != nil {
+		return nil, err
+	}
+	in, err := ipc.NewReader(bytes.NewReader(f.schema), ipc.WithAllocator(&Allowance{Left: len(f.schema)}))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errFile, err)
+	}
+	f.Schema = in.Schema()
+	in.Release()
+	for _, at := range batches {
+		b := Batch{at: at, Bytes: at.description + at.body}
+		if rows {
+			text, err := message(r, at, end)
+			if err != nil {
+				return nil, err
+			}
+			if b.Rows, err = rowsOf(text); err != nil {
+				return nil, err
+			}
+		}
+		f.Batches = append(f.Batches, b)
+	}
+	return f, nil
+}
+
+// readFooter returns the bytes of the footer.
+func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
+	if size < headBytes+tailBytes {
+		return nil, errFile
+	}
+	tail := make([]byte, tailBytes)
+	if _, err := r.ReadAt(tail, size-tailBytes); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	n := int64(binary.LittleEndian.Uint32(tail))
+	if string(tail[4:]) != Magic || n > maxFooter || n > size-headBytes-tailBytes {
+		return nil, errFile
+	}
+	footer := make([]byte, n)
+	if _, err := r.ReadAt(footer, size-tailBytes-n); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return footer, nil
+}
+
+// blocks reads a vector of blocks, which lie before end.
+func (f *flat) blocks(position int, end int64) []block {
+	first, n := f.vector(position, 24)
+	all := make([]block, 0, n)
+	for i := range n {
+		at := first + 24*i
+		b := block{
+			offset:      int64(f.u32(at)) | int64(f.u32(at+4))<<32,
+			description: int64(f.u32(at + 8)),
+			body:        int64(f.u32(at+16)) | int64(f.u32(at+20))<<32,
+		}
+		if b.offset < headBytes || b.description < 4 || b.body < 0 || b.offset > end || b.description > end-b.offset || b.body > end-b.offset-b.description {
+			f.bad = true
+			return nil
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// message reads the description of a message with the length before it, and checks it.
+// A description of −1 bytes is as long as it says.
+func message(r io.ReaderAt, at block, end int64) ([]byte, error) {
+	head := make([]byte, 8)
+	if _, err := r.ReadAt(head, at.offset); err != nil {
+		return nil, noEOF(err)
+	}
+	prefix, size := int64(8), int64(binary.LittleEndian.Uint32(head[4:]))
+	if binary.LittleEndian.Uint32(head) != 0xFFFFFFFF {
+		prefix, size = 4, int64(binary.LittleEndian.Uint32(head))
+	}
+	most := at.description
+	if most < 0 {
+		most = end - at.offset
+	}
+	if size == 0 || size > most-prefix {
+		return nil, errFile
+	}
+	text := make([]byte, prefix+size)
+	if _, err := r.ReadAt(text, at.offset); err != nil {
+		return nil, noEOF(err)
+	}
+	body, err := CheckMessage(text[prefix:])
+	if err != nil {
+		return nil, err
+	}
+	if body > at.body {
+		return nil, errFile
+	}
+	return text, nil
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// rowsOf is what the description of a record batch says.
+func rowsOf(message []byte) (int64, error) {
+	if binary.LittleEndian.Uint32(message) == 0xFFFFFFFF {
+		message = message[4:]
+	}
+	m := flat{data: message[4:], left: len(message)}
+	root := m.at(0)
+	if root(1) == 0 || m.u16(root(1))&0xFF != 3 || root(2) == 0 {
+		return 0, errFile
+	}
+	batch := m.at(root(2))
+	rows := int64(0)
+	if at := batch(0); at != 0 {
+		rows = int64(m.u32(at)) | int64(m.u32(at+4))<<32
+	}
+	if m.bad || rows < 0 {
+		return 0, errFile
+	}
+	return rows, nil
+}
+
+// Read reads a record batch, with the dictionaries of the file. Who calls it recovers from
+// panics of the library, and releases the batch.
+func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
+	parts := []io.Reader{bytes.NewReader(f.schema)}
+	stored := int64(0)
+	for _, at := range append(append([]block{}, f.dictionaries...), batch.at) {
+		end := at.offset + at.description
+		text, err := message(r, at, end)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, bytes.NewReader(text), io.NewSectionReader(r, end, at.body))
+		stored += at.body
+	}
+	room := min(unpackMost, packedMost*stored) + stored + 1<<16
+	in, err := ipc.NewReader(io.MultiReader(parts...), ipc.WithAllocator(&Allowance{Left: int(room)}))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errFile, err)
+	}
+	defer in.Release()
+	if !in.Next() {
+		return nil, fmt.Errorf("%w: %w", errFile, errors.Join(in.Err(), io.ErrUnexpectedEOF))
+	}
+	found := in.Record()
+	if found.NumRows() != batch.Rows {
+		return nil, fmt.Errorf("%w: a record batch has %d rows, and had %d", errFile, found.NumRows(), batch.Rows)
+	}
+	found.Retain()
+	return found, nil
+}

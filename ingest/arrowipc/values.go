@@ -1,0 +1,173 @@
+package arrowipc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/decimal128"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// maxDictionary bounds the values of a dictionary.
+const maxDictionary = 1 << 20
+
+// An Allowance allocates so many bytes and no more: what asks for more panics, which the
+// border to the library turns into an error.
+type Allowance struct{ Left int }
+
+// Allocate allocates.
+func (a *Allowance) Allocate(size int) []byte {
+	if size < 0 || size > a.Left {
+		panic(fmt.Sprintf("it claims %d MiB, and %d MiB are left to it", size>>20, a.Left>>20))
+	}
+	a.Left -= size
+	return memory.DefaultAllocator.Allocate(size)
+}
+
+// Reallocate allocates anew.
+func (a *Allowance) Reallocate(size int, b []byte) []byte {
+	if size <= cap(b) && size >= 0 {
+		return b[:size]
+	}
+	grown := a.Allocate(size)
+	copy(grown, b)
+	return grown
+}
+
+// Free leaves it to the collector.
+func (a *Allowance) Free([]byte) {}
+
+// Append appends the values of a column as float64, those that are none or cannot
+// be held as faults.
+func Append(to []float64, column arrow.Array) ([]float64, error) {
+	from := len(to)
+	to = slices.Grow(to, column.Len())
+	switch a := column.(type) {
+	case *array.Float64:
+		to = append(to, a.Float64Values()...)
+	case *array.Float32:
+		for _, v := range a.Float32Values() {
+			to = append(to, float64(v))
+		}
+	case *array.Int64:
+		to = appendIntegers(to, a.Int64Values())
+	case *array.Int32:
+		to = appendIntegers(to, a.Int32Values())
+	case *array.Int16:
+		to = appendIntegers(to, a.Int16Values())
+	case *array.Int8:
+		to = appendIntegers(to, a.Int8Values())
+	case *array.Uint64:
+		to = appendIntegers(to, a.Uint64Values())
+	case *array.Uint32:
+		to = appendIntegers(to, a.Uint32Values())
+	case *array.Uint16:
+		to = appendIntegers(to, a.Uint16Values())
+	case *array.Uint8:
+		to = appendIntegers(to, a.Uint8Values())
+	case *array.Boolean:
+		for i := range a.Len() {
+			v := 0.0
+			if a.Value(i) {
+				v = 1
+			}
+			to = append(to, v)
+		}
+	case *array.Timestamp:
+		digits := map[arrow.TimeUnit]int{arrow.Second: 0, arrow.Millisecond: 3, arrow.Microsecond: 6, arrow.Nanosecond: 9}[a.DataType().(*arrow.TimestampType).Unit]
+		for _, v := range a.TimestampValues() {
+			to = append(to, ingest.Seconds(int64(v), digits))
+		}
+	case *array.Date32:
+		for _, v := range a.Date32Values() {
+			to = append(to, float64(int64(v)*86400))
+		}
+	case *array.Date64:
+		for _, v := range a.Date64Values() {
+			to = append(to, ingest.Seconds(int64(v), 3))
+		}
+	case *array.Float16:
+		for _, v := range a.Values() {
+			to = append(to, float64(v.Float32()))
+		}
+	case *array.Decimal128:
+		scale := a.DataType().(*arrow.Decimal128Type).Scale
+		for i := range a.Len() {
+			to = append(to, decimal(a.Value(i), scale))
+		}
+	case *array.Dictionary:
+		return appendDictionary(to, a)
+	default:
+		return to, fmt.Errorf("its type %s is not read as numbers", column.DataType())
+	}
+	if column.NullN() > 0 {
+		for i := range column.Len() {
+			if column.IsNull(i) {
+				to[from+i] = ingest.Null.Cell()
+			}
+		}
+	}
+	return to, nil
+}
+
+// decimal is digits·10^−scale, correctly rounded, where float64 holds all digits.
+func decimal(digits decimal128.Num, scale int32) float64 {
+	most := decimal128.FromI64(ingest.MaxInteger)
+	if most.Less(digits) || digits.Less(most.Negate()) {
+		return ingest.TooLong.Cell()
+	}
+	n := int64(digits.LowBits())
+	if scale >= 0 && scale <= 22 {
+		return float64(n) / math.Pow10(int(scale)) // both are exact
+	}
+	v, err := strconv.ParseFloat(fmt.Sprintf("%de%d", n, -scale), 64)
+	if err != nil {
+		return ingest.Infinite.Cell()
+	}
+	return v
+}
+
+// appendIntegers appends integers that float64 holds with all their neighbours.
+func appendIntegers[T int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8](to []float64, values []T) []float64 {
+	for _, v := range values {
+		f := float64(v)
+		if f > ingest.MaxInteger || f < -ingest.MaxInteger {
+			f = ingest.TooLong.Cell()
+		} else if f == ingest.MaxInteger && uint64(v) != ingest.MaxInteger {
+			f = ingest.TooLong.Cell() // 2⁵³+1, rounded
+		} else if f == -ingest.MaxInteger && int64(v) != -ingest.MaxInteger {
+			f = ingest.TooLong.Cell()
+		}
+		to = append(to, f)
+	}
+	return to
+}
+
+// appendDictionary looks the values up.
+func appendDictionary(to []float64, a *array.Dictionary) ([]float64, error) {
+	if n := a.Dictionary().Len(); n < 0 || n > maxDictionary {
+		return to, fmt.Errorf("a dictionary of %d values, want at most %d", n, maxDictionary)
+	}
+	values, err := Append(nil, a.Dictionary())
+	if err != nil {
+		return to, err
+	}
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			to = append(to, ingest.Null.Cell())
+			continue
+		}
+		k := a.GetValueIndex(i)
+		if k < 0 || k >= len(values) {
+			return to, fmt.Errorf("a dictionary of %d values has none of number %d", len(values), k)
+		}
+		to = append(to, values[k])
+	}
+	return to, nil
+}

@@ -1,0 +1,156 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+)
+
+// isArrow reports whether a file begins as an Arrow IPC file does.
+func isArrow(file io.ReaderAt) bool {
+	head := make([]byte, len(arrowipc.Magic))
+	n, _ := file.ReadAt(head, 0) // what cannot be read is told when it is
+	return string(head[:n]) == arrowipc.Magic
+}
+
+// describeArrow reads the footer of an Arrow file, and what is said of its record batches,
+// which are its row groups.
+func describeArrow(file Blob, l listed) (*dataFile, error) {
+	in, err := arrowipc.Open(file, file.Size(), true)
+	if err != nil {
+		return nil, err
+	}
+	f := &dataFile{listed: l, sum: in.Sum, size: file.Size(), arrow: true}
+	for i, field := range in.Schema.Fields() {
+		f.columns = append(f.columns, arrowColumn(field, i))
+	}
+	for i, b := range in.Batches {
+		if b.Rows > maxSample-f.rows || b.Rows > arrowRowsPerByte*b.Bytes {
+			return nil, fmt.Errorf("it claims %d rows in %d bytes: %w", b.Rows, b.Bytes, errMalformed)
+		}
+		if b.Rows > 0 {
+			f.groups = append(f.groups, group{index: i, first: f.rows, rows: b.Rows, batch: b})
+		}
+		f.rows += b.Rows
+	}
+	return f, nil
+}
+
+// arrowRowsPerByte bounds what a description is believed: booleans, packed as tightly as
+// constants are.
+const arrowRowsPerByte = 1 << 13
+
+// arrowColumn decides how the values of a field become float64.
+func arrowColumn(field arrow.Field, place int) column {
+	c := column{leaf: place, optional: field.Nullable}
+	c.Name, c.Type = field.Name, field.Type.String()
+	typ := field.Type
+	if d, ok := typ.(*arrow.DictionaryType); ok {
+		typ = d.ValueType
+	}
+	switch t := typ.(type) {
+	case *arrow.Float64Type, *arrow.Float32Type, *arrow.Float16Type, *arrow.BooleanType, *arrow.Decimal128Type,
+		*arrow.Int64Type, *arrow.Int32Type, *arrow.Int16Type, *arrow.Int8Type,
+		*arrow.Uint64Type, *arrow.Uint32Type, *arrow.Uint16Type, *arrow.Uint8Type:
+	case *arrow.Date32Type, *arrow.Date64Type:
+		c.Use, c.kind = ingest.OnRequest, kindDate
+	case *arrow.TimestampType:
+		c.Use, c.kind, c.zone = ingest.OnRequest, kindTimestamp, aTimeInUTC
+		if t.TimeZone == "" {
+			c.zone = aLocalTime
+		}
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.FixedSizeBinaryType:
+		c.Use, c.Why = ingest.Unusable, hintText
+	case arrow.NestedType:
+		c.Use, c.Why = ingest.Unusable, hintNested
+	default:
+		c.Use, c.Why = ingest.Unusable, hintCast
+	}
+	return c
+}
+
+// An arrowBatch is a record batch in memory.
+type arrowBatch struct {
+	record  arrow.Record
+	columns []arrow.Array // by used column; nil: a key of the path
+}
+
+func (a *arrowBatch) has(j int) bool { return a != nil && a.columns[j] != nil }
+
+func (a *arrowBatch) release() {
+	if a != nil && a.record != nil {
+		a.record.Release()
+		a.record, a.columns = nil, nil
+	}
+}
+
+// startArrow reads the record batch.
+func (b *batches) startArrow() error {
+	f := b.shard.file
+	fail := func(err error) error {
+		return fmt.Errorf("lake: %s, record batch %d: %w", f.path, b.shard.group.index, err)
+	}
+	in, err := arrowipc.Open(b.file, b.file.Size(), false)
+	if err != nil {
+		return fail(err)
+	}
+	if b.file.Size() != f.size || in.Sum != f.sum {
+		return fail(errors.New("the file has changed since the job looked at it first; start again when nobody writes to it"))
+	}
+	b.arrow = &arrowBatch{columns: make([]arrow.Array, len(b.src.columns))}
+	err = guard(func() (err error) {
+		b.arrow.record, err = in.Read(b.file, b.shard.group.batch)
+		return err
+	})
+	if err != nil {
+		return fail(err)
+	}
+	b.finite = make([]bool, len(b.src.columns))
+	for j, name := range b.src.columns {
+		if b.src.digests {
+			b.digests = append(b.digests, ingest.NewDigester())
+		}
+		b.cursors = append(b.cursors, nil)
+		col := f.column(name)
+		if col.leaf < 0 {
+			b.fixed = append(b.fixed, f.key(name))
+			continue
+		}
+		b.fixed = append(b.fixed, 0)
+		column := b.arrow.record.Column(col.leaf)
+		if int64(column.Len()) != b.shard.group.rows {
+			return b.columnError(j, fmt.Errorf("%d values for %d rows: %w", column.Len(), b.shard.group.rows, errMalformed))
+		}
+		b.arrow.columns[j] = column
+	}
+	return nil
+}
+
+// readArrow converts the next values of column j.
+func (b *batches) readArrow(j int, values []float64) error {
+	return guard(func() error {
+		slice := array.NewSlice(b.arrow.columns[j], b.read, b.read+int64(len(values)))
+		defer slice.Release()
+		got, err := arrowipc.Append(values[:0:len(values)], slice)
+		if err == nil && len(got) != len(values) {
+			err = fmt.Errorf("%d values for %d rows: %w", len(got), len(values), errMalformed)
+		}
+		if err != nil {
+			return err
+		}
+		copy(values, got) // into itself, unless it was moved
+		_, _, b.finite[j] = ingest.Check(values)
+		return nil
+	})
+}
+
+// arrowOverhead is what reading a record batch takes: its bytes as they are stored, and
+// unpacked. How much that is stands with the bytes only; columns of numbers shrink to a
+// quarter.
+func (g group) arrowOverhead() int64 { return 5 * g.batch.Bytes }
