@@ -36,12 +36,14 @@ type batches struct {
 
 // tools is what reading a shard needs and the next one can use again.
 type tools struct {
+	pages   allowance
 	lanes   []lane
 	cursors []*cursor
 }
 
 // A lane is what the goroutine needs that decodes every so many columns.
 type lane struct {
+	share  share
 	codec  decompressor
 	stored []byte
 }

@@ -32,6 +32,9 @@ type cursor struct {
 	level  []int32   // levels of the rows being read
 	table  []float64 // the dictionary
 
+	allowed *share // nil: there is no limit
+	taken   int64  // of it
+
 	whole   int     // how large a page may be to be read whole
 	more    *window // of a page that is read in pieces
 	streams bool    // the current page is one
@@ -46,6 +49,7 @@ type cursor struct {
 // shared is a buffer that the cursors of one goroutine may share.
 func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte, whole int) {
 	c.whole, c.streams = whole, false
+	c.allowed, c.taken = nil, 0
 	c.col, c.chunk, c.codec, c.left, c.seen = col, ch, codec, ch.rows, newStatistics()
 	c.rows, c.leveled, c.table = 0, false, c.table[:0]
 	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
@@ -205,6 +209,9 @@ func (c *cursor) nextPage() error {
 		if err := c.pages.next(); err != nil {
 			return err
 		}
+		if err := c.takePage(); err != nil {
+			return err
+		}
 		switch h := &c.pages.header; {
 		case h.kind == format.DictionaryPage && h.described:
 			if err := c.dictionary(h); err != nil {
@@ -280,6 +287,9 @@ func (c *cursor) dictionary(h *pageHeader) error {
 		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
 	}
 	if int64(cap(c.table)) < n {
+		if err := c.allowed.take(8 * n); err != nil {
+			return err
+		}
 		c.table = make([]float64, n)
 	}
 	c.table = c.table[:n]

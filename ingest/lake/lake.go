@@ -34,6 +34,9 @@ type Config struct {
 	// groups than that, the columns of a row group are shared out among them.
 	// Zero means one.
 	Decoders int
+	// Pages bounds the memory, in bytes, of the pages that as many readers as Decoders have
+	// at a time. Zero means that they have what they need.
+	Pages int64
 	// Store is where the files are. Nil means the file system of the machine.
 	Store Store
 	// NoDigests leaves the column digests out, for passes whose values nobody
@@ -140,7 +143,8 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		}
 	}
 	s.lanes = max(1, min(cfg.Decoders/max(1, len(s.shards)), len(columns)))
-	s.tools.New = func() any { return &tools{lanes: make([]lane, s.lanes)} }
+	each := cfg.Pages / int64(max(1, min(cfg.Decoders, len(s.shards))))
+	s.tools.New = func() any { return &tools{pages: allowance{most: each}, lanes: make([]lane, s.lanes)} }
 	return s, nil
 }
 
@@ -240,6 +244,10 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 // start makes the cursors.
 func (b *batches) start(foot *footer) error {
 	f := b.shard.file
+	b.tools.pages.held.Store(0)
+	for i := range b.tools.lanes {
+		b.tools.lanes[i].share = share{allowance: &b.tools.pages}
+	}
 	b.finite = make([]bool, len(b.src.columns))
 	for j, name := range b.src.columns {
 		if b.src.digests {
@@ -258,6 +266,7 @@ func (b *batches) start(foot *footer) error {
 		c := b.tools.cursor(j)
 		l := &b.tools.lanes[j%b.src.lanes]
 		c.reset(b.file, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
+		c.allowed = &l.share
 		b.cursors = append(b.cursors, c)
 		b.fixed = append(b.fixed, 0)
 	}

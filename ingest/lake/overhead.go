@@ -163,6 +163,9 @@ func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (c
 			return cursorNeed{}, err
 		}
 		n := c.pageOverhead(ch, &p, whole)
+		if p.header.kind == format.DataPage || p.header.kind == format.DataPageV2 {
+			n.own += c.farOverhead(ch, &p, whole)
+		}
 		switch p.header.kind {
 		case format.DictionaryPage:
 			dictionary.own += 8 * int64(p.header.values) // decoded
@@ -191,9 +194,6 @@ func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed
 			return n
 		}
 		n.own += windowBytes + storedPiece + historyOf(ch.codecOf(h), size, p.firstBytes())
-		if ch.codecOf(h) == format.Snappy && looksFar(p) {
-			n.own += size + int64(p.size)
-		}
 		return n
 	}
 	if ch.codec == format.Uncompressed {
@@ -204,6 +204,16 @@ func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed
 		history = zstdState
 	}
 	return cursorNeed{own: size, shared: body + history}
+}
+
+// farOverhead is what the current page of p takes beside, if it is snappy that is read in
+// pieces and looks back farther than they do.
+func (c *column) farOverhead(ch *chunk, p *pageReader, whole int) int64 {
+	h := &p.header
+	if ch.codecOf(h) != format.Snappy || ch.wayOf(c, h, p.firstBytes(), whole) != inPieces || !looksFar(p) {
+		return 0
+	}
+	return int64(h.uncompressed) + int64(p.size)
 }
 
 // historyOf is what a codec keeps to decompress a page of a size.

@@ -18,6 +18,7 @@ type snappyReader struct {
 	size    int    // of all that is decompressed
 	whole   bool   // buf is all of it
 	near    bool   // a copy from far is an error
+	allowed *share
 	left    uint64 // to be decompressed
 	total   uint64 // decompressed
 	started bool
@@ -32,7 +33,7 @@ func (s *snappyReader) reset(src *body, size int) {
 	if s.buf == nil || s.whole {
 		s.buf = make([]byte, 0, 2*snappyWindow)
 	}
-	*s = snappyReader{src: src, buf: s.buf[:0], size: size}
+	*s = snappyReader{src: src, buf: s.buf[:0], size: size, allowed: s.allowed}
 }
 
 // all decompresses the page as a whole and goes on where the pieces ended.
@@ -40,6 +41,9 @@ func (s *snappyReader) all() error {
 	p := s.src.pages
 	if p.size > maxPage || s.size > maxPage {
 		return errFar
+	}
+	if err := s.allowed.take(int64(s.size) + int64(p.size)); err != nil {
+		return err
 	}
 	stored := make([]byte, p.size-s.src.start)
 	if err := p.readAt(stored, s.src.start); err != nil {

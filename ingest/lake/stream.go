@@ -287,6 +287,7 @@ func (c *cursor) startStream(h *pageHeader) error {
 	if err := w.body.reset(&c.pages); err != nil {
 		return noEOF(err)
 	}
+	w.snappy.allowed = c.allowed
 	if err := w.open(codec, int(size)); err != nil {
 		return err
 	}
