@@ -118,6 +118,44 @@ func TestHostileNames(t *testing.T) {
 		kept := file(fmt.Sprintf("job-%d.yaml", i), readFile(t, job))
 		calls = append(calls, []string{"plan", "-c", kept}, []string{"plan", "--json", "-c", kept}, []string{"train", "-c", kept}, []string{"train", "--json", "-c", kept})
 	}
+	// The last pass in parts, and topics.
+	job := tiny(nil).write(t, a.dir)
+	fitted := t.TempDir()
+	succeed(t, "train", "-c", job, "-o", fitted, "--no-pass")
+	part := filepath.Join(dir, "part"+evil)
+	calls = append(calls,
+		[]string{"pass", "-c", job, "--from", fitted, "-o", part}, []string{"pass", "-c", job, "--from", evil, "-o", part},
+		[]string{"pass", "-c", job, "--from", fitted, "-o", part, "--part", evil}, []string{"pass", "-c", evil, "-o", part},
+		[]string{"pass", "-c", job, "--from", fitted, "-o", filepath.Join(evil, evil)},
+		[]string{"certify", "-c", job, "-o", fitted, part, file("nopart"+evil, []byte(evil))}, []string{"certify", "-c", job, "-o", fitted, evil},
+		[]string{"certify", "-c", job, "-o", evil, part}, []string{"certify", "-c", job, "-o", fitted, part},
+		[]string{"train", "-c", job, "-o", filepath.Join(dir, "fitted"+evil), "--no-pass"},
+	)
+	cluster := smallTopic(t)
+	broker := cluster.ListenAddrs()[0]
+	for i, change := range []jobFile{
+		{"publish": fmt.Sprintf("{kafka: {name: %s, brokers: [%q]}}", evilYAML, broker)},
+		{"publish": fmt.Sprintf("{kafka: {name: a, brokers: [%q], topics: {models: %s}}}", broker, evilYAML)},
+		{"publish": fmt.Sprintf("{kafka: {name: a, brokers: [%q], sasl: {mechanism: %s}}}", broker, evilYAML)},
+		{"publish": fmt.Sprintf("{kafka: {name: a, brokers: [%q], tls: {ca: %s}}}", broker, evilYAML)},
+		{"publish": "{kafka: {name: a, patience: 1s, brokers: [" + strings.Replace(evilYAML, `\x7f`, `\x7f:1`, 1) + "]}}"},
+		{"features": "[x1, " + evilYAML + "]"},
+		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: %s}}", broker, evilYAML)},
+		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: %s}}", broker, evilYAML)},
+		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, format: %s}}", broker, evilYAML)},
+		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, spool: {folder: %s}}}", broker, evilYAML)},
+		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s: 1}}", broker, evilYAML)},
+	} {
+		kept := file(fmt.Sprintf("topic-%d.yaml", i), readFile(t, fromTopic(cluster, change).write(t, dir)))
+		for _, command := range []string{"topics", "plan", "train"} {
+			calls = append(calls, []string{command, "-c", kept})
+		}
+		calls = append(calls, []string{"pull", evil, "--kafka", kept, "-o", filepath.Join(dir, "pulled"+evil)}, []string{"verify", a.model, a.certificate, "--source", kept})
+	}
+	calls = append(calls,
+		[]string{"pull", evil, "--kafka", broker, "-o", filepath.Join(dir, "pulled"+evil)}, []string{"pull", "a", "--kafka", evil, "-o", evil},
+		[]string{"inspect", "kafka:" + broker + "/" + evil}, []string{"inspect", "kafka:" + evil + "/a"}, []string{"topics", "-c", evil},
+	)
 	for _, args := range calls {
 		got := pacsgp(t, args...)
 		for where, said := range map[string]string{"stdout": got.stdout, "stderr": got.log, "error": got.message} {
@@ -245,8 +283,25 @@ func (b *brokenPipe) Write(p []byte) (int, error) {
 func TestStandardOutputThatIsFull(t *testing.T) {
 	a := trained(t)
 	job := tiny(nil).write(t, a.dir)
-	output := filepath.Join(t.TempDir(), "predictions.parquet")
+	output, part, fitted := filepath.Join(t.TempDir(), "predictions.parquet"), filepath.Join(t.TempDir(), "part"), t.TempDir()
+	succeed(t, "train", "-c", job, "-o", fitted, "--no-pass")
+	succeed(t, "pass", "-c", job, "--from", fitted, "-o", part)
+	cluster := smallTopic(t)
+	shelf := t.TempDir()
+	topics := fromTopic(cluster, jobFile{"publish": "{kafka: {name: tiny}}"}).write(t, shelf)
+	succeed(t, "topics", "-c", topics)
+	succeed(t, "train", "-c", topics)
 	for _, args := range [][]string{
+		{"train", "-c", job, "-o", t.TempDir(), "--no-pass"},
+		{"pass", "-c", job, "--from", fitted, "-o", part},
+		{"certify", "-c", job, "-o", fitted, part},
+		{"certify", "-c", job, "-o", fitted, part, "--json"},
+		{"topics", "-c", topics},
+		{"train", "-c", topics},
+		{"pull", "tiny", "--kafka", topics, "-o", t.TempDir()},
+		{"demo", "-o", t.TempDir()},
+		{"verify", a.model, a.certificate, a.lake, "--json"},
+		{"predict", a.model, a.certificate, a.lake, "-o", output, "--json"},
 		{"plan", "-c", job},
 		{"plan", "-c", job, "--json"},
 		{"train", "-c", job},

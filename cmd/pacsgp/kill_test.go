@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,11 +74,11 @@ func killed(err error) bool {
 	return errors.As(err, &exit) && exit.ExitCode() == -1
 }
 
-// published returns the artifacts in an output directory, by name.
-func published(t *testing.T, out string) map[string]string {
+// published returns the artifacts in an output directory, and these files, by name.
+func published(t *testing.T, out string, also ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, pattern := range []string{"model-*", "certificate-*", "attempts.jsonl", predictionsFile} {
+	for _, pattern := range append([]string{"model-*", "certificate-*", "attempts.jsonl"}, also...) {
 		names, err := filepath.Glob(filepath.Join(out, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -90,14 +91,15 @@ func published(t *testing.T, out string) map[string]string {
 }
 
 // complete checks an output directory after a run that came to its end: these
-// artifacts and no other, one attempt, no checkpoint and nothing unfinished.
-func complete(t *testing.T, when, out string, want map[string]string) {
+// artifacts and no other, one attempt, no checkpoint and nothing unfinished. Files beside
+// them may be there.
+func complete(t *testing.T, when, out string, want map[string]string, beside ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, published(t, out)); diff != "" {
+	if diff := cmp.Diff(want, published(t, out, slices.Collect(maps.Keys(want))...)); diff != "" {
 		t.Errorf("%s: other artifacts than those of an uninterrupted run (-want +got):\n%.2000s", when, diff)
 	}
 	known := maps.Clone(want)
-	for _, name := range []string{".lock", runFile, plotFile} {
+	for _, name := range append([]string{".lock", runFile, plotFile}, beside...) {
 		known[name] = ""
 	}
 	for _, name := range names(t, out) {
@@ -118,6 +120,10 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 		case strings.HasPrefix(name, ".") || strings.HasPrefix(name, "checkpoint-"): // the next run refuses a damaged checkpoint
 		case name == runFile:
 			if err := json.Unmarshal(data, new(runRecord)); err != nil {
+				fault = err.Error()
+			}
+		case name == handoverFile && want[name] == "":
+			if _, err := pipeline.ParseHandover(data); err != nil {
 				fault = err.Error()
 			}
 		case name == plotFile:
@@ -235,7 +241,7 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 	for name, w := range writers(t) {
 		t.Run(name, func(t *testing.T) {
 			stride := 3 * w.stride
-			if name == "predict" {
+			if w.file {
 				stride = 1
 			}
 			if testing.Short() {
@@ -252,7 +258,7 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 					when := fmt.Sprintf("operation %d: %s", at, lastLine(log))
 					whole(t, when, w.in(out), w.want)
 					succeed(t, w.args(out)...)
-					if name != "predict" { // it owns no directory that it could clear up
+					if !w.file { // it owns no directory that it could clear up
 						w.complete(t, when, out)
 					}
 				}
