@@ -9,11 +9,14 @@ import (
 // limits of a container by it. Counted are the matrices of M² and of M rows, and
 // the blocks of rows; the rest is small.
 type Memory struct {
-	Start  int64 // while a new trainer looks for its start values
-	Step   int64 // between two steps: the trainer alone
-	State  int64 // of what MarshalBinary returns
-	Result int64 // while Result is computed: trainer and posterior
-	Pass   int64 // a posterior and the making of its Predictor
+	Estimate int64 // while the scales of the kernel are estimated on start rows
+	Start    int64 // while a new trainer looks for its start values
+	Step     int64 // between two steps: the trainer alone
+	State    int64 // of what MarshalBinary returns
+	Result   int64 // while Result is computed: trainer and posterior
+	Pass     int64 // a posterior and the making of its Predictor
+
+	Posterior int64 // a posterior, the bytes that it was read from, and its checks
 }
 
 // MemoryOf counts for m inducing points, d features and up to the given number of
@@ -44,16 +47,17 @@ func MemoryOf(family kernel.Family, m, d, rows, workers int) Memory {
 		// Operands as products pack them. Calls and pieces of work share buffers, one small, one large, as chance has it.
 		max(1, workers)*(3*sweepBlock*m/2+2*packedRows*min(m, packedDepth)),
 	)
-	estimate := min(rows, EstimateRows)
+	few := min(rows, EstimateRows)
+	estimate := number((4+2*slopes)*few*few, 3*few*(d+1), 3*rows)
 	return Memory{
-		Start: max(
-			number((4+2*slopes)*estimate*estimate, 3*estimate*(d+1), 3*rows),
-			trainer+number(2*square, 3*rows), // Gram matrix, packed L
-		),
-		Step:   trainer,
-		State:  number(2*square, 4*m*d+2*m),
-		Result: trainer + number(4*square, m*d),
-		Pass:   number(8*square, m*d, max(1, workers)*2*predictBlock*m),
+		Estimate: estimate,
+		Start:    max(estimate, trainer+number(2*square, 3*rows)), // Gram matrix, packed L
+		Step:     trainer,
+		State:    number(2*square, 4*m*d+2*m),
+		Result:   trainer + number(4*square, m*d),
+		Pass:     number(8*square, m*d, max(1, workers)*2*predictBlock*m),
+
+		Posterior: number(4*square, 3*m*d),
 	}
 }
 

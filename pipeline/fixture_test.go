@@ -76,11 +76,11 @@ func publish(t testing.TB, l *lake, change func(*pipeline.Job)) *published {
 func (p *published) verify(t testing.TB, c certify.Certificate, m pipeline.Model, digest string, l *lake) (*pipeline.Verification, error) {
 	t.Helper()
 	if l == nil {
-		return pipeline.Verify(t.Context(), c, m, digest, nil, 1)
+		return pipeline.Verify(t.Context(), c, m, digest, nil, pipeline.Resources{})
 	}
 	return pipeline.Verify(t.Context(), c, m, digest, func(_ context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
 		return l.open(features)
-	}, 1)
+	}, pipeline.Resources{})
 }
 
 // tiny makes a job as small as tests of the plumbing need it.

@@ -1,6 +1,9 @@
 package pipeline
 
-import "github.com/pacsgp/pacsgp/model"
+import (
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+)
 
 // programBytes is what a process takes before it has a row: its code, the Go
 // runtime, the libraries' tables.
@@ -10,27 +13,21 @@ const programBytes = 28 << 20
 // in percent of it. The command sets the runtime's limit to the sum.
 const heapSlack = 25
 
+// process is what a process has in which so many bytes live.
+func process(living int64) int64 { return programBytes + living + living*heapSlack/100 }
+
 // PeakMemory is the most memory, in bytes, that a run of a job with its defaults
 // filled in has at a time. Each part counts what lives in it; rows that all parts of
 // training share stand before them.
 func PeakMemory(job Job, s Sample, res Resources) int64 {
 	res, job = res.WithDefaults(), job.ForRows(s.Rows)
-	n, columns := s.train(job), int64(s.Features+1)
-	rows := func(n int64) int64 { return n * columns * 8 }
-	reference := job.Roles.rule().references(s.Rows)
-	starts := max(startRows, reference)
-	starts = min(starts, s.Rows)
+	n := s.train(job)
+	reference, starts := s.looked(job)
 
 	// Both passes: batches that are decoded ahead, the marks of all rows, the
 	// reference and start rows.
-	readers := int64(max(1, min(res.Workers, s.Shards)))
-	reading := s.Reader + rows(min(s.Rows, readers*(batchesAhead+2)*int64(s.Batch)))
-	record := int64(16)
-	if job.Copies.Policy == CopiesDropped {
-		record = 24
-	}
-	counting := min(record*s.Rows, res.Memory)
-	found := rows(reference) + rows(starts)
+	reading, counting := s.reading(res), min(recordBytes(job)*s.Rows, res.Memory)
+	found := s.bytes(reference) + s.bytes(starts)
 	if job.Roles.Holdout > 0 {
 		found += s.Rows / 8 // a bit a row says which are hold-out rows
 	}
@@ -38,19 +35,19 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 
 	// Training: the train rows, or what reads them again; start rows, scaled; the
 	// shuffle buffer and a batch.
-	kept := rows(n)
+	kept := s.bytes(n)
 	if kept > res.Memory {
 		kept = reading
 	}
-	shared := kept + found + rows(starts)
+	shared := kept + found + s.bytes(starts)
 	var finished int64 // states of the candidates that are done
 	for _, c := range candidates(job, s) {
 		use := model.MemoryOf(c.Kernel, c.Inducing, s.Features, int(min(starts, startRows)), res.Workers)
-		batch := rows(int64(c.Plan.Batch))
+		batch := s.bytes(int64(c.Plan.Batch))
 		if int64(c.Plan.Batch) < n {
-			batch += rows(min(int64(job.Train.Buffer), n)) + rows(int64(c.Plan.Batch))/4
+			batch += s.bytes(min(int64(job.Train.Buffer), n)) + s.bytes(int64(c.Plan.Batch))/4
 		}
-		batch += rows(chunkRows)
+		batch += s.bytes(chunkRows)
 		saving := 2*use.State + finished // the state, and the checkpoint with all states
 		most = max(
 			most,
@@ -61,5 +58,90 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 		)
 		finished += use.State
 	}
-	return programBytes + most + most*heapSlack/100
+	return process(most)
+}
+
+// CheckMemory is the most memory, in bytes, that a check of a certificate and its
+// model has at a time, with these rows or, where there are none, without.
+func CheckMemory(c certify.Certificate, m Model, s Sample, res Resources) int64 {
+	res = res.WithDefaults()
+	job, err := statedJob(c.Configuration)
+	if err != nil {
+		return 0 // it is refused before it takes anything
+	}
+	reference, starts := s.looked(job.ForRows(s.Rows))
+	use := memoryOf(m, int(min(reference, startRows)), res)
+	if s.Rows == 0 {
+		return process(use.Posterior)
+	}
+	living := s.reading(res) + min(recordBytes(job)*s.Rows, res.Memory) + s.Rows/8 // a bit a row says which are hold-out rows
+	work := use.Pass
+	if job.Grid.Prior == certify.PriorPeaked { // the peaks are estimated again
+		living += s.bytes(reference) + s.bytes(starts)
+		work = max(work, use.Estimate)
+	}
+	return process(living + work)
+}
+
+// memoryOf is what a model takes to be used, looking at so many start rows.
+func memoryOf(m Model, rows int, res Resources) model.Memory {
+	p := m.Posterior
+	return model.MemoryOf(p.Kernel.Family, p.Inducing(), p.Dim(), rows, res.Workers)
+}
+
+// RetrainMemory is the most memory, in bytes, that training again has at a time.
+func RetrainMemory(c certify.Certificate, s Sample, res Resources) int64 {
+	job, err := statedJob(c.Configuration)
+	if err != nil {
+		return 0
+	}
+	return PeakMemory(job, s, res)
+}
+
+// PredictMemory is the most memory, in bytes, that predicting these rows has at a time.
+func PredictMemory(m Model, s Sample, res Resources) int64 {
+	res = res.WithDefaults()
+	return process(s.reading(res) + memoryOf(m, 0, res).Pass)
+}
+
+// CheckSpill is [SpillBytes] of a check of a certificate.
+func CheckSpill(c certify.Certificate, res Resources) int64 {
+	job, err := statedJob(c.Configuration)
+	if err != nil {
+		return 0
+	}
+	return SpillBytes(job, c.Sample.Rows, res)
+}
+
+// SpillBytes is how much of a disk, in bytes, counting the copies among so many rows
+// takes at most, in the folder of the resources: nothing where it fits into memory.
+func SpillBytes(job Job, rows int64, res Resources) int64 {
+	record := recordBytes(job)
+	if rows <= max(leastRecords, res.WithDefaults().Memory/record) {
+		return 0
+	}
+	return record * rows
+}
+
+// recordBytes is the size of what is kept of a row to find its copies.
+func recordBytes(job Job) int64 {
+	if job.Copies.Policy == CopiesDropped {
+		return 24
+	}
+	return 16
+}
+
+// bytes is what so many rows take.
+func (s Sample) bytes(rows int64) int64 { return rows * int64(s.Features+1) * 8 }
+
+// reading is what reading the rows takes: pages, and batches that are decoded ahead.
+func (s Sample) reading(res Resources) int64 {
+	readers := int64(max(1, min(res.Workers, s.Shards)))
+	return s.Reader + s.bytes(min(s.Rows, readers*(batchesAhead+2)*int64(s.Batch)))
+}
+
+// looked are the numbers of reference rows and of start rows, which are kept.
+func (s Sample) looked(job Job) (reference, starts int64) {
+	reference = job.Roles.rule().references(s.Rows)
+	return reference, min(max(startRows, reference), s.Rows)
 }

@@ -20,7 +20,7 @@ func (p *published) retrain(t testing.TB, c certify.Certificate, m pipeline.Mode
 	open := func(_ context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
 		return p.lake.open(features)
 	}
-	v, err := pipeline.Verify(t.Context(), c, m, digest, open, 1)
+	v, err := pipeline.Verify(t.Context(), c, m, digest, open, pipeline.Resources{})
 	if err != nil {
 		t.Fatal(err)
 	}

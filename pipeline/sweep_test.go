@@ -118,7 +118,7 @@ func TestSweepIsItsAlternativesAtTheirShare(t *testing.T) {
 		open := func(ctx context.Context, features, exclude []string, _ string, _ bool) (pipeline.Source, error) {
 			return l.openFor(pipeline.Job{Exclude: exclude})(ctx, features)
 		}
-		if _, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, open, 1); err != nil {
+		if _, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, open, pipeline.Resources{}); err != nil {
 			t.Errorf("alternative %d: %v", i+1, err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestForgedSweepIsRefused(t *testing.T) {
 			open := func(ctx context.Context, features, exclude []string, _ string, _ bool) (pipeline.Source, error) {
 				return l.openFor(pipeline.Job{Exclude: exclude})(ctx, features)
 			}
-			if _, err := pipeline.Verify(t.Context(), f, of.Model, of.ModelDigest, open, 1); !errors.Is(err, pipeline.ErrRefused) {
+			if _, err := pipeline.Verify(t.Context(), f, of.Model, of.ModelDigest, open, pipeline.Resources{}); !errors.Is(err, pipeline.ErrRefused) {
 				t.Errorf("Verify = %v, want a refusal", err)
 			}
 		})

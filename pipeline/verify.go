@@ -40,7 +40,7 @@ type OpenData func(ctx context.Context, features, exclude []string, target strin
 // given SHA-256, and against the rows if open is not nil. An error that wraps
 // [ErrRefused] says what does not agree.
 func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
-	open OpenData, workers int,
+	open OpenData, res Resources,
 ) (*Verification, error) {
 	v := &Verification{certificate: c}
 	job, err := v.files(ctx, c, m, modelDigest)
@@ -62,7 +62,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if n != c.Sample.Rows {
 		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", ErrRefused, certify.Count(n, "row"), c.Sample.Rows)
 	}
-	res := Resources{Workers: workers}.WithDefaults()
+	res = res.WithDefaults()
 	found, err := wholeLastPass(ctx, src, m, job, c.Baseline.Constant, res)
 	if err != nil {
 		return nil, err

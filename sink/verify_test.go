@@ -447,7 +447,7 @@ func goVerifies(t testing.TB, args []string) error {
 		open = nil
 	}
 	sum := sha256.Sum256(bytes)
-	_, err = pipeline.Verify(t.Context(), c, m, hex.EncodeToString(sum[:]), open, 1)
+	_, err = pipeline.Verify(t.Context(), c, m, hex.EncodeToString(sum[:]), open, pipeline.Resources{})
 	return err
 }
 

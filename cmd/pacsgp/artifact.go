@@ -115,11 +115,23 @@ func openSized(path string) (*os.File, int64, error) {
 
 // readSized reads a file that has this size, and no more of one that grows.
 func readSized(f *os.File, path string, size int64) ([]byte, error) {
+	if err := affordable(size, allowedMemory()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, fmt.Errorf("%s: it has changed while it was read: %w", path, err)
 	}
 	return data, nil
+}
+
+// affordable refuses to read a file of a size as a whole, beside what its values take,
+// where that is more memory than is allowed; 0 is not known.
+func affordable(size, allowed int64) error {
+	if allowed > 0 && size > allowed/2 {
+		return fmt.Errorf("its %s and what they hold take twice as much memory, and the process may have %s", bytesWords(size), bytesWords(allowed))
+	}
+	return nil
 }
 
 // The names in the output directory that belong to the latest run. Model and

@@ -46,7 +46,7 @@ func main() {
 	w := system{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: realFiles(), terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
-		log: newLogging(), demo: theDemo,
+		log: newLogging(), demo: theDemo, memory: allowedMemory, room: freeBytes,
 	}
 	afterSignal(ctx, patience, func() {
 		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", errInterrupted, patience))
@@ -99,6 +99,8 @@ type system struct {
 	limitMemory    func(bytes int64)
 	log            *logging
 	demo           demoSize
+	memory         func() int64                                  // that the process may have; 0: not known
+	room           func(folder string) (bytes int64, known bool) // on the disk
 
 	// The same without an [report.Escaper]: for colours and the progress bar, whose
 	// words are the program's own or escaped already.

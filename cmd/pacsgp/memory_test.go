@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // shipped is the command as users have it.
@@ -83,6 +85,67 @@ func TestPlanSaysTheMemory(t *testing.T) {
 			t.Logf("planned %.0f MiB, had %.0f MiB: %+.0f %%", planned/(1<<20), had/(1<<20), 100*(planned/had-1))
 			if room := max(0.15*had, 16<<20); planned < had-room || planned > had+room {
 				t.Errorf("plan says %.0f MiB, and the process had %.0f", planned/(1<<20), had/(1<<20))
+			}
+		})
+	}
+}
+
+// What verify and predict are refused for is what they take: at least 15 % less, at most
+// what is allowed for, or 16 MiB off.
+func TestVerifyTakesWhatIsForeseen(t *testing.T) {
+	if testing.Short() || raceDetector || runtime.GOOS != "linux" {
+		t.Skip("measures a process as Linux does")
+	}
+	command := shipped(t)
+	for name, c := range map[string]struct{ rows, features, inducing int }{
+		"small": {2000, 3, 50}, "rows": {200_000, 9, 100}, "inducing points": {20_000, 9, 900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, out := t.TempDir(), t.TempDir()
+			g, err := synth.New(synth.Config{Seed: 1, Noise: 0.1, Features: c.features})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 2, 0, int64(c.rows/2)); err != nil {
+				t.Fatal(err)
+			}
+			a := retrained(t, dir, jobFile{"inducing": fmt.Sprint(c.inducing), "train": "{passes: 0.2}"})
+			m, _, err := readModel(t.Context(), a.model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			certificate, _, err := readCertificate(t.Context(), a.certificate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			from, err := originOf([]string{a.lake})
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := from.open(t.Context(), reading{Choice: ingest.Choice{Target: "y"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res := pipeline.Resources{Workers: runtime.GOMAXPROCS(0)}
+			sample, err := sampleOf(t.Context(), src, res.Workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for command, measured := range map[string]struct {
+				foreseen int64
+				args     []string
+			}{
+				"verify":           {pipeline.CheckMemory(certificate, m, sample, res), []string{command, "verify", a.model, a.certificate, a.lake}},
+				"verify no rows":   {pipeline.CheckMemory(certificate, m, pipeline.Sample{}, res), []string{command, "verify", a.model, a.certificate}},
+				"verify --retrain": {max(pipeline.CheckMemory(certificate, m, sample, res), pipeline.RetrainMemory(certificate, sample, res)), []string{command, "verify", a.model, a.certificate, a.lake, "--retrain"}},
+				"predict":          {pipeline.PredictMemory(m, sample, res), []string{command, "predict", a.model, a.certificate, a.lake, "-o", filepath.Join(out, "p.parquet")}},
+			} {
+				had := peakOf(t, exec.CommandContext(t.Context(), measured.args[0], measured.args[1:]...))
+				foreseen := float64(measured.foreseen)
+				t.Logf("%s: foreseen %.0f MiB, had %.0f MiB: %+.0f %%", command, foreseen/(1<<20), had/(1<<20), 100*(foreseen/had-1))
+				if foreseen < had-max(0.15*had, 16<<20) || foreseen > had+max(had*surplus/100, 16<<20) {
+					t.Errorf("%s: foreseen are %.0f MiB, and the process had %.0f", command, foreseen/(1<<20), had/(1<<20))
+				}
 			}
 		})
 	}

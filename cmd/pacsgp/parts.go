@@ -115,7 +115,16 @@ func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output 
 	}
 	found, err := h.Pass(ctx, part, pipeline.Environment{
 		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			return p.open(ctx, features, show.notice)
+			src, err := p.open(ctx, features, show.notice)
+			if err != nil {
+				return nil, err
+			}
+			sample, err := sampleOf(ctx, src, p.resources.Workers)
+			if err != nil {
+				return nil, err
+			}
+			need := needs{reading: sample.Reader, disk: pipeline.SpillBytes(p.job, sample.Rows, p.resources)}
+			return src, need.met(w, p.resources.Memory, less)
 		},
 		Sink: h.sink(), Resources: p.resources,
 	})

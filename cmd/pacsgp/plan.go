@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -53,7 +54,10 @@ type planned struct {
 	Copies       string               `json:"copies"`                 // in words: plan reads no row
 	Alternatives []plannedAlternative `json:"alternatives,omitempty"` // of a sweep; the rest is about the first
 
-	faults columnFaults // of the columns of all alternatives
+	Disk int64 `json:"peak_disk_bytes"` // in the folder for temporary files, to count copies
+
+	faults  columnFaults // of the columns of all alternatives
+	reading int64        // bytes for pages
 }
 
 // A plannedFile is what a file's footer says.
@@ -85,7 +89,7 @@ func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
 	jobs := p.job.Alternatives()
 	var out planned
 	var least, most float64
-	var bytes int64
+	var need needs
 	var faults columnFaults
 	for _, job := range jobs {
 		each, err := p.of(job).plan(ctx)
@@ -95,7 +99,8 @@ func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
 			}
 			return err
 		}
-		least, most, bytes = least+each.Estimate.Least, most+each.Estimate.Most, max(bytes, each.Estimate.Bytes)
+		least, most = least+each.Estimate.Least, most+each.Estimate.Most
+		need = needs{max(need.reading, each.reading), max(need.memory, each.Estimate.Bytes), max(need.disk, each.Disk)}
 		if job.Number <= 1 {
 			out = each
 		}
@@ -106,17 +111,16 @@ func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
 		}
 		faults = faults.and(each.faults)
 	}
-	out.Estimate.Least, out.Estimate.Most, out.Estimate.Bytes, out.faults = least, most, bytes, faults
+	out.Estimate.Least, out.Estimate.Most, out.Estimate.Bytes, out.Disk, out.faults = least, most, need.memory, need.disk, faults
 	if asJSON {
-		if err := printJSON(w.stdout, out); err != nil {
-			return err
-		}
-		return faults.error()
+		err = printJSON(w.stdout, out)
+	} else {
+		err = out.print(w.stdout)
 	}
-	if err := out.print(w.stdout); err != nil {
+	if err != nil {
 		return err
 	}
-	return faults.error()
+	return errors.Join(faults.error(), need.met(w, p.resources.Memory, less))
 }
 
 // plan looks at the footers of a job that is no sweep, or is one of its
@@ -130,10 +134,7 @@ func (p prepared) plan(ctx context.Context) (planned, error) {
 	for _, f := range src.Files() {
 		out.Files = append(out.Files, plannedFile{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}
-	sample, err := p.sampleOf(ctx, src)
-	if err == nil {
-		err = p.readable(sample)
-	}
+	sample, err := sampleOf(ctx, src, p.resources.Workers)
 	if err != nil {
 		return planned{}, err
 	}
@@ -152,32 +153,8 @@ func (p prepared) plan(ctx context.Context) (planned, error) {
 		return planned{}, err
 	}
 	out.Estimate, err = pipeline.NewEstimate(p.job, sample, p.resources)
+	out.Disk, out.reading = pipeline.SpillBytes(p.job, sample.Rows, p.resources), sample.Reader
 	return out, err
-}
-
-// sampleOf is what the footers say of the rows as a whole.
-func (p prepared) sampleOf(ctx context.Context, src rows) (pipeline.Sample, error) {
-	s := pipeline.Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
-	for _, shard := range src.Shards() {
-		s.Rows += shard.Rows
-		s.Shards++
-	}
-	var err error
-	s.Reader, err = src.Overhead(ctx, max(1, min(p.resources.Workers, s.Shards)))
-	return s, err
-}
-
-// leastForReading is what reading may take of memory whatever the budget is.
-const leastForReading = 512 << 20
-
-// readable refuses files of which the pages alone need more memory than the job has.
-func (p prepared) readable(s pipeline.Sample) error {
-	if s.Reader <= max(p.resources.Memory, leastForReading) {
-		return nil
-	}
-	return fmt.Errorf("reading these files takes %d MiB for pages that have to be in memory as a whole, and the job has %d MiB\n"+
-		"hint: raise memory to %[1]d MiB, set fewer workers, name fewer features, or write the files with smaller pages and without BYTE_STREAM_SPLIT",
-		s.Reader>>20+1, p.resources.Memory>>20)
 }
 
 // known is a number, or nil if there is none.
@@ -331,13 +308,24 @@ func (p planned) print(w io.Writer) error {
 	_, _ = fmt.Fprintf(w, "copies     %s\n", p.Copies)
 	_, _ = fmt.Fprintf(w, "memory     at most %s: %s for the rows (%s), the rest for M = %d and for reading\n",
 		bytesWords(p.Estimate.Bytes), bytesWords(p.KeptBytes), kept, p.Estimate.Inducing)
-	_, _ = fmt.Fprintf(w, "time       %s to %s: at most %s of %s, one last pass, at %.1f GFLOP/s measured just now\n",
-		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9)
+	if p.Disk > 0 {
+		_, _ = fmt.Fprintf(w, "disk       at most %s in %s while copies are counted (none with memory: %[1]s), beside the results\n", bytesWords(p.Disk), os.TempDir())
+	}
+	_, _ = fmt.Fprintf(w, "time       %s to %s: at most %s of %s, one last pass, at %.1f GFLOP/s measured just now; %s\n",
+		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n\n", p.LnInverseWeight, p.Confidence)
 	if err := p.sweep(w); err != nil {
 		return err
 	}
 	return p.bounds(w)
+}
+
+// readingWords say what the time does not contain.
+func readingWords(kept bool) string {
+	if kept {
+		return "reading the rows twice comes on top"
+	}
+	return "reading the rows twice, and again in each pass of training, comes on top"
 }
 
 // sweep prints the alternatives and what each gets of δ.

@@ -19,7 +19,7 @@ import (
 )
 
 func predictCommand(w system) *cobra.Command {
-	var output, job string
+	var output, job, memory string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
@@ -43,16 +43,21 @@ func predictCommand(w system) *cobra.Command {
 			if err := mayCreate("-o", output, from); err != nil {
 				return usageError{err}
 			}
-			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, asJSON), from.release(false))
+			res, err := budgetOf(memory, runtime.GOMAXPROCS(0))
+			if err != nil {
+				return err
+			}
+			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, res, asJSON), from.release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
+	cmd.Flags().StringVar(&memory, "memory", "", memoryUsage)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }
 
-func predict(ctx context.Context, w system, modelPath, certificatePath string, from origin, output string, asJSON bool) error {
+func predict(ctx context.Context, w system, modelPath, certificatePath string, from origin, output string, res pipeline.Resources, asJSON bool) error {
 	m, digest, err := readModel(ctx, modelPath)
 	if err != nil {
 		return err
@@ -62,8 +67,10 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 		return err
 	}
 	show := newDisplay(w)
-	workers := runtime.GOMAXPROCS(0)
-	if _, err := pipeline.Verify(ctx, c, m, digest, nil, workers); err != nil {
+	if err := (needs{memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}).met(w, res.Memory, ""); err != nil {
+		return err
+	}
+	if _, err := pipeline.Verify(ctx, c, m, digest, nil, res); err != nil {
 		return err
 	}
 	switch mean := c.About(certify.PredictorMean); {
@@ -81,8 +88,15 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, f := range m.Meta.Features {
 		features = append(features, f.Name)
 	}
-	src, err := from.open(ctx, reading{Choice: ingest.Choice{Features: features}, bad: ingest.Mark, decoders: workers})
+	src, err := from.open(ctx, reading{Choice: ingest.Choice{Features: features}, bad: ingest.Mark, decoders: res.Workers, pages: forPages(res)})
 	if err != nil {
+		return err
+	}
+	sample, err := sampleOf(ctx, src, res.Workers)
+	if err != nil {
+		return err
+	}
+	if err := (needs{reading: sample.Reader, memory: pipeline.PredictMemory(m, sample, res)}).met(w, res.Memory, lessHere); err != nil {
 		return err
 	}
 	read := []string{modelPath, certificatePath}
@@ -100,7 +114,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	defer file.Abort()
 	out := sink.NewPredictions(file, id)
 	var rows, refused int64
-	err = pipeline.Predict(ctx, src, m, workers, func(batch []pipeline.Prediction) error {
+	err = pipeline.Predict(ctx, src, m, res.Workers, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
 			if rows++; p.Reason != "" {
 				refused++

@@ -37,6 +37,7 @@ type reading struct {
 	bad      ingest.BadRows
 	decoders int
 	spooled  func(rows int64) // is told how far a spool is; or nil
+	pages    int64            // bytes of memory for pages; 0: as many as they need
 }
 
 // rows are an opened source, with what is known of it before a row is read.
@@ -141,11 +142,14 @@ func makeTemporary(from origin, asked bool) {
 	}
 }
 
+// opening is [pipeline.OpenData], with what is known of the rows.
+type opening func(ctx context.Context, features, exclude []string, target string, mark bool) (rows, error)
+
 // openData opens an origin for a check of a certificate.
-func openData(from origin, decoders int) pipeline.OpenData {
-	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
+func openData(from origin, res pipeline.Resources) opening {
+	return func(ctx context.Context, features, exclude []string, target string, mark bool) (rows, error) {
 		return from.open(ctx, reading{
-			Choice: ingest.Choice{Features: features, Exclude: exclude, Target: target}, bad: ingest.Marking(mark), decoders: decoders,
+			Choice: ingest.Choice{Features: features, Exclude: exclude, Target: target}, bad: ingest.Marking(mark), decoders: res.Workers, pages: forPages(res),
 		})
 	}
 }
@@ -156,6 +160,7 @@ type lakeOrigin []string
 func (l lakeOrigin) open(ctx context.Context, want reading) (rows, error) {
 	src, err := ingestlake.Open(ctx, ingestlake.Config{
 		Paths: l, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: want.bad, Decoders: want.decoders,
+		Pages: want.pages,
 	})
 	if err != nil {
 		return nil, err

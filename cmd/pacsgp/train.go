@@ -244,7 +244,7 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 // open opens the source of a job, with these features or, with nil, those that the job
 // chooses.
 func (p prepared) open(ctx context.Context, features []string, notice func(string)) (rows, error) {
-	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, bad: ingest.Marking(p.job.BadRows.Some()), decoders: p.resources.Workers}
+	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, bad: ingest.Marking(p.job.BadRows.Some()), decoders: p.resources.Workers, pages: forPages(p.resources)}
 	if features == nil {
 		want.Features, want.Exclude = p.job.Features, p.job.Exclude
 	}
@@ -281,11 +281,16 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sample, err := p.sampleOf(ctx, first)
-	if err == nil {
-		err = p.readable(sample)
-	}
+	sample, err := sampleOf(ctx, first, p.resources.Workers)
 	if err != nil {
+		return nil, err
+	}
+	need := needs{reading: sample.Reader}
+	for _, job := range jobs {
+		need.memory = max(need.memory, pipeline.PeakMemory(job, sample, p.resources))
+		need.disk = max(need.disk, pipeline.SpillBytes(job, sample.Rows, p.resources))
+	}
+	if err := need.met(w, p.resources.Memory, less); err != nil {
 		return nil, err
 	}
 	if p.shelf != nil {
@@ -293,16 +298,14 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 			return nil, err
 		}
 	}
-	var most int64
 	for _, job := range jobs {
 		if job.Number > 1 {
 			if _, err := p.of(job).open(ctx, nil, func(string) {}); err != nil {
 				return nil, fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
 			}
 		}
-		most = max(most, pipeline.PeakMemory(job, sample, p.resources))
 	}
-	w.limitMemory(most)
+	w.limitMemory(need.memory)
 	out, err := openOutput(p.output, w)
 	if err != nil {
 		return nil, err

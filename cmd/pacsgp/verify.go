@@ -59,6 +59,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
+	cmd.Flags().StringVar(&v.memory, "memory", "", memoryUsage)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
 	return cmd
 }
@@ -68,6 +69,7 @@ type verification struct {
 	model, certificate, id string
 	from                   origin // nil: no rows are read
 	retrain                bool
+	memory                 string
 }
 
 // A verified certificate does not contradict its model nor, where they were read
@@ -79,8 +81,34 @@ type verified struct {
 	unrepeated  error // why training could not be repeated, where that was asked for
 }
 
+// foreseen opens data and refuses them, before a row is read, where a check takes more
+// than there is.
+func (v verification) foreseen(w system, open opening, c certify.Certificate, m pipeline.Model, res pipeline.Resources) pipeline.OpenData {
+	met := false // the data are opened several times
+	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
+		src, err := open(ctx, features, exclude, target, mark)
+		if err != nil || met {
+			return src, err
+		}
+		sample, err := sampleOf(ctx, src, res.Workers)
+		if err != nil {
+			return nil, err
+		}
+		need, instead := needs{sample.Reader, pipeline.CheckMemory(c, m, sample, res), pipeline.CheckSpill(c, res)}, lessHere
+		if v.retrain {
+			need.memory, instead = max(need.memory, pipeline.RetrainMemory(c, sample, res)), instead+", or leave out --retrain"
+		}
+		met = true
+		return src, need.met(w, res.Memory, instead)
+	}
+}
+
 // run checks a certificate.
 func (v verification) run(ctx context.Context, w system) (out *verified, err error) {
+	res, err := budgetOf(v.memory, runtime.GOMAXPROCS(0))
+	if err != nil {
+		return nil, err
+	}
 	m, digest, err := readModel(ctx, v.model)
 	if err != nil {
 		return nil, err
@@ -92,15 +120,18 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	if v.id != "" && v.id != got {
 		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, v.id)
 	}
+	if err := (needs{memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}).met(w, res.Memory, ""); err != nil {
+		return nil, err
+	}
 	var open pipeline.OpenData
 	if v.from != nil {
 		if v.from, err = v.from.replay(c); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, v.from.release(false)) }()
-		open = openData(v.from, runtime.GOMAXPROCS(0))
+		open = v.foreseen(w, openData(v.from, res), c, m, res)
 	}
-	found, err := pipeline.Verify(ctx, c, m, digest, open, runtime.GOMAXPROCS(0))
+	found, err := pipeline.Verify(ctx, c, m, digest, open, res)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +139,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	if v.retrain {
 		show := newDisplay(w)
 		defer show.end()
-		err = found.Retrain(ctx, open, modelDigest, software(), pipeline.Resources{Workers: runtime.GOMAXPROCS(0)}, show.observer())
+		err = found.Retrain(ctx, open, modelDigest, software(), res, show.observer())
 		if errors.Is(err, pipeline.ErrNotRepeatable) {
 			out.unrepeated, err = err, nil
 		}

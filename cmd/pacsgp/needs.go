@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Before a command starts it is known what it will take. What cannot be had is refused
+// then, with the number, and not after hours.
+
+// needs are the bytes that a command takes of the machine.
+type needs struct {
+	reading int64 // of memory, for pages
+	memory  int64 // in all
+	disk    int64 // in the folder for temporary files, to count copies
+}
+
+// leastForReading is what reading may take of memory whatever the budget is.
+const leastForReading = 512 << 20
+
+// forPages is what pages may take of memory while they are read, whatever the first ones
+// look like.
+func forPages(res pipeline.Resources) int64 { return max(res.Memory, leastForReading) }
+
+// surplus is how far what is needed may be below what is foreseen, in percent: tests
+// hold it to that.
+const surplus = 25
+
+// met refuses what the budget for memory or the machine does not give. instead are
+// other ways to take less, in words.
+func (n needs) met(w system, budget int64, instead string) error {
+	var faults []error
+	if n.reading > forPages(pipeline.Resources{Memory: budget}) {
+		faults = append(faults, fmt.Errorf("reading these files takes %d MiB for pages that have to be in memory as a whole, and the budget is %d MiB\n"+
+			"hint: raise memory to %[1]d MiB, name fewer features, or write the files with smaller pages and without BYTE_STREAM_SPLIT%[3]s",
+			n.reading>>20+1, budget>>20, instead))
+	}
+	if allowed := w.memory(); allowed > 0 && n.memory-n.memory*surplus/(100+surplus) > allowed {
+		faults = append(faults, fmt.Errorf("this takes %s of memory, and the process may have %s (the machine, its control group or ulimit -v)\n"+
+			"hint: give it more%s", bytesWords(n.memory), bytesWords(allowed), instead))
+	}
+	folder := os.TempDir()
+	if free, known := w.room(folder); known && n.disk > free {
+		faults = append(faults, fmt.Errorf("counting copies takes up to %s on the disk, in %s, where %s are free\n"+
+			"hint: set TMPDIR to a folder with more room, or memory to %s, so that no disk is needed", bytesWords(n.disk), folder, bytesWords(free), bytesWords(n.disk)))
+	}
+	return errors.Join(faults...)
+}
+
+// less are ways for a job to take less memory.
+const less = ", or set fewer workers or fewer inducing points"
+
+// lessHere is one for a command that uses all processors.
+const lessHere = ", or set GOMAXPROCS to fewer processors"
+
+// sampleOf is what is known of the rows as a whole before any is read.
+func sampleOf(ctx context.Context, src rows, workers int) (pipeline.Sample, error) {
+	s := pipeline.Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
+	for _, shard := range src.Shards() {
+		s.Rows += shard.Rows
+		s.Shards++
+	}
+	var err error
+	s.Reader, err = src.Overhead(ctx, max(1, min(workers, s.Shards)))
+	return s, err
+}
+
+// memoryUsage is what the flag --memory is for in a command that reads rows without a
+// job.
+const memoryUsage = "for counting copies and for large pages, as in 512MiB"
+
+// budgetOf are the resources of such a command.
+func budgetOf(memory string, workers int) (pipeline.Resources, error) {
+	res := pipeline.Resources{Workers: workers}
+	if memory != "" {
+		size, err := parseSize(memory)
+		if err != nil {
+			return res, usageError{fmt.Errorf("--memory: %w", err)}
+		}
+		res.Memory = int64(size)
+	}
+	return res.WithDefaults(), nil
+}
