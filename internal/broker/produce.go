@@ -119,14 +119,11 @@ func (w *Writer) join(ctx context.Context, at place) error {
 		if err != nil {
 			return err
 		}
-		for _, partitions := range answer.Topics {
-			for _, p := range partitions {
-				if p.Error != nil {
-					return p.Error
-				}
-			}
+		partitions := answer.Topics[at.topic]
+		if len(partitions) != 1 || partitions[0].Partition != at.partition {
+			return errSilent
 		}
-		return nil
+		return partitions[0].Error
 	})
 	if err != nil {
 		return fmt.Errorf("kafka: topic %q, partition %d: join the transaction: %w", at.topic, at.partition, err)
@@ -238,12 +235,14 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 			if err != nil {
 				return err
 			}
+			spoken := map[int]bool{}
 			for _, p := range answer.Topics[topic] {
 				if p.Error != nil {
 					return p.Error
 				}
+				spoken[p.Partition] = true
 			}
-			return nil
+			return ofAll(partitions, spoken)
 		})
 	}
 	err := w.client.Retry(ctx, func(ctx context.Context) error {
@@ -272,13 +271,28 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 		if err != nil {
 			return err
 		}
+		spoken := map[int]bool{}
 		for _, p := range answer.Topics[topic] {
 			if p.Error != nil {
 				return p.Error
 			}
+			spoken[p.Partition] = true
 		}
-		return nil
+		return ofAll(partitions, spoken)
 	})
+}
+
+// errSilent is an answer that leaves out what was asked.
+var errSilent = errors.New("the answer does not speak of all partitions")
+
+// ofAll demands that an answer has spoken of all partitions.
+func ofAll(partitions []int, spoken map[int]bool) error {
+	for _, p := range partitions {
+		if !spoken[p] {
+			return errSilent
+		}
+	}
+	return nil
 }
 
 // CommittedOffsets returns how far a group has come in a topic, by partition; −1: it
@@ -306,7 +320,7 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 			found[p.Partition] = p.CommittedOffset
 		}
 		if len(found) != len(partitions) {
-			return errors.New("the answer does not speak of all partitions")
+			return errSilent
 		}
 		return nil
 	})

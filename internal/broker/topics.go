@@ -23,7 +23,10 @@ func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, repl
 		if err != nil {
 			return err
 		}
-		err = answer.Errors[topic]
+		err, spoken := answer.Errors[topic]
+		if !spoken {
+			return errors.New("the answer does not speak of the topic")
+		}
 		made = err == nil
 		if errors.Is(err, kafka.TopicAlreadyExists) {
 			return nil

@@ -49,7 +49,12 @@ func counted(t *testing.T, c *kfake.Cluster, topic string) (keys []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	for ctx.Err() == nil {
-		consumer.PollFetches(ctx).EachRecord(func(r *kgo.Record) { keys = append(keys, string(r.Key)) })
+		found := consumer.PollFetches(ctx)
+		found.EachRecord(func(r *kgo.Record) { keys = append(keys, string(r.Key)) })
+		if found.NumRecords() > 0 {
+			ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond) // for one too many
+			defer cancel()
+		}
 	}
 	return keys
 }

@@ -1,0 +1,156 @@
+package kafkalog_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/sink/kafkalog"
+)
+
+// publish publishes an artifact and commits the offsets of a group.
+func publish(t *testing.T, client *broker.Client, exactlyOnce bool) error {
+	t.Helper()
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: exactlyOnce})
+	if err != nil {
+		return err
+	}
+	if err := p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: []byte("model")}); err != nil {
+		return err
+	}
+	if err := p.CommitOffsets(t.Context(), "group", "rows", map[int]int64{0: 7, 1: 8}, "certificate"); err != nil {
+		return err
+	}
+	return p.Commit(t.Context())
+}
+
+// requests that publishing makes, by whether it is in a transaction, and the codes that
+// each is to make again.
+var requests = []struct {
+	key           kmsg.Key
+	exactly, once bool // sent with a transaction, without one
+	again         []*kerr.Error
+}{
+	{kmsg.Metadata, true, true, []*kerr.Error{kerr.LeaderNotAvailable}},
+	{kmsg.DescribeConfigs, true, true, []*kerr.Error{kerr.RequestTimedOut}},
+	{kmsg.ListOffsets, true, true, []*kerr.Error{kerr.NotLeaderForPartition, kerr.LeaderNotAvailable, kerr.OffsetNotAvailable}},
+	{kmsg.InitProducerID, true, true, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.ConcurrentTransactions}},
+	{kmsg.AddPartitionsToTxn, true, false, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
+	{kmsg.Produce, true, true, []*kerr.Error{kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend, kerr.RequestTimedOut, kerr.KafkaStorageError, kerr.NetworkException}},
+	{kmsg.AddOffsetsToTxn, true, false, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
+	{kmsg.TxnOffsetCommit, true, false, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut}},
+	{kmsg.OffsetCommit, false, true, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut}},
+	{kmsg.EndTxn, true, false, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
+}
+
+// TestCodes: every request that is answered by a code for which a retry helps is made
+// again, and what was published stands there once; every other code is an error with its
+// name. REQUEST_TIMED_OUT does the work and loses the answer.
+func TestCodes(t *testing.T) {
+	for _, exactlyOnce := range []bool{true, false} {
+		for _, r := range requests {
+			if exactlyOnce && !r.exactly || !exactlyOnce && !r.once {
+				continue
+			}
+			for _, code := range r.again {
+				t.Run(fmt.Sprintf("%s/%s/%v", r.key.Name(), code.Message, exactlyOnce), func(t *testing.T) {
+					t.Parallel()
+					c, client := rowsCluster(t)
+					fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{r.key}, Err: code, Count: 2})
+					if err := publish(t, client, exactlyOnce); err != nil {
+						t.Fatal(err)
+					}
+					if fault.Hits() == 0 {
+						t.Fatal("the request was not made")
+					}
+					for _, topic := range []string{"pacsgp-certificates", "pacsgp-models"} {
+						if got := counted(t, c, topic); len(got) != 1 {
+							t.Errorf("%d records in %s, want 1", len(got), topic)
+						}
+					}
+					if at, err := client.CommittedOffsets(t.Context(), "group", "rows", []int{0, 1}); err != nil || at[0] != 7 || at[1] != 8 {
+						t.Errorf("the group is at %v, %v", at, err)
+					}
+				})
+			}
+			for _, code := range []*kerr.Error{kerr.PolicyViolation, kerr.TopicAuthorizationFailed} {
+				t.Run(fmt.Sprintf("%s/%s/%v", r.key.Name(), code.Message, exactlyOnce), func(t *testing.T) {
+					t.Parallel()
+					c, client := rowsCluster(t)
+					c.Fault(kfake.Fault{Keys: []kmsg.Key{r.key}, Err: code, Count: -1})
+					began := time.Now()
+					err := publish(t, client, exactlyOnce)
+					want := fmt.Sprintf("[%d]", code.Code)
+					if r.key == kmsg.Metadata {
+						want = "there is no such topic, or it may not be read" // the library does not say why
+					}
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%v, want %q", err, want)
+					}
+					if took := time.Since(began); took > 15*time.Second {
+						t.Errorf("it took %v to say so", took)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestRetriesEnd: a broker that never does what it is asked to is given up, with the last
+// code that it gave.
+func TestRetriesEnd(t *testing.T) {
+	c, _ := rowsCluster(t)
+	client := newClient(t, c, time.Second)
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
+	if err := publish(t, client, true); err == nil || !strings.Contains(err.Error(), "given up after 1s") || !strings.Contains(err.Error(), "Not Enough Replicas") {
+		t.Errorf("%v, want that it was given up after a second for want of replicas", err)
+	}
+}
+
+// TestSilence: an answer that does not speak of what was asked is no success.
+func TestSilence(t *testing.T) {
+	for _, key := range []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.OffsetCommit, kmsg.ListOffsets} {
+		t.Run(key.Name(), func(t *testing.T) {
+			c, _ := rowsCluster(t)
+			client := newClient(t, c, time.Second)
+			c.ControlKey(key.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				answer := r.ResponseKind()
+				if a, ok := answer.(*kmsg.InitProducerIDResponse); ok {
+					a.ProducerID = -1 // as young brokers answer
+				}
+				return answer, nil, true
+			})
+			if err := publish(t, client, key != kmsg.OffsetCommit); err == nil {
+				t.Error("published, though the broker never said so")
+			}
+		})
+	}
+}
+
+// rowsCluster has a topic of rows too, of which a group may commit offsets. Its client
+// knows nothing of the topics yet.
+func rowsCluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
+	t.Helper()
+	c, maker := cluster(t)
+	if _, err := maker.CreateTopic(t.Context(), "rows", 2, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	return c, newClient(t, c, 20*time.Second)
+}
+
+func newClient(t *testing.T, c *kfake.Cluster, patience time.Duration) *broker.Client {
+	t.Helper()
+	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs(), Patience: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
