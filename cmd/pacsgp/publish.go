@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -76,14 +78,28 @@ func (c configuration) shelf(fault func(ok bool, format string, args ...any)) *s
 // isID reports whether a text looks like the id of a certificate.
 func isID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
-// check demands topics that can be published to, before hours of training.
-func (s *shelf) check(ctx context.Context) (err error) {
+// check demands topics that can be published to, and rows that nobody else has published,
+// before hours of training.
+func (s *shelf) check(ctx context.Context, p prepared) (err error) {
 	client, err := s.cluster.client()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	return kafkalog.Check(ctx, client, s.topics)
+	return errors.Join(kafkalog.Check(ctx, client, s.topics), s.follows(ctx, client, p))
+}
+
+// follows demands that a window from where its group stands still begins there.
+func (s *shelf) follows(ctx context.Context, client *broker.Client, p prepared) error {
+	rows, ok := p.source.(*kafkaOrigin)
+	if !ok || s.group == "" || rows.config.From.Time != ingestlog.Committed {
+		return nil
+	}
+	err := kafkalog.Follows(ctx, client, s.group, rows.Topic, rows.window.Firsts, rows.window.Ends)
+	if err != nil {
+		return fmt.Errorf("%w (hint: remove the spool %s, and the next run has the next window)", err, rows.config.Folder)
+	}
+	return nil
 }
 
 // publish sends what a job has published to its output: all artifacts, then the pointer
@@ -96,6 +112,9 @@ func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *pipel
 	defer func() { err = errors.Join(err, client.Close()) }()
 	to, err := kafkalog.Begin(ctx, kafkalog.Config{Client: client, Topics: s.topics, Name: s.name, ExactlyOnce: s.exactlyOnce})
 	if err != nil {
+		return err
+	}
+	if err := s.follows(ctx, client, p); err != nil {
 		return err
 	}
 	for _, r := range all {

@@ -294,7 +294,7 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 		return nil, err
 	}
 	if p.shelf != nil {
-		if err := p.shelf.check(ctx); err != nil {
+		if err := p.shelf.check(ctx, p); err != nil {
 			return nil, err
 		}
 	}

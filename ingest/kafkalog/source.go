@@ -14,6 +14,7 @@ import (
 type Window struct {
 	Segments []pipeline.Segment // in order: the shards; nil: the rows come from a stream
 	Paths    []string           // of their files
+	Firsts   map[int]int64      // offset that the window begins at, by partition
 	Ends     map[int]int64      // offset behind the window, by partition
 
 	letters []string // files of dead letters, by segment; "": it has none
@@ -21,7 +22,7 @@ type Window struct {
 
 // window is the finished spool.
 func (s *spool) window() *Window {
-	w := &Window{Ends: map[int]int64{}}
+	w := &Window{Firsts: map[int]int64{}, Ends: map[int]int64{}}
 	for _, g := range s.m.Segments {
 		w.Segments = append(w.Segments, g.Segment)
 		w.Paths = append(w.Paths, filepath.Join(s.cfg.Folder, g.File))
@@ -32,7 +33,7 @@ func (s *spool) window() *Window {
 		w.letters = append(w.letters, letters)
 	}
 	for _, of := range s.m.Spans {
-		w.Ends[of.Partition] = of.End
+		w.Firsts[of.Partition], w.Ends[of.Partition] = of.First, of.End
 	}
 	return w
 }
@@ -40,7 +41,7 @@ func (s *spool) window() *Window {
 // ordered is the finished spool in the order of the segments that were replayed.
 func (s *spool) ordered(segments []pipeline.Segment) (*Window, error) {
 	found := s.window()
-	w := &Window{Ends: found.Ends}
+	w := &Window{Firsts: found.Firsts, Ends: found.Ends}
 	for _, g := range segments {
 		i := slices.Index(found.Segments, g)
 		if i < 0 {

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
@@ -162,6 +164,59 @@ func TestApacheKafka(t *testing.T) {
 					t.Errorf("%s: fetching %d bytes: %d records, which are not those that were produced", name, limit, len(got))
 				}
 			}
+		}
+	})
+
+	t.Run("members", func(t *testing.T) {
+		topic(t, "members", nil)
+		assigned := make(chan struct{})
+		member, err := kgo.NewClient(kgo.SeedBrokers(s.Address), kgo.ConsumerGroup("manned"), kgo.ConsumeTopics("members"),
+			kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { close(assigned) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer member.Close()
+		<-assigned
+		for _, transactional := range []string{"", "takes over"} {
+			w, err := c.NewWriter(t.Context(), transactional)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.CommitOffsets(t.Context(), "manned", "members", map[int]int64{0: 3}, ""); err == nil || !strings.Contains(err.Error(), "has 1 members") {
+				t.Errorf("transaction %q: %v, want that the group has a member", transactional, err)
+			}
+		}
+	})
+
+	t.Run("deleted", func(t *testing.T) {
+		topic(t, "deleted", nil)
+		w, err := c.NewWriter(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			if err := w.Send(t.Context(), "deleted", 0, broker.Record{Value: []byte("v")}, broker.Record{Value: []byte("w")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		admin, err := kgo.NewClient(kgo.SeedBrokers(s.Address))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer admin.Close()
+		request := kmsg.NewDeleteRecordsRequest()
+		request.TimeoutMillis = 10_000
+		request.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: "deleted", Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: 5}}}}
+		answer, err := request.RequestWith(t.Context(), admin)
+		if err != nil || answer.Topics[0].Partitions[0].ErrorCode != 0 {
+			t.Fatalf("%v, %+v", err, answer)
+		}
+		if got := values(t, c, "deleted", 0); len(got) != 5 || got[0] != "w" {
+			t.Errorf("%q, want the five records from the offset 5 on", got)
+		}
+		err = c.Read(t.Context(), broker.Range{Topic: "deleted", First: 3, End: 10}, func(*broker.Record) error { return nil })
+		if at, ok := errors.AsType[*broker.OffsetError](err); !ok || at.Offset != 3 {
+			t.Errorf("%v, want that there is no offset 3", err)
 		}
 	})
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -131,6 +132,25 @@ func TestSilence(t *testing.T) {
 				t.Error("published, though the broker never said so")
 			}
 		})
+	}
+}
+
+// TestGroupWithMembers: a group whose members commit their own offsets is not written
+// over.
+func TestGroupWithMembers(t *testing.T) {
+	for _, exactlyOnce := range []bool{true, false} {
+		c, client := rowsCluster(t)
+		member, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumerGroup("group"), kgo.ConsumeTopics("rows"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer member.Close()
+		if _, err := c.WaitGroupStable(t.Context(), "group", 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := publish(t, client, exactlyOnce); err == nil || !strings.Contains(err.Error(), "has 1 members") {
+			t.Errorf("exactly once %v: %v, want that the group has a member", exactlyOnce, err)
+		}
 	}
 }
 

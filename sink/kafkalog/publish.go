@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -138,6 +140,32 @@ func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certif
 		return err
 	}
 	return p.send(ctx, p.cfg.Topics.Current, p.cfg.Name, broker.Record{Key: []byte(p.cfg.Name), Value: value})
+}
+
+// ErrOvertaken says that the rows of a window are in what somebody else has published.
+// A retry does not help, a later window does.
+var ErrOvertaken = errors.New("another job has published these rows")
+
+// Follows demands that a group stands in its topic where a window begins, or, if what is
+// published was published before, where it ends; an offset that was never committed is
+// no other. It is to be asked behind [Begin] and before anything is sent: with ExactlyOnce
+// nobody of the same name can commit in between, for the one that began later has ended
+// the others.
+func Follows(ctx context.Context, client *broker.Client, group, topic string, firsts, ends map[int]int64) error {
+	partitions := slices.Sorted(maps.Keys(firsts))
+	at, err := client.CommittedOffsets(ctx, group, topic, partitions)
+	if err != nil {
+		return err
+	}
+	if maps.Equal(at, ends) {
+		return nil
+	}
+	for _, i := range partitions {
+		if at[i] >= 0 && at[i] != firsts[i] {
+			return fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, and group %q is at %d by now: %w", topic, i, firsts[i], group, at[i], ErrOvertaken)
+		}
+	}
+	return nil
 }
 
 // CommitOffsets notes how far a group has come with its topic: in the transaction, if

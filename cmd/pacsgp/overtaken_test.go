@@ -1,0 +1,36 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// TestOvertaken: of two jobs on the same rows from where a group stands, the one that
+// publishes later does not: every row is in one certificate. It says so before it trains
+// too, when it is run again.
+func TestOvertaken(t *testing.T) {
+	c := smallTopic(t)
+	j := topicJob{c, "small", "committed", true}
+	slow, fast := t.TempDir(), t.TempDir()
+	jobSlow, jobFast := j.write(t, slow), j.write(t, fast)
+	succeed(t, "topics", "-c", jobSlow)
+	overtaken := false
+	files := hookFS{hook: func(op operation, effect func() error) error {
+		if !overtaken && op.kind == opRename && strings.HasPrefix(filepath.Base(op.name), "certificate-") {
+			overtaken = true
+			fillTopic(t, c.ListenAddrs()[0], 180) // the other window is longer
+			succeed(t, "train", "-c", jobFast)
+		}
+		return effect()
+	}}
+	for _, fsys := range []lake.FS{files, plain()} {
+		a := pacsgpOn(t, fsys, nil, "train", "-c", jobSlow)
+		a.says(t, exitFailure, "another job has published these rows", "hint: remove the spool")
+	}
+	if n := committed(t, c, "small-c"); n != 1 || !overtaken {
+		t.Errorf("%d certificates, want 1", n)
+	}
+}

@@ -1,0 +1,164 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/describegroups"
+)
+
+// CommitOffsets notes how far a group of consumers has come in a topic: within the
+// transaction, if there is one, and else at once. A group with members is refused: they
+// commit its offsets themselves.
+func (w *Writer) CommitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
+	err := w.commitOffsets(ctx, group, topic, ends, metadata)
+	if err != nil {
+		return fmt.Errorf("kafka: commit the offsets of group %q: %w", group, err)
+	}
+	return nil
+}
+
+func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
+	partitions := slices.Sorted(maps.Keys(ends))
+	if err := w.client.unmanned(ctx, group); err != nil {
+		return err
+	}
+	if w.transactional == "" {
+		var offsets []kafka.OffsetCommit
+		for _, p := range partitions {
+			offsets = append(offsets, kafka.OffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
+		}
+		return w.client.Retry(ctx, func(ctx context.Context) error {
+			answer, err := w.client.Kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
+				GroupID: group, GenerationID: -1, Topics: map[string][]kafka.OffsetCommit{topic: offsets},
+			})
+			if err != nil {
+				return err
+			}
+			spoken := map[int]bool{}
+			for _, p := range answer.Topics[topic] {
+				if p.Error != nil {
+					return p.Error
+				}
+				spoken[p.Partition] = true
+			}
+			return ofAll(partitions, spoken)
+		})
+	}
+	err := w.client.Retry(ctx, func(ctx context.Context) error {
+		answer, err := w.client.Kafka.AddOffsetsToTxn(ctx, &kafka.AddOffsetsToTxnRequest{
+			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
+		})
+		if err != nil {
+			return err
+		}
+		return answer.Error
+	})
+	if err != nil {
+		return err
+	}
+	w.joined[place{topic: "__consumer_offsets"}] = true
+	w.groups = append(w.groups, progress{group, topic, maps.Clone(ends)})
+	var offsets []kafka.TxnOffsetCommit
+	for _, p := range partitions {
+		offsets = append(offsets, kafka.TxnOffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
+	}
+	return w.client.Retry(ctx, func(ctx context.Context) error {
+		answer, err := w.client.Kafka.TxnOffsetCommit(ctx, &kafka.TxnOffsetCommitRequest{
+			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
+			GenerationID: -1, Topics: map[string][]kafka.TxnOffsetCommit{topic: offsets},
+		})
+		if err != nil {
+			return err
+		}
+		spoken := map[int]bool{}
+		for _, p := range answer.Topics[topic] {
+			if p.Error != nil {
+				return p.Error
+			}
+			spoken[p.Partition] = true
+		}
+		return ofAll(partitions, spoken)
+	})
+}
+
+// unmanned demands a group without members. A cluster that commits offsets by itself
+// checks that too; within a transaction it lets anybody write over what members of a
+// classic group have committed.
+func (c *Client) unmanned(ctx context.Context, group string) error {
+	return c.Retry(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		// Not by the library's own method, which fails where it cannot read what
+		// members say of themselves.
+		message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &describegroups.Request{Groups: []string{group}})
+		if err != nil {
+			return err
+		}
+		response, ok := message.(*describegroups.Response)
+		if !ok || len(response.Groups) != 1 {
+			return errors.New("describe groups: the answer does not speak of the group")
+		}
+		switch g := response.Groups[0]; {
+		case kafka.Error(g.ErrorCode) == kafka.GroupIdNotFound:
+			return nil
+		case g.ErrorCode != 0:
+			return kafka.Error(g.ErrorCode)
+		case len(g.Members) > 0:
+			return fmt.Errorf("it has %d members, which commit offsets themselves: name a group that nothing else uses", len(g.Members))
+		}
+		return nil
+	})
+}
+
+// errSilent is an answer that leaves out what was asked.
+var errSilent = errors.New("the answer does not speak of all partitions")
+
+// ofAll demands that an answer has spoken of all partitions.
+func ofAll(partitions []int, spoken map[int]bool) error {
+	for _, p := range partitions {
+		if !spoken[p] {
+			return errSilent
+		}
+	}
+	return nil
+}
+
+// CommittedOffsets returns how far a group has come in a topic, by partition; −1: it
+// has committed nothing.
+func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
+	found := map[int]int64{}
+	err := c.Retry(ctx, func(ctx context.Context) error {
+		answer, err := c.Kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: partitions}})
+		if err != nil {
+			return err
+		}
+		if errors.Is(answer.Error, kafka.GroupIdNotFound) {
+			for _, p := range partitions {
+				found[p] = -1
+			}
+			return nil
+		}
+		if answer.Error != nil {
+			return answer.Error
+		}
+		for _, p := range answer.Topics[topic] {
+			if p.Error != nil {
+				return p.Error
+			}
+			found[p.Partition] = p.CommittedOffset
+		}
+		if len(found) != len(partitions) {
+			return errSilent
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kafka: offsets of group %q: %w", group, err)
+	}
+	return found, nil
+}
