@@ -40,6 +40,8 @@ type kafkaConfig struct {
 	Format     string      `yaml:"format"`
 	Tombstones string      `yaml:"tombstones"`
 	Spool      spoolConfig `yaml:"spool"`
+
+	told func(string)
 }
 
 // A clusterConfig says how brokers are reached.
@@ -48,6 +50,7 @@ type clusterConfig struct {
 	TLS      tlsConfig
 	SASL     saslConfig
 	Patience span
+	told     func(string) // hears why nothing goes on
 }
 
 type tlsConfig struct {
@@ -172,7 +175,7 @@ func (p position) of(partitions []int, missing int64) (kafkalog.Position, error)
 func (k kafkaConfig) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
 func (k kafkaConfig) cluster() clusterConfig {
-	return clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
+	return clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, told: k.told}
 }
 
 func (k *kafkaConfig) relativeTo(folder string) {
@@ -212,7 +215,7 @@ func (c clusterConfig) check(key string, fault func(ok bool, format string, args
 
 // client connects to the cluster.
 func (c clusterConfig) client() (*broker.Client, error) {
-	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience)}
+	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Told: c.told}
 	var err error
 	if t := c.TLS; t != (tlsConfig{}) {
 		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key, ServerName: t.ServerName}).Load(); err != nil {

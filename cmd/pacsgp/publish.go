@@ -34,6 +34,8 @@ type topicsConfig struct {
 	Name        string     `yaml:"name"`
 	Topics      topicNames `yaml:"topics"`
 	ExactlyOnce bool       `yaml:"exactly_once"`
+
+	told func(string)
 }
 
 type topicNames struct {
@@ -61,7 +63,7 @@ func (c configuration) shelf(fault func(ok bool, format string, args ...any)) *s
 		return nil
 	}
 	s := &shelf{
-		cluster: clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience},
+		cluster: clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, told: k.told},
 		topics:  kafkalog.Topics(k.Topics), name: k.Name, exactlyOnce: k.ExactlyOnce, group: c.Source.Kafka.Group,
 	}
 	if len(k.Brokers) == 0 && c.Source.Kafka.declared() {
@@ -73,6 +75,16 @@ func (c configuration) shelf(fault func(ok bool, format string, args ...any)) *s
 	}
 	fault(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !isID(k.Name), "%s.name: name the model, under which consumers find the current one", key)
 	return s
+}
+
+// tell sets who hears why brokers cannot be reached.
+func (c *configuration) tell(told func(string)) {
+	if c.Source.Kafka.declared() {
+		c.Source.Kafka.told = told
+	}
+	if !reflect.ValueOf(c.Publish.Kafka).IsZero() {
+		c.Publish.Kafka.told = told
+	}
 }
 
 // isID reports whether a text looks like the id of a certificate.
@@ -246,7 +258,7 @@ func shelfOf(ctx context.Context, w system, from string) (*shelf, error) {
 		}
 		return p.shelf, err
 	default:
-		return &shelf{cluster: clusterConfig{Brokers: strings.Split(from, ","), Patience: span(20 * time.Second)}}, nil
+		return &shelf{cluster: clusterConfig{Brokers: strings.Split(from, ","), Patience: span(20 * time.Second), told: newDisplay(w).notice}}, nil
 	}
 }
 

@@ -108,6 +108,7 @@ func loadJob(ctx context.Context, path string, w system, o overrides, changed fu
 	}
 	c.relativeTo(filepath.Dir(path))
 	c.Source.file, c.Source.stdin = path, w.stdin
+	c.tell(newDisplay(w).notice)
 	if err := o.apply(&c, changed); err != nil {
 		return prepared{}, usageError{err}
 	}

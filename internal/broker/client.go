@@ -5,12 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/sasl"
 )
 
@@ -20,6 +19,9 @@ type Config struct {
 	TLS      *tls.Config
 	SASL     sasl.Mechanism
 	Patience time.Duration // how long a failing request is tried again; zero means one minute
+	// Told hears once why requests have been failing for some seconds, while they are
+	// made again; nil: nobody. It is called from the goroutine of a request.
+	Told func(text string)
 }
 
 // A Client speaks to one cluster. Its methods may be called from several goroutines.
@@ -27,7 +29,9 @@ type Client struct {
 	Kafka    *kafka.Client
 	link     *kafka.Transport
 	patience time.Duration
+	config   Config
 	names    string // of the brokers, for messages
+	once     sync.Once
 }
 
 // requestTimeout bounds one request, its wait for rows included.
@@ -46,10 +50,12 @@ func NewClient(cfg Config) (*Client, error) {
 	c := &Client{
 		link: &kafka.Transport{
 			TLS: cfg.TLS, SASL: cfg.SASL, ClientID: "pacsgp",
-			// The default of 6 s would hide new leaders and new topics for as long.
-			MetadataTTL: 500 * time.Millisecond,
+			// The default of 6 s would hide new leaders and new topics for as long. It is
+			// also the time that an answer about the cluster may take.
+			MetadataTTL: 2 * time.Second,
 		},
 		patience: cfg.Patience,
+		config:   cfg,
 		names:    fmt.Sprint(cfg.Brokers),
 	}
 	if c.patience <= 0 {
@@ -64,53 +70,6 @@ func (c *Client) Close() error {
 	c.link.CloseIdleConnections()
 	return nil
 }
-
-// Retry calls a request until it succeeds, fails for good, or the client's patience is
-// at an end. It is for requests that may be made twice.
-func (c *Client) Retry(ctx context.Context, request func(context.Context) error) error {
-	ends := time.Now().Add(c.patience)
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		err := request(ctx)
-		if errors.Is(err, kafka.SASLAuthenticationFailed) {
-			return fmt.Errorf("kafka: %s: user or password is wrong: %w", c.names, err)
-		}
-		if err == nil || ctx.Err() != nil || !Temporary(err) {
-			return errors.Join(ctx.Err(), err)
-		}
-		if time.Now().Add(pause).After(ends) {
-			if errors.Is(err, kafka.BrokerNotAvailable) { // the library does not say why
-				err = errors.New("no broker answers: are the addresses right, and do the brokers speak without TLS if none is declared?")
-			}
-			return fmt.Errorf("kafka: %s: given up after %v: %w", c.names, c.patience, err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
-// Temporary reports whether a request that failed may succeed when it is made again:
-// a broker is away, or a topic has no leader or a coordinator no answer just now.
-func Temporary(err error) bool {
-	if coded, ok := errors.AsType[kafka.Error](err); ok {
-		return coded.Temporary() || coded.Timeout() || coded == kafka.UnknownTopicOrPartition || coded == kafka.BrokerNotAvailable ||
-			coded == kafka.GroupLoadInProgress || coded == kafka.GroupCoordinatorNotAvailable ||
-			coded == kafka.NotCoordinatorForGroup || coded == concurrentTransactions
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return false
-	}
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, protocol.ErrNoLeader) || errors.Is(err, protocol.ErrNoTopic) ||
-		errors.Is(err, protocol.ErrNoPartition)
-}
-
-const concurrentTransactions = kafka.Error(51)
 
 // ErrNoTopic says that the cluster has no such topic, or that the user may not see it.
 var ErrNoTopic = errors.New("there is no such topic, or it may not be read")

@@ -1,19 +1,9 @@
 package broker_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -257,31 +247,10 @@ func TestApacheKafka(t *testing.T) {
 // TestSecurity: a broker that demands TLS and a password is used with them; what is
 // wrong is told.
 func TestSecurity(t *testing.T) {
-	folder := t.TempDir()
-	ca, chain, key := certificates(t)
-	_, otherChain, _ := certificates(t)
-	write := func(name, text string) string {
-		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	oneLine := func(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`) }
-	s := brokertest.Start(t, brokertest.Options{
-		Secure: "SASL_SSL", Users: map[string]string{"reader": "open sesame"},
-		Properties: map[string]string{
-			"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": oneLine(chain), "ssl.keystore.key": oneLine(key),
-			"sasl.enabled.mechanisms":                             "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-			"listener.name.secure.plain.sasl.jaas.config":         `org.apache.kafka.common.security.plain.PlainLoginModule required user_reader="open sesame";`,
-			"listener.name.secure.scram-sha-256.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
-			"listener.name.secure.scram-sha-512.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
-		},
-	})
+	s := brokertest.StartSecure(t, "reader", "open sesame")
 	if _, err := newClient(t, broker.Config{Brokers: []string{s.Address}}).CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	authority, stranger := write("ca.pem", ca), write("stranger.pem", otherChain)
 	try := func(files broker.TLSFiles, mechanism, password string) error {
 		config := broker.Config{Brokers: []string{s.Secure}, Patience: 3 * time.Second}
 		var err error
@@ -298,7 +267,7 @@ func TestSecurity(t *testing.T) {
 		_, err = newClient(t, config).Partitions(ctx, "rows")
 		return err
 	}
-	good := broker.TLSFiles{CA: authority}
+	good := broker.TLSFiles{CA: s.Authority}
 	for _, mechanism := range []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512} {
 		if err := try(good, mechanism, "open sesame"); err != nil {
 			t.Errorf("%s: %v", mechanism, err)
@@ -307,53 +276,10 @@ func TestSecurity(t *testing.T) {
 			t.Errorf("%s with a wrong password: %v, want an error that says so, without it", mechanism, err)
 		}
 	}
-	if err := try(broker.TLSFiles{CA: stranger}, broker.Plain, "open sesame"); err == nil || !strings.Contains(err.Error(), "authority") {
+	if err := try(broker.TLSFiles{CA: s.Stranger}, broker.Plain, "open sesame"); err == nil || !strings.Contains(err.Error(), "authority") {
 		t.Errorf("another authority: %v", err)
 	}
-	if err := try(broker.TLSFiles{CA: authority, ServerName: "elsewhere.example.org"}, broker.Plain, "open sesame"); err == nil || !strings.Contains(err.Error(), "elsewhere.example.org") {
+	if err := try(broker.TLSFiles{CA: s.Authority, ServerName: "elsewhere.example.org"}, broker.Plain, "open sesame"); err == nil || !strings.Contains(err.Error(), "elsewhere.example.org") {
 		t.Errorf("another host: %v", err)
 	}
-}
-
-// certificates are an authority and the certificate and key of a broker on loopback.
-func certificates(t *testing.T) (ca, chain, key string) {
-	t.Helper()
-	issue := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
-		own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if signer == nil {
-			parent, signer = template, own
-		}
-		der, err := x509.CreateCertificate(rand.Reader, template, parent, &own.PublicKey, signer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return own, der
-	}
-	template := func(name string) *x509.Certificate {
-		return &x509.Certificate{
-			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-			BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
-		}
-	}
-	root := template("authority")
-	root.IsCA, root.KeyUsage = true, x509.KeyUsageCertSign
-	rootKey, rootDER := issue(root, nil, nil)
-	leaf := template("broker")
-	leaf.SerialNumber, leaf.IPAddresses = big.NewInt(2), []net.IP{net.IPv4(127, 0, 0, 1)}
-	leafKey, leafDER := issue(leaf, root, rootKey)
-	text := func(kind string, der []byte) string {
-		var b bytes.Buffer
-		if err := pem.Encode(&b, &pem.Block{Type: kind, Bytes: der}); err != nil {
-			t.Fatal(err)
-		}
-		return b.String()
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(leafKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text("CERTIFICATE", rootDER), text("CERTIFICATE", leafDER) + text("CERTIFICATE", rootDER), text("PRIVATE KEY", keyDER)
 }

@@ -24,6 +24,9 @@ type Server struct {
 	Address string // host:port without security
 	Secure  string // host:port of the listener that [Options] asks for, or ""
 
+	// Of [StartSecure]: PEM files of the authority of its certificate, and of another.
+	Authority, Stranger string
+
 	jars, folder string
 	process      *exec.Cmd
 	ended        chan struct{}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+)
+
+// TestSecrets: a job on a broker that demands TLS and a password works with each
+// mechanism; a wrong password, authority, name or protocol is told for what it is; and
+// neither what it writes nor what it says has the password, whether it ends well or not.
+func TestSecrets(t *testing.T) {
+	const password, wrong = "correct-horse-battery", "wrong-donkey-capacitor"
+	s := brokertest.StartSecure(t, "reader", password)
+	createTopic(t, s.Address, "rows", 3)
+	fillTopic(t, s.Address, 0)
+	dir := t.TempDir()
+	secret := filepath.Join(t.TempDir(), "password") // outside of what is searched
+	writeFile(t, secret, []byte(password+"\n"))
+	t.Setenv("KAFKA_PASSWORD", password)
+	t.Setenv("WRONG_PASSWORD", wrong)
+	var said strings.Builder
+	type try struct {
+		tls, sasl string
+		status    int
+		want      string // of the message
+	}
+	good := fmt.Sprintf("{ca: %q}", s.Authority)
+	for i, c := range []try{
+		{good, "{mechanism: plain, user: reader, password_env: KAFKA_PASSWORD}", 0, ""},
+		{good, fmt.Sprintf("{mechanism: scram-sha-256, user: reader, password_file: %q}", secret), 0, ""},
+		{good, "{mechanism: scram-sha-512, user: reader, password_env: KAFKA_PASSWORD}", 0, ""},
+		{good, "{mechanism: plain, user: reader, password_env: WRONG_PASSWORD}", exitFailure, "user or password is wrong"},
+		{good, "{mechanism: scram-sha-512, user: reader, password_env: WRONG_PASSWORD}", exitFailure, "user or password is wrong"},
+		{good, "{mechanism: scram-sha-256, user: nobody, password_env: KAFKA_PASSWORD}", exitFailure, "user or password is wrong"},
+		{fmt.Sprintf("{ca: %q}", s.Stranger), "{mechanism: plain, user: reader, password_env: KAFKA_PASSWORD}", exitFailure, "unknown authority"},
+		{fmt.Sprintf("{ca: %q, server_name: elsewhere.example.org}", s.Authority), "{mechanism: plain, user: reader, password_env: KAFKA_PASSWORD}", exitFailure, "elsewhere.example.org"},
+		{"", "{mechanism: plain, user: reader, password_env: KAFKA_PASSWORD}", exitFailure, "speaks without TLS"},
+		{good, "", exitFailure, "password"},
+	} {
+		cluster := fmt.Sprintf("brokers: [%q], patience: 4s", s.Secure)
+		if c.tls != "" {
+			cluster += ", tls: " + c.tls
+		}
+		if c.sasl != "" {
+			cluster += ", sasl: " + c.sasl
+		}
+		own := filepath.Join(dir, fmt.Sprint(i))
+		name := fmt.Sprint("small", i)
+		job := tiny(jobFile{
+			"source":   fmt.Sprintf("{kafka: {%s, topic: rows, spool: {keep: true}}}", cluster),
+			"features": "[x1, in.x2]",
+			"publish":  fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: true, topics: {certificates: c-%[1]s, models: m-%[1]s, current: p-%[1]s}}}", name),
+		})
+		if err := os.MkdirAll(own, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		path := job.write(t, own)
+		commands := [][]string{{"topics", "-c", path}, {"train", "-c", path, "--log-level", "debug"}}
+		if c.status != 0 {
+			commands = commands[1:]
+		}
+		for _, command := range commands {
+			a := pacsgp(t, command...)
+			if a.status != c.status || !strings.Contains(a.message, c.want) {
+				t.Errorf("tls %s, sasl %s: %s: status %d: %s, want %d and %q", c.tls, c.sasl, command[0], a.status, a.message, c.status, c.want)
+			}
+			fmt.Fprint(&said, a.stdout, a.log, a.message)
+		}
+		if c.status == 0 {
+			a := succeed(t, "pull", name, "-o", filepath.Join(own, "pulled"), "--kafka", path)
+			fmt.Fprint(&said, a.stdout, a.log)
+			for _, prefix := range []string{"c-", "m-", "p-"} {
+				said.Write(valuesOf(t, s.Address, prefix+name))
+			}
+		}
+	}
+	hidden := func(where string, text []byte) {
+		for _, secret := range []string{password, wrong} {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s has the password %q", where, secret)
+			}
+		}
+	}
+	hidden("what was said or published", []byte(said.String()))
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			files++
+			hidden(path, readFile(t, path))
+		}
+		return err
+	})
+	if err != nil || files < 20 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+// valuesOf are the values of a topic, one after another.
+func valuesOf(t *testing.T, address, topic string) (all []byte) {
+	t.Helper()
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	consumer.PollFetches(ctx).EachRecord(func(r *kgo.Record) { all = append(append(all, r.Key...), r.Value...) })
+	return all
+}

@@ -1,0 +1,133 @@
+package broker
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// Retry calls a request until it succeeds, fails for good, or the client's patience is
+// at an end. It is for requests that may be made twice.
+func (c *Client) Retry(ctx context.Context, request func(context.Context) error) error {
+	began := time.Now()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := request(ctx)
+		if errors.Is(err, kafka.SASLAuthenticationFailed) {
+			return fmt.Errorf("kafka: %s: user or password is wrong: %w", c.names, err)
+		}
+		if err == nil || ctx.Err() != nil || !Temporary(err) {
+			return errors.Join(ctx.Err(), err)
+		}
+		after := time.Since(began)
+		if after+pause > c.patience {
+			if reason := c.unreachable(ctx); reason != nil {
+				return reason
+			}
+			if c.config.SASL == nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+				err = fmt.Errorf("the broker closes the connection: does it demand a user and a password, as sasl declares them? %w", err)
+			}
+			return fmt.Errorf("kafka: %s: given up after %v: %w", c.names, c.patience, err)
+		}
+		if after >= tellAfter && c.config.Told != nil {
+			c.once.Do(func() { c.tell(ctx, err) })
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tellAfter is how long requests fail before that is told.
+const tellAfter = 3 * time.Second
+
+// tell says why requests fail, and how long they are made again.
+func (c *Client) tell(ctx context.Context, err error) {
+	if reason := c.unreachable(ctx); reason != nil {
+		err = reason
+	}
+	c.config.Told(fmt.Sprintf("%v; it is tried again until %v are over", err, c.patience))
+}
+
+// unreachable is why none of the brokers that are named can be spoken to, which the
+// library does not say; nil: one can.
+func (c *Client) unreachable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	reasons := make([]error, len(c.config.Brokers))
+	var all sync.WaitGroup
+	for i, address := range c.config.Brokers {
+		all.Go(func() { reasons[i] = c.greet(ctx, address) })
+	}
+	all.Wait()
+	if slices.Contains(reasons, nil) {
+		return nil
+	}
+	return fmt.Errorf("kafka: no broker answers (%w); are the addresses right, and do the brokers run? (hint: kafka.brokers of the job, or --kafka)", errors.Join(reasons...))
+}
+
+// greet asks a broker for the versions of its protocol, which needs no password. A broker
+// that wants TLS closes the connection instead.
+func (c *Client) greet(ctx context.Context, address string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", address, err)
+	}
+	defer func() { _ = conn.Close() }()
+	if c.config.TLS != nil {
+		cfg := c.config.TLS.Clone()
+		if cfg.ServerName == "" {
+			cfg.ServerName, _, _ = net.SplitHostPort(address)
+		}
+		secure := tls.Client(conn, cfg)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return fmt.Errorf("%s: %w", address, err)
+		}
+		conn = secure
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline) // without it, the broker's patience ends the wait
+	}
+	const versions = "\x00\x12\x00\x00\x00\x00\x00\x01\x00\x06pacsgp" // key 18, version 0, number 1
+	if _, err = conn.Write(append([]byte{0, 0, 0, byte(len(versions))}, versions...)); err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 8))
+	}
+	if err != nil && c.config.TLS == nil {
+		return fmt.Errorf("%s: it is no broker that speaks without TLS, and none is declared: %w", address, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: it is no broker: %w", address, err)
+	}
+	return nil
+}
+
+// Temporary reports whether a request that failed may succeed when it is made again:
+// a broker is away, or a topic has no leader or a coordinator no answer just now.
+func Temporary(err error) bool {
+	if coded, ok := errors.AsType[kafka.Error](err); ok {
+		return coded.Temporary() || coded.Timeout() || coded == kafka.UnknownTopicOrPartition || coded == kafka.BrokerNotAvailable ||
+			coded == kafka.GroupLoadInProgress || coded == kafka.GroupCoordinatorNotAvailable ||
+			coded == kafka.NotCoordinatorForGroup || coded == concurrentTransactions
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return false
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, protocol.ErrNoLeader) || errors.Is(err, protocol.ErrNoTopic) ||
+		errors.Is(err, protocol.ErrNoPartition)
+}
+
+const concurrentTransactions = kafka.Error(51)

@@ -1,0 +1,87 @@
+package broker_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// listen is the address of a listener that deals with each connection so.
+func listen(t *testing.T, with func(net.Conn)) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go with(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestUnreachable: who waits for brokers that cannot be reached is told why after some
+// seconds, and the error at the end names the address and what to do.
+func TestUnreachable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for some seconds")
+	}
+	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	silent := func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+	secure := func(conn net.Conn) {
+		_ = tls.Server(conn, &tls.Config{}).HandshakeContext(t.Context())
+		_ = conn.Close()
+	}
+	for name, c := range map[string]struct {
+		address string
+		want    string
+	}{
+		"closed":    {closed.Addr().String(), "connection refused"},
+		"silent":    {listen(t, silent), "it is no broker"},
+		"wants TLS": {listen(t, secure), "speaks without TLS"},
+		"no name":   {"broker.invalid:9092", "broker.invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			var told atomic.Pointer[string]
+			var after atomic.Int64
+			client := newClient(t, broker.Config{Brokers: []string{c.address}, Patience: 6 * time.Second, Told: func(text string) {
+				if !told.CompareAndSwap(nil, &text) {
+					t.Error("told twice")
+				}
+				after.Store(int64(time.Since(began)))
+			}})
+			for range 2 {
+				_, err := client.Partitions(t.Context(), "rows")
+				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.address) || !strings.Contains(err.Error(), "hint: ") {
+					t.Errorf("%v, want one that has %q, the address and a hint", err, c.want)
+				}
+			}
+			if told.Load() == nil || !strings.Contains(*told.Load(), c.want) || !strings.Contains(*told.Load(), "tried again until 6s are over") {
+				t.Fatalf("told %v, want %q", told.Load(), c.want)
+			}
+			if d := time.Duration(after.Load()); d > 12*time.Second { // five, on a machine that has time
+				t.Errorf("told after %v", d)
+			}
+		})
+	}
+}
