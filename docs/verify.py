@@ -299,7 +299,7 @@ ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [
 SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
     "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
-    "grid": {"min": number, "max": number, "step": positive, "prior": {"flat", "peaked"}, "width": number},
+    "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
@@ -373,7 +373,9 @@ def canonical_settings(v):
 
 
 def for_rows(job, n):
-    """The job with the methods that it has on n rows, where it names none (format.md, 6.6)."""
+    """The job with the step (format.md, 6.2) and the methods (6.6) that it has on n rows, where it names none."""
+    if not job["grid"]["step"]:
+        job = {**job, "grid": {**job["grid"], "step": 0.25 if n < 30_000 else 0.05}}
     if "guarantees" in job:
         return job
     if n < 2000 or "by" in job["roles"]:
@@ -421,7 +423,7 @@ def check_job(job):
             ("delta is not below 1", 0 < job["delta"] < 1),
             ("the target is a feature", job["target"] not in job.get("features", [])),
             ("features and exclude are both declared", not ("features" in job and "exclude" in job)),
-            ("the grid is none", -300 <= grid["min"] < grid["max"] <= 300 and (grid["max"] - grid["min"]) / grid["step"] <= 1e5),
+            ("the grid is none", -300 <= grid["min"] < grid["max"] <= 300 and all(0 < s <= grid["max"] - grid["min"] and (grid["max"] - grid["min"]) / s <= 1e5 for s in ([grid["step"]] if grid["step"] else [0.25, 0.05]))),
             ("the width of the peaks is out of range", grid["width"] == 0 if grid["prior"] == "flat" else 0 < grid["width"] <= 100),
             ("scaling constants belong to declared scaling", mode == "declared" or job["scaling"].keys() == {"mode"}),
             ("a peaked prior needs reference rows for its centre", grid["prior"] == "flat" or mode == "reference"),

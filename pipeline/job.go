@@ -67,7 +67,7 @@ type KernelDecl struct {
 type GridDecl struct {
 	Min   float64       `json:"min"` // Min, Max and Step all zero: those of DefaultGrid
 	Max   float64       `json:"max"`
-	Step  float64       `json:"step"`
+	Step  float64       `json:"step"`  // 0: by the number of rows, see [Job.ForRows]
 	Prior certify.Prior `json:"prior"` // peaked around the reference rows' estimate (default, if the scaling is theirs) or flat
 	Width float64       `json:"width"` // of the peak, in natural logarithms; default 0.5
 }
@@ -75,7 +75,7 @@ type GridDecl struct {
 // DefaultGrid has the bounds and the step of a job that names none. PaperGrid is the
 // paper's: 1,201 values for each hyper-parameter, all alike.
 var (
-	DefaultGrid = GridDecl{Min: -6, Max: 6, Step: 0.25}
+	DefaultGrid = GridDecl{Min: -6, Max: 6}
 	PaperGrid   = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorFlat}
 )
 
@@ -307,6 +307,35 @@ const (
 	maxRowsAtOnce = 1 << 30
 )
 
+// The steps of a grid that names none. What a value costs in nats, each row bears an N-th
+// part of; what it costs to be beside the best value, each row bears in full. So many rows
+// want a finer grid than few (docs/results.md: weights of the hyper-parameters).
+const (
+	coarseStep   = 0.25
+	fineStep     = 0.05
+	fineFromRows = 30_000
+)
+
+// steps are those that the grid may have: its own, or those that depend on the rows.
+func (g GridDecl) steps() []float64 {
+	if g.Step == 0 {
+		return []float64{coarseStep, fineStep}
+	}
+	return []float64{g.Step}
+}
+
+// forRows is the grid of a sample of n rows.
+func (g GridDecl) forRows(n int64) GridDecl {
+	switch {
+	case g.Step != 0:
+	case n < fineFromRows:
+		g.Step = coarseStep
+	default:
+		g.Step = fineStep
+	}
+	return g
+}
+
 // withDefaults completes the grid of a job whose reference rows say where peaks stand
 // (estimated), or may not.
 func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridDecl {
@@ -323,8 +352,11 @@ func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridD
 	if g.Prior == certify.PriorPeaked && g.Width == 0 {
 		g.Width = 0.5
 	}
-	if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < g.Step && g.Step <= g.Max-g.Min && (g.Max-g.Min)/g.Step <= certify.MaxGridCount-1) {
-		fault("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, g.Step)
+	for _, step := range g.steps() {
+		if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < step && step <= g.Max-g.Min && (g.Max-g.Min)/step <= certify.MaxGridCount-1) {
+			fault("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, step)
+			break
+		}
 	}
 	if g.Prior != certify.PriorFlat && g.Prior != certify.PriorPeaked {
 		fault("grid.prior: %q is neither flat nor peaked", g.Prior)

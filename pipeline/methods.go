@@ -71,16 +71,21 @@ func (j Job) applies(method certify.MethodID) bool {
 }
 
 // ForRows returns the job as it is for a sample of n rows: with the methods of its
-// certificate, where it names none. From 2,000 rows on these are PAC-Bayes and a hold-out
-// of a tenth of the rows, below PAC-Bayes alone; also where roles go by position, so that a
-// row's role is known when it arrives. What was declared stays its identity.
+// certificate and the step of its grid, where it names none. From 2,000 rows on the methods
+// are PAC-Bayes and a hold-out of a tenth of the rows, below PAC-Bayes alone; also where
+// roles go by position, so that a row's role is known when it arrives. From 30,000 rows on
+// the step is 0.05, below 0.25. What was declared stays its identity.
 func (j Job) ForRows(n int64) Job {
-	if len(j.Guarantees) > 0 {
+	if len(j.Guarantees) > 0 && j.Grid.Step != 0 {
 		return j
 	}
 	if j.declaration == nil {
 		declared := j
 		j.declaration = &declared
+	}
+	j.Grid = j.Grid.forRows(n)
+	if len(j.Guarantees) > 0 {
+		return j
 	}
 	j.Guarantees = both()
 	if n < holdoutFromRows || j.Roles.By == RolesByPosition {

@@ -86,3 +86,31 @@ func TestRunWithDefaultMethods(t *testing.T) {
 		}
 	}
 }
+
+// The step of a grid that names none goes by the number of rows; that of one that does
+// is its own.
+func TestStepByRows(t *testing.T) {
+	for _, c := range []struct {
+		declared float64
+		rows     int64
+		want     float64
+	}{{0, 29_999, 0.25}, {0, 30_000, 0.05}, {0.25, 1e6, 0.25}, {0.01, 10, 0.01}} {
+		declared := job(t, func(j *pipeline.Job) {
+			if c.declared != 0 {
+				j.Grid = pipeline.GridDecl{Min: -6, Max: 6, Step: c.declared}
+			}
+		})
+		got := declared.ForRows(c.rows)
+		before, err := declared.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := got.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Grid.Step != c.want || before != after {
+			t.Errorf("a step of %v is %v for %d rows, want %v; the identity has changed: %v", c.declared, got.Grid.Step, c.rows, c.want, before != after)
+		}
+	}
+}

@@ -214,6 +214,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if err != nil {
 		return job, err
 	}
+	job = job.ForRows(c.Ledger.Rows)
 	found, err := stated(c)
 	if err != nil {
 		return job, err
@@ -242,7 +243,6 @@ const countableRows = 10_000_000
 // rows have to be read to find out.
 func statedHoldout(ctx context.Context, c certify.Certificate, job Job) error {
 	n := c.Ledger.Rows
-	job = job.ForRows(n)
 	if job.Roles.Holdout == 0 || n > countableRows {
 		return nil // Certify checks that there are hold-out rows if, and only if, the method is applied
 	}

@@ -116,7 +116,7 @@ func lies(t testing.TB) []lie {
 		{name: "two settings of the tolerance", want: `not in the form|other tolerances`, from: `"epsilon_std":0.6`, to: `"epsilon":1.0,"epsilon_std":0.6`},
 		{name: "setting of the loss", want: `loss.kind is`, from: `"kind":"zero-one"`, to: `"kind":"squared"`},
 		{name: "setting of the unit", want: `declared.unit is`, from: `"unit":"m/s"`, to: `"unit":"km/s"`},
-		{name: "setting of the grid", want: `grid.step is 0.25`, from: `"step":0.25`, to: `"step":0.5`},
+		{name: "setting of the grid", want: `grid.step is 0.25`, from: `"step":0,`, to: `"step":0.5,`},
 		{name: "setting of the grid's end", want: `grid.count is 49`, from: `"max":6`, to: `"max":7`},
 		{name: "setting of the prior", want: `width of the peaks`, from: `"prior":"peaked"`, to: `"prior":"flat"`},
 		{name: "setting of the key", want: `roles.key is`, from: `"key":"pacsgp"`, to: `"key":"other"`},

@@ -136,6 +136,7 @@ func TestBadConfiguration(t *testing.T) {
 		"unknown training":         {jobFile{"train": "{mode: fast}"}, []string{"fast", "mini-batch"}},
 		"unknown word for a grid":  {jobFile{"grid": "papers"}, []string{"[2:7]", "want paper"}},
 		"unknown prior":            {jobFile{"grid": "{prior: narrow}"}, []string{"narrow", "peaked"}},
+		"no step":                  {jobFile{"grid": "{step: 0}"}, []string{"grid.step: 0 is not positive"}},
 		"no grid":                  {jobFile{"grid": "{min: 2, max: 1, step: 0.1}"}, []string{"grid", "min 2"}},
 		"negative workers":         {jobFile{"workers": "-1"}, []string{"workers"}},
 		"null for a path":          {jobFile{"source": "{paths: [~]}"}, []string{"[5:18]", "want a path"}},
