@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -22,6 +23,22 @@ func Seconds(v int64, digits int) float64 {
 		return TooFar.Cell() // cannot happen: the number is below 10¹⁹
 	}
 	return f
+}
+
+// Decimal returns digits·10^−scale, correctly rounded, or [TooLong] if float64 skips
+// integers there.
+func Decimal(digits int64, scale int) float64 {
+	if digits > MaxInteger || digits < -MaxInteger {
+		return TooLong.Cell()
+	}
+	if 0 <= scale && scale <= 22 {
+		return float64(digits) / math.Pow10(scale) // both are exact
+	}
+	v, err := strconv.ParseFloat(fmt.Sprintf("%de%d", digits, -scale), 64)
+	if err != nil {
+		return Infinite.Cell()
+	}
+	return v
 }
 
 var powers = [...]float64{0: 1, 3: 1e3, 6: 1e6, 9: 1e9}

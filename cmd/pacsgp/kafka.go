@@ -38,6 +38,8 @@ type kafkaConfig struct {
 	To         position    `yaml:"to"`
 	Group      string      `yaml:"group"`
 	Format     string      `yaml:"format"`
+	Schema     string      `yaml:"schema"`
+	Registry   registry    `yaml:"registry"`
 	Tombstones string      `yaml:"tombstones"`
 	Spool      spoolConfig `yaml:"spool"`
 
@@ -179,7 +181,7 @@ func (k kafkaConfig) cluster() clusterConfig {
 }
 
 func (k *kafkaConfig) relativeTo(folder string) {
-	relativePaths(folder, k.TLS.files(), k.SASL.files(), []*string{&k.Spool.Folder})
+	relativePaths(folder, k.TLS.files(), k.SASL.files(), []*string{&k.Spool.Folder, &k.Schema, &k.Registry.CA, &k.Registry.PasswordFile})
 }
 
 func (k *topicsConfig) relativeTo(folder string) {
@@ -254,6 +256,9 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, faul
 	fault(k.Topic != "", key+".topic: name the topic")
 	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones: %q is neither bad nor skip", k.Tombstones)
 	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format: %q is none of %s", k.Format, strings.Join(kafkalog.Formats, ", "))
+	fault(k.Format == kafkalog.FormatAvro || k.Schema == "" && k.Registry == (registry{}), key+".schema and registry are of format: avro")
+	fault(k.Schema == "" || k.Registry == (registry{}), key+": schema and registry are both declared; name one of them")
+	k.Registry.check(key+".registry", fault)
 	config := kafkalog.Config{
 		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Limit: int64(k.Spool.Limit),
 	}
@@ -290,7 +295,7 @@ func spooledColumns(job pipeline.Job, what string, fault func(ok bool, format st
 
 // digest names the window among those of an output.
 func (k kafkaConfig) digest(c kafkalog.Config) string {
-	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Tombstones, c.Columns, c.Tolerant, c.Letters}) //nolint:errchkjson // plain values
+	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Tombstones, c.Columns, c.Tolerant, c.Letters}) //nolint:errchkjson // plain values
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
@@ -330,6 +335,9 @@ func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
 		if k.config.Columns = slices.Clone(want.Features); want.Target != "" {
 			k.config.Columns = append(k.config.Columns, want.Target)
 		}
+	}
+	if err := k.schemas(); err != nil {
+		return err
 	}
 	if k.config.Client, err = k.cluster().client(); err != nil {
 		return err

@@ -2,9 +2,7 @@ package arrowipc
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -122,15 +120,7 @@ func decimal(digits decimal128.Num, scale int32) float64 {
 	if most.Less(digits) || digits.Less(most.Negate()) {
 		return ingest.TooLong.Cell()
 	}
-	n := int64(digits.LowBits())
-	if scale >= 0 && scale <= 22 {
-		return float64(n) / math.Pow10(int(scale)) // both are exact
-	}
-	v, err := strconv.ParseFloat(fmt.Sprintf("%de%d", n, -scale), 64)
-	if err != nil {
-		return ingest.Infinite.Cell()
-	}
-	return v
+	return ingest.Decimal(int64(digits.LowBits()), int(scale)) //nolint:gosec // in range
 }
 
 // appendIntegers appends integers that float64 holds with all their neighbours.

@@ -58,12 +58,13 @@ func (cfg Config) declaration() (string, error) {
 		Partitions []int
 		From, To   Position
 		Format     string
+		Schema     string `json:",omitempty"`
 		Columns    []string
 		Skip       bool
 		Tolerant   bool
 		Letters    bool `json:",omitempty"`
 		Rows       int
-	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Format, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Format, cfg.Schema, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
 	return string(text), err
 }
 

@@ -27,7 +27,7 @@ const FormatJSON = "json"
 const FormatArrow = "arrow"
 
 // Formats are those that are read; the first one is the default.
-var Formats = []string{FormatJSON, FormatArrow}
+var Formats = []string{FormatJSON, FormatArrow, FormatAvro}
 
 // A decoder makes rows of a record's value.
 type decoder interface {
@@ -36,11 +36,25 @@ type decoder interface {
 	read(value []byte, columns [][]float64) (rows int, err error)
 }
 
-func (cfg Config) decoder() decoder {
-	if cfg.Format == FormatArrow {
-		return &arrowReader{cfg.decoded()}
+// decoder returns a decoder for one partition. What it asks a registry ends with ctx.
+func (s *spool) decoder(ctx context.Context) (decoder, error) {
+	names := s.cfg.decoded()
+	switch s.cfg.Format {
+	case FormatArrow:
+		return &arrowReader{names}, nil
+	case FormatAvro:
+		r := &avroReader{columns: newJSONReader(names).root, row: make([]float64, len(names))}
+		var err error
+		switch {
+		case s.schemas != nil:
+			r.registry = func(id uint32) (*avroType, error) { return s.schemas.find(ctx, id) }
+		case s.cfg.Schema != "":
+			r.declared, err = parseAvro(s.cfg.Schema, r.columns)
+		}
+		return r, err
+	default:
+		return newJSONReader(names), nil
 	}
-	return newJSONReader(cfg.decoded())
 }
 
 // Config says which rows are read and where their spool is.
@@ -51,6 +65,8 @@ type Config struct {
 	From, To   Position
 	Group      string   // of consumers, for the position Committed
 	Format     string   // of the records: one of Formats
+	Schema     string   // of [FormatAvro]: the text of the schema of all records, or ""
+	Registry   *Schemas // of [FormatAvro]: where the schemas are whose ids records begin with, or nil
 	Columns    []string // that are spooled: features and target
 	// SkipTombstones passes over records without a value. Else they are an error.
 	SkipTombstones bool
@@ -88,6 +104,9 @@ func (cfg Config) withDefaults() (Config, error) {
 	}
 	if !slices.Contains(Formats, cfg.Format) {
 		faults = append(faults, fmt.Errorf("kafka: format %q is none of %q", cfg.Format, Formats))
+	}
+	if (cfg.Schema != "" || cfg.Registry != nil) && cfg.Format != FormatAvro || cfg.Schema != "" && cfg.Registry != nil {
+		faults = append(faults, errors.New("kafka: a schema, or a registry of schemas, is for the format avro, one of them"))
 	}
 	if len(cfg.Columns) == 0 {
 		faults = append(faults, errors.New("kafka: no column is named; records of a topic do not say which ones they all have, so name the features"))
@@ -177,10 +196,11 @@ func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Wind
 
 // A spool is being filled.
 type spool struct {
-	cfg  Config
-	read atomic.Int64 // rows, those of earlier processes included
-	mu   sync.Mutex   // of what follows
-	m    manifest
+	cfg     Config
+	schemas *schemas     // of a registry, or nil
+	read    atomic.Int64 // rows, those of earlier processes included
+	mu      sync.Mutex   // of what follows
+	m       manifest
 }
 
 // progressEvery is after how many rows [Config.Progress] is told.
@@ -214,6 +234,9 @@ func openSpool(cfg Config) (*spool, error) {
 		return nil, fmt.Errorf("kafka: %s holds the spool of another window (%s); remove it, or name another folder", cfg.Folder, m.Declared)
 	}
 	s := &spool{cfg: cfg, m: m}
+	if cfg.Registry != nil {
+		s.schemas = &schemas{from: cfg.Registry, columns: newJSONReader(cfg.decoded()).root, known: map[uint32]knownSchema{}}
+	}
 	for _, g := range m.Segments {
 		s.read.Add(g.Rows)
 	}
@@ -256,7 +279,7 @@ func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
 
 // partition reads one partition to its end, from where its last segment ended.
 func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
-	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, decode: s.cfg.decoder(), beside: s.cfg.beside()}
+	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, beside: s.cfg.beside()}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {
@@ -265,6 +288,10 @@ func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
 		}
 	}
 	s.mu.Unlock()
+	var err error
+	if w.decode, err = s.decoder(ctx); err != nil {
+		return err
+	}
 	w.block = newBlock(s.cfg)
 	defer w.letters.drop()
 	at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: w.first, End: of.End, FetchBytes: s.cfg.fetchBytes}
@@ -323,7 +350,7 @@ func (w *writer) add(r *broker.Record) error {
 	} else {
 		err = w.block.faults(have)
 	}
-	if err != nil && !w.spool.cfg.Tolerant {
+	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
 		return w.bad(r, err)
 	}
 	if w.cut.full(have, n) {

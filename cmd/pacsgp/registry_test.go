@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/avro"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/ingest/synth"
+)
+
+const rowSchema = `{"type":"record","name":"Row","fields":[{"name":"x1","type":"double"},{"name":"in","type":{"type":"record","name":"In","fields":[{"name":"x2","type":["null","double"]}]}},{"name":"y","type":"double"}]}`
+
+// A job on a topic of Avro gives the model that the same rows give as JSON, by a registry
+// that asks for a password, which is in no output, and by a schema in a file.
+func TestAvroTopic(t *testing.T) {
+	const password = "open sesame"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, given, _ := r.BasicAuth(); user != "reader" || given != password {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"schema": rowSchema})
+	}))
+	defer server.Close()
+	plain := smallTopic(t)
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "wire", "bare"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, schema := g.Rows(0, 180), avro.MustParse(rowSchema)
+	var records []*kgo.Record
+	for i := range rows[0] {
+		value, err := schema.Encode(map[string]any{"x1": rows[0][i], "in": map[string]any{"x2": rows[1][i]}, "y": rows[2][i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, &kgo.Record{Topic: "bare", Partition: int32(i % 3), Value: value},
+			&kgo.Record{Topic: "wire", Partition: int32(i % 3), Value: append(binary.BigEndian.AppendUint32([]byte{0}, 5), value...)})
+	}
+	if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "row.avsc"), []byte(rowSchema))
+	writeFile(t, filepath.Join(dir, "secret"), []byte(password+"\n"))
+	writeFile(t, filepath.Join(dir, "wrong"), []byte("open barley"))
+	models := map[string]bool{}
+	for i, source := range []string{
+		fmt.Sprintf("{kafka: {brokers: [%q], topic: rows}}", plain.ListenAddrs()[0]),
+		fmt.Sprintf("{kafka: {brokers: [%q], topic: wire, format: avro, registry: {url: %q, user: reader, password_file: secret}}}", c.ListenAddrs()[0], server.URL),
+		fmt.Sprintf("{kafka: {brokers: [%q], topic: bare, format: avro, schema: row.avsc}}", c.ListenAddrs()[0]),
+	} {
+		out := fmt.Sprintf("out%d", i)
+		job := fromTopic(c, jobFile{"source": source, "output": out}).write(t, dir)
+		a := succeed(t, "train", "-c", job)
+		r := record(t, filepath.Join(dir, out))
+		models[r.Model] = true
+		b := pacsgp(t, "verify", filepath.Join(dir, out, r.Model), filepath.Join(dir, out, r.Certificate), "--source", job)
+		b.says(t, 0, "verified: ")
+		if strings.Contains(a.stdout+a.log+b.stdout+b.log+string(readFile(t, filepath.Join(dir, out, r.Certificate))), password) {
+			t.Error("the password stands in an output")
+		}
+	}
+	if len(models) != 1 {
+		t.Errorf("models %v, want one", models)
+	}
+	for want, registry := range map[string]string{
+		"does not answer":                   fmt.Sprintf("format: avro, registry: {url: %q, user: reader, password_file: wrong}", server.URL),
+		"source.kafka.schema":               "format: json, schema: row.avsc",
+		"name where the password is":        "format: avro, registry: {url: 'http://x', user: reader}",
+		"https://registry.example.org:8081": "format: avro, registry: {url: 'http://reader:pass@x'}",
+	} {
+		job := fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: wire, %s}}", c.ListenAddrs()[0], registry)}).write(t, dir)
+		if a := pacsgp(t, "train", "-c", job); a.status == 0 || !strings.Contains(a.message, want) || strings.Contains(a.message, "barley") {
+			t.Errorf("%s: status %d, %s, want %q", registry, a.status, a.message, want)
+		}
+	}
+}

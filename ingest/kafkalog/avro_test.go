@@ -1,0 +1,311 @@
+package kafkalog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/avro"
+	"github.com/twmb/avro/ocf"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sr"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+const avroSchema = `{"type":"record","name":"Row","namespace":"org.example","fields":[
+	{"name":"before","type":{"type":"array","items":{"type":"map","values":["null","string","Row"]}}},
+	{"name":"x","type":["null","double"],"default":null},
+	{"name":"in","type":{"type":"record","name":"Inner","fields":[
+		{"name":"text","type":"string"},{"name":"y","type":"long"},{"name":"f","type":"float"},{"name":"flag","type":"boolean"}]}},
+	{"name":"at","type":{"type":"long","logicalType":"timestamp-micros"}},
+	{"name":"day","type":{"type":"int","logicalType":"date"}},
+	{"name":"price","type":{"type":"bytes","logicalType":"decimal","precision":12,"scale":2}},
+	{"name":"kind","type":{"type":"enum","name":"Kind","symbols":["A","B"]}},
+	{"name":"id","type":{"type":"fixed","name":"ID","size":3}},
+	{"name":"again","type":["Inner","null"]},
+	{"name":"when","type":"string"}]}`
+
+var avroColumns = []string{"x", "in.y", "in.f", "in.flag", "at", "day", "price", "again.y", "when"}
+
+// avroRow is a value of the schema, and the row that it is.
+func avroRow(i int64) (value map[string]any, row []float64) {
+	inner := map[string]any{"text": "t", "y": i, "f": float32(i) / 4, "flag": i%2 == 0}
+	value = map[string]any{
+		"before": []any{map[string]any{"a": nil, "b": "text"}},
+		"x":      float64(i) / 3, "in": inner, "at": time.UnixMicro(1_500_000 * i), "day": time.Unix(86400*i, 0).UTC(),
+		"price": big.NewRat(-i, 4), "kind": "B", "id": []byte{1, 2, 3}, "again": nil, "when": "1970-01-01T00:01:00Z",
+	}
+	flag := 0.0
+	if i%2 == 0 {
+		flag = 1
+	}
+	return value, []float64{float64(i) / 3, float64(i), float64(i) / 4, flag, 1.5 * float64(i), 86400 * float64(i), -float64(i) / 4, math.NaN(), 60}
+}
+
+func encoded(t testing.TB, i int64) (value []byte, row []float64) {
+	t.Helper()
+	rows, row := avroRow(i)
+	value, err := avro.MustParse(avroSchema).Encode(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value, row
+}
+
+func newAvroReader(names []string) *avroReader {
+	return &avroReader{columns: newJSONReader(names).root, row: make([]float64, len(names))}
+}
+
+func sameRow(t *testing.T, name string, columns [][]float64, at int, want []float64) {
+	t.Helper()
+	for j, v := range want {
+		got := columns[j][at]
+		if got != v && !(math.IsNaN(v) && ingest.FaultOf(got) == ingest.Null) {
+			t.Errorf("%s: row %d, column %s is %v, want %v", name, at, avroColumns[j], got, v)
+		}
+	}
+}
+
+// Rows that another library wrote are the rows that went in: bare, in containers of every
+// codec, and by the id of their schema in a registry.
+func TestAvro(t *testing.T) {
+	r := newAvroReader(avroColumns)
+	var err error
+	if r.declared, err = parseAvro(avroSchema, r.columns); err != nil {
+		t.Fatal(err)
+	}
+	columns := make([][]float64, len(avroColumns))
+	for i := range int64(8) {
+		value, want := encoded(t, 4*i)
+		if n, err := r.read(value, columns); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		sameRow(t, "bare", columns, int(i), want)
+	}
+	codecs := map[string][]ocf.WriterOpt{"null": nil, "deflate": {ocf.WithCodec(ocf.DeflateCodec(-1))}, "snappy": {ocf.WithCodec(ocf.SnappyCodec())}, "zstandard": {ocf.WithCodec(ocf.MustZstdCodec(nil, nil))}}
+	for name, options := range codecs {
+		var file bytes.Buffer
+		w, err := ocf.NewWriter(&file, avro.MustParse(avroSchema), options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int64(500) {
+			value, _ := avroRow(4 * i)
+			if err := w.Encode(value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		columns := make([][]float64, len(avroColumns))
+		if n, err := newAvroReader(avroColumns).read(file.Bytes(), columns); n != 500 || err != nil {
+			t.Fatalf("%s: %d rows, %v", name, n, err)
+		}
+		for i := range 500 {
+			_, want := avroRow(int64(4 * i))
+			sameRow(t, name, columns, i, want)
+		}
+	}
+}
+
+// fakeRegistry answers as a registry does, and counts the requests.
+func fakeRegistry(t *testing.T, answers map[string]any) (at *Schemas, requests *int) {
+	t.Helper()
+	requests = new(int)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*requests++
+		answer, ok := answers[r.URL.Path]
+		switch {
+		case answer == http.StatusServiceUnavailable:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case !ok:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"error_code":40403,"message":"Schema not found"}`))
+		default:
+			_ = json.NewEncoder(w).Encode(answer)
+		}
+	}))
+	t.Cleanup(server.Close)
+	client, err := sr.NewClient(sr.URLs(server.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Schemas{Client: client}, requests
+}
+
+// wire is a value with the id of its schema.
+func wire(id uint32, value []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{0}, id), value...)
+}
+
+// Records of a topic are read by the schemas of their ids, which are asked for once, with
+// the schemas that they refer to. A record of an unknown id is a bad row; a registry that
+// does not answer is an error, whatever is tolerated.
+func TestRegistry(t *testing.T) {
+	inner := `{"type":"record","name":"Inner","namespace":"org.example","fields":[{"name":"y","type":"double"}]}`
+	outer := `{"type":"record","name":"Outer","namespace":"org.example","fields":[{"name":"x","type":"int"},{"name":"in","type":"Inner"}]}`
+	answers := map[string]any{
+		"/schemas/ids/7": map[string]any{"schema": `{"type":"record","name":"Old","fields":[{"name":"in","type":{"type":"record","name":"I","fields":[{"name":"y","type":"float"}]}},{"name":"x","type":"long"}]}`},
+		"/schemas/ids/8": map[string]any{
+			"schema": outer, "references": []any{map[string]any{"name": "org.example.Inner", "subject": "inner", "version": 3}},
+		},
+		"/subjects/inner/versions/3": map[string]any{"subject": "inner", "version": 3, "id": 2, "schema": inner},
+		"/schemas/ids/9":             map[string]any{"schema": `message M {}`, "schemaType": "PROTOBUF"},
+		"/schemas/ids/10":            http.StatusServiceUnavailable,
+	}
+	registry, requests := fakeRegistry(t, answers)
+	c := newCluster(t, 1)
+	p := c.producer(t)
+	old := append(binary.LittleEndian.AppendUint32(nil, math.Float32bits(0.5)), 6)
+	recent := binary.LittleEndian.AppendUint64([]byte{8}, math.Float64bits(0.25))
+	for range 20 {
+		produce(t, p, &kgo.Record{Value: wire(7, old)}, &kgo.Record{Value: wire(8, recent)})
+	}
+	cfg := c.config(t)
+	cfg.Format, cfg.Registry = FormatAvro, registry
+	w, err := Spool(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, _ := values(t, w)
+	if len(rows) != 40 || rows[0] != [2]float64{3, 0.5} || rows[39] != [2]float64{4, 0.25} {
+		t.Errorf("%d rows, %v … %v", len(rows), rows[0], rows[len(rows)-1])
+	}
+	if *requests != 3 {
+		t.Errorf("%d requests, want 3: one for each schema", *requests)
+	}
+
+	produce(t, p, &kgo.Record{Value: wire(9, recent)}, &kgo.Record{Value: wire(11, recent)}, &kgo.Record{Value: recent})
+	for id, want := range map[int]string{0: "PROTOBUF", 1: "schema 11: the registry has none", 2: "does not begin with the id"} {
+		cfg := c.config(t)
+		cfg.Format, cfg.Registry = FormatAvro, registry
+		cfg.From.Offsets = map[int]int64{0: int64(40 + id)}
+		if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(strings.ToUpper(err.Error()), strings.ToUpper(want)) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+		cfg = c.config(t)
+		cfg.Format, cfg.Registry, cfg.Tolerant = FormatAvro, registry, true
+		if w, err := Spool(t.Context(), cfg); err != nil || w.Rows() != 43 {
+			t.Errorf("tolerated: %v", err)
+		}
+	}
+	produce(t, p, &kgo.Record{Value: wire(10, recent)})
+	cfg = c.config(t)
+	cfg.Format, cfg.Registry, cfg.Tolerant = FormatAvro, registry, true
+	if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("a registry that fails: %v", err)
+	}
+}
+
+// Schemas that cannot give the columns are told; so are values that are none of their
+// schema, whatever they claim.
+func TestAvroFaults(t *testing.T) {
+	for schema, want := range map[string]string{
+		`"int"`: "want a record",
+		`{`:     "Avro schema",
+		`{"type":"record","name":"R","fields":[{"name":"x","type":{"type":"enum","name":"E","symbols":["A"]}}]}`:                   "a column is enum",
+		`{"type":"record","name":"R","fields":[{"name":"x","type":{"type":"record","name":"S","fields":[]}}]}`:                     "name a member",
+		`{"type":"record","name":"R","fields":[{"name":"x","type":{"type":"array","items":"int"}}]}`:                               "a column is array",
+		`{"type":"record","name":"R","fields":[` + strings.Repeat(" ", maxAvroSchema) + `{"name":"x","type":"int"}]}`:              "want at most",
+		`{"type":"record","name":"R","fields":[{"name":"x","type":` + strings.Repeat(`{"type":"array","items":`, 300) + `"int"}]}`: "Avro schema",
+	} {
+		if _, err := parseAvro(schema, newJSONReader([]string{"x"}).root); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v, want an error with %q", schema, err, want)
+		}
+	}
+	for _, c := range []struct{ schema, value, want string }{
+		{`"string"`, "\x04ab", "the text"},
+		{`"string"`, "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "cut off"},
+		{`"bytes"`, "\x02a", "a column is bytes"},
+		{`"double"`, "1234567", "cut off"},
+		{`"boolean"`, "\x02", "no Avro"},
+		{`"int"`, "\x80\x80\x80\x80\x20", "no Avro"},
+		{`"long"`, "\x02\x00", "1 bytes behind"},
+		{`["null","int"]`, "\x04", "no Avro"},
+	} {
+		r := newAvroReader([]string{"x"})
+		var err error
+		if r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"x","type":`+c.schema+`}]}`, r.columns); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.read([]byte(c.value), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q as %s: %v, want an error with %q", c.value, c.schema, err, c.want)
+		}
+	}
+	// A list of 2⁶⁰ nulls, and records that hold each other without end.
+	r := newAvroReader([]string{"x"})
+	var err error
+	r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"l","type":{"type":"array","items":"null"}},{"name":"r","type":["null","R"]},{"name":"x","type":"int"}]}`, r.columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, value := range map[string][]byte{
+		"claims more": binary.AppendVarint(nil, 1<<60),
+		"deeper":      bytes.Repeat([]byte{0, 2}, 1000),
+	} {
+		if _, err := r.read(value, make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+	}
+}
+
+// TestDamagedAvro: 2,000 damaged values and containers are errors or rows, no panic.
+func TestDamagedAvro(t *testing.T) {
+	value, _ := encoded(t, 5)
+	var file bytes.Buffer
+	w, err := ocf.NewWriter(&file, avro.MustParse(avroSchema), ocf.WithCodec(ocf.SnappyCodec()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(5) {
+		row, _ := avroRow(i)
+		if err := w.Encode(row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range 2000 {
+		r, data := newAvroReader(avroColumns), bytes.Clone(file.Bytes())
+		if i%2 == 0 {
+			data = bytes.Clone(value)
+			if r.declared, err = parseAvro(avroSchema, r.columns); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 1 + rng.IntN(3) {
+			data[rng.IntN(len(data))] ^= byte(1 << rng.IntN(8))
+		}
+		_, _ = r.read(data[:rng.IntN(len(data)+1)], make([][]float64, len(avroColumns)))
+	}
+}
+
+// FuzzAvro: whatever a record is, it is rows or refused.
+func FuzzAvro(f *testing.F) {
+	value, _ := encoded(f, 5)
+	f.Add(value, false)
+	f.Add([]byte(containerMagic+"\x02\x16avro.schema\x0a\"int\"\x00"), true)
+	f.Fuzz(func(_ *testing.T, data []byte, whole bool) {
+		r := newAvroReader(avroColumns)
+		if !whole {
+			r.declared, _ = parseAvro(avroSchema, r.columns)
+		}
+		columns := make([][]float64, len(avroColumns))
+		if n, err := r.read(data, columns); err == nil && len(columns[0]) != n {
+			panic(fmt.Sprint(n, len(columns[0])))
+		}
+	})
+}

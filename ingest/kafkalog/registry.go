@@ -1,0 +1,125 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/twmb/avro"
+	"github.com/twmb/franz-go/pkg/sr"
+)
+
+// Schemas is a registry of schemas.
+type Schemas struct{ Client *sr.Client }
+
+// errUnavailable says that the registry did not answer: the record may be good, so it is
+// no bad row.
+var errUnavailable = errors.New("the registry of schemas does not answer")
+
+// schemas knows the types of the schemas that were asked for.
+type schemas struct {
+	from    *Schemas
+	columns *jsonNode
+
+	mu    sync.Mutex
+	known map[uint32]knownSchema
+}
+
+type knownSchema struct {
+	is  *avroType
+	err error // for good
+}
+
+const (
+	// mostSchemas bounds what is kept, for ids come from records.
+	mostSchemas = 10_000
+	// mostReferences bounds the schemas that one refers to, with those that they do.
+	mostReferences = 100
+)
+
+// find returns the type of a schema.
+func (s *schemas) find(ctx context.Context, id uint32) (*avroType, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.known[id]; ok {
+		return k.is, k.err
+	}
+	t, err := s.ask(ctx, id)
+	if err != nil {
+		err = fmt.Errorf("schema %d: %w", id, err)
+		if errors.Is(err, errUnavailable) {
+			return nil, err
+		}
+	}
+	if len(s.known) >= mostSchemas {
+		clear(s.known)
+	}
+	s.known[id] = knownSchema{t, err}
+	return t, err
+}
+
+func (s *schemas) ask(ctx context.Context, id uint32) (*avroType, error) {
+	found, err := s.from.Client.SchemaByID(ctx, int(id))
+	if err != nil {
+		return nil, answered(err)
+	}
+	f := references{schemas: s, names: avroNames{}, seen: map[sr.SchemaReference]bool{}}
+	parsed, err := f.parse(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	root := parsed.Root()
+	return compileAvro(root, f.names, s.columns)
+}
+
+// answered tells an answer that there is no such schema from none.
+func answered(err error) error {
+	if e, ok := errors.AsType[*sr.ResponseError](err); ok && e.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("the registry has none: %w", err)
+	}
+	return fmt.Errorf("%w: %w", errUnavailable, err)
+}
+
+// references collects the schemas that one refers to.
+type references struct {
+	*schemas
+
+	cache avro.SchemaCache
+	names avroNames
+	seen  map[sr.SchemaReference]bool
+}
+
+// parse parses a schema behind those that it refers to.
+func (f *references) parse(ctx context.Context, s sr.Schema) (*avro.Schema, error) {
+	if s.Type != sr.TypeAvro {
+		return nil, fmt.Errorf("it is a schema of %s, not of Avro", s.Type)
+	}
+	if len(s.Schema) > maxAvroSchema {
+		return nil, fmt.Errorf("a schema of %d bytes, want at most %d", len(s.Schema), maxAvroSchema)
+	}
+	for _, ref := range s.References {
+		if f.seen[ref] {
+			continue
+		}
+		if f.seen[ref] = true; len(f.seen) > mostReferences {
+			return nil, fmt.Errorf("it refers to more than %d schemas", mostReferences)
+		}
+		found, err := f.from.Client.SchemaByVersion(ctx, ref.Subject, ref.Version)
+		if err != nil {
+			return nil, answered(err)
+		}
+		inner, err := f.parse(ctx, found.Schema)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", ref.Name, err)
+		}
+		root := inner.Root()
+		f.names.learn(root)
+	}
+	parsed, err := f.cache.Parse(s.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("the Avro schema: %w", err)
+	}
+	return parsed, nil
+}
