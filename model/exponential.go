@@ -1,6 +1,10 @@
 package model
 
-import "github.com/pacsgp/pacsgp/model/loss"
+import (
+	"math/big"
+
+	"github.com/pacsgp/pacsgp/model/loss"
+)
 
 // Exponential returns eˣ rounded to the nearest float64, the same on every
 // platform, for |x| ≤ 300. Lengthscales and variance are stored as the
@@ -9,4 +13,9 @@ import "github.com/pacsgp/pacsgp/model/loss"
 func Exponential(x float64) float64 {
 	e, _ := loss.Exp(exact(x)).Float64()
 	return e
+}
+
+// exact returns x without rounding.
+func exact(x float64) *big.Float {
+	return new(big.Float).SetPrec(loss.Precision).SetFloat64(x)
 }

@@ -151,13 +151,6 @@ func (t *Trainer) Inducing() int { return t.z.Rows }
 // Notice returns what a user should know about the start, or "".
 func (t *Trainer) Notice() string { return t.notice }
 
-// Plan returns the schedule with its defaults filled in.
-func (t *Trainer) Plan() Plan {
-	p := t.cfg.Plan
-	p.Settle = t.settleSteps
-	return p
-}
-
 // Done reports whether training has ended.
 func (t *Trainer) Done() bool { return t.phase == Settled }
 

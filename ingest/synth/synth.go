@@ -86,9 +86,6 @@ func (g *Generator) Columns() []string {
 // variance is 1.
 func (g *Generator) Lengthscales() []float64 { return append([]float64(nil), g.lengthscales...) }
 
-// Noise returns the standard deviation of the noise.
-func (g *Generator) Noise() float64 { return g.cfg.Noise }
-
 // Rows returns rows [first, first+n) as columns, the target last.
 func (g *Generator) Rows(first int64, n int) [][]float64 {
 	columns := make([][]float64, g.cfg.Features+1)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -70,7 +71,23 @@ func referenceFeatures(p *Posterior, x []float64) []doubleDouble {
 	return phi
 }
 
-// exact returns x without rounding.
-func exact(x float64) *big.Float {
-	return new(big.Float).SetPrec(loss.Precision).SetFloat64(x)
+// nearest returns the doubleDouble nearest to x, nearly.
+func nearest(x *big.Float) doubleDouble {
+	hi, _ := x.Float64()
+	lo, _ := new(big.Float).Sub(x, exact(hi)).Float64()
+	return doubleDouble{hi, lo}
+}
+
+// exact returns the sum of both parts.
+func (a doubleDouble) exact() *big.Float { return exact(a.hi).Add(exact(a.hi), exact(a.lo)) }
+
+func (a doubleDouble) squared() doubleDouble {
+	p := a.hi * a.hi
+	return doubleDouble{p, math.FMA(a.hi, a.hi, -p) + float64(2*a.hi*a.lo)}.renormalised()
+}
+
+func (a doubleDouble) over(b float64) doubleDouble {
+	q := a.hi / b
+	r := a.minus(doubleDouble{hi: b}.times(q))
+	return doubleDouble{q, r.hi / b}.renormalised()
 }
