@@ -17,7 +17,16 @@ const maxDictionary = 1 << 20
 
 // An Allowance allocates so many bytes and no more: what asks for more panics, which the
 // border to the library turns into an error.
-type Allowance struct{ Left int }
+// What is given back is used again, so that a stream after another makes no garbage.
+type Allowance struct {
+	Left int
+
+	spare [][]byte
+	bytes int // of spare
+}
+
+// maxSpare bounds the bytes that are kept to be used again.
+const maxSpare = 16 << 20
 
 // Allocate allocates.
 func (a *Allowance) Allocate(size int) []byte {
@@ -25,6 +34,16 @@ func (a *Allowance) Allocate(size int) []byte {
 		panic(fmt.Sprintf("it claims %d MiB, and %d MiB are left to it", size>>20, a.Left>>20))
 	}
 	a.Left -= size
+	for i, b := range a.spare {
+		if size <= cap(b) && cap(b) <= 2*size {
+			last := len(a.spare) - 1
+			a.spare[i], a.spare = a.spare[last], a.spare[:last]
+			a.bytes -= cap(b)
+			b = b[:size]
+			clear(b)
+			return b
+		}
+	}
 	return memory.DefaultAllocator.Allocate(size)
 }
 
@@ -38,8 +57,12 @@ func (a *Allowance) Reallocate(size int, b []byte) []byte {
 	return grown
 }
 
-// Free leaves it to the collector.
-func (a *Allowance) Free([]byte) {}
+// Free keeps it to be used again, or leaves it to the collector.
+func (a *Allowance) Free(b []byte) {
+	if cap(b) > 0 && len(a.spare) < 256 && a.bytes+cap(b) <= maxSpare {
+		a.spare, a.bytes = append(a.spare, b), a.bytes+cap(b)
+	}
+}
 
 // Append appends the values of a column as float64, those that are none or cannot
 // be held as faults.

@@ -1,18 +1,19 @@
 package kafkalog
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/apache/arrow/go/v15/arrow"
-	"github.com/apache/arrow/go/v15/arrow/ipc"
 
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 )
 
 // An arrowReader reads messages that are Arrow IPC streams: a schema, and record batches
 // of any number of rows.
-type arrowReader struct{ names []string }
+type arrowReader struct {
+	names []string
+	room  arrowipc.Allowance // whose memory serves one message after another
+}
 
 // maxArrowBytes bounds what a message may unpack to.
 const maxArrowBytes = 256 << 20
@@ -24,12 +25,10 @@ func (r *arrowReader) read(value []byte, columns [][]float64) (rows int, err err
 			rows, err = 0, fmt.Errorf("it is no Arrow IPC stream: %v", p)
 		}
 	}()
-	if err := arrowipc.CheckStream(value); err != nil {
-		return 0, err
-	}
-	in, err := ipc.NewReader(bytes.NewReader(value), ipc.WithAllocator(&arrowipc.Allowance{Left: maxArrowBytes}))
+	r.room.Left = maxArrowBytes
+	in, err := arrowipc.NewReader(value, &r.room)
 	if err != nil {
-		return 0, fmt.Errorf("it is no Arrow IPC stream: %w", err)
+		return 0, err
 	}
 	defer in.Release()
 	if len(columns) != len(r.names) {

@@ -64,7 +64,7 @@ func TestArrow(t *testing.T) {
 	want := []float64{1, 2, 3, 4, 5}
 	for name, options := range map[string][]ipc.Option{"plain": nil, "lz4": {ipc.WithLZ4()}, "zstd": {ipc.WithZstd()}} {
 		columns := make([][]float64, 4)
-		n, err := (&arrowReader{[]string{"x", "in.y", "time", "d"}}).read(stream(t, batches, options...), columns)
+		n, err := (&arrowReader{names: []string{"x", "in.y", "time", "d"}}).read(stream(t, batches, options...), columns)
 		if err != nil || n != 5 {
 			t.Fatalf("%s: %d rows, %v", name, n, err)
 		}
@@ -78,7 +78,7 @@ func TestArrow(t *testing.T) {
 		}
 	}
 	columns := make([][]float64, 1)
-	if _, err := (&arrowReader{[]string{"x"}}).read(stream(t, [][]float64{{1, math.NaN(), 1 << 60, 1<<53 + 2, 1 << 53}}), columns); err != nil {
+	if _, err := (&arrowReader{names: []string{"x"}}).read(stream(t, [][]float64{{1, math.NaN(), 1 << 60, 1<<53 + 2, 1 << 53}}), columns); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []ingest.Fault{ingest.None, ingest.Null, ingest.TooLong, ingest.TooLong, ingest.None} {
@@ -87,7 +87,7 @@ func TestArrow(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"text": "not read as numbers", "none": "0 columns"} {
-		if _, err := (&arrowReader{[]string{name}}).read(stream(t, batches), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (&arrowReader{names: []string{name}}).read(stream(t, batches), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestDamagedArrow(t *testing.T) {
 			at := rng.IntN(len(damaged) - 16)
 			clear(damaged[at : at+16])
 		}
-		_, _ = (&arrowReader{[]string{"x", "in.y", "d"}}).read(damaged, make([][]float64, 3)) // what a flip leaves may be a stream
+		_, _ = (&arrowReader{names: []string{"x", "in.y", "d"}}).read(damaged, make([][]float64, 3)) // what a flip leaves may be a stream
 	}
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) / 2000; took > maxArrowBytes/4 {
@@ -164,6 +164,6 @@ func FuzzArrow(f *testing.F) {
 	f.Add(stream(f, [][]float64{{1, 2, 3}, {4, 5}}))
 	f.Add(stream(f, [][]float64{{1}}, ipc.WithLZ4()))
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		_, _ = (&arrowReader{[]string{"x", "in.y", "d", "time"}}).read(data, make([][]float64, 4)) // any outcome but a panic
+		_, _ = (&arrowReader{names: []string{"x", "in.y", "d", "time"}}).read(data, make([][]float64, 4)) // any outcome but a panic
 	})
 }

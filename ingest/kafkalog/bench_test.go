@@ -101,7 +101,7 @@ func BenchmarkArrow(b *testing.B) {
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
-	benchmark(b, [][]byte{out.Bytes()}, &arrowReader{names})
+	benchmark(b, [][]byte{out.Bytes()}, &arrowReader{names: names})
 }
 
 // A batch of records, its checksum included, without a decoder behind it.

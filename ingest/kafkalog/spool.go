@@ -41,7 +41,7 @@ func (s *spool) decoder(ctx context.Context) (decoder, error) {
 	names := s.cfg.decoded()
 	switch s.cfg.Format {
 	case FormatArrow:
-		return &arrowReader{names}, nil
+		return &arrowReader{names: names}, nil
 	case FormatAvro:
 		r := &avroReader{columns: newJSONReader(names).root, row: make([]float64, len(names))}
 		var err error

@@ -146,7 +146,7 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 		return fmt.Errorf("stream: it is no Arrow IPC stream: %w", errors.Join(messages.fault, err))
 	}
 	defer stream.Release()
-	decode := &arrowReader{r.block.names}
+	decode := &arrowReader{names: r.block.names}
 	fields, err := decode.fields(stream.Schema())
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
