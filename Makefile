@@ -23,8 +23,8 @@ race: ## tests under the race detector, the long ones left out
 coverage: ## 2,000 runs of each kind of job against the truth, and every mutant of the program; an hour
 	go test ./pipeline -run '^(TestCoverage|TestReferenceRowsMayBeAnything|TestMutantsAreCaught)$$' -count=1 -v -timeout 6h -runs 2000 -mutants $(ARGS)
 
-soak: ## jobs and brokers killed at more moments than make test does; a quarter of an hour
-	@.ci/test ./cmd/pacsgp -run '^Test(KilledAtRandom|BrokerKilled)$$' -count=1 -soak $(ARGS)
+soak: ## jobs and brokers killed at more moments than make test does, and ten million rows; minutes
+	@.ci/test ./cmd/pacsgp ./ingest/kafkalog -run '^Test(KilledAtRandom|BrokerKilled|MemoryIsFlat)$$' -count=1 -soak $(ARGS)
 
 bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
 	go run ./bench $(ARGS)

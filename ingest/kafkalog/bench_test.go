@@ -79,8 +79,9 @@ func BenchmarkJSON(b *testing.B) {
 	benchmark(b, messages, newJSONReader(names))
 }
 
-// One record of a thousand rows.
-func BenchmarkArrow(b *testing.B) {
+// arrowMessages are one message of a thousand rows.
+func arrowMessages(b *testing.B) (names []string, messages [][]byte) {
+	b.Helper()
 	names, rows := tenNumbers()
 	var fields []arrow.Field
 	for _, name := range names {
@@ -101,7 +102,13 @@ func BenchmarkArrow(b *testing.B) {
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
-	benchmark(b, [][]byte{out.Bytes()}, &arrowReader{names: names})
+	return names, [][]byte{out.Bytes()}
+}
+
+// One record of a thousand rows.
+func BenchmarkArrow(b *testing.B) {
+	names, messages := arrowMessages(b)
+	benchmark(b, messages, &arrowReader{names: names})
 }
 
 // A batch of records, its checksum included, without a decoder behind it.

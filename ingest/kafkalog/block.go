@@ -122,12 +122,16 @@ func (s *spool) store(g segment, b *block) error {
 	return s.save()
 }
 
+// packed compresses the files of all spools: its encoders, of several megabytes each, are
+// used for one file after another.
+var packed = &zstd.Codec{Level: zstd.SpeedFastest}
+
 // write writes the rows as one row group.
 func (b *block) write(f *os.File, partition int64) error {
 	schema := b.schema()
 	w := parquet.NewGenericWriter[any](f, schema,
 		parquet.CreatedBy("pacsgp", "1", ""),
-		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+		parquet.Compression(packed),
 		parquet.MaxRowsPerRowGroup(MaxSegmentRows),
 	)
 	columns := w.ColumnWriters()

@@ -22,6 +22,9 @@ import (
 const killVariable = "PACSGP_SPOOL_KILL"
 
 func TestMain(m *testing.M) {
+	if order := os.Getenv(memoryVariable); order != "" {
+		spoolAndTell(order)
+	}
 	order := os.Getenv(killVariable)
 	if order == "" {
 		os.Exit(m.Run())

@@ -1,0 +1,163 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+)
+
+// fetchedRows is the number of rows of a topic of the benchmark, of ten numbers each.
+const fetchedRows = 300_000
+
+// BenchmarkFetch reads a topic of Apache Kafka: as kafka-go's connection and franz-go's
+// consumer do, values untouched, and as a window is read: fetched and checked, decoded,
+// and spooled. Beside the rows a second it says what processor time a row takes in this
+// process, which counts on a machine that does other things too.
+func BenchmarkFetch(b *testing.B) {
+	s := brokertest.Start(b, brokertest.Options{})
+	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	names, rows := jsonMessages()
+	_, blocks := arrowMessages(b)
+	for format, messages := range map[string][][]byte{FormatJSON: rows, FormatArrow: blocks} {
+		n := fetchedRows / benchRows * len(messages)
+		fill(b, client, s.Address, format, messages, n)
+		cfg := Config{
+			Client: client, Topic: format, Format: format, Columns: names,
+			From: Position{Time: broker.Earliest}, To: Position{Time: broker.Latest},
+		}
+		read := func(use func(*broker.Record) error) error {
+			return client.Read(b.Context(), broker.Range{Topic: format, End: int64(n)}, use)
+		}
+		decode, err := (&spool{cfg: cfg}).decoder(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		columns := make([][]float64, len(names))
+		for _, way := range []struct {
+			name string
+			run  func() error
+		}{
+			{"kafka-go", func() error { return rawFetch(b.Context(), s.Address, format, int64(n)) }},
+			{"franz-go", func() error { return franzFetch(b.Context(), s.Address, format, n) }},
+			{"fetched", func() error { return read(func(*broker.Record) error { return nil }) }},
+			{"decoded", func() error {
+				return read(func(r *broker.Record) error {
+					if len(columns[0]) > MaxSegmentRows {
+						for j := range columns {
+							columns[j] = columns[j][:0]
+						}
+					}
+					_, err := decode.read(r.Value, columns)
+					return err
+				})
+			}},
+			{"spooled", func() error {
+				cfg.Folder = filepath.Join(b.TempDir(), "spool")
+				_, err := Spool(b.Context(), cfg)
+				return err
+			}},
+		} {
+			b.Run(format+"/"+way.name, func(b *testing.B) {
+				before := processorTime(b)
+				for b.Loop() {
+					if err := way.run(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				all := float64(b.N) * fetchedRows
+				b.ReportMetric(all/b.Elapsed().Seconds(), "rows/s")
+				b.ReportMetric(float64((processorTime(b)-before).Nanoseconds())/all, "cpu-ns/row")
+			})
+		}
+	}
+}
+
+// processorTime is what this process has used.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// fill makes a topic of one partition with so many messages.
+func fill(b *testing.B, client *broker.Client, address, topic string, messages [][]byte, n int) {
+	b.Helper()
+	if _, err := client.CreateTopic(b.Context(), topic, 1, -1, nil); err != nil {
+		b.Fatal(err)
+	}
+	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	var failed error
+	for i := range n {
+		p.Produce(b.Context(), &kgo.Record{Value: messages[i%len(messages)]}, func(_ *kgo.Record, err error) {
+			failed = errors.Join(failed, err)
+		})
+	}
+	if err := errors.Join(p.Flush(b.Context()), failed); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// rawFetch reads the values by kafka-go's connection, which does not look at checksums.
+// (Its Fetch cannot be used beside the client of this module, which decodes the answers.)
+func rawFetch(ctx context.Context, address, topic string, end int64) error {
+	conn, err := kafka.DialLeader(ctx, "tcp", address, topic, 0)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	buf := make([]byte, 1<<20)
+	for offset := int64(0); offset < end; {
+		if _, err := conn.Seek(offset, kafka.SeekAbsolute|kafka.SeekDontCheck); err != nil {
+			return err
+		}
+		batch := conn.ReadBatchWith(kafka.ReadBatchConfig{MinBytes: 1, MaxBytes: firstBytes, MaxWait: time.Second})
+		for err == nil {
+			_, err = batch.Read(buf)
+		}
+		offset = batch.Offset()
+		if err = batch.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const firstBytes = 4 << 20 // as the client asks for
+
+// franzFetch reads them by franz-go's consumer.
+func franzFetch(ctx context.Context, address, topic string, n int) error {
+	c, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}),
+		kgo.FetchMaxPartitionBytes(firstBytes))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for n > 0 {
+		found := c.PollFetches(ctx)
+		if err := found.Err(); err != nil {
+			return err
+		}
+		n -= found.NumRecords()
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package kafkalog
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// soak asks for more rows: make soak.
+var soak = flag.Bool("soak", false, "spool ten million rows")
+
+// memoryVariable makes this test binary spool a topic and tell the most memory that it
+// had: "<broker>\n<folder>\n<topic>".
+const memoryVariable = "PACSGP_SPOOL_MEMORY"
+
+func spoolAndTell(order string) {
+	part := strings.Split(order, "\n")
+	client, err := broker.NewClient(broker.Config{Brokers: part[:1]})
+	if err == nil {
+		cfg := configIn(client, part[1])
+		cfg.Topic, cfg.Format, cfg.segmentRows = part[2], FormatArrow, MaxSegmentRows
+		var w *Window
+		if w, err = Spool(context.Background(), cfg); err == nil {
+			fmt.Fprintln(os.Stdout, w.Rows())
+		}
+	}
+	status, bad := os.ReadFile("/proc/self/status")
+	if err != nil || bad != nil {
+		fmt.Fprintln(os.Stderr, err, bad)
+		os.Exit(1)
+	}
+	for line := range strings.Lines(string(status)) {
+		if kilobytes, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			fmt.Fprintln(os.Stdout, strings.TrimSuffix(strings.TrimSpace(kilobytes), " kB"))
+		}
+	}
+	os.Exit(0)
+}
+
+// mostMemory is what spooling one partition may take in all, in MiB; with an encoder of its
+// own for each file it took 125 for a million rows and 281 for ten.
+const mostMemory = 110
+
+// TestMemoryIsFlat: the memory that spooling takes does not grow with the rows.
+func TestMemoryIsFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million rows are spooled")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the most memory that a process had is read from /proc")
+	}
+	counts := []int{100_000, 1_000_000}
+	if *soak {
+		counts = append(counts, 10_000_000)
+	}
+	c := newCluster(t, 1)
+	p := c.producer(t, kgo.ProducerBatchCompression(kgo.NoCompression()))
+	const rows = 1000
+	values := make([]float64, rows)
+	for i := range values {
+		values[i] = float64(i)
+	}
+	message := stream(t, [][]float64{values})
+	for _, n := range counts {
+		topic := fmt.Sprint("rows", n)
+		if _, err := c.client.CreateTopic(t.Context(), topic, 1, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range n / rows {
+			p.Produce(t.Context(), &kgo.Record{Topic: topic, Value: message}, func(_ *kgo.Record, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if err := p.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), memoryVariable+"="+strings.Join([]string{c.ListenAddrs()[0], filepath.Join(t.TempDir(), "spool"), topic}, "\n"))
+		out, err := cmd.CombinedOutput()
+		told := strings.Fields(string(out))
+		if err != nil || len(told) != 2 || told[0] != strconv.Itoa(n) {
+			t.Fatalf("%d rows: %v: %s", n, err, out)
+		}
+		kilobytes, err := strconv.Atoi(told[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d rows: %d MiB at most", n, kilobytes>>10)
+		if kilobytes>>10 > mostMemory {
+			t.Errorf("%d rows take %d MiB, want at most %d", n, kilobytes>>10, mostMemory)
+		}
+	}
+}
