@@ -36,6 +36,8 @@ type kafkaConfig struct {
 	Partitions []int       `yaml:"partitions"`
 	From       position    `yaml:"from"`
 	To         position    `yaml:"to"`
+	Rows       int64       `yaml:"rows"`
+	For        span        `yaml:"for"`
 	Group      string      `yaml:"group"`
 	Format     string      `yaml:"format"`
 	Schema     string      `yaml:"schema"`
@@ -263,7 +265,16 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, faul
 		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Limit: int64(k.Spool.Limit),
 	}
 	var err error
-	config.From, err = k.From.of(k.Partitions, broker.Earliest)
+	open := k.Rows != 0 || k.For != 0
+	fault(k.Rows >= 0 && k.For >= 0, key+": rows: %d and for: %v: a window has some", k.Rows, time.Duration(k.For))
+	fault(k.Rows == 0 || k.For == 0, key+": rows and for are both declared; name one of them")
+	fault(!open || k.To.word == "" && k.To.offsets == nil, key+": rows and for close the window in the place of to; name one of them")
+	config.Rows, config.For = k.Rows, time.Duration(k.For)
+	begin := int64(broker.Earliest)
+	if open && k.Group != "" {
+		begin = kafkalog.Committed
+	}
+	config.From, err = k.From.of(k.Partitions, begin)
 	fault(err == nil, key+".from: %v", err)
 	config.To, err = k.To.of(k.Partitions, broker.Latest)
 	fault(err == nil, key+".to: %v", err)
@@ -275,7 +286,7 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, faul
 	config.Columns = spooledColumns(job, "the records of a topic", fault)
 	config.Folder = k.Spool.Folder
 	if config.Folder == "" {
-		config.Folder = filepath.Join(output, "_spool-"+k.digest(config))
+		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
 	}
 	return &kafkaOrigin{kafkaConfig: k, config: config, letters: letters, file: file}
 }
@@ -293,9 +304,12 @@ func spooledColumns(job pipeline.Job, what string, fault func(ok bool, format st
 	return columns
 }
 
+// spoolPrefix begins the names of spools in an output directory.
+const spoolPrefix = "_spool-"
+
 // digest names the window among those of an output.
 func (k kafkaConfig) digest(c kafkalog.Config) string {
-	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Tombstones, c.Columns, c.Tolerant, c.Letters}) //nolint:errchkjson // plain values
+	text, _ := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters}) //nolint:errchkjson // plain values
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
@@ -372,6 +386,16 @@ func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
 	return err
 }
 
+// others are the spools of other windows in an output directory: of jobs that failed and
+// were changed.
+func (k *kafkaOrigin) others(output string) []string {
+	found, err := filepath.Glob(filepath.Join(output, spoolPrefix+"*"))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.config.Folder) })
+}
+
 func (k *kafkaOrigin) finds(string) string { return "" }
 
 func (k *kafkaOrigin) arguments() []string { return []string{"--source", k.file} }
@@ -400,7 +424,10 @@ func (k *kafkaOrigin) release(published bool) error {
 	if k.config.Client == nil { // nothing was spooled
 		return err
 	}
-	if k.temporary || published && !k.Spool.Keep && k.window != nil {
+	done := published && !k.Spool.Keep && k.window != nil
+	// A frozen window without rows would have none in later runs either.
+	empty := k.window != nil && k.window.Rows() == 0
+	if k.temporary || done || empty {
 		err = errors.Join(err, kafkalog.Remove(k.config.Folder))
 	}
 	return err

@@ -319,3 +319,79 @@ func TestDeadLetters(t *testing.T) {
 	pacsgp(t, "train", "-c", fromTopic(c, jobFile{"bad_rows": "{tolerance: 1 %, to: {kafka: rows}}"}).write(t, t.TempDir())).says(t, exitConfig, "the rows come from")
 	pacsgp(t, "train", "-c", tiny(jobFile{"bad_rows": "{tolerance: 1 %, to: {file: rows}}"}).write(t, t.TempDir())).says(t, exitConfig, wantBadRowsTo)
 }
+
+// Windows of so many rows follow one another from where the group stands, and nothing is
+// committed for one that failed.
+func TestWindowsOfRows(t *testing.T) {
+	c := smallTopic(t)
+	dir := t.TempDir()
+	job := fromTopic(c, jobFile{
+		"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, rows: 90, group: trainers}}", c.ListenAddrs()[0]),
+		"publish": "{kafka: {name: small, exactly_once: true}}",
+	}).write(t, dir)
+	pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
+	succeed(t, "topics", "-c", job)
+	pacsgp(t, "plan", "-c", job).says(t, 0, "90")
+	begin := map[int64]int64{}
+	for i := range 2 {
+		succeed(t, "train", "-c", job)
+		r := record(t, filepath.Join(dir, "out"))
+		doc, err := certify.Parse(readFile(t, filepath.Join(dir, "out", r.Certificate)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := int64(0)
+		for _, g := range doc.Sample.Segments {
+			if rows += g.Rows; g.First != begin[g.Partition] {
+				t.Errorf("window %d: segment %+v, want to begin at %d", i, g, begin[g.Partition])
+			}
+			begin[g.Partition] = g.End
+		}
+		if rows != 90 {
+			t.Errorf("window %d has %d rows, want 90", i, rows)
+		}
+		pacsgp(t, "verify", filepath.Join(dir, "out", r.Model), filepath.Join(dir, "out", r.Certificate), "--source", job).says(t, 0, "were read again from the log")
+	}
+	for _, wrong := range []string{"rows: 9, for: 1m", "rows: 9, to: latest", "rows: -1", "for: 1m, to: [1, 2, 3]"} {
+		pacsgp(t, "train", "-c", fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s}}", c.ListenAddrs()[0], wrong)}).write(t, t.TempDir())).says(t, exitConfig, "rows")
+	}
+}
+
+// A run that fails leaves its spool, and the next one goes on with the window that it froze;
+// one that was changed says what is left. A window without rows, and plan, leave nothing.
+func TestSpoolsThatAreLeft(t *testing.T) {
+	c := smallTopic(t)
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	job := func(change jobFile) string {
+		j := fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows}}", c.ListenAddrs()[0])})
+		maps.Copy(j, change)
+		return j.write(t, dir)
+	}
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	pacsgp(t, "plan", "-c", job(nil)).says(t, 0, "180")
+	if left := append(names(t, temporary), names(t, out)...); len(left) > 0 {
+		t.Errorf("plan left %q", left)
+	}
+	failing := job(jobFile{"publish": "{kafka: {name: small}}"})
+	a := pacsgp(t, "train", "-c", failing)
+	a.says(t, exitFailure, "pacsgp topics")
+	if !strings.Contains(a.log, `"msg":"spool"`) {
+		t.Errorf("the log does not tell of the spool: %s", a.log)
+	}
+	fillTopic(t, c.ListenAddrs()[0], 180)
+	a = succeed(t, "train", "-c", job(jobFile{"features": "[in.x2, x1]"}))
+	if !strings.Contains(a.log, "spools of other windows") {
+		t.Errorf("nothing is said of the spool that is left: %s", a.log)
+	}
+	succeed(t, "topics", "-c", job(jobFile{"publish": "{kafka: {name: small}}"}))
+	succeed(t, "train", "-c", failing)
+	if text := string(readFile(t, filepath.Join(out, record(t, out).Certificate))); !strings.Contains(text, `"end": 60`) {
+		t.Error("the second run froze another window")
+	}
+	pacsgp(t, "train", "-c", job(jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: latest}}", c.ListenAddrs()[0])})).says(t, exitFailure, "no rows")
+	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
+		t.Errorf("the spool was left in %q", left)
+	}
+}

@@ -34,7 +34,7 @@ func (s sourceConfig) piped(job pipeline.Job, output string, fault func(ok bool,
 	config := kafkalog.Config{Tolerant: job.BadRows.Some(), Limit: int64(s.Spool.Limit), Folder: s.Spool.Folder}
 	config.Columns = spooledColumns(job, "the rows of a stream", fault)
 	if config.Folder == "" {
-		config.Folder = filepath.Join(output, "_spool-stream")
+		config.Folder = filepath.Join(output, "_stream")
 	}
 	return &streamOrigin{in: s.stdin, config: config, keep: s.Spool.Keep, file: s.file}
 }

@@ -65,7 +65,7 @@ func TestStream(t *testing.T) {
 	job = tiny(piped("")).write(t, again)
 	pacsgpFed(t, lines+"{\"x1\":", "train", "-c", job).says(t, exitFailure, "line 181: ")
 	pacsgpFed(t, lines, "train", "-c", job).says(t, 0, "--source "+job)
-	if left := names(t, filepath.Join(again, "out")); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
+	if left := names(t, filepath.Join(again, "out")); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_stream") }) {
 		t.Errorf("the spool was left in %q", left)
 	}
 	if r2 := record(t, filepath.Join(again, "out")); r2.Certificate != r.Certificate {

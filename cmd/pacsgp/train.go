@@ -316,6 +316,11 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	if text := out.notice(); text != "" {
 		show.notice(text)
 	}
+	if topic, ok := p.source.(*kafkaOrigin); ok {
+		if left := topic.others(p.output); len(left) > 0 {
+			show.notice(fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
+		}
+	}
 	if err := out.forget(); err != nil {
 		return nil, err
 	}

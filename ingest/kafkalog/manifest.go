@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -57,6 +58,8 @@ func (cfg Config) declaration() (string, error) {
 		Topic      string
 		Partitions []int
 		From, To   Position
+		Window     int64         `json:",omitempty"`
+		For        time.Duration `json:",omitempty"`
 		Format     string
 		Schema     string `json:",omitempty"`
 		Columns    []string
@@ -64,7 +67,7 @@ func (cfg Config) declaration() (string, error) {
 		Tolerant   bool
 		Letters    bool `json:",omitempty"`
 		Rows       int
-	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Format, cfg.Schema, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.For, cfg.Format, cfg.Schema, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
 	return string(text), err
 }
 

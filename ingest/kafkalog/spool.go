@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -63,11 +63,13 @@ type Config struct {
 	Topic      string
 	Partitions []int // nil: all
 	From, To   Position
-	Group      string   // of consumers, for the position Committed
-	Format     string   // of the records: one of Formats
-	Schema     string   // of [FormatAvro]: the text of the schema of all records, or ""
-	Registry   *Schemas // of [FormatAvro]: where the schemas are whose ids records begin with, or nil
-	Columns    []string // that are spooled: features and target
+	Rows       int64         // closes the window when it has so many, in the place of To; 0: To does
+	For        time.Duration // closes the window behind so much time of records, in the place of To; 0: To does
+	Group      string        // of consumers, for the position Committed
+	Format     string        // of the records: one of Formats
+	Schema     string        // of [FormatAvro]: the text of the schema of all records, or ""
+	Registry   *Schemas      // of [FormatAvro]: where the schemas are whose ids records begin with, or nil
+	Columns    []string      // that are spooled: features and target
 	// SkipTombstones passes over records without a value. Else they are an error.
 	SkipTombstones bool
 	// Tolerant spools bad rows as they are, with NaN for each bad value; a record that
@@ -108,6 +110,12 @@ func (cfg Config) withDefaults() (Config, error) {
 	if (cfg.Schema != "" || cfg.Registry != nil) && cfg.Format != FormatAvro || cfg.Schema != "" && cfg.Registry != nil {
 		faults = append(faults, errors.New("kafka: a schema, or a registry of schemas, is for the format avro, one of them"))
 	}
+	if cfg.Rows < 0 || cfg.For < 0 || cfg.Rows > 0 && cfg.For > 0 {
+		faults = append(faults, errors.New("kafka: a window is closed by its rows, by its time or by its declared end"))
+	}
+	if cfg.Rows > 0 || cfg.For > 0 {
+		cfg.To = Position{Time: broker.Latest}
+	}
 	if len(cfg.Columns) == 0 {
 		faults = append(faults, errors.New("kafka: no column is named; records of a topic do not say which ones they all have, so name the features"))
 	}
@@ -140,20 +148,38 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.m.Spans == nil {
-		if s.m.Spans, err = cfg.freeze(ctx); err != nil {
+	resumed := s.m.Spans != nil
+	if !resumed {
+		if s.m.Spans, err = cfg.spans(ctx); err != nil {
 			return nil, err
 		}
 		if err := s.save(); err != nil {
 			return nil, err
 		}
 	}
-	if !s.m.Complete {
-		if err := s.consume(ctx, func(span) *cutter { return &cutter{rows: cfg.segmentRows} }); err != nil {
-			return nil, err
-		}
+	switch {
+	case s.m.Complete:
+	case cfg.Rows > 0:
+		err = s.gather(ctx)
+	default:
+		err = s.consume(ctx, func(span) *cutter { return &cutter{rows: cfg.segmentRows} })
+	}
+	if resumed && errors.Is(err, ErrGone) {
+		err = fmt.Errorf("%w (hint: this window was frozen by an earlier run; remove its spool %s, and it is frozen anew)", err, cfg.Folder)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s.window(), nil
+}
+
+// spans is where the window begins and ends in each partition; the ends of one that closes
+// by its rows are open.
+func (cfg Config) spans(ctx context.Context) ([]span, error) {
+	if cfg.For > 0 {
+		return cfg.elapsed(ctx)
+	}
+	return cfg.freeze(ctx)
 }
 
 // Replay consumes the rows of these segments into an empty folder, and fails unless they
@@ -272,6 +298,11 @@ func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	return s.complete()
+}
+
+// complete says that the spool has all rows of the window.
+func (s *spool) complete() error {
 	s.m.Complete = true
 	slices.SortFunc(s.m.Segments, func(a, b segment) int { return strings.Compare(a.File, b.File) })
 	return s.save()
@@ -279,7 +310,21 @@ func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
 
 // partition reads one partition to its end, from where its last segment ended.
 func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
-	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, beside: s.cfg.beside()}
+	w, err := s.writer(ctx, of, cut)
+	if err != nil {
+		return err
+	}
+	defer w.letters.drop()
+	at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: w.first, End: of.End, FetchBytes: s.cfg.fetchBytes}
+	if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
+		return s.cfg.explain(ctx, err)
+	}
+	return w.finish(of.End)
+}
+
+// writer goes on behind the last segment of a partition.
+func (s *spool) writer(ctx context.Context, of span, cut *cutter) (*writer, error) {
+	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, beside: s.cfg.beside(), block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {
@@ -289,153 +334,6 @@ func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
 	}
 	s.mu.Unlock()
 	var err error
-	if w.decode, err = s.decoder(ctx); err != nil {
-		return err
-	}
-	w.block = newBlock(s.cfg)
-	defer w.letters.drop()
-	at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: w.first, End: of.End, FetchBytes: s.cfg.fetchBytes}
-	if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
-		return s.cfg.explain(ctx, err)
-	}
-	return w.finish(of.End)
-}
-
-// A cutter says where segments end: behind so many rows, or where those that are
-// replayed did.
-type cutter struct {
-	rows int
-	ends []pipeline.Segment // to come
-}
-
-// past reports whether a record at this offset is behind the segment that is replayed.
-func (c *cutter) past(offset int64) bool { return len(c.ends) > 0 && offset >= c.ends[0].End }
-
-// skips reports whether it lies before it, in none.
-func (c *cutter) skips(offset int64) bool { return len(c.ends) > 0 && offset < c.ends[0].First }
-
-// full reports whether a segment of so many rows has no room for so many more.
-func (c *cutter) full(have, more int) bool { return c.rows > 0 && have > 0 && have+more > c.rows }
-
-// A writer cuts the records of a partition into segments.
-type writer struct {
-	spool     *spool
-	cut       *cutter
-	partition int
-	number    int   // of the segment
-	first     int64 // its first offset
-	decode    decoder
-	beside    []string // the last columns of the block
-	block     *block
-	letters   letters
-}
-
-// add decodes a record and appends its row.
-func (w *writer) add(r *broker.Record) error {
-	for w.cut.past(r.Offset) {
-		if err := w.flush(r.Offset); err != nil {
-			return err
-		}
-	}
-	if w.cut.skips(r.Offset) || r.Value == nil && w.spool.cfg.SkipTombstones {
-		return nil
-	}
-	have := w.block.rows()
-	n, err := w.decoded(r)
-	if err != nil {
-		n = 1
-		for j, column := range w.block.columns {
-			w.block.columns[j] = append(column[:have], math.NaN())
-		}
-	} else {
-		err = w.block.faults(have)
-	}
-	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
-		return w.bad(r, err)
-	}
-	if w.cut.full(have, n) {
-		if err := w.flush(r.Offset); err != nil {
-			return err
-		}
-	}
-	if err != nil && w.spool.cfg.Letters {
-		if err := w.letters.put(w.spool.cfg.Folder, w.spool.cfg.Topic, w.partition, r, err); err != nil {
-			return err
-		}
-	}
-	w.block.place(r, n)
-	w.spool.progress(n)
-	if rows := w.block.rows(); rows > MaxSegmentRows {
-		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))
-	}
-	return nil
-}
-
-// decoded appends the rows of a record to the columns.
-func (w *writer) decoded(r *broker.Record) (rows int, err error) {
-	if r.Value == nil {
-		return 0, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
-	}
-	values := len(w.block.columns) - len(w.beside)
-	if rows, err = w.decode.read(r.Value, w.block.columns[:values]); err != nil {
-		return 0, err
-	}
-	for j, name := range w.beside {
-		v, err := besideCell(r, name)
-		if err != nil {
-			return 0, fmt.Errorf("column %q: %w", name, err)
-		}
-		column := w.block.columns[values+j]
-		for range rows {
-			column = append(column, v)
-		}
-		w.block.columns[values+j] = column
-	}
-	return rows, nil
-}
-
-// bad is the error of a record that is no row.
-func (w *writer) bad(r *broker.Record, err error) error {
-	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", w.spool.cfg.Topic, w.partition, r.Offset, err)
-}
-
-// finish ends the last segments of the partition.
-func (w *writer) finish(end int64) error {
-	for len(w.cut.ends) > 0 {
-		if err := w.flush(w.cut.ends[0].End); err != nil {
-			return err
-		}
-	}
-	if w.block.rows() == 0 {
-		return nil
-	}
-	return w.flush(end)
-}
-
-// flush makes the rows a segment that ends before an offset.
-func (w *writer) flush(next int64) error {
-	g := segment{File: fileName(w.number, w.partition), Segment: pipeline.Segment{
-		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
-	}}
-	if len(w.cut.ends) > 0 {
-		want := w.cut.ends[0]
-		w.cut.ends = w.cut.ends[1:]
-		g.First, g.End = want.First, want.End
-		if g.Segment != want {
-			return fmt.Errorf("kafka: topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",
-				g.Topic, w.partition, g.Rows, g.First, g.End-1, want.Rows, pipeline.ErrRefused)
-		}
-	}
-	g.Bytes = w.letters.size
-	var err error
-	if g.Letters, err = w.letters.store(w.spool.cfg.Folder, lettersName(w.number, w.partition)); err != nil {
-		return err
-	}
-	w.letters.size = 0
-	if err := w.spool.store(g, w.block); err != nil {
-		return err
-	}
-	w.block.clear()
-	w.number, w.first = w.number+1, g.End
-	return nil
+	w.decode, err = s.decoder(ctx)
+	return w, err
 }

@@ -1,0 +1,188 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// A window that closes by its rows has no ends until it has them. Its partitions are read
+// in turns, so that each has its part of a backlog, as far as their records are committed;
+// then again, until there are enough. Which rows it gets depends on when they arrive; what
+// it got is recorded in its segments, which can be replayed as any.
+
+// errFull says that a window has all its rows.
+var errFull = errors.New("the window is closed")
+
+// pollEvery is the pause when no partition has a new record.
+const pollEvery = 300 * time.Millisecond
+
+// gather reads until the window has its rows.
+func (s *spool) gather(ctx context.Context) error {
+	left := s.cfg.Rows - s.read.Load()
+	room := func(rows int) bool {
+		if left -= int64(rows); left < 0 {
+			left = 0
+			return false
+		}
+		return true
+	}
+	writers := make([]*writer, 0, len(s.m.Spans))
+	defer func() {
+		for _, w := range writers {
+			w.letters.drop()
+		}
+	}()
+	next := make([]int64, len(s.m.Spans))
+	for i, of := range s.m.Spans {
+		w, err := s.writer(ctx, of, &cutter{rows: s.cfg.segmentRows})
+		if err != nil {
+			return err
+		}
+		w.room = room
+		writers, next[i] = append(writers, w), w.first
+	}
+	turn := min(max(s.cfg.Rows/int64(8*len(writers)), 16), 8192) // offsets
+	for left > 0 {
+		latest, err := s.latest(ctx)
+		if err != nil {
+			return err
+		}
+		quiet := true
+		for i, w := range writers {
+			end := min(latest[w.partition], next[i]+turn)
+			if end <= next[i] || left <= 0 {
+				continue
+			}
+			quiet = false
+			at := broker.Range{Topic: s.cfg.Topic, Partition: w.partition, First: next[i], End: end, FetchBytes: int32(min(max(turn*128, 1<<16), 4<<20))} //nolint:gosec // bounded
+			switch err := s.cfg.Client.Read(ctx, at, w.add); {
+			case errors.Is(err, errFull):
+				if next[i], left = w.stopped, 0; s.read.Load() == 0 {
+					return fmt.Errorf("kafka: topic %q, partition %d, offset %d: the record has more rows than the window, which has %d", s.cfg.Topic, w.partition, w.stopped, s.cfg.Rows)
+				}
+			case err != nil:
+				return s.cfg.explain(ctx, err)
+			default:
+				next[i] = end
+			}
+		}
+		if err := flushMost(writers, next, s.cfg.segmentRows); err != nil {
+			return err
+		}
+		if quiet {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(pollEvery):
+			}
+		}
+	}
+	for i, w := range writers {
+		if w.block.rows() > 0 {
+			if err := w.flush(next[i]); err != nil {
+				return err
+			}
+		}
+		s.m.Spans[i].End = w.first // behind its last segment
+	}
+	return s.complete()
+}
+
+// latest is where the committed records of the window's partitions end now.
+func (s *spool) latest(ctx context.Context) (map[int]int64, error) {
+	var partitions []int
+	for _, of := range s.m.Spans {
+		partitions = append(partitions, of.Partition)
+	}
+	return s.cfg.Client.Offsets(ctx, s.cfg.Topic, partitions, broker.Latest)
+}
+
+// flushMost stores the largest segment while those of all partitions together have more
+// rows than a few whole ones, so that memory does not grow with the partitions.
+func flushMost(writers []*writer, next []int64, rows int) error {
+	for {
+		sum, most := 0, 0
+		for i, w := range writers {
+			sum += w.block.rows()
+			if w.block.rows() > writers[most].block.rows() {
+				most = i
+			}
+		}
+		if sum <= tailsAtOnce*rows {
+			return nil
+		}
+		if err := writers[most].flush(next[most]); err != nil {
+			return err
+		}
+	}
+}
+
+// elapsed waits until a record of the topic is so much later than the first one of the
+// window, and returns the window up to then: in each partition up to its first record of
+// that time or later, or all that is committed.
+func (cfg Config) elapsed(ctx context.Context) ([]span, error) {
+	for {
+		spans, err := cfg.freeze(ctx)
+		if err != nil {
+			return nil, err
+		}
+		closed, err := cfg.close(ctx, spans)
+		if closed || err != nil {
+			return spans, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(3 * pollEvery):
+		}
+	}
+}
+
+// close shortens the spans to the time of the window, and reports whether it is over.
+func (cfg Config) close(ctx context.Context, spans []span) (bool, error) {
+	begin := int64(-1)
+	var partitions []int
+	for _, of := range spans {
+		partitions = append(partitions, of.Partition)
+		at, ok, err := cfg.firstTime(ctx, of)
+		if err != nil {
+			return false, err
+		}
+		if ok && (begin < 0 || at < begin) {
+			begin = at
+		}
+	}
+	if begin < 0 {
+		return false, nil
+	}
+	ends, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, begin+cfg.For.Milliseconds())
+	if err != nil {
+		return false, err
+	}
+	over := false
+	for i, of := range spans {
+		if end := ends[of.Partition]; end >= 0 && end < of.End {
+			over = true
+			spans[i].End = max(of.First, end)
+		}
+	}
+	return over, nil
+}
+
+var errFound = errors.New("found")
+
+// firstTime is the time of the first record of a span, if it has one.
+func (cfg Config) firstTime(ctx context.Context, of span) (at int64, ok bool, err error) {
+	err = cfg.Client.Read(ctx, broker.Range{Topic: cfg.Topic, Partition: of.Partition, First: of.First, End: of.End, FetchBytes: 1 << 16}, func(r *broker.Record) error {
+		at, ok = r.Time, true
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return at, ok, err
+}

@@ -1,0 +1,154 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A window of so many rows has as many, those of a backlog from all partitions and those
+// that arrive while it is open; it is replayed by its segments as any, and the next one
+// begins where it ends: after three of them every row was in one.
+func TestWindowOfRows(t *testing.T) {
+	c := newCluster(t, 3)
+	p := c.producer(t)
+	sent := 0
+	send := func(n int) {
+		for range n {
+			produce(t, p, row(int32(sent%3), float64(sent), 1))
+			sent++
+		}
+	}
+	send(700)
+	seen := map[float64]int{}
+	from := map[int]int64{0: 0, 1: 0, 2: 0}
+	for i := range 3 {
+		cfg := c.config(t)
+		cfg.From, cfg.Rows = Position{Offsets: from}, 400
+		done := make(chan error, 1)
+		var w *Window
+		go func() (err error) {
+			defer func() { done <- err }()
+			w, err = Spool(t.Context(), cfg)
+			return err
+		}() //nolint:errcheck // told by the channel
+		if i == 1 { // of which 300 are there
+			time.Sleep(3 * pollEvery)
+			send(500)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		rows, digests := values(t, w)
+		if len(rows) != 400 {
+			t.Fatalf("window %d has %d rows, want 400", i, len(rows))
+		}
+		for _, r := range rows {
+			seen[r[0]]++
+		}
+		parts := map[int64]int64{}
+		for _, g := range w.Segments {
+			parts[g.Partition] += g.Rows
+		}
+		if i == 0 && (parts[0] < 100 || parts[1] < 100 || parts[2] < 100) {
+			t.Errorf("rows by partition %v: a backlog of all is read", parts)
+		}
+		replayed, err := Replay(t.Context(), c.config(t), w.Segments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, again := values(t, replayed); !slices.Equal(again, digests) {
+			t.Errorf("window %d has other digests when it is replayed", i)
+		}
+		if again, err := Spool(t.Context(), cfg); err != nil || !slices.Equal(again.Segments, w.Segments) || !maps.Equal(again.Ends, w.Ends) {
+			t.Errorf("window %d, opened again, is %+v, %v", i, again, err)
+		}
+		from = w.Ends
+	}
+	if len(seen) != 1200 || sent != 1200 {
+		t.Errorf("%d of %d rows were in a window", len(seen), sent)
+	}
+}
+
+// A process that ends while its window is open goes on with what was stored.
+func TestOpenWindowResumes(t *testing.T) {
+	c := newCluster(t, 2)
+	p := c.producer(t)
+	for i := range 500 {
+		produce(t, p, row(int32(i%2), float64(i), 1))
+	}
+	cfg := c.config(t)
+	cfg.Rows = 501
+	ctx, stop := context.WithTimeout(t.Context(), 5*pollEvery)
+	defer stop()
+	if _, err := Spool(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%v, want to wait for a row that is missing", err)
+	}
+	m, err := readManifest(cfg.Folder)
+	if err != nil || m.Complete || len(m.Segments) == 0 {
+		t.Fatalf("%d segments stored, %v", len(m.Segments), err)
+	}
+	produce(t, p, row(1, 500, 1))
+	w, err := Spool(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, _ := values(t, w); len(rows) != 501 {
+		t.Errorf("%d rows, want 501", len(rows))
+	}
+	cfg = c.config(t)
+	cfg.Rows, cfg.Format = 2, FormatArrow
+	rows := arrowStream(t, [][2]float64{{1, 2}, {3, 4}, {5, 6}}, 3)
+	produce(t, p, &kgo.Record{Value: rows})
+	cfg.From = Position{Offsets: map[int]int64{0: 250, 1: 251}}
+	if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "more rows than the window") {
+		t.Errorf("a record that is larger than the window: %v", err)
+	}
+}
+
+// A window of ten minutes ends before the first record that is ten minutes younger than
+// its first one, in each partition, and waits for such a record.
+func TestWindowOfTime(t *testing.T) {
+	c := newCluster(t, 3)
+	p := c.producer(t)
+	begin := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	at := func(partition int32, after time.Duration) {
+		r := row(partition, after.Seconds(), 1)
+		r.Timestamp = begin.Add(after)
+		produce(t, p, r)
+	}
+	at(0, time.Minute)
+	at(1, 0)
+	at(1, 9*time.Minute)
+	at(0, 9*time.Minute+59*time.Second+999*time.Millisecond)
+	cfg := c.config(t)
+	cfg.For = 10 * time.Minute
+	ctx, stop := context.WithTimeout(t.Context(), 5*pollEvery)
+	defer stop()
+	if _, err := Spool(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%v, want to wait for a later record", err)
+	}
+	at(0, 10*time.Minute)
+	at(0, 11*time.Minute)
+	w, err := Spool(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []pipeline.Segment{{Topic: "rows", First: 0, End: 2, Rows: 2}, {Topic: "rows", Partition: 1, First: 0, End: 2, Rows: 2}}
+	if !slices.Equal(w.Segments, want) || !maps.Equal(w.Ends, map[int]int64{0: 2, 1: 2, 2: 0}) {
+		t.Errorf("segments %+v and ends %v, want %+v", w.Segments, w.Ends, want)
+	}
+	cfg = c.config(t)
+	cfg.Rows, cfg.For = 1, time.Second
+	if _, err := Spool(t.Context(), cfg); err == nil {
+		t.Error("two ways to close a window are no error")
+	}
+}

@@ -1,0 +1,158 @@
+package kafkalog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A cutter says where segments end: behind so many rows, or where those that are
+// replayed did.
+type cutter struct {
+	rows int
+	ends []pipeline.Segment // to come
+}
+
+// past reports whether a record at this offset is behind the segment that is replayed.
+func (c *cutter) past(offset int64) bool { return len(c.ends) > 0 && offset >= c.ends[0].End }
+
+// skips reports whether it lies before it, in none.
+func (c *cutter) skips(offset int64) bool { return len(c.ends) > 0 && offset < c.ends[0].First }
+
+// full reports whether a segment of so many rows has no room for so many more.
+func (c *cutter) full(have, more int) bool { return c.rows > 0 && have > 0 && have+more > c.rows }
+
+// A writer cuts the records of a partition into segments.
+type writer struct {
+	spool     *spool
+	cut       *cutter
+	partition int
+	number    int   // of the segment
+	first     int64 // its first offset
+	decode    decoder
+	beside    []string // the last columns of the block
+	block     *block
+	letters   letters
+	room      func(rows int) bool // takes room for rows; nil: there is always some
+	stopped   int64               // the offset that there was no room for
+}
+
+// add decodes a record and appends its row.
+func (w *writer) add(r *broker.Record) error {
+	for w.cut.past(r.Offset) {
+		if err := w.flush(r.Offset); err != nil {
+			return err
+		}
+	}
+	if w.cut.skips(r.Offset) || r.Value == nil && w.spool.cfg.SkipTombstones {
+		return nil
+	}
+	have := w.block.rows()
+	n, err := w.decoded(r)
+	if err != nil {
+		n = 1
+		for j, column := range w.block.columns {
+			w.block.columns[j] = append(column[:have], math.NaN())
+		}
+	} else {
+		err = w.block.faults(have)
+	}
+	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
+		return w.bad(r, err)
+	}
+	if w.room != nil && !w.room(n) {
+		for j, column := range w.block.columns {
+			w.block.columns[j] = column[:have]
+		}
+		w.stopped = r.Offset
+		return errFull
+	}
+	if w.cut.full(have, n) {
+		if err := w.flush(r.Offset); err != nil {
+			return err
+		}
+	}
+	if err != nil && w.spool.cfg.Letters {
+		if err := w.letters.put(w.spool.cfg.Folder, w.spool.cfg.Topic, w.partition, r, err); err != nil {
+			return err
+		}
+	}
+	w.block.place(r, n)
+	w.spool.progress(n)
+	if rows := w.block.rows(); rows > MaxSegmentRows {
+		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))
+	}
+	return nil
+}
+
+// decoded appends the rows of a record to the columns.
+func (w *writer) decoded(r *broker.Record) (rows int, err error) {
+	if r.Value == nil {
+		return 0, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
+	}
+	values := len(w.block.columns) - len(w.beside)
+	if rows, err = w.decode.read(r.Value, w.block.columns[:values]); err != nil {
+		return 0, err
+	}
+	for j, name := range w.beside {
+		v, err := besideCell(r, name)
+		if err != nil {
+			return 0, fmt.Errorf("column %q: %w", name, err)
+		}
+		column := w.block.columns[values+j]
+		for range rows {
+			column = append(column, v)
+		}
+		w.block.columns[values+j] = column
+	}
+	return rows, nil
+}
+
+// bad is the error of a record that is no row.
+func (w *writer) bad(r *broker.Record, err error) error {
+	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", w.spool.cfg.Topic, w.partition, r.Offset, err)
+}
+
+// finish ends the last segments of the partition.
+func (w *writer) finish(end int64) error {
+	for len(w.cut.ends) > 0 {
+		if err := w.flush(w.cut.ends[0].End); err != nil {
+			return err
+		}
+	}
+	if w.block.rows() == 0 {
+		return nil
+	}
+	return w.flush(end)
+}
+
+// flush makes the rows a segment that ends before an offset.
+func (w *writer) flush(next int64) error {
+	g := segment{File: fileName(w.number, w.partition), Segment: pipeline.Segment{
+		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
+	}}
+	if len(w.cut.ends) > 0 {
+		want := w.cut.ends[0]
+		w.cut.ends = w.cut.ends[1:]
+		g.First, g.End = want.First, want.End
+		if g.Segment != want {
+			return fmt.Errorf("kafka: topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",
+				g.Topic, w.partition, g.Rows, g.First, g.End-1, want.Rows, pipeline.ErrRefused)
+		}
+	}
+	g.Bytes = w.letters.size
+	var err error
+	if g.Letters, err = w.letters.store(w.spool.cfg.Folder, lettersName(w.number, w.partition)); err != nil {
+		return err
+	}
+	w.letters.size = 0
+	if err := w.spool.store(g, w.block); err != nil {
+		return err
+	}
+	w.block.clear()
+	w.number, w.first = w.number+1, g.End
+	return nil
+}
