@@ -209,12 +209,17 @@ func createTopic(t *testing.T, address, topic string, partitions int) {
 func TestCompose(t *testing.T) {
 	var file struct {
 		Services map[string]struct {
+			Image   string   `yaml:"image"`
 			Command []string `yaml:"command"`
 		} `yaml:"services"`
 	}
 	root := filepath.Join("..", "..")
 	if err := yaml.Unmarshal(readFile(t, filepath.Join(root, "docker-compose.yml")), &file); err != nil {
 		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(file.Services["kafka"].Image, ":")
+	if tested := string(readFile(t, filepath.Join(root, ".ci", "kafka"))); !strings.Contains(tested, "\nversion="+version+"\n") {
+		t.Errorf("the image of Kafka is of version %s, which is not the one that .ci/kafka fetches", version)
 	}
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {

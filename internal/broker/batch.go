@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,7 +8,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/compress"
 )
 
 // A Record is one record of a batch. Its bytes are valid until the next batch is read.
@@ -40,10 +39,7 @@ type Batch struct {
 	appendAt  int64 // time of all records, where the broker sets it; −1: their own
 }
 
-const (
-	headerBytes = 61
-	maxUnpacked = 1 << 28 // of a batch: 256 MiB
-)
+const headerBytes = 61
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -81,35 +77,13 @@ func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 	b.Producer = int64(binary.BigEndian.Uint64(body[43:]))
 	b.Transactional, b.Control = attributes&0x10 != 0, attributes&0x20 != 0
 	b.left = int(int32(binary.BigEndian.Uint32(body[57:])))
-	if b.records, err = unpack(protocol.Attributes(attributes&7), body[headerBytes:], buf); err != nil {
+	if b.records, err = unpack(compress.Compression(attributes&7), body[headerBytes:], buf); err != nil {
 		return b, nil, err
 	}
 	if b.left < 0 || b.left > len(b.records) || b.First < 0 || b.Last < b.First {
 		return b, nil, fmt.Errorf("a batch of %d records in %d bytes at the offsets %d to %d", b.left, len(b.records), b.First, b.Last)
 	}
 	return b, data[size:], nil
-}
-
-// unpack returns the records of a batch as they were before they were compressed.
-func unpack(with protocol.Attributes, packed []byte, buf *[]byte) ([]byte, error) {
-	if with == 0 {
-		return packed, nil
-	}
-	codec := with.Compression().Codec()
-	if codec == nil {
-		return nil, fmt.Errorf("compression %d is unknown", with)
-	}
-	r := codec.NewReader(bytes.NewReader(packed))
-	out := bytes.NewBuffer((*buf)[:0])
-	n, err := io.Copy(out, io.LimitReader(r, maxUnpacked+1))
-	*buf = out.Bytes()
-	if err := errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("unpack: %w", err)
-	}
-	if n > maxUnpacked {
-		return nil, fmt.Errorf("a batch of %d bytes unpacks to more than %d MiB", len(packed), maxUnpacked>>20)
-	}
-	return *buf, nil
 }
 
 // Next reads the next record into r, whose headers it uses again. After the last one
