@@ -3,17 +3,36 @@ package kafkalog_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// Letters are in their topic once, for readers of committed records, also if a first
-// process ended in the middle of them and a third one sends them again.
+// Letters are in their topic once, for readers of committed records, also if earlier
+// processes failed or were killed in the middle of them and later ones send them again: in
+// this process, and on Apache Kafka.
 func TestLettersAreSentOnce(t *testing.T) {
-	c, client := cluster(t)
+	t.Run("kfake", func(t *testing.T) {
+		c, client := cluster(t)
+		lettersAreSentOnce(t, client, c.ListenAddrs()[0])
+	})
+	t.Run("Apache Kafka", func(t *testing.T) {
+		s := brokertest.Start(t, brokertest.Options{})
+		client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		lettersAreSentOnce(t, client, s.Address)
+	})
+}
+
+func lettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
+	t.Helper()
 	for topic, partitions := range map[string]int{"dead": 2, "rows": 4} {
 		if _, err := client.CreateTopic(t.Context(), topic, partitions, 1, nil); err != nil {
 			t.Fatal(err)
@@ -29,8 +48,11 @@ func TestLettersAreSentOnce(t *testing.T) {
 		d := kafkalog.DeadLetters{Client: client, Topic: "dead", ID: "window", Source: "rows", Ends: map[int]int64{0: 800, 3: 900}}
 		return d.Put(t.Context(), func(use func(int, broker.Record) error) error {
 			for i, key := range want {
-				if i == most {
+				switch i {
+				case most:
 					return killed
+				case -most:
+					runtime.Goexit()
 				}
 				if err := use(i/900*3, broker.Record{Key: []byte(key), Value: []byte("as it was")}); err != nil {
 					return err
@@ -42,12 +64,18 @@ func TestLettersAreSentOnce(t *testing.T) {
 	if err := send(1100); !errors.Is(err, killed) {
 		t.Fatal(err)
 	}
+	gone := make(chan struct{})
+	go func() { // a process that is gone ends no transaction
+		defer close(gone)
+		_ = send(-1000)
+	}()
+	<-gone
 	for range 3 {
 		if err := send(n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got := counted(t, c, "dead")
+	got := countedAt(t, address, "dead")
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%d letters, want %d, each once", len(got), n)

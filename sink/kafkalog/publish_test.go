@@ -40,7 +40,12 @@ func cluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 // counted reads what a transactional consumer sees of a topic, with another client.
 func counted(t *testing.T, c *kfake.Cluster, topic string) (keys []string) {
 	t.Helper()
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic),
+	return countedAt(t, c.ListenAddrs()[0], topic)
+}
+
+func countedAt(t *testing.T, address, topic string) (keys []string) {
+	t.Helper()
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
