@@ -34,3 +34,17 @@ func TestOvertaken(t *testing.T) {
 		t.Errorf("%d certificates, want 1", n)
 	}
 }
+
+// TestNoBroker: who waits for a broker that is not there is told so while it is tried
+// again, and at the end what to look at.
+func TestNoBroker(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for some seconds")
+	}
+	job := tiny(jobFile{"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, patience: 8s}}`, "features": "[x1]"}).write(t, t.TempDir())
+	a := pacsgp(t, "train", "-c", job, "--log-format", "text")
+	a.says(t, exitFailure, "127.0.0.1:1", "connection refused", "hint: kafka.brokers")
+	if !strings.Contains(a.log, "note: kafka: no broker answers") || !strings.Contains(a.log, "tried again until 8s are over") {
+		t.Errorf("said meanwhile: %s", a.log)
+	}
+}

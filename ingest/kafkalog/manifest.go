@@ -142,7 +142,7 @@ func (s *spool) writeDurably(path string, write func(*os.File) error) error {
 		func() error { return write(f) },
 		f.Sync,
 		f.Close,
-		func() error { return os.Rename(f.Name(), path) },
+		func() error { return os.Rename(f.Name(), path) }, //nolint:gosec // within the folder of the spool
 		func() error { return syncFolder(filepath.Dir(path)) },
 	} {
 		if s.cfg.step != nil {
@@ -159,7 +159,7 @@ func (s *spool) writeDurably(path string, write func(*os.File) error) error {
 }
 
 func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // a file of the spool
 		return err
 	}
 	return nil

@@ -32,7 +32,7 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 		for _, p := range partitions {
 			offsets = append(offsets, kafka.OffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
 		}
-		return w.client.Retry(ctx, func(ctx context.Context) error {
+		return w.retry(ctx, func(ctx context.Context) error {
 			answer, err := w.client.Kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
 				GroupID: group, GenerationID: -1, Topics: map[string][]kafka.OffsetCommit{topic: offsets},
 			})
@@ -49,7 +49,7 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 			return ofAll(partitions, spoken)
 		})
 	}
-	err := w.client.Retry(ctx, func(ctx context.Context) error {
+	err := w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.AddOffsetsToTxn(ctx, &kafka.AddOffsetsToTxnRequest{
 			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
 		})
@@ -67,7 +67,7 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 	for _, p := range partitions {
 		offsets = append(offsets, kafka.TxnOffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
 	}
-	return w.client.Retry(ctx, func(ctx context.Context) error {
+	return w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.TxnOffsetCommit(ctx, &kafka.TxnOffsetCommitRequest{
 			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
 			GenerationID: -1, Topics: map[string][]kafka.TxnOffsetCommit{topic: offsets},

@@ -41,17 +41,32 @@ type progress struct {
 	ends         map[int]int64
 }
 
-// transactionTimeout is after which a broker aborts a transaction whose writer is gone.
-const transactionTimeout = 15 * time.Minute
+// timeouts are after which a broker aborts a transaction whose writer is gone. Clusters
+// that are set up to allow less than the usual 15 minutes refuse a longer one.
+var timeouts = []time.Duration{15 * time.Minute, 5 * time.Minute, time.Minute, 10 * time.Second}
 
 // NewWriter returns a writer with an id of its own from the cluster; transactional may
 // be "".
 func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, error) {
 	w := &Writer{client: c, transactional: transactional, sequences: map[place]int32{}, joined: map[place]bool{}, ends: map[place]int64{}}
-	err := c.Retry(ctx, func(ctx context.Context) error {
+	var err error
+	for _, timeout := range timeouts {
+		if err = w.begin(ctx, timeout); !errors.Is(err, kafka.InvalidTransactionTimeout) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kafka: id of a producer: %w", err)
+	}
+	return w, nil
+}
+
+// begin takes an id from the cluster.
+func (w *Writer) begin(ctx context.Context, timeout time.Duration) error {
+	return w.client.Retry(ctx, func(ctx context.Context) error {
 		// The zero values of id and epoch would mean an earlier producer.
-		answer, err := c.Kafka.InitProducerID(ctx, &kafka.InitProducerIDRequest{
-			TransactionalID: transactional, TransactionTimeoutMs: int(transactionTimeout / time.Millisecond), ProducerID: -1, ProducerEpoch: -1,
+		answer, err := w.client.Kafka.InitProducerID(ctx, &kafka.InitProducerIDRequest{
+			TransactionalID: w.transactional, TransactionTimeoutMs: int(timeout / time.Millisecond), ProducerID: -1, ProducerEpoch: -1,
 		})
 		if err != nil {
 			return err
@@ -62,13 +77,19 @@ func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, 
 		if answer.Producer.ProducerID < 0 {
 			return kafka.GroupCoordinatorNotAvailable // young brokers answer so while they make their topics
 		}
-		w.producer = Producer{ID: int64(answer.Producer.ProducerID), Epoch: int16(answer.Producer.ProducerEpoch), Transactional: transactional != ""}
+		w.producer = Producer{ID: int64(answer.Producer.ProducerID), Epoch: int16(answer.Producer.ProducerEpoch), Transactional: w.transactional != ""}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("kafka: id of a producer: %w", err)
+}
+
+// retry makes a request of the writer. One that a later writer of the same id has ended is
+// told so.
+func (w *Writer) retry(ctx context.Context, request func(context.Context) error) error {
+	err := w.client.Retry(ctx, request)
+	if errors.Is(err, kafka.InvalidProducerEpoch) || errors.Is(err, kafka.ProducerFenced) {
+		return fmt.Errorf("another process has begun to write under the transactional id %q, which ends this one: %w", w.transactional, err)
 	}
-	return w, nil
+	return err
 }
 
 // Send stores records in a partition, as one batch.
@@ -80,7 +101,7 @@ func (w *Writer) Send(ctx context.Context, topic string, partition int, records 
 	batch := EncodeBatch(w.producer, w.sequences[at], records)
 	// The library sends raw records as they are, and so without their length.
 	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(batch))), batch...)
-	err := w.client.Retry(ctx, func(ctx context.Context) error {
+	err := w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, TransactionalID: w.transactional,
 			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(framed)},
@@ -111,7 +132,7 @@ func (w *Writer) join(ctx context.Context, at place) error {
 	if w.transactional == "" || w.joined[at] {
 		return nil
 	}
-	err := w.client.Retry(ctx, func(ctx context.Context) error {
+	err := w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.AddPartitionsToTxn(ctx, &kafka.AddPartitionsToTxnRequest{
 			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch),
 			Topics: map[string][]kafka.AddPartitionToTxn{at.topic: {{Partition: at.partition}}},
@@ -194,7 +215,7 @@ func (w *Writer) end(ctx context.Context, commit bool) error {
 	if len(w.joined) == 0 {
 		return nil
 	}
-	err := w.client.Retry(ctx, func(ctx context.Context) error {
+	err := w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.EndTxn(ctx, &kafka.EndTxnRequest{
 			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), Committed: commit,
 		})

@@ -135,6 +135,25 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// TestShortTransactions: a cluster that allows transactions of a minute only is used with
+// these.
+func TestShortTransactions(t *testing.T) {
+	c, client := rowsCluster(t)
+	c.ControlKey(kmsg.InitProducerID.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		request := r.(*kmsg.InitProducerIDRequest)
+		if request.TransactionTimeoutMillis <= 60_000 {
+			return nil, nil, false
+		}
+		answer := request.ResponseKind().(*kmsg.InitProducerIDResponse)
+		answer.ErrorCode, answer.ProducerID = kerr.InvalidTransactionTimeout.Code, -1
+		return answer, nil, true
+	})
+	if err := publish(t, client, true); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestGroupWithMembers: a group whose members commit their own offsets is not written
 // over.
 func TestGroupWithMembers(t *testing.T) {
