@@ -40,7 +40,7 @@ type letters struct {
 // are as they were.
 func (l *letters) put(folder, topic string, partition int, r *broker.Record, reason error) error {
 	if l.file == nil {
-		file, err := os.CreateTemp(folder, ".*"+temporarySuffix)
+		file, err := os.CreateTemp(folder, temporaryForm)
 		if err != nil {
 			return fmt.Errorf("kafka: spool: %w", err)
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -18,13 +17,15 @@ import (
 const spoolFormat = "pacsgp-spool/1"
 
 const (
-	manifestName    = "_spool.json" // readers of lakes pass over it
-	temporarySuffix = ".tmp"
+	manifestName  = "_spool.json"         // readers of lakes pass over it
+	temporaryForm = ".pacsgp-spool-*.tmp" // of files that are being written: random digits for the star
+	maxManifest   = 64 << 20              // bytes
 )
 
 var (
-	segmentName = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet|_letters-[0-9]{8,}-partition-[0-9]{6,}\.log)$`)
-	topicName   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+	segmentName   = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet|_letters-[0-9]{8,}-partition-[0-9]{6,}\.log)$`)
+	temporaryName = regexp.MustCompile(`^\.pacsgp-spool-[0-9]+\.tmp$`)
+	topicName     = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 )
 
 // fileName is the file of a segment, by its number within its partition. Bytewise order
@@ -73,15 +74,53 @@ func (cfg Config) declaration() (string, error) {
 
 func readManifest(folder string) (manifest, error) {
 	var m manifest
-	text, err := os.ReadFile(filepath.Join(folder, manifestName)) //nolint:gosec // the folder of the spool
+	path := filepath.Join(folder, manifestName)
+	at, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
+	var text []byte
+	switch {
+	case err != nil:
+	case !at.Mode().IsRegular() || at.Size() > maxManifest:
+		err = fmt.Errorf("it is no regular file of at most %d MiB", maxManifest>>20)
+	default:
+		text, err = os.ReadFile(path) //nolint:gosec // the folder of the spool
+	}
 	if err == nil {
-		err = json.Unmarshal(text, &m)
+		m, err = parseManifest(text)
 	}
 	if err != nil {
-		return m, fmt.Errorf("kafka: spool: %s: %w (hint: remove the folder, and the window is consumed anew)", filepath.Join(folder, manifestName), err)
+		return m, fmt.Errorf("kafka: spool: %s: %w (hint: remove the folder, and the window is consumed anew)", path, err)
+	}
+	return m, nil
+}
+
+// parseManifest reads a manifest. It names files of its own folder, and each once.
+func parseManifest(text []byte) (manifest, error) {
+	var m manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return manifest{}, err
+	}
+	if m.Format != spoolFormat {
+		return manifest{}, fmt.Errorf("format %q, this program reads %q", m.Format, spoolFormat)
+	}
+	for _, of := range m.Spans {
+		if of.Partition < 0 || of.First < 0 || of.End < of.First {
+			return manifest{}, fmt.Errorf("partition %d from %d to %d is no part of a window", of.Partition, of.First, of.End)
+		}
+	}
+	seen := map[string]bool{}
+	for _, g := range m.Segments {
+		if g.Partition < 0 || g.First < 0 || g.End < g.First || g.Rows < 0 || g.Bytes < 0 {
+			return manifest{}, fmt.Errorf("%q: partition %d from %d to %d with %d rows in %d bytes is no segment", g.File, g.Partition, g.First, g.End, g.Rows, g.Bytes)
+		}
+		for _, name := range []string{g.File, g.Letters} {
+			if name != "" && seen[name] || name != "" && !segmentName.MatchString(name) || g.File == "" {
+				return manifest{}, fmt.Errorf("%q is no file of a segment, or of two", name)
+			}
+			seen[name] = true
+		}
 	}
 	return m, nil
 }
@@ -98,7 +137,7 @@ func Remove(folder string) error {
 	left := 0
 	// The manifest goes first: without it, files that are left are nobody's.
 	for _, name := range append([]string{manifestName, ".lock"}, names(entries)...) {
-		if name != manifestName && name != ".lock" && !segmentName.MatchString(name) && !strings.HasSuffix(name, temporarySuffix) {
+		if name != manifestName && name != ".lock" && !segmentName.MatchString(name) && !temporaryName.MatchString(name) {
 			left++
 			continue
 		}
@@ -134,7 +173,7 @@ func (s *spool) save() error {
 
 // writeDurably makes a file that is whole and on the disk when it has its name.
 func (s *spool) writeDurably(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".*"+temporarySuffix)
+	f, err := os.CreateTemp(filepath.Dir(path), temporaryForm)
 	if err != nil {
 		return fmt.Errorf("kafka: spool: %w", err)
 	}

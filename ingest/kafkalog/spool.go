@@ -277,7 +277,7 @@ func (s *spool) clean() error {
 	}
 	for _, e := range entries {
 		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return e.Name() == g.File || e.Name() == g.Letters })
-		ours := strings.HasSuffix(e.Name(), temporarySuffix) || segmentName.MatchString(e.Name())
+		ours := temporaryName.MatchString(e.Name()) || segmentName.MatchString(e.Name())
 		if known || !ours {
 			continue
 		}
