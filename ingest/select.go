@@ -100,7 +100,22 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	if len(features) == 0 {
 		return nil, nil, fmt.Errorf("ingest: no feature is left: %s", strings.Join(append(notices, "declare the features by name"), "; "))
 	}
-	return names, notices, nil
+	return names, append(notices, alike(names)...), nil
+}
+
+// alike says which columns have names that differ by case only: one of them is often a
+// mistake, and some programs take them for one.
+func alike(names []string) (notices []string) {
+	first := make(map[string]string, len(names))
+	for _, name := range names {
+		folded := strings.ToLower(name)
+		if other, ok := first[folded]; ok {
+			notices = append(notices, fmt.Sprintf("columns %q and %q differ by case only, and both are used", other, name))
+			continue
+		}
+		first[folded] = name
+	}
+	return notices
 }
 
 // mostSuggestions bounds the search for names: of so many faults nobody reads more.
