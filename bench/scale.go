@@ -118,7 +118,7 @@ func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 	if err := json.Unmarshal(stdout, &record); err != nil {
 		return nil, err
 	}
-	_, verify, err := peakOf(exec.CommandContext(ctx, binary, "verify", filepath.Join(out, record.Model), filepath.Join(out, record.Certificate), filepath.Join(dir, "rows")))
+	_, verify, err := peakOf(exec.CommandContext(ctx, binary, "verify", filepath.Join(out, record.Model), filepath.Join(out, record.Certificate), filepath.Join(dir, "rows"), "--judge", "draw"))
 	if err != nil {
 		return nil, err
 	}

@@ -1897,7 +1897,8 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     ok(f"the data are the sample: {lake.rows} rows in {len(lake.groups)} shards, digest {survey.digest[:12]}…")
     need((len(survey.reference), len(survey.holdout), survey.train) == tuple(cert["ledger"][k] for k in ("reference", "holdout", "train")), "the ledger is not what the key gives")
     follows(model, job, survey.scaling(model), survey.train)
-    ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by the key {job['roles']['key']!r}")
+    ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
+       + ("position, hold-out rows by " if "by" in job["roles"] else "") + f"the key {job['roles']['key']!r}")
     targets = survey.values(survey.targets_from)[-1]
     constant = best_constant(model.loss, targets)
     need(constant == cert["baseline"]["constant"], f"the constant of the baseline is {constant} on these rows, the certificate says {cert['baseline']['constant']}")
@@ -2078,6 +2079,8 @@ def main():
         by_word = args.certificate and "certified" not in mean_statuses(cert) and "conditional" in mean_statuses(cert)
         if rows and by_word:
             print("by the maker's word: the certificate follows from this model and these rows, if the model was trained as it says")
+        elif rows and "certified" not in mean_statuses(cert):
+            print("nothing is certified about the mean of Q: so says the certificate, which follows from this model and these rows")
         elif rows:
             print("verified: the certificate follows from this model and these rows")
         elif args.certificate:
@@ -2085,7 +2088,7 @@ def main():
     except (Refused, OSError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, RecursionError, np.linalg.LinAlgError, pa.ArrowException) as err:
         print(f"REFUSED {type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}")
         return 1
-    return 3 if by_word and not args.predict else 0
+    return 3 if args.certificate and not args.predict and "certified" not in mean_statuses(cert) else 0
 
 
 if __name__ == "__main__":

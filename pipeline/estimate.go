@@ -23,6 +23,7 @@ type Estimate struct {
 // A Sample is what is known of the rows of a job before any is read.
 type Sample struct {
 	Rows     int64
+	Bad      int64 // of them that are known to be left out
 	Features int
 	Shards   int
 	Batch    int   // rows of a batch
@@ -60,7 +61,7 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 
 // train is the number of train rows.
 func (s Sample) train(job Job) int64 {
-	return s.Rows - job.references(s.Rows) - s.holdout(job)
+	return s.Rows - s.Bad - job.references(s.Rows) - s.holdout(job)
 }
 
 // holdout is about the number of hold-out rows.

@@ -35,7 +35,7 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	n, d := s.Rows, s.Features
 	job = job.ForRows(n)
 	o := Plan{Rows: n, Train: s.train(job), Holdout: s.holdout(job), Features: d}
-	o.Reference = n - o.Train - o.Holdout
+	o.Reference = n - o.Train - o.Holdout - s.Bad
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
 	}

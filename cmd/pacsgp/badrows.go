@@ -60,8 +60,11 @@ func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
 		return fault(node, wantTolerance)
 	}
 	share, err := shareOf(text)
-	if err != nil || !(share < 1) {
+	if err != nil {
 		return fault(node, wantTolerance)
+	}
+	if !(share < 1) {
+		return fault(node, text+" of the rows would leave none: "+wantTolerance)
 	}
 	*s = toleratedShare(share)
 	return nil

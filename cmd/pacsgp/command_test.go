@@ -362,7 +362,12 @@ func TestNotCertified(t *testing.T) {
 				t.Errorf("status %q, artifacts %q, stdout %q", r.Status, names(t, out), a.stdout)
 			}
 			cert := filepath.Join(out, r.Certificate)
-			pacsgp(t, "verify", filepath.Join(out, r.Model), cert, filepath.Join(dir, "lake")).says(t, 0, "verified:", "of Q: "+string(c.status))
+			checked := pacsgp(t, "verify", filepath.Join(out, r.Model), cert, filepath.Join(dir, "lake"), "--judge", string(r.Judge))
+			if c.status == certify.StatusCertified { // verify knows of no limit
+				checked.says(t, 0, "verified:", "of Q: certified")
+			} else if checked.status != exitNotCertified || !strings.Contains(checked.stdout, "of Q: "+string(c.status)) || strings.Contains(checked.stdout, "verified: ") {
+				t.Errorf("verify: status %d, %s: %s", checked.status, checked.message, checked.stdout)
+			}
 			limited := pacsgp(t, "train", "-c", tiny(c.change).write(t, dir), "-o", out, "--limit", "0.0001", "--json")
 			var shown runRecord
 			if err := json.Unmarshal([]byte(limited.stdout), &shown); err != nil || limited.status != exitNotCertified || shown.ID != r.ID {

@@ -92,7 +92,7 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 	}
 	say("\nVerifying the artifact against the lake, and training again without the hold-out rows …\n")
 	model, certificate := filepath.Join(p.output, o.record.Model), filepath.Join(p.output, o.record.Certificate)
-	v, err := verification{model: model, certificate: certificate, id: o.record.ID, from: p.source, retrain: true}.run(ctx, w)
+	v, err := verification{model: model, certificate: certificate, id: o.record.ID, from: p.source, retrain: true, judge: p.judge}.run(ctx, w)
 	if err != nil {
 		return err
 	}

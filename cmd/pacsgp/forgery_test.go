@@ -136,7 +136,7 @@ func TestVerifyForgery(t *testing.T) {
 			forged := filepath.Join(forgeries, name+".json")
 			writeFile(t, forged, certificateOf(t, ev))
 			second = append(second, forgedFile{name, c.byFiles, []string{a.model, "--certificate", forged}, a.lake})
-			files := pacsgp(t, "verify", a.model, forged)
+			files := pacsgp(t, "verify", a.model, forged, "--judge", "draw") // of some the mean is vacuous
 			if c.byFiles {
 				files.says(t, exitFailure, "refused", c.reason)
 			} else {
@@ -167,7 +167,7 @@ func refusedByBoth(t *testing.T, forgeries []forgedFile) {
 	runs := verifytest.Verify(t, calls)
 	for i, f := range forgeries {
 		files, data := runs[2*i], runs[2*i+1]
-		if files.Status == 0 == f.byFiles {
+		if files.Status == 1 != f.byFiles {
 			t.Errorf("%s: without data the status is %d:\n%s", f.name, files.Status, files.Out)
 		}
 		if data.Status != 1 || !strings.Contains(data.Out, "REFUSED") {
@@ -206,7 +206,7 @@ func TestEditedAttemptIsTheMakersWord(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "edited.json")
 		writeFile(t, path, []byte(edited))
-		for _, args := range [][]string{{"verify", c.artifact.model, path, c.artifact.lake}, {"inspect", path}} {
+		for _, args := range [][]string{{"verify", c.artifact.model, path, c.artifact.lake, "--judge", "draw"}, {"inspect", path}} {
 			said := succeed(t, args...).stdout
 			_, word, found := strings.Cut(said, "What its maker says, and model and rows do not show")
 			if !found || !strings.Contains(word, "attempt       "+c.count+" on these rows, "+c.count+" in this log") {

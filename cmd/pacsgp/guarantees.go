@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest"
 )
 
 // guaranteesConfig lists methods: one, a list of them, whose weights are the default, or a
@@ -40,6 +42,9 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 		list = []certify.MethodID{one}
 	}
 	for _, id := range list {
+		if err := knownMethod(node, id); err != nil {
+			return err
+		}
 		*g = append(*g, certify.MethodWeight{ID: id})
 	}
 	return nil
@@ -51,12 +56,27 @@ func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error 
 	if err := yaml.NodeToValue(pair.Key, &id); err != nil {
 		return fault(pair.Key, want)
 	}
+	if err := knownMethod(pair.Key, id); err != nil {
+		return err
+	}
 	weight, err := wholeNumber(pair.Value, false)
 	if err != nil || weight == 0 {
 		return fault(pair.Value, want)
 	}
 	*g = append(*g, certify.MethodWeight{ID: id, Weight: weight})
 	return nil
+}
+
+// knownMethod refuses what is no method, before anything that follows from it.
+func knownMethod(node ast.Node, id certify.MethodID) error {
+	var names []string
+	for _, m := range certify.Methods() {
+		if m == id {
+			return nil
+		}
+		names = append(names, string(m))
+	}
+	return fault(node, fmt.Sprintf("%q is no method, want %s%s", id, strings.Join(names, " or "), ingest.DidYouMean(string(id), names)))
 }
 
 // holdoutConfig is a share of the rows, as in 10 % or 0.1.

@@ -81,8 +81,8 @@ func TestTopic(t *testing.T) {
 	if g := doc.Sample.Segments; len(g) != 3 || g[1] != (certify.Segment{Topic: "rows", Partition: 1, First: 0, End: 60, Rows: 60}) {
 		t.Errorf("segments %+v", g)
 	}
-	pacsgp(t, "verify", model, certificate, "--source", job).says(t, 0, "were read again from the log", "verified: ")
-	pacsgp(t, "verify", model, certificate, filepath.Join(dir, "spool")).says(t, 0, "the maker's word", "verified: ")
+	pacsgp(t, "verify", model, certificate, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log", "verified: ")
+	pacsgp(t, "verify", model, certificate, filepath.Join(dir, "spool"), "--judge", "draw").says(t, 0, "the maker's word", "verified: ")
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	fromLog, fromSpool := filepath.Join(dir, "topic.parquet"), filepath.Join(dir, "lake.parquet")
@@ -153,10 +153,10 @@ func TestPublish(t *testing.T) {
 					t.Errorf("pulled %s is another file", name)
 				}
 			}
-			pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job).says(t, 0, "were read again from the log")
+			pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
 		}
 		at := "kafka:" + c.ListenAddrs()[0] + "/small"
-		pacsgp(t, "verify", at, at, "--source", job).says(t, 0, "were read again from the log")
+		pacsgp(t, "verify", at, at, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
 		pacsgp(t, "inspect", at).says(t, 0, "CERTIFIED", "3 segments; topic/partition and offsets: rows/0 from 0 to 59")
 		for topic, want := range map[string]int{"pacsgp-certificates": 1, "pacsgp-models": 1, "pacsgp-current": 1} {
 			if got := committed(t, c, topic); got != want {
@@ -302,7 +302,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 	out := filepath.Join(dir, "out")
 	r := record(t, out)
-	pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), "--source", job).says(t, 0, "were read again from the log")
+	pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
 	if n := committed(t, c, "rows-dead"); n != 1 {
 		t.Fatalf("%d dead letters, want 1", n)
 	}
@@ -355,7 +355,7 @@ func TestWindowsOfRows(t *testing.T) {
 		if rows != 90 {
 			t.Errorf("window %d has %d rows, want 90", i, rows)
 		}
-		pacsgp(t, "verify", filepath.Join(dir, "out", r.Model), filepath.Join(dir, "out", r.Certificate), "--source", job).says(t, 0, "were read again from the log")
+		pacsgp(t, "verify", filepath.Join(dir, "out", r.Model), filepath.Join(dir, "out", r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
 	}
 	for _, wrong := range []string{"rows: 9, for: 1m", "rows: 9, to: latest", "rows: -1", "for: 1m, to: [1, 2, 3]"} {
 		pacsgp(t, "train", "-c", fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s}}", c.ListenAddrs()[0], wrong)}).write(t, t.TempDir())).says(t, exitConfig, "rows")

@@ -126,7 +126,11 @@ func (o *outcome) figure() report.Figure {
 		f.Subtitles = append(f.Subtitles, report.OtherJobs(c)+" tried on these rows before.")
 	}
 	for _, g := range append(c.Conditional(), draw) { // as others may believe it, not as this run knows it
-		f.Subtitles = append(f.Subtitles, strings.ToUpper(string(g.Status))+": "+g.Headline)
+		text := strings.ToUpper(string(g.Status)) + ": " + g.Headline
+		if missed, ok := report.Missed(g); ok {
+			text += fmt.Sprintf(" (%d of %d hold-out rows are missed)", missed, g.N)
+		}
+		f.Subtitles = append(f.Subtitles, text)
 	}
 	if c.Ledger.Reference == 0 {
 		f.PointsTitle = "Train rows"

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -58,6 +59,7 @@ type planned struct {
 
 	faults  columnFaults // of the columns of all alternatives
 	reading int64        // bytes for pages
+	leftOut int64        // rows with nulls that are left out, at least
 }
 
 // A plannedFile is what a file's footer says.
@@ -149,6 +151,12 @@ func (p prepared) plan(ctx context.Context) (planned, error) {
 		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})
 	}
 	out.faults = faultsOf(p.job, columns, sample.Rows)
+	if out.faults == nil {
+		for _, c := range columns {
+			sample.Bad = max(sample.Bad, c.Nulls)
+		}
+		out.leftOut = sample.Bad
+	}
 	if out.Plan, err = pipeline.NewPlan(p.job, sample, p.resources); err != nil {
 		return planned{}, err
 	}
@@ -236,7 +244,6 @@ type plannedAlternative struct {
 	Confidence      float64 `json:"ln_xi_over_delta"`  // ln(ξ(N)/(δ·share)), nats
 }
 
-// nullsWords says what the footers know of nulls.
 // holdoutWords says how many rows are for the hold-out alone.
 func (p planned) holdoutWords() string {
 	if p.Holdout == 0 {
@@ -245,24 +252,37 @@ func (p planned) holdoutWords() string {
 	return fmt.Sprintf(", about %d hold-out", p.Holdout)
 }
 
+// about is the word before a number of rows that a hash decides on, or nulls.
+func (p planned) about() string {
+	if p.Holdout > 0 || p.leftOut > 0 {
+		return "about "
+	}
+	return ""
+}
+
+// nullsWords says what the footers know of nulls.
 func (p planned) nullsWords() string {
-	var having int
-	var uncounted []string
+	const shown = 8
+	var having, uncounted []string
 	for _, c := range p.Columns {
 		if c.Nulls > 0 {
-			having++
+			having = append(having, fmt.Sprintf("%d in %q", c.Nulls, c.Name))
 		}
 		if c.Uncounted > 0 {
 			uncounted = append(uncounted, fmt.Sprintf("%q (%s)", c.Name, certify.Count(c.Uncounted, "row")))
 		}
 	}
 	var words []string
-	if having > 0 {
+	if having != nil {
 		consequence := "train would stop"
 		if p.faults == nil {
-			consequence = "their rows are left out"
+			consequence = "their rows, at least " + strconv.FormatInt(p.leftOut, 10) + ", are left out"
 		}
-		words = append(words, fmt.Sprintf("in %d of the used columns, by the footers: %s", having, consequence))
+		which := strings.Join(having[:min(len(having), shown)], ", ")
+		if more := len(having) - shown; more > 0 {
+			which += fmt.Sprintf(" and in %d more columns", more)
+		}
+		words = append(words, which+", by the footers: "+consequence)
 	}
 	if len(uncounted) > 0 {
 		words = append(words, "not known where footers do not count them: "+strings.Join(uncounted, ", "))
@@ -299,8 +319,8 @@ func (p planned) print(w io.Writer) error {
 		_, _ = fmt.Fprintln(w, "note      ", text)
 	}
 	_, _ = fmt.Fprintf(w, "nulls      %s\n", p.nullsWords())
-	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %d train (fitting and certifying: the N of the bound)%s\n",
-		p.Rows, p.Reference, p.Train, p.holdoutWords())
+	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %s%d train (fitting and certifying: the N of the bound)%s\n",
+		p.Rows, p.Reference, p.about(), p.Train, p.holdoutWords())
 	kept := "kept in memory"
 	if !p.Kept {
 		kept = "more than the budget: read again in each pass"

@@ -106,6 +106,9 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if err := mayReplace(output, read); err != nil {
 		return err
 	}
+	if err := replaces(ctx, output, show.notice); err != nil {
+		return err
+	}
 	tidy(w, output)
 	file, err := newFile(w, output, read)
 	if err != nil {
@@ -156,6 +159,27 @@ func mayCreate(key, output string, data origin) error {
 	if found := data.finds(output); found != "" {
 		return fmt.Errorf("%s: %s lies in the data %s; choose a place outside, or a name that begins with . or _", key, output, found)
 	}
+	return nil
+}
+
+// replaces says that predictions are replaced that stand there, and refuses to replace
+// anything else.
+func replaces(ctx context.Context, output string, notice func(string)) error {
+	at, err := os.Stat(output)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Size() == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = lakeOrigin{output}.open(ctx, reading{Choice: ingest.Choice{Features: []string{"row", "mean", "deviation"}}})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return usageError{fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another file", output)}
+	}
+	notice("the predictions in " + output + " are replaced when the new ones are complete")
 	return nil
 }
 

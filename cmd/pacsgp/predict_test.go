@@ -180,3 +180,31 @@ func TestPredictRefusesOutput(t *testing.T) {
 	succeed(t, "predict", a.model, a.certificate, a.lake, "-o", filepath.Join(a.lake, "_q.parquet"))
 	succeed(t, "predict", a.model, a.certificate, lakeFile(a.dir, 1), "-o", filepath.Join(a.lake, "q.parquet"))
 }
+
+// What stands at the output is replaced if it is predictions, with a word, and left as it
+// is if it is anything else.
+func TestPredictReplacesPredictionsOnly(t *testing.T) {
+	a := trained(t)
+	out := t.TempDir()
+	path := filepath.Join(out, "p.parquet")
+	args := []string{"predict", a.model, a.certificate, a.lake, "-o", path}
+	if first := succeed(t, args...); strings.Contains(first.log, "replaced") {
+		t.Errorf("the first says %s", first.log)
+	}
+	want := readFile(t, path)
+	if again := succeed(t, args...); !strings.Contains(again.log, "the predictions in "+path+" are replaced") {
+		t.Errorf("the second says %s", again.log)
+	}
+	if got := readFile(t, path); string(got) != string(want) {
+		t.Error("the same predictions have other bytes")
+	}
+	rows := readFile(t, lakeFile(a.dir, 0))
+	for name, data := range map[string][]byte{"notes.txt": []byte("mine"), "rows.parquet": rows} {
+		args[len(args)-1] = filepath.Join(out, name)
+		writeFile(t, args[len(args)-1], data)
+		pacsgp(t, args...).says(t, exitUsage, "is there and holds no predictions")
+		if got := readFile(t, args[len(args)-1]); string(got) != string(data) {
+			t.Errorf("%s has changed", name)
+		}
+	}
+}

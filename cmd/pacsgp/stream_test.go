@@ -44,8 +44,8 @@ func TestStream(t *testing.T) {
 	}
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	pacsgp(t, "verify", model, certificate, filepath.Join(dir, "kept")).says(t, 0, "verified: ")
-	pacsgpFed(t, lines, "verify", model, certificate, "--source", job).says(t, 0, "verified: ")
+	pacsgp(t, "verify", model, certificate, filepath.Join(dir, "kept"), "--judge", "draw").says(t, 0, "verified: ")
+	pacsgpFed(t, lines, "verify", model, certificate, "--source", job, "--judge", "draw").says(t, 0, "verified: ")
 	pacsgpFed(t, strings.Replace(lines, `"y":`, `"y":0.5,"z":`, 1), "verify", model, certificate, "--source", job).says(t, exitFailure, "sample digest")
 	pacsgpFed(t, "", "verify", model, certificate, "--source", job).says(t, exitFailure, "nothing came")
 	withoutTarget := strings.ReplaceAll(lines, `"y"`, `"z"`)

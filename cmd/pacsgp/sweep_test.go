@@ -50,7 +50,7 @@ func TestSweep(t *testing.T) {
 		if c.Declared.Attempt.OnTheseRows != 1 || c.Declared.Attempt.InThisLog != 1 {
 			t.Errorf("alternative %d: attempt %+v, want one for the whole sweep", i+1, c.Declared.Attempt)
 		}
-		pacsgp(t, "verify", filepath.Join(out, each.Model), filepath.Join(out, each.Certificate), filepath.Join(dir, "lake")).says(t, 0, "verified:")
+		pacsgp(t, "verify", filepath.Join(out, each.Model), filepath.Join(out, each.Certificate), filepath.Join(dir, "lake"), "--judge", "draw").says(t, 0, "verified:")
 		if !strings.Contains(a.stdout, each.Changes) || !strings.Contains(a.stdout, each.Certificate) {
 			t.Errorf("train does not print alternative %d: %s", i+1, a.stdout)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,7 +31,10 @@ func verifyCommand(w system) *cobra.Command {
 			"Parquet row: both say the same.\n\n" +
 			"What a model was trained on cannot be seen. A guarantee from hold-out rows is therefore\n" +
 			"its maker's word, unless --retrain trains again without these rows and gives the same\n" +
-			"model. Exit status 3 says that nothing is certified about the mean but by such a word.",
+			"model.\n\n" +
+			"Exit status 0 says that nothing contradicts the certificate and that it certifies something\n" +
+			"about the mean; 3 that it certifies nothing about it, but by such a word (--judge draw: about\n" +
+			"a draw); 1 that it is refused.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := dataOf(cmd.Context(), w, args[2:], job)
@@ -38,6 +42,9 @@ func verifyCommand(w system) *cobra.Command {
 				return err
 			}
 			v.model, v.certificate, v.from = args[0], args[1], from
+			if v.judge != judgeMean && v.judge != judgeDraw {
+				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, judgeMean, judgeDraw)}
+			}
 			if v.retrain && v.from == nil {
 				return usageError{errors.New("--retrain: name the data to train on")}
 			}
@@ -59,6 +66,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
+	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(judgeMean), "which guarantee the exit status speaks of: mean or draw")
 	cmd.Flags().StringVar(&v.memory, "memory", "", memoryUsage)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
 	return cmd
@@ -70,6 +78,7 @@ type verification struct {
 	from                   origin // nil: no rows are read
 	retrain                bool
 	memory                 string
+	judge                  judged // which guarantee the exit status speaks of
 }
 
 // A verified certificate does not contradict its model nor, where they were read
@@ -78,6 +87,7 @@ type verified struct {
 	certificate certify.Certificate
 	id          string
 	found       *pipeline.Verification
+	judge       judged
 	unrepeated  error // why training could not be repeated, where that was asked for
 }
 
@@ -135,7 +145,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	if err != nil {
 		return nil, err
 	}
-	out = &verified{certificate: c, id: got, found: found}
+	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, judgeMean)}
 	if v.retrain {
 		show := newDisplay(w)
 		defer show.end()
@@ -172,16 +182,24 @@ func (v *verified) notChecked() []string {
 	return open
 }
 
-// judged is an error where what was asked for, or what is said about the mean, is not
-// certified by what was checked.
+// said is what the certificate says about the predictor that is judged.
+func (v *verified) said() certify.Guarantee {
+	return v.certificate.About(predictorOf(v.judge), v.found.Known()...)
+}
+
+// judged is an error where what was asked for, or what is said about the predictor that
+// is judged, is not certified by what was checked.
 func (v *verified) judged() error {
+	said := v.said()
 	switch {
 	case v.unrepeated != nil:
 		return notCertified{v.unrepeated.Error()}
-	case v.byWord():
+	case said.Status == certify.StatusCertified:
+		return nil
+	case v.judge != judgeDraw && v.byWord():
 		return notCertified{"nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, " + strings.Join(v.notChecked(), "; ") + ". Give the data and --retrain to check it"}
 	default:
-		return nil
+		return notCertified{fmt.Sprintf("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)}
 	}
 }
 
@@ -190,8 +208,10 @@ func (v *verified) verdict() string {
 	switch {
 	case !v.found.Evidence:
 		return "arithmetic consistent, evidence not rechecked: give the data to check everything"
-	case v.byWord():
+	case v.judge != judgeDraw && v.byWord():
 		return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
+	case v.said().Status != certify.StatusCertified:
+		return fmt.Sprintf("nothing is certified about the %s: so says the certificate, which follows from the model and these rows", v.said().Predictor)
 	case v.found.Retrained:
 		return "verified: the certificate follows from the model and these rows, and the model from training again"
 	default:
@@ -214,6 +234,9 @@ func (v *verified) print(w system, statement bool) error {
 	}
 	known := v.found.Known()
 	report.WriteHeadlines(w.paper, c, w.style, known...)
+	if v.found.Retrained && len(c.Conditional()) > 0 {
+		report.WriteWrapped(w.stdout, "", "Training did not see the hold-out rows: trained again here without them, the model is the same to the last byte.", w.style)
+	}
 	for _, g := range c.Guarantees {
 		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Given(known...).Status), w.style)
 		report.WriteWrapped(w.stdout, "  ", g.Statement, w.style) // no name starts a line of its own

@@ -242,3 +242,19 @@ func TestNamesAreDigests(t *testing.T) {
 		}
 	}
 }
+
+// The status speaks of the guarantee that is judged, and of no other.
+func TestVerifyJudges(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	a := retrained(t, dir, jobFile{"judge": "draw", "grid": "paper"}) // its mean is vacuous
+	for _, rows := range [][]string{nil, {a.lake}} {
+		args := append([]string{"verify", a.model, a.certificate}, rows...)
+		mean := pacsgp(t, args...)
+		if mean.status != exitNotCertified || !strings.Contains(mean.message, "certifies nothing about the mean of Q: its guarantee is vacuous") || strings.Contains(mean.stdout, "verified: ") {
+			t.Errorf("status %d, %s, %s", mean.status, mean.message, mean.stdout)
+		}
+		pacsgp(t, append(args, "--judge", "draw")...).says(t, 0, "pb-full, draw of Q: certified")
+		pacsgp(t, append(args, "--judge", "nobody")...).says(t, exitUsage, "neither mean nor draw")
+	}
+}

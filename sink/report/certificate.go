@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +38,12 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style, known ...
 		p.section("What the bound is made of")
 		p.sum(g, c)
 	}
+	for _, g := range c.Guarantees {
+		if g.Role == certify.RoleHoldout {
+			p.section("What the hold-out rows showed")
+			p.heldOut(g)
+		}
+	}
 	p.section("What it rests on")
 	for _, a := range c.Assumptions {
 		p.assumption(a)
@@ -48,6 +56,9 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style, known ...
 	p.record(c)
 	p.section(makersWord)
 	p.declared(c.Declared)
+	if len(c.Sample.Segments) > 0 { // a replay of the log shows it: pacsgp verify --source
+		p.fields([][2]string{{"segments", segments(c.Sample.Segments)}})
+	}
 	if err := p.w.Flush(); err != nil {
 		return fmt.Errorf("report: print certificate: %w", err)
 	}
@@ -89,6 +100,9 @@ func (p *printer) headline(c certify.Certificate, id string, known []certify.Ass
 	p.line(indent + "on the assumptions below; see what it does not say")
 	if len(c.Conditional()) > len(c.Conditional(known...)) {
 		p.line(wrap(indent, "This run kept the hold-out rows from training, and knows it. The certificate calls their number conditional: others have your word for it, or train again (pacsgp verify --retrain).", p.style.width()))
+	}
+	if len(c.Conditional(known...)) > 0 {
+		p.line(wrap(indent, "The run that trained knew that it had kept the hold-out rows apart, and printed CERTIFIED for what is CONDITIONAL here. For others it is that run's word, until training is repeated (pacsgp verify --retrain).", p.style.width()))
 	}
 	p.line(p.style.paint(dim, wrap("Certificate ", id, p.style.width())))
 }
@@ -190,6 +204,37 @@ func (p *printer) sum(g certify.Guarantee, c certify.Certificate) {
 	p.row("yardstick", certify.RoundUp(c.Baseline.Bound, 5), "of the constant "+strconv.FormatFloat(c.Baseline.Constant, 'g', 6, 64))
 }
 
+// heldOut prints what a bound from hold-out rows is made of.
+func (p *printer) heldOut(g certify.Guarantee) {
+	p.row("rows", strconv.FormatInt(g.N, 10), "")
+	if missed, ok := Missed(g); ok {
+		p.row("missed", strconv.FormatInt(missed, 10), "by predictions of the "+string(g.Predictor))
+	}
+	p.row("empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), "")
+	p.row("bound", certify.RoundUp(g.Bound, 5), "")
+}
+
+// Missed is how many hold-out rows a guarantee's predictor missed, if its loss counts
+// misses.
+func Missed(g certify.Guarantee) (rows int64, ok bool) {
+	counts := g.Loss.Kind == certify.LossZeroOne || g.Loss.Kind == certify.LossBand
+	return int64(math.Round(g.EmpiricalRisk.Upper * float64(g.N))), counts && g.Role == certify.RoleHoldout
+}
+
+// roles says how rows got their roles.
+func roles(c certify.Certificate) string {
+	var stated struct {
+		Roles struct {
+			By string `json:"by"`
+		} `json:"roles"`
+	}
+	key := "by the key \"" + c.Roles.Key + "\""
+	if json.Unmarshal(c.Configuration.Values, &stated) == nil && stated.Roles.By != "" {
+		return "reference rows by position (" + stated.Roles.By + "), hold-out rows " + key
+	}
+	return key
+}
+
 // row prints a name, a number and a remark in columns.
 func (p *printer) row(name, number, remark string) {
 	p.line(strings.TrimRight(fmt.Sprintf("%s%-21s %14s  %s", margin, name, number, remark), " "))
@@ -258,16 +303,13 @@ func (p *printer) record(c certify.Certificate) {
 		{"dependence", fmt.Sprintf("correlation %.3f of the targets of %s of consecutive rows", c.Dependence.Correlation, certify.Count(c.Dependence.Pairs, "pair"))},
 		{"columns", fmt.Sprintf("%s, target \"%s\"", certify.Count(max(features, 0), "feature"), target)},
 		{"kernel", family + ", " + kind},
-		{"roles key", "\"" + c.Roles.Key + "\""},
+		{"roles", roles(c)},
 		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %d rows not proven and counted as a loss of 1", c.Accuracy.Tau, unproven(c))},
 		{"alternatives", fmt.Sprintf("number %d of %d that share delta", c.Delta.Alternative, c.Delta.Alternatives)},
 		{"sample", c.Sample.Digest},
 		{"targets", c.Sample.Targets},
 		{"model", c.Model.Digest},
 		{"configuration", c.Configuration.Digest},
-	}
-	if len(c.Sample.Segments) > 0 {
-		fields = append(fields, [2]string{"segments", segments(c.Sample.Segments)})
 	}
 	p.fields(fields)
 }

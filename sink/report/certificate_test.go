@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -150,5 +151,26 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
 func TestWriteCertificateReturnsTheWritersError(t *testing.T) {
 	if err := WriteCertificate(fullDisk{}, testCertificate(t, nil), Style{}); err == nil {
 		t.Error("an error of the writer is lost")
+	}
+}
+
+// The rows that are missed are a whole number, and only of losses that count misses.
+func TestMissed(t *testing.T) {
+	of := func(kind certify.LossKind, role certify.Role, upper float64) certify.Guarantee {
+		return certify.Guarantee{Role: role, N: 1974, Loss: certify.TargetLoss{Loss: certify.Loss{Kind: kind}}, EmpiricalRisk: certify.Risk{Upper: upper}}
+	}
+	for _, c := range []struct {
+		g      certify.Guarantee
+		missed int64
+		counts bool
+	}{
+		{of(certify.LossZeroOne, certify.RoleHoldout, math.Nextafter(4.0/1974, 1)), 4, true},
+		{of(certify.LossBand, certify.RoleHoldout, 0), 0, true},
+		{of(certify.LossSquared, certify.RoleHoldout, 0.1), 0, false},
+		{of(certify.LossZeroOne, certify.RoleTrain, 0.1), 0, false},
+	} {
+		if missed, counts := Missed(c.g); counts != c.counts || counts && missed != c.missed {
+			t.Errorf("%+v: %d, %t", c.g.Loss, missed, counts)
+		}
 	}
 }
