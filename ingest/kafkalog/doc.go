@@ -8,6 +8,9 @@
 // the same window gives the same spool however it was fetched. [Replay] makes a spool of
 // segments that a certificate names.
 //
+// A window whose ends are open (rows, for) is frozen when it closes. Rows of a stream
+// ([SpoolStream]) go into the same spool with the same decoders, and have no segments.
+//
 // What is read is what a transactional consumer would see: no markers, no records of
 // transactions that were aborted or have not ended. A damaged batch, offsets that the
 // topic no longer has and a record that is no row are errors that name the place.

@@ -1,5 +1,7 @@
-// Package lake reads the rows of a Parquet lake: files, directories with hive
-// keys, globs. It implements [pipeline.Source]; a shard is one row group.
+// Package lake reads the rows of a lake: Parquet and Arrow files, directories with hive
+// keys, globs. It implements [pipeline.Source]; a shard is one row group, or one record
+// batch of an Arrow file, which the library of Apache Arrow reads (arrow.go). All else
+// here is about Parquet.
 //
 // # How a column gets out of a file
 //
