@@ -169,7 +169,7 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, faul
 	fault(k.Rows == 0 || k.For == 0, key+": rows and for are both declared; name one of them")
 	fault(!open || k.To.word == "" && k.To.offsets == nil, key+": rows and for close the window in the place of to; name one of them")
 	config.Rows, config.For = k.Rows, time.Duration(k.For)
-	begin := int64(broker.Earliest)
+	begin := broker.Earliest
 	if open && k.Group != "" {
 		begin = kafkalog.Committed
 	}

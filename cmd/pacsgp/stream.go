@@ -101,7 +101,7 @@ func (s *streamOrigin) release(bool) error {
 		err = s.lock.Close()
 		s.lock = nil
 	}
-	if s.mine && (s.temporary || !s.keep) {
+	if s.mine && (s.temporary || !s.keep || s.window == nil) {
 		err = errors.Join(err, kafkalog.Remove(s.config.Folder))
 	}
 	return err

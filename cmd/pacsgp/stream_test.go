@@ -55,6 +55,10 @@ func TestStream(t *testing.T) {
 		t.Errorf("left over: %q", left)
 	}
 
+	pacsgpFed(t, lines+"{", "train", "-c", tiny(piped("folder: half, keep: true")).write(t, dir)).says(t, exitFailure, "line 181: ")
+	if left := names(t, dir); slices.Contains(left, "half") {
+		t.Error("half a stream was kept")
+	}
 	lake := t.TempDir()
 	succeed(t, "train", "-c", tiny(jobFile{"source": fmt.Sprintf("{paths: [%q]}", filepath.Join(dir, "kept")), "features": "[x1, in.x2]"}).write(t, lake))
 	if r2 := record(t, filepath.Join(lake, "out")); r2.Certificate != r.Certificate || r2.Model != r.Model {

@@ -58,7 +58,7 @@ func (s *spool) gather(ctx context.Context) error {
 				continue
 			}
 			quiet = false
-			at := broker.Range{Topic: s.cfg.Topic, Partition: w.partition, First: next[i], End: end, FetchBytes: int32(min(max(turn*128, 1<<16), 4<<20))} //nolint:gosec // bounded
+			at := broker.Range{Topic: s.cfg.Topic, Partition: w.partition, First: next[i], End: end, FetchBytes: int32(min(max(turn*128, 1<<16), 4<<20))}
 			switch err := s.cfg.Client.Read(ctx, at, w.add); {
 			case errors.Is(err, errFull):
 				if next[i], left = w.stopped, 0; s.read.Load() == 0 {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -47,7 +48,7 @@ func (l *letters) put(folder, topic string, partition int, r *broker.Record, rea
 		l.file, l.out, l.size = file, bufio.NewWriter(file), 0
 	}
 	letter := *r
-	letter.Headers = append(r.Headers[:len(r.Headers):len(r.Headers)],
+	letter.Headers = append(slices.Clip(r.Headers),
 		broker.Header{Key: headerTopic, Value: []byte(topic)},
 		broker.Header{Key: headerPartition, Value: strconv.AppendInt(nil, int64(partition), 10)},
 		broker.Header{Key: headerOffset, Value: strconv.AppendInt(nil, r.Offset, 10)},
@@ -74,7 +75,7 @@ func (l *letters) store(folder, name string) (string, error) {
 		err = l.file.Sync()
 	}
 	if err == nil {
-		err = os.Rename(l.file.Name(), filepath.Join(folder, name))
+		err = os.Rename(l.file.Name(), filepath.Join(folder, name)) //nolint:gosec // the folder of the spool
 	}
 	if err != nil {
 		return "", fmt.Errorf("kafka: spool: %w", err)

@@ -198,7 +198,7 @@ func (s *spool) writeDurably(path string, write func(*os.File) error) error {
 }
 
 func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // a file of the spool
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // of the spool //nolint:gosec // a file of the spool
 		return err
 	}
 	return nil

@@ -3,6 +3,7 @@ package kafkalog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -143,7 +144,7 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 	messages := &frames{in: in}
 	stream, err := ipc.NewReader(messages, ipc.WithAllocator(room))
 	if err != nil {
-		return fmt.Errorf("stream: it is no Arrow IPC stream: %w", errors.Join(messages.fault, err))
+		return fmt.Errorf("stream: it is no Arrow IPC stream: %w", cmp.Or(messages.fault, err))
 	}
 	defer stream.Release()
 	decode := &arrowReader{names: r.block.names}
@@ -171,7 +172,7 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 		}
 		room.Left = maxArrowBytes
 	}
-	if err := errors.Join(messages.fault, stream.Err()); err != nil && !errors.Is(err, io.EOF) {
+	if err := cmp.Or(messages.fault, stream.Err()); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("stream: it is no whole Arrow IPC stream: %w", err)
 	}
 	if !messages.ended {
