@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -207,8 +208,8 @@ func rowSchema() []node {
 		element := field.Type.Elem()
 		nodes = append(nodes,
 			node{name: columnName(field), physical: physicalNone, children: 1},
-			node{name: "list", physical: physicalNone, repetition: repeated, children: 1},
-			node{name: "element", physical: physicalNone, children: int64(element.NumField())})
+			node{name: "list", physical: physicalNone, repetition: format.Repeated, children: 1},
+			node{name: "element", physical: physicalNone, children: int32(element.NumField())})
 		for field := range element.Fields() {
 			nodes = append(nodes, leaf(field))
 		}
@@ -221,17 +222,17 @@ func leaf(field reflect.StructField) node {
 	n := node{name: columnName(field)}
 	kind := field.Type
 	if kind.Kind() == reflect.Pointer {
-		n.repetition, kind = optional, kind.Elem()
+		n.repetition, kind = format.Optional, kind.Elem()
 	}
 	switch kind.Kind() {
 	case reflect.String:
-		n.physical = physicalText
+		n.physical = format.ByteArray
 	case reflect.Float64:
-		n.physical = physicalDouble
+		n.physical = format.Double
 	case reflect.Int64:
-		n.physical = physicalInt64
+		n.physical = format.Int64
 	default:
-		n.physical = physicalBoolean
+		n.physical = format.Boolean
 	}
 	return n
 }

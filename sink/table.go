@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // A tableRow is one inducing point in a model file: its coordinates, its
@@ -116,13 +117,13 @@ func tableSchema() []node {
 	var nodes []node
 	for _, c := range (table{}).columns() {
 		if !c.list {
-			nodes = append(nodes, node{name: c.name, physical: physicalDouble})
+			nodes = append(nodes, node{name: c.name, physical: format.Double})
 			continue
 		}
 		nodes = append(
 			nodes, node{name: c.name, physical: physicalNone, children: 1},
-			node{name: "list", physical: physicalNone, repetition: repeated, children: 1},
-			node{name: "element", physical: physicalDouble})
+			node{name: "list", physical: physicalNone, repetition: format.Repeated, children: 1},
+			node{name: "element", physical: format.Double})
 	}
 	return nodes
 }

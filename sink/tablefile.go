@@ -8,7 +8,9 @@ import (
 	"io"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/internal/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // Model files and certificate rows are Parquet of one plain kind: flat columns or
@@ -17,54 +19,22 @@ import (
 // what is here reads that one kind of file, in memory that is in proportion to its
 // bytes.
 
-// Physical types of Parquet.
-const (
-	physicalBoolean = 0
-	physicalInt64   = 2
-	physicalDouble  = 5
-	physicalText    = 6  // BYTE_ARRAY
-	physicalNone    = -1 // of a group
-)
-
-// Repetitions of Parquet.
-const (
-	required = 0
-	optional = 1
-	repeated = 2
-)
-
-// A node is an element of a schema.
+// A node is an element of a schema, as far as it must be what a program of ours writes.
 type node struct {
-	name                 string
-	physical, repetition int64
-	children             int64
+	name       string
+	physical   format.Type // −1 of a group
+	repetition format.FieldRepetitionType
+	children   int32
 }
+
+// physicalNone is the type of a group.
+const physicalNone = format.Type(-1)
 
 func (n node) String() string {
-	repetition := "required"
-	if n.repetition >= 0 && n.repetition <= repeated {
-		repetition = []string{"required", "optional", "repeated"}[n.repetition]
-	}
 	if n.physical == physicalNone {
-		return fmt.Sprintf("%s group %.40q of %d", repetition, n.name, n.children)
+		return fmt.Sprintf("%v group %.40q of %d", n.repetition, n.name, n.children)
 	}
-	return fmt.Sprintf("%s %.40q of type %d", repetition, n.name, n.physical)
-}
-
-// A columnChunk is where the pages of a column in a row group are.
-type columnChunk struct {
-	physical, codec  int64
-	values           int64
-	start, size      int64
-	dictionary       bool
-	described        bool // the footer has its description
-	elsewhere, coded bool // in another file, or encrypted
-}
-
-// A rowGroup is some rows of all columns.
-type rowGroup struct {
-	rows   int64
-	chunks []columnChunk
+	return fmt.Sprintf("%v %.40q of type %d", n.repetition, n.name, n.physical)
 }
 
 // A tableFile is a Parquet file with its footer read.
@@ -73,12 +43,9 @@ type tableFile struct {
 	end    int64  // where the footer begins
 	rows   int64
 	schema []node // below the root, depth first
-	groups []rowGroup
+	groups []parquetmeta.RowGroup
 	keys   map[string]string
 }
-
-// thriftDepth bounds the nesting; a footer needs about ten.
-const thriftDepth = 24
 
 const (
 	parquetMagic = "PAR1"
@@ -130,148 +97,40 @@ func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
 	if _, err := r.ReadAt(footer, f.end); err != nil {
 		return nil, err
 	}
-	t := thrift.NewReader(footer, thriftDepth)
-	f.footer(t)
-	if rest := len(footer) - t.Read(); t.Err() == nil && rest != 0 {
-		t.Failf("%d bytes follow", rest)
+	meta, n, err := parquetmeta.Read(footer)
+	if err == nil && n != len(footer) {
+		err = fmt.Errorf("%d bytes follow", len(footer)-n)
 	}
-	if t.Err() != nil {
-		return nil, fmt.Errorf("footer: %w", t.Err())
+	if err == nil {
+		err = f.take(meta)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("footer: %w", err)
 	}
 	return f, nil
 }
 
-// footer reads FileMetaData.
-func (f *tableFile) footer(r *thrift.Reader) {
-	r.Structure(thrift.Struct, func(id int16, kind byte) {
-		switch id {
-		case 2:
-			r.List(kind, func(kind byte) {
-				n := readNode(r, kind)
-				if f.schema = append(f.schema, n); n.name == "" && n.physical != physicalNone {
-					r.Failf("a column without a name")
-				}
-			})
-			if len(f.schema) == 0 {
-				r.Failf("no schema")
-				return
-			}
-			f.schema = f.schema[1:]
-		case 3:
-			f.rows = r.Int64(kind)
-		case 4:
-			r.List(kind, func(kind byte) { f.groups = append(f.groups, readGroup(r, kind)) })
-		case 5:
-			r.List(kind, func(kind byte) { f.key(r, kind) })
-		default:
-			r.Skip(kind)
-		}
-	})
-}
-
-// readNode reads a SchemaElement.
-func readNode(r *thrift.Reader, kind byte) node {
-	n := node{physical: physicalNone}
-	r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			n.physical = int64(r.Int32(kind))
-		case 3:
-			n.repetition = int64(r.Int32(kind))
-		case 4:
-			n.name = string(r.Text(kind))
-		case 5:
-			n.children = int64(r.Int32(kind))
-		default:
-			r.Skip(kind)
-		}
-	})
-	return n
-}
-
-// key reads a KeyValue. A key has one value, for readers would choose differently.
-func (f *tableFile) key(r *thrift.Reader, kind byte) {
-	var key, value string
-	r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			key = string(r.Text(kind))
-		case 2:
-			value = string(r.Text(kind))
-		default:
-			r.Skip(kind)
-		}
-	})
-	if _, ok := f.keys[key]; ok {
-		r.Failf("the key %.40q has two values", key)
+// take keeps what is used of a footer. A key has one value, for readers would choose
+// differently.
+func (f *tableFile) take(meta *parquetmeta.File) error {
+	if len(meta.Schema) == 0 {
+		return errors.New("no schema")
 	}
-	f.keys[key] = value
-}
-
-// readGroup reads a RowGroup.
-func readGroup(r *thrift.Reader, kind byte) rowGroup {
-	var g rowGroup
-	r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			r.List(kind, func(kind byte) {
-				c := readChunk(r, kind)
-				if g.chunks = append(g.chunks, c); !c.described {
-					r.Failf("a chunk without a description")
-				}
-			})
-		case 3:
-			g.rows = r.Int64(kind)
-		default:
-			r.Skip(kind)
+	for _, e := range meta.Schema[1:] {
+		if e.Name == "" && e.Physical != physicalNone {
+			return errors.New("a column without a name")
 		}
-	})
-	if len(g.chunks) == 0 {
-		r.Failf("a row group without columns")
+		f.schema = append(f.schema, node{e.Name, e.Physical, format.FieldRepetitionType(e.Repetition), e.Children})
 	}
-	return g
-}
-
-// readChunk reads a ColumnChunk.
-func readChunk(r *thrift.Reader, kind byte) columnChunk {
-	var c columnChunk
-	r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			c.elsewhere = len(r.Text(kind)) > 0
-		case 3:
-			c.described = true
-			c.describe(r, kind)
-		case 8, 9:
-			c.coded = true
-			r.Skip(kind)
-		default:
-			r.Skip(kind)
+	for _, kv := range meta.Keys {
+		key := string(kv.Key)
+		if _, ok := f.keys[key]; ok {
+			return fmt.Errorf("the key %.40q has two values", key)
 		}
-	})
-	return c
-}
-
-// describe reads ColumnMetaData.
-func (c *columnChunk) describe(r *thrift.Reader, kind byte) {
-	r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			c.physical = int64(r.Int32(kind))
-		case 4:
-			c.codec = int64(r.Int32(kind))
-		case 5:
-			c.values = r.Int64(kind)
-		case 7:
-			c.size = r.Int64(kind)
-		case 9:
-			c.start = r.Int64(kind)
-		case 11:
-			c.dictionary = r.Int64(kind) > 0
-		default:
-			r.Skip(kind)
-		}
-	})
+		f.keys[key] = string(kv.Value)
+	}
+	f.rows, f.groups = meta.Rows, meta.Groups
+	return nil
 }
 
 // check holds the footer against itself, its schema and the file's bytes.
@@ -285,25 +144,25 @@ func (f *tableFile) check() error {
 	var rows int64
 	left := int64(len(f.data)) // no byte belongs to two chunks, so that nothing is read twice
 	for _, g := range f.groups {
-		if len(g.chunks) != len(leaves) {
-			return fmt.Errorf("a row group has %d columns, the schema %d", len(g.chunks), len(leaves))
+		if len(g.Chunks) != len(leaves) {
+			return fmt.Errorf("a row group has %d columns, the schema %d", len(g.Chunks), len(leaves))
 		}
-		if g.rows < 0 || g.rows > int64(len(f.data)) { // every row has more than a byte
-			return fmt.Errorf("a row group claims %d rows of %d bytes", g.rows, len(f.data))
+		if g.Rows < 0 || g.Rows > int64(len(f.data)) { // every row has more than a byte
+			return fmt.Errorf("a row group claims %d rows of %d bytes", g.Rows, len(f.data))
 		}
-		rows += g.rows
-		for i, c := range g.chunks {
+		rows += g.Rows
+		for i, c := range g.Chunks {
 			switch {
-			case c.elsewhere, c.coded, c.physical != leaves[i].physical:
+			case len(c.File) > 0, c.Encrypted, c.Physical != leaves[i].physical:
 				return fmt.Errorf("column %d is stored in another way", i)
-			case c.codec != 0:
+			case c.Codec != format.Uncompressed:
 				return fmt.Errorf("column %d is compressed; a file of this kind is not", i)
-			case c.dictionary:
+			case c.Dictionary > 0:
 				return errDictionary
-			case c.start < int64(len(parquetMagic)) || c.size < 0 || c.start > int64(len(f.data)) || c.size > int64(len(f.data))-c.start:
-				return fmt.Errorf("column %d claims %d bytes at %d of %d", i, c.size, c.start, len(f.data))
+			case c.Data < int64(len(parquetMagic)) || c.Compressed < 0 || c.Data > int64(len(f.data)) || c.Compressed > int64(len(f.data))-c.Data:
+				return fmt.Errorf("column %d claims %d bytes at %d of %d", i, c.Compressed, c.Data, len(f.data))
 			}
-			if left -= c.size; left < 0 {
+			if left -= c.Compressed; left < 0 {
 				return fmt.Errorf("its columns claim more than its %d bytes", len(f.data))
 			}
 		}

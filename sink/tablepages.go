@@ -7,6 +7,9 @@ import (
 	"hash/crc32"
 	"math"
 
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
@@ -23,26 +26,26 @@ type page struct {
 // column has repetition and definition levels, of one bit each.
 func (f *tableFile) pages(c int, repetition, definition bool, use func(p page) error) error {
 	for _, g := range f.groups {
-		chunk := g.chunks[c]
-		rest := f.data[chunk.start : chunk.start+chunk.size]
-		left := chunk.values
+		chunk := g.Chunks[c]
+		rest := f.data[chunk.Data : chunk.Data+chunk.Compressed]
+		left := chunk.Values
 		for len(rest) > 0 {
 			h, length, err := readPageHeader(rest)
 			if err != nil {
 				return err
 			}
 			body := rest[length:]
-			if h.size < 0 || h.size > int64(len(body)) || h.uncompressed != h.size {
-				return fmt.Errorf("a page claims %d bytes, %d of them stored, and %d are left", h.uncompressed, h.size, len(body))
+			if h.Compressed < 0 || int64(h.Compressed) > int64(len(body)) || h.Uncompressed != h.Compressed {
+				return fmt.Errorf("a page claims %d bytes, %d of them stored, and %d are left", h.Uncompressed, h.Compressed, len(body))
 			}
-			body, rest = body[:h.size], body[h.size:]
-			if h.checked && crc32.ChecksumIEEE(body) != h.sum {
+			body, rest = body[:h.Compressed], body[h.Compressed:]
+			if h.Checked && crc32.ChecksumIEEE(body) != h.Sum {
 				return errors.New("the checksum of a page is wrong: the file is damaged")
 			}
-			if left -= h.values; h.values < 0 || left < 0 {
-				return fmt.Errorf("its pages have more than the %d values that the footer says", chunk.values)
+			if left -= int64(h.Values); h.Values < 0 || left < 0 {
+				return fmt.Errorf("its pages have more than the %d values that the footer says", chunk.Values)
 			}
-			p, err := h.page(body, repetition, definition)
+			p, err := newPage(h, body, repetition, definition)
 			if err == nil {
 				err = use(p)
 			}
@@ -51,103 +54,44 @@ func (f *tableFile) pages(c int, repetition, definition bool, use func(p page) e
 			}
 		}
 		if left != 0 {
-			return fmt.Errorf("%d of its %d values are missing", left, chunk.values)
+			return fmt.Errorf("%d of its %d values are missing", left, chunk.Values)
 		}
 	}
 	return nil
 }
 
-// A pageHeader is what is used of PageHeader.
-type pageHeader struct {
-	kind               int64
-	uncompressed, size int64
-	sum                uint32
-	checked            bool
-	values, encoding   int64
-	levels             [2]int64 // bytes of repetition and definition levels, in version 2
-	levelEncoding      [2]int64 // the encodings of the same, in version 1
-}
-
-// Kinds of pages, and encodings.
-const (
-	dataPage       = 0
-	dictionaryPage = 2
-	dataPage2      = 3
-
-	encodingPlain = 0
-	encodingRLE   = 3
-)
-
 // readPageHeader reads the header at the start of b and returns its length.
-func readPageHeader(b []byte) (h pageHeader, length int, err error) {
-	r := thrift.NewReader(b, thriftDepth)
-	h.kind = -1
-	r.Structure(thrift.Struct, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			h.kind = int64(r.Int32(kind))
-		case 2:
-			h.uncompressed = int64(r.Int32(kind))
-		case 3:
-			h.size = int64(r.Int32(kind))
-		case 4:
-			h.checked, h.sum = true, uint32(r.Int32(kind))
-		case 5, 8:
-			h.data(r, id, kind)
-		default:
-			r.Skip(kind)
-		}
-	})
-	if r.Err() != nil {
-		return h, 0, fmt.Errorf("header of a page: %w", r.Err())
-	}
+func readPageHeader(b []byte) (h parquetmeta.PageHeader, length int, err error) {
+	h, length, err = parquetmeta.ReadPageHeader(b)
 	switch {
-	case h.kind == dictionaryPage:
+	case err != nil:
+		return h, 0, fmt.Errorf("header of a page: %w", err)
+	case h.Kind == format.DictionaryPage:
 		return h, 0, errDictionary
-	case h.kind != dataPage && h.kind != dataPage2:
-		return h, 0, fmt.Errorf("a page of kind %d", h.kind)
-	case h.encoding != encodingPlain:
-		return h, 0, fmt.Errorf("a page has encoding %d; a file of this kind is PLAIN", h.encoding)
+	case h.Kind != format.DataPage && h.Kind != format.DataPageV2 || !h.Described:
+		return h, 0, fmt.Errorf("a page of kind %d", h.Kind)
+	case h.Encoding != format.Plain:
+		return h, 0, fmt.Errorf("a page has encoding %d; a file of this kind is PLAIN", h.Encoding)
 	}
-	return h, r.Read(), nil
+	return h, length, nil
 }
 
-// data reads DataPageHeader (field 5) or DataPageHeaderV2 (field 8).
-func (h *pageHeader) data(r *thrift.Reader, version int16, kind byte) {
-	r.Structure(kind, func(id int16, kind byte) {
-		switch {
-		case id == 1:
-			h.values = int64(r.Int32(kind))
-		case id == 2 && version == 5, id == 4 && version == 8:
-			h.encoding = int64(r.Int32(kind))
-		case id == 3 && version == 5:
-			h.levelEncoding[1] = int64(r.Int32(kind))
-		case id == 4 && version == 5:
-			h.levelEncoding[0] = int64(r.Int32(kind))
-		case id == 5 && version == 8:
-			h.levels[1] = int64(r.Int32(kind))
-		case id == 6 && version == 8:
-			h.levels[0] = int64(r.Int32(kind))
-		default:
-			r.Skip(kind)
-		}
-	})
-}
-
-// page takes a body apart.
-func (h pageHeader) page(body []byte, repetition, definition bool) (page, error) {
-	p := page{values: h.values}
+// newPage takes a body apart.
+func newPage(h parquetmeta.PageHeader, body []byte, repetition, definition bool) (page, error) {
+	p := page{values: int64(h.Values)}
+	encodings := []format.Encoding{h.RepetitionLevels, h.DefinitionLevels}
+	lengths := []int32{h.Repetition, h.Definition} // in version 2
 	for i, has := range []bool{repetition, definition} {
-		n := h.levels[i]
+		n := int64(lengths[i])
 		switch {
-		case h.kind == dataPage2:
+		case h.Kind == format.DataPageV2:
 			if !has && n != 0 {
 				return p, errors.New("a page has levels that its column has not")
 			}
 		case !has:
 			continue
-		case h.levelEncoding[i] != encodingRLE:
-			return p, fmt.Errorf("levels have encoding %d, want RLE", h.levelEncoding[i])
+		case encodings[i] != format.RLE:
+			return p, fmt.Errorf("levels have encoding %d, want RLE", encodings[i])
 		case len(body) < 4:
 			return p, thrift.ErrShort
 		default: // version 1 has the length in front

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/parquet-go/parquet-go/deprecated"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // An annotation is the meaning that a schema gives to a stored type, from the
@@ -32,46 +34,46 @@ const (
 )
 
 // annotationOf reads the annotation of a leaf.
-func annotationOf(e *element) annotation {
-	switch l := e.logical; l.kind {
-	case logicalNone:
+func annotationOf(e *parquetmeta.Element) annotation {
+	switch l := e.Logical; l.Kind {
+	case parquetmeta.LogicalNone:
 		return convertedAnnotation(e)
-	case logicalInteger:
-		return integerAnnotation(int(l.bits), l.signed)
-	case logicalDecimal:
-		return decimalAnnotation(l.precision, l.scale)
-	case logicalDate:
+	case parquetmeta.LogicalInteger:
+		return integerAnnotation(int(l.Bits), l.Signed)
+	case parquetmeta.LogicalDecimal:
+		return decimalAnnotation(l.Precision, l.Scale)
+	case parquetmeta.LogicalDate:
 		return annotation{kind: annotatedDate}
-	case logicalTimestamp:
+	case parquetmeta.LogicalTimestamp:
 		zone := aLocalTime
-		if l.utc {
+		if l.UTC {
 			zone = aTimeInUTC
 		}
-		switch l.unit {
-		case unitMillis:
+		switch l.Unit {
+		case parquetmeta.UnitMillis:
 			return timestampAnnotation("ms", 3, zone)
-		case unitMicros:
+		case parquetmeta.UnitMicros:
 			return timestampAnnotation("us", 6, zone)
-		case unitNanos:
+		case parquetmeta.UnitNanos:
 			return timestampAnnotation("ns", 9, zone)
 		}
 		return annotation{kind: annotatedOther, name: "a timestamp of unknown unit", why: hintCast}
-	case logicalString, logicalEnum, logicalJSON, logicalBSON, logicalUUID:
+	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
 		return annotation{kind: annotatedOther, name: "text", why: hintText}
-	case logicalTime:
+	case parquetmeta.LogicalTime:
 		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number, or leave it out"}
-	case logicalNull:
+	case parquetmeta.LogicalNull:
 		return annotation{kind: annotatedOther, name: "a column of nulls (the writer found no value and no type)", why: "leave it out"}
-	case logicalFloat16:
+	case parquetmeta.LogicalFloat16:
 		return annotation{kind: annotatedOther, name: "float16", why: "store it as float or double, or leave it out"}
 	default:
-		return annotation{kind: annotatedOther, name: fmt.Sprintf("of logical type %d", l.kind), why: hintCast}
+		return annotation{kind: annotatedOther, name: fmt.Sprintf("of logical type %d", l.Kind), why: hintCast}
 	}
 }
 
 // convertedAnnotation reads the annotation of older files.
-func convertedAnnotation(e *element) annotation {
-	switch t := e.converted; t {
+func convertedAnnotation(e *parquetmeta.Element) annotation {
+	switch t := e.Converted; t {
 	case -1:
 		return annotation{}
 	case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64:
@@ -79,7 +81,7 @@ func convertedAnnotation(e *element) annotation {
 	case deprecated.Int8, deprecated.Int16, deprecated.Int32, deprecated.Int64:
 		return integerAnnotation(8<<(t-deprecated.Int8), true)
 	case deprecated.Decimal:
-		return decimalAnnotation(e.precision, e.scale)
+		return decimalAnnotation(e.Precision, e.Scale)
 	case deprecated.Date:
 		return annotation{kind: annotatedDate}
 	case deprecated.TimestampMillis:
@@ -97,71 +99,71 @@ func convertedAnnotation(e *element) annotation {
 
 // contradiction says what in the description of a leaf cannot be, "" if all is well.
 // The schema says much of it twice, for old readers and new ones.
-func (e *element) contradiction() string {
-	if e.odd != 0 {
-		return fmt.Sprintf("by field %d, which is unknown", e.odd)
+func contradiction(e *parquetmeta.Element) string {
+	if e.Odd != 0 {
+		return fmt.Sprintf("by field %d, which is unknown", e.Odd)
 	}
-	if e.repetition < 0 {
+	if e.Repetition < 0 {
 		return "it is not said whether it has nulls"
 	}
-	if e.scale != 0 && e.converted != deprecated.Decimal {
+	if e.Scale != 0 && e.Converted != deprecated.Decimal {
 		return "a scale of what is no decimal"
 	}
-	if e.logical.kind == logicalNone || e.converted < 0 {
+	if e.Logical.Kind == parquetmeta.LogicalNone || e.Converted < 0 {
 		return ""
 	}
-	if e.converted != e.logical.converted() {
-		return fmt.Sprintf("logical type %d, converted type %d", e.logical.kind, e.converted)
+	if e.Converted != converted(e.Logical) {
+		return fmt.Sprintf("logical type %d, converted type %d", e.Logical.Kind, e.Converted)
 	}
-	if l := e.logical; l.kind == logicalDecimal && (l.scale != e.scale || l.precision != e.precision) {
-		return fmt.Sprintf("decimal(%d,%d) and decimal(%d,%d)", l.precision, l.scale, e.precision, e.scale)
+	if l := e.Logical; l.Kind == parquetmeta.LogicalDecimal && (l.Scale != e.Scale || l.Precision != e.Precision) {
+		return fmt.Sprintf("decimal(%d,%d) and decimal(%d,%d)", l.Precision, l.Scale, e.Precision, e.Scale)
 	}
 	return ""
 }
 
 // converted is the converted type that goes with a logical type, −1 if there is none.
-func (l logical) converted() deprecated.ConvertedType {
-	switch l.kind {
-	case logicalString:
+func converted(l parquetmeta.Logical) deprecated.ConvertedType {
+	switch l.Kind {
+	case parquetmeta.LogicalString:
 		return deprecated.UTF8
-	case logicalEnum:
+	case parquetmeta.LogicalEnum:
 		return deprecated.Enum
-	case logicalDecimal:
+	case parquetmeta.LogicalDecimal:
 		return deprecated.Decimal
-	case logicalDate:
+	case parquetmeta.LogicalDate:
 		return deprecated.Date
-	case logicalTime, logicalTimestamp:
-		return l.convertedTime()
-	case logicalInteger:
-		return l.convertedInteger()
-	case logicalJSON:
+	case parquetmeta.LogicalTime, parquetmeta.LogicalTimestamp:
+		return convertedTime(l)
+	case parquetmeta.LogicalInteger:
+		return convertedInteger(l)
+	case parquetmeta.LogicalJSON:
 		return deprecated.Json
-	case logicalBSON:
+	case parquetmeta.LogicalBSON:
 		return deprecated.Bson
 	default:
 		return -1
 	}
 }
 
-func (l logical) convertedTime() deprecated.ConvertedType {
+func convertedTime(l parquetmeta.Logical) deprecated.ConvertedType {
 	first := deprecated.TimeMillis // and of microseconds, then the same of timestamps
-	if l.kind == logicalTimestamp {
+	if l.Kind == parquetmeta.LogicalTimestamp {
 		first = deprecated.TimestampMillis
 	}
-	if l.unit != unitMillis && l.unit != unitMicros {
+	if l.Unit != parquetmeta.UnitMillis && l.Unit != parquetmeta.UnitMicros {
 		return -1
 	}
-	return first + deprecated.ConvertedType(l.unit-unitMillis)
+	return first + deprecated.ConvertedType(l.Unit-parquetmeta.UnitMillis)
 }
 
-func (l logical) convertedInteger() deprecated.ConvertedType {
+func convertedInteger(l parquetmeta.Logical) deprecated.ConvertedType {
 	first := deprecated.Uint8 // of 8, 16, 32 and 64 bits, then the same of signed ones
-	if l.signed {
+	if l.Signed {
 		first = deprecated.Int8
 	}
-	switch l.bits {
+	switch l.Bits {
 	case 8, 16, 32, 64:
-		return first + deprecated.ConvertedType(bits.TrailingZeros8(uint8(l.bits))-3)
+		return first + deprecated.ConvertedType(bits.TrailingZeros8(uint8(l.Bits))-3)
 	default:
 		return -1
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // A chunk is one column of one row group, as the footer describes it.
@@ -30,7 +32,7 @@ var unknownBound = bound{value: math.NaN()}
 // chunk describes column c of row group g, checked against the file.
 func (f *footer) chunk(g int, c *column) (chunk, error) {
 	group := &f.groups[g]
-	m := &group.chunks[c.leaf]
+	m := &group.Chunks[c.leaf]
 	fault := func(what string, args ...any) (chunk, error) {
 		return chunk{}, fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), errMalformed)
 	}
@@ -38,27 +40,27 @@ func (f *footer) chunk(g int, c *column) (chunk, error) {
 		return chunk{}, errors.New(c.refused)
 	}
 	ch := chunk{
-		start: m.data, rows: group.rows, uncompressed: m.uncompressed,
-		codec: m.codec, counted: m.stats.counted, nulls: m.stats.nulls,
+		start: m.Data, rows: group.Rows, uncompressed: m.Uncompressed,
+		codec: m.Codec, counted: m.Stats.Counted, nulls: m.Stats.Nulls,
 	}
-	if d := m.dictionary; d > 0 && d < ch.start {
+	if d := m.Dictionary; d > 0 && d < ch.start {
 		ch.start = d
 	}
 	switch {
-	case m.depth != 1 || string(m.path) != c.Name || m.physical != c.physical:
-		return fault("the footer's chunk is of column %.200q, type %v", m.path, m.physical)
-	case m.values != ch.rows:
-		return fault("the footer claims %d values for %d rows", m.values, ch.rows)
-	case ch.start < int64(len(magic)) || m.compressed < 0 || ch.start > f.start || m.compressed > f.start-ch.start:
-		return fault("the footer puts its %d bytes at %d, in a file whose data end at %d", m.compressed, ch.start, f.start)
-	case ch.rows > maxRows(m.compressed):
-		return fault("the footer claims %d rows in %d bytes", ch.rows, m.compressed)
+	case m.Depth != 1 || string(m.Path) != c.Name || m.Physical != c.physical:
+		return fault("the footer's chunk is of column %.200q, type %v", m.Path, m.Physical)
+	case m.Values != ch.rows:
+		return fault("the footer claims %d values for %d rows", m.Values, ch.rows)
+	case ch.start < int64(len(magic)) || m.Compressed < 0 || ch.start > f.start || m.Compressed > f.start-ch.start:
+		return fault("the footer puts its %d bytes at %d, in a file whose data end at %d", m.Compressed, ch.start, f.start)
+	case ch.rows > maxRows(m.Compressed):
+		return fault("the footer claims %d rows in %d bytes", ch.rows, m.Compressed)
 	case ch.uncompressed < 0 || ch.nulls < 0 || ch.nulls > ch.rows || ch.nulls > 0 && !c.optional:
 		return fault("the footer claims %d bytes and %d nulls", ch.uncompressed, ch.nulls)
 	}
-	ch.end = ch.start + m.compressed
+	ch.end = ch.start + m.Compressed
 	var err error
-	ch.lo, ch.hi, err = c.bounds(&m.stats)
+	ch.lo, ch.hi, err = c.bounds(&m.Stats)
 	return ch, err
 }
 
@@ -79,24 +81,24 @@ func maxRows(bytes int64) int64 {
 // unknown where they are absent or in an order that is not the values' own: the
 // deprecated fields compare as signed integers, and for INT96 and columns
 // without a declared order the format leaves it open.
-func (c *column) bounds(s *chunkStats) (lo, hi bound, err error) {
+func (c *column) bounds(s *parquetmeta.Statistics) (lo, hi bound, err error) {
 	if c.kind == kindInt96 {
 		return unknownBound, unknownBound, nil
 	}
-	for _, b := range [][]byte{s.min, s.max, s.minValue, s.maxValue} {
+	for _, b := range [][]byte{s.Min, s.Max, s.MinValue, s.MaxValue} {
 		if b != nil && len(b) != max(c.width, 1) {
 			return lo, hi, fmt.Errorf("the footer's statistics have a bound of %d bytes for values of %d: %w", len(b), max(c.width, 1), errMalformed)
 		}
 	}
-	low, high := s.minValue, s.maxValue
+	low, high := s.MinValue, s.MaxValue
 	if !c.ordered {
 		low, high = nil, nil
 	}
 	signed := c.kind != kindUint32 && c.kind != kindUint64 && c.kind != kindDecimalBytes
 	if low == nil && high == nil && signed {
-		return bound{c.statistic(s.min), false}, bound{c.statistic(s.max), false}, nil
+		return bound{c.statistic(s.Min), false}, bound{c.statistic(s.Max), false}, nil
 	}
-	return bound{c.statistic(low), s.inexactMin}, bound{c.statistic(high), s.inexactMax}, nil
+	return bound{c.statistic(low), s.InexactMin}, bound{c.statistic(high), s.InexactMax}, nil
 }
 
 // statistic converts one bound; NaN if it is absent or is a fault itself.

@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // A footer of some kilobytes can claim as many rows as it likes, and passes over the
@@ -39,7 +40,7 @@ func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 			continue
 		}
 		for g := range f.groups {
-			if f.groups[g].rows == 0 || col.refused != "" {
+			if f.groups[g].Rows == 0 || col.refused != "" {
 				continue
 			}
 			ch, err := f.chunk(g, col)
@@ -73,12 +74,12 @@ func (c *cursor) skim(ctx context.Context) error {
 			return err
 		}
 		h := &c.pages.header
-		switch h.kind {
+		switch h.Kind {
 		case format.DictionaryPage:
 			table = true
 		case format.DataPage, format.DataPageV2:
 			if err := c.skimPage(h, table); err != nil {
-				return fmt.Errorf("page at %d claims %d values in %d bytes: %w", c.pages.pos, h.values, h.uncompressed, err)
+				return fmt.Errorf("page at %d claims %d values in %d bytes: %w", c.pages.pos, h.Values, h.Uncompressed, err)
 			}
 		default: // it has no rows
 		}
@@ -92,15 +93,15 @@ func (c *cursor) endsEarly() error {
 }
 
 // skimPage makes sure that a data page can have its values. There may be a dictionary.
-func (c *cursor) skimPage(h *pageHeader, table bool) error {
-	if int64(h.uncompressed)/mostRatio(c.chunk.codec) > int64(h.compressed) {
-		return fmt.Errorf("%d bytes are stored, and codec %v cannot make so many of them: %w", h.compressed, c.chunk.codec, errMalformed)
+func (c *cursor) skimPage(h *parquetmeta.PageHeader, table bool) error {
+	if int64(h.Uncompressed)/mostRatio(c.chunk.codec) > int64(h.Compressed) {
+		return fmt.Errorf("%d bytes are stored, and codec %v cannot make so many of them: %w", h.Compressed, c.chunk.codec, errMalformed)
 	}
-	if h.values/rowsOfByte <= h.uncompressed {
-		return c.start(h.values)
+	if h.Values/rowsOfByte <= h.Uncompressed {
+		return c.start(h.Values)
 	}
 	read := c.dataPage
-	if h.kind == format.DataPageV2 {
+	if h.Kind == format.DataPageV2 {
 		read = c.dataPage2
 	}
 	if err := read(h); err != nil {

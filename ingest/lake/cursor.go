@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // checkedAtOnce is how many values are decoded and then checked, while they are
@@ -112,7 +113,7 @@ func (c *cursor) verify(all bool) error {
 }
 
 // wayOf is how the current page is read.
-func (c *cursor) wayOf(h *pageHeader) way {
+func (c *cursor) wayOf(h *parquetmeta.PageHeader) way {
 	w := c.chunk.wayOf(c.col, h, c.pages.firstBytes(), c.whole)
 	c.streams = w == inPieces
 	return w
@@ -125,8 +126,8 @@ func (c *cursor) endPage() error {
 			return err
 		}
 	}
-	if h := &c.pages.header; h.kind == format.DataPageV2 && c.nulls != int64(h.nulls) {
-		return fmt.Errorf("the page has %d nulls, its header says %d: %w", c.nulls, h.nulls, errMalformed)
+	if h := &c.pages.header; h.Kind == format.DataPageV2 && c.nulls != int64(h.Nulls) {
+		return fmt.Errorf("the page has %d nulls, its header says %d: %w", c.nulls, h.Nulls, errMalformed)
 	}
 	return c.values.finished()
 }
@@ -213,20 +214,20 @@ func (c *cursor) nextPage() error {
 			return err
 		}
 		switch h := &c.pages.header; {
-		case h.kind == format.DictionaryPage && h.described:
+		case h.Kind == format.DictionaryPage && h.Described:
 			if err := c.dictionary(h); err != nil {
 				return fmt.Errorf("dictionary: %w", err)
 			}
-		case h.kind == format.DataPage && h.described:
+		case h.Kind == format.DataPage && h.Described:
 			return c.dataPage(h)
-		case h.kind == format.DataPageV2 && h.described:
+		case h.Kind == format.DataPageV2 && h.Described:
 			return c.dataPage2(h)
-		case h.kind == format.IndexPage:
+		case h.Kind == format.IndexPage:
 			if _, err := c.pages.body(); err != nil {
 				return err
 			}
 		default:
-			return fmt.Errorf("page of type %d: %w", h.kind, errMalformed)
+			return fmt.Errorf("page of type %d: %w", h.Kind, errMalformed)
 		}
 	}
 }
@@ -267,19 +268,19 @@ func (c *cursor) decompressed(buf *[]byte, stored []byte, size, values int64) ([
 }
 
 // dictionary decodes the dictionary page.
-func (c *cursor) dictionary(h *pageHeader) error {
+func (c *cursor) dictionary(h *parquetmeta.PageHeader) error {
 	stored, err := c.pages.body()
 	if err != nil {
 		return err
 	}
-	if h.encoding != format.Plain && h.encoding != format.PlainDictionary { //nolint:staticcheck // older writers use the deprecated name
-		return fmt.Errorf("encoding %v is not read", h.encoding)
+	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary { //nolint:staticcheck // older writers use the deprecated name
+		return fmt.Errorf("encoding %v is not read", h.Encoding)
 	}
 	if c.col.width == 0 {
 		return fmt.Errorf("booleans with a dictionary: %w", errMalformed)
 	}
-	n := int64(h.values)
-	b, err := c.decompressed(&c.body, stored, int64(h.uncompressed), min(n, c.chunk.rows))
+	n := int64(h.Values)
+	b, err := c.decompressed(&c.body, stored, int64(h.Uncompressed), min(n, c.chunk.rows))
 	if err != nil {
 		return err
 	}
@@ -299,8 +300,8 @@ func (c *cursor) dictionary(h *pageHeader) error {
 
 // dataPage starts a data page of version 1: levels and values are compressed
 // together, the levels with their length in front.
-func (c *cursor) dataPage(h *pageHeader) error {
-	if err := c.start(h.values); err != nil {
+func (c *cursor) dataPage(h *parquetmeta.PageHeader) error {
+	if err := c.start(h.Values); err != nil {
 		return err
 	}
 	switch c.wayOf(h) {
@@ -314,7 +315,7 @@ func (c *cursor) dataPage(h *pageHeader) error {
 	if err != nil {
 		return err
 	}
-	b, err := c.decompressed(&c.body, stored, int64(h.uncompressed), int64(c.rows))
+	b, err := c.decompressed(&c.body, stored, int64(h.Uncompressed), int64(c.rows))
 	if err != nil {
 		return err
 	}
@@ -327,13 +328,13 @@ func (c *cursor) dataPage(h *pageHeader) error {
 		c.levels.reset(b[4:4+n], 1)
 		b = b[4+n:]
 	}
-	return c.values.reset(c.col, h.encoding, b, c.table, nil)
+	return c.values.reset(c.col, h.Encoding, b, c.table, nil)
 }
 
 // levelBytes is how many bytes of definition levels follow the first four of a page of
 // version 1, of which more than b are to come.
-func levelBytes(h *pageHeader, b []byte, more int) (int, error) {
-	if h.levels != format.RLE {
+func levelBytes(h *parquetmeta.PageHeader, b []byte, more int) (int, error) {
+	if h.DefinitionLevels != format.RLE {
 		return 0, refusedLevels(h)
 	}
 	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4+more) {
@@ -343,25 +344,25 @@ func levelBytes(h *pageHeader, b []byte, more int) (int, error) {
 }
 
 // refusedLevels is the error of levels in an encoding that was given up long ago.
-func refusedLevels(h *pageHeader) error {
-	return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.levels)
+func refusedLevels(h *parquetmeta.PageHeader) error {
+	return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.DefinitionLevels)
 }
 
 // dataPage2 starts a data page of version 2: the levels stand uncompressed
 // before the values.
-func (c *cursor) dataPage2(h *pageHeader) error {
-	if err := c.start(h.values); err != nil {
+func (c *cursor) dataPage2(h *parquetmeta.PageHeader) error {
+	if err := c.start(h.Values); err != nil {
 		return err
 	}
 	if err := c.col.flat(h); err != nil {
 		return err
 	}
-	if h.repetition != 0 {
+	if h.Repetition != 0 {
 		return fmt.Errorf("a page of a flat column has repetition levels: %w", errMalformed)
 	}
 	switch c.wayOf(h) {
 	case directly:
-		return c.direct2(h.definition)
+		return c.direct2(h.Definition)
 	case inPieces:
 		return c.startStream(h)
 	case asAWhole:
@@ -370,16 +371,16 @@ func (c *cursor) dataPage2(h *pageHeader) error {
 	if err != nil {
 		return err
 	}
-	repetition, definition := int64(h.repetition), int64(h.definition)
+	repetition, definition := int64(h.Repetition), int64(h.Definition)
 	if repetition < 0 || definition < 0 || repetition+definition > int64(len(stored)) {
 		return fmt.Errorf("levels of %d and %d bytes in a page of %d: %w", repetition, definition, len(stored), errMalformed)
 	}
 	levels := stored[repetition : repetition+definition]
 	values := stored[repetition+definition:]
-	size := int64(h.uncompressed) - repetition - definition
+	size := int64(h.Uncompressed) - repetition - definition
 	c.leveled = c.col.optional && definition > 0
 	switch {
-	case c.chunk.codec != format.Uncompressed && h.stored:
+	case c.chunk.codec != format.Uncompressed && h.Stored:
 		if size != int64(len(values)) {
 			return wrongLength(len(values), int(size))
 		}
@@ -392,17 +393,17 @@ func (c *cursor) dataPage2(h *pageHeader) error {
 	if c.leveled {
 		c.levels.reset(keep(&c.own, levels), 1)
 	}
-	return c.values.reset(c.col, h.encoding, values, c.table, nil)
+	return c.values.reset(c.col, h.Encoding, values, c.table, nil)
 }
 
 // flat makes sure that a page of version 2 is one of this column, whose rows have a
 // value each, or a null if they may.
-func (c *column) flat(h *pageHeader) error {
+func (c *column) flat(h *parquetmeta.PageHeader) error {
 	switch {
-	case h.rows != h.values || h.nulls < 0 || h.nulls > h.values:
-		return fmt.Errorf("a page claims %d rows, %d values and %d nulls: %w", h.rows, h.values, h.nulls, errMalformed)
-	case !c.optional && (h.nulls > 0 || h.definition != 0), h.nulls > 0 && h.definition == 0:
-		return fmt.Errorf("a page claims %d nulls and %d bytes of levels for them: %w", h.nulls, h.definition, errMalformed)
+	case h.Rows != h.Values || h.Nulls < 0 || h.Nulls > h.Values:
+		return fmt.Errorf("a page claims %d rows, %d values and %d nulls: %w", h.Rows, h.Values, h.Nulls, errMalformed)
+	case !c.optional && (h.Nulls > 0 || h.Definition != 0), h.Nulls > 0 && h.Definition == 0:
+		return fmt.Errorf("a page claims %d nulls and %d bytes of levels for them: %w", h.Nulls, h.Definition, errMalformed)
 	}
 	return nil
 }

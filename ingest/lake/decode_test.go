@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
@@ -201,12 +202,12 @@ func TestReadPageHeader(t *testing.T) {
 	h := format.PageHeader{Type: format.DataPage, UncompressedPageSize: 100, CompressedPageSize: 90, CRC: -3}
 	h.DataPageHeader.Set(format.DataPageHeader{NumValues: 7, DefinitionLevelEncoding: format.RLE, Statistics: format.Statistics{MinValue: []byte("12345678"), NullCount: 3}})
 	b := marshalThrift(t, &h)
-	want := pageHeader{uncompressed: 100, compressed: 90, checked: true, sum: 0xFFFFFFFD, described: true, values: 7, levels: format.RLE}
-	if got, n, err := readPageHeader(append(slices.Clone(b), 1, 2, 3)); n != len(b) || err != nil || got != want {
+	want := parquetmeta.PageHeader{Uncompressed: 100, Compressed: 90, Checked: true, Sum: 0xFFFFFFFD, Described: true, Values: 7, DefinitionLevels: format.RLE}
+	if got, n, err := parquetmeta.ReadPageHeader(append(slices.Clone(b), 1, 2, 3)); n != len(b) || err != nil || got != want {
 		t.Errorf("readPageHeader = %+v, %d, %v, want %+v, %d", got, n, err, want, len(b))
 	}
 	for n := range b {
-		if _, _, err := readPageHeader(b[:n]); !errors.Is(err, errShort) {
+		if _, _, err := parquetmeta.ReadPageHeader(b[:n]); !errors.Is(err, errShort) {
 			t.Errorf("prefix of %d bytes: %v", n, err)
 		}
 	}
@@ -236,7 +237,7 @@ func TestReadMetaBounds(t *testing.T) {
 		if _, err := parseFooter(b, int64(len(b)+100)); !errors.Is(err, errMalformed) {
 			t.Errorf("%s: %v, want %v", name, err, errMalformed)
 		}
-		if _, _, err := readPageHeader(b[:min(len(b), maxPageHeader)]); err == nil {
+		if _, _, err := parquetmeta.ReadPageHeader(b[:min(len(b), maxPageHeader)]); err == nil {
 			t.Errorf("%s: read as a page header", name)
 		}
 		if used := allocated() - before; used > 1<<20 {

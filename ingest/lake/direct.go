@@ -7,6 +7,8 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow/endian"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // Doubles that a page stores as they are go directly from the file to where they
@@ -30,23 +32,23 @@ const directAtOnce = 8192
 
 // isDirect reports whether the values of a data page, which may be small enough to be
 // read whole, are read directly.
-func (ch *chunk) isDirect(c *column, h *pageHeader, small bool) bool {
-	if ch.codec != format.Uncompressed || h.uncompressed != h.compressed {
+func (ch *chunk) isDirect(c *column, h *parquetmeta.PageHeader, small bool) bool {
+	if ch.codec != format.Uncompressed || h.Uncompressed != h.Compressed {
 		return false
 	}
-	if h.encoding == format.ByteStreamSplit {
+	if h.Encoding == format.ByteStreamSplit {
 		return !small && c.width > 0
 	}
-	return c.kind == kindDouble && h.encoding == format.Plain && h.values >= directAtOnce && !endian.IsBigEndian
+	return c.kind == kindDouble && h.Encoding == format.Plain && h.Values >= directAtOnce && !endian.IsBigEndian
 }
 
 // direct starts a data page of version 1.
-func (c *cursor) direct(h *pageHeader) error {
+func (c *cursor) direct(h *parquetmeta.PageHeader) error {
 	c.leveled = c.col.optional
 	if !c.leveled {
 		return c.startDirect(0)
 	}
-	if h.levels != format.RLE {
+	if h.DefinitionLevels != format.RLE {
 		return refusedLevels(h)
 	}
 	var n [4]byte
@@ -73,9 +75,9 @@ func (c *cursor) startDirect(n int64) error {
 	}
 	c.levels.reset(levels, 1)
 	h := &c.pages.header
-	err := c.values.reset(c.col, h.encoding, nil, nil, nil)
+	err := c.values.reset(c.col, h.Encoding, nil, nil, nil)
 	c.values.pages = &c.pages
-	if err == nil && h.encoding == format.ByteStreamSplit {
+	if err == nil && h.Encoding == format.ByteStreamSplit {
 		err = c.values.startSplit()
 	}
 	return err

@@ -113,7 +113,7 @@ func describeFile(ctx context.Context, from Store, l listed, textKeys map[string
 	f := &dataFile{listed: l, sum: foot.sum, size: size, rows: foot.rows, columns: foot.columns}
 	var first int64
 	for g := range foot.groups {
-		rows := foot.groups[g].rows
+		rows := foot.groups[g].Rows
 		if rows > 0 {
 			f.groups = append(f.groups, group{index: g, first: first, rows: rows})
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
 const (
@@ -22,6 +24,12 @@ const (
 	maxFooter = 1 << 28
 )
 
+// Of the bytes of a file's metadata: that there are too few, and that they are wrong.
+var (
+	errShort     = thrift.ErrShort
+	errMalformed = thrift.ErrMalformed
+)
+
 // A footer is what a file says of itself: its schema and where its chunks are.
 type footer struct {
 	sum     [sha256.Size]byte // of its bytes
@@ -29,7 +37,7 @@ type footer struct {
 	start   int64             // where the footer begins and data must have ended
 	rows    int64
 	columns []column
-	groups  []rowGroup
+	groups  []parquetmeta.RowGroup
 }
 
 // footerBytes reads the footer of a file of the given size.
@@ -64,8 +72,8 @@ func footerBytes(r io.ReaderAt, size int64) ([]byte, error) {
 
 // parseFooter decodes a footer and checks it against itself and the file's size.
 func parseFooter(b []byte, size int64) (*footer, error) {
-	meta, n, err := readMeta(b)
-	if rest := len(b) - n; err == nil && rest != 0 && (!meta.encrypted || rest != signature) {
+	meta, n, err := parquetmeta.Read(b)
+	if rest := len(b) - n; err == nil && rest != 0 && (!meta.Encrypted || rest != signature) {
 		err = fmt.Errorf("%d bytes follow it: %w", rest, errMalformed)
 	}
 	if err != nil {
@@ -75,12 +83,12 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 		sum:    sha256.Sum256(b),
 		size:   size,
 		start:  size - tailLength - int64(len(b)),
-		rows:   meta.rows,
-		groups: meta.groups,
+		rows:   meta.Rows,
+		groups: meta.Groups,
 	}
 	var rows int64
 	for g := range f.groups {
-		n := f.groups[g].rows
+		n := f.groups[g].Rows
 		if n < 0 || n > math.MaxInt64/2-rows {
 			return nil, fmt.Errorf("row group %d claims %d rows: %w", g, n, errMalformed)
 		}
@@ -113,10 +121,10 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 // rows must not begin because a footer claims rows that no chunk has.
 func (f *footer) refusal(c *column) string {
 	for g := range f.groups {
-		if f.groups[g].rows == 0 {
+		if f.groups[g].Rows == 0 {
 			continue
 		}
-		why := chunkRefusal(c, &f.groups[g].chunks[c.leaf])
+		why := chunkRefusal(c, &f.groups[g].Chunks[c.leaf])
 		if why == "" && c.Use != ingest.Unusable {
 			if _, err := f.chunk(g, c); err != nil {
 				why = err.Error()
@@ -129,17 +137,17 @@ func (f *footer) refusal(c *column) string {
 	return ""
 }
 
-func chunkRefusal(c *column, m *chunkMeta) string {
+func chunkRefusal(c *column, m *parquetmeta.Chunk) string {
 	const rewrite = "rewrite the file with codec ZSTD or SNAPPY"
 	switch {
-	case m.encrypted:
+	case m.Encrypted:
 		return "the column is encrypted, which is not read; decrypt the file first"
-	case len(m.file) > 0:
-		return fmt.Sprintf("the column's data are in another file (%.200q), which is not read; rewrite the file", m.file)
-	case m.codec == format.Lz4Raw || m.codec == format.Lz4 || m.codec == format.LZO:
-		return fmt.Sprintf("codec %v is not read; %s", m.codec, rewrite)
-	case !readableCodec(m.codec):
-		return fmt.Sprintf("codec number %d is unknown; %s", m.codec, rewrite)
+	case len(m.File) > 0:
+		return fmt.Sprintf("the column's data are in another file (%.200q), which is not read; rewrite the file", m.File)
+	case m.Codec == format.Lz4Raw || m.Codec == format.Lz4 || m.Codec == format.LZO:
+		return fmt.Sprintf("codec %v is not read; %s", m.Codec, rewrite)
+	case !readableCodec(m.Codec):
+		return fmt.Sprintf("codec number %d is unknown; %s", m.Codec, rewrite)
 	case c.kind == kindBoolean && rleBooleans(m):
 		return refusedRLE
 	}
@@ -151,11 +159,11 @@ const refusedRLE = "booleans in encoding RLE are not read; write the column as i
 
 // rleBooleans reports whether the footer says that data pages are run-length
 // encoded. (Where it does not say, the page does.)
-func rleBooleans(m *chunkMeta) bool {
-	if m.told {
-		return m.runs
+func rleBooleans(m *parquetmeta.Chunk) bool {
+	if m.Told {
+		return m.Runs
 	}
-	return m.rle && !m.plain
+	return m.RLE && !m.Plain
 }
 
 // guard runs f, which calls into libraries that may panic on damaged input, and
@@ -167,4 +175,12 @@ func guard(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// footerFault is an error of a footer's bytes.
+func footerFault(err error) error {
+	if errors.Is(err, errShort) { // there are no more of them
+		return fmt.Errorf("footer: %w: %w", err, errMalformed)
+	}
+	return fmt.Errorf("footer: %w", err)
 }

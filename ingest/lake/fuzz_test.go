@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // seedFiles calls use for each file of testdata of at most size bytes: what writers
@@ -58,8 +59,8 @@ func FuzzMeta(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := allocated()
-		meta, n, err := readMeta(b)
-		h, m, err2 := readPageHeader(b)
+		meta, n, err := parquetmeta.Read(b)
+		h, m, err2 := parquetmeta.ReadPageHeader(b)
 		if used := allocated() - before; used > 64*uint64(len(b))+1<<18 {
 			t.Errorf("%d bytes were allocated for %d", used, len(b))
 		}
@@ -69,22 +70,22 @@ func FuzzMeta(f *testing.F) {
 			if err := guard(func() error { return thrift.Unmarshal(&protocol, b[:n], &other) }); err != nil {
 				return // by what is not read here
 			}
-			if meta.rows != other.NumRows || len(meta.schema) != len(other.Schema) || len(meta.groups) != len(other.RowGroups) {
+			if meta.Rows != other.NumRows || len(meta.Schema) != len(other.Schema) || len(meta.Groups) != len(other.RowGroups) {
 				t.Fatalf("%d rows, %d elements, %d row groups; the library reads %d, %d, %d",
-					meta.rows, len(meta.schema), len(meta.groups), other.NumRows, len(other.Schema), len(other.RowGroups))
+					meta.Rows, len(meta.Schema), len(meta.Groups), other.NumRows, len(other.Schema), len(other.RowGroups))
 			}
-			for i, e := range meta.schema {
+			for i, e := range meta.Schema {
 				o := other.Schema[i]
-				if e.name != o.Name || (e.physical >= 0) != o.Type.Valid || e.physical >= 0 && e.physical != o.Type.V || e.scale != o.Scale.V || e.precision != o.Precision.V || e.length != o.TypeLength.V {
+				if e.Name != o.Name || (e.Physical >= 0) != o.Type.Valid || e.Physical >= 0 && e.Physical != o.Type.V || e.Scale != o.Scale.V || e.Precision != o.Precision.V || e.Length != o.TypeLength.V {
 					t.Errorf("element %d is %+v; the library reads %+v", i, e, o)
 				}
 			}
-			for g, group := range meta.groups {
-				for i, c := range group.chunks {
+			for g, group := range meta.Groups {
+				for i, c := range group.Chunks {
 					o := other.RowGroups[g].Columns[i].MetaData
-					if c.values != o.NumValues || c.codec != o.Codec || c.data != o.DataPageOffset || c.compressed != o.TotalCompressedSize ||
-						c.uncompressed != o.TotalUncompressedSize || c.dictionary != o.DictionaryPageOffset || c.stats.nulls != o.Statistics.NullCount ||
-						!bytes.Equal(c.stats.minValue, o.Statistics.MinValue) || !bytes.Equal(c.stats.max, o.Statistics.Max) {
+					if c.Values != o.NumValues || c.Codec != o.Codec || c.Data != o.DataPageOffset || c.Compressed != o.TotalCompressedSize ||
+						c.Uncompressed != o.TotalUncompressedSize || c.Dictionary != o.DictionaryPageOffset || c.Stats.Nulls != o.Statistics.NullCount ||
+						!bytes.Equal(c.Stats.MinValue, o.Statistics.MinValue) || !bytes.Equal(c.Stats.Max, o.Statistics.Max) {
 						t.Errorf("chunk %d of row group %d is %+v; the library reads %+v", i, g, c, o)
 					}
 				}
@@ -95,10 +96,10 @@ func FuzzMeta(f *testing.F) {
 			if err := guard(func() error { return thrift.Unmarshal(&protocol, b[:m], &other) }); err != nil {
 				return
 			}
-			if h.kind != other.Type || h.uncompressed != other.UncompressedPageSize || h.compressed != other.CompressedPageSize || int32(h.sum) != other.CRC {
+			if h.Kind != other.Type || h.Uncompressed != other.UncompressedPageSize || h.Compressed != other.CompressedPageSize || int32(h.Sum) != other.CRC {
 				t.Errorf("page header %+v; the library reads %+v", h, other)
 			}
-			if v := other.DataPageHeaderV2.V; h.kind == format.DataPageV2 && h.described && (h.values != v.NumValues || h.nulls != v.NumNulls || h.definition != v.DefinitionLevelsByteLength) {
+			if v := other.DataPageHeaderV2.V; h.Kind == format.DataPageV2 && h.Described && (h.Values != v.NumValues || h.Nulls != v.NumNulls || h.Definition != v.DefinitionLevelsByteLength) {
 				t.Errorf("page header %+v; the library reads %+v", h, other)
 			}
 		}
@@ -123,17 +124,17 @@ func FuzzFooter(f *testing.F) {
 		}
 		var rows int64
 		for g := range foot.groups {
-			rows += foot.groups[g].rows
+			rows += foot.groups[g].Rows
 			for i := range foot.columns {
 				c := &foot.columns[i]
-				if c.refused != "" || c.Use == ingest.Unusable || foot.groups[g].rows == 0 {
+				if c.refused != "" || c.Use == ingest.Unusable || foot.groups[g].Rows == 0 {
 					continue
 				}
 				ch, err := foot.chunk(g, c)
 				if err != nil {
 					t.Fatalf("row group %d, column %q: refused only when it is read: %v", g, c.Name, err)
 				}
-				if ch.start < int64(len(magic)) || ch.end < ch.start || ch.end > foot.start || ch.rows != foot.groups[g].rows {
+				if ch.start < int64(len(magic)) || ch.end < ch.start || ch.end > foot.start || ch.rows != foot.groups[g].Rows {
 					t.Errorf("row group %d, column %q: %+v in a file of %d bytes", g, c.Name, ch, size)
 				}
 			}

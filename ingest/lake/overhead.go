@@ -163,12 +163,12 @@ func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (c
 			return cursorNeed{}, err
 		}
 		n := c.pageOverhead(ch, &p, whole)
-		if p.header.kind == format.DataPage || p.header.kind == format.DataPageV2 {
+		if p.header.Kind == format.DataPage || p.header.Kind == format.DataPageV2 {
 			n.own += c.farOverhead(ch, &p, whole)
 		}
-		switch p.header.kind {
+		switch p.header.Kind {
 		case format.DictionaryPage:
-			dictionary.own += 8 * int64(p.header.values) // decoded
+			dictionary.own += 8 * int64(p.header.Values) // decoded
 			fallthrough
 		case format.IndexPage:
 			largest = cursorNeed{max(largest.own, n.own), max(largest.shared, n.shared)}
@@ -183,11 +183,11 @@ func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (c
 // pageOverhead is what the current page of p takes.
 func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed) {
 	h := &p.header
-	size, body := int64(h.uncompressed), int64(p.size)+int64(p.size)/4
-	data := h.kind == format.DataPage || h.kind == format.DataPageV2
+	size, body := int64(h.Uncompressed), int64(p.size)+int64(p.size)/4
+	data := h.Kind == format.DataPage || h.Kind == format.DataPageV2
 	if w := ch.wayOf(c, h, p.firstBytes(), whole); data && w != asAWhole {
 		if c.optional {
-			n.own += int64(h.values)/8 + slackOfValue // levels
+			n.own += int64(h.Values)/8 + slackOfValue // levels
 		}
 		if w == directly {
 			n.own += directAtOnce * int64(c.width+1)
@@ -213,7 +213,7 @@ func (c *column) farOverhead(ch *chunk, p *pageReader, whole int) int64 {
 	if ch.codecOf(h) != format.Snappy || ch.wayOf(c, h, p.firstBytes(), whole) != inPieces || !looksFar(p) {
 		return 0
 	}
-	return int64(h.uncompressed) + int64(p.size)
+	return int64(h.Uncompressed) + int64(p.size)
 }
 
 // historyOf is what a codec keeps to decompress a page of a size.
@@ -261,9 +261,9 @@ func looksFar(p *pageReader) bool {
 	const enough = 1 << 20
 	var src body
 	var s snappyReader
-	size := int(p.header.uncompressed)
-	if p.header.kind == format.DataPageV2 {
-		levels := make([]byte, min(max(0, int(p.header.definition)), p.size-p.taken))
+	size := int(p.header.Uncompressed)
+	if p.header.Kind == format.DataPageV2 {
+		levels := make([]byte, min(max(0, int(p.header.Definition)), p.size-p.taken))
 		if p.take(levels) != nil {
 			return false
 		}

@@ -26,7 +26,7 @@ func (f *footer) refuseShared() {
 			continue
 		}
 		for g := range f.groups {
-			if f.groups[g].rows == 0 {
+			if f.groups[g].Rows == 0 {
 				continue
 			}
 			if ch, err := f.chunk(g, c); err == nil {

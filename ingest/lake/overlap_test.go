@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // Chunks that share bytes are refused by the names of both, unless no job reads them:
@@ -70,8 +72,8 @@ func TestManySharedBytes(t *testing.T) {
 	f := &footer{start: 1 << 40, columns: []column{{kind: kindDouble, width: 8, physical: format.Double}}}
 	f.columns[0].Name = "x"
 	for g := range groups {
-		f.groups = append(f.groups, rowGroup{rows: 1, chunks: []chunkMeta{{
-			physical: format.Double, path: []byte("x"), depth: 1, values: 1, uncompressed: 100, compressed: 100, data: 4 + 100*int64(g),
+		f.groups = append(f.groups, parquetmeta.RowGroup{Rows: 1, Chunks: []parquetmeta.Chunk{{
+			Physical: format.Double, Path: []byte("x"), Depth: 1, Values: 1, Uncompressed: 100, Compressed: 100, Data: 4 + 100*int64(g),
 		}}})
 	}
 	began := time.Now()
@@ -79,7 +81,7 @@ func TestManySharedBytes(t *testing.T) {
 	if f.columns[0].refused != "" {
 		t.Error(f.columns[0].refused)
 	}
-	f.groups[groups-1].chunks[0].data = 4 + 100*groups/2
+	f.groups[groups-1].Chunks[0].Data = 4 + 100*groups/2
 	f.refuseShared()
 	if want := fmt.Sprintf("in row group %d", groups-1); !strings.Contains(f.columns[0].refused, want) {
 		t.Errorf("%q, want %q", f.columns[0].refused, want)

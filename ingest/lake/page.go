@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 const (
@@ -25,7 +27,7 @@ type pageReader struct {
 	pos, end int64   // in the file: the current page, the end of the chunk
 	guess    int     // how many bytes the next page may have
 	raw      *[]byte // what was read last; shared by chunks that decompress
-	header   pageHeader
+	header   parquetmeta.PageHeader
 
 	size, head int    // bytes of the current page, and of its header
 	ahead      []byte // its first bytes, which are in raw
@@ -56,13 +58,13 @@ func (p *pageReader) next() error {
 	if err != nil {
 		return fmt.Errorf("page header at %d: %w", p.pos, err)
 	}
-	body := int64(p.header.compressed)
+	body := int64(p.header.Compressed)
 	if left := p.end - p.pos - int64(n); body < 0 || body > left {
 		return fmt.Errorf("page at %d claims %d bytes, %d are left of the chunk: %w", p.pos, body, left, errMalformed)
 	}
 	p.size, p.head = n+int(body), n
 	p.ahead, p.taken, p.sum = b[:min(len(b), p.size)], n, 0
-	p.verified, p.early = !p.header.checked, false
+	p.verified, p.early = !p.header.Checked, false
 	p.guess = 0
 	return nil
 }
@@ -125,7 +127,7 @@ func (p *pageReader) verify() error {
 
 // compare compares the checksum of the body with that of the header.
 func (p *pageReader) compare(sum uint32) error {
-	if sum != p.header.sum {
+	if sum != p.header.Sum {
 		return p.wrongSum()
 	}
 	p.verified = true
@@ -170,7 +172,7 @@ func noEOF(err error) error {
 
 // parse decodes the page header at the start of b and returns its length.
 func (p *pageReader) parse(b []byte) (n int, err error) {
-	p.header, n, err = readPageHeader(b)
+	p.header, n, err = parquetmeta.ReadPageHeader(b)
 	return n, err
 }
 

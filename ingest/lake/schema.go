@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // A column is one leaf or one hive key of a file, with what is needed to read it.
@@ -59,14 +60,14 @@ const (
 
 // schemaColumns describes the columns of a footer's schema: its top-level
 // leaves, and one unusable column for each group or list.
-func schemaColumns(meta *fileMeta) ([]column, error) {
-	elements := meta.schema
-	if len(elements) == 0 || elements[0].physical >= 0 {
+func schemaColumns(meta *parquetmeta.File) ([]column, error) {
+	elements := meta.Schema
+	if len(elements) == 0 || elements[0].Physical >= 0 {
 		return nil, fmt.Errorf("the schema has no root: %w", errMalformed)
 	}
 	var columns []column
 	leaf, i := 0, 1
-	for range max(elements[0].children, 0) {
+	for range max(elements[0].Children, 0) {
 		if i >= len(elements) {
 			return nil, fmt.Errorf("the schema ends early: %w", errMalformed)
 		}
@@ -76,14 +77,14 @@ func schemaColumns(meta *fileMeta) ([]column, error) {
 			return nil, err
 		}
 		c := column{leaf: leaf}
-		if e.physical >= 0 {
+		if e.Physical >= 0 {
 			c = leafColumn(e, leaf)
-			c.filled = bytes.HasPrefix(meta.writer, []byte("fastparquet"))
-			c.ordered = leaf < len(meta.orders) && meta.orders[leaf]
+			c.filled = bytes.HasPrefix(meta.Writer, []byte("fastparquet"))
+			c.ordered = leaf < len(meta.Orders) && meta.Orders[leaf]
 		} else {
 			c.Type, c.Use, c.Why = groupType(e), ingest.Unusable, hintNested
 		}
-		c.Name = e.name
+		c.Name = e.Name
 		columns = append(columns, c)
 		leaf += leaves
 		i = end
@@ -96,7 +97,7 @@ func schemaColumns(meta *fileMeta) ([]column, error) {
 
 // subtree returns where the schema goes on after element i and all that is
 // below it, and how many leaves that is.
-func subtree(elements []element, i int) (end, leaves int, err error) {
+func subtree(elements []parquetmeta.Element, i int) (end, leaves int, err error) {
 	open := int64(1) // elements that are still to come
 	for ; open > 0; i++ {
 		if i >= len(elements) {
@@ -104,10 +105,10 @@ func subtree(elements []element, i int) (end, leaves int, err error) {
 		}
 		open--
 		switch e := &elements[i]; {
-		case e.physical < 0:
-			open += int64(max(e.children, 0))
-		case e.children > 0:
-			return 0, 0, fmt.Errorf("column %.200q has a type and %d columns: %w", e.name, e.children, errMalformed)
+		case e.Physical < 0:
+			open += int64(max(e.Children, 0))
+		case e.Children > 0:
+			return 0, 0, fmt.Errorf("column %.200q has a type and %d columns: %w", e.Name, e.Children, errMalformed)
 		default:
 			leaves++
 		}
@@ -116,11 +117,11 @@ func subtree(elements []element, i int) (end, leaves int, err error) {
 }
 
 // groupType names a nested column.
-func groupType(e *element) string {
+func groupType(e *parquetmeta.Element) string {
 	switch {
-	case e.logical.kind == logicalList, e.converted == deprecated.List:
+	case e.Logical.Kind == parquetmeta.LogicalList, e.Converted == deprecated.List:
 		return "a list"
-	case e.logical.kind == logicalMap, e.converted == deprecated.Map:
+	case e.Logical.Kind == parquetmeta.LogicalMap, e.Converted == deprecated.Map:
 		return "a map"
 	default:
 		return "a nested group"
@@ -128,16 +129,16 @@ func groupType(e *element) string {
 }
 
 // leafColumn decides how the values of a leaf become float64.
-func leafColumn(e *element, leaf int) column {
-	c := column{leaf: leaf, optional: e.repetition == int32(format.Optional), physical: e.physical}
+func leafColumn(e *parquetmeta.Element, leaf int) column {
+	c := column{leaf: leaf, optional: e.Repetition == int32(format.Optional), physical: e.Physical}
 	refuse := func(typ, why string) column {
 		c.Type, c.Use, c.Why = typ, ingest.Unusable, why
 		return c
 	}
-	if e.repetition == int32(format.Repeated) {
+	if e.Repetition == int32(format.Repeated) {
 		return refuse("a repeated column", hintNested)
 	}
-	if why := e.contradiction(); why != "" {
+	if why := contradiction(e); why != "" {
 		return refuse("described in a way that nobody can be sure of ("+why+")", hintAgain)
 	}
 	switch a := annotationOf(e); a.kind {
@@ -209,7 +210,7 @@ func (c column) integer(a annotation) column {
 }
 
 // decimal reads a leaf that is annotated as a decimal.
-func (c column) decimal(e *element, a annotation) column {
+func (c column) decimal(e *parquetmeta.Element, a annotation) column {
 	c.Type, c.digits = a.name, a.digits
 	switch c.physical {
 	case format.Int32:
@@ -217,7 +218,7 @@ func (c column) decimal(e *element, a annotation) column {
 	case format.Int64:
 		c.kind, c.width = kindDecimal64, 8
 	case format.FixedLenByteArray:
-		c.kind, c.width = kindDecimalBytes, int(e.length)
+		c.kind, c.width = kindDecimalBytes, int(e.Length)
 	default: // no width: refused
 	}
 	switch {

@@ -15,6 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 const claimed = 2_000_000_000
@@ -74,7 +76,7 @@ func lyingPages(t *testing.T, file []byte, values int32) []byte {
 	}
 	var pages []byte
 	for rest := file[ch.start:ch.end]; len(rest) > 0; {
-		_, n, err := readPageHeader(rest)
+		_, n, err := parquetmeta.ReadPageHeader(rest)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // withStatistics is a file of testdata/writers in whose footer the smallest value of
@@ -23,7 +25,7 @@ func withStatistics(t *testing.T, least float64, exact bool) string {
 		t.Fatal(err)
 	}
 	b := file[foot.start : len(file)-tailLength]
-	is := foot.groups[0].chunks[0].stats.minValue
+	is := foot.groups[0].Chunks[0].Stats.MinValue
 	at := bytes.Index(b, append(bytes.Clone(is), 0x11, 0x11, 0)) // fields 7 and 8 are true
 	size := 2
 	if at < 0 {
@@ -78,7 +80,7 @@ func TestNullCounts(t *testing.T) {
 	}
 	f.places = places(f.columns)
 	type counts struct{ nulls, uncounted int64 }
-	read := func(change func(*chunkMeta)) (counts, error) {
+	read := func(change func(*parquetmeta.Chunk)) (counts, error) {
 		file, err := machine{}.Open(f.path)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +91,7 @@ func TestNullCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := f.column("pres")
-		change(&foot.groups[0].chunks[c.leaf])
+		change(&foot.groups[0].Chunks[c.leaf])
 		sum := Told{Column: "pres"}
 		if err := sum.add(f, foot, f.groups[0]); err != nil {
 			t.Fatal(err)
@@ -106,15 +108,15 @@ func TestNullCounts(t *testing.T) {
 		return counts{sum.Nulls, sum.UncountedRows}, cur.finish()
 	}
 	for name, c := range map[string]struct {
-		change func(*chunkMeta)
+		change func(*parquetmeta.Chunk)
 		want   counts
 		wrong  bool
 	}{
-		"as it is":  {func(*chunkMeta) {}, counts{nulls: 1}, false},
-		"no count":  {func(m *chunkMeta) { m.stats.counted, m.stats.nulls = false, 0 }, counts{uncounted: 40}, false},
-		"none":      {func(m *chunkMeta) { m.stats.nulls = 0 }, counts{}, true},
-		"too many":  {func(m *chunkMeta) { m.stats.nulls = 2 }, counts{nulls: 2}, true},
-		"all, even": {func(m *chunkMeta) { m.stats.nulls = 40 }, counts{nulls: 40}, true},
+		"as it is":  {func(*parquetmeta.Chunk) {}, counts{nulls: 1}, false},
+		"no count":  {func(m *parquetmeta.Chunk) { m.Stats.Counted, m.Stats.Nulls = false, 0 }, counts{uncounted: 40}, false},
+		"none":      {func(m *parquetmeta.Chunk) { m.Stats.Nulls = 0 }, counts{}, true},
+		"too many":  {func(m *parquetmeta.Chunk) { m.Stats.Nulls = 2 }, counts{nulls: 2}, true},
+		"all, even": {func(m *parquetmeta.Chunk) { m.Stats.Nulls = 40 }, counts{nulls: 40}, true},
 	} {
 		got, err := read(c.change)
 		if got != c.want || (err != nil) != c.wrong {

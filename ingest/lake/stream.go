@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // Some writers make one page of a whole chunk. Such pages are read, decompressed and
@@ -53,13 +55,13 @@ const (
 
 // wayOf is how a data page of the given header and first stored bytes is read, where
 // pages up to a size are read whole: in pieces if that takes less memory.
-func (ch *chunk) wayOf(c *column, h *pageHeader, first []byte, whole int) way {
-	size, codec := int64(h.uncompressed), ch.codecOf(h)
-	small := max(h.uncompressed, h.compressed) <= int32(whole)
+func (ch *chunk) wayOf(c *column, h *parquetmeta.PageHeader, first []byte, whole int) way {
+	size, codec := int64(h.Uncompressed), ch.codecOf(h)
+	small := max(h.Uncompressed, h.Compressed) <= int32(whole)
 	switch {
 	case ch.isDirect(c, h, small):
 		return directly
-	case small || h.encoding == format.ByteStreamSplit:
+	case small || h.Encoding == format.ByteStreamSplit:
 		return asAWhole
 	case codec == format.Uncompressed || windowBytes+storedPiece+historyOf(codec, size, first) < size:
 		return inPieces
@@ -69,8 +71,8 @@ func (ch *chunk) wayOf(c *column, h *pageHeader, first []byte, whole int) way {
 }
 
 // codecOf is the codec of the values of a page.
-func (ch *chunk) codecOf(h *pageHeader) format.CompressionCodec {
-	if h.kind == format.DataPageV2 && h.stored {
+func (ch *chunk) codecOf(h *parquetmeta.PageHeader) format.CompressionCodec {
+	if h.Kind == format.DataPageV2 && h.Stored {
 		return format.Uncompressed
 	}
 	return ch.codec
@@ -245,7 +247,7 @@ func (p *pageReader) sumAhead() error {
 		}
 		sum = crc32.Update(sum, crc32.IEEETable, piece)
 	}
-	if sum != p.header.sum {
+	if sum != p.header.Sum {
 		return p.wrongSum()
 	}
 	p.early = true
@@ -255,8 +257,8 @@ func (p *pageReader) sumAhead() error {
 // startStream starts a data page that is read in pieces. In version 1 the levels are
 // compressed with the values, their length in front; in version 2 they are not, and
 // stand there first.
-func (c *cursor) startStream(h *pageHeader) error {
-	size := int64(h.uncompressed)
+func (c *cursor) startStream(h *parquetmeta.PageHeader) error {
+	size := int64(h.Uncompressed)
 	if size < 0 || size > c.chunk.uncompressed {
 		return fmt.Errorf("a page claims %d bytes, its chunk has %d: %w", size, c.chunk.uncompressed, errMalformed)
 	}
@@ -268,8 +270,8 @@ func (c *cursor) startStream(h *pageHeader) error {
 	}
 	w := c.more
 	codec := c.chunk.codecOf(h)
-	if h.kind == format.DataPageV2 {
-		definition := int64(h.definition)
+	if h.Kind == format.DataPageV2 {
+		definition := int64(h.Definition)
 		if definition < 0 || definition > int64(c.pages.size-c.pages.taken) || definition > size {
 			return fmt.Errorf("levels of %d bytes in a page of %d: %w", definition, c.pages.size, errMalformed)
 		}
@@ -295,19 +297,19 @@ func (c *cursor) startStream(h *pageHeader) error {
 	if err != nil {
 		return err
 	}
-	if h.kind == format.DataPage {
+	if h.Kind == format.DataPage {
 		if c.leveled = c.col.optional; c.leveled {
 			if data, err = c.streamLevels(h, data); err != nil {
 				return err
 			}
 		}
 	}
-	return c.values.reset(c.col, h.encoding, data, c.table, w)
+	return c.values.reset(c.col, h.Encoding, data, c.table, w)
 }
 
 // streamLevels reads the definition levels of a page of version 1 that is read in
 // pieces, and returns what was decompressed of the values.
-func (c *cursor) streamLevels(h *pageHeader, data []byte) ([]byte, error) {
+func (c *cursor) streamLevels(h *parquetmeta.PageHeader, data []byte) ([]byte, error) {
 	n, err := levelBytes(h, data, c.more.left)
 	if err != nil {
 		return nil, err
@@ -343,5 +345,5 @@ func (c *cursor) closeStream() error {
 // firstBytes are the first stored bytes of the values of the current page, as far as
 // they were read with its header.
 func (p *pageReader) firstBytes() []byte {
-	return p.ahead[min(p.head+max(0, int(p.header.definition)), len(p.ahead)):]
+	return p.ahead[min(p.head+max(0, int(p.header.Definition)), len(p.ahead)):]
 }

@@ -55,7 +55,7 @@ func eachChunk(t *testing.T, use func(name string, b []byte, c *column, ch chunk
 		for g := range foot.groups {
 			for i := range foot.columns {
 				c := &foot.columns[i]
-				if c.Use == ingest.Unusable || c.refused != "" || foot.groups[g].rows == 0 {
+				if c.Use == ingest.Unusable || c.refused != "" || foot.groups[g].Rows == 0 {
 					continue
 				}
 				ch, err := foot.chunk(g, c)

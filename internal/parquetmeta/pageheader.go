@@ -1,4 +1,4 @@
-package lake
+package parquetmeta
 
 import (
 	"github.com/parquet-go/parquet-go/format"
@@ -6,22 +6,23 @@ import (
 	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
-// A pageHeader is PageHeader, with the header of its kind of page.
-type pageHeader struct {
-	kind         format.PageType
-	uncompressed int32
-	compressed   int32
-	checked      bool
-	sum          uint32
-	described    bool // there is a header of the kind
+// A PageHeader is PageHeader, with the header of its kind of page.
+type PageHeader struct {
+	Kind         format.PageType
+	Uncompressed int32
+	Compressed   int32
+	Checked      bool
+	Sum          uint32
+	Described    bool // there is a header of the kind
 
-	values   int32
-	encoding format.Encoding
-	levels   format.Encoding // of definition levels, in version 1
+	Values   int32
+	Encoding format.Encoding
+	// In version 1, the encodings of levels:
+	DefinitionLevels, RepetitionLevels format.Encoding
 	// In version 2:
-	nulls, rows            int32
-	definition, repetition int32 // bytes of levels
-	stored                 bool  // not compressed, whatever the chunk's codec is
+	Nulls, Rows            int32
+	Definition, Repetition int32 // bytes of levels
+	Stored                 bool  // not compressed, whatever the chunk's codec is
 }
 
 // The fields of PageHeader that describe a kind of page.
@@ -31,23 +32,23 @@ const (
 	headerData2      = 8
 )
 
-// readPageHeader reads the header at the start of b and returns its length. An error
-// that wraps errShort may go away with a longer b.
-func readPageHeader(b []byte) (pageHeader, int, error) {
+// ReadPageHeader reads the header at the start of b and returns its length. An error
+// that wraps [thrift.ErrShort] may go away with a longer b.
+func ReadPageHeader(b []byte) (PageHeader, int, error) {
 	r := thrift.NewReader(b, thriftDepth)
-	var h pageHeader
+	var h PageHeader
 	seen := fields(0)
 	r.Structure(thrift.Struct, func(id int16, kind byte) {
 		seen.add(id)
 		switch id {
 		case 1:
-			h.kind = format.PageType(r.Int32(kind))
+			h.Kind = format.PageType(r.Int32(kind))
 		case 2:
-			h.uncompressed = r.Int32(kind)
+			h.Uncompressed = r.Int32(kind)
 		case 3:
-			h.compressed = r.Int32(kind)
+			h.Compressed = r.Int32(kind)
 		case 4:
-			h.checked, h.sum = true, uint32(r.Int32(kind))
+			h.Checked, h.Sum = true, uint32(r.Int32(kind))
 		case headerData, headerDictionary, headerData2:
 			h.describe(r, id, kind)
 		default:
@@ -62,32 +63,34 @@ func readPageHeader(b []byte) (pageHeader, int, error) {
 }
 
 // describe reads DataPageHeader, DictionaryPageHeader or DataPageHeaderV2.
-func (h *pageHeader) describe(r *thrift.Reader, field int16, kind byte) {
+func (h *PageHeader) describe(r *thrift.Reader, field int16, kind byte) {
 	kinds := [...]format.PageType{headerData: format.DataPage, headerDictionary: format.DictionaryPage, headerData2: format.DataPageV2}
-	if h.kind != kinds[field] {
-		r.Failf("a page of kind %d with header %d", h.kind, field)
+	if h.Kind != kinds[field] {
+		r.Failf("a page of kind %d with header %d", h.Kind, field)
 	}
-	h.described = true
+	h.Described = true
 	seen := fields(0)
 	r.Structure(kind, func(id int16, kind byte) {
 		seen.add(id)
 		switch {
 		case id == 1:
-			h.values = r.Int32(kind)
+			h.Values = r.Int32(kind)
 		case id == 2 && field != headerData2, id == 4 && field == headerData2:
-			h.encoding = format.Encoding(r.Int32(kind))
+			h.Encoding = format.Encoding(r.Int32(kind))
 		case id == 3 && field == headerData:
-			h.levels = format.Encoding(r.Int32(kind))
+			h.DefinitionLevels = format.Encoding(r.Int32(kind))
+		case id == 4 && field == headerData:
+			h.RepetitionLevels = format.Encoding(r.Int32(kind))
 		case id == 2 && field == headerData2:
-			h.nulls = r.Int32(kind)
+			h.Nulls = r.Int32(kind)
 		case id == 3 && field == headerData2:
-			h.rows = r.Int32(kind)
+			h.Rows = r.Int32(kind)
 		case id == 5 && field == headerData2:
-			h.definition = r.Int32(kind)
+			h.Definition = r.Int32(kind)
 		case id == 6 && field == headerData2:
-			h.repetition = r.Int32(kind)
+			h.Repetition = r.Int32(kind)
 		case id == 7 && field == headerData2:
-			h.stored = !r.Bool(kind)
+			h.Stored = !r.Bool(kind)
 		default:
 			r.Skip(kind)
 		}
