@@ -209,7 +209,7 @@ func rowSchema() []node {
 		nodes = append(nodes,
 			node{name: columnName(field), physical: physicalNone, children: 1},
 			node{name: "list", physical: physicalNone, repetition: format.Repeated, children: 1},
-			node{name: "element", physical: physicalNone, children: int32(element.NumField())})
+			node{name: "element", physical: physicalNone, children: int32(element.NumField())}) //nolint:gosec // G115: some fields
 		for field := range element.Fields() {
 			nodes = append(nodes, leaf(field))
 		}
