@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 func TestParseBenchmark(t *testing.T) {
@@ -65,7 +67,7 @@ func TestSectionsOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range measures() {
-		if err := replaceSection(path, "bench "+m.name, "the text of "+m.name); err != nil {
+		if err := measured.ReplaceSection(path, "bench "+m.name, "the text of "+m.name); err != nil {
 			t.Error(err)
 		}
 	}

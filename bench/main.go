@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -16,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // A measure is one comparison. It returns its part of the page.
@@ -52,7 +53,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "interleaved runs of each; medians are shown")
 	write := flag.Bool("write", false, "put the tables into the page")
 	page := flag.String("page", filepath.Join("docs", "results.md"), "the page")
-	data := flag.String("data", defaultData(), "folder of the data sets")
+	data := flag.String("data", measured.Data(), "folder of the data sets")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -61,14 +62,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
-}
-
-// defaultData is where the data are, as for the tests.
-func defaultData() string {
-	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
-		return dir
-	}
-	return filepath.Join("..", "shared", "data")
 }
 
 func (b *bench) run(ctx context.Context, only, page string, write bool) error {
@@ -100,7 +93,7 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 		text = fmt.Sprintf("%s\n%s", text, about)
 		fmt.Fprintf(os.Stdout, "%s\n", text)
 		if write {
-			failed = errors.Join(failed, replaceSection(page, "bench "+m.name, text))
+			failed = errors.Join(failed, measured.ReplaceSection(page, "bench "+m.name, text))
 		}
 	}
 	return failed
@@ -129,20 +122,4 @@ func choose(only string) ([]measure, error) {
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
-}
-
-// replaceSection replaces what stands between the two lines of the page that
-// name the section.
-func replaceSection(path, name, text string) error {
-	begin, end := []byte("<!-- "+name+": begin -->"), []byte("<!-- "+name+": end -->")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	from, to := bytes.Index(page, begin), bytes.Index(page, end)
-	if from < 0 || to < from {
-		return fmt.Errorf("%s has no section %s", path, begin)
-	}
-	page = slices.Concat(page[:from+len(begin)], []byte("\n"+text+"\n"), page[to:])
-	return os.WriteFile(path, page, 0o644)
 }

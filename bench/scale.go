@@ -9,9 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // The jobs of scale.
@@ -25,7 +25,7 @@ const (
 // scale shows that memory stays within the budget and the last pass takes the
 // same time a row, however many rows there are.
 func scale(ctx context.Context, b *bench) (string, error) {
-	binary, err := b.buildCommand(ctx)
+	binary, err := measured.Build(ctx, b.work, b.log)
 	if err != nil {
 		return "", err
 	}
@@ -132,10 +132,7 @@ func peakOf(cmd *exec.Cmd) (stdout []byte, peak float64, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", cmd, err)
 	}
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		peak = float64(u.Maxrss) / 1024
-	}
-	return stdout, peak, nil
+	return stdout, measured.Peak(cmd.ProcessState), nil
 }
 
 // sizeOf is the size of a folder's files in MiB.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // A trainingCase is a job with a bound to reach.
@@ -58,7 +60,7 @@ func training(ctx context.Context, b *bench) (string, error) {
 	if b.python == "" {
 		return "Left out: it is Python that splits the rows.\n", nil
 	}
-	binary, err := b.buildCommand(ctx)
+	binary, err := measured.Build(ctx, b.work, b.log)
 	if err != nil {
 		return "", err
 	}
@@ -80,18 +82,6 @@ func training(ctx context.Context, b *bench) (string, error) {
 	}
 	return "Seconds from rows in memory to a model and its exact bound, full pass over all certified rows included, on two cores: the shortest run whose bound is at most the one to reach, among budgets of steps that fit each program's own schedule. " +
 		"Wanted: half the time of autograd, and no more than that of the closed forms. Split 0, N = 30,400 (kin40k) and 11,400 (pol), flat grids of 1,201 values.\n\n" + t.String(), nil
-}
-
-// buildCommand makes the program, as it is shipped, and returns its path.
-func (b *bench) buildCommand(ctx context.Context) (string, error) {
-	binary, err := filepath.Abs(filepath.Join(b.work, "pacsgp"))
-	if err != nil {
-		return "", err
-	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/pacsgp")
-	build.Stderr = b.log
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return binary, build.Run()
 }
 
 func (b *bench) folder(c trainingCase) string { return filepath.Join(b.work, c.set+"-0") }

@@ -6,9 +6,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // A set is one data set and how the job declares it.
@@ -39,7 +39,7 @@ func sets(seeds int) []set {
 }
 
 func main() {
-	data := flag.String("data", defaultData(), "folder of the data sets")
+	data := flag.String("data", measured.Data(), "folder of the data sets")
 	out := flag.String("out", "docs/results.md", "the page whose section is replaced")
 	work := flag.String("work", "out/results", "folder for lakes and artifacts")
 	only := flag.String("sets", "", "comma-separated names of sets; empty means all")
@@ -53,16 +53,8 @@ func main() {
 	}
 }
 
-// defaultData is where the data are, as for the tests.
-func defaultData() string {
-	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
-		return dir
-	}
-	return filepath.Join("..", "shared", "data")
-}
-
 func run(ctx context.Context, data, out, work, only string, seeds int) error {
-	binary, err := build(ctx, work)
+	binary, err := measured.Build(ctx, work, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -92,26 +84,11 @@ func run(ctx context.Context, data, out, work, only string, seeds int) error {
 	return t.write(out)
 }
 
-// The section of the page between these lines is replaced.
-const (
-	sectionBegin = "<!-- results: begin -->"
-	sectionEnd   = "<!-- results: end -->"
-)
-
 // write replaces the section of a page.
 func (t *table) write(path string) error {
-	page, err := os.ReadFile(path) //nolint:gosec // named by the user
-	if err != nil {
-		return err
-	}
-	begin, end := bytes.Index(page, []byte(sectionBegin)), bytes.Index(page, []byte(sectionEnd))
-	if begin < 0 || end < begin {
-		return errors.New(path + " has no section " + sectionBegin + " … " + sectionEnd)
-	}
-	var section bytes.Buffer
+	var section strings.Builder
 	if err := template.Must(template.New("section").Parse(sectionText)).Execute(&section, t); err != nil {
 		return err
 	}
-	page = slices.Concat(page[:begin+len(sectionBegin)], []byte("\n"), section.Bytes(), page[end:])
-	return os.WriteFile(path, page, 0o644) //nolint:gosec // a page of the documentation
+	return measured.ReplaceSection(path, "results", strings.TrimSuffix(section.String(), "\n"))
 }

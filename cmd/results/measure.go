@@ -11,28 +11,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
-
-// build makes the command that is measured.
-func build(ctx context.Context, work string) (string, error) {
-	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // results are for everybody to read
-		return "", err
-	}
-	binary, err := filepath.Abs(filepath.Join(work, "pacsgp"))
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/pacsgp") //nolint:gosec // a name that this function made
-	cmd.Stderr = os.Stderr
-	return binary, cmd.Run()
-}
 
 // notCertified is the command's exit status for a run that finished without a
 // certified guarantee: a result like any other.
@@ -101,7 +87,7 @@ func measure(ctx context.Context, binary, data, work string, s set, seed int) (m
 	m, err := evaluate(ctx, data, dir, rows, r, s.target)
 	m.Seed, m.Inducing, m.Steps = seed, r.Training.Inducing, r.Training.Steps
 	m.Instructions, m.Train, m.LastPass = r.Diagnostics.Instructions, r.Diagnostics.Train, r.Diagnostics.LastPass
-	m.PeakMiB, m.Seconds = peakMiB(cmd.ProcessState), seconds
+	m.PeakMiB, m.Seconds = int64(measured.Peak(cmd.ProcessState)), seconds
 	return m, err
 }
 
@@ -150,14 +136,6 @@ func evaluate(ctx context.Context, data, dir string, rows *split, r record, targ
 		return m, fmt.Errorf("the risk on fresh rows, %v, is above the bound %v", m.Fresh, m.Bound)
 	}
 	return m, nil
-}
-
-// peakMiB is a finished process's peak memory.
-func peakMiB(p *os.ProcessState) int64 {
-	if u, ok := p.SysUsage().(*syscall.Rusage); ok {
-		return u.Maxrss >> 10
-	}
-	return 0
 }
 
 // refusal runs a job that must be refused, and returns what it said.

@@ -1,0 +1,62 @@
+// Package measured is what the programs that fill docs/results.md share: where the data
+// are, the command that is measured, what a process took, and the sections of the page.
+package measured
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// Data is where the data sets are, as for the tests.
+func Data() string {
+	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
+		return dir
+	}
+	return filepath.Join("..", "shared", "data")
+}
+
+// Build makes the command, as it is shipped, in a folder, and returns its path.
+func Build(ctx context.Context, folder string, log io.Writer) (string, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	binary, err := filepath.Abs(filepath.Join(folder, "pacsgp"))
+	if err != nil {
+		return "", err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/pacsgp")
+	build.Stderr = log
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return binary, build.Run()
+}
+
+// Peak is the peak memory of a finished process in MiB.
+func Peak(p *os.ProcessState) float64 {
+	if u, ok := p.SysUsage().(*syscall.Rusage); ok {
+		return float64(u.Maxrss) / 1024
+	}
+	return 0
+}
+
+// ReplaceSection replaces what stands between the two lines of the page that name the
+// section.
+func ReplaceSection(path, name, text string) error {
+	begin, end := []byte("<!-- "+name+": begin -->"), []byte("<!-- "+name+": end -->")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	from, to := bytes.Index(page, begin), bytes.Index(page, end)
+	if from < 0 || to < from {
+		return fmt.Errorf("%s has no section %s", path, begin)
+	}
+	page = slices.Concat(page[:from+len(begin)], []byte("\n"+text+"\n"), page[to:])
+	return os.WriteFile(path, page, 0o644)
+}
