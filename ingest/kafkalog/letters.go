@@ -74,7 +74,8 @@ func (l *letters) store(folder, name string) (string, error) {
 	if err == nil {
 		err = l.file.Sync()
 	}
-	if err == nil {
+	// Closed first: some systems rename no open file.
+	if err = errors.Join(err, l.file.Close()); err == nil {
 		err = os.Rename(l.file.Name(), filepath.Join(folder, name)) //nolint:gosec // the folder of the spool
 	}
 	if err != nil {
