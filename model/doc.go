@@ -1,7 +1,8 @@
 // Package model provides the sparse Gaussian process: its posterior, the
-// predictor, and the trainer that minimises a PAC-Bayesian bound. It does no
-// I/O, starts no goroutine of its own but linalg's workers, reads no clock and
-// knows nothing of certificates.
+// predictor, and the trainers: Trainer, which minimises a PAC-Bayesian bound over
+// all Gaussians at the inducing points, and Collapsed, for the posteriors of the
+// paper. It does no I/O, starts no goroutine of its own but linalg's workers and
+// the search of Collapsed, reads no clock and knows nothing of certificates.
 //
 // Everything is in scaled units. Letters, and shapes for M inducing points,
 // d features and a block of B rows:

@@ -16,11 +16,18 @@ func live() int64 {
 	return int64(s.HeapAlloc)
 }
 
-// What is counted is what the heap holds, to 15 %: how many buffers its workers fill is a matter of chance.
+// What is counted is what the heap holds, to 15 %. Of several workers those that find no
+// work fill no buffers: more may be counted for them than is held.
 func TestMemoryIsCounted(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		testMemoryIsCounted(t, workers, 0.15+0.25*float64(workers-1))
+	}
+}
+
+func testMemoryIsCounted(t *testing.T, workers int, most float64) {
 	equal := func(what string, counted, measured int64) {
 		t.Helper()
-		if off := float64(counted)/float64(measured) - 1; off < -0.15 || off > 0.15 {
+		if off := float64(counted)/float64(measured) - 1; off < -0.15 || off > most {
 			t.Errorf("%s: %.1f MB are counted, %.1f MB measured: %+.0f %%", what, float64(counted)/1e6, float64(measured)/1e6, 100*off)
 		}
 	}
@@ -30,7 +37,7 @@ func TestMemoryIsCounted(t *testing.T) {
 	}{{kernel.SquaredExponential{}, 300, 2}, {kernel.SquaredExponential{}, 700, 5}, {kernel.Matern52{}, 700, 5}, {kernel.SquaredExponential{}, 700, 100}} {
 		rows := testRows(3000, size.d, 5)
 		c := testConfig(t, rows, true)
-		c.Kernel, c.Inducing, c.Workers = size.f, size.m, 2
+		c.Kernel, c.Inducing, c.Workers = size.f, size.m, workers
 		c.Plan = Plan{Joint: 1, Batch: 1500, Settle: 1, EstimateRows: 200}
 		counted := MemoryOf(size.f, size.m, size.d, rows.Len(), c.Workers)
 		before := live()

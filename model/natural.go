@@ -17,9 +17,9 @@ func (t *Trainer) derive() error {
 		return err
 	}
 	copyMat(t.pool, s.bigA, t.sMinus)
-	t.white.solveBothSidesTrans(t.pool, s.bigA)
+	t.prior.white.solveBothSidesTrans(t.pool, s.bigA)
 	copy(s.a, t.mean)
-	solveLowerTrans(t.white.l, s.a)
+	solveLowerTrans(t.prior.white.l, s.a)
 	return nil
 }
 
@@ -28,20 +28,9 @@ func (t *Trainer) derivePrior() error {
 	if t.fresh {
 		return nil
 	}
-	m, s := t.z.Rows, t.sweep
-	expandScales(t.theta, t.cfg.ARD, s.invScale)
-	s.variance = t.variance()
-	s.z, s.origin, s.limit = t.z, medians(t.z), limits(t.z)
-	t.pool.Kernel(s.profile, t.z, t.z, s.origin, s.invScale, s.variance, t.kuu, t.kuuSlope)
-	l := t.white.l
-	copyMat(t.pool, l, t.kuu)
-	for i := range m {
-		l.Row(i)[i] += t.cfg.Jitter * s.variance
+	if err := t.prior.set(t.theta, t.z); err != nil {
+		return err
 	}
-	if !t.pool.Cholesky(l) {
-		return fmt.Errorf("model: factorize K_ZZ (M=%d, relative jitter %g): %w", m, t.cfg.Jitter, ErrNotPositiveDefinite)
-	}
-	t.white.prepare(t.pool)
 	t.fresh = true
 	return nil
 }
@@ -72,8 +61,8 @@ func (t *Trainer) deriveCovariance() error {
 // h ← L⁻¹h, H ← L⁻¹HL⁻ᵀ, in place, H symmetric.
 func (t *Trainer) whiten() {
 	s := t.sweep
-	solveLower(t.white.l, s.h)
-	t.white.solveBothSides(t.pool, s.bigH)
+	solveLower(t.prior.white.l, s.h)
+	t.prior.white.solveBothSides(t.pool, s.bigH)
 }
 
 // naturalStep moves q along the natural gradient of J_b, by a rate r ≤ rate:

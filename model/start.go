@@ -88,13 +88,19 @@ func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	expandScales(theta, t.cfg.ARD, invScale)
 	rng := rand.New(rand.NewPCG(t.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
 	z := kmeans(t.pool, rows, invScale, m, rng)
-	if t.notice = ""; z.Rows < m {
-		t.notice = fmt.Sprintf("%d inducing points instead of %d: there are no more different start rows", z.Rows, m)
-	}
+	t.notice = fewerInducing(z.Rows, m)
 	t.allocate(z.Rows)
 	copy(t.theta, theta)
 	t.z = z
 	return t.startPosterior(rows)
+}
+
+// fewerInducing says that there are fewer inducing points than were asked for, if there are.
+func fewerInducing(m, asked int) string {
+	if m == asked {
+		return ""
+	}
+	return fmt.Sprintf("%d inducing points instead of %d: there are no more different start rows", m, asked)
 }
 
 // startPosterior scans the noise of the Gaussian likelihood's posterior.
@@ -161,7 +167,7 @@ func (t *Trainer) gaussianPosterior(gram linalg.Mat, moment []float64, sd float6
 // leastSquares sets gram = ΦᵀΦ and moment = Φᵀy, whitened.
 func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 	d, m := rows.Dim, t.z.Rows
-	k, whiten := t.sweep.k, t.pool.NewSolver(t.white.l)
+	k, whiten := t.sweep.k, t.pool.NewSolver(t.prior.white.l)
 	for from := 0; from < rows.Len(); from += sweepBlock {
 		some := rows.Slice(from, min(rows.Len(), from+sweepBlock))
 		x := linalg.Mat{Rows: some.Len(), Cols: d, Stride: d, Data: some.X}

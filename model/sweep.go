@@ -23,32 +23,23 @@ const sweepBlock = 1024
 // rounding errors of s² are of order 1e-16 M/j: harmless for training. The
 // certificate's predictor is the whitened one.
 type sweep struct {
-	pool    *linalg.Pool
-	profile linalg.Profile
-	loss    loss.Loss
-	dim     int
-	back    bool // collect the derivatives with respect to θ and Z too
+	*prior
+	loss loss.Loss
+	dim  int
+	back bool // collect the derivatives with respect to θ and Z too
 	// keepNegative is the part of negative curvature that bigH keeps, in [0, 1].
 	keepNegative float64
 
 	// Of the posterior that is swept.
-	z        linalg.Mat // [M×d]
-	origin   []float64  // [d]: of the kernel block, and the middle of usual rows
-	limit    []float64  // [d]: how far from it they may lie
-	invScale []float64  // [d]
-	variance float64
-	a        []float64  // [M]
-	bigA     linalg.Mat // [M×M]: symmetric, or tril(A) with half its diagonal if not back
+	a    []float64  // [M]
+	bigA linalg.Mat // [M×M]: symmetric, or tril(A) with half its diagonal if not back
 
 	// Sums over rows.
-	seen   int64
-	risk   float64    // Σ E
-	h      []float64  // [M]: Σ g k
-	bigH   linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times keepNegative
-	sumW   float64    // Σ w
-	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dE/dk)∘s
-	gx2    []float64  // [d]: Σ_ij G_ij x_i²
-	gTotal float64    // Σ_ij (dE/dk)_ij k_ij
+	seen int64
+	risk float64    // Σ E
+	h    []float64  // [M]: Σ g k
+	bigH linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times keepNegative
+	columnSum
 
 	// One block.
 	rows       int
@@ -63,19 +54,19 @@ type sweep struct {
 	curvature  []float64
 }
 
-func newSweep(pool *linalg.Pool, profile linalg.Profile, l loss.Loss, m, d int) *sweep {
+func newSweep(p *prior, l loss.Loss, m, d int) *sweep {
 	vec := func() []float64 { return make([]float64, sweepBlock) }
 	s := &sweep{
-		pool: pool, profile: profile, loss: l, dim: d,
-		invScale: make([]float64, d), a: make([]float64, m), bigA: linalg.NewMat(m, m),
+		prior: p, loss: l, dim: d,
+		a: make([]float64, m), bigA: linalg.NewMat(m, m),
 		h: make([]float64, m), bigH: linalg.NewMat(m, m),
-		gx: linalg.NewMat(m, d+1), gx2: make([]float64, d),
-		x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
+		columnSum: newColumnSum(m, d),
+		x:         linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
 		k: linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
 		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(), curvature: vec(), total: vec(),
 		keepNegative: 1,
 	}
-	s.slope = slopesOf(profile, s.k)
+	s.slope = slopesOf(p.profile, s.k)
 	return s
 }
 
@@ -98,11 +89,10 @@ func (s *sweep) reset(back bool) {
 			s.bigA.Row(i)[i] *= 0.5
 		}
 	}
-	s.seen, s.risk, s.sumW, s.gTotal, s.rows = 0, 0, 0, 0, 0
+	s.seen, s.risk, s.rows = 0, 0, 0
 	clear(s.h)
 	clear(s.bigH.Data)
-	clear(s.gx.Data)
-	clear(s.gx2)
+	s.columnSum.reset()
 }
 
 // add takes rows, and computes whenever a block is full.
@@ -155,7 +145,7 @@ func (s *sweep) flush() {
 	s.seen += int64(n)
 	for i := range n {
 		s.risk += s.e[i]
-		s.sumW += s.w[i]
+		s.gSelf += s.w[i]
 	}
 	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))
 	s.pool.SyrkWeighted(s.curvature[:n], k, 1, s.bigH)
@@ -189,5 +179,5 @@ func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 
 // finite reports whether the sums are numbers.
 func (s *sweep) finite() bool {
-	return !math.IsNaN(s.risk) && !math.IsInf(s.sumW, 0) && !math.IsNaN(s.sumW) && firstNotFinite(s.h) < 0
+	return !math.IsNaN(s.risk) && !math.IsInf(s.gSelf, 0) && !math.IsNaN(s.gSelf) && firstNotFinite(s.h) < 0
 }

@@ -79,21 +79,15 @@ type Trainer struct {
 	// Derived from the state by Begin.
 	open     bool
 	kl       float64
-	kuu      linalg.Mat // [M×M]: K_ZZ without jitter
-	kuuSlope linalg.Mat // [M×M]: its slopes
-	white    whitener   // K_ZZ + jI = LLᵀ
-	fresh    bool       // kuu and white belong to θ and z
+	prior    *prior
+	fresh    bool       // prior belongs to θ and z
 	factor   linalg.Mat // lower: Λ = RRᵀ
 	factored bool       // factor belongs to the precision
 	sMinus   linalg.Mat // S − I, symmetric
 
 	// Scratch.
 	work     linalg.Mat // [M×M]
-	pull     linalg.Mat // [M×M], or work
-	vector   []float64  // [M]
 	meanStep []float64  // [M]: of a natural-gradient step
-	zOnes    linalg.Mat // [M×(d+1)]: z and a column of ones
-	zPull    linalg.Mat // [M×(d+1)]
 	gradient hyperGradient
 }
 
@@ -129,17 +123,16 @@ func (t *Trainer) Close() { t.pool.Close() }
 // allocate makes room for m inducing points.
 func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
-	t.sweep = newSweep(t.pool, t.cfg.Kernel.Profile(), t.cfg.Loss, m, t.cfg.Dim)
+	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile(), t.cfg.ARD, t.cfg.Jitter, m, t.cfg.Dim)
+	t.sweep = newSweep(t.prior, t.cfg.Loss, m, t.cfg.Dim)
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
 	t.precision, t.bestLambda = linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.optTheta, t.optZ = newAdam(p), newAdam(m*t.cfg.Dim)
-	t.kuu, t.white, t.factor = linalg.NewMat(m, m), newWhitener(m), linalg.NewMat(m, m)
+	t.factor = linalg.NewMat(m, m)
 	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
-	t.kuuSlope, t.pull = slopesOf(t.sweep.profile, t.kuu), slopesOf(t.sweep.profile, t.work)
-	t.vector, t.meanStep = make([]float64, m), make([]float64, m)
-	t.zOnes, t.zPull = linalg.NewMat(m, t.cfg.Dim+1), linalg.NewMat(m, t.cfg.Dim+1)
+	t.meanStep = make([]float64, m)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
 	t.best.Bound, t.settleSteps = math.Inf(1), t.cfg.Plan.Settle
 	t.slowed, t.keepNegative, t.jointBound, t.gainBound = 1, 1, math.Inf(1), math.Inf(1)
@@ -265,30 +258,38 @@ func (t *Trainer) Result() (*Posterior, []int, error) {
 	if !t.Done() {
 		return nil, nil, errors.New("model: Result before the end of training")
 	}
-	pool := linalg.NewPool(t.cfg.Workers)
+	return t.cfg.posterior(t.theta, t.z, t.mean, t.precision)
+}
+
+// posterior makes the posterior of a θ on its grid, and returns θ's grid indices.
+func (c Config) posterior(theta []float64, z linalg.Mat, mean []float64, precision linalg.Mat) (*Posterior, []int, error) {
+	pool := linalg.NewPool(c.Workers)
 	defer pool.Close()
-	m := t.z.Rows
-	indices := make([]int, len(t.theta))
-	for i, g := range t.cfg.Grids {
-		indices[i] = g.Nearest(t.theta[i])
+	m := z.Rows
+	indices := make([]int, len(theta))
+	for i, g := range c.Grids {
+		indices[i] = g.Nearest(theta[i])
 	}
-	variance := Exponential(t.theta[len(t.theta)-1])
+	variance := Exponential(theta[len(theta)-1])
 	p := &Posterior{
-		Kernel: kernel.Kernel{Family: t.cfg.Kernel, Lengthscales: make([]float64, t.cfg.Dim), Variance: variance},
-		Jitter: t.cfg.Jitter * variance,
-		Z:      append([]float64(nil), t.z.Data...),
-		Mean:   append([]float64(nil), t.mean...),
+		Kernel: kernel.Kernel{Family: c.Kernel, Lengthscales: make([]float64, c.Dim), Variance: variance},
+		Jitter: c.Jitter * variance,
+		Z:      append([]float64(nil), z.Data...),
+		Mean:   append([]float64(nil), mean...),
 		Factor: make([]float64, m*m),
 	}
 	for j := range p.Kernel.Lengthscales {
-		p.Kernel.Lengthscales[j] = Exponential(t.theta[t.lengthscaleIndex(j)])
+		p.Kernel.Lengthscales[j] = Exponential(theta[0])
+		if c.ARD {
+			p.Kernel.Lengthscales[j] = Exponential(theta[j])
+		}
 	}
 	kuu := linalg.NewMat(m, m)
-	if err := factorKuu(pool, p.Kernel, t.z, p.Jitter, kuu); err != nil {
+	if err := factorKuu(pool, p.Kernel, z, p.Jitter, kuu); err != nil {
 		return nil, nil, err
 	}
 	p.L = kuu.Data
-	if err := covarianceFactor(pool, t.precision, square(p.Factor, m)); err != nil {
+	if err := covarianceFactor(pool, precision, square(p.Factor, m)); err != nil {
 		return nil, nil, err
 	}
 	return p, indices, nil

@@ -11,9 +11,9 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/parquet-go/parquet-go"
-	"gonum.org/v1/gonum/mathext/prng"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/mersenne"
 )
 
 // A split keeps a fifth of the rows of a set apart.
@@ -32,32 +32,10 @@ func splitRows(ctx context.Context, data string, seed int) (*split, error) {
 		n += int(f.Rows)
 	}
 	s := &split{make([]bool, n)}
-	for _, i := range permutation(n, uint64(seed))[:(n+4)/5] { //nolint:gosec // not negative
+	for _, i := range mersenne.Permutation(n, uint64(seed))[:(n+4)/5] { //nolint:gosec // not negative
 		s.apart[i] = true
 	}
 	return s, nil
-}
-
-// permutation is numpy.random.RandomState(seed).permutation(n).
-func permutation(n int, seed uint64) []int {
-	source := prng.NewMT19937()
-	source.Seed(seed)
-	p := make([]int, n)
-	for i := range p {
-		p[i] = i
-	}
-	for i := n - 1; i > 0; i-- {
-		mask := uint32(i) //nolint:gosec // rows of a small set
-		for shift := 1; shift < 32; shift *= 2 {
-			mask |= mask >> shift
-		}
-		j := source.Uint32() & mask
-		for j > uint32(i) { //nolint:gosec // rows of a small set
-			j = source.Uint32() & mask
-		}
-		p[i], p[j] = p[j], p[i]
-	}
-	return p
 }
 
 // write writes the rows of one part as a lake of one file.

@@ -1,4 +1,4 @@
-package main
+package mersenne
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ func TestPermutation(t *testing.T) {
 		{10, 0, []int{2, 8, 4, 9, 1, 6, 7, 3, 0, 5}},
 		{7, 2, []int{4, 1, 3, 2, 6, 5, 0}},
 	} {
-		if got := permutation(c.n, c.seed); !slices.Equal(got, c.want) {
-			t.Errorf("permutation(%d, %d) = %v, want %v", c.n, c.seed, got, c.want)
+		if got := Permutation(c.n, c.seed); !slices.Equal(got, c.want) {
+			t.Errorf("Permutation(%d, %d) = %v, want %v", c.n, c.seed, got, c.want)
 		}
 	}
 }

@@ -1,0 +1,423 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// An Objective is what a [Collapsed] trainer minimises.
+type Objective int
+
+// The objectives.
+const (
+	// BoundKL is the bound, klinv(R_S, e) with e = (KL + ln 1/p_θ + ln(2√N/δ))/N.
+	BoundKL Objective = iota
+	// BoundPinsker is the looser R_S + √(e/2).
+	BoundPinsker
+	// Evidence is −ln N(y; 0, K_NZ K_ZZ⁻¹ K_ZN + D)/N, D the diagonal of αΛ + σ_n²: that of
+	// FITC for α = 1, of DTC for α = 0, and of the exact process if Z = X.
+	Evidence
+	// EvidenceBound is Evidence with α = 0 and tr Λ/(2σ_n²N) added: the negative
+	// variational lower bound of VFE.
+	EvidenceBound
+)
+
+// String returns the objective's name.
+func (o Objective) String() string {
+	return [...]string{"bound", "Pinsker's bound", "evidence", "bound of the evidence"}[o]
+}
+
+// bounds reports whether the objective has the risk in it.
+func (o Objective) bounds() bool { return o == BoundKL || o == BoundPinsker }
+
+// CollapsedConfig describes a posterior that follows from few parameters, and what they
+// are chosen by. Of the embedded Config the Plan is not used.
+type CollapsedConfig struct {
+	Config
+	Objective Objective
+	// Alpha says how much of the variance that the inducing points leave is noise of its
+	// row, in [0, 1]: 1 for FITC, 0 for DTC and VFE. With EvidenceBound it must be 0.
+	Alpha float64
+	// FreeAlpha lets the objective choose α, from Alpha in (0, 1) on.
+	FreeAlpha bool
+	// PosteriorAlpha is the α of the posterior that comes out, if it is another one than
+	// the objective's: the published experiments take the posterior of FITC for every method.
+	PosteriorAlpha *float64
+	// Exact takes all start rows as inducing points, which stay: the exact process. All
+	// train rows must be among them.
+	Exact bool
+	// Starts are where minimisation starts, one after the other; the one that ends
+	// lowest is taken. None means one, at lengthscales, variance and noise of 1.
+	Starts []Start
+	// Evaluations is the most gradients that are computed a start. Zero means 1,000.
+	Evaluations int
+}
+
+// DefaultEvaluations is the most gradients of a search, as in the published experiments.
+const DefaultEvaluations = 1000
+
+// A Start is where a minimisation starts.
+type Start struct {
+	Theta   []float64 // ln lengthscales, ln variance
+	LnNoise float64   // ln σ_n²
+}
+
+// A Collapsed trainer fits a posterior of the form of FITC and its relatives,
+//
+//	Λ_i = k(x_i, x_i) − |φ_i|²,  D_i = αΛ_i + σ_n²,
+//	S = (I + Σ φ_iφ_iᵀ/D_i)⁻¹,  m = S Σ φ_i y_i/D_i,
+//
+// a function of θ, Z, σ_n² and α alone, by L-BFGS with exact gradients: the sparse
+// Gaussian processes of Reeb et al. 2018 (eq. 9 to 12, with prior mean 0), FITC, DTC
+// and VFE. It is the step machine that [Trainer] is, and wants full passes only: two
+// or three for each gradient. Memory is O(M² + M·block).
+type Collapsed struct {
+	cfg    CollapsedConfig
+	pool   *linalg.Pool
+	prior  *prior
+	fold   *fold
+	search *descent
+
+	eval  evaluator
+	at    parameters // of the evaluation at hand
+	point []float64  // the same in free coordinates
+	pass  foldPass
+	open  bool
+	z0    linalg.Mat // [M×d]: where Z starts
+
+	collapsedState
+}
+
+// A stage is what a Collapsed is about.
+type stage int
+
+const (
+	searching stage = iota
+	settling        // the best point is on its grid, and evaluated once more
+	finished
+)
+
+// collapsedState is what a Collapsed has between two evaluations. The search is brought to
+// where it was by its answers.
+type collapsedState struct {
+	stage     stage
+	start     int          // the one that is searched from, or their number
+	answers   []evaluation // to that search
+	evaluated int          // in all starts
+	best      lowest
+	last      Progress
+	notice    string
+	mean      []float64 // when finished
+	precision []float64
+}
+
+// lowest is the lowest value that was found, and where.
+type lowest struct {
+	value float64
+	point []float64
+}
+
+// NewCollapsed returns a trainer that starts from k-means centres of the start rows, or
+// from the rows themselves.
+func NewCollapsed(cfg CollapsedConfig, start Rows) (*Collapsed, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := start.Validate(); err != nil {
+		return nil, err
+	}
+	if start.Len() == 0 || start.Dim != cfg.Dim || cfg.Exact && int64(start.Len()) < cfg.N {
+		return nil, fmt.Errorf("%w: %d start rows of %d features, want at least one of %d, and for an exact process %d at least", ErrConfig, start.Len(), start.Dim, cfg.Dim, cfg.N)
+	}
+	c := &Collapsed{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
+	c.best.value, c.last.Bound = math.Inf(1), 1
+	c.placeInducing(start)
+	c.allocate()
+	c.begin()
+	return c, nil
+}
+
+func (c CollapsedConfig) withDefaults() (CollapsedConfig, error) {
+	inner, err := c.Config.withDefaults()
+	if err != nil {
+		return c, err
+	}
+	c.Config = inner
+	var faults []error
+	if !(c.Alpha >= 0 && c.Alpha <= 1) || c.FreeAlpha && (c.Alpha == 0 || c.Alpha == 1) {
+		faults = append(faults, fmt.Errorf("model: α is %g, want 0 to 1, and within if it is free", c.Alpha))
+	}
+	if c.Objective == EvidenceBound && (c.Alpha != 0 || c.FreeAlpha) {
+		faults = append(faults, errors.New("model: the bound of the evidence has α = 0"))
+	}
+	if a := c.PosteriorAlpha; a != nil && !(*a >= 0 && *a <= 1) {
+		faults = append(faults, fmt.Errorf("model: α of the posterior is %g, want 0 to 1", *a))
+	}
+	if c.Objective < BoundKL || c.Objective > EvidenceBound {
+		faults = append(faults, fmt.Errorf("model: no objective %d", c.Objective))
+	}
+	if c.Evaluations == 0 {
+		c.Evaluations = DefaultEvaluations
+	}
+	if c.Evaluations < 1 {
+		faults = append(faults, fmt.Errorf("model: %d evaluations", c.Evaluations))
+	}
+	if len(c.Starts) == 0 {
+		c.Starts = []Start{{Theta: make([]float64, c.Parameters())}}
+	}
+	for i, s := range c.Starts {
+		if len(s.Theta) != c.Parameters() || firstNotFinite(s.Theta) >= 0 || math.IsNaN(s.LnNoise) || math.IsInf(s.LnNoise, 0) {
+			faults = append(faults, fmt.Errorf("model: start %d is %v, want %d finite numbers and the logarithm of the noise", i, s, c.Parameters()))
+		}
+	}
+	if len(faults) > 0 {
+		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+	}
+	return c, nil
+}
+
+func (c *Collapsed) allocate() {
+	m, d := c.z0.Rows, c.cfg.Dim
+	c.prior = newPrior(c.pool, c.cfg.Kernel.Profile(), c.cfg.ARD, c.cfg.Jitter, m, d)
+	c.fold = newFold(c.pool, c.prior, c.cfg.Loss, m, d)
+	c.eval = newEvaluator(m, d, c.cfg.Parameters())
+}
+
+// begin starts the search from the next start, and gives it the answers that it had.
+func (c *Collapsed) begin() {
+	if c.start == len(c.cfg.Starts) {
+		c.settle()
+		return
+	}
+	s := c.cfg.Starts[c.start]
+	c.search = newDescent(c.free(parameters{theta: s.Theta, lnNoise: s.LnNoise, alpha: c.cfg.Alpha, z: c.z0}), c.cfg.Evaluations)
+	for _, a := range c.answers {
+		if c.search.next() == nil {
+			break
+		}
+		c.search.answer(a)
+	}
+	c.next()
+}
+
+// next goes to the point that the search wants, or on to the next start.
+func (c *Collapsed) next() {
+	if c.point = c.search.next(); c.point != nil {
+		c.at, c.pass = c.parametersAt(c.point), gatherPass
+		return
+	}
+	c.search.stop()
+	c.search, c.answers = nil, nil
+	c.start++
+	c.begin()
+}
+
+// answer gives the search the value at its point. One that cannot be computed is a high
+// one, from which it turns back.
+func (c *Collapsed) answer(e evaluation) {
+	if e.gradient == nil {
+		e = evaluation{value: unusable, gradient: make([]float64, len(c.point))}
+	}
+	if e.value < c.best.value {
+		c.best = lowest{e.value, c.point}
+	}
+	c.answers = append(c.answers, e)
+	c.evaluated++
+	c.search.answer(e)
+	c.next()
+}
+
+// unusable is the value of a point where a matrix cannot be factorized.
+const unusable = 1e6
+
+// settle rounds the best θ to its grid. The posterior is computed once more, for this θ.
+func (c *Collapsed) settle() {
+	c.stage, c.point, c.pass = settling, nil, gatherPass
+	c.at = c.parametersAt(c.best.point)
+	c.cfg.toGrid(c.at.theta)
+	if c.cfg.PosteriorAlpha != nil {
+		c.at.alpha = *c.cfg.PosteriorAlpha
+	}
+}
+
+// Settle asks the trainer to end the search.
+func (c *Collapsed) Settle() {
+	if c.search == nil || c.best.point == nil {
+		return
+	}
+	c.search.stop()
+	c.search, c.answers, c.start = nil, nil, len(c.cfg.Starts)
+	c.settle()
+}
+
+// Close ends the trainer's workers and its search. Result may still be called.
+func (c *Collapsed) Close() {
+	if c.search != nil {
+		c.search.stop()
+		c.search = nil
+	}
+	c.pool.Close()
+}
+
+// Inducing returns M.
+func (c *Collapsed) Inducing() int { return c.z0.Rows }
+
+// Notice returns what a user should know about the start, or "".
+func (c *Collapsed) Notice() string { return c.notice }
+
+// Done reports whether training has ended.
+func (c *Collapsed) Done() bool { return c.stage == finished }
+
+// Want returns what the next pass is to read: all rows.
+func (c *Collapsed) Want() Pass { return Pass{Kind: FullPass, Rows: int(c.cfg.N)} }
+
+// Noise returns σ_n² of the lowest point so far, in scaled units, and the α of its posterior.
+func (c *Collapsed) Noise() (variance, alpha float64) {
+	at := c.parametersAt(c.best.point)
+	if c.cfg.PosteriorAlpha != nil {
+		at.alpha = *c.cfg.PosteriorAlpha
+	}
+	return math.Exp(at.lnNoise), at.alpha
+}
+
+// Objective returns the lowest value of the objective that was found.
+func (c *Collapsed) Objective() float64 { return c.best.value }
+
+// Evaluations returns how many gradients were computed.
+func (c *Collapsed) Evaluations() int { return c.evaluated }
+
+// Progress returns where training stands. While an evidence is maximised the bound is not
+// known, and said to be 1.
+func (c *Collapsed) Progress() Progress {
+	p := c.last
+	p.Step, p.Steps = c.evaluated, len(c.cfg.Starts)*c.cfg.Evaluations
+	switch {
+	case c.Done():
+		p.Phase, p.Steps = Settled, c.evaluated
+	case c.stage == settling:
+		p.Phase, p.Steps = Settle, c.evaluated
+	case !c.cfg.Objective.bounds():
+		p.Bound = 1
+	}
+	return p
+}
+
+// Begin starts a pass.
+func (c *Collapsed) Begin() error {
+	if c.Done() || c.open {
+		return errOutOfTurn
+	}
+	for c.pass == gatherPass {
+		err := c.prepare(c.at)
+		if err == nil {
+			break
+		}
+		if c.stage == settling {
+			return err
+		}
+		c.answer(evaluation{})
+	}
+	c.fold.begin(c.pass)
+	c.open = true
+	return nil
+}
+
+// Add takes rows of the pass: scaled features [n×d] and targets [n].
+func (c *Collapsed) Add(x, y []float64) error {
+	if !c.open || len(x) != len(y)*c.cfg.Dim {
+		return errOutOfTurn
+	}
+	c.fold.add(x, y)
+	return nil
+}
+
+// End completes a pass.
+func (c *Collapsed) End() error {
+	if !c.open {
+		return errOutOfTurn
+	}
+	c.open = false
+	c.fold.flush()
+	if c.fold.seen == 0 {
+		return errors.New("model: a pass without rows")
+	}
+	err := c.complete()
+	if err != nil && c.stage != settling {
+		c.answer(evaluation{})
+		return nil
+	}
+	return err
+}
+
+// complete computes what follows from the sums of a pass.
+func (c *Collapsed) complete() error {
+	if !c.fold.finite() {
+		return fmt.Errorf("%w: after %d evaluations; are the rows scaled and finite?", ErrDiverged, c.evaluated)
+	}
+	switch c.pass {
+	case gatherPass:
+		if err := c.gathered(); err != nil {
+			return err
+		}
+		if c.stage == settling || c.cfg.Objective.bounds() {
+			c.pass = riskPass
+			return nil
+		}
+	case riskPass:
+		c.measured(c.cfg.lnInverseWeight(c.at.theta))
+		if c.stage == settling {
+			c.finish()
+			return nil
+		}
+	case pullPass:
+		c.answer(c.pulled())
+		return nil
+	}
+	c.prepull()
+	c.pass = pullPass
+	return nil
+}
+
+// finish keeps the posterior.
+func (c *Collapsed) finish() {
+	c.stage = finished
+	c.mean = append([]float64(nil), c.eval.mean...)
+	c.precision = append([]float64(nil), c.eval.precision.Data...)
+	for i := range c.mean {
+		c.precision[i*len(c.mean)+i]++
+	}
+}
+
+// lnInverseWeight returns ln 1/p_θ, interpolated between grid values.
+func (c Config) lnInverseWeight(theta []float64) float64 {
+	sum := c.Choice
+	for i, g := range c.Grids {
+		ln, _ := g.lnInverseWeightAt(theta[i])
+		sum += ln
+	}
+	return sum
+}
+
+// toGrid rounds θ.
+func (c Config) toGrid(theta []float64) {
+	for i, g := range c.Grids {
+		theta[i] = g.Value(g.Nearest(theta[i]))
+	}
+}
+
+// Result returns the posterior and θ's grid indices. It is valid when Done.
+func (c *Collapsed) Result() (*Posterior, []int, error) {
+	if !c.Done() {
+		return nil, nil, errors.New("model: Result before the end of training")
+	}
+	at := c.parametersAt(c.best.point)
+	c.cfg.toGrid(at.theta)
+	return c.cfg.posterior(at.theta, at.z, c.mean, square(c.precision, len(c.mean)))
+}
+
+// StartInducing returns where the inducing points start, [M×d], sharing memory.
+func (c *Collapsed) StartInducing() []float64 { return c.z0.Data }

@@ -1,0 +1,355 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+func newTestCollapsed(t testing.TB, c CollapsedConfig, rows Rows) *Collapsed {
+	t.Helper()
+	tr, err := NewCollapsed(c, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tr.Close)
+	return tr
+}
+
+// evaluate computes objective and gradient at free coordinates.
+func (c *Collapsed) evaluate(t testing.TB, point []float64, rows Rows) evaluation {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass := func(p foldPass) {
+		c.fold.begin(p)
+		c.fold.add(rows.X, rows.Y)
+		c.fold.flush()
+	}
+	c.point, c.at = point, c.parametersAt(point)
+	check(c.prepare(c.at))
+	pass(gatherPass)
+	check(c.gathered())
+	if c.cfg.Objective.bounds() {
+		pass(riskPass)
+		c.measured(c.cfg.lnInverseWeight(c.at.theta))
+	}
+	c.prepull()
+	pass(pullPass)
+	return c.pulled()
+}
+
+func eachObjective(t *testing.T, rows Rows, f func(t *testing.T, c CollapsedConfig)) {
+	for name, change := range map[string]func(*CollapsedConfig){
+		"kl-PAC, FITC":        func(c *CollapsedConfig) { c.Alpha = 1 },
+		"kl-PAC, DTC":         func(c *CollapsedConfig) { c.ARD = false; c.Grids = c.Grids[:2] },
+		"kl-PAC, free":        func(c *CollapsedConfig) { c.Alpha, c.FreeAlpha = 0.4, true },
+		"sqrt-PAC":            func(c *CollapsedConfig) { c.Alpha, c.Objective = 1, BoundPinsker },
+		"kl-PAC, exponential": func(c *CollapsedConfig) { c.Alpha, c.Loss = 1, mustLoss(t, loss.Exponential, 0.6) },
+		"kl-PAC, relative":    func(c *CollapsedConfig) { c.Alpha, c.Loss = 1, mustLoss(t, loss.Relative, 0.6) },
+		"kl-PAC, exact":       func(c *CollapsedConfig) { c.Alpha, c.Exact = 1, true },
+		"FITC":                func(c *CollapsedConfig) { c.Alpha, c.Objective = 1, Evidence },
+		"FITC, free":          func(c *CollapsedConfig) { c.Alpha, c.FreeAlpha, c.Objective = 0.7, true, Evidence },
+		"DTC":                 func(c *CollapsedConfig) { c.Objective = Evidence },
+		"VFE":                 func(c *CollapsedConfig) { c.Objective = EvidenceBound },
+		"full GP":             func(c *CollapsedConfig) { c.Objective, c.Exact = Evidence, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := CollapsedConfig{Config: testConfig(t, rows, true)}
+			c.Inducing, c.Jitter, c.Workers = 7, 1e-4, 2
+			change(&c)
+			theta := make([]float64, c.Parameters())
+			for i := range theta {
+				theta[i] = 0.1 - 0.17*float64(i)
+			}
+			c.Starts = []Start{{theta, -1.1}}
+			f(t, c)
+		})
+	}
+}
+
+// The gradients in every coordinate agree with central differences, for every objective.
+func TestCollapsedGradientsAgreeWithDifferences(t *testing.T) {
+	rows := testRows(60, 2, 8)
+	for _, family := range kernel.Families() {
+		eachObjective(t, rows, func(t *testing.T, cfg CollapsedConfig) {
+			cfg.Kernel = family
+			cfg.Grids[0].LnInverseWeights = make([]float64, cfg.Grids[0].Count)
+			for i := range cfg.Grids[0].LnInverseWeights {
+				cfg.Grids[0].LnInverseWeights[i] = 5 + 0.02*float64(i)
+			}
+			c := newTestCollapsed(t, cfg, rows)
+			point := append([]float64(nil), c.point...)
+			got := c.evaluate(t, point, rows)
+			for i := range point {
+				const h = 1e-4
+				at := func(step float64) float64 {
+					moved := append([]float64(nil), point...)
+					moved[i] += step
+					return c.evaluate(t, moved, rows).value
+				}
+				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+				if !(math.Abs(got.gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
+					t.Errorf("%s: derivative %d is %.9g, differences give %.9g", family.Name(), i, got.gradient[i], want)
+				}
+			}
+		})
+	}
+}
+
+// dense computes everything from N×N matrices, as the formulas are printed.
+type dense struct {
+	value    float64
+	mean     []float64
+	variance []float64
+	kl       float64
+}
+
+func denseOf(t *testing.T, c *Collapsed, rows Rows) dense {
+	t.Helper()
+	n, m := rows.Len(), c.at.z.Rows
+	pool := linalg.NewPool(1)
+	defer pool.Close()
+	k := kernel.Kernel{Family: c.cfg.Kernel, Lengthscales: make([]float64, rows.Dim), Variance: math.Exp(c.at.theta[len(c.at.theta)-1])}
+	for j := range k.Lengthscales {
+		k.Lengthscales[j] = math.Exp(c.at.theta[c.prior.lengthscaleIndex(j)])
+	}
+	all := linalg.Mat{Rows: n, Cols: rows.Dim, Stride: rows.Dim, Data: rows.X}
+	kmm, knm := linalg.NewMat(m, m), linalg.NewMat(n, m)
+	for i := range m {
+		k.Row(kmm.Row(i), c.at.z.Row(i), c.at.z.Data)
+		kmm.Row(i)[i] += c.cfg.Jitter * k.Variance
+	}
+	for i := range n {
+		k.Row(knm.Row(i), all.Row(i), c.at.z.Data)
+	}
+	inverse := func(a linalg.Mat) linalg.Mat {
+		l, w, out := linalg.NewMat(a.Rows, a.Rows), linalg.NewMat(a.Rows, a.Rows), linalg.NewMat(a.Rows, a.Rows)
+		copy(l.Data, a.Data)
+		if !pool.Cholesky(l) {
+			t.Fatal("not positive definite")
+		}
+		invertLower(pool, l, w)
+		gramLower(pool, w, out)
+		pool.Mirror(out)
+		return out
+	}
+	times := func(a, b linalg.Mat) linalg.Mat {
+		out := linalg.NewMat(a.Rows, b.Cols)
+		pool.Gemm(false, false, 1, a, b, 0, out)
+		return out
+	}
+	kInverse := inverse(kmm)
+	projected := times(knm, kInverse) // [N×M]
+	q := linalg.NewMat(n, n)
+	pool.Gemm(false, true, 1, projected, knm, 0, q)
+	noise := math.Exp(c.at.lnNoise)
+	d, lambda := make([]float64, n), make([]float64, n)
+	sigma := linalg.NewMat(n, n)
+	copy(sigma.Data, q.Data)
+	for i := range n {
+		lambda[i] = k.Variance - q.Row(i)[i]
+		d[i] = c.at.alpha*lambda[i] + noise
+		sigma.Row(i)[i] += d[i]
+	}
+	sigmaInverse := inverse(sigma)
+	y := column(rows.Y)
+	w := times(sigmaInverse, y)
+	out := dense{mean: times(q, w).Data, variance: make([]float64, n)}
+	left := times(q, sigmaInverse) // Q Σ⁻¹
+	for i := range n {
+		out.variance[i] = k.Variance - linalg.Dot(left.Row(i), q.Row(i))
+	}
+	// u ~ N(a, B): a = K_MN Σ⁻¹ y, B = K_MM − K_MN Σ⁻¹ K_NM, against N(0, K_MM).
+	a, b := linalg.NewMat(m, 1), linalg.NewMat(m, m)
+	pool.Gemm(true, false, 1, knm, w, 0, a)
+	copy(b.Data, kmm.Data)
+	pool.Gemm(true, false, -1, knm, times(sigmaInverse, knm), 1, b)
+	lnDet := func(a linalg.Mat) (sum float64) {
+		l := linalg.NewMat(a.Rows, a.Rows)
+		copy(l.Data, a.Data)
+		if !pool.Cholesky(l) {
+			t.Fatal("not positive definite")
+		}
+		for i := range a.Rows {
+			sum += 2 * math.Log(l.Row(i)[i])
+		}
+		return sum
+	}
+	trace := 0.0
+	ratio := times(kInverse, b)
+	for i := range m {
+		trace += ratio.Row(i)[i]
+	}
+	out.kl = 0.5 * (trace - float64(m) + linalg.Dot(a.Data, times(kInverse, a).Data) + lnDet(kmm) - lnDet(b))
+	switch c.cfg.Objective {
+	case Evidence, EvidenceBound:
+		out.value = 0.5 * (float64(n)*math.Log(2*math.Pi) + lnDet(sigma) + linalg.Dot(rows.Y, w.Data))
+		if c.cfg.Objective == EvidenceBound {
+			out.value += linalg.Sum(lambda) / (2 * noise)
+		}
+		out.value /= float64(n)
+	case BoundKL, BoundPinsker:
+		risk := 0.0
+		for i := range n {
+			risk += c.cfg.Loss.Expected(rows.Y[i], out.mean[i], out.variance[i]) / float64(n)
+		}
+		e := (out.kl + c.cfg.lnInverseWeight(c.at.theta) + math.Log(2*math.Sqrt(float64(n))/c.cfg.Delta)) / float64(n)
+		if out.value = risk + math.Sqrt(e/2); c.cfg.Objective == BoundKL {
+			out.value = pacBound(risk, e*float64(n)-math.Log(2*math.Sqrt(float64(n))/c.cfg.Delta), float64(n), c.cfg.Delta)
+		}
+	}
+	return out
+}
+
+// The folds give what the dense formulas give: objective, KL, and the law at the rows.
+func TestCollapsedAgreesWithDenseFormulas(t *testing.T) {
+	rows := testRows(50, 2, 9)
+	eachObjective(t, rows, func(t *testing.T, cfg CollapsedConfig) {
+		c := newTestCollapsed(t, cfg, rows)
+		value := c.evaluate(t, c.point, rows).value
+		want := denseOf(t, c, rows)
+		if !(math.Abs(value-want.value) <= 1e-8*(1+math.Abs(want.value))) {
+			t.Errorf("objective %.12g, dense %.12g", value, want.value)
+		}
+		if !(math.Abs(c.eval.kl-want.kl) <= 1e-7*(1+want.kl)) {
+			t.Errorf("KL %.12g, dense %.12g", c.eval.kl, want.kl)
+		}
+	})
+}
+
+// fitCollapsed trains to the end.
+func fitCollapsed(t testing.TB, cfg CollapsedConfig, rows Rows) *Collapsed {
+	t.Helper()
+	c := newTestCollapsed(t, cfg, rows)
+	for !c.Done() {
+		if err := c.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Add(rows.X, rows.Y); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.End(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// Each objective falls, and the posterior that comes out is that of the rounded θ.
+func TestCollapsedMinimises(t *testing.T) {
+	rows := testRows(200, 2, 10)
+	eachObjective(t, rows, func(t *testing.T, cfg CollapsedConfig) {
+		cfg.Evaluations = 25
+		start := newTestCollapsed(t, cfg, rows)
+		before := start.evaluate(t, start.point, rows).value
+		c := fitCollapsed(t, cfg, rows)
+		if !(c.Objective() < before-1e-3) {
+			t.Errorf("the objective went from %g to %g", before, c.Objective())
+		}
+		p, indices, err := c.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.KL(); !(math.Abs(got-c.Progress().KL) <= 1e-6*(1+got)) {
+			t.Errorf("KL %g of the posterior, %g in training", got, c.Progress().KL)
+		}
+		predictor, err := NewPredictor(p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer predictor.Close()
+		mean, variance := make([]float64, rows.Len()), make([]float64, rows.Len())
+		if err := predictor.Predict(rows.X, mean, variance); err != nil {
+			t.Fatal(err)
+		}
+		risk := 0.0
+		for i, y := range rows.Y {
+			risk += cfg.Loss.Expected(y, mean[i], variance[i]) / float64(len(rows.Y))
+		}
+		if !(math.Abs(risk-c.Progress().Risk) <= 1e-6) {
+			t.Errorf("risk %g of the posterior, %g in training (grid %v)", risk, c.Progress().Risk, indices)
+		}
+	})
+}
+
+// A trainer that is resumed from its state after any pass gives the same bits as one that
+// was not stopped, whatever the number of workers.
+func TestCollapsedResumes(t *testing.T) {
+	rows := testRows(120, 2, 11)
+	eachObjective(t, rows, func(t *testing.T, cfg CollapsedConfig) {
+		cfg.Evaluations = 6
+		other := cfg.Starts[0]
+		other.LnNoise = 0.5
+		cfg.Starts = append(cfg.Starts, other)
+		whole, err := fitCollapsed(t, cfg, rows).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newTestCollapsed(t, cfg, rows)
+		for pass := 0; !c.Done(); pass++ {
+			state, err := c.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+			cfg.Workers = 1 + pass%3
+			if c, err = ResumeCollapsed(cfg, state); err != nil {
+				t.Fatal(err)
+			}
+			// A pass that was begun before is made again: so as to get on, a whole
+			// evaluation is made of it.
+			for evaluated := c.Evaluations(); c.Evaluations() == evaluated && !c.Done(); {
+				if err := c.Begin(); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Add(rows.X, rows.Y); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.End(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		t.Cleanup(c.Close)
+		got, err := c.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, whole) {
+			t.Error("the state is another one")
+		}
+	})
+}
+
+// What is impossible is refused with its reason.
+func TestCollapsedConfigIsChecked(t *testing.T) {
+	rows := testRows(40, 2, 12)
+	for name, change := range map[string]func(*CollapsedConfig){
+		"alpha":           func(c *CollapsedConfig) { c.Alpha = 1.5 },
+		"alpha, NaN":      func(c *CollapsedConfig) { c.Alpha = math.NaN() },
+		"free at its end": func(c *CollapsedConfig) { c.Alpha, c.FreeAlpha = 1, true },
+		"VFE with alpha":  func(c *CollapsedConfig) { c.Objective, c.Alpha = EvidenceBound, 0.5 },
+		"objective":       func(c *CollapsedConfig) { c.Objective = 9 },
+		"evaluations":     func(c *CollapsedConfig) { c.Evaluations = -1 },
+		"start":           func(c *CollapsedConfig) { c.Starts = []Start{{Theta: []float64{0}}} },
+		"start, NaN":      func(c *CollapsedConfig) { c.Starts = []Start{{Theta: []float64{0, 0, 0}, LnNoise: math.NaN()}} },
+		"posterior":       func(c *CollapsedConfig) { a := -0.1; c.PosteriorAlpha = &a },
+		"exact, few rows": func(c *CollapsedConfig) { c.Exact, c.N = true, 41 },
+	} {
+		cfg := CollapsedConfig{Config: testConfig(t, rows, true)}
+		change(&cfg)
+		if _, err := NewCollapsed(cfg, rows); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package model
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/optimize"
+)
+
+// An evaluation is an objective's value and gradient by free coordinates.
+type evaluation struct {
+	value    float64
+	gradient []float64
+}
+
+// A descent is a minimisation by L-BFGS turned inside out: it says at which point it
+// wants the objective, and waits for the answer. It depends on the start and the
+// answers alone, so that giving it the same answers again brings it to where it was.
+type descent struct {
+	points  chan []float64
+	answers chan evaluation
+	quit    chan struct{}
+	gone    chan struct{}
+}
+
+// newDescent starts one of at most the given number of evaluations.
+func newDescent(from []float64, evaluations int) *descent {
+	s := &descent{points: make(chan []float64), answers: make(chan evaluation), quit: make(chan struct{}), gone: make(chan struct{})}
+	go func() {
+		defer close(s.gone)
+		s.minimize(from, evaluations)
+	}()
+	return s
+}
+
+// The tolerances of the published experiments: relative to max(|F|, 1) for the value, and
+// by the greatest part of the gradient.
+const tolerance = 1e-8
+
+func (s *descent) minimize(from []float64, evaluations int) {
+	var at []float64
+	var known evaluation
+	asked := 0
+	evaluate := func(x []float64) (evaluation, bool) {
+		if at != nil && equal(at, x) {
+			return known, true
+		}
+		if asked == evaluations {
+			return evaluation{}, false
+		}
+		asked++
+		point := append([]float64(nil), x...)
+		select {
+		case s.points <- point:
+		case <-s.quit:
+			return evaluation{}, false
+		}
+		select {
+		case known = <-s.answers:
+			at = point
+			return known, true
+		case <-s.quit:
+			return evaluation{}, false
+		}
+	}
+	ended := false
+	least := math.Inf(1)
+	lowest := from
+	take := func(x []float64) evaluation {
+		e, ok := evaluate(x)
+		ended = ended || !ok
+		if ok && e.value < least {
+			least, lowest = e.value, append([]float64(nil), x...)
+		}
+		return e
+	}
+	problem := optimize.Problem{
+		Func: func(x []float64) float64 { return take(x).value },
+		Grad: func(g, x []float64) { copy(g, take(x).gradient) },
+		Status: func() (optimize.Status, error) {
+			if ended || asked == evaluations {
+				return optimize.FunctionEvaluationLimit, nil
+			}
+			return optimize.NotTerminated, nil
+		},
+	}
+	// A line search that finds no lower point ends L-BFGS. It may go on from the lowest
+	// point with what it knew of the curvature forgotten.
+	for {
+		before := least
+		settings := &optimize.Settings{
+			GradientThreshold: tolerance,
+			Converger:         &optimize.FunctionConverge{Absolute: tolerance, Iterations: 3},
+		}
+		_, err := optimize.Minimize(problem, lowest, settings, &optimize.LBFGS{Store: 10, Linesearcher: &optimize.MoreThuente{}})
+		if err == nil || ended || asked == evaluations || !(least < before-tolerance) {
+			return
+		}
+	}
+}
+
+func equal(a, b []float64) bool {
+	for i, v := range a {
+		if v != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// next returns the point that is wanted, or none at the end.
+func (s *descent) next() []float64 {
+	select {
+	case p := <-s.points:
+		return p
+	case <-s.gone:
+		return nil
+	}
+}
+
+func (s *descent) answer(e evaluation) {
+	select {
+	case s.answers <- e:
+	case <-s.gone:
+	}
+}
+
+func (s *descent) stop() {
+	close(s.quit)
+	<-s.gone
+}

@@ -1,0 +1,291 @@
+package model
+
+import (
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+// A foldPass is one of the passes over the rows that a gradient of a [Collapsed] takes.
+type foldPass int
+
+const (
+	gatherPass foldPass = iota // adds up what the posterior is made of
+	riskPass                   // adds up the risk, and its derivatives by the posterior
+	pullPass                   // adds up the derivatives by kernel columns, noise and α
+)
+
+// A fold adds up, over the rows of one pass, what a [Collapsed] needs. Like [sweep] it
+// works in unwhitened kernel columns k, where nothing takes a triangular solve a row:
+//
+//	|φ|² = kᵀQk,  μ = kᵀa,  s² = σ² + kᵀA k
+//
+// with Q = (K_ZZ + jI)⁻¹, a = L⁻ᵀm and A = L⁻ᵀ(S−I)L⁻¹.
+type fold struct {
+	pool  *linalg.Pool
+	loss  loss.Loss
+	dim   int
+	prior *prior
+	pass  foldPass
+
+	// Of the point that is evaluated.
+	alpha, noise float64
+	bigQ         linalg.Mat // [M×M]
+	a            []float64
+	bigA         linalg.Mat
+	// Of the pull: dF/dk = weight·(g a + 2w A k) + (y/D) pullB + (2/D) pullA k − 2α D̄ Q k,
+	// D̄ = dF/dD.
+	weight float64 // of the risk of a row
+	pullB  []float64
+	pullA  linalg.Mat
+	// ofEvidence adds ½(1/D − y²/D²) to D̄, and ofTrace −½σ²/D².
+	ofEvidence, ofTrace bool
+
+	// Sums over rows.
+	seen    int64
+	precise linalg.Mat // [M×M], lower triangle: Σ kkᵀ/D
+	moment  []float64  // Σ k y/D
+	lnNoise float64    // Σ ln D
+	squares float64    // Σ y²/D
+	risk    float64    // Σ E
+	h       []float64  // Σ g k
+	bigH    linalg.Mat // [M×M], lower triangle: Σ w kkᵀ
+	sumW    float64    // Σ w
+	columns columnSum
+	bigR    linalg.Mat // [M×M], lower triangle: −α Σ D̄ kkᵀ
+	dNoise  float64    // Σ D̄
+	dAlpha  float64    // Σ D̄ Λ
+
+	// One block.
+	rows               int
+	x, xd              linalg.Mat // [B×(d+1)], last column 1; [B×d]
+	y                  []float64
+	k, slope, p, q, t  linalg.Mat // [B×M]
+	left, d            []float64  // Λ and D
+	e, g, w, r         []float64
+	scaled, total, sum []float64
+}
+
+func newFold(pool *linalg.Pool, p *prior, l loss.Loss, m, d int) *fold {
+	vec := func() []float64 { return make([]float64, sweepBlock) }
+	block := func() linalg.Mat { return linalg.NewMat(sweepBlock, m) }
+	square := func() linalg.Mat { return linalg.NewMat(m, m) }
+	f := &fold{
+		pool: pool, prior: p, loss: l, dim: d,
+		bigQ: square(), a: make([]float64, m), bigA: square(), pullB: make([]float64, m), pullA: square(),
+		precise: square(), moment: make([]float64, m), h: make([]float64, m), bigH: square(), bigR: square(),
+		columns: newColumnSum(m, d),
+		x:       linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
+		k: block(), p: block(), q: block(), t: block(),
+		left: vec(), d: vec(), e: vec(), g: vec(), w: vec(), r: vec(), scaled: vec(), total: vec(), sum: vec(),
+	}
+	f.slope = slopesOf(p.profile, f.k)
+	return f
+}
+
+// begin empties the sums of a pass.
+func (f *fold) begin(pass foldPass) {
+	f.pass, f.rows, f.seen = pass, 0, 0
+	switch pass {
+	case gatherPass:
+		clear(f.precise.Data)
+		clear(f.moment)
+		f.lnNoise, f.squares = 0, 0
+	case riskPass:
+		clear(f.bigH.Data)
+		clear(f.h)
+		f.risk, f.sumW = 0, 0
+	case pullPass:
+		clear(f.bigR.Data)
+		f.columns.reset()
+		f.dNoise, f.dAlpha = 0, 0
+	}
+}
+
+// add takes rows, and computes whenever a block is full. Rows that are far from all
+// others count as lost, and teach nothing.
+func (f *fold) add(x, y []float64) {
+	for i := range y {
+		row := x[i*f.dim : (i+1)*f.dim]
+		if isFar(row, f.prior.origin, f.prior.limit) || math.Abs(y[i]) > farTarget {
+			f.seen++
+			f.risk++
+			continue
+		}
+		copy(f.xd.Row(f.rows), row)
+		copy(f.x.Row(f.rows), row)
+		f.x.Row(f.rows)[f.dim] = 1
+		f.y[f.rows] = y[i]
+		if f.rows++; f.rows == sweepBlock {
+			f.flush()
+		}
+	}
+}
+
+// flush computes the block that has been gathered.
+func (f *fold) flush() {
+	n, m := f.rows, f.prior.z.Rows
+	if n == 0 {
+		return
+	}
+	f.rows = 0
+	f.seen += int64(n)
+	k, slope := f.k.Slice(0, n, 0, m), linalg.Mat{}
+	if f.pass == pullPass {
+		slope = f.slope.Slice(0, n, 0, m)
+	}
+	p := f.prior
+	f.pool.Kernel(p.profile, f.xd.Slice(0, n, 0, f.dim), p.z, p.origin, p.invScale, p.variance, k, slope)
+	switch f.pass {
+	case gatherPass:
+		f.gather(n, k)
+	case riskPass:
+		f.measure(n, k)
+	case pullPass:
+		f.pull(n, k, slope)
+	}
+}
+
+// quadratic sets dst[i] to kᵀTk for each row of k, T symmetric.
+func (f *fold) quadratic(t, k, scratch linalg.Mat, dst []float64) {
+	scaleDiagonal(t, 0.5)
+	f.pool.TrmmRightLower(t, k, scratch)
+	scaleDiagonal(t, 2)
+	f.pool.For(k.Rows, func(i int) { dst[i] = 2 * linalg.Dot(k.Row(i), scratch.Row(i)) })
+}
+
+// scaleDiagonal multiplies the diagonal, by a power of two without a rounding.
+func scaleDiagonal(t linalg.Mat, by float64) {
+	for i := range t.Rows {
+		t.Row(i)[i] *= by
+	}
+}
+
+// noises sets Λ and D of the block's rows from |φ|² in left.
+func (f *fold) noises(n int) {
+	for i := range n {
+		if f.alpha > 0 {
+			f.left[i] = max(0, f.prior.variance-f.left[i])
+		} else {
+			f.left[i] = 0
+		}
+		f.d[i] = float64(f.alpha*f.left[i]) + f.noise
+	}
+}
+
+func (f *fold) gather(n int, k linalg.Mat) {
+	if f.alpha > 0 {
+		f.quadratic(f.bigQ, k, f.p.Slice(0, n, 0, k.Cols), f.left)
+	}
+	f.noises(n)
+	for i := range n {
+		f.w[i], f.scaled[i] = 1/f.d[i], f.y[i]/f.d[i]
+		f.lnNoise += math.Log(f.d[i])
+		f.squares += f.y[i] * f.scaled[i]
+	}
+	f.pool.SyrkWeighted(f.w[:n], k, 1, f.precise)
+	f.pool.Gemm(true, false, 1, k, column(f.scaled[:n]), 1, column(f.moment))
+}
+
+func (f *fold) measure(n int, k linalg.Mat) {
+	f.quadratic(f.bigA, k, f.p.Slice(0, n, 0, k.Cols), f.scaled)
+	f.pool.For(n, func(i int) {
+		f.e[i], f.g[i], f.w[i] = f.loss.Gradient(f.y[i], linalg.Dot(k.Row(i), f.a), f.prior.variance+f.scaled[i])
+	})
+	for i := range n {
+		f.risk += f.e[i]
+		f.sumW += f.w[i]
+	}
+	f.pool.SyrkWeighted(f.w[:n], k, 1, f.bigH)
+	f.pool.Gemm(true, false, 1, k, column(f.g[:n]), 1, column(f.h))
+}
+
+func (f *fold) pull(n int, k, slope linalg.Mat) {
+	m := k.Cols
+	t, p, q := f.t.Slice(0, n, 0, m), f.p.Slice(0, n, 0, m), f.q.Slice(0, n, 0, m)
+	f.pool.Gemm(false, false, 1, k, f.pullA, 0, t)
+	if f.weight != 0 {
+		f.pool.Gemm(false, false, 1, k, f.bigA, 0, p)
+	}
+	if f.alpha > 0 {
+		f.pool.Gemm(false, false, 1, k, f.bigQ, 0, q)
+		f.pool.For(n, func(i int) { f.left[i] = linalg.Dot(k.Row(i), q.Row(i)) })
+	}
+	f.noises(n)
+	f.pool.For(n, func(i int) { f.pullRow(i, k.Row(i), slope.Row(i), p.Row(i), q.Row(i), t.Row(i)) })
+	for i := range n {
+		dNoise := f.r[i]
+		f.dNoise += dNoise
+		f.dAlpha += dNoise * f.left[i]
+		own := float64(f.weight * f.w[i])
+		if f.left[i] > 0 {
+			own += f.alpha * dNoise
+		}
+		if f.ofTrace {
+			own += 0.5 / f.d[i]
+		}
+		f.columns.gSelf += own
+		f.columns.gTotal += f.total[i]
+		for j, v := range f.xd.Row(i) {
+			f.columns.gx2[j] += f.sum[i] * v * v
+		}
+		f.r[i] *= -f.alpha
+		if f.left[i] == 0 {
+			f.r[i] = 0
+		}
+	}
+	f.pool.Gemm(true, false, 1, t, f.x.Slice(0, n, 0, f.dim+1), 1, f.columns.gx)
+	if f.alpha > 0 {
+		f.pool.SyrkWeighted(f.r[:n], k, 1, f.bigR)
+	}
+}
+
+// pullRow turns row i of t, k·pullA, into (dF/dk)∘slope.
+func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
+	d, y := f.d[i], f.y[i]
+	pulled := linalg.Dot(k, t) + float64(y*linalg.Dot(k, f.pullB))
+	if f.ofEvidence {
+		pulled += 0.5 * (y*y - d)
+	}
+	if f.ofTrace {
+		pulled += 0.5 * f.prior.variance
+	}
+	f.r[i] = -pulled / (d * d)
+	byMean, byA, byQ := 0.0, 0.0, 0.0
+	if f.weight != 0 {
+		_, g, w := f.loss.Gradient(y, linalg.Dot(k, f.a), f.prior.variance+linalg.Dot(k, p))
+		f.w[i] = w
+		byMean, byA = f.weight*g, 2*f.weight*w
+	} else {
+		f.w[i] = 0
+	}
+	if f.left[i] > 0 {
+		byQ = -2 * f.alpha * f.r[i]
+	}
+	byB, byT := y/d, 2/d
+	sum, total := 0.0, 0.0
+	for j, kj := range k {
+		v := float64(byB*f.pullB[j]) + float64(byT*t[j])
+		if byMean != 0 || byA != 0 {
+			v += float64(byMean*f.a[j]) + float64(byA*p[j])
+		}
+		if byQ != 0 {
+			v += byQ * q[j]
+		}
+		total += float64(v * kj)
+		t[j] = v * slope[j]
+		sum += t[j]
+	}
+	f.sum[i], f.total[i] = sum, total
+}
+
+// finite reports whether the sums of the pass are numbers.
+func (f *fold) finite() bool {
+	for _, v := range []float64{f.lnNoise, f.squares, f.risk, f.sumW, f.dNoise, f.dAlpha, f.columns.gTotal, f.columns.gSelf} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return firstNotFinite(f.moment) < 0 && firstNotFinite(f.h) < 0
+}

@@ -1,0 +1,119 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// parameters are those of a [Collapsed] posterior.
+type parameters struct {
+	theta   []float64 // ln lengthscales, ln variance
+	lnNoise float64
+	alpha   float64
+	z       linalg.Mat
+}
+
+// A box keeps a parameter within limits: value = middle + half·tanh((u−middle)/half), which
+// is u in its middle.
+type box struct{ middle, half float64 }
+
+func boxOf(least, most float64) box { return box{0.5 * (least + most), 0.5 * (most - least)} }
+
+func (b box) value(u float64) (v, slope float64) {
+	if b.half == 0 {
+		return b.middle, 0
+	}
+	t := math.Tanh((u - b.middle) / b.half)
+	return b.middle + b.half*t, 1 - t*t
+}
+
+// free returns u for a value, which is kept a little inside.
+func (b box) free(v float64) float64 {
+	if b.half == 0 {
+		return b.middle
+	}
+	const edge = 0.999
+	return b.middle + b.half*math.Atanh(max(-edge, min(edge, (v-b.middle)/b.half)))
+}
+
+var (
+	noiseBox = boxOf(math.Log(1e-8), math.Log(1e8))
+	alphaBox = boxOf(0, 1)
+)
+
+func (c *Collapsed) thetaBox(i int) box {
+	g := c.cfg.Grids[i]
+	return boxOf(g.Min, g.Value(g.Count-1))
+}
+
+// free returns the coordinates in which the objective is minimised: those of θ, ln σ_n²,
+// α if it is free, and Z if it moves.
+func (c *Collapsed) free(at parameters) []float64 {
+	var u []float64
+	for i, v := range at.theta {
+		u = append(u, c.thetaBox(i).free(v))
+	}
+	u = append(u, noiseBox.free(at.lnNoise))
+	if c.cfg.FreeAlpha {
+		u = append(u, alphaBox.free(at.alpha))
+	}
+	if !c.cfg.Exact {
+		u = append(u, at.z.Data...)
+	}
+	return u
+}
+
+// parametersAt returns the parameters of coordinates.
+func (c *Collapsed) parametersAt(u []float64) parameters {
+	p := parameters{theta: make([]float64, c.cfg.Parameters()), alpha: c.cfg.Alpha, z: c.z0}
+	for i := range p.theta {
+		p.theta[i], _ = c.thetaBox(i).value(u[i])
+	}
+	u = u[len(p.theta):]
+	p.lnNoise, _ = noiseBox.value(u[0])
+	u = u[1:]
+	if c.cfg.FreeAlpha {
+		p.alpha, _ = alphaBox.value(u[0])
+		u = u[1:]
+	}
+	if !c.cfg.Exact {
+		p.z = linalg.Mat{Rows: c.z0.Rows, Cols: c.z0.Cols, Stride: c.z0.Cols, Data: append([]float64(nil), u...)}
+	}
+	return p
+}
+
+// flatten returns value and gradient by coordinates.
+func (c *Collapsed) flatten(point []float64, value float64, g hyperGradient, byLnNoise, byAlpha float64) evaluation {
+	out := evaluation{value: value}
+	for i, v := range g.theta {
+		_, slope := c.thetaBox(i).value(point[i])
+		out.gradient = append(out.gradient, v*slope)
+	}
+	i := len(g.theta)
+	_, slope := noiseBox.value(point[i])
+	out.gradient = append(out.gradient, byLnNoise*slope)
+	if c.cfg.FreeAlpha {
+		_, slope := alphaBox.value(point[i+1])
+		out.gradient = append(out.gradient, byAlpha*slope)
+	}
+	if !c.cfg.Exact {
+		out.gradient = append(out.gradient, g.z.Data...)
+	}
+	return out
+}
+
+// placeInducing sets Z to k-means centres, or to all rows.
+func (c *Collapsed) placeInducing(rows Rows) {
+	if c.cfg.Exact {
+		c.z0 = linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: append([]float64(nil), rows.X...)}
+		return
+	}
+	rows = usualRows(rows.Slice(0, min(rows.Len(), c.cfg.StartRows())))
+	invScale := make([]float64, c.cfg.Dim)
+	expandScales(c.cfg.Starts[0].Theta, c.cfg.ARD, invScale)
+	rng := rand.New(rand.NewPCG(c.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
+	c.z0 = kmeans(c.pool, rows, invScale, c.cfg.Inducing, rng)
+	c.notice = fewerInducing(c.z0.Rows, c.cfg.Inducing)
+}

@@ -1,0 +1,148 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// A prior is the law of the values at the inducing points, K_ZZ + jI = LLᵀ, with what
+// the derivatives with respect to θ and Z take.
+type prior struct {
+	pool    *linalg.Pool
+	profile linalg.Profile
+	ard     bool
+	jitter  float64 // relative to the variance
+
+	// Of θ and Z.
+	z        linalg.Mat // [M×d]
+	origin   []float64  // [d]: of kernel blocks, and the middle of usual rows
+	limit    []float64  // [d]: how far from it they may lie
+	invScale []float64  // [d]
+	variance float64
+	kuu      linalg.Mat // [M×M]: K_ZZ without jitter
+	kuuSlope linalg.Mat // [M×M]: its slopes
+	white    whitener
+
+	pull   linalg.Mat // [M×M], or none where slopes are values
+	vector []float64  // [M]
+	zOnes  linalg.Mat // [M×(d+1)]: z and a column of ones
+	zPull  linalg.Mat // [M×(d+1)]
+}
+
+func newPrior(pool *linalg.Pool, profile linalg.Profile, ard bool, jitter float64, m, d int) *prior {
+	kuu := linalg.NewMat(m, m)
+	p := &prior{
+		pool: pool, profile: profile, ard: ard, jitter: jitter, invScale: make([]float64, d),
+		kuu: kuu, kuuSlope: slopesOf(profile, kuu), white: newWhitener(m),
+		vector: make([]float64, m), zOnes: linalg.NewMat(m, d+1), zPull: linalg.NewMat(m, d+1),
+	}
+	if profile != linalg.SquaredExponential {
+		p.pull = linalg.NewMat(m, m)
+	}
+	return p
+}
+
+// set computes K_ZZ and L for θ, ln lengthscales and ln variance, and z.
+func (p *prior) set(theta []float64, z linalg.Mat) error {
+	expandScales(theta, p.ard, p.invScale)
+	p.variance = math.Exp(theta[len(theta)-1])
+	p.z, p.origin, p.limit = z, medians(z), limits(z)
+	p.pool.Kernel(p.profile, z, z, p.origin, p.invScale, p.variance, p.kuu, p.kuuSlope)
+	l := p.white.l
+	copyMat(p.pool, l, p.kuu)
+	for i := range z.Rows {
+		l.Row(i)[i] += p.jitter * p.variance
+	}
+	if !p.pool.Cholesky(l) {
+		return fmt.Errorf("model: factorize K_ZZ (M=%d, relative jitter %g): %w", z.Rows, p.jitter, ErrNotPositiveDefinite)
+	}
+	p.white.prepare(p.pool)
+	return nil
+}
+
+// lengthscaleIndex returns which parameter feature j's lengthscale is.
+func (p *prior) lengthscaleIndex(j int) int {
+	if p.ard {
+		return j
+	}
+	return 0
+}
+
+// A columnSum adds up what the kernel columns of rows contribute to the derivatives.
+type columnSum struct {
+	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dF/dk)∘slope
+	gx2    []float64  // [d]: Σ_ij G_ij x_i²
+	gTotal float64    // Σ_ij (dF/dk)_ij k_ij
+	gSelf  float64    // Σ_i dF/dk(x_i, x_i)
+}
+
+func newColumnSum(m, d int) columnSum {
+	return columnSum{gx: linalg.NewMat(m, d+1), gx2: make([]float64, d)}
+}
+
+func (c *columnSum) reset() {
+	clear(c.gx.Data)
+	clear(c.gx2)
+	c.gTotal, c.gSelf = 0, 0
+}
+
+// gradient sets dst to the derivatives of F that come through kernel columns, whose
+// sums are columns, and through K_ZZ, with −dF/dK_ZZ in square, symmetric, which is
+// overwritten.
+func (p *prior) gradient(columns columnSum, square linalg.Mat, dst hyperGradient) {
+	clear(dst.theta)
+	clear(dst.z.Data)
+	p.columnPart(columns, dst)
+	p.squarePart(square, dst)
+}
+
+// columnPart adds what the kernel columns k(x, z) and k(x, x) = σ² contribute: d ln l_j
+// gets Σ G (x−z)_j²/l_j², dz gets Σ_i G (x−z)/l², and d ln σ² gets Σ (dF/dk)∘k + σ²Σ dF/dk(x, x).
+func (p *prior) columnPart(c columnSum, dst hyperGradient) {
+	d := len(p.invScale)
+	dst.theta[len(dst.theta)-1] += c.gTotal + p.variance*c.gSelf
+	for j := range d {
+		inv2 := p.invScale[j] * p.invScale[j]
+		sum := c.gx2[j]
+		for i := range p.z.Rows {
+			z, gx, g := p.z.Row(i)[j], c.gx.Row(i)[j], c.gx.Row(i)[d]
+			sum += z * (z*g - 2*gx)
+			dst.z.Row(i)[j] += (gx - z*g) * inv2
+		}
+		dst.theta[p.lengthscaleIndex(j)] += sum * inv2
+	}
+}
+
+// squarePart adds what K_ZZ + jI contributes. The jitter is a multiple of σ².
+func (p *prior) squarePart(square linalg.Mat, dst hyperGradient) {
+	m, d, pulls := square.Rows, len(p.invScale), p.pull
+	if pulls.Data == nil {
+		pulls = square
+	}
+	p.pool.For(m, func(i int) {
+		row, k, pull, slope := square.Row(i), p.kuu.Row(i), pulls.Row(i), p.kuuSlope.Row(i)
+		for j, w := range row {
+			pull[j] = -w * slope[j]
+			row[j] = -w * k[j]
+		}
+		p.vector[i] = linalg.Sum(row) + float64(row[i]*p.jitter)
+	})
+	dst.theta[len(dst.theta)-1] += linalg.Sum(p.vector)
+	for i := range m {
+		copy(p.zOnes.Row(i), p.z.Row(i))
+		p.zOnes.Row(i)[d] = 1
+	}
+	gz := p.zPull // 2G(z, 1)
+	p.pool.Gemm(false, false, 2, pulls, p.zOnes, 0, gz)
+	for i := range m {
+		sum := gz.Row(i)[d]
+		for j, z := range p.z.Row(i) {
+			inv2 := p.invScale[j] * p.invScale[j]
+			pull := z*sum - gz.Row(i)[j] // Σ_i' 2G(z_i − z_i')
+			dst.theta[p.lengthscaleIndex(j)] += z * pull * inv2
+			dst.z.Row(i)[j] -= pull * inv2
+		}
+	}
+}
