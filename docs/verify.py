@@ -302,7 +302,8 @@ SETTINGS = {
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
-    "train": {"mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
+    "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
+              "mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
     "sweep?": [ALTERNATIVE], "alternative?": count}
 
 CERTIFICATE = {
@@ -360,7 +361,9 @@ def canonical_settings(v):
     job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout"), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
-    job["train"] = {"mode": train["mode"], **members(("batch", train.get("batch")), ("buffer", train.get("buffer")),
+    job["train"] = {**members(("method", train.get("method"))), **({"alpha": float(train["alpha"])} if "alpha" in train else {}),
+                    **members(("free_alpha", train.get("free_alpha")), ("evaluations", train.get("evaluations")), ("noise", [float(x) for x in train.get("noise", [])])),
+                    "mode": train["mode"], **members(("batch", train.get("batch")), ("buffer", train.get("buffer")),
                                                      *floats(train, "passes", "time_seconds")), "seed": train["seed"]}
     if "sweep" in v:
         job["sweep"] = [{
@@ -430,7 +433,7 @@ def check_job(job):
             ("standard deviations need reference rows", "epsilon_std" not in loss or mode != "declared"),
             ("declared scaling lacks its constants", mode != "declared" or {"features", "target"} <= job["scaling"].keys()),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
-            ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode != "declared" if "by" in job["roles"] else "reference" not in job["roles"]),
+            ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if "by" in job["roles"] else "reference" not in job["roles"]),
             ("the methods are none", sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"])),
             ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if "holdout" in methods else held == 0),
             ("the shuffle buffer is empty", job["train"].get("buffer", 0) >= 1),
@@ -440,7 +443,7 @@ def check_job(job):
 
 def reference_count(n, job):
     """How many of n rows are reference rows."""
-    if job["scaling"]["mode"] == "declared":
+    if job["scaling"]["mode"] != "reference":
         return 0
     if "by" in job["roles"]:
         return min(n, job["roles"]["reference"])
@@ -449,6 +452,16 @@ def reference_count(n, job):
 
 def grid_count(grid):
     return int((grid["max"] - grid["min"]) / grid["step"] + 1e-6) + 1
+
+
+def inducing_most(job, train, d):
+    """The largest number of inducing points that the job allows (format.md, 2)."""
+    method = job["train"].get("method", "")
+    if method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"):
+        return 4000
+    if "inducing" in job:
+        return max(job["inducing"])
+    return 500 if method else inducing_rule(train, d)
 
 
 def inducing_rule(n, d):
@@ -1858,7 +1871,7 @@ def follows(model, job, columns, train):
     """The model file is one that the job gives with this scaling."""
     derived = compact(describe(model, job, columns))
     need(derived == model.text, f"the model does not follow from the job: {difference(model.meta, json.loads(derived))}")
-    m, most = len(model.mean), max(job["inducing"]) if "inducing" in job else inducing_rule(train, len(model.features))
+    m, most = len(model.mean), inducing_most(job, train, len(model.features))
     need(m <= most, f"the model has {m} inducing points, the job allows {most}")
 
 

@@ -149,7 +149,7 @@ func (t *training) resumable(stored checkpoint) bool {
 		if i >= len(t.candidates) {
 			return false
 		}
-		trainer, err := model.ResumeTrainer(t.candidates[i].config, state)
+		trainer, err := t.newTrainer(t.candidates[i], state)
 		if err != nil {
 			return false
 		}
@@ -160,7 +160,7 @@ func (t *training) resumable(stored checkpoint) bool {
 
 // checkpointIfDue saves the state if the last one is old enough. When that is
 // changes no result.
-func (t *training) checkpointIfDue(ctx context.Context, trainer *model.Trainer, batches *shuffled) error {
+func (t *training) checkpointIfDue(ctx context.Context, trainer trainer, batches *shuffled) error {
 	if time.Since(t.saved) < t.env.Resources.Checkpoint {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (t *training) checkpointIfDue(ctx context.Context, trainer *model.Trainer, 
 }
 
 // checkpoint saves the state between two steps.
-func (t *training) checkpoint(ctx context.Context, trainer *model.Trainer, batches *shuffled) error {
+func (t *training) checkpoint(ctx context.Context, trainer trainer, batches *shuffled) error {
 	var err error
 	if t.state.Trainer, err = trainer.MarshalBinary(); err != nil {
 		return err

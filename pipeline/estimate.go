@@ -37,7 +37,7 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 	var least, most float64 // operations
 	n := s.train(job)
 	for _, c := range candidates(job, s) {
-		a, b := operations(c)
+		a, b := job.Train.operations(c)
 		least, most = least+a, most+b
 		if c.Inducing >= e.Inducing {
 			e.Inducing, e.Steps, e.Batch = c.Inducing, c.Plan.Joint+c.Plan.Settle, c.Plan.Batch
@@ -89,6 +89,9 @@ func candidates(job Job, s Sample) []model.Config {
 		}
 		for _, m := range sizes {
 			c := model.Config{N: n, Dim: s.Features, Kernel: family, ARD: !job.Kernel.Isotropic, Inducing: m, Plan: plan(job.Train, n, s.Features, m)}.Scheduled()
+			if job.Train.Method != MethodFreeForm {
+				c = job.Train.planned(c, m)
+			}
 			c.Inducing = int(min(int64(c.Inducing), s.Rows)) // there are no more different ones
 			all = append(all, c)
 		}

@@ -85,7 +85,7 @@ type ScalingMode string
 // The modes of scaling.
 const (
 	ScalingReference ScalingMode = "reference" // from the reference rows: the default
-	ScalingAllRows   ScalingMode = "all-rows"  // as the paper did; the guarantee is then indicative
+	ScalingAllRows   ScalingMode = "all-rows"  // as the paper did; the guarantee is then indicative, and there are no reference rows
 	ScalingDeclared  ScalingMode = "declared"  // constants of the configuration; there are no reference rows
 )
 
@@ -125,6 +125,14 @@ const (
 
 // A TrainDecl declares how the posterior is fitted.
 type TrainDecl struct {
+	// Method is of the form of Q, and of what it is chosen by. Alpha, FreeAlpha,
+	// Evaluations and Noise belong to those of the paper: see [model.CollapsedConfig].
+	Method      Method    `json:"method,omitempty"`
+	Alpha       *float64  `json:"alpha,omitempty"`
+	FreeAlpha   bool      `json:"free_alpha,omitempty"`
+	Evaluations int       `json:"evaluations,omitempty"` // gradients a start; 0: 1,000
+	Noise       []float64 `json:"noise,omitempty"`       // variances of the noise to start from, in squared scales of the target; none: 1
+
 	Mode   TrainMode `json:"mode"`
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan]
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
@@ -226,7 +234,7 @@ func (j Job) WithDefaults() (Job, error) {
 	if j.BadRows.Some() && j.Scaling.Mode == ScalingAllRows {
 		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)
 	}
-	j.Train = j.Train.withDefaults(fault)
+	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	return j, errors.Join(faults...)
 }
 
@@ -241,8 +249,8 @@ func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 		if d.Reference < 2 || d.Reference > MaxReference {
 			fault("roles.reference: %d is no number of rows from 2 to %d, and roles.by %s needs one", d.Reference, MaxReference, RolesByPosition)
 		}
-		if scaling == ScalingDeclared {
-			fault("roles.by: with declared scaling there are no reference rows to take first")
+		if scaling != ScalingReference {
+			fault("roles.by: with %s scaling there are no reference rows to take first", scaling)
 		}
 	default:
 		fault("roles.by: %q is neither hash nor %s", d.By, RolesByPosition)
@@ -411,7 +419,8 @@ func (s Scaling) withDefaults(target string, fault func(string, ...any)) Scaling
 	return s
 }
 
-func (t TrainDecl) withDefaults(fault func(string, ...any)) TrainDecl {
+func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) TrainDecl {
+	t.checkMethod(inducing, fault)
 	if t.Mode == "" {
 		t.Mode = TrainMiniBatch
 	}

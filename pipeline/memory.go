@@ -42,7 +42,7 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	shared := kept + found + s.bytes(starts)
 	var finished int64 // states of the candidates that are done
 	for _, c := range candidates(job, s) {
-		use := model.MemoryOf(c.Kernel, c.Inducing, s.Features, int(min(starts, startRows)), res.Workers)
+		use := job.Train.memory(c, s.Features, int(min(starts, startRows)), res.Workers)
 		batch := s.bytes(int64(c.Plan.Batch))
 		if int64(c.Plan.Batch) < n {
 			batch += s.bytes(min(int64(job.Train.Buffer), n)) + s.bytes(int64(c.Plan.Batch))/4

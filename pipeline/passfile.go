@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -112,11 +111,7 @@ func (e encoder) shard(s *shardPass) {
 func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
 	d := decoder{frame.NewReader(io.NewSectionReader(in, 0, size), size, partFormat)}
 	p := d.pass(in)
-	err := d.Close()
-	if errors.Is(err, frame.ErrFormat) {
-		err = fmt.Errorf("it is no part, or a damaged one: %w", err)
-	}
-	if err != nil {
+	if err := d.Close(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPart, err)
 	}
 	return p, nil

@@ -189,7 +189,7 @@ func (d RolesDecl) rule() roleRule {
 
 // references is how many of n rows are reference rows in a job.
 func (j Job) references(n int64) int64 {
-	if j.Scaling.Mode == ScalingDeclared {
+	if j.Scaling.Mode != ScalingReference {
 		return 0
 	}
 	return j.Roles.rule().references(n)
@@ -242,7 +242,7 @@ func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bo
 }
 
 // newRoles assigns the roles of a sample of n rows by the job's rule: hold-out rows; of
-// the others the first are reference rows, or none if the scaling is declared; the
+// the others the first are reference rows, or none if the scaling does not come from them; the
 // rest are train rows. Rows that are left out are taken out of all;
 // all other rows keep the role that they have without them. The number of workers
 // changes no result.
@@ -257,7 +257,7 @@ func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (
 		}
 	}
 	unused := func(x rank) bool { return rule.heldOut(x) || out.has(x.ordinal) }
-	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil || job.Scaling.Mode == ScalingDeclared {
+	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil || job.Scaling.Mode != ScalingReference {
 		return r, err
 	}
 	first := r.order

@@ -23,6 +23,8 @@ type Training struct {
 	Hurried   int        `json:"hurried_after,omitempty"` // steps of all candidates before the time limit was reached; 0: it was not
 	Machine   string     `json:"machine"`                 // architecture and instruction set, by which results differ in their last bits
 	Resumed   bool       `json:"resumed"`
+	Noise     float64    `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
+	Alpha     float64    `json:"alpha,omitempty"`          // of the same
 	Trace     []Progress `json:"trace"`
 }
 
@@ -237,7 +239,7 @@ func priced(g certify.Grid) (model.Grid, error) {
 // fit trains the candidate at hand, from its checkpoint if there is one, to its
 // end.
 func (t *training) fit(ctx context.Context) error {
-	trainer, err := t.trainer(t.candidates[t.state.Candidate].config)
+	trainer, err := t.newTrainer(t.candidates[t.state.Candidate], t.state.Trainer)
 	if err != nil {
 		return err
 	}
@@ -268,16 +270,8 @@ func (t *training) fit(ctx context.Context) error {
 	return t.save(ctx)
 }
 
-// trainer makes a new trainer, or one from the checkpoint.
-func (t *training) trainer(config model.Config) (*model.Trainer, error) {
-	if t.state.Trainer != nil {
-		return model.ResumeTrainer(config, t.state.Trainer)
-	}
-	return model.NewTrainer(config, t.start)
-}
-
 // step makes one step of a trainer: a full pass or a mini-batch.
-func (t *training) step(ctx context.Context, trainer *model.Trainer, batches *shuffled) error {
+func (t *training) step(ctx context.Context, trainer trainer, batches *shuffled) error {
 	if err := trainer.Begin(); err != nil {
 		return err
 	}
@@ -379,7 +373,7 @@ func (t *training) bound(ctx context.Context, m Model) (float64, error) {
 
 // finish makes the model of a trainer that is done.
 func (t *training) finish(c candidate, state []byte) (*fitted, error) {
-	trainer, err := model.ResumeTrainer(c.config, state)
+	trainer, err := t.newTrainer(c, state)
 	if err != nil {
 		return nil, err
 	}
@@ -405,6 +399,9 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	}
 	if t.state.Hurried > 0 {
 		training.StoppedBy = "time"
+	}
+	if c, ok := trainer.(*model.Collapsed); ok {
+		training.Noise, training.Alpha = c.Noise()
 	}
 	return &fitted{Model{meta, posterior}, training}, nil
 }

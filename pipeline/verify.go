@@ -127,8 +127,13 @@ func follows(job Job, m Model, found *lastPassResult) error {
 // list says are what training makes of rows that repeat: see [differentStarts].
 func (j Job) fitsInducing(n int64, d, m int) error {
 	most := model.Config{N: n, Dim: d}.Scheduled().Inducing
-	if len(j.Inducing) > 0 {
+	switch {
+	case j.Train.Method.exact():
+		most = certify.MaxInducing
+	case len(j.Inducing) > 0:
 		most = slices.Max(j.Inducing)
+	case j.Train.Method != MethodFreeForm:
+		most = paperInducing
 	}
 	if m > most {
 		return fmt.Errorf("the model has %d inducing points, the job allows %d", m, most)

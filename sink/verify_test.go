@@ -71,6 +71,15 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 90, Holdout: 0.3}
 			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 1}}
 		},
+		"kl-PAC-SGP, free alpha": func(j *pipeline.Job) {
+			j.Train = pipeline.TrainDecl{Method: pipeline.MethodKLPACSGP, Alpha: new(0.5), FreeAlpha: true, Evaluations: 5, Noise: []float64{0.2, 1}}
+		},
+		"VFE, alpha 1": func(j *pipeline.Job) {
+			j.Train = pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: new(1.0), Evaluations: 5}
+		},
+		"full-GP": func(j *pipeline.Job) {
+			j.Inducing, j.Train = nil, pipeline.TrainDecl{Method: pipeline.MethodFullGP, Evaluations: 3}
+		},
 		"declared scaling":   declareScaling,
 		"all-rows scaling":   func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
 		"hold-out":           withHoldout,

@@ -112,6 +112,12 @@ type rolesConfig struct {
 }
 
 type trainConfig struct {
+	Method      string    `yaml:"method"`
+	Alpha       *float64  `yaml:"alpha"`
+	FreeAlpha   bool      `yaml:"free_alpha"`
+	Evaluations int       `yaml:"evaluations"`
+	Noise       []float64 `yaml:"noise"`
+
 	Mode   string  `yaml:"mode"`
 	Batch  int     `yaml:"batch"`
 	Buffer int     `yaml:"buffer"`
@@ -169,6 +175,8 @@ func (c configuration) job() pipeline.Job {
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
+			Method: pipeline.NamedMethod(c.Train.Method), Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
+			Evaluations: c.Train.Evaluations, Noise: c.Train.Noise,
 			Mode: pipeline.TrainMode(c.Train.Mode), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},

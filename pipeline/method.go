@@ -1,0 +1,212 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// A Method says of what form Q is, and what it is chosen by. It is no part of the
+// guarantee: Q may be chosen in any way.
+type Method string
+
+// The methods. All but the first are those of Reeb et al. 2018, and the baselines of its
+// tables.
+const (
+	MethodFreeForm    Method = ""             // any Gaussian at the inducing points, by the bound: the default
+	MethodKLPACSGP    Method = "kl-PAC-SGP"   // the form of FITC, by the bound
+	MethodSqrtPACSGP  Method = "sqrt-PAC-SGP" // the same by Pinsker's bound
+	MethodKLPACGP     Method = "kl-PAC-GP"    // all rows are inducing points
+	MethodSqrtPACGP   Method = "sqrt-PAC-GP"
+	MethodFullGP      Method = "full-GP" // all rows are inducing points, by the evidence
+	MethodVFE         Method = "VFE"     // by the variational bound of the evidence
+	MethodDTC         Method = "DTC"     // by its evidence
+	MethodFITC        Method = "FITC"    // by its evidence
+	methodFreeFormYML        = "free-form"
+)
+
+// Methods lists the methods by the names that they have in job files.
+func Methods() []string {
+	return []string{
+		methodFreeFormYML, string(MethodKLPACSGP), string(MethodSqrtPACSGP), string(MethodKLPACGP), string(MethodSqrtPACGP),
+		string(MethodFullGP), string(MethodVFE), string(MethodDTC), string(MethodFITC),
+	}
+}
+
+// NamedMethod returns the method of a name in a job file.
+func NamedMethod(name string) Method {
+	if name == methodFreeFormYML {
+		return MethodFreeForm
+	}
+	return Method(name)
+}
+
+// exact reports whether all rows are inducing points.
+func (m Method) exact() bool {
+	return m == MethodKLPACGP || m == MethodSqrtPACGP || m == MethodFullGP
+}
+
+// A trainer fits a posterior: model.Trainer, or model.Collapsed.
+type trainer interface {
+	Done() bool
+	Want() model.Pass
+	Begin() error
+	Add(x, y []float64) error
+	End() error
+	Settle()
+	Progress() model.Progress
+	Inducing() int
+	Notice() string
+	MarshalBinary() ([]byte, error)
+	Result() (*model.Posterior, []int, error)
+	Close()
+}
+
+// newTrainer returns the trainer of a candidate, from its state if there is one.
+func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {
+	if t.job.Train.Method == MethodFreeForm {
+		if state != nil {
+			return model.ResumeTrainer(c.config, state)
+		}
+		return model.NewTrainer(c.config, t.start)
+	}
+	config := t.job.Train.collapsed(c.config)
+	if state != nil {
+		return model.ResumeCollapsed(config, state)
+	}
+	if rows := t.start.Len(); config.Exact && (rows > certify.MaxInducing || int64(rows) < config.N) {
+		return nil, fmt.Errorf("%w: train.method: %s takes all rows as inducing points, of which a certified model may have %d, and there are %d rows (hint: the sparse methods, as kl-PAC-SGP, take any number of rows)", ErrConfig, t.job.Train.Method, certify.MaxInducing, max(int64(rows), config.N))
+	}
+	return model.NewCollapsed(config, t.start)
+}
+
+// collapsed translates a method that is not free-form.
+func (t TrainDecl) collapsed(c model.Config) model.CollapsedConfig {
+	config := model.CollapsedConfig{Config: c, Evaluations: t.Evaluations, FreeAlpha: t.FreeAlpha, Exact: t.Method.exact()}
+	config.Plan = model.Plan{}
+	if config.Inducing == 0 {
+		config.Inducing = int(min(paperInducing, c.N))
+	}
+	alpha := 1.0
+	switch t.Method {
+	case MethodFreeForm: // has a trainer of its own
+	case MethodKLPACSGP, MethodKLPACGP:
+		config.Objective = model.BoundKL
+	case MethodSqrtPACSGP, MethodSqrtPACGP:
+		config.Objective = model.BoundPinsker
+	case MethodFullGP, MethodFITC:
+		config.Objective = model.Evidence
+	case MethodVFE:
+		config.Objective, alpha = model.EvidenceBound, 0
+	case MethodDTC:
+		config.Objective, alpha = model.Evidence, 0
+	}
+	if t.Alpha != nil {
+		if config.PosteriorAlpha = t.Alpha; t.Method.optimisesAlpha() {
+			alpha, config.PosteriorAlpha = *t.Alpha, nil
+		}
+	}
+	config.Alpha = alpha
+	for _, noise := range t.Noise {
+		config.Starts = append(config.Starts, model.Start{Theta: make([]float64, c.Parameters()), LnNoise: math.Log(noise)})
+	}
+	return config
+}
+
+// optimisesAlpha reports whether α is one of the objective, and not only of the posterior.
+func (m Method) optimisesAlpha() bool {
+	return m != MethodVFE && m != MethodDTC && m != MethodFITC && m != MethodFullGP
+}
+
+// checkMethod finds the faults of what belongs to the method.
+func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
+	if names := Methods(); t.Method != MethodFreeForm && !slices.Contains(names[1:], string(t.Method)) {
+		fault("train.method: %q is none of %v", string(t.Method), names)
+		return
+	}
+	if t.Method == MethodFreeForm {
+		if t.Alpha != nil || t.FreeAlpha || t.Evaluations != 0 || len(t.Noise) > 0 {
+			fault("train: alpha, free_alpha, evaluations and noise belong to the methods of the paper: name one with train.method")
+		}
+		return
+	}
+	if t.Method.exact() && len(inducing) > 0 {
+		fault("inducing: %s takes all rows as inducing points", t.Method)
+	}
+	if t.Batch != 0 || t.Passes != 0 {
+		fault("train: batch and passes belong to the method %s; %s looks at all rows for each gradient, and train.evaluations bounds their number", methodFreeFormYML, t.Method)
+	}
+	if a := t.Alpha; a != nil && !(*a >= 0 && *a <= 1) {
+		fault("train.alpha: %v is not within 0 and 1", *a)
+	}
+	if t.FreeAlpha && (!t.Method.optimisesAlpha() || t.Alpha == nil || *t.Alpha <= 0 || *t.Alpha >= 1) {
+		fault("train.free_alpha: a method that minimises a bound can choose alpha, from a train.alpha between 0 and 1 on")
+	}
+	if t.Evaluations < 0 || t.Evaluations > maxEvaluations {
+		fault("train.evaluations: %d is no number of gradients up to %d", t.Evaluations, maxEvaluations)
+	}
+	for _, v := range t.Noise {
+		if !(v >= 1e-8 && v <= 1e8) {
+			fault("train.noise: %v is no variance, in squared deviations of the target, from 1e-8 to 1e8", v)
+		}
+	}
+	if len(t.Noise) > maxStarts {
+		fault("train.noise: %d starts, of which there may be %d", len(t.Noise), maxStarts)
+	}
+}
+
+// memory counts what the trainer of a candidate holds.
+func (t TrainDecl) memory(c model.Config, d, starts, workers int) model.Memory {
+	if t.Method == MethodFreeForm {
+		return model.MemoryOf(c.Kernel, c.Inducing, d, starts, workers)
+	}
+	m, gradient := int(min(int64(c.Inducing), c.N)), d
+	if t.Method.exact() {
+		m, gradient = starts, 0 // no gradient by Z
+	}
+	return model.MemoryOfCollapsed(m, gradient, t.evaluations(), workers)
+}
+
+// evaluations is the most gradients of a start.
+func (t TrainDecl) evaluations() int {
+	if t.Evaluations == 0 {
+		return model.DefaultEvaluations
+	}
+	return t.Evaluations
+}
+
+// planned is what a method of the paper makes of a candidate of m inducing points (0: its
+// rule): steps on all rows.
+func (t TrainDecl) planned(c model.Config, m int) model.Config {
+	switch {
+	case t.Method.exact():
+		c.Inducing = certify.MaxInducing
+	case m == 0:
+		c.Inducing = paperInducing
+	}
+	c.Plan = model.Plan{Joint: t.evaluations() * max(1, len(t.Noise)), Batch: int(c.N)}
+	return c
+}
+
+// operations are those of training, in the unit of [rates]: at least, and at most. A
+// gradient takes about 6 M² a row and 12 M³ for the square matrices; L-BFGS has rarely
+// converged before the twentieth.
+func (t TrainDecl) operations(c model.Config) (least, most float64) {
+	if t.Method == MethodFreeForm {
+		return operations(c)
+	}
+	m := float64(c.Inducing)
+	gradient := (6*float64(c.N) + 12*m) * m * m
+	return float64(min(20, c.Plan.Joint)) * gradient, float64(c.Plan.Joint) * gradient
+}
+
+const (
+	// paperInducing is the number of inducing points of the paper's sparse processes.
+	paperInducing = 500
+
+	maxEvaluations = 100_000
+	maxStarts      = 1000
+)

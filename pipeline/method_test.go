@@ -1,0 +1,118 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// eachMethod calls f for a job of each method of the paper.
+func eachMethod(t *testing.T, f func(t *testing.T, change func(*pipeline.Job))) {
+	for _, name := range pipeline.Methods()[1:] {
+		t.Run(name, func(t *testing.T) {
+			f(t, func(j *pipeline.Job) {
+				j.Train.Method, j.Train.Evaluations, j.Inducing = pipeline.Method(name), 15, []int{12}
+				j.Scaling.Mode, j.Grid = pipeline.ScalingAllRows, pipeline.PaperGrid
+				if strings.HasSuffix(name, "-GP") {
+					j.Inducing = nil
+				}
+			})
+		})
+	}
+}
+
+// Every method goes through the same last pass to a certificate that verifies, with the
+// model that training again gives, whatever the number of workers.
+func TestMethodsAreCertified(t *testing.T) {
+	l := newLake(waves(300, 0.2, 4), 120, 180)
+	eachMethod(t, func(t *testing.T, change func(*pipeline.Job)) {
+		p := publish(t, l, change)
+		draw := p.certificate.About(certify.PredictorDraw)
+		if draw.N != 300 || draw.Status != certify.StatusIndicative || !(draw.Bound < 0.9) {
+			t.Errorf("bound %v of %d rows, %s", draw.Bound, draw.N, draw.Status)
+		}
+		if _, err := p.verify(t, p.certificate, p.result.Model, p.certificate.Model.Digest, l); err != nil {
+			t.Error(err)
+		}
+		var store pipelinetest.Store
+		env := l.environment(&store)
+		env.Resources.Workers = 3
+		if again := run(t, job(t, change), env); !reflect.DeepEqual(again.Model, p.result.Model) {
+			t.Error("three workers give another model")
+		}
+	})
+}
+
+// A run that is broken off after any step, and resumed, gives the same bytes.
+func TestMethodsResume(t *testing.T) {
+	l := newLake(waves(120, 0.2, 4), 120)
+	eachMethod(t, func(t *testing.T, change func(*pipeline.Job)) {
+		less := func(j *pipeline.Job) { change(j); j.Train.Evaluations, j.Train.Noise = 4, []float64{1, 0.1} }
+		whole := publish(t, l, less)
+		var store pipelinetest.Store
+		for steps := 0; ; steps++ {
+			if steps > 200 {
+				t.Fatal("it does not end")
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			seen := 0
+			env := l.environment(&store)
+			env.Observer.Progress = func(p pipeline.Progress) {
+				if seen++; p.Phase == pipeline.PhaseTrain && seen > 5 {
+					stop()
+				}
+			}
+			r, err := pipeline.Run(ctx, job(t, less), env)
+			stop()
+			if err == nil {
+				if !reflect.DeepEqual(r.Model, whole.result.Model) {
+					t.Error("it gives another model")
+				}
+				return
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// What does not belong to a method is refused with its key.
+func TestMethodDeclarationsAreChecked(t *testing.T) {
+	half, two := 0.5, 2.0
+	for want, c := range map[string]struct {
+		train    pipeline.TrainDecl
+		inducing []int
+	}{
+		`train.method: "SVGP"`:                  {train: pipeline.TrainDecl{Method: "SVGP"}},
+		"belong to the methods of the paper":    {train: pipeline.TrainDecl{Alpha: &half}},
+		"batch and passes belong to the method": {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Batch: 100}},
+		"inducing: full-GP takes all rows":      {train: pipeline.TrainDecl{Method: pipeline.MethodFullGP}, inducing: []int{5}},
+		"train.alpha: 2":                        {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &two}},
+		"train.free_alpha":                      {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &half, FreeAlpha: true}},
+		"train.evaluations: -1":                 {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Evaluations: -1}},
+		"train.noise: 0":                        {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Noise: []float64{0}}},
+	} {
+		_, err := pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Train: c.train, Inducing: c.inducing}.WithDefaults()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one about %q", err, want)
+		}
+	}
+}
+
+// More rows than a certified model may have inducing points are refused before training.
+func TestExactProcessOfTooManyRowsIsRefused(t *testing.T) {
+	l := newLake(waves(certify.MaxInducing+1, 0.2, 4), certify.MaxInducing+1)
+	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+		j.Inducing, j.Train.Method, j.Scaling.Mode, j.Grid = nil, pipeline.MethodFullGP, pipeline.ScalingAllRows, pipeline.PaperGrid
+	}), l.environment(&pipelinetest.Store{}))
+	if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "may have 4000, and there are 4001 rows") {
+		t.Error(err)
+	}
+}
