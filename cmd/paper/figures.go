@@ -1,0 +1,415 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image/color"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+var palette = []color.NRGBA{{0x1f, 0x5f, 0xa8, 0xff}, {0xc4, 0x4e, 0x1e, 0xff}, {0x3a, 0x8a, 0x4a, 0xff}, {0x7a, 0x4f, 0xa3, 0xff}}
+
+func faint(c color.NRGBA) color.NRGBA {
+	c.A = 0x30
+	return c
+}
+
+// saveBoth writes panels side by side as PNG and SVG.
+func saveBoth(path string, panels [][]*plot.Plot, width, height vg.Length) error {
+	drawOn := func(c vg.CanvasSizer) {
+		canvas := draw.New(c)
+		tiles := draw.Tiles{Rows: len(panels), Cols: len(panels[0]), PadX: vg.Points(14), PadY: vg.Points(14), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
+		cells := plot.Align(panels, tiles, canvas)
+		for i, line := range panels {
+			for j, p := range line {
+				if p != nil {
+					p.Draw(cells[i][j])
+				}
+			}
+		}
+	}
+	image := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))
+	drawOn(image)
+	png, err := os.Create(path + ".png") //nolint:gosec // below the folder that the user named
+	if err != nil {
+		return err
+	}
+	_, err = vgimg.PngCanvas{Canvas: image}.WriteTo(png)
+	if err = errors.Join(err, png.Close()); err != nil {
+		return err
+	}
+	vector := vgsvg.New(width, height)
+	drawOn(vector)
+	svg, err := os.Create(path + ".svg") //nolint:gosec // below the folder that the user named
+	if err != nil {
+		return err
+	}
+	_, err = vector.WriteTo(svg)
+	return errors.Join(err, svg.Close())
+}
+
+// drawBars draws the bounds of a table as bars, one panel a data set and tolerance, the
+// paper's numbers as marks.
+func drawBars(name string, rows []row, out string) error {
+	var order []string
+	groups := map[string][]row{}
+	for _, r := range rows {
+		key := fmt.Sprintf("%s, ε = %g", r.Dataset, r.Epsilon)
+		if r.ARD {
+			key += ", ARD"
+		}
+		if _, ok := groups[key]; !ok {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], r)
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	var line []*plot.Plot
+	for _, key := range order {
+		p := plot.New()
+		p.Title.Text = key
+		p.Y.Label.Text = "bound B (bar), training risk (dark)"
+		p.Y.Min, p.Y.Max = 0, 0
+		var labels []string
+		var marks plotter.XYs
+		for i, r := range groups[key] {
+			label := r.Method
+			if r.Alpha >= 0 {
+				label += fmt.Sprintf(", α %g", r.Alpha)
+			}
+			labels = append(labels, label)
+			for j, v := range []float64{r.ours["B"].mean, r.ours["R_train"].mean} {
+				bar, err := plotter.NewBarChart(plotter.Values{v}, vg.Points(16))
+				if err != nil {
+					return err
+				}
+				bar.XMin, bar.LineStyle.Width, bar.Color = float64(i), 0, color.NRGBA{0x9c, 0xb8, 0xd8, 0xff}
+				if j == 1 {
+					bar.Color = palette[0]
+				}
+				p.Add(bar)
+				p.Y.Max = max(p.Y.Max, 1.15*v)
+			}
+			if v := r.paper["B"].mean; !math.IsNaN(v) && r.Method != "free-form" {
+				marks = append(marks, plotter.XY{X: float64(i), Y: v})
+				p.Y.Max = max(p.Y.Max, 1.15*v)
+			}
+		}
+		if len(marks) > 0 {
+			dots, err := plotter.NewScatter(marks)
+			if err != nil {
+				return err
+			}
+			dots.Shape, dots.Color, dots.Radius = draw.CrossGlyph{}, palette[1], vg.Points(4)
+			p.Add(dots)
+			p.Legend.Add("paper", dots)
+			p.Legend.Top = true
+		}
+		p.NominalX(labels...)
+		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/5, draw.XRight, draw.YCenter
+		line = append(line, p)
+	}
+	return saveBoth(filepath.Join(out, name), [][]*plot.Plot{line}, vg.Length(len(line))*vg.Points(230), vg.Points(300))
+}
+
+// fitCollapsed fits rows that are in memory.
+func fitCollapsed(ctx context.Context, c model.CollapsedConfig, rows model.Rows) (*model.Collapsed, *model.Posterior, error) {
+	t, err := model.NewCollapsed(c, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer t.Close()
+	for !t.Done() {
+		if err := errors.Join(ctx.Err(), t.Begin()); err != nil {
+			return nil, nil, err
+		}
+		if err := errors.Join(t.Add(rows.X, rows.Y), t.End()); err != nil {
+			return nil, nil, err
+		}
+	}
+	p, _, err := t.Result()
+	return t, p, err
+}
+
+// paperConfig is the paper's protocol for one-dimensional rows.
+func paperConfig(rows model.Rows, epsilon float64, inducing, evaluations int) (model.CollapsedConfig, error) {
+	l, err := loss.New(loss.ZeroOne, epsilon, 0, 0, 0)
+	grid := model.Grid{Min: -6, Step: 0.01, Count: 1201}
+	c := model.CollapsedConfig{Evaluations: evaluations, Alpha: 1}
+	c.Config = model.Config{Dim: rows.Dim, N: int64(rows.Len()), Delta: 0.01, Loss: l, Grids: []model.Grid{grid, grid}, Inducing: inducing, Workers: runtime.NumCPU()}
+	return c, err
+}
+
+// snelsonRows are the rows of the one-dimensional set, every step-th of them.
+func snelsonRows(ctx context.Context, o options, step int) (model.Rows, error) {
+	t, err := readTable(ctx, o.data, "snelson")
+	if err != nil {
+		return model.Rows{}, err
+	}
+	rows := model.Rows{Dim: 1}
+	for i := 0; i < t.rows(); i += step {
+		rows.X, rows.Y = append(rows.X, t.columns[0][i]), append(rows.Y, t.columns[1][i])
+	}
+	return rows, nil
+}
+
+// A curve is a predictive distribution on a grid of inputs.
+type curve struct{ x, mean, variance []float64 }
+
+func predict(p *model.Posterior, lo, hi float64) (curve, error) {
+	const points = 300
+	c := curve{make([]float64, points), make([]float64, points), make([]float64, points)}
+	for i := range c.x {
+		c.x[i] = lo + (hi-lo)*float64(i)/(points-1)
+	}
+	r, err := model.NewPredictor(p, 1)
+	if err != nil {
+		return c, err
+	}
+	defer r.Close()
+	return c, r.Predict(c.x, c.mean, c.variance)
+}
+
+// addBand draws the mean and two deviations beside it.
+func (c curve) addBand(p *plot.Plot, col color.NRGBA, noise float64) error {
+	var mean, upper, lower plotter.XYs
+	for i, x := range c.x {
+		s := 2 * math.Sqrt(max(0, c.variance[i])+noise)
+		mean = append(mean, plotter.XY{X: x, Y: c.mean[i]})
+		upper, lower = append(upper, plotter.XY{X: x, Y: c.mean[i] + s}), append(lower, plotter.XY{X: x, Y: c.mean[i] - s})
+	}
+	slices.Reverse(lower)
+	band, err := plotter.NewPolygon(slices.Concat(upper, lower))
+	if err != nil {
+		return err
+	}
+	band.Color, band.LineStyle.Width = faint(col), 0
+	line, err := plotter.NewLine(mean)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width = col, vg.Points(1.2)
+	p.Add(band, line)
+	return nil
+}
+
+// addRows draws the rows, and crosses for inducing points.
+func addRows(p *plot.Plot, rows model.Rows, z []float64, at float64, col color.NRGBA) error {
+	var all, crosses plotter.XYs
+	for i, y := range rows.Y {
+		all = append(all, plotter.XY{X: rows.X[i], Y: y})
+	}
+	for _, v := range z {
+		crosses = append(crosses, plotter.XY{X: v, Y: at})
+	}
+	dots, err := plotter.NewScatter(all)
+	if err != nil {
+		return err
+	}
+	dots.Shape, dots.Radius, dots.Color = draw.CircleGlyph{}, vg.Points(1), color.NRGBA{0x60, 0x60, 0x60, 0xff}
+	p.Add(dots)
+	if len(crosses) == 0 {
+		return nil
+	}
+	points, err := plotter.NewScatter(crosses)
+	if err != nil {
+		return err
+	}
+	points.Shape, points.Radius, points.Color = draw.CrossGlyph{}, vg.Points(2.5), col
+	p.Add(points)
+	return nil
+}
+
+// runSnelson draws the predictive distributions of kl-PAC-SGP for three tolerances beside
+// the full GP, and of FITC and VFE, and scans KL/N over the tolerance. The paper does not
+// say which three tolerances its figure has: KL/N of .097, .109 and .031 tells.
+func runSnelson(ctx context.Context, o options) error {
+	const inducing = 15
+	rows, err := snelsonRows(ctx, o, 1)
+	if err != nil {
+		return err
+	}
+	lo, hi := slices.Min(rows.X)-0.7, slices.Max(rows.X)+0.7
+	c, err := paperConfig(rows, 0.6, 0, o.evaluations)
+	if err != nil {
+		return err
+	}
+	c.Objective, c.Exact = model.Evidence, true
+	full, fullPosterior, err := fitCollapsed(ctx, c, rows)
+	if err != nil {
+		return err
+	}
+	noise, _ := full.Noise()
+	fullCurve, err := predict(fullPosterior, lo, hi)
+	if err != nil {
+		return err
+	}
+	records := [][]string{{"method", "epsilon_over_sigma_n", "epsilon", "bound", "risk", "kl_per_n", "noise_variance", "gradients"}}
+	add := func(method string, ratio, epsilon float64, t *model.Collapsed) {
+		p, n2 := t.Progress(), 0.0
+		n2, _ = t.Noise()
+		text := []string{method}
+		for _, v := range []float64{ratio, epsilon, p.Bound, p.Risk, p.KL / float64(rows.Len()), n2} {
+			text = append(text, strconv.FormatFloat(v, 'g', 6, 64))
+		}
+		records = append(records, append(text, strconv.Itoa(t.Evaluations())))
+	}
+	add("full-GP", 0.6/math.Sqrt(noise), 0.6, full)
+	var panels []*plot.Plot
+	panel := func(title string, t *model.Collapsed, p *model.Posterior, epsilon float64, col color.NRGBA, own float64) error {
+		fig := plot.New()
+		fig.Title.Text, fig.X.Label.Text, fig.Y.Label.Text = title, "x", "y"
+		fig.X.Min, fig.X.Max, fig.Y.Min, fig.Y.Max = lo, hi, -3.4, 3.4
+		if err := fullCurve.addBand(fig, color.NRGBA{0x80, 0x80, 0x80, 0xff}, noise); err != nil {
+			return err
+		}
+		found, err := predict(p, lo, hi)
+		if err != nil {
+			return err
+		}
+		if err := found.addBand(fig, col, own); err != nil {
+			return err
+		}
+		if epsilon > 0 {
+			for _, side := range []float64{-1, 1} {
+				var edge plotter.XYs
+				for i, x := range found.x {
+					edge = append(edge, plotter.XY{X: x, Y: found.mean[i] + side*epsilon})
+				}
+				line, err := plotter.NewLine(edge)
+				if err != nil {
+					return err
+				}
+				line.Color, line.Dashes = col, []vg.Length{vg.Points(3), vg.Points(3)}
+				fig.Add(line)
+			}
+		}
+		if err := addRows(fig, rows, t.StartInducing(), 3.1, color.NRGBA{0x80, 0x80, 0x80, 0xff}); err != nil {
+			return err
+		}
+		if err := addRows(fig, model.Rows{Dim: 1}, p.Z, -3.1, col); err != nil {
+			return err
+		}
+		panels = append(panels, fig)
+		return nil
+	}
+	shown := []float64{1, 2, 4}
+	for _, ratio := range []float64{0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6} {
+		epsilon := ratio * math.Sqrt(noise)
+		c, err := paperConfig(rows, epsilon, inducing, o.evaluations)
+		if err != nil {
+			return err
+		}
+		t, p, err := fitCollapsed(ctx, c, rows)
+		if err != nil {
+			return err
+		}
+		add("kl-PAC-SGP", ratio, epsilon, t)
+		if slices.Contains(shown, ratio) {
+			g := t.Progress()
+			title := fmt.Sprintf("kl-PAC-SGP, ε = %g σ_n: B %.3f, KL/N %.3f", ratio, g.Bound, g.KL/float64(rows.Len()))
+			if err := panel(title, t, p, epsilon, palette[len(panels)%len(palette)], 0); err != nil {
+				return err
+			}
+		}
+	}
+	var baselines [][]*plot.Plot
+	baselines = append(baselines, panels)
+	panels = nil
+	for _, b := range []struct {
+		name      string
+		objective model.Objective
+		alpha     float64
+	}{{"FITC", model.Evidence, 1}, {"VFE", model.EvidenceBound, 0}} {
+		c, err := paperConfig(rows, 2*math.Sqrt(noise), inducing, o.evaluations)
+		if err != nil {
+			return err
+		}
+		c.Objective, c.Alpha = b.objective, b.alpha
+		t, p, err := fitCollapsed(ctx, c, rows)
+		if err != nil {
+			return err
+		}
+		add(b.name, 2, 2*math.Sqrt(noise), t)
+		n2, _ := t.Noise()
+		if err := panel(fmt.Sprintf("%s: bound at ε = 2 σ_n %.3f", b.name, t.Progress().Bound), t, p, 0, palette[len(panels)+1], n2); err != nil {
+			return err
+		}
+	}
+	baselines = append(baselines, append(panels, make([]*plot.Plot, len(baselines[0])-len(panels))...))
+	return errors.Join(
+		writeCSV(filepath.Join(o.out, "snelson.csv"), records),
+		saveBoth(filepath.Join(o.out, "snelson"), baselines, vg.Points(900), vg.Points(520)),
+	)
+}
+
+// runOverfit starts FITC and kl-PAC-SGP from many noise variances on every second row, and
+// draws what they end with: the evidence of FITC is best where the noise is next to none.
+func runOverfit(ctx context.Context, o options) error {
+	const inducing, epsilon = 8, 0.6
+	rows, err := snelsonRows(ctx, o, 2)
+	if err != nil {
+		return err
+	}
+	records := [][]string{{"method", "start_noise_variance", "noise_variance", "objective", "bound", "gradients"}}
+	var panels []*plot.Plot
+	for i, m := range []struct {
+		name      string
+		objective model.Objective
+	}{{"FITC", model.Evidence}, {"kl-PAC-SGP", model.BoundKL}} {
+		var points plotter.XYs
+		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // reproducible by intent
+		for range 10 * o.reps {
+			c, err := paperConfig(rows, epsilon, inducing, o.evaluations)
+			if err != nil {
+				return err
+			}
+			start := math.Log(1e-5) + rng.Float64()*math.Log(1e6)
+			c.Objective, c.Seed = m.objective, rng.Uint64()
+			c.Starts = []model.Start{{Theta: make([]float64, 2), LnNoise: start}}
+			t, _, err := fitCollapsed(ctx, c, rows)
+			if err != nil {
+				return err
+			}
+			n2, _ := t.Noise()
+			points = append(points, plotter.XY{X: n2, Y: t.Objective()})
+			records = append(records, []string{
+				m.name, strconv.FormatFloat(math.Exp(start), 'g', 6, 64), strconv.FormatFloat(n2, 'g', 6, 64),
+				strconv.FormatFloat(t.Objective(), 'g', 8, 64), strconv.FormatFloat(t.Progress().Bound, 'g', 6, 64), strconv.Itoa(t.Evaluations()),
+			})
+		}
+		p := plot.New()
+		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = m.name, "learned noise variance", m.objective.String()
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		dots, err := plotter.NewScatter(points)
+		if err != nil {
+			return err
+		}
+		dots.Shape, dots.Radius, dots.Color = draw.CircleGlyph{}, vg.Points(2), faint(palette[i])
+		p.Add(dots)
+		panels = append(panels, p)
+	}
+	return errors.Join(
+		writeCSV(filepath.Join(o.out, "overfit.csv"), records),
+		saveBoth(filepath.Join(o.out, "overfit"), [][]*plot.Plot{panels}, vg.Points(640), vg.Points(280)),
+	)
+}

@@ -1,0 +1,106 @@
+// Paper repeats the experiments of Reeb et al. 2018 (NeurIPS): the same splits, the same
+// protocol, every row of its tables, and its figures.
+//
+//	go run ./cmd/paper NAME [-data DIR] [-reps R] [-out DIR]
+//
+// NAME is boston, sparse, exp-loss, snelson, overfit or all. What was computed before is
+// taken from -out: a run that was broken off goes on where it stopped.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// options are what a user chooses.
+type options struct {
+	data, out, only             string
+	reps, evaluations, inducing int
+}
+
+// An experiment is one table or figure of the paper.
+type experiment struct {
+	name string
+	run  func(context.Context, options) error
+}
+
+func experiments() []experiment {
+	table := func(paper string) func(context.Context, options) error {
+		return func(ctx context.Context, o options) error { return runTable(ctx, paper, o) }
+	}
+	return []experiment{
+		{"boston", table("boston")},
+		{"sparse", table("sparse")},
+		{"exp-loss", table("exp")},
+		{"snelson", runSnelson},
+		{"overfit", runOverfit},
+	}
+}
+
+func main() {
+	var names []string
+	for _, e := range experiments() {
+		names = append(names, e.name)
+	}
+	var o options
+	flags := flag.NewFlagSet("paper", flag.ExitOnError)
+	flags.StringVar(&o.data, "data", defaultData(), "folder of the data sets")
+	flags.StringVar(&o.out, "out", filepath.Join("out", "paper"), "folder for results")
+	flags.StringVar(&o.only, "only", "", "only rows of a table whose name has this in it, as in \"pol\"")
+	flags.IntVar(&o.reps, "reps", 10, "splits; starts of overfit are ten times as many")
+	flags.IntVar(&o.evaluations, "evaluations", 1000, "gradients of a minimisation, at most")
+	flags.IntVar(&o.inducing, "inducing", 500, "inducing points of the sparse methods")
+	usage := "usage: paper " + strings.Join(append(names, "all"), "|") + " [flags]"
+	flags.Usage = func() {
+		fmt.Fprintln(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	if len(os.Args) < 2 {
+		flags.Usage()
+		os.Exit(2)
+	}
+	_ = flags.Parse(os.Args[2:]) // it exits
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1], o); err != nil {
+		fmt.Fprintln(os.Stderr, "paper:", err)
+		os.Exit(1) //nolint:gocritic // stop has nothing left to do
+	}
+}
+
+func run(ctx context.Context, name string, o options) error {
+	all := experiments()
+	i := slices.IndexFunc(all, func(e experiment) bool { return e.name == name })
+	if i < 0 && name != "all" {
+		return fmt.Errorf("there is no experiment %q", name)
+	}
+	if o.reps < 1 {
+		return fmt.Errorf("%d repetitions: want at least one", o.reps)
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil { //nolint:gosec // results are for everybody to read
+		return err
+	}
+	if i >= 0 {
+		return all[i].run(ctx, o)
+	}
+	for _, e := range all {
+		if err := e.run(ctx, o); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return nil
+}
+
+// defaultData is where the data are, as for the tests.
+func defaultData() string {
+	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
+		return dir
+	}
+	return filepath.Join("..", "shared", "data")
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/csv"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// data is the folder of the real data, without which a test is skipped.
+func data(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("PACSGP_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "boston")); err != nil {
+		if os.Getenv("CI") == "true" && os.Getenv("PACSGP_DATA") != "none" {
+			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
+		}
+		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
+	}
+	return dir
+}
+
+// Each experiment, as short as can be, writes tables of finite numbers and figures that
+// open; and what is there already is not computed again.
+func TestExperiments(t *testing.T) {
+	base := options{data: data(t), reps: 1, evaluations: 2, inducing: 20}
+	for name, c := range map[string]struct {
+		only string
+		rows int // of the table, without its head
+	}{
+		"boston":   {"ε 0.6 ", 4},
+		"sparse":   {"kin40k ε 0.6 VFE", 4},
+		"exp-loss": {"kin40k ε 0.6 FITC", 1},
+		"snelson":  {"", 15},
+		"overfit":  {"", 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := base
+			o.out, o.only = t.TempDir(), c.only
+			if err := run(t.Context(), name, o); err != nil {
+				t.Fatal(err)
+			}
+			file := strings.TrimSuffix(name, "-loss")
+			records := table(t, filepath.Join(o.out, file+".csv"))
+			if len(records) != c.rows+1 {
+				t.Errorf("%d rows, want %d", len(records)-1, c.rows)
+			}
+			for _, record := range records[1:] {
+				for i, cell := range record {
+					if v, err := strconv.ParseFloat(cell, 64); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+						t.Errorf("%s is %s", records[0][i], cell)
+					}
+				}
+			}
+			for _, kind := range []string{".png", ".svg"} {
+				f, err := os.Open(filepath.Join(o.out, file+kind))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close() //nolint:errcheck // it was read
+				if kind == ".png" {
+					if _, err := png.Decode(f); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			if c.only == "" {
+				return
+			}
+			units, err := filepath.Glob(filepath.Join(o.out, "units", "*.json"))
+			if err != nil || len(units) != c.rows {
+				t.Fatalf("%d units, %v", len(units), err)
+			}
+			var before []int64
+			stamp := func() (all []int64) {
+				for _, u := range units {
+					info, err := os.Stat(u)
+					if err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, info.ModTime().UnixNano())
+				}
+				return all
+			}
+			before = stamp()
+			if err := run(t.Context(), name, o); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(stamp(), before) {
+				t.Error("units were computed again")
+			}
+		})
+	}
+}
+
+func table(t *testing.T, path string) [][]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // it is read
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// The tables have the rows that the paper prints.
+func TestPublishedRows(t *testing.T) {
+	for name, want := range map[string]int{"boston": 15, "sparse": 24, "exp": 12} {
+		rows, err := published(name)
+		if err != nil || len(rows) != want {
+			t.Errorf("%s has %d rows, %v; want %d", name, len(rows), err, want)
+		}
+		for _, r := range rows {
+			if !(r.paper["B"].mean > 0) || r.Epsilon == 0 {
+				t.Errorf("%s: %+v", r.label(), r.paper)
+			}
+		}
+	}
+}
+
+// A verdict looks at the difference in its standard errors, and forgives what rounding to
+// three digits hides.
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		ours, paper estimate
+		want        string
+	}{
+		{estimate{.3332, .003}, estimate{.333, .004}, "as in the paper"},
+		{estimate{.350, .003}, estimate{.333, .004}, "higher"},
+		{estimate{.310, .003}, estimate{.333, .004}, "lower"},
+		{estimate{.0834, 0}, estimate{.083, 0}, "as in the paper"},
+		{estimate{.085, math.NaN()}, estimate{.083, 0}, "higher"},
+		{estimate{math.NaN(), 0}, estimate{.083, 0}, "no number to compare with"},
+	} {
+		r := row{ours: map[string]estimate{"B": c.ours}, paper: map[string]estimate{"B": c.paper}}
+		if _, _, got := r.verdict("B"); got != c.want {
+			t.Errorf("%v against %v: %q, want %q", c.ours, c.paper, got, c.want)
+		}
+	}
+}

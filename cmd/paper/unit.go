@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// A unit is one method on one split: what is resumed. Its fields but Seed are those of a row
+// of the paper's tables.
+type unit struct {
+	Table    string  `json:"table"`
+	Dataset  string  `json:"dataset"`
+	Loss     string  `json:"loss"` // 01 or exp
+	Epsilon  float64 `json:"epsilon"`
+	Method   string  `json:"method"`
+	ARD      bool    `json:"ard"`
+	Alpha    float64 `json:"alpha"` // of the posterior, where it is not the method's own; else −1
+	Inducing int     `json:"inducing"`
+	Most     int     `json:"evaluations"`
+	Seed     int     `json:"seed"`
+}
+
+// name is the unit's file name.
+func (u unit) name() string {
+	ard := "iso"
+	if u.ARD {
+		ard = "ard"
+	}
+	return strings.ReplaceAll(fmt.Sprintf("%s-%s-%s-%g-%s-%s-a%g-m%d-e%d-%d.json", u.Table, u.Dataset, u.Loss, u.Epsilon, u.Method, ard, u.Alpha, u.Inducing, u.Most, u.Seed), "/", "_")
+}
+
+// A finding is what a unit gave.
+type finding struct {
+	unit
+	N            int64   `json:"n"`
+	Bound        float64 `json:"bound"`
+	Pinsker      float64 `json:"bound_pinsker"`
+	Train        float64 `json:"risk_train"`
+	Test         float64 `json:"risk_test"` // Gibbs, 0-1, as in all tables of the paper
+	MSE          float64 `json:"mse"`
+	KL           float64 `json:"kl_per_n"`
+	Noise        float64 `json:"noise_variance"`
+	Steps        int     `json:"steps"`
+	Seconds      float64 `json:"seconds"`
+	Instructions string  `json:"instruction_set"`
+}
+
+// stored reads a unit's finding, if it was made.
+func stored(dir string, u unit) (finding, bool, error) {
+	text, err := os.ReadFile(filepath.Join(dir, u.name())) //nolint:gosec // below the folder that the user named
+	if errors.Is(err, fs.ErrNotExist) {
+		return finding{}, false, nil
+	}
+	var f finding
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err == nil && f.unit != u {
+		err = fmt.Errorf("%s is of another unit", u.name())
+	}
+	return f, err == nil, err
+}
+
+// store writes a finding under its name when it is whole.
+func (f finding) store(dir string) error {
+	text, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, f.name())
+	if err := os.WriteFile(path+".part", append(text, '\n'), 0o644); err != nil { //nolint:gosec // results are for everybody to read
+		return err
+	}
+	return os.Rename(path+".part", path)
+}
+
+// job is the paper's protocol: the scaling is that of the table, and the prior flat.
+func (u unit) job(names []string) pipeline.Job {
+	target := names[len(names)-1]
+	j := pipeline.Job{
+		Target: target, Delta: 0.01, Loss: pipeline.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
+		Kernel: pipeline.KernelDecl{Isotropic: !u.ARD}, Grid: pipeline.PaperGrid,
+		Scaling:    pipeline.Scaling{Mode: pipeline.ScalingDeclared, Features: map[string]pipeline.Affine{}, Target: &pipeline.Affine{Name: target, Scale: 1}},
+		Copies:     pipeline.CopiesDecl{Policy: pipeline.CopiesIndependent},
+		Guarantees: []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}},
+		Train:      pipeline.TrainDecl{Method: pipeline.NamedMethod(u.Method), Evaluations: u.Most, Seed: uint64(u.Seed)}, //nolint:gosec // not negative
+	}
+	for _, name := range names[:len(names)-1] {
+		j.Scaling.Features[name] = pipeline.Affine{Name: name, Scale: 1}
+	}
+	if u.Loss == "exp" {
+		j.Loss.Kind = certify.LossExponential
+	}
+	if u.Inducing > 0 {
+		j.Inducing = []int{u.Inducing}
+	}
+	if u.Alpha >= 0 {
+		j.Train.Alpha = &u.Alpha
+	}
+	if j.Train.Method == pipeline.MethodFreeForm {
+		j.Train.Evaluations = 0
+	}
+	return j
+}
+
+// run trains and certifies the unit, and then looks at the test rows.
+func (u unit) run(ctx context.Context, t dataTable) (finding, error) {
+	f, _, err := u.fit(ctx, t)
+	return f, err
+}
+
+// shardRows is small enough for the workers to share the rows.
+const shardRows = 4096
+
+func source(t dataTable) *pipelinetest.Memory {
+	var shards []int
+	for left := t.rows(); left > 0; left -= shardRows {
+		shards = append(shards, min(left, shardRows))
+	}
+	return pipelinetest.NewMemory(t.names, t.columns, shards...)
+}
+
+func (u unit) fit(ctx context.Context, t dataTable) (finding, pipeline.Model, error) {
+	train, test := t.split(u.Seed)
+	return u.fitOn(ctx, train, test)
+}
+
+func (u unit) fitOn(ctx context.Context, train, test dataTable) (finding, pipeline.Model, error) {
+	job, err := u.job(train.names).WithDefaults()
+	if err != nil {
+		return finding{}, pipeline.Model{}, err
+	}
+	var store pipelinetest.Store
+	began := time.Now()
+	r, err := pipeline.Run(ctx, job, pipeline.Environment{
+		Open: func(context.Context, []string) (pipeline.Source, error) { return source(train), nil },
+		Sink: &store, Attempts: &store, Checkpoints: &store, Software: "paper",
+		Resources: pipeline.Resources{Workers: runtime.NumCPU()},
+	})
+	if err != nil {
+		return finding{}, pipeline.Model{}, fmt.Errorf("%s: %w", u.name(), err)
+	}
+	draw := r.Certificate.About(certify.PredictorDraw)
+	f := finding{
+		unit: u, N: draw.N, Bound: draw.Bound, Pinsker: draw.BoundPinsker, Train: draw.EmpiricalRisk.Upper, KL: draw.KL / float64(draw.N),
+		Noise: r.Training.Noise, Steps: r.Training.Steps, Seconds: time.Since(began).Seconds(), Instructions: r.Training.Machine,
+	}
+	// The paper's test column is the 0-1 risk of a draw, whatever the loss was.
+	model := r.Model
+	model.Meta.Loss = certify.Loss{Kind: certify.LossZeroOne, Epsilon: u.Epsilon}
+	found, err := pipeline.Evaluate(ctx, source(test), model, runtime.NumCPU())
+	if err != nil {
+		return f, r.Model, err
+	}
+	f.Test, f.MSE = found.Draw, found.Squared
+	return f, r.Model, nil
+}
