@@ -65,7 +65,7 @@ func TestExperiments(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer f.Close() //nolint:errcheck // it was read
+				defer f.Close()
 				if kind == ".png" {
 					if _, err := png.Decode(f); err != nil {
 						t.Error(err)
@@ -107,7 +107,7 @@ func table(t *testing.T, path string) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // it is read
+	defer f.Close()
 	records, err := csv.NewReader(f).ReadAll()
 	if err != nil {
 		t.Fatal(err)
