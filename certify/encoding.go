@@ -114,15 +114,33 @@ func compactObject(data []byte) ([]byte, error) {
 // Difference names the first place where two JSON documents differ: what is
 // stated, and what follows. It is for people.
 func Difference(stated, follows []byte) string {
-	var a, b any
-	if err := errors.Join(json.Unmarshal(stated, &a), json.Unmarshal(follows, &b)); err != nil {
+	path, a, b, err := difference(stated, follows)
+	if err != nil {
 		return err.Error()
 	}
-	return difference("", a, b)
+	return fmt.Sprintf("%s is %v, but what it rests on gives %v", path, a, b)
 }
 
-// difference names the first place where two decoded JSON values differ.
-func difference(path string, got, want any) string {
+// Contrast names the first place where two JSON documents differ, and in words where
+// each of them is found.
+func Contrast(one, other []byte, inOne, inOther string) string {
+	path, a, b, err := difference(one, other)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s is %v %s, and %v %s", strings.TrimPrefix(path, "."), a, inOne, b, inOther)
+}
+
+func difference(one, other []byte) (path string, a, b any, err error) {
+	if err := errors.Join(json.Unmarshal(one, &a), json.Unmarshal(other, &b)); err != nil {
+		return "", nil, nil, err
+	}
+	path, a, b = differing("", a, b)
+	return path, a, b, nil
+}
+
+// differing is the first place where two decoded JSON values differ, and what is there.
+func differing(path string, got, want any) (string, any, any) {
 	switch want := want.(type) {
 	case map[string]any:
 		got, ok := got.(map[string]any)
@@ -133,7 +151,7 @@ func difference(path string, got, want any) string {
 		maps.Copy(union, got)
 		for _, key := range slices.Sorted(maps.Keys(union)) {
 			if !reflect.DeepEqual(got[key], want[key]) {
-				return difference(path+"."+key, got[key], want[key])
+				return differing(path+"."+key, got[key], want[key])
 			}
 		}
 	case []any:
@@ -143,12 +161,12 @@ func difference(path string, got, want any) string {
 		}
 		for i := range want {
 			if !reflect.DeepEqual(got[i], want[i]) {
-				return difference(fmt.Sprintf("%s[%d]", path, i), got[i], want[i])
+				return differing(fmt.Sprintf("%s[%d]", path, i), got[i], want[i])
 			}
 		}
 	}
 	if path == "" {
 		path = "."
 	}
-	return fmt.Sprintf("%s is %v, but what it rests on gives %v", path, got, want)
+	return path, got, want
 }

@@ -80,7 +80,7 @@ func (h *Handover) Of(job Job) error {
 		return err
 	}
 	if !bytes.Equal(want, h.Configuration) {
-		return fmt.Errorf("%w: the model was trained for another job: %s", ErrConfig, certify.Difference(want, h.Configuration))
+		return fmt.Errorf("%w: the model there was trained for another job than this one: %s", ErrConfig, certify.Contrast(want, h.Configuration, "here", "was there"))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -111,7 +112,11 @@ func (e encoder) shard(s *shardPass) {
 func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
 	d := decoder{frame.NewReader(io.NewSectionReader(in, 0, size), size, partFormat)}
 	p := d.pass(in)
-	if err := d.Close(); err != nil {
+	err := d.Close()
+	if errors.Is(err, frame.ErrFormat) {
+		err = fmt.Errorf("it is no part, or a damaged one: %w", err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPart, err)
 	}
 	return p, nil

@@ -120,9 +120,11 @@ func TestFlightsOnApacheKafka(t *testing.T) {
 	}
 	pulled := filepath.Join(dir, "pulled")
 	succeed(t, "pull", "delays", "-o", pulled, "--kafka", job)
-	check := child(t, order{Args: []string{"verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--judge", "draw"}})
+	check := child(t, order{Args: []string{"verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job}})
 	answer, err := check.CombinedOutput()
-	if err != nil || !strings.Contains(string(answer), "were read again from the log") || !strings.Contains(string(answer), "verified: ") {
+	// So small a model of flights certifies nothing, which is said when all is verified.
+	if err != nil && check.ProcessState.ExitCode() != exitNotCertified || !strings.Contains(string(answer), "were read again from the log") ||
+		!strings.Contains(string(answer), "verified: ") && !strings.Contains(string(answer), "the certificate is what it says") {
 		t.Errorf("verify: %v: %s", err, answer)
 	}
 	for _, topic := range []string{"pacsgp-certificates", "pacsgp-models", "pacsgp-current"} {

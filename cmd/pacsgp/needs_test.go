@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -30,6 +31,21 @@ func TestPagesThatDoNotFit(t *testing.T) {
 	}
 	if err := (needs{reading: 4080 << 20}).met(w, 5<<30, less); err != nil {
 		t.Error(err)
+	}
+}
+
+// The machine says what it has, where that is known.
+func TestMachine(t *testing.T) {
+	folder := t.TempDir()
+	free, known := freeBytes(folder)
+	if known && free < 0 || runtime.GOOS == "linux" && !known {
+		t.Errorf("%d bytes are free in %s: %t", free, folder, known)
+	}
+	if memory := allowedMemory(); memory < 0 || runtime.GOOS == "linux" && memory < 64<<20 {
+		t.Errorf("%d bytes of memory", memory)
+	}
+	if _, known := freeBytes(filepath.Join(folder, "none")); known {
+		t.Error("a folder that is not there has room")
 	}
 }
 

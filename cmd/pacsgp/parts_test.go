@@ -96,7 +96,7 @@ func TestWrongPartsAreRefused(t *testing.T) {
 		"part beyond":         {[]string{"pass", "-c", job, "--part", "3/2", "-o", cut}, exitUsage, "--part"},
 		"part 0":              {[]string{"pass", "-c", job, "--part", "0/2", "-o", cut}, exitUsage, "--part"},
 		"no output":           {[]string{"pass", "-c", job, "--part", "1/2"}, exitUsage, "-o"},
-		"another job":         {[]string{"pass", "-c", job, "--delta", "0.02", "-o", cut}, exitConfig, "trained for another job"},
+		"another job":         {[]string{"pass", "-c", job, "--delta", "0.02", "-o", cut}, exitConfig, "trained for another job than this one: delta is 0.02 here, and 0.05 was there"},
 		"nothing was trained": {[]string{"pass", "-c", job, "--from", t.TempDir(), "-o", cut}, exitFailure, "--no-pass"},
 		"a sweep":             {[]string{"train", "-c", tiny(jobFile{"sweep": "[{}, {kernel: {isotropic: true}}]"}).write(t, elsewhere), "--no-pass"}, exitConfig, "sweep: the last pass"},
 	} {

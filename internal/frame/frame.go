@@ -128,7 +128,7 @@ type Reader struct {
 func NewReader(in io.Reader, size int64, format string) *Reader {
 	r := &Reader{in: bufio.NewReaderSize(in, chunk), sum: sha256.New(), left: size - sha256.Size, buffer: make([]byte, chunk)}
 	if line := format + "\n"; string(r.take(len(line))) != line {
-		r.err = fmt.Errorf("it does not begin with %q", line)
+		r.err = fmt.Errorf("%w: it does not begin with %q", ErrFormat, line)
 	}
 	return r
 }
@@ -242,6 +242,9 @@ func (r *Reader) Text(most int64) string {
 	return string(b)
 }
 
+// ErrFormat is the error of bytes that are a frame of another format, or none.
+var ErrFormat = errors.New("or it is of another kind")
+
 // errSum is the error of bytes that are not those that were written.
 var errSum = errors.New("its checksum does not agree: it was cut short, or its bytes have changed")
 
@@ -253,6 +256,9 @@ func (r *Reader) Close() error {
 	}
 	var want [sha256.Size]byte
 	if _, err := io.ReadFull(r.in, want[:]); err != nil || !bytes.Equal(r.sum.Sum(nil), want[:]) {
+		if errors.Is(r.err, ErrFormat) {
+			return fmt.Errorf("%w (%w)", errSum, r.err)
+		}
 		return errSum
 	}
 	if r.err == nil {

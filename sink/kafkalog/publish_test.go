@@ -51,14 +51,13 @@ func countedAt(t *testing.T, address, topic string) (keys []string) {
 		t.Fatal(err)
 	}
 	defer consumer.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	for ctx.Err() == nil {
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); {
+		ctx, cancel := context.WithDeadline(t.Context(), until)
 		found := consumer.PollFetches(ctx)
+		cancel()
 		found.EachRecord(func(r *kgo.Record) { keys = append(keys, string(r.Key)) })
 		if found.NumRecords() > 0 {
-			ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond) // for one too many
-			defer cancel()
+			until = time.Now().Add(300 * time.Millisecond) // for one too many
 		}
 	}
 	return keys
