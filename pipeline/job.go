@@ -249,7 +249,7 @@ func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 		if d.Reference < 2 || d.Reference > MaxReference {
 			fault("roles.reference: %d is no number of rows from 2 to %d, and roles.by %s needs one", d.Reference, MaxReference, RolesByPosition)
 		}
-		if scaling != ScalingReference {
+		if scaling == ScalingDeclared || scaling == ScalingAllRows {
 			fault("roles.by: with %s scaling there are no reference rows to take first", scaling)
 		}
 	default:

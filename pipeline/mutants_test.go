@@ -100,7 +100,7 @@ func sumMutants() []mutant {
 		}}},
 		{"rounding of theta before the last refinement", "pipeline", theta, []edit{
 			{"model/phases.go", "t.theta[i] = g.Value(g.Nearest(t.theta[i]))", "t.theta[i] = g.clamp(t.theta[i])"},
-			{"model/trainer.go", "indices[i] = g.Nearest(t.theta[i])", "indices[i] = g.Nearest(t.theta[i]); t.theta[i] = g.Value(indices[i])"},
+			{"model/trainer.go", "indices[i] = g.Nearest(theta[i])", "indices[i] = g.Nearest(theta[i]); theta[i] = g.Value(indices[i])"},
 		}},
 		{"exact sums: added in float64", "certify", "TestRiskSumIsTheSameInEveryOrder", []edit{{
 			"certify/risk.go", "lo, carry := bits.Add64(s.lo, other.lo, 0)",

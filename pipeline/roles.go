@@ -187,9 +187,12 @@ func (d RolesDecl) rule() roleRule {
 	return hash
 }
 
+// byReference reports whether the scaling comes from reference rows: only then there are any.
+func (s Scaling) byReference() bool { return s.Mode != ScalingDeclared && s.Mode != ScalingAllRows }
+
 // references is how many of n rows are reference rows in a job.
 func (j Job) references(n int64) int64 {
-	if j.Scaling.Mode != ScalingReference {
+	if !j.Scaling.byReference() {
 		return 0
 	}
 	return j.Roles.rule().references(n)
@@ -257,7 +260,7 @@ func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (
 		}
 	}
 	unused := func(x rank) bool { return rule.heldOut(x) || out.has(x.ordinal) }
-	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil || job.Scaling.Mode != ScalingReference {
+	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil || !job.Scaling.byReference() {
 		return r, err
 	}
 	first := r.order
