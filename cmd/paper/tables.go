@@ -37,7 +37,12 @@ var columns = []column{
 	{"R_test", func(f finding) float64 { return f.Test }},
 	{"mse", func(f finding) float64 { return f.MSE }},
 	{"kl_per_n", func(f finding) float64 { return f.KL }},
-	{"sigma2", func(f finding) float64 { return f.Noise }},
+	{"sigma2", func(f finding) float64 {
+		if f.Noise == 0 { // a free-form posterior has none
+			return math.NaN()
+		}
+		return f.Noise
+	}},
 }
 
 // An estimate is a mean with its standard error; NaN where there is none.
