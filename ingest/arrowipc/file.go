@@ -2,11 +2,13 @@ package arrowipc
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
@@ -71,15 +73,12 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	if m.bad || root(1) == 0 {
 		return nil, errFile
 	}
-	if f.schema, err = message(r, block{headBytes, -1, 0}, end); err != nil {
+	if err := apart(f.dictionaries, batches); err != nil {
 		return nil, err
 	}
-	in, err := ipc.NewReader(bytes.NewReader(f.schema), ipc.WithAllocator(&Allowance{Left: len(f.schema)}))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errFile, err)
+	if err := f.readSchemas(r, m, root, end); err != nil {
+		return nil, err
 	}
-	f.Schema = in.Schema()
-	in.Release()
 	for _, at := range batches {
 		b := Batch{at: at, Bytes: at.description + at.body}
 		if rows {
@@ -94,6 +93,98 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 		f.Batches = append(f.Batches, b)
 	}
 	return f, nil
+}
+
+// apart demands that no byte belongs to two blocks: a footer of a few bytes could else
+// repeat a record batch as often as it likes.
+func apart(dictionaries, batches []block) error {
+	all := slices.Concat(dictionaries, batches)
+	slices.SortFunc(all, func(a, b block) int { return cmp.Compare(a.offset, b.offset) })
+	for i := 1; i < len(all); i++ {
+		if before := all[i-1]; all[i].offset < before.offset+before.description+before.body {
+			return fmt.Errorf("%w: two of its record batches share bytes, from %d on", errFile, all[i].offset)
+		}
+	}
+	return nil
+}
+
+// readSchemas reads the schema of the footer, by which the rows are read, and demands
+// that the one at the head says the same: readers of files take the one, readers of
+// streams the other.
+func (f *File) readSchemas(r io.ReaderAt, footer flat, root table, end int64) error {
+	head, err := message(r, block{headBytes, -1, 0}, end)
+	if err != nil {
+		return err
+	}
+	f.schema = schemaMessage(footer, root)
+	said, ids, err := schemaOf(f.schema)
+	if err != nil {
+		return err
+	}
+	first, others, err := schemaOf(head)
+	if err != nil {
+		return err
+	}
+	if !said.Equal(first) || !slices.Equal(ids, others) {
+		return fmt.Errorf("%w: its head and its footer have different schemas", errFile)
+	}
+	f.Schema = said
+	return nil
+}
+
+// schemaOf reads the message of a schema, with the identifiers of its dictionaries.
+func schemaOf(message []byte) (*arrow.Schema, []int64, error) {
+	description := message[4:]
+	if binary.LittleEndian.Uint32(message) == 0xFFFFFFFF {
+		description = message[8:]
+	}
+	if _, err := CheckMessage(description); err != nil {
+		return nil, nil, err
+	}
+	in, err := ipc.NewReader(bytes.NewReader(message), ipc.WithAllocator(&Allowance{Left: len(message)}))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errFile, err)
+	}
+	defer in.Release()
+	m := flat{data: description, left: len(description)}
+	var ids []int64
+	if at := m.at(0)(2); at != 0 {
+		m.each(m.at(at)(1), func(t table) { ids = m.dictionaries(t, ids) })
+	}
+	if m.bad {
+		return nil, nil, errFile
+	}
+	return in.Schema(), ids, nil
+}
+
+// schemaMessage puts the schema of a footer into a message of its own: a table of version,
+// kind, header and length of the body, before the footer whose schema is the header.
+func schemaMessage(footer flat, root table) []byte {
+	const (
+		prefix = 8  // mark and length
+		fields = 4  // where the list of fields stands
+		start  = 16 // the table
+		before = 40 // bytes before the footer
+		schema = 1  // the kind
+	)
+	out := make([]byte, prefix+before, prefix+before+len(footer.data)+8)
+	m := out[prefix:]
+	binary.LittleEndian.PutUint32(m, start)
+	for i, v := range []uint16{12, 24, 4, 6, 8, 16} { // its own size, the table's, and where each field is
+		binary.LittleEndian.PutUint16(m[fields+2*i:], v)
+	}
+	binary.LittleEndian.PutUint32(m[start:], start-fields)
+	if at := root(0); at != 0 {
+		binary.LittleEndian.PutUint16(m[start+4:], uint16(footer.u16(at))) //nolint:gosec // two bytes
+	}
+	m[start+6] = schema
+	at := root(1)
+	binary.LittleEndian.PutUint32(m[start+8:], uint32(before+at+footer.u32(at)-(start+8))) //nolint:gosec // within the footer
+	out = append(out, footer.data...)
+	out = append(out, make([]byte, -len(out)&7)...)
+	binary.LittleEndian.PutUint32(out, 0xFFFFFFFF)
+	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-prefix)) //nolint:gosec // a footer is shorter
+	return out
 }
 
 // readFooter returns the bytes of the footer.

@@ -201,6 +201,25 @@ func (f *flat) field(t table) {
 	f.each(t(6), f.keyValue)
 }
 
+// dictionaries appends the identifier of the dictionary of each field, −1 for none,
+// children after their parent.
+func (f *flat) dictionaries(t table, ids []int64) []int64 {
+	if f.depth++; f.depth > maxDepth {
+		f.bad = true
+	}
+	defer func() { f.depth-- }()
+	id := int64(-1)
+	if at := t(4); at != 0 {
+		id = 0
+		if at := f.at(at)(0); at != 0 {
+			id = int64(f.u32(at)) | int64(f.u32(at+4))<<32
+		}
+	}
+	ids = append(ids, id)
+	f.each(t(5), func(child table) { ids = f.dictionaries(child, ids) })
+	return ids
+}
+
 // Kinds of types whose description has a vector.
 const (
 	typeTimestamp = 10

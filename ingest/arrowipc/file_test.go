@@ -1,0 +1,137 @@
+package arrowipc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+)
+
+// twoBatches is a file of two record batches with the columns first, second and word, which
+// has a dictionary, as its field in nested has.
+func twoBatches(t testing.TB) []byte {
+	t.Helper()
+	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "first", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "second", Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}, Nullable: true},
+		{Name: "word", Type: words},
+		{Name: "nested", Type: arrow.StructOf(arrow.Field{Name: "inner", Type: words})},
+	}, nil)
+	path := &seekable{}
+	w, err := ipc.NewFileWriter(path, ipc.WithSchema(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+		b.Field(0).(*array.Float64Builder).Append(float64(i))
+		b.Field(1).(*array.TimestampBuilder).Append(arrow.Timestamp(i))
+		nested := b.Field(3).(*array.StructBuilder)
+		nested.Append(true)
+		for _, d := range []array.Builder{b.Field(2), nested.FieldBuilder(0)} {
+			if err := d.(*array.BinaryDictionaryBuilder).AppendString("a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Write(b.NewRecord()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path.data
+}
+
+// seekable is a file in memory, as the writer wants one.
+type seekable struct{ data []byte }
+
+func (s *seekable) Write(b []byte) (int, error) {
+	s.data = append(s.data, b...)
+	return len(b), nil
+}
+
+func (s *seekable) Seek(int64, int) (int64, error) { return int64(len(s.data)), nil }
+
+func open(data []byte) (*File, error) {
+	return Open(bytes.NewReader(data), int64(len(data)), true)
+}
+
+// Readers of files take the schema of the footer, readers of streams that of the head:
+// where they differ there is no telling which column is which.
+func TestSchemasMustAgree(t *testing.T) {
+	data := twoBatches(t)
+	f, err := open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Batches) != 2 || f.Schema.NumFields() != 4 {
+		t.Fatalf("%d record batches of %v", len(f.Batches), f.Schema)
+	}
+	for _, batch := range f.Batches {
+		r, err := f.Read(bytes.NewReader(data), batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Release()
+	}
+	for _, name := range []string{"first", "second", "inner", "UTC"} {
+		for place, at := range map[string]int{"head": bytes.Index(data, []byte(name)), "footer": bytes.LastIndex(data, []byte(name))} {
+			changed := bytes.Clone(data)
+			changed[at] ^= 1
+			if _, err := open(changed); !errors.Is(err, errFile) || !strings.Contains(err.Error(), "different schemas") {
+				t.Errorf("%s, changed in the %s: %v", name, place, err)
+			}
+		}
+	}
+}
+
+// The identifiers of dictionaries are part of a schema: exchanged, they exchange columns.
+func TestDictionariesMustAgree(t *testing.T) {
+	f, err := open(twoBatches(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ids, err := schemaOf(f.schema)
+	if err != nil || len(ids) != 5 {
+		t.Fatalf("identifiers %v, %v", ids, err)
+	}
+	known := map[int64]int{}
+	for _, id := range ids {
+		known[id]++
+	}
+	if known[-1] != 3 || len(known) != 3 {
+		t.Errorf("identifiers %v: want two different ones, and three fields without", ids)
+	}
+}
+
+// A record batch that the footer names twice would be as many rows as somebody likes.
+func TestBlocksMustNotShareBytes(t *testing.T) {
+	data := twoBatches(t)
+	f, err := open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded := func(b block) []byte {
+		var out []byte
+		for _, v := range []int64{b.offset, b.description, b.body} {
+			out = binary.LittleEndian.AppendUint64(out, uint64(v)) //nolint:gosec // a position
+		}
+		return out
+	}
+	at := bytes.LastIndex(data, encoded(f.Batches[1].at))
+	if at < 0 {
+		t.Fatal("the footer has no such block")
+	}
+	copy(data[at:], encoded(f.Batches[0].at))
+	if _, err := open(data); !errors.Is(err, errFile) || !strings.Contains(err.Error(), "share bytes") {
+		t.Errorf("error %v", err)
+	}
+}
