@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+// doNotHold says of assumptions that they do not hold.
+func doNotHold(assumptions []string) string {
+	if len(assumptions) == 1 {
+		return assumptions[0] + " does not hold"
+	}
+	return strings.Join(assumptions, " and ") + " do not hold"
+}
+
 // headline says in one line what the one who decides needs: about whom, with
 // which tolerance, how often at most, with what confidence. Every number is
 // rounded outwards.
@@ -19,7 +27,7 @@ func headline(g Guarantee, c Certificate) string {
 	}
 	switch {
 	case g.Status == StatusIndicative:
-		return fmt.Sprintf("nothing is certified about %s: %s", subject(g), strings.Join(brokenOnes(c.Assumptions), " and ")+" does not hold")
+		return fmt.Sprintf("nothing is certified about %s: %s", subject(g), doNotHold(brokenOnes(c.Assumptions)))
 	case g.Status == StatusVacuous && !(g.Bound < 1):
 		return fmt.Sprintf("%s is promised about %s: the bound is 1, which holds for every predictor", nothing, subject(g))
 	case g.Status == StatusVacuous:

@@ -421,6 +421,9 @@ func (s Scaling) withDefaults(target string, fault func(string, ...any)) Scaling
 
 func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) TrainDecl {
 	t.checkMethod(inducing, fault)
+	if t.Alpha != nil && *t.Alpha == 0 {
+		t.Alpha = new(float64) // for −0, which JSON readers lose
+	}
 	if t.Mode == "" {
 		t.Mode = TrainMiniBatch
 	}

@@ -78,9 +78,13 @@ func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {
 		return model.ResumeCollapsed(config, state)
 	}
 	if rows := t.start.Len(); config.Exact && (rows > certify.MaxInducing || int64(rows) < config.N) {
-		return nil, fmt.Errorf("%w: train.method: %s takes all rows as inducing points, of which a certified model may have %d, and there are %d rows (hint: the sparse methods, as kl-PAC-SGP, take any number of rows)", ErrConfig, t.job.Train.Method, certify.MaxInducing, max(int64(rows), config.N))
+		return nil, tooManyForExact(t.job.Train.Method, max(int64(rows), config.N))
 	}
 	return model.NewCollapsed(config, t.start)
+}
+
+func tooManyForExact(m Method, rows int64) error {
+	return fmt.Errorf("%w: train.method: %s takes all rows as inducing points, of which a certified model may have %d, and there are %d rows (hint: the sparse methods, as kl-PAC-SGP, take any number of rows)", ErrConfig, m, certify.MaxInducing, rows)
 }
 
 // collapsed translates a method that is not free-form.

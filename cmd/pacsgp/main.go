@@ -264,7 +264,7 @@ func status(err error) int {
 		return exitUsage
 	case errors.As(err, &verdict):
 		return exitNotCertified
-	case errors.Is(err, pipeline.ErrConfig):
+	case errors.Is(err, pipeline.ErrConfig) && !errors.Is(err, pipeline.ErrRefused): // a certificate's job is no job file
 		return exitConfig
 	default:
 		return exitFailure

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,11 @@ func (s *streamOrigin) spool(ctx context.Context, want reading) (err error) {
 			s.config.Columns = append(s.config.Columns, want.Target)
 		}
 	}
+	// What an earlier run has kept goes only when something comes.
+	in := bufio.NewReader(s.in)
+	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
+		return errors.New("stream: nothing came")
+	}
 	if s.temporary {
 		if s.config.Folder, err = os.MkdirTemp("", "pacsgp-spool-"); err != nil {
 			return err
@@ -78,7 +84,7 @@ func (s *streamOrigin) spool(ctx context.Context, want reading) (err error) {
 		}
 	}
 	s.mine, s.config.Progress = true, want.spooled
-	s.window, err = kafkalog.SpoolStream(ctx, s.config, s.in)
+	s.window, err = kafkalog.SpoolStream(ctx, s.config, in)
 	return err
 }
 
@@ -88,7 +94,7 @@ func (s *streamOrigin) arguments() []string {
 	if s.keep {
 		return []string{s.config.Folder}
 	}
-	return []string{"--source", s.file, "  # with the same rows on standard input"}
+	return []string{"--source", s.file, "<", "ROWS"} // the same rows on standard input
 }
 
 func (s *streamOrigin) replay(certify.Certificate) (origin, error) { return s, nil }
