@@ -437,8 +437,22 @@ def check_job(job):
             ("the methods are none", sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"])),
             ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if "holdout" in methods else held == 0),
             ("the shuffle buffer is empty", job["train"].get("buffer", 0) >= 1),
+            ("the settings of a method do not fit it", fits_method(job)),
             ("a limit of copies belongs to the policy limited", job["copies"]["policy"] == "limited" or job["copies"]["limit"] == 0)):
         need(right, "configuration: " + what)
+
+
+def fits_method(job):
+    """Whether the settings of train belong to its method, and lie within its limits."""
+    train = job["train"]
+    method, alpha = train.get("method"), train.get("alpha")
+    if method is None:
+        return not {"alpha", "free_alpha", "evaluations", "noise"} & train.keys()
+    exact, bounds = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"), "PAC" in method
+    return (not {"batch", "passes"} & train.keys() and not (exact and "inducing" in job)
+            and (alpha is None or 0 <= alpha <= 1) and (not train.get("free_alpha") or bounds and alpha is not None and 0 < alpha < 1)
+            and 0 <= train.get("evaluations", 0) <= 100000 and len(train.get("noise", [])) <= 1000
+            and all(1e-8 <= v <= 1e8 for v in train.get("noise", [])))
 
 
 def reference_count(n, job):
@@ -1560,8 +1574,8 @@ class Sentences:
         nothing = "without its maker's word nothing" if word else "nothing"
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + (" if training did not see the hold-out rows" if g["role"] == "holdout" else "")
         if g["status"] == "indicative":
-            broken = " and ".join("the assumption " + a["id"] for a in self.cert["assumptions"] if a["status"] == "broken")
-            return f"nothing is certified about {who}: {broken} does not hold"
+            broken = ["the assumption " + a["id"] for a in self.cert["assumptions"] if a["status"] == "broken"]
+            return f"nothing is certified about {who}: {' and '.join(broken)} {'does' if len(broken) == 1 else 'do'} not hold"
         if g["status"] == "vacuous" and not g["bound"] < 1:
             return f"{nothing} is promised about {who}: the bound is 1, which holds for every predictor"
         if g["status"] == "vacuous":
@@ -2101,7 +2115,7 @@ def main():
     except (Refused, OSError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, RecursionError, np.linalg.LinAlgError, pa.ArrowException) as err:
         print(f"REFUSED {type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}")
         return 1
-    return 3 if args.certificate and not args.predict and "certified" not in mean_statuses(cert) else 0
+    return 3 if args.certificate and not args.predict and (not rows or "certified" not in mean_statuses(cert)) else 0
 
 
 if __name__ == "__main__":

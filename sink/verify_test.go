@@ -336,7 +336,7 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", r.name, runs[i].Status, r.want, runs[i].Out)
 		}
 	}
-	if last := runs[len(refusals)]; last.Status != 0 || !strings.Contains(last.Out, "evidence not rechecked") {
+	if last := runs[len(refusals)]; last.Status != 3 || !strings.Contains(last.Out, "evidence not rechecked") {
 		t.Errorf("without rows: exit status %d:\n%s", last.Status, last.Out)
 	}
 }

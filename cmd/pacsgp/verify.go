@@ -194,6 +194,8 @@ func (v *verified) judged() error {
 	switch {
 	case v.unrepeated != nil:
 		return notCertified{v.unrepeated.Error()}
+	case said.Status == certify.StatusCertified && !v.found.Evidence:
+		return notCertified{"nothing is certified without the rows: how often the model missed is its maker's word. Give the data to check it"}
 	case said.Status == certify.StatusCertified:
 		return nil
 	case v.judge != judgeDraw && v.byWord():
