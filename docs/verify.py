@@ -613,7 +613,7 @@ def data_files(paths):
             for name in names
             if name.lower().endswith((".parquet", ".parq", ".pq")) and not name.startswith(("_", "."))
             and not any(part.startswith(("_", ".")) for part in os.path.relpath(folder, path).split(os.sep) if part != ".")]
-        need(found, f"{path} holds no data file")
+        need(found, f"{path} holds no data file (this program reads Parquet alone, no Arrow files)")
         for f in sorted(found, key=lambda p: os.path.normpath(p).replace(os.sep, "/").encode()):
             real = os.path.realpath(f)
             if real not in seen:
