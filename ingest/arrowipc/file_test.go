@@ -122,7 +122,7 @@ func TestBlocksMustNotShareBytes(t *testing.T) {
 	encoded := func(b block) []byte {
 		var out []byte
 		for _, v := range []int64{b.offset, b.description, b.body} {
-			out = binary.LittleEndian.AppendUint64(out, uint64(v)) //nolint:gosec // a position
+			out = binary.LittleEndian.AppendUint64(out, uint64(v))
 		}
 		return out
 	}
