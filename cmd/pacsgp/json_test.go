@@ -27,7 +27,7 @@ func TestJSONHasOneForm(t *testing.T) {
 	documents["inspect model"] = succeed(t, "inspect", model, "--json").stdout
 	documents["inspect certificate"] = succeed(t, "inspect", certificate, "--json").stdout
 	documents["verify"] = succeed(t, "verify", model, certificate, lake, "--json").stdout
-	documents["verify without data"] = succeed(t, "verify", model, certificate, "--json").stdout
+	documents["verify without data"] = pacsgp(t, "verify", model, certificate, "--json").stdout
 	documents["predict"] = pacsgp(t, "predict", model, certificate, lake, "-o", filepath.Join(dir, "p.parquet"), "--json").stdout
 	sweep := tiny(jobFile{"sweep": "[{}, {loss: {epsilon: 0.9}}]", "delta": "0.1"}).write(t, dir)
 	documents["plan of a sweep"] = succeed(t, "plan", "-c", sweep, "--json").stdout
