@@ -61,7 +61,7 @@ func main() {
 		fmt.Fprintln(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	if len(os.Args) < 2 {
+	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-") {
 		flags.Usage()
 		os.Exit(2)
 	}
@@ -72,6 +72,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "paper:", err)
 		os.Exit(1) //nolint:gocritic // stop has nothing left to do
 	}
+	fmt.Println("written to " + o.out)
 }
 
 func run(ctx context.Context, name string, o options) error {
