@@ -72,7 +72,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "paper:", err)
 		os.Exit(1) //nolint:gocritic // stop has nothing left to do
 	}
-	fmt.Println("written to " + o.out)
+	fmt.Fprintln(os.Stdout, "written to "+o.out)
 }
 
 func run(ctx context.Context, name string, o options) error {
