@@ -39,7 +39,7 @@ func TestOvertaken(t *testing.T) {
 // again, and at the end what to look at.
 func TestNoBroker(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits for some seconds")
+		t.Skip("waits until no broker was found, which takes seconds by design")
 	}
 	job := tiny(jobFile{"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, patience: 8s}}`, "features": "[x1]"}).write(t, t.TempDir())
 	a := pacsgp(t, "train", "-c", job, "--log-format", "text")

@@ -36,7 +36,7 @@ func listen(t *testing.T, with func(net.Conn)) string {
 // seconds, and the error at the end names the address and what to do.
 func TestUnreachable(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits for some seconds")
+		t.Skip("waits until no broker was found, which takes seconds by design")
 	}
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
