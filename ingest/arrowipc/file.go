@@ -22,7 +22,9 @@ const (
 	headBytes = 8  // the magic, and two zeros
 	// maxFooter bounds a footer: 24 bytes a record batch.
 	maxFooter = 256 << 20
-	// packedMost bounds how many times larger than stored a record batch may become.
+	// What a record batch may become is bounded by unpackMost, and by the larger of
+	// packedMost times what is stored and twice what its rows take: equal values can be
+	// packed into next to nothing.
 	packedMost = 1 << 10
 	unpackMost = 1 << 30
 )
@@ -287,6 +289,18 @@ func rowsOf(message []byte) (int64, error) {
 	return rows, nil
 }
 
+// rowBytes is what a row takes in columns of one width.
+func (f *File) rowBytes() int64 {
+	bits := int64(0)
+	for _, field := range f.Schema.Fields() {
+		bits++ // whether there is a value
+		if t, ok := field.Type.(arrow.FixedWidthDataType); ok {
+			bits += int64(t.BitWidth())
+		}
+	}
+	return min((bits+7)/8, unpackMost)
+}
+
 // Read reads a record batch, with the dictionaries of the file. Who calls it recovers from
 // panics of the library, and releases the batch.
 func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
@@ -301,14 +315,19 @@ func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 		parts = append(parts, bytes.NewReader(text), io.NewSectionReader(r, end, at.body))
 		stored += at.body
 	}
-	room := min(unpackMost, packedMost*stored) + stored + 1<<16
-	in, err := ipc.NewReader(io.MultiReader(parts...), ipc.WithAllocator(&Allowance{Left: int(room)}))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errFile, err)
+	room := &Allowance{Left: int(min(unpackMost, max(packedMost*stored, 2*f.rowBytes()*min(batch.Rows, unpackMost))) + stored + 1<<16)}
+	in, err := ipc.NewReader(io.MultiReader(parts...), ipc.WithAllocator(room))
+	if err == nil {
+		defer in.Release()
+		if !in.Next() {
+			err = cmp.Or(in.Err(), io.ErrUnexpectedEOF)
+		}
 	}
-	defer in.Release()
-	if !in.Next() {
-		return nil, fmt.Errorf("%w: %w", errFile, errors.Join(in.Err(), io.ErrUnexpectedEOF))
+	switch {
+	case err != nil && room.exceeded:
+		return nil, fmt.Errorf("unpacked it is too large: a record batch may have %d MiB (hint: write batches of fewer rows): %w", unpackMost>>20, err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errFile, err)
 	}
 	found := in.Record()
 	if found.NumRows() != batch.Rows {

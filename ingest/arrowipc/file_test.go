@@ -135,3 +135,44 @@ func TestBlocksMustNotShareBytes(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// equalValues is a file of one batch of zeros, a three thousandth of its size packed.
+func equalValues(t testing.TB, rows int) []byte {
+	t.Helper()
+	schema := arrow.NewSchema([]arrow.Field{{Name: "zero", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	path := &seekable{}
+	w, err := ipc.NewFileWriter(path, ipc.WithSchema(schema), ipc.WithZstd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+	b.Field(0).(*array.Float64Builder).AppendValues(make([]float64, rows), nil)
+	if err := errors.Join(w.Write(b.NewRecord()), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path.data
+}
+
+// Equal values are packed thousands of times smaller, and are read; more than their rows
+// take is not believed.
+func TestEqualValues(t *testing.T) {
+	const rows = 1 << 20
+	data := equalValues(t, rows)
+	f, err := open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := f.Batches[0]
+	if batch.Bytes*2048 > 8*rows {
+		t.Fatalf("%d rows in %d bytes: the test wants fewer", rows, batch.Bytes)
+	}
+	r, err := f.Read(bytes.NewReader(data), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Release()
+	batch.Rows = rows / 64 // as another description would say
+	if _, err := f.Read(bytes.NewReader(data), batch); err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("an eighth of a megabyte of rows in %d bytes: %v", 8*rows, err)
+	}
+}

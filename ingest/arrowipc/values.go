@@ -21,8 +21,9 @@ const maxDictionary = 1 << 20
 type Allowance struct {
 	Left int
 
-	spare [][]byte
-	bytes int // of spare
+	spare    [][]byte
+	bytes    int // of spare
+	exceeded bool
 }
 
 // maxSpare bounds the bytes that are kept to be used again.
@@ -31,6 +32,7 @@ const maxSpare = 16 << 20
 // Allocate allocates.
 func (a *Allowance) Allocate(size int) []byte {
 	if size < 0 || size > a.Left {
+		a.exceeded = true
 		panic(fmt.Sprintf("it claims %d MiB, and %d MiB are left to it", size>>20, a.Left>>20))
 	}
 	a.Left -= size

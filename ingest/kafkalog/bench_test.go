@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 	"github.com/apache/arrow/go/v15/arrow/memory"
+	"github.com/twmb/avro"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
@@ -109,6 +111,41 @@ func arrowMessages(b *testing.B) (names []string, messages [][]byte) {
 func BenchmarkArrow(b *testing.B) {
 	names, messages := arrowMessages(b)
 	benchmark(b, messages, &arrowReader{names: names})
+}
+
+// avroMessages are one record a row, of the schema.
+func avroMessages(b *testing.B) (schema string, messages [][]byte) {
+	b.Helper()
+	names, rows := tenNumbers()
+	var fields []string
+	for _, name := range names {
+		fields = append(fields, fmt.Sprintf(`{"name":%q,"type":"double"}`, name))
+	}
+	schema = `{"type":"record","name":"Row","fields":[` + strings.Join(fields, ",") + `]}`
+	for _, row := range rows {
+		value := map[string]any{}
+		for j, v := range row {
+			value[names[j]] = v
+		}
+		m, err := avro.MustParse(schema).Encode(value)
+		if err != nil {
+			b.Fatal(err)
+		}
+		messages = append(messages, m)
+	}
+	return schema, messages
+}
+
+// One record a row.
+func BenchmarkAvro(b *testing.B) {
+	names, _ := tenNumbers()
+	schema, messages := avroMessages(b)
+	r := newAvroReader(names)
+	var err error
+	if r.declared, err = parseAvro(schema, r.columns); err != nil {
+		b.Fatal(err)
+	}
+	benchmark(b, messages, r)
 }
 
 // A batch of records, its checksum included, without a decoder behind it.

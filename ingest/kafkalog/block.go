@@ -73,6 +73,15 @@ func (b *block) clear() {
 	b.offsets, b.times = b.offsets[:0], b.times[:0]
 }
 
+// moveRest makes next what the block is once it is cleared. The rows that were placed stay.
+func (b *block) moveRest(next *block) {
+	for j, column := range b.columns {
+		next.columns[j] = append(next.columns[j][:0], column[b.rows():]...)
+		b.columns[j] = column[:b.rows()]
+	}
+	next.offsets, next.times = next.offsets[:0], next.times[:0]
+}
+
 // schema is that of a spool's files: the decoded columns as doubles, and where each row
 // was.
 func (b *block) schema() *parquet.Schema {
@@ -113,6 +122,7 @@ func (s *spool) store(g segment, b *block) error {
 	for _, g := range s.m.Segments {
 		bytes += g.Bytes
 	}
+	s.cfg.Quota.set(s.cfg.Folder, bytes)
 	if s.cfg.Limit > 0 && bytes > s.cfg.Limit {
 		return fmt.Errorf("kafka: the spool in %s needs more than its limit of %d MiB; raise spool.limit, or choose a smaller window", s.cfg.Folder, s.cfg.Limit>>20)
 	}
@@ -136,7 +146,7 @@ func (b *block) write(f *os.File, partition int64) error {
 	)
 	columns := w.ColumnWriters()
 	for i, path := range schema.Columns() {
-		if err := b.column(columns[i], i, path[0], partition); err != nil {
+		if err := b.column(columns[i], path[0], partition); err != nil {
 			return fmt.Errorf("column %q: %w", path[0], err)
 		}
 	}
@@ -144,30 +154,35 @@ func (b *block) write(f *os.File, partition int64) error {
 }
 
 // column writes one column, a piece at a time.
-func (b *block) column(to *parquet.ColumnWriter, index int, name string, partition int64) error {
-	value := func(i int) parquet.Value { return parquet.Int64Value(b.offsets[i]) }
+func (b *block) column(to *parquet.ColumnWriter, name string, partition int64) error {
 	switch j := slices.Index(b.names, name); {
 	case j >= 0:
-		values := b.columns[j]
-		value = func(i int) parquet.Value { return parquet.DoubleValue(values[i]) }
+		return writeValues(to, b.columns[j][:b.rows()], parquet.DoubleValue)
 	case name == columnTopic:
 		topic := parquet.ByteArrayValue([]byte(b.topic))
-		value = func(int) parquet.Value { return topic }
+		return writeValues(to, b.offsets, func(int64) parquet.Value { return topic })
 	case name == columnPartition:
-		value = func(int) parquet.Value { return parquet.Int32Value(int32(partition)) } //nolint:gosec // as Kafka numbers them
+		return writeValues(to, b.offsets, func(int64) parquet.Value { return parquet.Int32Value(int32(partition)) }) //nolint:gosec // as Kafka numbers them
 	case name == columnTime:
-		value = func(i int) parquet.Value { return parquet.Int64Value(b.times[i]) }
+		return writeValues(to, b.times, parquet.Int64Value)
+	default:
+		return writeValues(to, b.offsets, parquet.Int64Value)
 	}
+}
+
+// writeValues writes what becomes of some values. A column whose values are all there
+// needs no levels.
+func writeValues[T any](to *parquet.ColumnWriter, values []T, of func(T) parquet.Value) error {
 	var piece [1024]parquet.Value
-	for at := 0; at < b.rows(); {
-		n := min(len(piece), b.rows()-at)
-		for i := range n {
-			piece[i] = value(at+i).Level(0, 0, index)
+	for len(values) > 0 {
+		n := min(len(piece), len(values))
+		for i, v := range values[:n] {
+			piece[i] = of(v)
 		}
 		if _, err := to.WriteRowValues(piece[:n]); err != nil {
 			return err
 		}
-		at += n
+		values = values[n:]
 	}
 	return nil
 }

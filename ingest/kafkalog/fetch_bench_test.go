@@ -20,7 +20,7 @@ const fetchedRows = 300_000
 
 // BenchmarkFetch reads a topic of Apache Kafka: as kafka-go's connection and franz-go's
 // consumer do, values untouched, and as a window is read: fetched and checked, decoded,
-// and spooled. Beside the rows a second it says what processor time a row takes in this
+// and spooled, also from two partitions. Beside the rows a second it says what processor time a row takes in this
 // process, which counts on a machine that does other things too.
 func BenchmarkFetch(b *testing.B) {
 	s := brokertest.Start(b, brokertest.Options{})
@@ -31,19 +31,30 @@ func BenchmarkFetch(b *testing.B) {
 	defer client.Close()
 	names, rows := jsonMessages()
 	_, blocks := arrowMessages(b)
-	for format, messages := range map[string][][]byte{FormatJSON: rows, FormatArrow: blocks} {
+	schema, values := avroMessages(b)
+	for _, f := range []struct {
+		format, schema string
+		messages       [][]byte
+	}{{FormatJSON, "", rows}, {FormatAvro, schema, values}, {FormatArrow, "", blocks}} {
+		format, messages := f.format, f.messages
 		n := fetchedRows / benchRows * len(messages)
-		fill(b, client, s.Address, format, messages, n)
+		fill(b, client, s.Address, format, 1, messages, n)
+		fill(b, client, s.Address, format+"-2", 2, messages, n)
 		cfg := Config{
-			Client: client, Topic: format, Format: format, Columns: names,
+			Client: client, Topic: format, Format: format, Schema: f.schema, Columns: names,
 			From: Position{Time: broker.Earliest}, To: Position{Time: broker.Latest},
 		}
 		read := func(use func(*broker.Record) error) error {
 			return client.Read(b.Context(), broker.Range{Topic: format, End: int64(n)}, use)
 		}
-		decode, err := (&spool{cfg: cfg}).decoder(b.Context())
+		decode, err := cfg.decoder(b.Context(), nil)
 		if err != nil {
 			b.Fatal(err)
+		}
+		spool := func(cfg Config) error {
+			cfg.Folder = filepath.Join(b.TempDir(), "spool")
+			_, err := Spool(b.Context(), cfg)
+			return err
 		}
 		columns := make([][]float64, len(names))
 		for _, way := range []struct {
@@ -64,10 +75,11 @@ func BenchmarkFetch(b *testing.B) {
 					return err
 				})
 			}},
-			{"spooled", func() error {
-				cfg.Folder = filepath.Join(b.TempDir(), "spool")
-				_, err := Spool(b.Context(), cfg)
-				return err
+			{"spooled", func() error { return spool(cfg) }},
+			{"spooled-2-partitions", func() error {
+				cfg := cfg
+				cfg.Topic += "-2"
+				return spool(cfg)
 			}},
 		} {
 			b.Run(format+"/"+way.name, func(b *testing.B) {
@@ -95,20 +107,20 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// fill makes a topic of one partition with so many messages.
-func fill(b *testing.B, client *broker.Client, address, topic string, messages [][]byte, n int) {
+// fill makes a topic of so many partitions with so many messages.
+func fill(b *testing.B, client *broker.Client, address, topic string, partitions int32, messages [][]byte, n int) {
 	b.Helper()
-	if _, err := client.CreateTopic(b.Context(), topic, 1, -1, nil); err != nil {
+	if _, err := client.CreateTopic(b.Context(), topic, int(partitions), -1, nil); err != nil {
 		b.Fatal(err)
 	}
-	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer p.Close()
 	var failed error
 	for i := range n {
-		p.Produce(b.Context(), &kgo.Record{Value: messages[i%len(messages)]}, func(_ *kgo.Record, err error) {
+		p.Produce(b.Context(), &kgo.Record{Partition: int32(i) % partitions, Value: messages[i%len(messages)]}, func(_ *kgo.Record, err error) {
 			failed = errors.Join(failed, err)
 		})
 	}

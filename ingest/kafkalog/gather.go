@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -12,7 +13,9 @@ import (
 // A window that closes by its rows has no ends until it has them. Its partitions are read
 // in turns, so that each has its part of a backlog, as far as their records are committed;
 // then again, until there are enough. Which rows it gets depends on when they arrive; what
-// it got is recorded in its segments, which can be replayed as any.
+// it got is recorded in its segments, which can be replayed as any. They are numbered as
+// they are cut, whatever their partition: so what has been stored at any time is the
+// beginning of the sample.
 
 // errFull says that a window has all its rows.
 var errFull = errors.New("the window is closed")
@@ -33,7 +36,7 @@ func (s *spool) gather(ctx context.Context) error {
 	writers := make([]*writer, 0, len(s.m.Spans))
 	defer func() {
 		for _, w := range writers {
-			w.letters.drop()
+			w.close()
 		}
 	}()
 	next := make([]int64, len(s.m.Spans))
@@ -42,11 +45,16 @@ func (s *spool) gather(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.room = room
+		w.room, w.next = room, s.nextNumber
 		writers, next[i] = append(writers, w), w.first
 	}
+	s.number = s.afterLast()
+	s.tell()
 	turn := min(max(s.cfg.Rows/int64(8*len(writers)), 16), 8192) // offsets
 	for left > 0 {
+		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
+			return err
+		}
 		latest, err := s.latest(ctx)
 		if err != nil {
 			return err
@@ -70,8 +78,17 @@ func (s *spool) gather(ctx context.Context) error {
 				next[i] = end
 			}
 		}
+		if !quiet && s.cfg.Progress != nil {
+			s.cfg.Progress(s.read.Load())
+		}
 		if err := flushMost(writers, next, s.cfg.segmentRows); err != nil {
 			return err
+		}
+		if s.cfg.Round > 0 && held(writers) >= s.cfg.Round && left > 0 {
+			if err := flushAll(writers, next); err != nil {
+				return err
+			}
+			s.tell()
 		}
 		if quiet {
 			select {
@@ -81,15 +98,65 @@ func (s *spool) gather(ctx context.Context) error {
 			}
 		}
 	}
+	if err := flushAll(writers, next); err != nil {
+		return err
+	}
+	for i, w := range writers {
+		s.m.Spans[i].End = w.first // behind its last segment
+	}
+	return s.complete()
+}
+
+// nextNumber takes the number of a segment, behind all that were cut before.
+func (s *spool) nextNumber() int {
+	s.number++
+	return s.number - 1
+}
+
+// afterLast is the number behind those of the segments that are stored.
+func (s *spool) afterLast() int {
+	after := 0
+	for _, g := range s.m.Segments {
+		var number int
+		if _, err := fmt.Sscanf(g.File, "segment-%d-", &number); err == nil {
+			after = max(after, number+1)
+		}
+	}
+	return after
+}
+
+// tell tells [Config.Stored] what is stored. No segment is being written.
+func (s *spool) tell() {
+	if s.cfg.Stored == nil || len(s.m.Segments) == 0 {
+		return
+	}
+	s.sort()
+	s.cfg.Stored(s.window())
+}
+
+// held are the rows that are in no segment yet.
+func held(writers []*writer) (rows int64) {
+	for _, w := range writers {
+		rows += int64(w.block.rows())
+	}
+	return rows
+}
+
+// flushAll stores all rows that there are, in the order of the partitions.
+func flushAll(writers []*writer, next []int64) error {
 	for i, w := range writers {
 		if w.block.rows() > 0 {
 			if err := w.flush(next[i]); err != nil {
 				return err
 			}
 		}
-		s.m.Spans[i].End = w.first // behind its last segment
 	}
-	return s.complete()
+	for _, w := range writers {
+		if err := w.stored(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // latest is where the committed records of the window's partitions end now.
@@ -159,18 +226,27 @@ func (cfg Config) close(ctx context.Context, spans []span) (bool, error) {
 	if begin < 0 {
 		return false, nil
 	}
-	ends, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, begin+cfg.For.Milliseconds())
-	if err != nil {
-		return false, err
-	}
-	over := false
-	for i, of := range spans {
-		if end := ends[of.Partition]; end >= 0 && end < of.End {
-			over = true
-			spans[i].End = max(of.First, end)
+	for until := begin + cfg.For.Milliseconds(); ; until += cfg.For.Milliseconds() {
+		ends, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, until)
+		if err != nil {
+			return false, err
+		}
+		closed, over, offsets := slices.Clone(spans), false, int64(0)
+		for i, of := range spans {
+			if end := ends[of.Partition]; end >= 0 && end < of.End {
+				over = true
+				closed[i].End = max(of.First, end)
+			}
+			offsets += closed[i].End - of.First
+		}
+		if !over {
+			return false, nil
+		}
+		if offsets >= cfg.Least {
+			copy(spans, closed)
+			return true, nil
 		}
 	}
-	return over, nil
 }
 
 var errFound = errors.New("found")

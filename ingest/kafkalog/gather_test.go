@@ -152,3 +152,47 @@ func TestWindowOfTime(t *testing.T) {
 		t.Error("two ways to close a window are no error")
 	}
 }
+
+// Of a window that is cut in rounds, what was told to be stored at any time is the beginning
+// of the sample, also if the process ends in between; and the sample is the spool's files by
+// their names, as a lake reads them.
+func TestRoundsAreTheBeginningOfTheWindow(t *testing.T) {
+	c := newCluster(t, 3)
+	p := c.producer(t)
+	for i := range 500 {
+		produce(t, p, row(int32(i%3), float64(i), 1))
+	}
+	cfg := c.config(t)
+	cfg.From, cfg.Rows, cfg.Round = Position{Offsets: map[int]int64{0: 0, 1: 0, 2: 0}}, 400, 60
+	var told []*Window
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg.Stored = func(w *Window) {
+		if told = append(told, w); len(told) == 3 {
+			cancel()
+		}
+	}
+	if _, err := Spool(ctx, cfg); !errors.Is(err, context.Canceled) {
+		t.Fatalf("it ended with %v, want to be interrupted", err)
+	}
+	w, err := Spool(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(told) < 5 || w.Rows() != 400 || !slices.IsSorted(w.Paths) {
+		t.Errorf("%d rounds were told of, and %d rows in %q", len(told), w.Rows(), w.Paths)
+	}
+	for i, part := range told {
+		if n := len(part.Segments); n == 0 || !slices.Equal(part.Segments, w.Segments[:n]) || !slices.Equal(part.Paths, w.Paths[:n]) {
+			t.Errorf("round %d is not the beginning of the window: %+v", i, part.Segments)
+		}
+	}
+	_, digests := values(t, w)
+	replayed, err := Replay(t.Context(), c.config(t), w.Segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, again := values(t, replayed); !slices.Equal(again, digests) {
+		t.Error("replayed, the window has other digests")
+	}
+}

@@ -22,6 +22,8 @@ type jsonReader struct {
 	root *jsonNode
 	row  []float64
 	seen []bool
+	all  []string // the columns
+	kept [][]byte // texts of members of the last object, as they stand in it; nil: it has none
 
 	in    []byte
 	at    int
@@ -32,25 +34,39 @@ type jsonReader struct {
 // A jsonNode says what the members of an object are.
 type jsonNode struct {
 	column  int // −1: none
+	keep    int // number of the text that is kept of it, from 1 on; 0: none is
 	members map[string]*jsonNode
 }
 
 func newJSONReader(columns []string) *jsonReader {
-	r := &jsonReader{root: &jsonNode{column: -1}, row: make([]float64, len(columns)), seen: make([]bool, len(columns))}
+	r := &jsonReader{root: &jsonNode{column: -1}, row: make([]float64, len(columns)), seen: make([]bool, len(columns)), all: columns}
 	for j, name := range columns {
-		n := r.root
-		for part := range strings.SplitSeq(name, ".") {
-			if n.members == nil {
-				n.members = map[string]*jsonNode{}
-			}
-			if n.members[part] == nil {
-				n.members[part] = &jsonNode{column: -1}
-			}
-			n = n.members[part]
-		}
-		n.column = j
+		r.node(name).column = j
 	}
 	return r
+}
+
+// node is where a member stands.
+func (r *jsonReader) node(name string) *jsonNode {
+	n := r.root
+	for part := range strings.SplitSeq(name, ".") {
+		if n.members == nil {
+			n.members = map[string]*jsonNode{}
+		}
+		if n.members[part] == nil {
+			n.members[part] = &jsonNode{column: -1}
+		}
+		n = n.members[part]
+	}
+	return n
+}
+
+// keep has the texts of members kept, which may be of any type.
+func (r *jsonReader) keep(names []string) {
+	for _, name := range names {
+		r.kept = append(r.kept, nil)
+		r.node(name).keep = len(r.kept)
+	}
 }
 
 var errJSON = errors.New("it is no JSON object")
@@ -74,6 +90,7 @@ func (r *jsonReader) rowOf(text []byte) ([]float64, error) {
 	for j := range r.row {
 		r.row[j], r.seen[j] = missing, false
 	}
+	clear(r.kept)
 	r.in, r.at, r.depth = text, 0, 0
 	r.space()
 	if r.peek() != '{' {
@@ -160,11 +177,24 @@ func (r *jsonReader) object(of *jsonNode) error {
 
 // value reads a value that is the column, or holds the columns, of a node; nil: neither.
 func (r *jsonReader) value(of *jsonNode) error {
+	if of == nil || of.keep == 0 {
+		return r.cellOf(of)
+	}
+	from := r.at
+	if err := r.cellOf(of); err != nil {
+		return err
+	}
+	r.kept[of.keep-1] = r.in[from:r.at]
+	return nil
+}
+
+// cellOf reads a value, and keeps its number if it is the column of the node.
+func (r *jsonReader) cellOf(of *jsonNode) error {
 	if of == nil || of.column < 0 {
 		return r.skip(of)
 	}
 	if r.seen[of.column] {
-		return errors.New("a column stands there twice")
+		return fmt.Errorf("column %q stands there twice", r.all[of.column])
 	}
 	r.seen[of.column] = true
 	v, err := r.cell()

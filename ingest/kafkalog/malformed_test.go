@@ -80,7 +80,7 @@ func TestMalformed(t *testing.T) {
 				t.Errorf("%d KiB a record", took>>10)
 			}
 			bad := 0
-			decode, err := (&spool{cfg: cfg}).decoder(t.Context())
+			decode, err := cfg.decoder(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

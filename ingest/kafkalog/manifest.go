@@ -61,6 +61,7 @@ func (cfg Config) declaration() (string, error) {
 		From, To   Position
 		Window     int64         `json:",omitempty"`
 		For        time.Duration `json:",omitempty"`
+		Least      int64         `json:",omitempty"`
 		Format     string
 		Schema     string `json:",omitempty"`
 		Columns    []string
@@ -68,7 +69,7 @@ func (cfg Config) declaration() (string, error) {
 		Tolerant   bool
 		Letters    bool `json:",omitempty"`
 		Rows       int
-	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.For, cfg.Format, cfg.Schema, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.For, cfg.Least, cfg.Format, cfg.Schema, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
 	return string(text), err
 }
 

@@ -36,25 +36,33 @@ type decoder interface {
 	read(value []byte, columns [][]float64) (rows int, err error)
 }
 
-// decoder returns a decoder for one partition. What it asks a registry ends with ctx.
-func (s *spool) decoder(ctx context.Context) (decoder, error) {
-	names := s.cfg.decoded()
-	switch s.cfg.Format {
+// decoder returns a decoder for one goroutine. What it asks a registry ends with ctx.
+func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) {
+	names := cfg.decoded()
+	switch cfg.Format {
 	case FormatArrow:
 		return &arrowReader{names: names}, nil
 	case FormatAvro:
 		r := &avroReader{columns: newJSONReader(names).root, row: make([]float64, len(names))}
 		var err error
 		switch {
-		case s.schemas != nil:
-			r.registry = func(id uint32) (*avroType, error) { return s.schemas.find(ctx, id) }
-		case s.cfg.Schema != "":
-			r.declared, err = parseAvro(s.cfg.Schema, r.columns)
+		case known != nil:
+			r.registry = func(id uint32) (*avroType, error) { return known.find(ctx, id) }
+		case cfg.Schema != "":
+			r.declared, err = parseAvro(cfg.Schema, r.columns)
 		}
 		return r, err
 	default:
 		return newJSONReader(names), nil
 	}
+}
+
+// schemas are those of the registry, if there is one.
+func (cfg Config) schemas() *schemas {
+	if cfg.Registry == nil {
+		return nil
+	}
+	return &schemas{from: cfg.Registry, columns: newJSONReader(cfg.decoded()).root, known: map[uint32]knownSchema{}}
 }
 
 // Config says which rows are read and where their spool is.
@@ -64,7 +72,9 @@ type Config struct {
 	Partitions []int // nil: all
 	From, To   Position
 	Rows       int64         // closes the window when it has so many, in the place of To; 0: To does
+	Round      int64         // of a window that closes by Rows: segments are cut whenever so many rows have come; 0: as large as they may be
 	For        time.Duration // closes the window behind so much time of records, in the place of To; 0: To does
+	Least      int64         // offsets of a window that For closes: with fewer it goes on for as long again
 	Group      string        // of consumers, for the position Committed
 	Format     string        // of the records: one of Formats
 	Schema     string        // of [FormatAvro]: the text of the schema of all records, or ""
@@ -79,6 +89,10 @@ type Config struct {
 	Letters bool
 	Folder  string // of the spool
 	Limit   int64  // bytes that the spool may have; 0: any
+	Quota   *Quota // that it shares with the spools of other windows; nil: none
+	// Stored is told what there is of a window that closes by Rows, whenever a round of it
+	// is durable; what it was told before is the beginning of that.
+	Stored func(*Window)
 	// Progress is told the rows that were read so far, often, from several goroutines.
 	Progress func(rows int64)
 
@@ -173,6 +187,52 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	return s.window(), nil
 }
 
+// Holds reports whether the folder has a spool of this window, or no spool: whether [Spool]
+// can go on in it; and how many rows it has.
+func (cfg Config) Holds() (rows int64, ours bool, err error) {
+	cfg, err = cfg.withDefaults()
+	if err != nil {
+		return 0, false, err
+	}
+	m, err := readManifest(cfg.Folder)
+	if err != nil || m.Format == "" {
+		return 0, err == nil, err
+	}
+	for _, g := range m.Segments {
+		rows += g.Rows
+	}
+	declared, err := cfg.declaration()
+	return rows, m.Format == spoolFormat && m.Declared == declared, err
+}
+
+// Following is the position of a window that begins where a group stands or, with the ends
+// of the window before it, behind that; partitions that are new begin at their earliest
+// offset.
+func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, error) {
+	partitions, err := cfg.partitions(ctx)
+	if err != nil {
+		return Position{}, err
+	}
+	earliest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Earliest)
+	if err != nil {
+		return Position{}, err
+	}
+	if ends == nil {
+		if ends, err = cfg.Client.CommittedOffsets(ctx, cfg.Group, cfg.Topic, partitions); err != nil {
+			return Position{}, err
+		}
+	}
+	at := Position{Offsets: map[int]int64{}}
+	for _, p := range partitions {
+		if end, ok := ends[p]; ok && end >= 0 {
+			at.Offsets[p] = end
+		} else {
+			at.Offsets[p] = earliest[p]
+		}
+	}
+	return at, nil
+}
+
 // spans is where the window begins and ends in each partition; the ends of one that closes
 // by its rows are open.
 func (cfg Config) spans(ctx context.Context) ([]span, error) {
@@ -223,9 +283,11 @@ func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Wind
 // A spool is being filled.
 type spool struct {
 	cfg     Config
-	schemas *schemas     // of a registry, or nil
-	read    atomic.Int64 // rows, those of earlier processes included
-	mu      sync.Mutex   // of what follows
+	schemas *schemas      // of a registry, or nil
+	read    atomic.Int64  // rows, those of earlier processes included
+	aside   chan struct{} // is full while a segment is written beside the reading
+	number  int           // of the next segment of a window that closes by its rows
+	mu      sync.Mutex    // of what follows
 	m       manifest
 }
 
@@ -259,13 +321,14 @@ func openSpool(cfg Config) (*spool, error) {
 	if m.Format != spoolFormat || m.Declared != declared {
 		return nil, fmt.Errorf("kafka: %s holds the spool of another window (%s); remove it, or name another folder", cfg.Folder, m.Declared)
 	}
-	s := &spool{cfg: cfg, m: m}
-	if cfg.Registry != nil {
-		s.schemas = &schemas{from: cfg.Registry, columns: newJSONReader(cfg.decoded()).root, known: map[uint32]knownSchema{}}
-	}
+	s := &spool{cfg: cfg, m: m, aside: make(chan struct{}, 1)}
+	s.schemas = cfg.schemas()
+	var bytes int64
 	for _, g := range m.Segments {
 		s.read.Add(g.Rows)
+		bytes += g.Bytes
 	}
+	cfg.Quota.set(cfg.Folder, bytes)
 	return s, s.clean()
 }
 
@@ -304,8 +367,13 @@ func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
 // complete says that the spool has all rows of the window.
 func (s *spool) complete() error {
 	s.m.Complete = true
-	slices.SortFunc(s.m.Segments, func(a, b segment) int { return strings.Compare(a.File, b.File) })
+	s.sort()
 	return s.save()
+}
+
+// sort puts the segments in their order, which is that of the names of their files.
+func (s *spool) sort() {
+	slices.SortFunc(s.m.Segments, func(a, b segment) int { return strings.Compare(a.File, b.File) })
 }
 
 // partition reads one partition to its end, from where its last segment ended.
@@ -314,12 +382,27 @@ func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
 	if err != nil {
 		return err
 	}
-	defer w.letters.drop()
-	at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: w.first, End: of.End, FetchBytes: s.cfg.fetchBytes}
-	if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
-		return s.cfg.explain(ctx, err)
+	defer w.close()
+	for first := w.first; first < of.End; {
+		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
+			return err
+		}
+		at := broker.Range{Topic: s.cfg.Topic, Partition: of.Partition, First: first, End: s.cfg.upTo(first, of.End), FetchBytes: s.cfg.fetchBytes}
+		if err := s.cfg.Client.Read(ctx, at, w.add); err != nil {
+			return s.cfg.explain(ctx, err)
+		}
+		first = at.End
 	}
 	return w.finish(of.End)
+}
+
+// upTo is how far a partition is read before there is to be room for more: with a quota
+// as many offsets as a segment may have rows.
+func (cfg Config) upTo(first, end int64) int64 {
+	if cfg.Quota == nil {
+		return end
+	}
+	return min(end, first+MaxSegmentRows)
 }
 
 // writer goes on behind the last segment of a partition.
@@ -333,7 +416,11 @@ func (s *spool) writer(ctx context.Context, of span, cut *cutter) (*writer, erro
 		}
 	}
 	s.mu.Unlock()
+	w.next = func() int {
+		w.number++
+		return w.number - 1
+	}
 	var err error
-	w.decode, err = s.decoder(ctx)
+	w.decode, err = s.cfg.decoder(ctx, s.schemas)
 	return w, err
 }

@@ -45,6 +45,9 @@ func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, erro
 	if err := r.read(in); err != nil {
 		return nil, errors.Join(ctx.Err(), err)
 	}
+	if len(s.m.Segments) == 0 {
+		return nil, errors.New("stream: no row came")
+	}
 	s.m.Complete = true
 	if err := s.save(); err != nil {
 		return nil, err
@@ -127,7 +130,9 @@ func (r *streamReader) json(in *bufio.Reader) error {
 			return err
 		}
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("stream: line %d is longer than %d MiB; JSON is read with one object a line", n+1, maxLine>>20)
+	} else if err != nil {
 		return fmt.Errorf("stream: line %d: %w", n+1, err)
 	}
 	return nil

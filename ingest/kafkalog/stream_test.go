@@ -93,14 +93,14 @@ func TestBrokenStreams(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		"nothing came":     "",
-		"line 2":           "{\"x\":1,\"in\":{\"y\":2}}\n{\"x\":1,\"in\":{\"y\":null}}",
-		"Arrow file":       "ARROW1\x00\x00",
-		"Parquet":          "PAR1....",
-		"bytes behind":     string(whole) + "x",
-		"token too long":   strings.Repeat(" ", maxLine+1),
-		"no JSON object":   "x,y\n1,2\n",
-		"line 1: it is no": "[{\"x\":1}]",
+		"nothing came":       "",
+		"line 2":             "{\"x\":1,\"in\":{\"y\":2}}\n{\"x\":1,\"in\":{\"y\":null}}",
+		"Arrow file":         "ARROW1\x00\x00",
+		"Parquet":            "PAR1....",
+		"bytes behind":       string(whole) + "x",
+		"longer than 16 MiB": strings.Repeat(" ", maxLine+1),
+		"no JSON object":     "x,y\n1,2\n",
+		"line 1: it is no":   "[{\"x\":1}]",
 	} {
 		if _, err := streamed(t, strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want an error with %q", text, err, want)

@@ -30,14 +30,17 @@ type writer struct {
 	spool     *spool
 	cut       *cutter
 	partition int
-	number    int   // of the segment
-	first     int64 // its first offset
+	number    int        // of the segment
+	next      func() int // takes the number of a segment
+	first     int64      // its first offset
 	decode    decoder
 	beside    []string // the last columns of the block
 	block     *block
 	letters   letters
 	room      func(rows int) bool // takes room for rows; nil: there is always some
 	stopped   int64               // the offset that there was no room for
+	storing   chan error          // of the segment before, while it is written; nil: none is
+	spare     *block              // that was written
 }
 
 // add decodes a record and appends its row.
@@ -123,15 +126,34 @@ func (w *writer) finish(end int64) error {
 			return err
 		}
 	}
-	if w.block.rows() == 0 {
+	if w.block.rows() > 0 {
+		if err := w.flush(end); err != nil {
+			return err
+		}
+	}
+	return w.stored()
+}
+
+// stored waits until the segments that were flushed are in the manifest.
+func (w *writer) stored() error {
+	if w.storing == nil {
 		return nil
 	}
-	return w.flush(end)
+	err := <-w.storing
+	w.storing = nil
+	return err
+}
+
+// close ends what the writer began. What it flushed may or may not be in the manifest.
+func (w *writer) close() {
+	_ = w.stored() // the caller has an error already, or has asked
+	w.letters.drop()
 }
 
 // flush makes the rows a segment that ends before an offset.
 func (w *writer) flush(next int64) error {
-	g := segment{File: fileName(w.number, w.partition), Segment: pipeline.Segment{
+	number := w.next()
+	g := segment{File: fileName(number, w.partition), Segment: pipeline.Segment{
 		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
 	}}
 	if len(w.cut.ends) > 0 {
@@ -145,14 +167,43 @@ func (w *writer) flush(next int64) error {
 	}
 	g.Bytes = w.letters.size
 	var err error
-	if g.Letters, err = w.letters.store(w.spool.cfg.Folder, lettersName(w.number, w.partition)); err != nil {
+	if g.Letters, err = w.letters.store(w.spool.cfg.Folder, lettersName(number, w.partition)); err != nil {
 		return err
 	}
 	w.letters.size = 0
-	if err := w.spool.store(g, w.block); err != nil {
+	if err := w.store(g); err != nil {
 		return err
 	}
-	w.block.clear()
-	w.number, w.first = w.number+1, g.End
+	w.first = g.End
+	return nil
+}
+
+// store stores the block as a segment, behind the one before. If no other partition
+// does, it is written while the next one is read: one block of all is written so, to
+// bound the memory.
+func (w *writer) store(g segment) error {
+	if err := w.stored(); err != nil {
+		return err
+	}
+	select {
+	case w.spool.aside <- struct{}{}:
+	default:
+		if err := w.spool.store(g, w.block); err != nil {
+			return err
+		}
+		w.block.clear()
+		return nil
+	}
+	full, next := w.block, w.spare
+	if next == nil {
+		next = newBlock(w.spool.cfg)
+	}
+	full.moveRest(next)
+	storing := make(chan error, 1)
+	go func() {
+		defer func() { <-w.spool.aside }()
+		storing <- w.spool.store(g, full)
+	}()
+	w.block, w.spare, w.storing = next, full, storing
 	return nil
 }

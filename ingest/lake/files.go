@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 )
 
 // A File is what a data file's footer says, for people.
@@ -19,8 +20,23 @@ type File struct {
 	Path      string
 	Bytes     int64
 	Rows      int64
-	RowGroups int
-	Columns   []ingest.Column // of the file, then the keys of its path
+	RowGroups int               // with rows
+	Footer    [sha256.Size]byte // SHA-256 of the footer
+	Columns   []ingest.Column   // of the file, then the keys of its path
+}
+
+// List returns the paths of the data files that the declared paths mean, in the order of
+// their rows. No file is opened.
+func List(ctx context.Context, paths []string) ([]string, error) {
+	found, _, err := listFiles(ctx, machine{}, paths)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(found))
+	for i, f := range found {
+		names[i] = f.path
+	}
+	return names, nil
 }
 
 // Files lists the data files that the paths mean and reads their footers, no
@@ -156,7 +172,7 @@ func (f *dataFile) key(name string) float64 {
 
 // summary describes the file for people.
 func (f *dataFile) summary() File {
-	s := File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups)}
+	s := File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum}
 	for _, c := range f.columns {
 		s.Columns = append(s.Columns, c.Column)
 	}
@@ -191,36 +207,91 @@ type footerCache struct {
 }
 
 type kept struct {
-	file *dataFile
-	foot *footer
+	file  *dataFile
+	tail  [sha256.Size]byte
+	foot  *footer        // of a Parquet file
+	arrow *arrowipc.File // of an Arrow file
 }
 
-const footersKept = 8
+const (
+	footersKept = 8
+	// tailBytes is how much of a file's end is looked at where its footer is known: a
+	// file of many small row groups has a large one.
+	tailBytes = 4 << 10
+)
 
-// footer returns the footer of an open file. It reads it again and refuses it if
-// it is not the one that was there when the source was opened.
-func (c *footerCache) footer(f *dataFile, r io.ReaderAt, size int64) (*footer, error) {
-	b, err := footerBytes(r, size)
-	if err != nil {
-		return nil, err
+// footer returns the footer of an open Parquet file.
+func (c *footerCache) footer(f *dataFile, file Blob) (*footer, error) {
+	k, err := c.find(f, file)
+	return k.foot, err
+}
+
+// arrowFile returns the footer of an open Arrow file.
+func (c *footerCache) arrowFile(f *dataFile, file Blob) (*arrowipc.File, error) {
+	k, err := c.find(f, file)
+	return k.arrow, err
+}
+
+// find returns the footer of an open file. One that is not kept is read, and refused if
+// it is not the one that was there when the source was opened; if it is kept, the size
+// and the end of the file have to be as they were.
+func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
+	size := file.Size()
+	end := make([]byte, min(tailBytes, size))
+	if _, err := file.ReadAt(end, size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+		return kept{}, err
 	}
-	if size != f.size || sha256.Sum256(b) != f.sum {
-		return nil, errors.New("the file has changed since the job looked at it first; start again when nobody writes to it")
+	if size != f.size {
+		return kept{}, errOtherFile
+	}
+	k := kept{file: f, tail: sha256.Sum256(end)}
+	same := func(other kept) bool { return other.file == f && other.tail == k.tail }
+	c.mu.Lock()
+	i := slices.IndexFunc(c.kept, same)
+	if i >= 0 {
+		k = c.kept[i]
+	}
+	c.mu.Unlock()
+	if i >= 0 {
+		return k, nil
+	}
+	if err := k.read(file); err != nil {
+		return kept{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.kept {
-		if k.file == f {
-			return k.foot, nil
-		}
+	if slices.ContainsFunc(c.kept, same) {
+		return k, nil
 	}
-	foot, err := parseFooter(b, size)
-	if err != nil {
-		return nil, err
-	}
-	c.kept = append(c.kept, kept{f, foot})
+	c.kept = append(c.kept, k)
 	if len(c.kept) > footersKept {
 		c.kept = slices.Delete(c.kept, 0, 1)
 	}
-	return foot, nil
+	return k, nil
+}
+
+var errOtherFile = errors.New("the file has changed since the job looked at it first; start again when nobody writes to it")
+
+// read reads the footer of the file.
+func (k *kept) read(file Blob) error {
+	if k.file.arrow {
+		in, err := arrowipc.Open(file, file.Size(), false)
+		if err != nil {
+			return err
+		}
+		if in.Sum != k.file.sum {
+			return errOtherFile
+		}
+		k.arrow = in
+		return nil
+	}
+	b, err := footerBytes(file, file.Size())
+	if err != nil {
+		return err
+	}
+	if sha256.Sum256(b) != k.file.sum {
+		return errOtherFile
+	}
+	k.foot, err = parseFooter(b, file.Size())
+	return err
 }

@@ -231,7 +231,7 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 		}
 		return b, nil
 	}
-	foot, err := s.cache.footer(sh.file, file, file.Size())
+	foot, err := s.cache.footer(sh.file, file)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.path, err), b.Close())
 	}

@@ -85,7 +85,7 @@ func (s *Source) lookInto(sh shard) (need int64, err error) {
 		return 0, fmt.Errorf("lake: %w", err)
 	}
 	defer closeFile(file, &err)
-	foot, err := s.cache.footer(sh.file, file, file.Size())
+	foot, err := s.cache.footer(sh.file, file)
 	if err != nil {
 		return 0, err
 	}

@@ -45,7 +45,7 @@ func (s *Source) footerAgain(f *dataFile) (*footer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
-	foot, err := s.cache.footer(f, file, file.Size())
+	foot, err := s.cache.footer(f, file)
 	return foot, errors.Join(err, file.Close())
 }
 

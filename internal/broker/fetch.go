@@ -2,10 +2,13 @@ package broker
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -40,7 +43,51 @@ type answerPartition struct {
 	LogStartOffset       int64                       `kafka:"min=v5,max=v11"`
 	AbortedTransactions  []fetch.ResponseTransaction `kafka:"min=v4,max=v11"`
 	PreferredReadReplica int32                       `kafka:"min=v11,max=v11"`
-	Records              []byte                      `kafka:"min=v0,max=v11,nullable"`
+	Records              batchBytes                  `kafka:"min=v0,max=v11,nullable"`
+}
+
+// batchBytes are record batches with their length before them. The library would allocate
+// what the length claims; this takes as much as comes, and memory that was used before.
+type batchBytes []byte
+
+// batchBuffers has the memory of answers that were read.
+var batchBuffers sync.Pool
+
+// fetchedBytes is how much is allocated before it has come.
+const fetchedBytes = firstFetchBytes + 1<<12
+
+// ReadFrom reads the length and the bytes.
+func (b *batchBytes) ReadFrom(r io.Reader) (int64, error) {
+	var head [4]byte
+	if n, err := io.ReadFull(r, head[:]); err != nil {
+		return int64(n), err
+	}
+	size := int(int32(binary.BigEndian.Uint32(head[:]))) // −1 is none
+	*b = nil
+	if size <= 0 {
+		return int64(len(head)), nil
+	}
+	var buf []byte
+	if used, ok := batchBuffers.Get().(*[]byte); ok {
+		buf = (*used)[:0]
+	}
+	for len(buf) < size {
+		next := min(size, max(cap(buf), 2*len(buf), fetchedBytes))
+		at := len(buf)
+		buf = slices.Grow(buf, next-at)[:next]
+		if n, err := io.ReadFull(r, buf[at:]); err != nil {
+			return int64(len(head) + at + n), err
+		}
+	}
+	*b = buf
+	return int64(len(head) + size), nil
+}
+
+// release gives the memory of the batches to later answers.
+func (f Fetched) release() {
+	if cap(f.Batches) > 0 && cap(f.Batches) <= 2*fetchedBytes {
+		batchBuffers.Put(&f.Batches)
+	}
 }
 
 // registered is a variable so that it is done once, before any client exists.
@@ -68,6 +115,11 @@ var ErrOutOfRange = kafka.OffsetOutOfRange
 // Fetch returns record batches of a partition from an offset on, those of ended
 // transactions only. It waits up to a second if there is none.
 func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset int64, limit int32) (Fetched, error) {
+	return c.fetch(ctx, kafka.ReadCommitted, topic, partition, offset, limit)
+}
+
+// fetch is Fetch. Of uncommitted records, Stable is where they end.
+func (c *Client) fetch(ctx context.Context, isolation kafka.IsolationLevel, topic string, partition int, offset int64, limit int32) (Fetched, error) {
 	if !registered {
 		return Fetched{}, errors.New("kafka: no decoder of answers")
 	}
@@ -75,7 +127,7 @@ func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset 
 	defer cancel()
 	message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(time.Second / time.Millisecond), MinBytes: 1, MaxBytes: math.MaxInt32, // the limit of the partition decides
-		IsolationLevel: int8(kafka.ReadCommitted), SessionID: -1, SessionEpoch: -1,
+		IsolationLevel: int8(isolation), SessionID: -1, SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
 			Partition: int32(partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
 		}}}},
@@ -99,6 +151,9 @@ func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset 
 				continue
 			}
 			found := Fetched{Start: p.LogStartOffset, Stable: p.LastStableOffset, Batches: p.Records}
+			if isolation == kafka.ReadUncommitted {
+				found.Stable = p.HighWatermark
+			}
 			for _, a := range p.AbortedTransactions {
 				found.Aborted = append(found.Aborted, Aborted{a.ProducerID, a.FirstOffset})
 			}
@@ -121,13 +176,23 @@ const (
 // Offsets returns the offset of a point of each partition: [Earliest], [Latest], or the
 // first record of a time (milliseconds since 1970) or later, where there is none −1.
 func (c *Client) Offsets(ctx context.Context, topic string, partitions []int, at int64) (map[int]int64, error) {
+	return c.offsets(ctx, kafka.ReadCommitted, topic, partitions, at)
+}
+
+// Written returns the offsets behind the last record of each partition, whatever becomes
+// of its transaction.
+func (c *Client) Written(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
+	return c.offsets(ctx, kafka.ReadUncommitted, topic, partitions, Latest)
+}
+
+func (c *Client) offsets(ctx context.Context, isolation kafka.IsolationLevel, topic string, partitions []int, at int64) (map[int]int64, error) {
 	offsets := make(map[int]int64, len(partitions))
 	for _, partition := range partitions {
 		err := c.Retry(ctx, func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
 			message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &listoffsets.Request{
-				ReplicaID: -1, IsolationLevel: int8(kafka.ReadCommitted),
+				ReplicaID: -1, IsolationLevel: int8(isolation),
 				Topics: []listoffsets.RequestTopic{{Topic: topic, Partitions: []listoffsets.RequestPartition{{
 					Partition: int32(partition), CurrentLeaderEpoch: -1, Timestamp: at,
 				}}}},

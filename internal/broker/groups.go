@@ -15,18 +15,28 @@ import (
 // transaction, if there is one, and else at once. A group with members is refused: they
 // commit its offsets themselves.
 func (w *Writer) CommitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
-	err := w.commitOffsets(ctx, group, topic, ends, metadata)
+	err := w.client.unmanned(ctx, group)
+	if err == nil {
+		err = w.commitOffsets(ctx, Member{Generation: -1}, group, topic, ends, metadata)
+	}
+	return ofGroup(group, err)
+}
+
+// CommitOffsetsAs is CommitOffsets by a member of the group. It is refused, with an error
+// that is [Stale], when the group has come to another generation.
+func (w *Writer) CommitOffsetsAs(ctx context.Context, as Member, group, topic string, ends map[int]int64, metadata string) error {
+	return ofGroup(group, w.commitOffsets(ctx, as, group, topic, ends, metadata))
+}
+
+func ofGroup(group string, err error) error {
 	if err != nil {
 		return fmt.Errorf("kafka: commit the offsets of group %q: %w", group, err)
 	}
 	return nil
 }
 
-func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
+func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic string, ends map[int]int64, metadata string) error {
 	partitions := slices.Sorted(maps.Keys(ends))
-	if err := w.client.unmanned(ctx, group); err != nil {
-		return err
-	}
 	if w.transactional == "" {
 		var offsets []kafka.OffsetCommit
 		for _, p := range partitions {
@@ -34,7 +44,7 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 		}
 		return w.retry(ctx, func(ctx context.Context) error {
 			answer, err := w.client.Kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
-				GroupID: group, GenerationID: -1, Topics: map[string][]kafka.OffsetCommit{topic: offsets},
+				GroupID: group, GenerationID: as.Generation, MemberID: as.ID, Topics: map[string][]kafka.OffsetCommit{topic: offsets},
 			})
 			if err != nil {
 				return err
@@ -62,6 +72,7 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 		return err
 	}
 	w.joined[place{topic: "__consumer_offsets"}] = true
+	w.groups = slices.DeleteFunc(w.groups, func(p progress) bool { return p.group == group && p.topic == topic })
 	w.groups = append(w.groups, progress{group, topic, maps.Clone(ends)})
 	var offsets []kafka.TxnOffsetCommit
 	for _, p := range partitions {
@@ -70,7 +81,7 @@ func (w *Writer) commitOffsets(ctx context.Context, group, topic string, ends ma
 	return w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.TxnOffsetCommit(ctx, &kafka.TxnOffsetCommitRequest{
 			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
-			GenerationID: -1, Topics: map[string][]kafka.TxnOffsetCommit{topic: offsets},
+			GenerationID: as.Generation, MemberID: as.ID, Topics: map[string][]kafka.TxnOffsetCommit{topic: offsets},
 		})
 		if err != nil {
 			return err
@@ -131,7 +142,14 @@ func ofAll(partitions []int, spoken map[int]bool) error {
 // CommittedOffsets returns how far a group has come in a topic, by partition; −1: it
 // has committed nothing.
 func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
-	found := map[int]int64{}
+	offsets, _, err := c.Committed(ctx, group, topic, partitions)
+	return offsets, err
+}
+
+// Committed returns the offsets that a group has committed, as CommittedOffsets does, and
+// the texts that were committed with them.
+func (c *Client) Committed(ctx context.Context, group, topic string, partitions []int) (map[int]int64, map[int]string, error) {
+	found, texts := map[int]int64{}, map[int]string{}
 	err := c.Retry(ctx, func(ctx context.Context) error {
 		answer, err := c.Kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: partitions}})
 		if err != nil {
@@ -150,7 +168,7 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 			if p.Error != nil {
 				return p.Error
 			}
-			found[p.Partition] = p.CommittedOffset
+			found[p.Partition], texts[p.Partition] = p.CommittedOffset, p.Metadata
 		}
 		if len(found) != len(partitions) {
 			return errSilent
@@ -158,7 +176,26 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("kafka: offsets of group %q: %w", group, err)
+		return nil, nil, fmt.Errorf("kafka: offsets of group %q: %w", group, err)
 	}
-	return found, nil
+	return found, texts, nil
+}
+
+// Lag is how many offsets lie between where a group stands, or the earliest offset where it
+// has committed none, and the end of the topic.
+func (c *Client) Lag(ctx context.Context, group, topic string, partitions []int) (int64, error) {
+	at, err := c.CommittedOffsets(ctx, group, topic, partitions)
+	if err != nil {
+		return 0, err
+	}
+	earliest, err := c.Offsets(ctx, topic, partitions, Earliest)
+	if err != nil {
+		return 0, err
+	}
+	latest, err := c.Offsets(ctx, topic, partitions, Latest)
+	var lag int64
+	for _, p := range partitions {
+		lag += max(0, latest[p]-max(at[p], earliest[p]))
+	}
+	return lag, err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -25,8 +26,8 @@ type Writer struct {
 	producer      Producer
 	sequences     map[place]int32
 	joined        map[place]bool  // partitions of the transaction
-	ends          map[place]int64 // behind the last record of the transaction
-	groups        []progress      // that the transaction notes
+	ends          map[place]int64 // behind the last record of transactions, since they were seen
+	groups        []progress      // that transactions have noted, since they were seen
 }
 
 // A place is a partition of a topic.
@@ -123,8 +124,14 @@ func (w *Writer) Send(ctx context.Context, topic string, partition int, records 
 	if err != nil {
 		return fmt.Errorf("kafka: topic %q, partition %d: produce: %w", topic, partition, err)
 	}
-	w.sequences[at] += int32(len(records))
+	w.sequences[at] = following(w.sequences[at], len(records))
 	return nil
+}
+
+// following is the number of the record behind a batch of so many: behind the largest
+// one comes 0.
+func following(sequence int32, records int) int32 {
+	return int32((int64(sequence) + int64(records)) & math.MaxInt32)
 }
 
 // join makes a partition part of the transaction, if there is one.
@@ -153,19 +160,23 @@ func (w *Writer) join(ctx context.Context, at place) error {
 	return nil
 }
 
-// Commit ends the transaction: from now on what was sent is read. A broker answers
-// before it has written that into all partitions: Commit waits a while until it has. Without a
-// transactional id, or if nothing was sent, it does nothing.
+// Commit ends the transaction and waits until that is seen.
 func (w *Writer) Commit(ctx context.Context) error {
-	if err := w.end(ctx, true); err != nil {
+	if err := w.End(ctx); err != nil {
 		return err
 	}
-	return w.seen(ctx)
+	return w.Seen(ctx)
 }
 
-// seen waits until readers of committed records see what was sent, and groups where they
-// are, but not for ever: the open transaction of another writer may stand before it.
-func (w *Writer) seen(ctx context.Context) error {
+// End ends the transaction: what was sent will be read, and soon. Without a transactional
+// id, or if nothing was sent, it does nothing.
+func (w *Writer) End(ctx context.Context) error { return w.end(ctx, true) }
+
+// Seen waits until readers of committed records see what was sent, and groups where they
+// are, for a broker answers before it has written the end of a transaction into all
+// partitions. It does not wait for ever: the open transaction of another writer may stand
+// before it.
+func (w *Writer) Seen(ctx context.Context) error {
 	const most, pause = 20 * time.Second, 20 * time.Millisecond
 	until := time.Now().Add(most)
 	await := func(there func() (bool, error)) error {

@@ -23,6 +23,10 @@ type Range struct {
 	Partition  int
 	First, End int64
 	FetchBytes int32 // that are asked for at a time; 0: 4 MiB
+
+	// Undecided asks for the records of transactions too that were aborted or have not
+	// ended.
+	Undecided bool
 }
 
 // Read calls use for every record of the range that a transactional consumer would see,
@@ -34,21 +38,23 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	if t.limit <= 0 {
 		t.limit = firstFetchBytes
 	}
+	ahead := c.ahead(t)
+	defer ahead.drop()
 	for t.offset < t.End {
-		var found Fetched
-		err := c.Retry(ctx, func(ctx context.Context) (err error) {
-			found, err = c.Fetch(ctx, t.Topic, t.Partition, t.offset, t.limit)
-			return err
-		})
+		found, err := ahead.take(ctx, t.offset, t.limit)
 		if errors.Is(err, ErrOutOfRange) {
 			return &OffsetError{t.Topic, t.Partition, t.offset, found.Start}
 		}
 		if err != nil {
 			return t.fail("%w", err)
 		}
+		if next := behindWhole(found.Batches); next > t.offset && next < t.End {
+			ahead.ask(ctx, next, t.limit)
+		}
 		if err := t.batches(ctx, found, use); err != nil {
 			return err
 		}
+		found.release()
 	}
 	return nil
 }

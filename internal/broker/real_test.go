@@ -157,6 +157,8 @@ func TestApacheKafka(t *testing.T) {
 		}
 	})
 
+	t.Run("fenced", func(t *testing.T) { fencedAtEachStep(t, c) })
+
 	t.Run("members", func(t *testing.T) {
 		topic(t, "members", nil)
 		assigned := make(chan struct{})

@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
+	"time"
 )
 
 // Data is where the data sets are, as for the tests.
@@ -43,6 +45,12 @@ func Peak(p *os.ProcessState) float64 {
 		return float64(u.Maxrss) / 1024
 	}
 	return 0
+}
+
+// Machine says where and when something was measured.
+func Machine(instructions string) string {
+	return fmt.Sprintf("%s, %s/%s, %d processors, instruction set %s, %s",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), instructions, time.Now().UTC().Format(time.DateOnly))
 }
 
 // ReplaceSection replaces what stands between the two lines of the page that name the

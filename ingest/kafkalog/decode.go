@@ -1,0 +1,154 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// A Decoder makes rows of records as they come, for who needs no spool. Its methods are
+// for one goroutine.
+type Decoder struct {
+	cfg     Config
+	keep    []string
+	decode  decoder
+	columns [][]float64 // decoded ones
+	records *ingest.Records
+}
+
+// CanKeep returns an error if a decoder cannot keep this of records of the format.
+func CanKeep(format, name string) error {
+	if slices.Contains(placeColumns, name) || isBeside(name) {
+		return fmt.Errorf("%q is no member of a record's value", name)
+	}
+	if format != FormatJSON && format != "" {
+		return fmt.Errorf("%q: members of JSON objects are kept, and none of records of the format %s", name, format)
+	}
+	return nil
+}
+
+// Decoders returns so many decoders of the columns of cfg, which have one registry of
+// schemas. They keep these members of records beside the columns; see [CanKeep]. What they
+// ask a registry ends with ctx. Of cfg Format, Schema, Registry and Columns are used.
+func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decoder, error) {
+	known := cfg.schemas()
+	all := make([]*Decoder, n)
+	for i := range all {
+		decode, err := cfg.decoder(ctx, known)
+		if err != nil {
+			return nil, err
+		}
+		if r, ok := decode.(*jsonReader); ok {
+			r.keep(keep)
+		}
+		all[i] = &Decoder{cfg: cfg, keep: keep, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, ingest.Mark)}
+	}
+	return all, nil
+}
+
+// Decoded are the rows of some records.
+type Decoded struct {
+	Batch  arrow.Record   // as of a source that marks bad rows; the caller releases it
+	Of     []int          // the record that each row is of
+	Faults map[int]string // of rows that stand for a record which holds none
+	Kept   [][]byte       // JSON, row by row; nil: the record has no such member
+
+	Missing []int // by column, the rows that have a null there
+}
+
+// Rows decodes records. One that is no row is a row of bad cells.
+func (d *Decoder) Rows(records []Taken) (Decoded, error) {
+	out := Decoded{Of: make([]int, 0, len(records)), Faults: map[int]string{}}
+	for j := range d.columns {
+		d.columns[j] = d.columns[j][:0]
+	}
+	for i := range records {
+		have := len(out.Of)
+		rows, err := d.record(&records[i])
+		if errors.Is(err, errUnavailable) {
+			return out, fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", d.cfg.Topic, records[i].Partition, records[i].Offset, err)
+		}
+		r, keeps := d.decode.(*jsonReader)
+		if err != nil {
+			out.Faults[have], rows = err.Error(), 1
+			if keeps {
+				clear(r.kept) // it ended in the middle
+			}
+			for j, column := range d.columns {
+				d.columns[j] = append(column[:have], math.NaN())
+			}
+		}
+		for range rows {
+			out.Of = append(out.Of, i)
+		}
+		if keeps {
+			out.Kept = append(out.Kept, r.kept...)
+		}
+	}
+	out.Missing = make([]int, len(d.cfg.Columns))
+	block := d.records.Block(len(out.Of))
+	decoded := 0
+	for j, name := range d.cfg.Columns {
+		to := block.Columns[j][:len(out.Of)]
+		if !slices.Contains(placeColumns, name) && !isBeside(name) {
+			copy(to, d.columns[decoded])
+			decoded++
+			continue
+		}
+		for i, of := range out.Of {
+			cell, err := placeCell(&records[of], name)
+			if err != nil && out.Faults[i] == "" {
+				out.Faults[i] = fmt.Sprintf("column %q: %v", name, err)
+			}
+			to[i] = cell
+		}
+	}
+	var bad []int
+	for i := range out.Of {
+		good := true
+		for j, column := range block.Columns {
+			fault := ingest.FaultOf(column[i])
+			if good = good && fault == ingest.None; fault == ingest.Null {
+				out.Missing[j]++
+			}
+		}
+		if !good {
+			bad = append(bad, i)
+		}
+	}
+	out.Batch = d.records.New(block, bad)
+	return out, nil
+}
+
+// record appends the rows of a record to the columns.
+func (d *Decoder) record(r *Taken) (int, error) {
+	if r.Value == nil {
+		return 0, errors.New("it is a tombstone, without a value")
+	}
+	return d.decode.read(r.Value, d.columns)
+}
+
+// placeCell is what is known of a record beside its value.
+func placeCell(r *Taken, name string) (float64, error) {
+	switch name {
+	case columnPartition:
+		return float64(r.Partition), nil
+	case columnOffset:
+		return ingest.Decimal(r.Offset, 0), nil
+	case columnTime:
+		return ingest.Seconds(r.Time, 3), nil
+	case columnTopic:
+		return math.NaN(), errors.New("the name of a topic is no number")
+	}
+	v, err := besideCell(&r.Record, name)
+	if err != nil {
+		return math.NaN(), err
+	}
+	return v, nil
+}

@@ -1,0 +1,69 @@
+package kafkalog
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// Columns stand in the order in which they are named, wherever they come from; what is kept
+// is kept as it stood, and a record that is no row keeps nothing.
+func TestDecoder(t *testing.T) {
+	cfg := Config{Topic: "rows", Columns: []string{"$timestamp", "b.c", "$key", "a", "$offset", "$partition"}}
+	decoders, err := cfg.Decoders(t.Context(), 2, "a", "b", "id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(offset int64, key, value string) Taken {
+		return Taken{1, broker.Record{Offset: offset, Time: 1500, Key: []byte(key), Value: []byte(value)}}
+	}
+	records := []Taken{
+		record(7, "5", `{"a": 9007199254740993, "b": {"c": 2}, "id": "x"}`),
+		record(8, "none", `{"a": 1, "b": {"c": 2}, "id": [1, 2]}`),
+		record(9, "5", `{"id": "y", "a": 1, "b"`),
+		{1, broker.Record{Offset: 10, Key: []byte("5")}},
+		record(11, "5", `{"a": -1, "b": {"c": 0.5}}`),
+	}
+	for _, d := range decoders { // each is used again
+		for range 2 {
+			got, err := d.Rows(records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]int{0, 1, 2, 3, 4}, got.Of); diff != "" {
+				t.Error(diff)
+			}
+			var last []float64
+			for j := range cfg.Columns {
+				last = append(last, got.Batch.Column(j).(*array.Float64).Value(4))
+			}
+			if diff := cmp.Diff([]float64{1.5, 0.5, 5, -1, 11, 1}, last); diff != "" {
+				t.Error(diff)
+			}
+			reasons := got.Batch.Column(len(cfg.Columns)).(*array.String)
+			if reasons.IsNull(0) || !strings.Contains(reasons.Value(0), "a has more digits") || reasons.IsNull(1) || reasons.IsNull(2) || reasons.IsNull(3) || !reasons.IsNull(4) {
+				t.Errorf("reasons %v", reasons)
+			}
+			if f := got.Faults; len(f) != 3 || !strings.Contains(f[1], "$key") || !strings.Contains(f[2], "cut off") || !strings.Contains(f[3], "tombstone") {
+				t.Errorf("faults %v", f)
+			}
+			var kept []string
+			for _, text := range got.Kept {
+				kept = append(kept, string(text))
+			}
+			want := []string{"9007199254740993", `{"c": 2}`, `"x"`, "1", `{"c": 2}`, "[1, 2]", "", "", "", "", "", "", "-1", `{"c": 0.5}`, ""}
+			if diff := cmp.Diff(want, kept); diff != "" {
+				t.Error(diff)
+			}
+			if v := got.Batch.Column(3).(*array.Float64).Value(2); !math.IsNaN(v) {
+				t.Errorf("a cell of no row is %v", v)
+			}
+			got.Batch.Release()
+		}
+	}
+}

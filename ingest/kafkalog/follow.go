@@ -1,0 +1,164 @@
+package kafkalog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// A Taken is a record with its partition.
+type Taken struct {
+	Partition int
+	broker.Record
+}
+
+// A Take is records that came one after the other in each of their partitions.
+type Take struct {
+	Records []Taken
+	Ends    map[int]int64 // behind the take, of the partitions that it has something of
+}
+
+const (
+	takeRecords = 1 << 14
+	takeBytes   = 8 << 20
+	// turnOffsets is how much is read of one partition before the others have their turn.
+	turnOffsets = 1 << 16
+	// maxBehind is how often a partition may be seen to end before the offset to go on at.
+	maxBehind = 30
+)
+
+// Follow hands over what the topic has from these offsets on, by partition, and goes on as
+// more comes: until ctx is done, use returns an error or, with once, there is no more. A
+// take belongs to who gets it. A partition that is not named begins at its earliest offset.
+// Of cfg Client, Topic and SkipTombstones are used.
+func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Take) error) error {
+	f := follower{cfg: cfg, use: use, next: maps.Clone(from), ends: map[int]int64{}}
+	f.clear()
+	for {
+		quiet, err := f.round(ctx)
+		if err == nil {
+			err = f.flush()
+		}
+		if err != nil || quiet && once {
+			return err
+		}
+		if !quiet {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// A follower fills a take.
+type follower struct {
+	cfg   Config
+	use   func(Take) error
+	next  map[int]int64 // offsets
+	ends  map[int]int64 // of the takes that were handed over
+	take  Take
+	bytes int
+	room  []byte // for what records hold
+
+	behind int // looks at a partition that ends before the offset to go on at
+}
+
+func (f *follower) clear() {
+	f.take, f.bytes, f.room = Take{Ends: map[int]int64{}}, 0, nil
+}
+
+// flush hands over what there is.
+func (f *follower) flush() error {
+	if len(f.take.Ends) == 0 {
+		return nil
+	}
+	take := f.take
+	maps.Copy(f.ends, take.Ends)
+	f.clear()
+	return f.use(take)
+}
+
+// round gives each partition a turn, and reports whether none had anything.
+func (f *follower) round(ctx context.Context) (quiet bool, err error) {
+	partitions, err := f.cfg.partitions(ctx)
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(partitions, func(p int) bool { _, ok := f.next[p]; return !ok }) {
+		at, err := f.cfg.Following(ctx, f.next)
+		if err != nil {
+			return false, err
+		}
+		f.next = at.Offsets
+	}
+	latest, err := f.cfg.Client.Offsets(ctx, f.cfg.Topic, partitions, broker.Latest)
+	if err != nil {
+		return false, err
+	}
+	quiet = true
+	for _, p := range partitions {
+		if latest[p] < f.next[p] {
+			if f.behind++; f.behind > maxBehind {
+				return false, fmt.Errorf("kafka: partition %d of topic %q ends at offset %d, and group %q stands at %d: the topic was made anew, or has lost records", p, f.cfg.Topic, latest[p], f.cfg.Group, f.next[p])
+			}
+			select { // a new leader may not know yet how far it is
+			case <-ctx.Done():
+				return false, ctx.Err()
+			case <-time.After(pollEvery):
+			}
+			quiet = false
+			continue
+		}
+		end := min(latest[p], f.next[p]+turnOffsets)
+		if end <= f.next[p] {
+			continue
+		}
+		quiet, f.behind = false, 0
+		at := broker.Range{Topic: f.cfg.Topic, Partition: p, First: f.next[p], End: end, FetchBytes: f.cfg.fetchBytes}
+		if err := f.cfg.Client.Read(ctx, at, func(r *broker.Record) error { return f.add(p, r) }); err != nil {
+			return false, f.cfg.explain(ctx, err)
+		}
+		if f.next[p] = end; f.ends[p] != end {
+			f.take.Ends[p] = end // behind markers too
+		}
+	}
+	return quiet, nil
+}
+
+// add takes a record, which is valid during the call.
+func (f *follower) add(partition int, r *broker.Record) error {
+	if r.Value == nil && f.cfg.SkipTombstones {
+		return nil
+	}
+	kept := *r
+	kept.Key, kept.Value, kept.Headers = f.keep(r.Key), f.keep(r.Value), slices.Clone(r.Headers)
+	for i := range kept.Headers {
+		kept.Headers[i].Value = f.keep(kept.Headers[i].Value)
+	}
+	f.take.Records = append(f.take.Records, Taken{partition, kept})
+	f.take.Ends[partition] = r.Offset + 1
+	if f.bytes += len(r.Key) + len(r.Value); len(f.take.Records) < takeRecords && f.bytes < takeBytes {
+		return nil
+	}
+	return f.flush()
+}
+
+// keep copies bytes to where many of them are.
+func (f *follower) keep(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	if cap(f.room)-len(f.room) < len(b) {
+		f.room = make([]byte, 0, max(1<<18, len(b)))
+	}
+	n := len(f.room)
+	f.room = append(f.room, b...)
+	return f.room[n:len(f.room):len(f.room)]
+}

@@ -1,0 +1,78 @@
+package kafkalog
+
+import (
+	"context"
+	"sync"
+)
+
+// A Quota is the disk that the spools of several windows have together. Who fills one
+// waits while the others leave no room, which is how a stage that trains more slowly than
+// rows arrive stops consuming. What is in memory is not counted: the limit can be exceeded
+// by a few segments.
+type Quota struct {
+	limit   int64
+	mu      sync.Mutex
+	used    map[string]int64 // by folder
+	changed chan struct{}    // closed when a folder is released
+}
+
+// NewQuota returns a quota of so many bytes.
+func NewQuota(limit int64) *Quota {
+	return &Quota{limit: limit, used: map[string]int64{}, changed: make(chan struct{})}
+}
+
+// Used is the bytes of all spools.
+func (q *Quota) Used() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var all int64
+	for _, bytes := range q.used {
+		all += bytes
+	}
+	return all
+}
+
+// Release says that the spool in a folder is not there any more.
+func (q *Quota) Release(folder string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.used, folder)
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// set says what the spool in a folder has.
+func (q *Quota) set(folder string, bytes int64) {
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.used[folder] = bytes
+}
+
+// wait waits for room. A spool that fills the quota alone has none to wait for.
+func (q *Quota) wait(ctx context.Context, folder string) error {
+	if q == nil {
+		return nil
+	}
+	for {
+		q.mu.Lock()
+		var others int64
+		for name, bytes := range q.used {
+			if name != folder {
+				others += bytes
+			}
+		}
+		room, changed := others == 0 || others+q.used[folder] < q.limit, q.changed
+		q.mu.Unlock()
+		if room {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
