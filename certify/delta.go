@@ -19,6 +19,10 @@ type Delta struct {
 	// Methods are those that the certificate applies, with the weights by which
 	// its part of δ is divided among them, so that all their guarantees hold at once.
 	Methods []MethodWeight `json:"methods"`
+
+	// Sequence is the certificate's place among those of the same job on later and
+	// earlier rows, which share δ before anything else divides it; nil: it has none.
+	Sequence *Sequence `json:"sequence,omitempty"`
 }
 
 // A MethodWeight names a method and the weight of its part of δ.
@@ -41,7 +45,7 @@ func (d Delta) Share(method MethodID) Share {
 			weight = m.Weight
 		}
 	}
-	return product(oneOf(d.Alternatives), partOf(weight, all))
+	return product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))
 }
 
 // validate reports all faults. Each condition is written so that NaN fails.
@@ -53,7 +57,7 @@ func (d Delta) validate() error {
 	if d.Alternative < 1 || d.Alternative > d.Alternatives {
 		faults = append(faults, fmt.Errorf("alternative %d of %d: they count from 1", d.Alternative, d.Alternatives))
 	}
-	return errors.Join(append(faults, ValidMethods(d.Methods))...)
+	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate())...)
 }
 
 // ValidMethods reports all faults of a list of methods.

@@ -295,6 +295,8 @@ type Training struct {
 	// Hurried is the number of steps after which the job's time limit was reached; 0
 	// if it was not, or there was none.
 	Hurried int64 `json:"hurried_after,omitempty"`
+	// Ancestor is the model that training began with; nil: with none.
+	Ancestor *Ancestor `json:"ancestor,omitempty"`
 }
 
 // A Scaled is the declared scaling of a column.

@@ -35,8 +35,13 @@ func variants(t *testing.T) map[string]Evidence {
 		"scaled": change(func(ev *Evidence) {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),
-		"jitter":    change(func(ev *Evidence) { ev.Jitter.Holds = false }),
-		"sweep":     change(func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 12, 3 }),
+		"jitter":   change(func(ev *Evidence) { ev.Jitter.Holds = false }),
+		"sweep":    change(func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 12, 3 }),
+		"sequence": change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7} }),
+		"first": change(func(ev *Evidence) {
+			ev.Delta.Sequence, ev.Delta.Alternatives = &Sequence{DeltaSequence, "flights/trainers", 1}, 2
+		}),
+		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = NewDependence(12696, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {
 			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12690, 0, 90

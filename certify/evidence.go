@@ -178,6 +178,11 @@ func (k Kernel) validate() error {
 	return errors.Join(faults...)
 }
 
+// Families returns the families of kernels.
+func Families() []string {
+	return []string{KernelSquaredExponential, KernelMatern32, KernelMatern52}
+}
+
 // KernelFamilies reports what is wrong with a list of families: each is known and stands
 // there once.
 func KernelFamilies(names []string) error {
@@ -185,7 +190,7 @@ func KernelFamilies(names []string) error {
 	if len(names) == 0 {
 		faults = append(faults, errors.New("no family of kernels"))
 	}
-	known := []string{KernelSquaredExponential, KernelMatern32, KernelMatern52}
+	known := Families()
 	for i, name := range names {
 		if !slices.Contains(known, name) {
 			faults = append(faults, fmt.Errorf("kernel %q is unknown, want one of %q", name, known))
@@ -331,6 +336,9 @@ func (ev Evidence) validateDeclared() error {
 	faults = append(faults, word("software", d.Software, maxColumnName), word("machine", d.Training.Machine, maxColumnName))
 	if d.Training.Hurried < 0 {
 		faults = append(faults, fmt.Errorf("training was hurried after %d steps", d.Training.Hurried))
+	}
+	if err := d.Training.Ancestor.validate(ev.Sample, ev.Ledger.Holdout, ev.Copies.Policy); err != nil {
+		faults = append(faults, err)
 	}
 	if d.Unit != "" {
 		faults = append(faults, UnitName(d.Unit))

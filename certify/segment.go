@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 // topicForm is how topics are called.
@@ -43,4 +45,50 @@ func (s Sample) validateSegments() error {
 		return fmt.Errorf("the segments have %d rows, the sample %d", rows, s.Rows)
 	}
 	return nil
+}
+
+// maxRanges is how many ranges of partitions a headline names. A statement names all.
+const maxRanges = 8
+
+// places says of which partitions the rows are, for where keys choose the partition each has
+// a population of its own; "" if they came from no log. With more ranges than most, only how many
+// partitions there are.
+func (s Sample) places(most int) string {
+	var topics []string
+	partitions := map[string][]int64{}
+	for _, g := range s.Segments {
+		if partitions[g.Topic] == nil {
+			topics = append(topics, g.Topic)
+		}
+		partitions[g.Topic] = append(partitions[g.Topic], g.Partition)
+	}
+	for i, topic := range topics {
+		all := slices.Compact(slices.Sorted(slices.Values(partitions[topic])))
+		topics[i] = partitionWords(all, most) + " of " + quoted(topic)
+	}
+	return strings.Join(topics, " and ")
+}
+
+// partitionWords names ascending partitions.
+func partitionWords(all []int64, most int) string {
+	var ranges []string
+	for i := 0; i < len(all); {
+		j := i
+		for j+1 < len(all) && all[j+1] == all[j]+1 {
+			j++
+		}
+		text := fmt.Sprint(all[i])
+		if j > i {
+			text += fmt.Sprintf("-%d", all[j])
+		}
+		ranges, i = append(ranges, text), j+1
+	}
+	switch {
+	case len(all) == 1:
+		return "partition " + ranges[0]
+	case len(ranges) > most:
+		return fmt.Sprintf("%d partitions", len(all))
+	default:
+		return "partitions " + strings.Join(ranges, ", ")
+	}
 }

@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -21,6 +22,9 @@ func headline(g Guarantee, c Certificate) string {
 	nothing, fresh := "nothing", "fresh rows"
 	if slices.ContainsFunc(c.Guarantees, func(o Guarantee) bool { return o.Predictor == g.Predictor && o.Status == StatusConditional }) {
 		nothing = "without its maker's word nothing"
+	}
+	if places := c.Sample.places(maxRanges); places != "" {
+		fresh += " of " + places
 	}
 	if c.Ledger.Bad > 0 {
 		fresh += " that satisfy the row rules"
@@ -114,8 +118,12 @@ func certified(g Guarantee, c Certificate) string {
 		rows = "hold-out rows"
 		assumptions = fmt.Sprintf("If training did not see the hold-out rows, which is its maker's word (%s), under the other stated assumptions", AssumeHoldoutUnseen)
 	}
+	source := "the same source"
+	if places := c.Sample.places(math.MaxInt); places != "" {
+		source += ", " + places + ","
+	}
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, "+
-		"for a fresh row drawn independently from the same source that satisfies the row rules: %s", assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), claim(g, c.Declared.Unit))
+		"for a fresh row drawn independently from %s that satisfies the row rules: %s", assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), source, claim(g, c.Declared.Unit))
 	switch g.Predictor {
 	case PredictorMean:
 		words += ". "
@@ -136,7 +144,7 @@ func certified(g Guarantee, c Certificate) string {
 	if k := c.Delta.Alternatives; k > 1 {
 		words += fmt.Sprintf(". It holds together with the guarantees of the other %d of %d alternatives that the job declared, so that the best of them may be chosen", k-1, k)
 	}
-	return words + "."
+	return words + c.Delta.Sequence.words() + "."
 }
 
 // leastWorthSaying is the smallest lower bound that a sentence mentions.

@@ -64,6 +64,38 @@ func TestStatementOfTheMean(t *testing.T) {
 	mustNotHold(t, mean.Statement, "drawn at random from", "at least 0")
 }
 
+// Sentences about rows of a log name its partitions: where keys choose the partition, others
+// are another population.
+func TestStatementNamesThePartitions(t *testing.T) {
+	ev := sound(t)
+	for i, p := range []int64{3, 0, 1} {
+		ev.Sample.Segments = append(ev.Sample.Segments, Segment{Topic: "flights", Partition: p, First: 5, End: 90_000, Rows: 1000})
+		if i == 2 {
+			ev.Sample.Segments[i].Rows = ev.Sample.Rows - 2000
+		}
+	}
+	ev.Sample.Shards = 3
+	for _, g := range certificate(t, ev).Guarantees {
+		mustHold(t, g.Headline, `of fresh rows of partitions 0-1, 3 of "flights" `)
+		mustHold(t, g.Statement, `from the same source, partitions 0-1, 3 of "flights", that satisfies the row rules`)
+	}
+	for want, of := range map[string][]int64{
+		`partition 7 of "t"`:     {7, 7},
+		`partitions 0-9 of "t"`:  {9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
+		`partitions 1, 3 of "t"`: {3, 1, 3},
+		`3 partitions of "t"`:    {0, 2, 4},
+		``:                       nil,
+	} {
+		var s Sample
+		for _, p := range of {
+			s.Segments = append(s.Segments, Segment{Topic: "t", Partition: p})
+		}
+		if got := s.places(2); got != want {
+			t.Errorf("partitions %v are %q, want %q", of, got, want)
+		}
+	}
+}
+
 func TestBoundOfTheMeanStopsAtOne(t *testing.T) {
 	ev := sound(t)
 	ev.KL = 12_000

@@ -293,6 +293,7 @@ METADATA = {
     "features": [AFFINE], "target": AFFINE, "loss": {"kind": KINDS, **TOLERANCES}, "row_rules": [text],
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count}
 
+topic_name = lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v)
 KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
 ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [word(128)], "exclude?": [word(128)],
                "kernel?": {name + "?": form for name, form in KERNEL.items()}}
@@ -303,8 +304,8 @@ SETTINGS = {
     "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
-              "mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64},
-    "sweep?": [ALTERNATIVE], "alternative?": count}
+              "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
+    "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}}
 
 CERTIFICATE = {
     "format": {"pacsgp-certificate/2"},
@@ -321,12 +322,13 @@ CERTIFICATE = {
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)],
-               "segments?": [{"topic": lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v), "partition": count, "first": count, "end": count, "rows": count}]}, "row_rules": [text], "model": {"digest": digest},
+               "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]}, "row_rules": [text], "model": {"digest": digest},
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
-    "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {"pac-bayes", "holdout"}, "weight": weight}]},
+    "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {"pac-bayes", "holdout"}, "weight": weight}],
+              "sequence?": {"policy": {"sequence", "each"}, "name": word(128), "number": lambda v: integer(v) and 1 <= v <= 1 << 40}},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
-                 "training": {"machine": word(128), "hurried_after?": count},
+                 "training": {"machine": word(128), "hurried_after?": count, "ancestor?": {"certificate": digest, "model": digest, "rows": [{"topic": topic_name, "partition": count, "first": count, "end": count}]}},
                  "scaling?": [{"column": word(128), "centre": number, "scale": positive}]}}
 
 
@@ -363,8 +365,8 @@ def canonical_settings(v):
     job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
     job["train"] = {**members(("method", train.get("method"))), **({"alpha": float(train["alpha"])} if "alpha" in train else {}),
                     **members(("free_alpha", train.get("free_alpha")), ("evaluations", train.get("evaluations")), ("noise", [float(x) for x in train.get("noise", [])])),
-                    "mode": train["mode"], **members(("batch", train.get("batch")), ("buffer", train.get("buffer")),
-                                                     *floats(train, "passes", "time_seconds")), "seed": train["seed"]}
+                    "mode": train["mode"], **members(("rows", train.get("rows")), ("batch", train.get("batch")), ("buffer", train.get("buffer")),
+                                                     *floats(train, "passes", "time_seconds")), "seed": train["seed"], **members(("warm_start", train.get("warm_start")))}
     if "sweep" in v:
         job["sweep"] = [{
             **members(("loss", members(*floats(a.get("loss", {}), "epsilon", "epsilon_std", "below", "above")))),
@@ -372,6 +374,7 @@ def canonical_settings(v):
             **members(("kernel", {k: a["kernel"][k] for k in KERNEL if k in a["kernel"]} if "kernel" in a else None))} for a in v["sweep"]]
     job.update(members(("alternative", v.get("alternative"))))
     job.update(members(("guarantees", [{"id": m["id"], "weight": m["weight"]} for m in v.get("guarantees", [])])))
+    job.update(members(("delta_policy", v.get("delta_policy"))))
     return job
 
 
@@ -436,7 +439,8 @@ def check_job(job):
             ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if "by" in job["roles"] else "reference" not in job["roles"]),
             ("the methods are none", sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"])),
             ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if "holdout" in methods else held == 0),
-            ("the shuffle buffer is empty", job["train"].get("buffer", 0) >= 1),
+            ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
+            ("the settings do not go with training while rows arrive", fits_arrival(job)),
             ("the settings of a method do not fit it", fits_method(job)),
             ("a limit of copies belongs to the policy limited", job["copies"]["policy"] == "limited" or job["copies"]["limit"] == 0)):
         need(right, "configuration: " + what)
@@ -449,10 +453,20 @@ def fits_method(job):
     if method is None:
         return not {"alpha", "free_alpha", "evaluations", "noise"} & train.keys()
     exact, bounds = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"), "PAC" in method
-    return (not {"batch", "passes"} & train.keys() and not (exact and "inducing" in job)
+    return (not {"batch", "passes", "buffer", "warm_start"} & train.keys() and not (exact and "inducing" in job)
             and (alpha is None or 0 <= alpha <= 1) and (not train.get("free_alpha") or bounds and alpha is not None and 0 < alpha < 1)
             and 0 <= train.get("evaluations", 0) <= 100000 and len(train.get("noise", [])) <= 1000
             and all(1e-8 <= v <= 1e8 for v in train.get("noise", [])))
+
+
+def fits_arrival(job):
+    """Whether the settings allow a training that begins before all rows are there, if they name one."""
+    train = job["train"]
+    if train["mode"] != "arrival":
+        return "rows" not in train
+    return ("method" not in train and "by" in job["roles"] and len(job["kernel"]["family"]) == 1 and len(job.get("inducing", [])) <= 1
+            and job["copies"]["policy"] != "drop" and "time_seconds" not in train
+            and ("rows" not in train or job["roles"]["reference"] < train["rows"] <= 1 << 30))
 
 
 def reference_count(n, job):
@@ -1485,7 +1499,10 @@ def check_bound(cert, model, found):
     need(0 < delta["declared"] < 1 and 1 <= delta["alternative"] <= delta["alternatives"], "the share of delta is out of range")
     declared = Decimal(repr(float(delta["declared"])))
     weights = {m["id"]: m["weight"] for m in delta["methods"]}
-    inverse = {name: (Decimal(delta["alternatives"] * sum(weights.values())) / w / declared).ln() for name, w in weights.items()}
+    shared = delta["alternatives"] * sum(weights.values())
+    if delta.get("sequence", {}).get("policy") == "sequence":
+        shared *= delta["sequence"]["number"] * (delta["sequence"]["number"] + 1)
+    inverse = {name: (Decimal(shared) / w / declared).ln() for name, w in weights.items()}
     close(draw["ln_inverse_delta"], inverse["pac-bayes"], "ln 1/delta of the share")
     if "holdout" in weights:
         check_holdout(cert, found, inverse["holdout"])
@@ -1568,8 +1585,29 @@ class Sentences:
             return f"(e / {self.amount(loss['epsilon'], digits)})^2, but at most 1"
         return f"1 - exp(-(e / {self.amount(loss['epsilon'], digits)})^2)"
 
+    def places(self, most=None):
+        """Of which partitions the rows are. With more ranges than most, only how many."""
+        topics = {}
+        for s in self.cert["sample"].get("segments") or []:
+            topics.setdefault(s["topic"], set()).add(s["partition"])
+        words = []
+        for topic, partitions in topics.items():
+            ranges = []
+            for p in sorted(partitions):
+                if ranges and ranges[-1][1] == p - 1:
+                    ranges[-1][1] = p
+                else:
+                    ranges.append([p, p])
+            names = "partitions " + ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
+            if len(partitions) == 1:
+                names = f"partition {ranges[0][0]}"
+            elif most is not None and len(ranges) > most:
+                names = f"{len(partitions)} partitions"
+            words.append(f'{names} of "{topic}"')
+        return " and ".join(words)
+
     def headline(self, g):
-        fresh = "fresh rows that satisfy the row rules" if self.cert["ledger"]["bad"] else "fresh rows"
+        fresh = "fresh rows" + (" of " + self.places(8) if self.places(8) else "") + (" that satisfy the row rules" if self.cert["ledger"]["bad"] else "")
         word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
         nothing = "without its maker's word nothing" if word else "nothing"
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + (" if training did not see the hold-out rows" if g["role"] == "holdout" else "")
@@ -1607,7 +1645,7 @@ class Sentences:
         if g["role"] == "holdout":
             rows, words = "hold-out rows", "If training did not see the hold-out rows, which is its maker's word (holdout-unseen), under the other stated assumptions"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
-                 "for a fresh row drawn independently from the same source that satisfies the row rules: " + self.claim(g))
+                 f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules: " + self.claim(g))
         if g["predictor"] == "mean of Q":
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
             words += ("It speaks of predictions that are within "
@@ -1625,7 +1663,18 @@ class Sentences:
         if k > 1:
             words += (f". It holds together with the guarantees of the other {k - 1} of {k} alternatives that the job declared, "
                       "so that the best of them may be chosen")
-        return words + "."
+        return words + self.sequence() + "."
+
+    def sequence(self):
+        s = self.cert["delta"].get("sequence")
+        if not s:
+            return ""
+        k = s["number"]
+        if s["policy"] == "each":
+            return f". It is number {k} of a sequence of certificates each of which holds by itself: nothing is said of several at once, nor of one that was chosen among them"
+        if k == 1:
+            return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
+        return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1})"
 
     def claim(self, g):
         most, kind = "at most " + outward(g["bound"], True), g["loss"]["kind"]
@@ -1772,6 +1821,22 @@ def segments(sample):
     return {"segments": [{k: s[k] for k in ("topic", "partition", "first", "end", "rows")} for s in stated]}
 
 
+def ancestor(cert, job):
+    """The model that training began with: the maker's word. Of hold-out rows it may have seen none."""
+    stated = cert["declared"]["training"].get("ancestor")
+    if not stated:
+        return None
+    need(job["train"].get("warm_start"), "training began with another model, which the job does not declare")
+    spans, found = [[s[k] for k in ("topic", "partition", "first", "end")] for s in stated["rows"]], cert["sample"].get("segments", [])
+    need(spans and all(s[2] < s[3] for s in spans) and all(a < b and (a[:2] != b[:2] or a[3] < b[2]) for a, b in zip(spans, spans[1:])),
+         "the rows of an ancestor are no ranges of a log in their order")
+    need(not cert["ledger"]["holdout"] or found and not any(s[:2] == [g["topic"], g["partition"]] and s[2] < g["end"] and g["first"] < s[3] for s in spans for g in found),
+         "there are hold-out rows, and training began with a model that may have seen them")
+    need(not cert["ledger"]["holdout"] or cert["copies"]["policy"] != "drop",
+         "there are hold-out rows, and training began with a model that may have seen copies of them")
+    return {"certificate": stated["certificate"], "model": stated["model"], "rows": [dict(zip(("topic", "partition", "first", "end"), s)) for s in spans]}
+
+
 def stated_findings(cert, job):
     """What a check without rows has to believe, as far as it does not contradict the job."""
     ledger, copies, n = cert["ledger"], cert["copies"], cert["ledger"]["train"]
@@ -1828,7 +1893,7 @@ def derive(model, job, raw, cert, found, jitter):
     risk = lambda name, rows=n: {"count": rows, "sum": f"{found[name]:032x}"}
     declared = {**members(("unit", job["loss"].get("unit"))), "software": cert["declared"]["software"],
                 "attempt": {k: cert["declared"]["attempt"][k] for k in ("on_these_rows", "in_this_log")},
-                "training": {"machine": cert["declared"]["training"]["machine"], **members(("hurried_after", cert["declared"]["training"].get("hurried_after")))}}
+                "training": {"machine": cert["declared"]["training"]["machine"], **members(("hurried_after", cert["declared"]["training"].get("hurried_after")), ("ancestor", ancestor(cert, job)))}}
     need("hurried_after" not in declared["training"] or "time_seconds" in job["train"], "training was hurried by a time limit that the job does not have")
     if job["scaling"]["mode"] == "declared":
         declared["scaling"] = [{"column": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"])} for a in meta["features"] + [meta["target"]]]
@@ -1862,7 +1927,8 @@ def derive(model, job, raw, cert, found, jitter):
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
         "theta": [{"name": p["name"], "grid": grid_of(p), "index": p["index"], "value": float(value_of(p))} for p in meta["theta"]],
         "roles": {"key": job["roles"]["key"]}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
-        "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1), "methods": job["guarantees"]},
+        "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1), "methods": job["guarantees"],
+                  **members(("sequence", place(job, cert["delta"].get("sequence"))))},
         "declared": declared}
     words = Sentences(document)
     document["baseline"]["statement"] = words.baseline()
@@ -1874,6 +1940,13 @@ def derive(model, job, raw, cert, found, jitter):
         chernoff = g["id"] == "holdout" and g["loss"]["kind"] not in ("zero-one", "band")
         g["method"], g["headline"], g["statement"] = METHODS["chernoff" if chernoff else g["id"]], words.headline(g), words.statement(g)
     return document
+
+
+def place(job, stated):
+    """The place of the certificate in its sequence: the policy is the job's, name and
+    number are the maker's word."""
+    need(("delta_policy" in job) == (stated is not None), "the job and the certificate do not agree on whether there is a sequence")
+    return stated and {"policy": job["delta_policy"], "name": stated["name"], "number": stated["number"]}
 
 
 def grid_of(p):
@@ -2011,8 +2084,6 @@ def mean_statuses(cert):
 def unchecked(cert, rows, same, row):
     """What this program leaves unchecked, in words."""
     left = ["what is declared", "how training went", "that the last pass of the run was separate"]
-    if cert["sample"].get("segments"):
-        left.append("that the rows stand in a log where the segments say (pacsgp verify --source reads them there)")
     if row:
         left.append("that the columns of the certificate's row that are not about guarantees say what its document says")
     if not rows:
@@ -2022,6 +2093,10 @@ def unchecked(cert, rows, same, row):
     print("NOT CHECKED here: " + "; ".join(left))
     if any(g["status"] == "conditional" for g in cert["guarantees"]):
         print("NOT CHECKED: that training did not see the hold-out rows (pacsgp verify --retrain checks it)")
+    if cert["delta"].get("sequence"):
+        print("NOT CHECKED: that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
+    if cert["sample"].get("segments"):
+        print("NOT CHECKED: that the rows are of the topic and of the partitions that the sentences name (pacsgp verify --source reads them there)")
 
 
 def show_attempts(cert):

@@ -8,63 +8,6 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// An Objective is what a [Collapsed] trainer minimises.
-type Objective int
-
-// The objectives.
-const (
-	// BoundKL is the bound, klinv(R_S, e) with e = (KL + ln 1/p_θ + ln(2√N/δ))/N.
-	BoundKL Objective = iota
-	// BoundPinsker is the looser R_S + √(e/2).
-	BoundPinsker
-	// Evidence is −ln N(y; 0, K_NZ K_ZZ⁻¹ K_ZN + D)/N, D the diagonal of αΛ + σ_n²: that of
-	// FITC for α = 1, of DTC for α = 0, and of the exact process if Z = X.
-	Evidence
-	// EvidenceBound is Evidence with α = 0 and tr Λ/(2σ_n²N) added: the negative
-	// variational lower bound of VFE.
-	EvidenceBound
-)
-
-// String returns the objective's name.
-func (o Objective) String() string {
-	return [...]string{"bound", "Pinsker's bound", "evidence", "bound of the evidence"}[o]
-}
-
-// bounds reports whether the objective has the risk in it.
-func (o Objective) bounds() bool { return o == BoundKL || o == BoundPinsker }
-
-// CollapsedConfig describes a posterior that follows from few parameters, and what they
-// are chosen by. Of the embedded Config the Plan is not used.
-type CollapsedConfig struct {
-	Config
-	Objective Objective
-	// Alpha says how much of the variance that the inducing points leave is noise of its
-	// row, in [0, 1]: 1 for FITC, 0 for DTC and VFE. With EvidenceBound it must be 0.
-	Alpha float64
-	// FreeAlpha lets the objective choose α, from Alpha in (0, 1) on.
-	FreeAlpha bool
-	// PosteriorAlpha is the α of the posterior that comes out, if it is another one than
-	// the objective's: the published experiments take the posterior of FITC for every method.
-	PosteriorAlpha *float64
-	// Exact takes all start rows as inducing points, which stay: the exact process. All
-	// train rows must be among them.
-	Exact bool
-	// Starts are where minimisation starts, one after the other; the one that ends
-	// lowest is taken. None means one, at lengthscales, variance and noise of 1.
-	Starts []Start
-	// Evaluations is the most gradients that are computed a start. Zero means 1,000.
-	Evaluations int
-}
-
-// DefaultEvaluations is the most gradients of a search, as in the published experiments.
-const DefaultEvaluations = 1000
-
-// A Start is where a minimisation starts.
-type Start struct {
-	Theta   []float64 // ln lengthscales, ln variance
-	LnNoise float64   // ln σ_n²
-}
-
 // A Collapsed trainer fits a posterior of the form of FITC and its relatives,
 //
 //	Λ_i = k(x_i, x_i) − |φ_i|²,  D_i = αΛ_i + σ_n²,
@@ -75,18 +18,17 @@ type Start struct {
 // and VFE. It is the step machine that [Trainer] is, and wants full passes only: two
 // or three for each gradient. Memory is O(M² + M·block).
 type Collapsed struct {
-	cfg    CollapsedConfig
-	pool   *linalg.Pool
-	prior  *prior
-	fold   *fold
-	search *descent
+	cfg     CollapsedConfig
+	pool    *linalg.Pool
+	prior   *prior
+	fold    *fold
+	descent *descent // the search at hand
 
 	eval  evaluator
 	at    parameters // of the evaluation at hand
 	point []float64  // the same in free coordinates
 	pass  foldPass
 	open  bool
-	z0    linalg.Mat // [M×d]: where Z starts
 
 	collapsedState
 }
@@ -103,10 +45,10 @@ const (
 // collapsedState is what a Collapsed has between two evaluations. The search is brought to
 // where it was by its answers.
 type collapsedState struct {
+	start     place
 	stage     stage
-	start     int          // the one that is searched from, or their number
-	answers   []evaluation // to that search
-	evaluated int          // in all starts
+	answers   []evaluation
+	evaluated int
 	best      lowest
 	last      Progress
 	notice    string
@@ -135,107 +77,76 @@ func NewCollapsed(cfg CollapsedConfig, start Rows) (*Collapsed, error) {
 	}
 	c := &Collapsed{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
 	c.best.value, c.last.Bound = math.Inf(1), 1
-	c.placeInducing(start)
-	c.allocate()
-	c.begin()
-	return c, nil
-}
-
-func (c CollapsedConfig) withDefaults() (CollapsedConfig, error) {
-	inner, err := c.Config.withDefaults()
-	if err != nil {
-		return c, err
+	if err := c.findStart(start); err != nil {
+		c.Close()
+		return nil, err
 	}
-	c.Config = inner
-	var faults []error
-	if !(c.Alpha >= 0 && c.Alpha <= 1) || c.FreeAlpha && (c.Alpha == 0 || c.Alpha == 1) {
-		faults = append(faults, fmt.Errorf("model: α is %g, want 0 to 1, and within if it is free", c.Alpha))
-	}
-	if c.Objective == EvidenceBound && (c.Alpha != 0 || c.FreeAlpha) {
-		faults = append(faults, errors.New("model: the bound of the evidence has α = 0"))
-	}
-	if a := c.PosteriorAlpha; a != nil && !(*a >= 0 && *a <= 1) {
-		faults = append(faults, fmt.Errorf("model: α of the posterior is %g, want 0 to 1", *a))
-	}
-	if c.Objective < BoundKL || c.Objective > EvidenceBound {
-		faults = append(faults, fmt.Errorf("model: no objective %d", c.Objective))
-	}
-	if c.Evaluations == 0 {
-		c.Evaluations = DefaultEvaluations
-	}
-	if c.Evaluations < 1 {
-		faults = append(faults, fmt.Errorf("model: %d evaluations", c.Evaluations))
-	}
-	if len(c.Starts) == 0 {
-		c.Starts = []Start{{Theta: make([]float64, c.Parameters())}}
-	}
-	for i, s := range c.Starts {
-		if len(s.Theta) != c.Parameters() || firstNotFinite(s.Theta) >= 0 || math.IsNaN(s.LnNoise) || math.IsInf(s.LnNoise, 0) {
-			faults = append(faults, fmt.Errorf("model: start %d is %v, want %d finite numbers and the logarithm of the noise", i, s, c.Parameters()))
-		}
-	}
-	if len(faults) > 0 {
-		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+	if !c.launch() {
+		c.settle()
 	}
 	return c, nil
 }
 
-func (c *Collapsed) allocate() {
-	m, d := c.z0.Rows, c.cfg.Dim
+// allocate makes room for m inducing points.
+func (c *Collapsed) allocate(m int) {
+	d := c.cfg.Dim
 	c.prior = newPrior(c.pool, c.cfg.Kernel.Profile(), c.cfg.ARD, c.cfg.Jitter, m, d)
 	c.fold = newFold(c.pool, c.prior, c.cfg.Loss, m, d)
 	c.eval = newEvaluator(m, d, c.cfg.Parameters())
 }
 
-// begin starts the search from the next start, and gives it the answers that it had.
-func (c *Collapsed) begin() {
-	if c.start == len(c.cfg.Starts) {
-		c.settle()
-		return
-	}
-	s := c.cfg.Starts[c.start]
-	c.search = newDescent(c.free(parameters{theta: s.Theta, lnNoise: s.LnNoise, alpha: c.cfg.Alpha, z: c.z0}), c.cfg.Evaluations)
+// launch starts the search and gives it the answers that it had. It reports whether it has
+// not ended.
+func (c *Collapsed) launch() bool {
+	c.descent = newDescent(c.free(c.start), c.cfg.Evaluations)
 	for _, a := range c.answers {
-		if c.search.next() == nil {
-			break
+		if c.descent.next() == nil {
+			return false
 		}
-		c.search.answer(a)
+		c.descent.answer(a)
 	}
-	c.next()
+	return c.aim()
 }
 
-// next goes to the point that the search wants, or on to the next start.
-func (c *Collapsed) next() {
-	if c.point = c.search.next(); c.point != nil {
-		c.at, c.pass = c.parametersAt(c.point), gatherPass
-		return
+// aim prepares the evaluation of the point that the search wants, if it wants one.
+func (c *Collapsed) aim() bool {
+	if c.point = c.descent.next(); c.point == nil {
+		return false
 	}
-	c.search.stop()
-	c.search, c.answers = nil, nil
-	c.start++
-	c.begin()
+	c.at, c.pass = c.parametersAt(c.point), gatherPass
+	return true
 }
 
 // answer gives the search the value at its point. One that cannot be computed is a high
 // one, from which it turns back.
 func (c *Collapsed) answer(e evaluation) {
-	if e.gradient == nil {
-		e = evaluation{value: unusable, gradient: make([]float64, len(c.point))}
-	}
+	e = e.orUnusable(len(c.point))
 	if e.value < c.best.value {
 		c.best = lowest{e.value, c.point}
 	}
 	c.answers = append(c.answers, e)
 	c.evaluated++
-	c.search.answer(e)
-	c.next()
+	c.descent.answer(e)
+	if !c.aim() {
+		c.settle()
+	}
 }
 
-// unusable is the value of a point where a matrix cannot be factorized.
-const unusable = 1e6
+// orUnusable returns e, or if it has no gradient, for a matrix could not be factorized, a
+// high value.
+func (e evaluation) orUnusable(coordinates int) evaluation {
+	if e.gradient != nil {
+		return e
+	}
+	return evaluation{value: 1e6, gradient: make([]float64, coordinates)}
+}
 
 // settle rounds the best θ to its grid. The posterior is computed once more, for this θ.
 func (c *Collapsed) settle() {
+	if c.descent != nil {
+		c.descent.stop()
+	}
+	c.descent, c.answers = nil, nil
 	c.stage, c.point, c.pass = settling, nil, gatherPass
 	c.at = c.parametersAt(c.best.point)
 	c.cfg.toGrid(c.at.theta)
@@ -246,25 +157,22 @@ func (c *Collapsed) settle() {
 
 // Settle asks the trainer to end the search.
 func (c *Collapsed) Settle() {
-	if c.search == nil || c.best.point == nil {
-		return
+	if c.descent != nil && c.best.point != nil {
+		c.settle()
 	}
-	c.search.stop()
-	c.search, c.answers, c.start = nil, nil, len(c.cfg.Starts)
-	c.settle()
 }
 
 // Close ends the trainer's workers and its search. Result may still be called.
 func (c *Collapsed) Close() {
-	if c.search != nil {
-		c.search.stop()
-		c.search = nil
+	if c.descent != nil {
+		c.descent.stop()
+		c.descent = nil
 	}
 	c.pool.Close()
 }
 
 // Inducing returns M.
-func (c *Collapsed) Inducing() int { return c.z0.Rows }
+func (c *Collapsed) Inducing() int { return c.start.z.Rows }
 
 // Notice returns what a user should know about the start, or "".
 func (c *Collapsed) Notice() string { return c.notice }
@@ -294,7 +202,7 @@ func (c *Collapsed) Evaluations() int { return c.evaluated }
 // known, and said to be 1.
 func (c *Collapsed) Progress() Progress {
 	p := c.last
-	p.Step, p.Steps = c.evaluated, len(c.cfg.Starts)*c.cfg.Evaluations
+	p.Step, p.Steps = c.evaluated, c.cfg.Evaluations
 	switch {
 	case c.Done():
 		p.Phase, p.Steps = Settled, c.evaluated
@@ -420,4 +328,4 @@ func (c *Collapsed) Result() (*Posterior, []int, error) {
 }
 
 // StartInducing returns where the inducing points start, [M×d], sharing memory.
-func (c *Collapsed) StartInducing() []float64 { return c.z0.Data }
+func (c *Collapsed) StartInducing() []float64 { return c.start.z.Data }

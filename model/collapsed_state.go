@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
 // collapsedFormat begins every state of a [Collapsed] and names its version.
-const collapsedFormat = "pacsgp-collapsed/1"
+const collapsedFormat = "pacsgp-collapsed/2"
 
 // MarshalBinary returns the whole state between two passes. The passes of an evaluation
 // that has begun are made again. It is an error to call it between Begin and End.
@@ -20,22 +20,22 @@ func (c *Collapsed) MarshalBinary() ([]byte, error) {
 		return nil, errors.New("model: state asked for inside a pass")
 	}
 	var out bytes.Buffer
-	w := frame.NewWriter(&out, collapsedFormat)
-	w.Text(linalg.InstructionSet())
-	w.Text(c.cfg.fingerprint())
-	w.Integers(int64(c.z0.Rows))
-	w.Floats(c.z0.Data...)
-	w.Integers(int64(c.stage), int64(c.start), int64(c.evaluated))
+	w := beginState(&out, collapsedFormat, c.cfg.fingerprint())
+	w.Integers(int64(c.Inducing()))
+	w.Floats(c.start.theta...)
+	w.Floats(c.start.lnNoise, c.start.alpha)
+	w.Floats(c.start.z.Data...)
+	w.Integers(int64(len(c.answers)))
+	for _, a := range c.answers {
+		w.Floats(a.value)
+		w.Floats(a.gradient...)
+	}
+	w.Integers(int64(c.stage), int64(c.evaluated))
 	w.Text(c.notice)
 	w.Floats(c.last.Bound, c.last.Risk, c.last.KL, c.last.LnInverseWeight, c.best.value)
 	for _, v := range [][]float64{c.best.point, c.mean, c.precision} {
 		w.Integers(int64(len(v)))
 		w.Floats(v...)
-	}
-	w.Integers(int64(len(c.answers)))
-	for _, a := range c.answers {
-		w.Floats(a.value)
-		w.Floats(a.gradient...)
 	}
 	err := w.Close()
 	return out.Bytes(), err
@@ -48,14 +48,7 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	const longest = 1 << 16 // of texts, bytes
-	r := frame.NewReader(bytes.NewReader(state), int64(len(state)), collapsedFormat)
-	if set := r.Text(longest); set != linalg.InstructionSet() {
-		r.Failf("written with instruction set %q, this machine uses %q", set, linalg.InstructionSet())
-	}
-	if r.Text(longest) != cfg.fingerprint() {
-		r.Failf("it belongs to another configuration")
-	}
+	r := openState(state, collapsedFormat, cfg.fingerprint())
 	list := func(n int) []float64 {
 		if r.Err() != nil || n == 0 {
 			return nil
@@ -65,21 +58,24 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 		return v
 	}
 	m := r.Count(8 * int64(cfg.Dim))
-	c := &Collapsed{cfg: cfg}
-	c.z0 = linalg.Mat{Rows: m, Cols: cfg.Dim, Stride: cfg.Dim, Data: list(m * cfg.Dim)}
-	c.stage = stage(r.UpTo(int64(finished)))
-	c.start, c.evaluated = int(r.UpTo(int64(len(cfg.Starts)))), int(r.Integer())
-	c.notice = r.Text(longest)
+	if m < 1 || !cfg.Exact && m > cfg.Inducing {
+		r.Failf("it has %d inducing points", m)
+	}
+	c, coordinates := &Collapsed{cfg: cfg}, cfg.coordinates(m)
+	if theta := list(cfg.Parameters()); theta != nil {
+		c.start = c.newPlace(parameters{theta: theta, lnNoise: r.Float(), alpha: r.Float()})
+	}
+	c.start.z = linalg.Mat{Rows: m, Cols: cfg.Dim, Stride: cfg.Dim, Data: list(m * cfg.Dim)}
+	for range r.Count(8 * int64(coordinates+1)) {
+		c.answers = append(c.answers, evaluation{r.Float(), list(coordinates)})
+	}
+	c.stage, c.evaluated = stage(r.UpTo(int64(finished))), int(r.Integer())
+	c.notice = r.Text(longestText)
 	c.last.Bound, c.last.Risk, c.last.KL, c.last.LnInverseWeight, c.best.value = r.Float(), r.Float(), r.Float(), r.Float(), r.Float()
 	for _, v := range []*[]float64{&c.best.point, &c.mean, &c.precision} {
 		*v = list(r.Count(8))
 	}
-	coordinates := cfg.coordinates(m)
-	for range r.Count(8 * int64(coordinates+1)) {
-		value := r.Float()
-		c.answers = append(c.answers, evaluation{value, list(coordinates)})
-	}
-	if !c.fits(m, len(cfg.Starts), coordinates) {
+	if r.Err() == nil && !c.fits(m, coordinates) {
 		r.Failf("its parts do not fit each other")
 	}
 	if err := r.Close(); err != nil {
@@ -89,11 +85,12 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 	if c.Done() {
 		return c, nil
 	}
-	c.allocate()
+	c.allocate(m)
 	if c.stage == settling {
 		c.settle()
-	} else {
-		c.begin()
+	} else if !c.launch() {
+		c.Close()
+		return nil, fmt.Errorf("%w: its search ends before its answers do", ErrState)
 	}
 	return c, nil
 }
@@ -112,15 +109,15 @@ func (c CollapsedConfig) coordinates(m int) int {
 
 // fits reports whether the parts of a state belong together: a sum finds accidents, not
 // forgeries.
-func (s *collapsedState) fits(m, starts, coordinates int) bool {
-	found := len(s.best.point) == coordinates
-	switch s.stage {
+func (c *Collapsed) fits(m, coordinates int) bool {
+	found := len(c.best.point) == coordinates
+	switch c.stage {
 	case searching:
-		return m >= 1 && s.start < starts && (found || s.best.point == nil && len(s.answers) == 0)
+		return found || c.best.point == nil && len(c.answers) == 0
 	case settling:
-		return m >= 1 && found
+		return found
 	case finished:
-		return m >= 1 && found && len(s.mean) == m && len(s.precision) == m*m
+		return found && len(c.mean) == m && len(c.precision) == m*m
 	}
 	return false
 }
@@ -135,9 +132,10 @@ func (c CollapsedConfig) fingerprint() string {
 	return string(sum[:])
 }
 
-// MemoryOfCollapsed counts for m inducing points, d features and up to the given number of
-// evaluations, whose gradients a search that goes on from its state is given again.
-func MemoryOfCollapsed(m, d, evaluations, workers int) Memory {
+// MemoryOfCollapsed counts for m inducing points, d features (none if they stay), start rows
+// as in [MemoryOf], and up to the given number of evaluations, whose gradients a search that
+// goes on from its state is given again.
+func MemoryOfCollapsed(family kernel.Family, m, d, rows, evaluations, workers int) Memory {
 	number := func(counts ...int) (bytes int64) {
 		for _, n := range counts {
 			bytes += 8 * int64(n)
@@ -146,12 +144,14 @@ func MemoryOfCollapsed(m, d, evaluations, workers int) Memory {
 	}
 	square := m * m
 	// K_ZZ, its slopes, L, inverses and scratch; six of the fold; six of the evaluator.
-	trainer := number(18*square, 5*sweepBlock*m, evaluations*m*d, max(1, workers)*(3*sweepBlock*m/2+2*packedRows*min(m, packedDepth)))
+	trainer := number(18*square, 5*sweepBlock*m, (evaluations+2*remembered)*m*d, max(1, workers)*(3*sweepBlock*m/2+2*packedRows*min(m, packedDepth)))
+	start := MemoryOf(family, m, d, rows, workers)
 	return Memory{
-		Start:  trainer,
-		Step:   trainer,
-		State:  number(square, evaluations*m*d, 2*m*d),
-		Result: trainer + number(4*square),
-		Pass:   number(8*square, m*d, max(1, workers)*2*predictBlock*m),
+		Estimate: start.Estimate,
+		Start:    max(start.Start, trainer), // one after the other
+		Step:     trainer,
+		State:    number(square, evaluations*m*d, 2*m*d),
+		Result:   trainer + number(4*square),
+		Pass:     number(8*square, m*d, max(1, workers)*2*predictBlock*m),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
@@ -19,33 +20,6 @@ func newTestCollapsed(t testing.TB, c CollapsedConfig, rows Rows) *Collapsed {
 	}
 	t.Cleanup(tr.Close)
 	return tr
-}
-
-// evaluate computes objective and gradient at free coordinates.
-func (c *Collapsed) evaluate(t testing.TB, point []float64, rows Rows) evaluation {
-	t.Helper()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass := func(p foldPass) {
-		c.fold.begin(p)
-		c.fold.add(rows.X, rows.Y)
-		c.fold.flush()
-	}
-	c.point, c.at = point, c.parametersAt(point)
-	check(c.prepare(c.at))
-	pass(gatherPass)
-	check(c.gathered())
-	if c.cfg.Objective.bounds() {
-		pass(riskPass)
-		c.measured(c.cfg.lnInverseWeight(c.at.theta))
-	}
-	c.prepull()
-	pass(pullPass)
-	return c.pulled()
 }
 
 func eachObjective(t *testing.T, rows Rows, f func(t *testing.T, c CollapsedConfig)) {
@@ -89,13 +63,13 @@ func TestCollapsedGradientsAgreeWithDifferences(t *testing.T) {
 			}
 			c := newTestCollapsed(t, cfg, rows)
 			point := append([]float64(nil), c.point...)
-			got := c.evaluate(t, point, rows)
+			got := c.evaluate(point, rows)
 			for i := range point {
 				const h = 1e-4
 				at := func(step float64) float64 {
 					moved := append([]float64(nil), point...)
 					moved[i] += step
-					return c.evaluate(t, moved, rows).value
+					return c.evaluate(moved, rows).value
 				}
 				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
 				if !(math.Abs(got.gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
@@ -216,7 +190,7 @@ func TestCollapsedAgreesWithDenseFormulas(t *testing.T) {
 	rows := testRows(50, 2, 9)
 	eachObjective(t, rows, func(t *testing.T, cfg CollapsedConfig) {
 		c := newTestCollapsed(t, cfg, rows)
-		value := c.evaluate(t, c.point, rows).value
+		value := c.evaluate(c.point, rows).value
 		want := denseOf(t, c, rows)
 		if !(math.Abs(value-want.value) <= 1e-8*(1+math.Abs(want.value))) {
 			t.Errorf("objective %.12g, dense %.12g", value, want.value)
@@ -227,20 +201,26 @@ func TestCollapsedAgreesWithDenseFormulas(t *testing.T) {
 	})
 }
 
+// collapsedPass makes one pass over rows.
+func collapsedPass(t testing.TB, c *Collapsed, rows Rows) {
+	t.Helper()
+	if err := c.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Add(rows.X, rows.Y); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // fitCollapsed trains to the end.
 func fitCollapsed(t testing.TB, cfg CollapsedConfig, rows Rows) *Collapsed {
 	t.Helper()
 	c := newTestCollapsed(t, cfg, rows)
 	for !c.Done() {
-		if err := c.Begin(); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Add(rows.X, rows.Y); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.End(); err != nil {
-			t.Fatal(err)
-		}
+		collapsedPass(t, c, rows)
 	}
 	return c
 }
@@ -251,7 +231,7 @@ func TestCollapsedMinimises(t *testing.T) {
 	eachObjective(t, rows, func(t *testing.T, cfg CollapsedConfig) {
 		cfg.Evaluations = 25
 		start := newTestCollapsed(t, cfg, rows)
-		before := start.evaluate(t, start.point, rows).value
+		before := start.evaluate(start.point, rows).value
 		c := fitCollapsed(t, cfg, rows)
 		if !(c.Objective() < before-1e-3) {
 			t.Errorf("the objective went from %g to %g", before, c.Objective())
@@ -287,7 +267,7 @@ func TestCollapsedMinimises(t *testing.T) {
 func TestCollapsedResumes(t *testing.T) {
 	rows := testRows(120, 2, 11)
 	eachObjective(t, rows, func(t *testing.T, cfg CollapsedConfig) {
-		cfg.Evaluations = 6
+		cfg.Evaluations = 12
 		other := cfg.Starts[0]
 		other.LnNoise = 0.5
 		cfg.Starts = append(cfg.Starts, other)
@@ -309,15 +289,7 @@ func TestCollapsedResumes(t *testing.T) {
 			// A pass that was begun before is made again: so as to get on, a whole
 			// evaluation is made of it.
 			for evaluated := c.Evaluations(); c.Evaluations() == evaluated && !c.Done(); {
-				if err := c.Begin(); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Add(rows.X, rows.Y); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.End(); err != nil {
-					t.Fatal(err)
-				}
+				collapsedPass(t, c, rows)
 			}
 		}
 		t.Cleanup(c.Close)
@@ -329,6 +301,55 @@ func TestCollapsedResumes(t *testing.T) {
 			t.Error("the state is another one")
 		}
 	})
+}
+
+// Rows that stand for two give the objective and the gradient of rows that are there twice.
+func TestCollapsedRowsMayStandForSeveral(t *testing.T) {
+	rows := testRows(60, 2, 8)
+	twice := Rows{Dim: 2, X: slices.Concat(rows.X, rows.X), Y: slices.Concat(rows.Y, rows.Y)}
+	eachObjective(t, rows, func(t *testing.T, cfg CollapsedConfig) {
+		if cfg.Exact { // all rows would be inducing points twice
+			return
+		}
+		cfg.N = 120
+		c := newTestCollapsed(t, cfg, rows)
+		point := append([]float64(nil), c.point...)
+		got, want := c.evaluate(point, rows), c.evaluate(point, twice)
+		if !(math.Abs(got.value-want.value) <= 1e-9*(1+math.Abs(want.value))) {
+			t.Errorf("objective %v, of rows that are there twice %v", got.value, want.value)
+		}
+		for i, v := range want.gradient {
+			if !(math.Abs(got.gradient[i]-v) <= 1e-7*(1+math.Abs(v))) {
+				t.Errorf("derivative %d is %v, of rows that are there twice %v", i, got.gradient[i], v)
+			}
+		}
+	})
+}
+
+// Of several starts the search goes on from the one that comes lowest in its trial.
+func TestCollapsedGoesOnFromTheBestStart(t *testing.T) {
+	rows := testRows(150, 2, 14)
+	cfg := CollapsedConfig{Config: testConfig(t, rows, true), Alpha: 1, Evaluations: 8}
+	cfg.Inducing = 9
+	for _, starts := range [][]Start{
+		nil,
+		{{Theta: []float64{0, 0, 0}}, {Theta: []float64{0, 0, 0}, LnNoise: -3}},
+		{{Theta: []float64{5, 5, 0}, LnNoise: 5}, {Theta: []float64{0, 0, 0}}},
+	} {
+		cfg.Starts = starts
+		c := newTestCollapsed(t, cfg, rows)
+		began := c.evaluate(append([]float64(nil), c.point...), rows).value
+		for _, s := range append(starts, Start{Theta: []float64{0, 0, 0}}) {
+			alone := cfg
+			alone.Starts, alone.Evaluations = []Start{s}, trial
+			if tried := fitCollapsed(t, alone, rows).Objective(); !(began <= tried+1e-9) {
+				t.Errorf("%v: the search starts at %v, and %v comes to %v", starts, began, s, tried)
+			}
+		}
+		if end := fitCollapsed(t, cfg, rows).Objective(); !(end <= began+1e-9) {
+			t.Errorf("%v: it starts at %v and ends at %v", starts, began, end)
+		}
+	}
 }
 
 // What is impossible is refused with its reason.

@@ -25,9 +25,10 @@ const (
 type fold struct {
 	pool  *linalg.Pool
 	loss  loss.Loss
-	dim   int
 	prior *prior
 	pass  foldPass
+
+	copies float64 // for which a row stands
 
 	// Of the point that is evaluated.
 	alpha, noise float64
@@ -58,9 +59,7 @@ type fold struct {
 	dAlpha  float64    // Σ D̄ Λ
 
 	// One block.
-	rows               int
-	x, xd              linalg.Mat // [B×(d+1)], last column 1; [B×d]
-	y                  []float64
+	rowBlock
 	k, slope, p, q, t  linalg.Mat // [B×M]
 	left, d            []float64  // Λ and D
 	e, g, w, r         []float64
@@ -72,12 +71,12 @@ func newFold(pool *linalg.Pool, p *prior, l loss.Loss, m, d int) *fold {
 	block := func() linalg.Mat { return linalg.NewMat(sweepBlock, m) }
 	square := func() linalg.Mat { return linalg.NewMat(m, m) }
 	f := &fold{
-		pool: pool, prior: p, loss: l, dim: d,
+		pool: pool, prior: p, loss: l, copies: 1,
 		bigQ: square(), a: make([]float64, m), bigA: square(), pullB: make([]float64, m), pullA: square(),
 		precise: square(), moment: make([]float64, m), h: make([]float64, m), bigH: square(), bigR: square(),
-		columns: newColumnSum(m, d),
-		x:       linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
-		k: block(), p: block(), q: block(), t: block(),
+		columns:  newColumnSum(m, d),
+		rowBlock: newRowBlock(d),
+		k:        block(), p: block(), q: block(), t: block(),
 		left: vec(), d: vec(), e: vec(), g: vec(), w: vec(), r: vec(), scaled: vec(), total: vec(), sum: vec(),
 	}
 	f.slope = slopesOf(p.profile, f.k)
@@ -106,44 +105,31 @@ func (f *fold) begin(pass foldPass) {
 // add takes rows, and computes whenever a block is full. Rows that are far from all
 // others count as lost, and teach nothing.
 func (f *fold) add(x, y []float64) {
-	for i := range y {
-		row := x[i*f.dim : (i+1)*f.dim]
-		if isFar(row, f.prior.origin, f.prior.limit) || math.Abs(y[i]) > farTarget {
-			f.seen++
-			f.risk++
-			continue
-		}
-		copy(f.xd.Row(f.rows), row)
-		copy(f.x.Row(f.rows), row)
-		f.x.Row(f.rows)[f.dim] = 1
-		f.y[f.rows] = y[i]
-		if f.rows++; f.rows == sweepBlock {
-			f.flush()
-		}
-	}
+	f.take(x, y, f.prior, func() {
+		f.seen++
+		f.risk++
+	}, f.flush)
 }
 
 // flush computes the block that has been gathered.
 func (f *fold) flush() {
-	n, m := f.rows, f.prior.z.Rows
+	slope := linalg.Mat{}
+	if f.pass == pullPass {
+		slope = f.slope
+	}
+	n, m := f.kernel(f.prior, f.k, slope), f.prior.z.Rows
 	if n == 0 {
 		return
 	}
-	f.rows = 0
 	f.seen += int64(n)
-	k, slope := f.k.Slice(0, n, 0, m), linalg.Mat{}
-	if f.pass == pullPass {
-		slope = f.slope.Slice(0, n, 0, m)
-	}
-	p := f.prior
-	f.pool.Kernel(p.profile, f.xd.Slice(0, n, 0, f.dim), p.z, p.origin, p.invScale, p.variance, k, slope)
+	k := f.k.Slice(0, n, 0, m)
 	switch f.pass {
 	case gatherPass:
 		f.gather(n, k)
 	case riskPass:
 		f.measure(n, k)
 	case pullPass:
-		f.pull(n, k, slope)
+		f.pull(n, k, slope.Slice(0, n, 0, m))
 	}
 }
 
@@ -180,8 +166,8 @@ func (f *fold) gather(n int, k linalg.Mat) {
 	}
 	f.noises(n)
 	for i := range n {
-		f.w[i], f.scaled[i] = 1/f.d[i], f.y[i]/f.d[i]
-		f.lnNoise += math.Log(f.d[i])
+		f.w[i], f.scaled[i] = f.copies/f.d[i], f.copies*f.y[i]/f.d[i]
+		f.lnNoise += f.copies * math.Log(f.d[i])
 		f.squares += f.y[i] * f.scaled[i]
 	}
 	f.pool.SyrkWeighted(f.w[:n], k, 1, f.precise)
@@ -223,7 +209,7 @@ func (f *fold) pull(n int, k, slope linalg.Mat) {
 			own += f.alpha * dNoise
 		}
 		if f.ofTrace {
-			own += 0.5 / f.d[i]
+			own += 0.5 * f.copies / f.d[i]
 		}
 		f.columns.gSelf += own
 		f.columns.gTotal += f.total[i]
@@ -251,7 +237,7 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	if f.ofTrace {
 		pulled += 0.5 * f.prior.variance
 	}
-	f.r[i] = -pulled / (d * d)
+	f.r[i] = -f.copies * pulled / (d * d)
 	byMean, byA, byQ := 0.0, 0.0, 0.0
 	if f.weight != 0 {
 		_, g, w := f.loss.Gradient(y, linalg.Dot(k, f.a), f.prior.variance+linalg.Dot(k, p))
@@ -263,7 +249,7 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 	if f.left[i] > 0 {
 		byQ = -2 * f.alpha * f.r[i]
 	}
-	byB, byT := y/d, 2/d
+	byB, byT := f.copies*y/d, 2*f.copies/d
 	sum, total := 0.0, 0.0
 	for j, kj := range k {
 		v := float64(byB*f.pullB[j]) + float64(byT*t[j])

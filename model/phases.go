@@ -47,7 +47,7 @@ func (t *Trainer) endJoint() {
 		t.risk = t.last.Risk
 	}
 	t.risk = riskDecay*t.risk + (1-riskDecay)*t.last.Risk
-	bound := pacBound(t.risk, t.kl+t.last.LnInverseWeight, float64(t.cfg.N), t.cfg.Delta)
+	bound := pacBound(t.risk, t.kl+t.last.LnInverseWeight, t.rows(), t.cfg.Delta)
 	if bound > rise*t.jointBound {
 		t.restart()
 	} else {

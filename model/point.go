@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
@@ -48,26 +47,38 @@ func (c *Collapsed) thetaBox(i int) box {
 	return boxOf(g.Min, g.Value(g.Count-1))
 }
 
-// free returns the coordinates in which the objective is minimised: those of θ, ln σ_n²,
-// α if it is free, and Z if it moves.
-func (c *Collapsed) free(at parameters) []float64 {
+// free returns the coordinates of a place: those of θ, ln σ_n², α if it is free, and Z if it
+// moves, in lengthscales of the place, for one step of a search moves all of them.
+func (c *Collapsed) free(p place) []float64 {
 	var u []float64
-	for i, v := range at.theta {
+	for i, v := range p.theta {
 		u = append(u, c.thetaBox(i).free(v))
 	}
-	u = append(u, noiseBox.free(at.lnNoise))
+	u = append(u, noiseBox.free(p.lnNoise))
 	if c.cfg.FreeAlpha {
-		u = append(u, alphaBox.free(at.alpha))
+		u = append(u, alphaBox.free(p.alpha))
 	}
 	if !c.cfg.Exact {
-		u = append(u, at.z.Data...)
+		u = append(u, p.z.Data...)
+		scaleColumns(u[len(u)-len(p.z.Data):], p.unit, true)
 	}
 	return u
 }
 
+// scaleColumns multiplies the columns of z [M×d], or divides them.
+func scaleColumns(z, unit []float64, divide bool) {
+	for i := range z {
+		if u := unit[i%len(unit)]; divide {
+			z[i] /= u
+		} else {
+			z[i] *= u
+		}
+	}
+}
+
 // parametersAt returns the parameters of coordinates.
 func (c *Collapsed) parametersAt(u []float64) parameters {
-	p := parameters{theta: make([]float64, c.cfg.Parameters()), alpha: c.cfg.Alpha, z: c.z0}
+	p := parameters{theta: make([]float64, c.cfg.Parameters()), alpha: c.cfg.Alpha, z: c.start.z}
 	for i := range p.theta {
 		p.theta[i], _ = c.thetaBox(i).value(u[i])
 	}
@@ -79,7 +90,8 @@ func (c *Collapsed) parametersAt(u []float64) parameters {
 		u = u[1:]
 	}
 	if !c.cfg.Exact {
-		p.z = linalg.Mat{Rows: c.z0.Rows, Cols: c.z0.Cols, Stride: c.z0.Cols, Data: append([]float64(nil), u...)}
+		p.z.Data = append([]float64(nil), u...)
+		scaleColumns(p.z.Data, c.start.unit, false)
 	}
 	return p
 }
@@ -100,20 +112,7 @@ func (c *Collapsed) flatten(point []float64, value float64, g hyperGradient, byL
 	}
 	if !c.cfg.Exact {
 		out.gradient = append(out.gradient, g.z.Data...)
+		scaleColumns(out.gradient[len(out.gradient)-len(g.z.Data):], c.start.unit, false)
 	}
 	return out
-}
-
-// placeInducing sets Z to k-means centres, or to all rows.
-func (c *Collapsed) placeInducing(rows Rows) {
-	if c.cfg.Exact {
-		c.z0 = linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: append([]float64(nil), rows.X...)}
-		return
-	}
-	rows = usualRows(rows.Slice(0, min(rows.Len(), c.cfg.StartRows())))
-	invScale := make([]float64, c.cfg.Dim)
-	expandScales(c.cfg.Starts[0].Theta, c.cfg.ARD, invScale)
-	rng := rand.New(rand.NewPCG(c.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
-	c.z0 = kmeans(c.pool, rows, invScale, c.cfg.Inducing, rng)
-	c.notice = fewerInducing(c.z0.Rows, c.cfg.Inducing)
 }

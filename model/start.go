@@ -105,7 +105,6 @@ func fewerInducing(m, asked int) string {
 
 // startPosterior scans the noise of the Gaussian likelihood's posterior.
 func (t *Trainer) startPosterior(rows Rows) error {
-	const judged = 4096 // rows that the bound is estimated on
 	m := t.z.Rows
 	for i := range m {
 		t.precision.Row(i)[i] = 1
@@ -123,11 +122,7 @@ func (t *Trainer) startPosterior(rows Rows) error {
 		if err := t.derive(); err != nil {
 			return err
 		}
-		some := rows.Slice(0, min(rows.Len(), judged))
-		t.sweep.reset(false)
-		t.sweep.add(some.X, some.Y)
-		t.sweep.flush()
-		t.measure()
+		t.judge(rows.Slice(0, min(rows.Len(), judgedRows)))
 		if t.last.Bound < best {
 			best = t.last.Bound
 			t.risk = t.last.Risk
@@ -140,6 +135,17 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	t.best = Progress{Bound: math.Inf(1)}
 	t.weight = riskWeight(t.last.Risk, t.last.Bound)
 	return nil
+}
+
+// judgedRows is how many start rows a bound is estimated on.
+const judgedRows = 4096
+
+// judge estimates the bound of q on some rows.
+func (t *Trainer) judge(some Rows) {
+	t.sweep.reset(false)
+	t.sweep.add(some.X, some.Y)
+	t.sweep.flush()
+	t.measure()
 }
 
 // gaussianPosterior sets q to the posterior of a Gaussian likelihood (DTC)

@@ -72,9 +72,7 @@ func (t *Trainer) MarshalBinary() ([]byte, error) {
 	}
 	var out bytes.Buffer
 	out.Grow(t.stateBytes()) // once: the state of many inducing points is a large part of memory
-	w := frame.NewWriter(&out, stateFormat)
-	w.Text(linalg.InstructionSet())
-	w.Text(t.cfg.fingerprint())
+	w := beginState(&out, stateFormat, t.cfg.fingerprint())
 	w.Integers(int64(t.z.Rows))
 	for _, field := range t.fields() {
 		switch v := field.(type) {
@@ -101,14 +99,7 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	const longest = 1 << 16 // of texts, bytes
-	r := frame.NewReader(bytes.NewReader(state), int64(len(state)), stateFormat)
-	if set := r.Text(longest); set != linalg.InstructionSet() {
-		r.Failf("written with instruction set %q, this machine uses %q", set, linalg.InstructionSet())
-	}
-	if r.Text(longest) != cfg.fingerprint() {
-		r.Failf("it belongs to another configuration")
-	}
+	r := openState(state, stateFormat, cfg.fingerprint())
 	m := int(r.UpTo(int64(cfg.Inducing)))
 	if m < 1 {
 		r.Failf("it has no inducing points")
@@ -128,7 +119,7 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 		case []float64:
 			r.Floats(v)
 		case *string:
-			*v = r.Text(longest)
+			*v = r.Text(longestText)
 		}
 	}
 	if t.phase < Joint || t.phase > Settled {
@@ -139,6 +130,30 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return t, nil
+}
+
+// longestText of a state, in bytes.
+const longestText = 1 << 16
+
+// beginState begins the state of a trainer: with what it must have in common with the one
+// that goes on from it.
+func beginState(out *bytes.Buffer, format, fingerprint string) *frame.Writer {
+	w := frame.NewWriter(out, format)
+	w.Text(linalg.InstructionSet())
+	w.Text(fingerprint)
+	return w
+}
+
+// openState reads what beginState wrote.
+func openState(state []byte, format, fingerprint string) *frame.Reader {
+	r := frame.NewReader(bytes.NewReader(state), int64(len(state)), format)
+	if set := r.Text(longestText); set != linalg.InstructionSet() {
+		r.Failf("written with instruction set %q, this machine uses %q", set, linalg.InstructionSet())
+	}
+	if r.Text(longestText) != fingerprint {
+		r.Failf("it belongs to another configuration")
+	}
+	return r
 }
 
 // stateBytes is a little more than the state has.

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding"
 	"errors"
 	"runtime"
 	"testing"
@@ -31,24 +32,36 @@ func FuzzResumeTrainer(f *testing.F) {
 	}
 	tr.Close()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		sum := sha256.Sum256(body)
-		state := append(bytes.Clone(body), sum[:]...)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		tr, err := ResumeTrainer(c, state)
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 16*uint64(len(body))+1<<20 {
-			t.Errorf("%d bytes were allocated for %d", used, len(body))
-		}
-		if err != nil {
-			if !errors.Is(err, ErrState) {
-				t.Errorf("%v is no ErrState", err)
-			}
-			return
-		}
-		defer tr.Close()
-		if again, err := tr.MarshalBinary(); err != nil || !bytes.Equal(again, state) {
-			t.Errorf("the resumed trainer writes another state: %v\n%x\n%x", err, again, state)
-		}
+		resumes(t, body, 16*uint64(len(body))+1<<20, func(state []byte) (resumed, error) { return ResumeTrainer(c, state) })
 	})
+}
+
+type resumed interface {
+	encoding.BinaryMarshaler
+	Close()
+}
+
+// resumes demands of the state with this body that it is refused, or that the trainer
+// that goes on from it writes it again, within so many bytes of memory.
+func resumes(t *testing.T, body []byte, most uint64, resume func(state []byte) (resumed, error)) {
+	t.Helper()
+	sum := sha256.Sum256(body)
+	state := append(bytes.Clone(body), sum[:]...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	tr, err := resume(state)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > most {
+		t.Errorf("%d bytes were allocated for %d", used, len(body))
+	}
+	if err != nil {
+		if !errors.Is(err, ErrState) {
+			t.Errorf("%v is no ErrState", err)
+		}
+		return
+	}
+	defer tr.Close()
+	if again, err := tr.MarshalBinary(); err != nil || !bytes.Equal(again, state) {
+		t.Errorf("the resumed trainer writes another state: %v\n%x\n%x", err, again, state)
+	}
 }

@@ -7,11 +7,6 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// sweepBlock is the number of rows that are computed together. Rows are
-// gathered into blocks of this size however the caller cuts them, so that no
-// result depends on the caller's chunks.
-const sweepBlock = 1024
-
 // A sweep adds up, over the rows of one pass, everything that a step needs. It
 // works in unwhitened kernel columns k, where neither mean nor variance nor
 // their derivatives need a triangular solve a row:
@@ -25,7 +20,6 @@ const sweepBlock = 1024
 type sweep struct {
 	*prior
 	loss loss.Loss
-	dim  int
 	back bool // collect the derivatives with respect to θ and Z too
 	// keepNegative is the part of negative curvature that bigH keeps, in [0, 1].
 	keepNegative float64
@@ -42,10 +36,7 @@ type sweep struct {
 	columnSum
 
 	// One block.
-	rows       int
-	x          linalg.Mat // [B×(d+1)], last column 1
-	xd         linalg.Mat // [B×d]
-	y          []float64
+	rowBlock
 	k, p       linalg.Mat // [B×M]: kernel columns; kᵀA, then G
 	slope      linalg.Mat // [B×M]: of the kernel columns, or k
 	mu, g, w   []float64
@@ -57,12 +48,11 @@ type sweep struct {
 func newSweep(p *prior, l loss.Loss, m, d int) *sweep {
 	vec := func() []float64 { return make([]float64, sweepBlock) }
 	s := &sweep{
-		prior: p, loss: l, dim: d,
+		prior: p, loss: l, rowBlock: newRowBlock(d),
 		a: make([]float64, m), bigA: linalg.NewMat(m, m),
 		h: make([]float64, m), bigH: linalg.NewMat(m, m),
 		columnSum: newColumnSum(m, d),
-		x:         linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: vec(),
-		k: linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
+		k:         linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
 		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(), curvature: vec(), total: vec(),
 		keepNegative: 1,
 	}
@@ -97,35 +87,23 @@ func (s *sweep) reset(back bool) {
 
 // add takes rows, and computes whenever a block is full.
 func (s *sweep) add(x, y []float64) {
-	for i := range y {
-		row := x[i*s.dim : (i+1)*s.dim]
-		if isFar(row, s.origin, s.limit) || math.Abs(y[i]) > farTarget {
-			s.seen++
-			s.risk++
-			continue
-		}
-		copy(s.xd.Row(s.rows), row)
-		copy(s.x.Row(s.rows), row)
-		s.x.Row(s.rows)[s.dim] = 1
-		s.y[s.rows] = y[i]
-		if s.rows++; s.rows == sweepBlock {
-			s.flush()
-		}
-	}
+	s.take(x, y, s.prior, func() {
+		s.seen++
+		s.risk++
+	}, s.flush)
 }
 
 // flush computes the block that has been gathered.
 func (s *sweep) flush() {
-	n, m := s.rows, s.z.Rows
+	slope := linalg.Mat{}
+	if s.back {
+		slope = s.slope
+	}
+	n, m := s.kernel(s.prior, s.k, slope), s.z.Rows
 	if n == 0 {
 		return
 	}
-	s.rows = 0
-	k, p, slope := s.k.Slice(0, n, 0, m), s.p.Slice(0, n, 0, m), linalg.Mat{}
-	if s.back {
-		slope = s.slope.Slice(0, n, 0, m)
-	}
-	s.pool.Kernel(s.profile, s.xd.Slice(0, n, 0, s.dim), s.z, s.origin, s.invScale, s.variance, k, slope)
+	k, p := s.k.Slice(0, n, 0, m), s.p.Slice(0, n, 0, m)
 	parts := 1.0
 	if s.back {
 		s.pool.Gemm(false, false, 1, k, s.bigA, 0, p)
@@ -150,7 +128,7 @@ func (s *sweep) flush() {
 	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))
 	s.pool.SyrkWeighted(s.curvature[:n], k, 1, s.bigH)
 	if s.back {
-		s.backward(n, k, slope, p)
+		s.backward(n, k, slope.Slice(0, n, 0, m), p)
 	}
 }
 

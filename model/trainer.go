@@ -76,6 +76,8 @@ type Trainer struct {
 
 	state
 
+	among int64 // rows that the next pass speaks for; 0: all N
+
 	// Derived from the state by Begin.
 	open     bool
 	kl       float64
@@ -246,11 +248,23 @@ func (t *Trainer) End() error {
 // measure records risk, KL and bound of the q that was swept, and returns the
 // factor from sums over the pass to sums over all rows.
 func (t *Trainer) measure() (scale float64) {
-	n := float64(t.cfg.N)
+	n := t.rows()
 	risk := t.sweep.risk / float64(t.sweep.seen)
 	weight := t.lnInverseWeight()
 	t.last = Progress{Risk: risk, KL: t.kl, LnInverseWeight: weight, Bound: pacBound(risk, t.kl+weight, n, t.cfg.Delta)}
 	return n / float64(t.sweep.seen)
+}
+
+// Among says how many rows those of the next passes are drawn from, if fewer than N are
+// there yet: these passes fit the posterior to so many.
+func (t *Trainer) Among(rows int64) { t.among = rows }
+
+// rows is the number of rows that a pass speaks for.
+func (t *Trainer) rows() float64 {
+	if t.among > 0 {
+		return float64(t.among)
+	}
+	return float64(t.cfg.N)
 }
 
 // Result returns the posterior and θ's grid indices. It is valid when Done.

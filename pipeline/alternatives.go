@@ -142,7 +142,10 @@ func (j Job) Changes() string {
 
 // Spends is what the job may spend of δ.
 func (j Job) Spends() certify.Delta {
-	return certify.Delta{Declared: j.Delta, Alternatives: int64(max(1, len(j.Sweep))), Alternative: int64(max(1, j.Number)), Methods: j.Guarantees}
+	return certify.Delta{
+		Declared: j.Delta, Alternatives: int64(max(1, len(j.Sweep))), Alternative: int64(max(1, j.Number)), Methods: j.Guarantees,
+		Sequence: j.sequence,
+	}
 }
 
 // Identity is the digest of all that is declared together: of a sweep it is the

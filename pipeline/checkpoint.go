@@ -21,11 +21,13 @@ type checkpoint struct {
 	// bytes as that of an uninterrupted run.
 	Configuration, Sample, Instructions string
 
-	Candidate int      // being trained
-	Finished  [][]byte // states of the trainers that are done
-	Trainer   []byte   // state of the one at work; nil before its first step
-	Taken     int64    // rows taken from the shuffled reader
-	Hurried   int      // steps of all candidates before the time limit was reached; 0: it was not
+	Candidate int       // being trained
+	Arrived   bool      // of mode arrival: the steps before the last row are made
+	Centre    []float64 // of the peaks of the prior, where the job has one family of kernels; nil: not known
+	Finished  [][]byte  // states of the trainers that are done
+	Trainer   []byte    // state of the one at work; nil before its first step
+	Taken     int64     // rows taken from the shuffled reader
+	Hurried   int       // steps of all candidates before the time limit was reached; 0: it was not
 	Spent     time.Duration
 	Trace     []Progress
 }
@@ -33,28 +35,46 @@ type checkpoint struct {
 // checkpointFormat names the version of checkpoints. checkpointVersion is part of their
 // identity: one that another way of training has left is not resumed.
 const (
-	checkpointFormat  = "pacsgp-checkpoint/2"
-	checkpointVersion = "5 "
+	checkpointFormat  = "pacsgp-checkpoint/3"
+	checkpointVersion = "6 "
 	traceBytes        = 72 // of an entry of the trace, at least
 )
 
-func newCheckpoint(job Job, s *Survey) (checkpoint, error) {
+func newCheckpoint(job Job, s *Survey, from *Ancestor) (checkpoint, error) {
 	configuration, err := job.Digest()
+	what := checkpointVersion + configuration.String()
+	if job.Train.WarmStart && from != nil {
+		what += " from " + from.Model
+	}
 	return checkpoint{
-		Configuration: checkpointVersion + configuration.String(),
+		Configuration: what,
 		Sample:        s.Digest.String(),
 		Instructions:  model.InstructionSet(),
 	}, err
 }
 
-// resume takes over the stored checkpoint if it belongs to this training.
+// resume takes over the stored checkpoint if it belongs to this training, and nominates
+// the candidates: a checkpoint knows the centre of their prior, which takes long to find.
 func (t *training) resume(ctx context.Context) error {
 	data, err := t.env.Checkpoints.Load(ctx)
-	if err != nil || data == nil {
+	if err != nil {
 		return err
+	}
+	if data == nil {
+		return t.nominate()
 	}
 	stored, err := decodeCheckpoint(data)
 	if err != nil {
+		return err
+	}
+	if beganOn(stored.Sample, t.feed.src.Shards()) {
+		stored.Sample = t.state.Sample
+	}
+	ours := stored.Configuration == t.state.Configuration && stored.Sample == t.state.Sample && stored.Instructions == t.state.Instructions
+	if ours && len(stored.Centre) > 0 {
+		t.state.Centre = stored.Centre
+	}
+	if err := t.nominate(); err != nil {
 		return err
 	}
 	var other string
@@ -89,7 +109,13 @@ func (c checkpoint) encode() ([]byte, error) {
 	w.Text(c.Configuration)
 	w.Text(c.Sample)
 	w.Text(c.Instructions)
-	w.Integers(int64(c.Candidate), c.Taken, int64(c.Hurried), int64(c.Spent), int64(len(c.Trace)))
+	arrived := int64(0)
+	if c.Arrived {
+		arrived = 1
+	}
+	w.Integers(int64(c.Candidate), arrived, c.Taken, int64(c.Hurried), int64(c.Spent), int64(len(c.Centre)))
+	w.Floats(c.Centre...)
+	w.Integers(int64(len(c.Trace)))
 	for _, p := range c.Trace {
 		w.Text(string(p.Phase))
 		w.Text(p.Stage)
@@ -121,7 +147,13 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 		return data[from:r.Read():r.Read()]
 	}
 	c := checkpoint{Configuration: r.Text(longest), Sample: r.Text(longest), Instructions: r.Text(longest)}
-	c.Candidate, c.Taken, c.Hurried, c.Spent = int(r.Integer()), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
+	var arrived int64
+	c.Candidate, arrived, c.Taken, c.Hurried, c.Spent = int(r.Integer()), r.Integer(), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
+	c.Arrived = arrived == 1
+	if n := r.Count(8); n > 0 {
+		c.Centre = make([]float64, n)
+		r.Floats(c.Centre)
+	}
 	for range r.Count(traceBytes) {
 		c.Trace = append(c.Trace, Progress{
 			Phase: Phase(r.Text(longest)), Stage: r.Text(longest),
@@ -133,7 +165,11 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 		c.Finished = append(c.Finished, state())
 	}
 	c.Trainer = state()
-	if err := r.Close(); err != nil {
+	err := r.Close()
+	if err == nil && arrived&^1 != 0 {
+		err = fmt.Errorf("%d is neither 0 nor 1", arrived)
+	}
+	if err != nil {
 		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
 	}
 	return c, nil
@@ -149,7 +185,11 @@ func (t *training) resumable(stored checkpoint) bool {
 		if i >= len(t.candidates) {
 			return false
 		}
-		trainer, err := t.newTrainer(t.candidates[i], state)
+		c := t.candidates[i]
+		if stored.arriving(t.job) {
+			c.config = c.early
+		}
+		trainer, err := t.newTrainer(c, state)
 		if err != nil {
 			return false
 		}
@@ -160,20 +200,19 @@ func (t *training) resumable(stored checkpoint) bool {
 
 // checkpointIfDue saves the state if the last one is old enough. When that is
 // changes no result.
-func (t *training) checkpointIfDue(ctx context.Context, trainer trainer, batches *shuffled) error {
+func (t *training) checkpointIfDue(ctx context.Context, trainer trainer) error {
 	if time.Since(t.saved) < t.env.Resources.Checkpoint {
 		return nil
 	}
-	return t.checkpoint(ctx, trainer, batches)
+	return t.checkpoint(ctx, trainer)
 }
 
 // checkpoint saves the state between two steps.
-func (t *training) checkpoint(ctx context.Context, trainer trainer, batches *shuffled) error {
+func (t *training) checkpoint(ctx context.Context, trainer trainer) error {
 	var err error
 	if t.state.Trainer, err = trainer.MarshalBinary(); err != nil {
 		return err
 	}
-	t.state.Taken = batches.taken
 	return t.save(ctx)
 }
 

@@ -203,6 +203,9 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 // The declaration that equal rows are separate draws changes no number: it is
 // said to be the user's.
 func TestIndependentCopiesAreTheUsersDeclaration(t *testing.T) {
+	if raceDetector {
+		t.Skip("takes minutes, and counts copies as TestDroppedCopiesGiveTheSameBytes does")
+	}
 	columns := repeated(300, 2, 0.4, 75)
 	p := publish(t, newLake(columns, 250, 350), independent)
 	c := p.certificate
@@ -239,6 +242,9 @@ func assumption(c certify.Certificate, id certify.AssumptionID) certify.Assumpti
 // again: other counts are refused, and so are rows of 400 different ones that
 // are given out for 20,000.
 func TestForgedCopiesAreRefused(t *testing.T) {
+	if raceDetector {
+		t.Skip("takes minutes, and counts copies as TestDroppedCopiesGiveTheSameBytes does")
+	}
 	l := newLake(repeated(400, 5, 0.5, 76), 900, 1100)
 	dropped, declared := publish(t, l, drop), publish(t, l, independent)
 	policy := func(ev *certify.Evidence, from, to certify.CopiesPolicy) {

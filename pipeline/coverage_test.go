@@ -84,7 +84,10 @@ func (n nature) risks(q *model.Posterior, feature, target pipeline.Affine, epsil
 // they take less than a minute on two cores.
 func simulations(t *testing.T, all int) int {
 	t.Helper()
-	if testing.Short() || raceDetector || model.InstructionSet() == "portable" {
+	if raceDetector {
+		t.Skip("many runs on goroutines of the test's own, of what other tests run once")
+	}
+	if testing.Short() || model.InstructionSet() == "portable" {
 		return all / 20
 	}
 	return all

@@ -23,26 +23,33 @@ func (d *Digest) parse(text string) error {
 	return nil
 }
 
-// sampleDigest combines the column digests of all shards, restricted to the
-// used columns, into the digest of the sample. docs/format.md, section
-// "Sample digest", specifies it. No names of files or columns enter.
-func sampleDigest(shards []*shardPass, used []int) Digest {
+// Parse reads what String writes.
+func (d *Digest) Parse(text string) error { return d.parse(text) }
+
+// SampleDigest combines the digests of all shards, in order, into that of the sample.
+// docs/format.md, section "Sample digest", specifies both. No names of files or columns
+// enter.
+func SampleDigest(shards []Digest) Digest {
 	sample := sha256.New()
 	sample.Write([]byte("pacsgp/sample/1\x00"))
 	sample.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(shards))))
-	for _, shard := range shards {
-		h := sha256.New()
-		h.Write([]byte("pacsgp/shard/1\x00"))
-		head := binary.LittleEndian.AppendUint64(nil, uint64(shard.first)) //nolint:gosec // not negative
-		head = binary.LittleEndian.AppendUint64(head, uint64(shard.rows))  //nolint:gosec // not negative
-		head = binary.LittleEndian.AppendUint64(head, uint64(len(used)))
-		h.Write(head)
-		for _, c := range used {
-			h.Write(shard.columns[c][:])
-		}
-		sample.Write(h.Sum(nil))
+	for _, d := range shards {
+		sample.Write(d[:])
 	}
 	return Digest(sample.Sum(nil))
+}
+
+// ShardDigest combines the digests of the used columns of a shard, in order, into that
+// of the shard, which begins at the ordinal first.
+func ShardDigest(first, rows int64, columns []ColumnDigest) Digest {
+	text := []byte("pacsgp/shard/1\x00")
+	text = binary.LittleEndian.AppendUint64(text, uint64(first)) //nolint:gosec // not negative
+	text = binary.LittleEndian.AppendUint64(text, uint64(rows))  //nolint:gosec // not negative
+	text = binary.LittleEndian.AppendUint64(text, uint64(len(columns)))
+	for _, c := range columns {
+		text = append(text, c[:]...)
+	}
+	return sha256.Sum256(text)
 }
 
 // layoutDigest is that of where shards begin and end.

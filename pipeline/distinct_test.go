@@ -63,6 +63,9 @@ func markSamples(n int) map[string][][2]uint64 {
 // same later copies as the dumb way finds.
 func TestCopiesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 30, pipeline.LeastRecords, 3*pipeline.LeastRecords + 7, 50_000} {
+		if raceDetector && n > 3*pipeline.LeastRecords {
+			continue // takes minutes
+		}
 		for name, marks := range markSamples(n) {
 			want, wantLater := countByMap(marks)
 			for _, memory := range []int64{1, 1 << 18, 1 << 30} {

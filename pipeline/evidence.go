@@ -16,6 +16,9 @@ import (
 // model that does not follow from the job is an error.
 func evidence(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Evidence, error) {
 	job = job.ForRows(found.Rows)
+	if err := job.placed(); err != nil {
+		return certify.Evidence{}, err
+	}
 	if err := job.BadRows.allow(found.Bad, found.Rows); err != nil {
 		return certify.Evidence{}, err
 	}
@@ -36,6 +39,9 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	}
 	if word.Training.Hurried > 0 && job.Train.Time == 0 {
 		return certify.Evidence{}, errors.New("training was hurried by a time limit that the job does not have")
+	}
+	if word.Training.Ancestor != nil && !job.Train.WarmStart {
+		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")
 	}
 	word.Unit, word.Scaling = job.Loss.Unit, job.Scaling.declared(meta)
 	return certify.Evidence{

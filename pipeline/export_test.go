@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // RoleHash is the keyed hash that roles follow from.
@@ -259,3 +261,8 @@ func MomentsOf(shards ...[]float64) (mean, variance float64) {
 
 // ShardsOf are the indices of the shards of a part.
 func (p Part) ShardsOf(all []Shard) []int { return p.shards(all) }
+
+// ScaledAs is the model's posterior for rows that are scaled in another way.
+func (m Model) ScaledAs(features []Affine, target Affine) (*model.Posterior, error) {
+	return m.scaledAs(features, target)
+}

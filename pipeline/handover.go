@@ -30,6 +30,9 @@ type Handover struct {
 	Constant      float64         `json:"constant"`           // of the baseline
 	Attempt       certify.Attempt `json:"attempt"`
 
+	// Sequence is the place of the certificate among those of the same job; nil: it has none.
+	Sequence *certify.Sequence `json:"sequence,omitempty"`
+
 	// Secret makes the hashes by which the parts find equal rows. It is drawn when
 	// Sample has fixed the rows, so that nobody could make rows for it.
 	Secret string `json:"secret"`
@@ -69,7 +72,8 @@ func ParseHandover(data []byte) (*Handover, error) {
 // job is the job that was trained for.
 func (h *Handover) job() (Job, error) {
 	digest := sha256.Sum256(h.Configuration)
-	return statedJob(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
+	job, err := statedJob(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
+	return job.in(h.Sequence), err
 }
 
 // Of returns an error unless the handover is one of this job, which has its defaults
@@ -170,7 +174,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		return nil, fmt.Errorf("%w: the best constant is %v, not %v", ErrChanged, found.Constant, h.Constant)
 	}
 	found.Segments = h.Segments
-	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training}
+	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(everyColumn(pass.of.columns))}
 	r.Diagnostics = Diagnostics{
 		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared,
 		LossWidth: found.Risk.Upper() - found.LowerRisk.Lower(), Unproven: found.Unproven,
@@ -179,7 +183,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	}
 	word := certify.Declared{
 		Software: env.Software, Attempt: h.Attempt,
-		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried)},
+		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Ancestor: h.Training.Ancestor},
 	}
 	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {
 		return nil, err

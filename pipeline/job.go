@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -41,7 +42,12 @@ type Job struct {
 	// of Delta; nil: by the number of rows, see [Job.ForRows].
 	Guarantees []certify.MethodWeight `json:"guarantees,omitempty"`
 
-	declaration *Job // what was declared, of an alternative or of what [Job.ForRows] completes
+	// DeltaPolicy says how the certificates that the job makes of one window of rows
+	// after another share Delta; "": it makes one. See [Job.Numbered].
+	DeltaPolicy certify.DeltaPolicy `json:"delta_policy,omitempty"`
+
+	declaration *Job              // what was declared, of an alternative or of what [Job.ForRows] completes
+	sequence    *certify.Sequence // which of its certificates this is; nil: it makes one
 }
 
 // A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
@@ -121,6 +127,7 @@ type TrainMode string
 const (
 	TrainMiniBatch TrainMode = "mini-batch" // the default; a batch that has all rows is a full pass
 	TrainFullPass  TrainMode = "full-pass"
+	TrainArrival   TrainMode = "arrival" // each row that comes makes the steps that it is the last one for: see [Ahead]
 )
 
 // A TrainDecl declares how the posterior is fitted.
@@ -130,15 +137,20 @@ type TrainDecl struct {
 	Method      Method    `json:"method,omitempty"`
 	Alpha       *float64  `json:"alpha,omitempty"`
 	FreeAlpha   bool      `json:"free_alpha,omitempty"`
-	Evaluations int       `json:"evaluations,omitempty"` // gradients a start; 0: 1,000
-	Noise       []float64 `json:"noise,omitempty"`       // variances of the noise to start from, in squared scales of the target; none: 1
+	Evaluations int       `json:"evaluations,omitempty"` // gradients on all rows, at most; 0: 1,000
+	Noise       []float64 `json:"noise,omitempty"`       // variances of the noise to start from, in squared scales of the target; none: the starts of [model.CollapsedConfig]
 
 	Mode   TrainMode `json:"mode"`
+	Rows   int64     `json:"rows,omitempty"`         // of mode arrival: those that are planned, of which its steps are made; 0: those of the sample
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan]
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
 	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
 	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
 	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
+
+	// WarmStart takes start values from the model of an earlier certificate, where there is
+	// one that suits: see [Environment]. Which one it was stands in the certificate.
+	WarmStart bool `json:"warm_start,omitempty"`
 }
 
 // Resources are what a run may use. They never change a result.
@@ -201,6 +213,9 @@ func (j Job) WithDefaults() (Job, error) {
 	if !(0 < j.Delta && j.Delta < 1) {
 		fault("delta: %s", needDelta(j.Delta))
 	}
+	if err := j.checkPolicy(); err != nil {
+		fault("%w", err)
+	}
 	j.Loss = j.Loss.withDefaults(fault)
 	if j.Kernel.Family == nil {
 		j.Kernel.Family = []string{certify.KernelSquaredExponential}
@@ -235,6 +250,7 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)
 	}
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
+	j.checkArrival(fault)
 	return j, errors.Join(faults...)
 }
 
@@ -402,7 +418,8 @@ func (s Scaling) withDefaults(target string, fault func(string, ...any)) Scaling
 		}
 	}
 	features := make(map[string]Affine, len(s.Features))
-	for name, a := range s.Features {
+	for _, name := range slices.Sorted(maps.Keys(s.Features)) { // faults in one order
+		a := s.Features[name]
 		check(name, a)
 		if err := certify.ColumnName(name); err != nil {
 			fault("scaling: %w", err)
@@ -425,15 +442,17 @@ func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) Trai
 		t.Alpha = new(float64) // for −0, which JSON readers lose
 	}
 	if t.Mode == "" {
-		t.Mode = TrainMiniBatch
+		if t.Mode = TrainMiniBatch; t.Method != MethodFreeForm {
+			t.Mode = TrainFullPass
+		}
 	}
-	if t.Mode != TrainMiniBatch && t.Mode != TrainFullPass {
-		fault("train.mode: %q is neither %s nor %s", t.Mode, TrainMiniBatch, TrainFullPass)
+	if t.Mode != TrainMiniBatch && t.Mode != TrainFullPass && t.Mode != TrainArrival {
+		fault("train.mode: %q is none of %s, %s, %s", t.Mode, TrainMiniBatch, TrainFullPass, TrainArrival)
 	}
-	if t.Buffer == 0 {
+	if t.Buffer == 0 && t.Method == MethodFreeForm {
 		t.Buffer = 1 << 16
 	}
-	if t.Batch < 0 || t.Buffer < 1 || t.Batch > maxRowsAtOnce || t.Buffer > maxRowsAtOnce {
+	if t.Batch < 0 || t.Buffer < 0 || t.Batch > maxRowsAtOnce || t.Buffer > maxRowsAtOnce {
 		fault("train: batch %d, buffer %d: want numbers of rows, up to %d", t.Batch, t.Buffer, maxRowsAtOnce)
 	}
 	if !(t.Passes >= 0 && t.Passes <= maxPasses) {

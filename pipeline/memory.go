@@ -7,7 +7,7 @@ import (
 
 // programBytes is what a process takes before it has a row: its code, the Go
 // runtime, the libraries' tables.
-const programBytes = 28 << 20
+const programBytes = 36 << 20
 
 // heapSlack is how much more than what lives the heap has when it is collected:
 // in percent of it. The command sets the runtime's limit to the sum.
@@ -48,12 +48,16 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 			batch += s.bytes(min(int64(job.Train.Buffer), n)) + s.bytes(int64(c.Plan.Batch))/4
 		}
 		batch += s.bytes(chunkRows)
+		var began int64 // an ancestor, and its posterior in other scales
+		if job.Train.WarmStart {
+			began = 2 * use.Posterior
+		}
 		saving := 2*use.State + finished // the state, and the checkpoint with all states
 		most = max(
 			most,
-			shared+finished+use.Start,
-			shared+finished+batch+use.Step+saving,
-			shared+finished+use.State+use.Result,
+			shared+began+finished+use.Start,
+			shared+began+finished+batch+use.Step+saving,
+			shared+began+finished+use.State+use.Result,
 			found+reading+counting+use.Pass, // the last pass
 		)
 		finished += use.State
@@ -142,6 +146,6 @@ func (s Sample) reading(res Resources) int64 {
 
 // looked are the numbers of reference rows and of start rows, which are kept.
 func (s Sample) looked(job Job) (reference, starts int64) {
-	reference = job.Roles.rule().references(s.Rows)
+	reference = job.rule(s.Rows).references(s.Rows)
 	return reference, min(max(startRows, reference), s.Rows)
 }

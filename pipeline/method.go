@@ -71,6 +71,9 @@ func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {
 		if state != nil {
 			return model.ResumeTrainer(c.config, state)
 		}
+		if t.begins(c.config) {
+			return model.NewTrainerFrom(c.config, t.warm, t.start)
+		}
 		return model.NewTrainer(c.config, t.start)
 	}
 	config := t.job.Train.collapsed(c.config)
@@ -140,8 +143,11 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 	if t.Method.exact() && len(inducing) > 0 {
 		fault("inducing: %s takes all rows as inducing points", t.Method)
 	}
-	if t.Batch != 0 || t.Passes != 0 {
-		fault("train: batch and passes belong to the method %s; %s looks at all rows for each gradient, and train.evaluations bounds their number", methodFreeFormYML, t.Method)
+	if t.WarmStart {
+		fault("train: start values from an earlier model belong to the method %s", methodFreeFormYML)
+	}
+	if t.Batch != 0 || t.Passes != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch {
+		fault("train: mode mini-batch, batch, buffer and passes belong to the method %s; %s looks at all rows for each gradient, and train.evaluations bounds their number", methodFreeFormYML, t.Method)
 	}
 	if a := t.Alpha; a != nil && !(*a >= 0 && *a <= 1) {
 		fault("train.alpha: %v is not within 0 and 1", *a)
@@ -171,10 +177,10 @@ func (t TrainDecl) memory(c model.Config, d, starts, workers int) model.Memory {
 	if t.Method.exact() {
 		m, gradient = starts, 0 // no gradient by Z
 	}
-	return model.MemoryOfCollapsed(m, gradient, t.evaluations(), workers)
+	return model.MemoryOfCollapsed(c.Kernel, m, gradient, starts, t.evaluations(), workers)
 }
 
-// evaluations is the most gradients of a start.
+// evaluations is the most gradients on all rows.
 func (t TrainDecl) evaluations() int {
 	if t.Evaluations == 0 {
 		return model.DefaultEvaluations
@@ -191,7 +197,7 @@ func (t TrainDecl) planned(c model.Config, m int) model.Config {
 	case m == 0:
 		c.Inducing = paperInducing
 	}
-	c.Plan = model.Plan{Joint: t.evaluations() * max(1, len(t.Noise)), Batch: int(c.N)}
+	c.Plan = model.Plan{Joint: t.evaluations(), Batch: int(c.N)}
 	return c
 }
 

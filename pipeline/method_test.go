@@ -90,14 +90,16 @@ func TestMethodDeclarationsAreChecked(t *testing.T) {
 		train    pipeline.TrainDecl
 		inducing []int
 	}{
-		`train.method: "SVGP"`:                  {train: pipeline.TrainDecl{Method: "SVGP"}},
-		"belong to the methods of the paper":    {train: pipeline.TrainDecl{Alpha: &half}},
-		"batch and passes belong to the method": {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Batch: 100}},
-		"inducing: full-GP takes all rows":      {train: pipeline.TrainDecl{Method: pipeline.MethodFullGP}, inducing: []int{5}},
-		"train.alpha: 2":                        {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &two}},
-		"train.free_alpha":                      {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &half, FreeAlpha: true}},
-		"train.evaluations: -1":                 {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Evaluations: -1}},
-		"train.noise: 0":                        {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Noise: []float64{0}}},
+		`train.method: "SVGP"`:               {train: pipeline.TrainDecl{Method: "SVGP"}},
+		"belong to the methods of the paper": {train: pipeline.TrainDecl{Alpha: &half}},
+		"mode mini-batch, batch, buffer":     {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Batch: 100}},
+		"buffer and passes belong to":        {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Buffer: 100}},
+		"FITC looks at all rows":             {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Mode: pipeline.TrainMiniBatch}},
+		"inducing: full-GP takes all rows":   {train: pipeline.TrainDecl{Method: pipeline.MethodFullGP}, inducing: []int{5}},
+		"train.alpha: 2":                     {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &two}},
+		"train.free_alpha":                   {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &half, FreeAlpha: true}},
+		"train.evaluations: -1":              {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Evaluations: -1}},
+		"train.noise: 0":                     {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Noise: []float64{0}}},
 	} {
 		_, err := pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Train: c.train, Inducing: c.inducing}.WithDefaults()
 		if err == nil || !strings.Contains(err.Error(), want) {

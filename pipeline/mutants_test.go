@@ -48,8 +48,9 @@ func boundMutants() []mutant {
 		{"ln 1/p: the normaliser", "certify", "TestBestOfAPeakedGridIsCovered", []edit{{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"}}},
 		{"xi", "certify", "TestXiIsCovered", []edit{{"certify/bound.go", "	sum.Add(sum, exact(b.LnXi))\n", ""}}},
 		{"delta", "certify", "TestDeltaIsCovered", []edit{{"certify/bound.go", "	sum.Add(sum, exact(b.LnInverseDelta))\n", ""}}},
-		{"the share of delta", "certify", class, []edit{{"certify/delta.go", "return product(oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return Share{}"}}},
-		{"the share of a method", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/delta.go", "return product(oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return product(oneOf(d.Alternatives))"}}},
+		{"the share of delta", "certify", class, []edit{{"certify/delta.go", "return product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return Share{}"}}},
+		{"the share of a method", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/delta.go", "return product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return product(d.Sequence.share(), oneOf(d.Alternatives))"}}},
+		{"the share of a number of a sequence", "certify", "TestSequence", []edit{{"certify/delta.go", "return product(d.Sequence.share(), ", "return product("}}},
 		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, Share{})"}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}

@@ -203,11 +203,23 @@ func (p *Pass) inOrder() []*shardPass {
 // digests are those of the sample, of the given columns, and of its targets.
 func (p *Pass) digests(used []int) (sample, targets Digest) {
 	var sum multiset
-	shards := p.inOrder()
-	for _, s := range shards {
+	for _, s := range p.inOrder() {
 		sum.merge(s.targets)
 	}
-	return sampleDigest(shards, used), sum.digest()
+	return SampleDigest(p.shardDigests(used)), sum.digest()
+}
+
+// shardDigests are those of the shards, in order, over these columns.
+func (p *Pass) shardDigests(used []int) []Digest {
+	var all []Digest
+	for _, s := range p.inOrder() {
+		columns := make([]ColumnDigest, len(used))
+		for i, c := range used {
+			columns[i] = s.columns[c]
+		}
+		all = append(all, ShardDigest(s.first, s.rows, columns))
+	}
+	return all
 }
 
 // neighbours measures how alike the targets of consecutive rows are.

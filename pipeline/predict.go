@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
+
+	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -22,30 +25,78 @@ type Prediction struct {
 // is not proven to be within the accuracy that the certificate asks of a reader, has a
 // reason and no numbers. The model must be one that Verify accepts.
 func Predict(ctx context.Context, src Source, m Model, workers int, use func([]Prediction) error) error {
-	if columns, want := src.Columns(), m.Meta.featureNames(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
-		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
-	}
-	s, err := newScorer(m, workers)
+	p, err := NewReady(m, workers)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	w := workspace{of: s}
+	defer p.Close()
+	return p.Predict(ctx, src, use)
+}
+
+// A Ready is a model that is ready to predict, from one source after another.
+type Ready struct {
+	of      *scorer
+	workers int
+	spaces  sync.Pool // of *workspace
+}
+
+// NewReady makes a model ready. Close it after use.
+func NewReady(m Model, workers int) (*Ready, error) {
+	s, err := newScorer(m, workers)
+	if err != nil {
+		return nil, err
+	}
+	return &Ready{of: s, workers: workers}, nil
+}
+
+// Close gives back what it has taken.
+func (p *Ready) Close() { p.of.close() }
+
+// Predict is [Predict] with this model. It is for one goroutine at a time.
+func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) error) error {
+	if columns, want := src.Columns(), p.of.meta.featureNames(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
+		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
+	}
 	var out []Prediction
-	limits := readerLimits(m.Meta)
-	return stream(ctx, src, nil, workers, func(b block) error {
-		w.reset(b.rows)
-		w.gather(b, 0, b.rows)
-		laws, err := w.predict()
-		if err != nil {
+	return stream(ctx, src, nil, p.workers, func(b block) (err error) {
+		if out, err = p.block(b, out[:0]); err != nil {
 			return err
-		}
-		out = out[:0]
-		for i := range b.rows {
-			out = append(out, prediction(b, i, laws, m.Meta.Target, limits))
 		}
 		return use(out)
 	})
+}
+
+// Batch appends the predictions of a record batch's rows, numbered from 0 on. It is one as
+// [Batches] has it, of the model's features. Several goroutines may call it.
+func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, error) {
+	b, err := toBlock(record)
+	if err != nil {
+		return out, err
+	}
+	if len(b.columns) != len(p.of.meta.Features) {
+		return out, fmt.Errorf("pipeline: a batch of %d columns, the model wants %d", len(b.columns), len(p.of.meta.Features))
+	}
+	return p.block(b, out)
+}
+
+// block appends the predictions of a block's rows.
+func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
+	w, ok := p.spaces.Get().(*workspace)
+	if !ok {
+		w = &workspace{of: p.of}
+	}
+	defer p.spaces.Put(w)
+	w.reset(b.rows)
+	w.gather(b, 0, b.rows)
+	laws, err := w.predict()
+	if err != nil {
+		return out, err
+	}
+	limits := readerLimits(p.of.meta)
+	for i := range b.rows {
+		out = append(out, prediction(b, i, laws, p.of.meta.Target, limits))
+	}
+	return out, nil
 }
 
 // limits are what a conforming reader's numbers may be off by, in raw units

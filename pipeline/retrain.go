@@ -17,21 +17,29 @@ import (
 var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 
 // Known are the assumptions that the check has found to be true, beyond what the
-// certificate can show: see [certify.Certificate.About].
+// certificate can show: see [certify.Certificate.About]. What an ancestor has seen,
+// training again does not show.
 func (v *Verification) Known() []certify.AssumptionID {
-	if !v.Retrained {
+	if !v.Retrained || v.certificate.Declared.Training.Ancestor != nil {
 		return nil
 	}
 	return []certify.AssumptionID{certify.AssumeHoldoutUnseen}
 }
 
-// NotChecked says in a line each what the certificate's conditional guarantees rest
-// on and the check has not found.
+// NotChecked says in a line each what is the certificate's maker's word, though a
+// guarantee rests on it, and the check has not found.
 func (v *Verification) NotChecked() []string {
-	if len(v.certificate.Conditional(v.Known()...)) == 0 {
-		return nil
+	var open []string
+	if len(v.certificate.Conditional(v.Known()...)) > 0 {
+		open = append(open, "that training did not see the hold-out rows")
 	}
-	return []string{"that training did not see the hold-out rows"}
+	if v.certificate.Delta.Sequence != nil {
+		open = append(open, "that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
+	}
+	if len(v.certificate.Sample.Segments) > 0 && !v.Log {
+		open = append(open, "that the rows are of the topic and of the partitions that the sentences name")
+	}
+	return open
 }
 
 // Retrain trains again, as the certificate says that its model was trained, and demands
@@ -39,9 +47,12 @@ func (v *Verification) NotChecked() []string {
 // the train rows by their roles, so that what is found to be the same has not seen a
 // hold-out row. It comes after a [Verify] that found the rows to be the sample.
 //
+// Of a training that began with the model of an earlier certificate, ancestor is to give
+// that model; nil: it is not at hand, and the error wraps [ErrNotRepeatable].
+//
 // Another model is an error that wraps [ErrRefused], unless the certificate names
 // another machine or program than this one: then it wraps [ErrNotRepeatable].
-func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(Model) (string, error), software string, res Resources, observer Observer) error {
+func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(Model) (string, error), ancestor *Model, software string, res Resources, observer Observer) error {
 	c, job := v.certificate, v.job
 	if !v.Evidence {
 		return errors.New("pipeline: to train again takes the rows")
@@ -63,6 +74,11 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 		return fmt.Errorf("%w: the data have the sample digest %s now, not %s", ErrChanged, s.Digest, c.Sample.Digest)
 	}
 	env := Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer}
+	if said.Ancestor != nil {
+		if env.Ancestor, err = ancestorOf(*said.Ancestor, ancestor, digest); err != nil {
+			return err
+		}
+	}
 	t, err := newTraining(ctx, src, s, job, env, time.Now())
 	if err != nil {
 		return err
@@ -78,13 +94,29 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 		return err
 	case got == c.Model.Digest:
 		v.Retrained = true
-		v.note("trained again from the configuration on the train rows alone, the model is the same to the last byte")
+		from := ""
+		if a := said.Ancestor; a != nil {
+			from = fmt.Sprintf(", beginning with the model of certificate %.12s…", a.Certificate)
+		}
+		v.note("trained again from the configuration on the train rows alone%s, the model is the same to the last byte", from)
 		return nil
 	case c.Declared.Software != software:
 		return fmt.Errorf("%w: %q trains another model than %q, which made the certificate", ErrNotRepeatable, software, c.Declared.Software)
 	default:
 		return fmt.Errorf("%w: trained again from the configuration on the train rows alone, the model has the SHA-256 %s, not %s: it was trained in another way, or on other rows", ErrRefused, got, c.Model.Digest)
 	}
+}
+
+// ancestorOf is the ancestor that a certificate names, whose model somebody gives.
+func ancestorOf(said certify.Ancestor, m *Model, digest func(Model) (string, error)) (*Ancestor, error) {
+	if m == nil {
+		return nil, fmt.Errorf("%w: training began with the model %s of the certificate %s: give its file too (--ancestor)", ErrNotRepeatable, said.Model, said.Certificate)
+	}
+	got, err := digest(*m)
+	if err == nil && got != said.Model {
+		err = fmt.Errorf("%w: training began with the model %s, and the one that is given is %s", ErrRefused, said.Model, got)
+	}
+	return &Ancestor{Ancestor: said, From: *m, checked: true}, err // by the certificate, which names segments and rows
 }
 
 // machine names what decides how training rounds: the architecture, its level where the

@@ -26,7 +26,7 @@ func (p *published) retrain(t testing.TB, c certify.Certificate, m pipeline.Mode
 	}
 	var store pipelinetest.Store
 	digestOf := func(m pipeline.Model) (string, error) { return store.PutModel(t.Context(), m) }
-	return v, v.Retrain(t.Context(), open, digestOf, "pacsgp test", res, pipeline.Observer{})
+	return v, v.Retrain(t.Context(), open, digestOf, nil, "pacsgp test", res, pipeline.Observer{})
 }
 
 // memoriser is a model that knows the hold-out rows by heart, and nothing else: an

@@ -175,13 +175,18 @@ type roleRule interface {
 	first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error)
 }
 
-// rule is the one that a job declares.
-func (d RolesDecl) rule() roleRule {
+// rule is the one that a job declares, for a sample of n rows.
+func (j Job) rule(n int64) roleRule {
+	d := j.Roles
 	hash := byHash{key: d.Key}
 	hash.least, hash.some = holdoutFrom(d.Holdout)
 	switch d.By {
 	case RolesByPosition:
-		return byPosition{hash, d.Reference}
+		early := max(d.Reference, int64(startRows))
+		if j.Train.Mode == TrainArrival {
+			early = j.firstSteps(n)
+		}
+		return byPosition{hash, d.Reference, early}
 	case RolesByHash:
 	}
 	return hash
@@ -195,7 +200,7 @@ func (j Job) references(n int64) int64 {
 	if !j.Scaling.byReference() {
 		return 0
 	}
-	return j.Roles.rule().references(n)
+	return j.rule(n).references(n)
 }
 
 // byHash takes the rows of lowest rank for reference rows. A row is a hold-out row if
@@ -220,6 +225,7 @@ func (h byHash) first(ctx context.Context, n, k int64, without func(rank) bool, 
 type byPosition struct {
 	hash  byHash
 	count int64
+	early int64 // rows that may be start rows
 }
 
 func (p byPosition) references(n int64) int64 { return min(n, p.count) }
@@ -227,9 +233,9 @@ func (p byPosition) references(n int64) int64 { return min(n, p.count) }
 func (p byPosition) heldOut(x rank) bool { return x.ordinal >= p.count && p.hash.heldOut(x) }
 
 // first takes start rows from the beginning as well: the reference rows, in the order
-// of their rank, then the others of the first startRows.
+// of their rank, then the others of the early ones.
 func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
-	early := min(n, max(p.count, startRows))
+	early := min(n, p.early)
 	found, err := firstByHash(ctx, p.hash.key, early, early, without, workers)
 	if err != nil {
 		return nil, err
@@ -250,7 +256,7 @@ func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bo
 // all other rows keep the role that they have without them. The number of workers
 // changes no result.
 func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (Roles, error) {
-	rule := job.Roles.rule()
+	rule := job.rule(n)
 	reference := rule.references(n)
 	r := Roles{Rows: n, out: out}
 	var err error

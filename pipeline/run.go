@@ -23,6 +23,7 @@ type Environment struct {
 	Sink        Sink
 	Attempts    Attempts
 	Checkpoints Checkpoints
+	Ancestor    *Ancestor  // whose posterior training begins with, if the job has warm starts; nil: there is none
 	Quarantine  Quarantine // of bad rows; nil: they are counted, and kept nowhere
 	Resources   Resources
 	Observer    Observer
@@ -38,6 +39,7 @@ type Result struct {
 	Training    Training
 	Diagnostics Diagnostics
 	PlotRows    PlotRows
+	Shards      []Digest // of the sample, in order, as the last pass read them
 }
 
 // Diagnostics are findings of the last pass that no theorem covers. They stand in
@@ -114,7 +116,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Secret: newSecret().String(),
+		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	h.Model, err = env.Sink.PutModel(ctx, fit.Model)

@@ -30,7 +30,7 @@ func (j Job) Suits(columns []string, n int64) error {
 	if j.Scaling.Mode == ScalingDeclared {
 		return j.bears(*j.Scaling.Target)
 	}
-	return j.scalable(n, j.Roles.rule().references(n))
+	return j.scalable(n, j.rule(n).references(n))
 }
 
 func noScaling(feature string) error {

@@ -82,6 +82,9 @@ func (s *sweep) declare(ctx context.Context) (certify.Attempt, error) {
 	var env Environment
 	var err error
 	for i, job := range s.alternatives {
+		if err := job.placed(); err != nil {
+			return certify.Attempt{}, err
+		}
 		if env, err = s.environment(job); err != nil {
 			return certify.Attempt{}, err
 		}

@@ -26,6 +26,8 @@ type Training struct {
 	Noise     float64    `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
 	Alpha     float64    `json:"alpha,omitempty"`          // of the same
 	Trace     []Progress `json:"trace"`
+
+	Ancestor *certify.Ancestor `json:"ancestor,omitempty"` // whose posterior training began with
 }
 
 // fitted is the outcome of training.
@@ -62,7 +64,8 @@ func (t *training) run(ctx context.Context) (*fitted, error) {
 
 // A training holds what all candidates share.
 type training struct {
-	job        Job
+	declared   Job
+	job        Job // for the rows
 	env        Environment
 	survey     *Survey
 	feed       *feed
@@ -70,20 +73,23 @@ type training struct {
 	start      model.Rows
 	candidates []candidate
 	state      checkpoint
-	began      time.Time // the run
-	entered    time.Time // its training
+	reservoir  *reservoir       // of mode arrival; nil: none yet
+	warm       *model.Posterior // the ancestor's, in the scales of this sample; nil: training begins anew
+	began      time.Time        // the run
+	entered    time.Time        // its training
 	saved      time.Time
 	resumed    bool
 	late       func() bool // whether the time limit has been reached
 }
 
 func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*training, error) {
+	declared := job
 	job = job.ForRows(s.Roles.Rows)
 	f, err := newFeed(ctx, src, s, env.Resources)
 	if err != nil {
 		return nil, err
 	}
-	t := &training{job: job, env: env, survey: s, feed: f, began: began, entered: time.Now(), saved: time.Now()}
+	t := &training{declared: declared, job: job, env: env, survey: s, feed: f, began: began, entered: time.Now(), saved: time.Now()}
 	t.late = func() bool {
 		limit := time.Duration(job.Train.Time)
 		return limit > 0 && t.spent() > limit
@@ -93,10 +99,10 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 	if t.loss, err = scaledLoss(job.lossSpec(s.Target), s.Target); err != nil {
 		return nil, err
 	}
-	if err := t.nominate(); err != nil {
+	if err := t.warmUp(src); err != nil {
 		return nil, err
 	}
-	if t.state, err = newCheckpoint(job, s); err != nil {
+	if t.state, err = newCheckpoint(job, s, t.env.Ancestor); err != nil {
 		return nil, err
 	}
 	return t, t.resume(ctx)
@@ -106,6 +112,7 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 // inducing points.
 type candidate struct {
 	config model.Config
+	early  model.Config        // of mode arrival: of the steps before the last row
 	theta  []certify.Parameter // without indices
 }
 
@@ -136,6 +143,14 @@ func (t *training) nominate() error {
 		for _, m := range numbers {
 			c.config.Inducing = m
 			c.config.Plan = plan(t.job.Train, c.config.N, c.config.Dim, m)
+			if t.begins(c.config) && t.job.Train.Passes == 0 && t.job.Train.Mode != TrainArrival {
+				c.config.Plan.Joint = warmSteps(c.config)
+			}
+			if t.job.Train.Mode == TrainArrival {
+				if c, err = t.arriving(c); err != nil {
+					return err
+				}
+			}
 			t.candidates = append(t.candidates, c)
 		}
 	}
@@ -145,7 +160,7 @@ func (t *training) nominate() error {
 // configure translates the job, with kernels of one family.
 func (t *training) configure(family kernel.Family) (candidate, error) {
 	s, job := t.survey, t.job
-	theta, err := parameters(job, s, family, t.env.Resources.Workers)
+	theta, err := t.parameters(family)
 	if err != nil {
 		return candidate{}, err
 	}
@@ -161,7 +176,7 @@ func (t *training) configure(family kernel.Family) (candidate, error) {
 		}
 		c.Grids = append(c.Grids, g)
 	}
-	return candidate{c, theta}, nil
+	return candidate{config: c, theta: theta}, nil
 }
 
 // plan translates the training declaration for n train rows of d features and
@@ -178,9 +193,18 @@ func plan(t TrainDecl, n int64, d, m int) model.Plan {
 	return p
 }
 
+// parameters are those of a family. The centre of a job with one family is kept.
+func (t *training) parameters(family kernel.Family) ([]certify.Parameter, error) {
+	theta, centre, err := parameters(t.job, t.survey, family, t.state.Centre, t.env.Resources.Workers)
+	if len(t.job.Kernel.Family) == 1 {
+		t.state.Centre = centre
+	}
+	return theta, err
+}
+
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
-// prior is the estimate of the reference rows alone.
-func parameters(job Job, s *Survey, family kernel.Family, workers int) ([]certify.Parameter, error) {
+// prior is the estimate of the reference rows alone; nil: it is not known yet.
+func parameters(job Job, s *Survey, family kernel.Family, centre []float64, workers int) ([]certify.Parameter, []float64, error) {
 	features := make([]string, len(s.Features))
 	for i, f := range s.Features {
 		features[i] = f.Name
@@ -191,19 +215,21 @@ func parameters(job Job, s *Survey, family kernel.Family, workers int) ([]certif
 		theta[i] = certify.Parameter{Name: name, Grid: job.Grid.flat()}
 	}
 	if job.Grid.Prior != certify.PriorPeaked {
-		return theta, nil
+		return theta, nil, nil
 	}
 	if err := certify.CheckSize(slices.Repeat([]certify.Parameter{{Grid: job.Grid.peaked(0)}}, len(theta))); err != nil {
-		return nil, fmt.Errorf("%w: grid: %w", ErrConfig, err)
+		return nil, nil, fmt.Errorf("%w: grid: %w", ErrConfig, err)
 	}
-	centre, err := estimate(job, s, family, workers)
-	if err != nil {
-		return nil, err
+	if len(centre) != len(theta) {
+		var err error
+		if centre, err = estimate(job, s, family, workers); err != nil {
+			return nil, nil, err
+		}
 	}
 	for i := range theta {
 		theta[i].Grid = job.Grid.peaked(job.Grid.peak(centre[i]))
 	}
-	return theta, nil
+	return theta, centre, nil
 }
 
 // estimate is the maximum-likelihood estimate of ln θ on the reference rows.
@@ -239,6 +265,11 @@ func priced(g certify.Grid) (model.Grid, error) {
 // fit trains the candidate at hand, from its checkpoint if there is one, to its
 // end.
 func (t *training) fit(ctx context.Context) error {
+	if t.state.arriving(t.job) {
+		if err := t.arrive(ctx, true); err != nil {
+			return err
+		}
+	}
 	trainer, err := t.newTrainer(t.candidates[t.state.Candidate], t.state.Trainer)
 	if err != nil {
 		return err
@@ -248,15 +279,13 @@ func (t *training) fit(ctx context.Context) error {
 	defer batches.close()
 	for !trainer.Done() {
 		if err := ctx.Err(); err != nil {
-			if lost := t.checkpoint(ctx, trainer, batches); lost != nil {
-				return fmt.Errorf("interrupted, and the last steps are lost: %w", lost)
-			}
-			return err
+			return errors.Join(t.interrupted(ctx, trainer), err)
 		}
 		if err := t.step(ctx, trainer, batches); err != nil {
 			return err
 		}
-		if err := t.checkpointIfDue(ctx, trainer, batches); err != nil {
+		t.state.Taken = batches.taken
+		if err := t.checkpointIfDue(ctx, trainer); err != nil {
 			return err
 		}
 	}
@@ -295,6 +324,16 @@ func (t *training) step(ctx context.Context, trainer trainer, batches *shuffled)
 	if err := trainer.End(); err != nil {
 		return err
 	}
+	t.made(trainer)
+	if t.state.Hurried == 0 && t.late() {
+		t.state.Hurried = len(t.state.Trace)
+		trainer.Settle()
+	}
+	return nil
+}
+
+// made notes a step.
+func (t *training) made(trainer trainer) {
 	p := trainer.Progress()
 	progress := Progress{
 		Phase: PhaseTrain, Inducing: trainer.Inducing(), Stage: p.Phase.String(), Step: p.Step, Steps: p.Steps,
@@ -302,9 +341,12 @@ func (t *training) step(ctx context.Context, trainer trainer, batches *shuffled)
 	}
 	t.state.Trace = append(t.state.Trace, progress)
 	t.env.Observer.progress(progress)
-	if t.state.Hurried == 0 && t.late() {
-		t.state.Hurried = len(t.state.Trace)
-		trainer.Settle()
+}
+
+// interrupted keeps the steps that were made.
+func (t *training) interrupted(ctx context.Context, trainer trainer) error {
+	if err := t.checkpoint(ctx, trainer); err != nil {
+		return fmt.Errorf("interrupted, and the last steps are lost: %w", err)
 	}
 	return nil
 }
@@ -397,8 +439,14 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
 		Hurried: t.state.Hurried, Machine: machine(), Resumed: t.resumed, Trace: t.state.Trace,
 	}
+	if t.warm != nil {
+		training.Ancestor = &t.env.Ancestor.Ancestor
+	}
 	if t.state.Hurried > 0 {
 		training.StoppedBy = "time"
+	}
+	if t.job.Train.Mode == TrainArrival {
+		training.Steps = len(t.state.Trace) // of both trainers
 	}
 	if c, ok := trainer.(*model.Collapsed); ok {
 		training.Noise, training.Alpha = c.Noise()

@@ -23,6 +23,9 @@ type Verification struct {
 	Retrained bool     // whether training again gave the same model: see [Verification.Retrain]
 	Checked   []string // one line each, for people
 
+	// Log says whether the rows were read at the offsets that the certificate names.
+	Log bool
+
 	certificate certify.Certificate
 	job         Job
 }
@@ -219,7 +222,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if err != nil {
 		return job, err
 	}
-	job = job.ForRows(c.Ledger.Rows)
+	job = job.ForRows(c.Ledger.Rows).in(c.Delta.Sequence)
 	found, err := stated(c)
 	if err != nil {
 		return job, err
@@ -236,7 +239,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return job, err
 	}
-	v.note("model and certificate follow from the job that the certificate states: KL, hyper-parameters, jitter condition, loss, settings")
+	v.note("model and certificate follow from the job that the certificate states: KL, hyper-parameters, jitter condition, loss; that training went as the job says is for --retrain")
 	return job, nil
 }
 
@@ -251,7 +254,7 @@ func statedHoldout(ctx context.Context, c certify.Certificate, job Job) error {
 	if job.Roles.Holdout == 0 || n > countableRows {
 		return nil // Certify checks that there are hold-out rows if, and only if, the method is applied
 	}
-	set, err := keptApart(ctx, job.Roles.Key, n, job.Roles.rule().heldOut, leftOut{}, 1)
+	set, err := keptApart(ctx, job.Roles.Key, n, job.rule(n).heldOut, leftOut{}, 1)
 	if err != nil {
 		return err
 	}
@@ -302,8 +305,8 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 		found.Segments = nil // of rows that were read elsewhere it does not matter that they stand in a log now
 	case found.Segments == nil:
 		found.Segments = c.Sample.Segments
-		v.note("where the rows stand in a log is the maker's word: these data were not read from it")
 	default:
+		v.Log = true
 		v.note("the rows were read again from the log, topic %q, at the offsets that the certificate names", c.Sample.Segments[0].Topic)
 	}
 	if found.Constant != c.Baseline.Constant {

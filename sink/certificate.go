@@ -49,6 +49,9 @@ type certificateRow struct {
 	Delta           float64 `parquet:"delta"`
 	Alternatives    int64   `parquet:"alternatives"`
 	Alternative     int64   `parquet:"alternative"`
+	SequencePolicy  *string `parquet:"sequence_policy,optional"`
+	SequenceName    *string `parquet:"sequence_name,optional"`
+	SequenceNumber  *int64  `parquet:"sequence_number,optional"`
 	N               int64   `parquet:"n"`
 	EmpiricalRisk   float64 `parquet:"empirical_risk"`
 	LowerRisk       float64 `parquet:"lower_risk"`
@@ -464,6 +467,10 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 			ID: g.ID, Predictor: g.Predictor, Role: g.Role, Status: g.Status, N: g.N, EmpiricalRisk: g.EmpiricalRisk.Upper,
 			LnInverseDelta: g.LnInverseDelta, Bound: g.Bound, LowerBound: g.LowerBound, Headline: g.Headline, Statement: g.Statement,
 		})
+	}
+	if s := c.Delta.Sequence; s != nil {
+		policy := string(s.Policy)
+		row.SequencePolicy, row.SequenceName, row.SequenceNumber = &policy, &s.Name, &s.Number
 	}
 	if c.Declared.Unit != "" {
 		row.DeclaredUnit = &c.Declared.Unit

@@ -31,6 +31,9 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 	}
 	store := &encodedStore{}
 	var r *pipeline.Result // of a sweep, that of the last alternative
+	if job.DeltaPolicy != "" {
+		job = job.Numbered("waves <&> ü", 7)
+	}
 	err = pipeline.Sweep(t.Context(), job, func(pipeline.Job) (pipeline.Environment, error) {
 		return pipeline.Environment{
 			Open: func(context.Context, []string) (pipeline.Source, error) {

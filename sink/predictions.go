@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -26,30 +30,68 @@ type predictionRow struct {
 //
 // It is for one goroutine at a time.
 type Predictions struct {
-	w           *parquet.GenericWriter[predictionRow]
+	w           *parquet.GenericWriter[any]
 	certificate parquet.Value
-	columns     [5][]parquet.Value
+	columns     [][]parquet.Value
+	kept        int
 	buffered    int
 }
 
 // NewPredictions starts a file. An empty certificate means none: the column
-// is null then.
-func NewPredictions(w io.Writer, certificate string) *Predictions {
-	p := &Predictions{w: parquet.NewGenericWriter[predictionRow](w,
-		parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Zstd))}
+// is null then. Behind the columns of predictions there are those that are kept, of
+// numbers; [CanKeep] says which names they can have.
+func NewPredictions(w io.Writer, certificate string, keep ...string) *Predictions {
+	fields := reflect.VisibleFields(reflect.TypeFor[predictionRow]())
+	for i, name := range keep {
+		fields = append(fields, reflect.StructField{
+			Name: fmt.Sprintf("Kept%d", i), Type: reflect.TypeFor[*float64](),
+			Tag: reflect.StructTag(`parquet:` + strconv.Quote(name+",optional")),
+		})
+	}
+	for i := range fields {
+		fields[i].Offset, fields[i].Index = 0, nil
+	}
+	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
+	p := &Predictions{
+		// Predictions are noise to every codec: one that takes no memory will do. Each of
+		// Zstandard's encoders takes 19 MB.
+		w:    parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy)),
+		kept: len(keep), columns: make([][]parquet.Value, predictionColumns+len(keep)),
+	}
 	if certificate != "" {
 		p.certificate = parquet.ByteArrayValue([]byte(certificate))
 	}
 	return p
 }
 
-// Write appends predictions. It keeps none of them.
-func (p *Predictions) Write(batch []pipeline.Prediction) error {
+const predictionColumns = 5
+
+// CanKeep returns an error unless a kept column can have this name.
+func CanKeep(name string) error {
+	for field := range reflect.TypeFor[predictionRow]().Fields() {
+		if own, _, _ := strings.Cut(field.Tag.Get("parquet"), ","); own == name {
+			return errTaken(name)
+		}
+	}
+	if name == "" || name == "-" || strings.ContainsAny(name, ",()\"\\") || !utf8.ValidString(name) {
+		return fmt.Errorf("%q cannot be the name of a kept column: it has a comma, a quote, a bracket or a backslash", name)
+	}
+	return nil
+}
+
+func errTaken(name string) error { return fmt.Errorf("%q is a column of predictions", name) }
+
+// Write appends predictions, and of each kept column as many values: NaN is written as
+// null. It keeps none of them.
+func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]float64) error {
+	if len(kept) != p.kept {
+		return fmt.Errorf("sink: %d kept columns, want %d", len(kept), p.kept)
+	}
 	for c := range p.columns {
 		p.columns[c] = p.columns[c][:0]
 	}
 	for _, row := range batch {
-		values := [5]parquet.Value{parquet.Int64Value(row.Ordinal)}
+		values := [predictionColumns]parquet.Value{parquet.Int64Value(row.Ordinal)}
 		if row.Reason == "" {
 			values[1] = parquet.DoubleValue(row.Mean)
 			if !math.IsNaN(row.Deviation) {
@@ -65,6 +107,16 @@ func (p *Predictions) Write(batch []pipeline.Prediction) error {
 				definition = 1
 			}
 			p.columns[c] = append(p.columns[c], v.Level(0, definition, c))
+		}
+	}
+	for c, values := range kept {
+		at := predictionColumns + c
+		for _, v := range values[:len(batch)] {
+			value, definition := parquet.Value{}, 0
+			if !math.IsNaN(v) {
+				value, definition = parquet.DoubleValue(v), 1
+			}
+			p.columns[at] = append(p.columns[at], value.Level(0, definition, at))
 		}
 	}
 	for c, writer := range p.w.ColumnWriters() {

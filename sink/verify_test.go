@@ -71,6 +71,10 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 90, Holdout: 0.3}
 			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 1}}
 		},
+		"while rows arrive": func(j *pipeline.Job) {
+			j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 90}
+			j.Train.Mode, j.Train.Rows = pipeline.TrainArrival, 800
+		},
 		"kl-PAC-SGP, free alpha": func(j *pipeline.Job) {
 			j.Train = pipeline.TrainDecl{Method: pipeline.MethodKLPACSGP, Alpha: new(0.5), FreeAlpha: true, Evaluations: 5, Noise: []float64{0.2, 1}}
 		},
@@ -80,6 +84,8 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		"full-GP": func(j *pipeline.Job) {
 			j.Inducing, j.Train = nil, pipeline.TrainDecl{Method: pipeline.MethodFullGP, Evaluations: 3}
 		},
+		"of a sequence":      func(j *pipeline.Job) { j.DeltaPolicy = certify.DeltaSequence },
+		"by itself":          func(j *pipeline.Job) { withHoldout(j); j.DeltaPolicy = certify.DeltaEach },
 		"declared scaling":   declareScaling,
 		"all-rows scaling":   func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
 		"hold-out":           withHoldout,

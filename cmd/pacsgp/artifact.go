@@ -181,9 +181,9 @@ func (o *output) sink() pipeline.Sink { return o.dir }
 // notice says what a user should know of the place, or is "".
 func (o *output) notice() string { return sinklake.SyncNotice(o.fs, o.path) }
 
-// forget removes what would speak of another run if this one fails.
+// forget removes what another training has left for its last pass.
 func (o *output) forget() error {
-	for _, name := range []string{runFile, handoverFile, handoverModel} {
+	for _, name := range []string{handoverFile, handoverModel} {
 		if err := o.dir.Remove(name); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -166,7 +167,7 @@ func TestDamagedLogOfAttemptsStopsTheJob(t *testing.T) {
 	}
 	for cut, want := range map[int]int64{1: 3, 2: 2} { // bytes of the last line; without its end it is whole
 		writeFile(t, log, whole[:len(whole)-cut])
-		if got := counted(t, out, job, "--epsilon", "0.6"); got != [2]int64{want, want} {
+		if got := counted(t, out, job, "--epsilon", "0.6"+strconv.Itoa(cut)); got != [2]int64{want, want} {
 			t.Errorf("the last line lacks %d bytes: attempt %v, want %d", cut, got, want)
 		}
 	}

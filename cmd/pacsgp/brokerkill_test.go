@@ -27,6 +27,7 @@ type instant struct {
 // TestBrokerKilled: a job whose broker is killed, and started again while the job goes
 // on, ends with the same bytes and publishes them once, whatever it was doing.
 func TestBrokerKilled(t *testing.T) {
+	t.Parallel()
 	s, gate := brokertest.StartGated(t, brokertest.Options{})
 	createTopic(t, gate.Address, "rows", 3)
 	fillTopic(t, gate.Address, 0)

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -17,12 +16,15 @@ import (
 // A configuration is a job file: one YAML document. Its keys are those of the
 // structs below; any other key is an error.
 type configuration struct {
-	Source   sourceConfig  `yaml:"source"`
-	Target   string        `yaml:"target"`
-	Features []string      `yaml:"features"`
-	Exclude  []string      `yaml:"exclude"`
-	Loss     lossConfig    `yaml:"loss"`
-	Delta    *float64      `yaml:"delta"`
+	Source   sourceConfig `yaml:"source"`
+	Target   string       `yaml:"target"`
+	Features []string     `yaml:"features"`
+	Exclude  []string     `yaml:"exclude"`
+	Loss     lossConfig   `yaml:"loss"`
+	Delta    *float64     `yaml:"delta"`
+
+	DeltaPolicy string `yaml:"delta_policy"`
+
 	Kernel   kernelConfig  `yaml:"kernel"`
 	Grid     gridConfig    `yaml:"grid"`
 	Inducing oneOrMore     `yaml:"inducing"`
@@ -38,13 +40,18 @@ type configuration struct {
 
 	Output     string        `yaml:"output"`
 	Publish    publishConfig `yaml:"publish"`
+	Stream     serviceConfig `yaml:"stream"`
+	Serve      serveConfig   `yaml:"serve"`
 	Attempts   string        `yaml:"attempts"`
 	Limit      float64       `yaml:"limit"`
 	Judge      judged        `yaml:"judge"`
 	Strict     bool          `yaml:"strict"`
+	Keep       int           `yaml:"keep"`
 	Workers    int           `yaml:"workers"`
 	Memory     byteSize      `yaml:"memory"`
 	Checkpoint span          `yaml:"checkpoint"`
+
+	folder string // of the file
 }
 
 type sourceConfig struct {
@@ -79,18 +86,17 @@ type gridConfig struct {
 	Width float64       `yaml:"width"`
 }
 
-// UnmarshalYAML reads the keys, or the word that stands for those of the paper.
-func (g *gridConfig) UnmarshalYAML(node ast.Node) error {
-	if word, ok := node.(*ast.StringNode); ok {
-		if word.Value != "paper" {
-			return fault(node, "want paper, or keys such as step and prior")
-		}
-		p := pipeline.PaperGrid
-		*g = gridConfig{Min: &p.Min, Max: &p.Max, Step: &p.Step, Prior: p.Prior}
-		return nil
+// paperGrid stands for the keys of the paper.
+const paperGrid = "paper"
+
+// readWord reads the word.
+func (g *gridConfig) readWord(word *ast.StringNode) error {
+	if word.Value != paperGrid {
+		return fault(word, "want "+paperGrid+", or keys such as step and prior")
 	}
-	type keys gridConfig // without this method
-	return yaml.NodeToValue(node, (*keys)(g), yaml.Strict())
+	p := pipeline.PaperGrid
+	*g = gridConfig{Min: &p.Min, Max: &p.Max, Step: &p.Step, Prior: p.Prior}
+	return nil
 }
 
 type scalingConfig struct {
@@ -115,10 +121,11 @@ type trainConfig struct {
 	Method      string    `yaml:"method"`
 	Alpha       *float64  `yaml:"alpha"`
 	FreeAlpha   bool      `yaml:"free_alpha"`
-	Evaluations int       `yaml:"evaluations"`
+	Evaluations *int      `yaml:"evaluations"`
 	Noise       []float64 `yaml:"noise"`
 
 	Mode   string  `yaml:"mode"`
+	Rows   int64   `yaml:"rows"`
 	Batch  int     `yaml:"batch"`
 	Buffer int     `yaml:"buffer"`
 	Passes float64 `yaml:"passes"`
@@ -126,26 +133,14 @@ type trainConfig struct {
 	Seed   uint64  `yaml:"seed"`
 }
 
-// readConfiguration reads a job file. Unknown keys and wrong types are errors
-// with line and column; ${VAR} in a value is replaced by the variable that lookup
-// finds.
-func readConfiguration(ctx context.Context, path string, lookup func(string) (string, bool)) (configuration, *ast.File, origins, error) {
+// readConfiguration reads a job file, or another one, with all that is wrong with it.
+// ${VAR} in a value is replaced by the variable that lookup finds.
+func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *jobText, error) {
 	raw, err := readSmall(path, "a job", maxJobBytes)
 	if err != nil {
-		return configuration{}, nil, nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
+		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
-	c, tree, from, err := parseUntil(ctx, raw, lookup)
-	if ctx.Err() != nil {
-		return c, nil, nil, ctx.Err()
-	}
-	if err == nil && tree == nil {
-		return c, nil, nil, fmt.Errorf("%w: %s is empty; docs/job.md shows the smallest job", pipeline.ErrConfig, path)
-	}
-	if err != nil {
-		// Without the excerpt that the library can show: a value may be secret.
-		return c, nil, nil, fmt.Errorf("%w: %s: %s", pipeline.ErrConfig, path, yaml.FormatError(withoutValue(inWords(err, tree), from), false, false))
-	}
-	return c, tree, from, nil
+	return parseUntil[T](ctx, path, raw, lookup)
 }
 
 // job is the part of the configuration that decides the result.
@@ -176,13 +171,22 @@ func (c configuration) job() pipeline.Job {
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
 			Method: pipeline.NamedMethod(c.Train.Method), Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
-			Evaluations: c.Train.Evaluations, Noise: c.Train.Noise,
-			Mode: pipeline.TrainMode(c.Train.Mode), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
+			Evaluations: c.Train.evaluations(), Noise: c.Train.Noise,
+			Mode: pipeline.TrainMode(c.Train.Mode), Rows: c.planned(), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
-		Guarantees: c.Guarantees,
-		Sweep:      c.alternatives(),
+		Guarantees:  c.Guarantees,
+		Sweep:       c.alternatives(),
+		DeltaPolicy: certify.DeltaPolicy(c.DeltaPolicy),
 	}
+}
+
+// evaluations is the number that is given, or 0.
+func (t trainConfig) evaluations() int {
+	if t.Evaluations == nil {
+		return 0
+	}
+	return *t.Evaluations
 }
 
 // declared writes by: hash as it is in a job, which is not at all.
@@ -236,11 +240,22 @@ func (c configuration) resources() pipeline.Resources {
 
 // relativeTo makes the file's relative paths relative to the file's folder.
 func (c *configuration) relativeTo(folder string) {
+	c.folder = folder
 	c.Source.relativeTo(folder)
 	c.Publish.Kafka.relativeTo(folder)
+	relativePaths(folder, c.Serve.files())
 	for _, p := range []*string{&c.Output, &c.Attempts, &c.BadRows.To.path} {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)
 		}
 	}
+}
+
+// planned is the number of rows of a job that trains while they arrive: of a window of a
+// topic it is declared there.
+func (c configuration) planned() int64 {
+	if c.Train.Rows == 0 && c.Train.Mode == string(pipeline.TrainArrival) {
+		return c.Source.Kafka.Rows
+	}
+	return c.Train.Rows
 }

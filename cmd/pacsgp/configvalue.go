@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -25,20 +26,20 @@ func (p *pathList) UnmarshalYAML(node ast.Node) error {
 	if !ok {
 		return fault(node, "want a list, as in [a, b]")
 	}
+	var faults []error
 	for _, one := range list.Values {
 		var path string
 		switch one.(type) {
 		case *ast.StringNode, *ast.LiteralNode:
-			if err := yaml.NodeToValue(one, &path); err != nil {
-				return err
-			}
+			faults = append(faults, yaml.NodeToValue(one, &path))
 		}
 		if path == "" {
-			return fault(one, "want a path; one that looks like a number stands in quotes")
+			faults = append(faults, fault(one, "want a path; one that looks like a number stands in quotes"))
+			continue
 		}
 		*p = append(*p, path)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // nameList is a text or a list of texts.
@@ -51,14 +52,16 @@ func (n *nameList) UnmarshalYAML(node ast.Node) error {
 		nodes = list.Values
 	}
 	*n = nameList{}
+	var faults []error
 	for _, one := range nodes {
 		text, ok := one.(*ast.StringNode)
 		if !ok {
-			return fault(one, "want a name or a list of names")
+			faults = append(faults, fault(one, "want a name or a list of names"))
+			continue
 		}
 		*n = append(*n, text.Value)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // epsilon is a number in raw units, or {std: number}.
@@ -119,14 +122,16 @@ func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
 	if len(nodes) == 0 {
 		return fault(node, "want a whole number or a list of whole numbers; leave the key out for the default")
 	}
+	var faults []error
 	for _, n := range nodes {
 		v, err := wholeNumber(n, false)
 		if err != nil {
-			return fault(n, "want a whole number or a list of whole numbers")
+			faults = append(faults, fault(n, "want a whole number or a list of whole numbers"))
+			continue
 		}
 		*o = append(*o, int(v))
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 const wantTime = "want a time such as 90s, 15m or 2h"
@@ -150,7 +155,9 @@ func (s *span) UnmarshalYAML(node ast.Node) error {
 // byteSize is a number of bytes with an optional unit: 512MiB, 2GB.
 type byteSize int64
 
-var sizePattern = regexp.MustCompile(`^([0-9]+) *(|B|[KMGT]i?B)$`)
+const sizeUnits = `B|[KMGT]i?B`
+
+var sizePattern = regexp.MustCompile(`^([0-9]+) *(|` + sizeUnits + `)$`)
 
 // UnmarshalYAML reads the size.
 func (b *byteSize) UnmarshalYAML(node ast.Node) error {

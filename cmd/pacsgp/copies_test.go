@@ -28,8 +28,8 @@ func TestCopiesInTheJobFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, _, _, err := readConfiguration(t.Context(), path, os.LookupEnv)
-		if err != nil || c.job().Copies != want {
+		c, read, err := readConfiguration[configuration](t.Context(), path, os.LookupEnv)
+		if err != nil || read.faults != nil || c.job().Copies != want {
 			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Copies, err, want)
 		}
 	}

@@ -77,6 +77,7 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 	c := configuration{
 		Source: sourceConfig{Paths: []string{path}}, Target: "y", Delta: &delta,
 		Loss: lossConfig{Epsilon: epsilon{raw: 0.5}}, Inducing: oneOrMore{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
+		folder: output,
 	}
 	p, err := prepare(c)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 // The README's first command, and the examples, which run on the demo's lake.
 func TestDemoAndExamples(t *testing.T) {
+	t.Parallel()
 	if testing.Short() || raceDetector {
 		t.Skip("trains on 20,000 rows")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -23,14 +24,12 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 	var list []certify.MethodID
 	switch n := node.(type) {
 	case *ast.NullNode:
-	case *ast.MappingNode:
-		for _, pair := range n.Values {
-			if err := g.weigh(pair, want); err != nil {
-				return err
-			}
+	case *ast.MappingNode, *ast.MappingValueNode:
+		var faults []error
+		for _, pair := range entries(n) {
+			faults = append(faults, g.weigh(pair, want))
 		}
-	case *ast.MappingValueNode:
-		return g.weigh(n, want)
+		return errors.Join(faults...)
 	case *ast.SequenceNode:
 		if err := yaml.NodeToValue(n, &list); err != nil {
 			return fault(node, want)

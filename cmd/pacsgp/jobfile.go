@@ -3,12 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding"
+	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"regexp"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -27,77 +24,106 @@ const (
 	maxJobParts = 1 << 16 // words and signs in all
 )
 
+// A jobText is a job file that was taken apart.
+type jobText struct {
+	path   string
+	kind   fileKind
+	root   ast.Node // nil: it says nothing, or could not be taken apart
+	from   origins
+	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
+	faults []jobFault
+	told   map[[2]int]bool // places of faults
+}
+
 // parseUntil is parseJob, which knows no context, until ctx is done.
-func parseUntil(ctx context.Context, text []byte, lookup func(string) (string, bool)) (configuration, *ast.File, origins, error) {
+func parseUntil[T any](ctx context.Context, path string, text []byte, lookup func(string) (string, bool)) (T, *jobText, error) {
 	type parsed struct {
-		c    configuration
-		tree *ast.File
-		from origins
-		err  error
+		c T
+		t *jobText
 	}
 	done := make(chan parsed, 1)
 	go func() {
 		var p parsed
-		p.tree, p.from, p.err = parseJob(text, lookup, &p.c)
+		p.c, p.t = parseJob[T](path, text, lookup)
 		done <- p
 	}()
 	select {
 	case p := <-done:
-		return p.c, p.tree, p.from, p.err
+		return p.c, p.t, nil
 	case <-ctx.Done():
-		return configuration{}, nil, nil, ctx.Err()
+		return *new(T), nil, ctx.Err()
 	}
 }
 
-// parseJob decodes the text of a job file into c. What the YAML library would
-// pass over in silence is an error: keys that are no text, fractions where whole
-// numbers are wanted, a second document. The tree is nil if the text is empty.
-func parseJob(text []byte, lookup func(string) (string, bool), c *configuration) (tree *ast.File, from origins, err error) {
+// parseJob decodes the text of a job file, or of another one, and keeps all that is wrong with it. What the
+// YAML library would pass over in silence is a fault: keys that are no text, fractions
+// where whole numbers are wanted, a second document.
+func parseJob[T any](path string, text []byte, lookup func(string) (string, bool)) (c T, t *jobText) {
+	t = &jobText{path: path, kind: kindOfFile[T](), from: origins{}, told: map[[2]int]bool{}}
+	defer func() { // the border to a library that panics on some texts
+		if r := recover(); r != nil {
+			t.root = nil
+			t.add("", fmt.Errorf("the YAML library cannot read it: %v", r))
+		}
+	}()
+	tokens, err := takenApart(text)
+	if err != nil {
+		t.add("", err)
+		return c, t
+	}
+	if !t.substitute(tokens, lookup) {
+		return c, t
+	}
+	tree, err := parser.Parse(tokens, 0)
+	if err != nil {
+		t.add("", err)
+		return c, t
+	}
+	for _, d := range tree.Docs { // one that says something: see simpleEnough
+		if d.Body != nil {
+			t.root = d.Body
+		}
+	}
+	if t.root == nil {
+		t.add("", fmt.Errorf("it is empty; %s shows the smallest %s", t.kind.page, t.kind.name))
+		return c, t
+	}
+	t.nodes = map[string]ast.Node{}
+	t.index("", t.root)
+	decoder{t}.value("", t.root, reflect.ValueOf(&c).Elem())
+	return c, t
+}
+
+// index finds the values of all keys, and keys that are none.
+func (t *jobText) index(key string, node ast.Node) {
+	t.nodes[key] = node
+	t.own(key, node)
+	if list, ok := node.(*ast.SequenceNode); ok {
+		for i, one := range list.Values {
+			t.index(fmt.Sprintf("%s[%d]", key, i), one)
+		}
+	}
+	for _, entry := range entries(node) {
+		if text := badKey(entry); text != "" {
+			t.tell(jobFault{key: key, text: text, unread: key != ""}, entry.Key.GetToken())
+			continue
+		}
+		t.index(within(key, entry.Key.GetToken().Value), entry.Value)
+	}
+}
+
+// takenApart are the tokens of a job file that has nothing in it that a job does not need.
+func takenApart(text []byte) (token.Tokens, error) {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF")) // as some editors of Windows begin a file
 	if signs(text) > maxJobParts {
-		return nil, nil, errManyParts
+		return nil, errManyParts
 	}
 	marked, err := mark(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer func() { // the border to a library that panics on some texts
-		if r := recover(); r != nil {
-			tree, err = nil, fmt.Errorf("the YAML library cannot read it: %v", r)
-		}
-	}()
-	from = origins{}
 	tokens := lexer.Tokenize(marked)
-	if err := simpleEnough(tokens); err != nil {
-		return nil, from, err
-	}
-	if err := substitute(tokens, lookup, from); err != nil {
-		return nil, from, err
-	}
-	if tree, err = parser.Parse(tokens, 0); err != nil {
-		return nil, from, err
-	}
-	var documents []*ast.DocumentNode // that say something
-	for _, d := range tree.Docs {
-		if d.Body != nil {
-			documents = append(documents, d)
-		}
-	}
-	switch tree.Docs = documents; len(documents) {
-	case 0:
-		return nil, from, nil
-	case 1:
-	default: // not after simpleEnough
-		return nil, from, fault(documents[1].Body, "a job file holds one document")
-	}
-	body := documents[0].Body
-	if err := checkKeys(body); err != nil {
-		return nil, from, err
-	}
-	if err := checkNumbers(body, reflect.TypeFor[configuration]()); err != nil {
-		return nil, from, err
-	}
-	return tree, from, yaml.NodeToValue(body, c, yaml.Strict())
+	return tokens, simpleEnough(tokens)
 }
 
 var errManyParts = fmt.Errorf("it has more parts than a job can have (%d)", maxJobParts)
@@ -125,6 +151,8 @@ func simpleEnough(tokens token.Tokens) error {
 	if len(tokens) > maxJobParts {
 		return errManyParts
 	}
+	var faults []error
+	refuse := func(t *token.Token, text string) { faults = append(faults, faultAt(t, text)) }
 	var indents []int  // of the lines and dashes around a token
 	open, keys := 0, 0 // brackets, and keys in all
 	nested := func() int { return len(indents) + 1 + open }
@@ -140,7 +168,8 @@ func simpleEnough(tokens token.Tokens) error {
 			}
 		default:
 			if said = true; second != nil { // behind two such lines the library drops what follows
-				return faultAt(second, "a job file holds one document; this is the second")
+				refuse(second, "a job file holds one document; this is the second")
+				return errors.Join(faults...)
 			}
 		}
 		if at.Line != line || t.Type == token.SequenceEntryType {
@@ -151,148 +180,30 @@ func simpleEnough(tokens token.Tokens) error {
 		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			return faultAt(t, "anchors, aliases and merge keys are not used in a job file; write the value out")
+			refuse(t, "anchors, aliases and merge keys are not used in a job file; write the value out")
 		case token.TagType:
-			return faultAt(t, "tags are not used in a job file; leave it out")
+			refuse(t, "tags are not used in a job file; leave it out")
 		case token.MappingKeyType:
-			return faultAt(t, "keys are words, without a question mark")
+			refuse(t, "keys are words, without a question mark")
 		case token.SequenceStartType, token.MappingStartType:
 			open++
 		case token.SequenceEndType, token.MappingEndType:
 			open = max(open-1, 0)
 		case token.MappingValueType:
 			if keys++; keys > maxJobKeys {
-				return faultAt(t, fmt.Sprintf("more than %d keys", maxJobKeys))
+				refuse(t, fmt.Sprintf("more than %d keys", maxJobKeys))
+				return errors.Join(faults...)
 			}
 		default:
 		}
 		if nested() > maxJobDepth {
-			return faultAt(t, fmt.Sprintf("nested deeper than %d", maxJobDepth))
+			refuse(t, fmt.Sprintf("nested deeper than %d", maxJobDepth))
+			return errors.Join(faults...)
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 func faultAt(t *token.Token, text string) error {
 	return &yaml.SyntaxError{Message: text, Token: t}
-}
-
-// checkKeys refuses keys that are no text. The library drops the whole section
-// that has one, as {step: 0,1} does, where a comma stands for a decimal point.
-func checkKeys(root ast.Node) error {
-	keys := &keyChecker{}
-	ast.Walk(keys, root)
-	return keys.err
-}
-
-type keyChecker struct{ err error }
-
-// Visit looks at the keys of a mapping.
-func (k *keyChecker) Visit(node ast.Node) ast.Visitor {
-	if entry, ok := node.(*ast.MappingValueNode); ok {
-		if strings.ContainsAny(entry.Key.GetToken().Value, marks) && k.err == nil {
-			k.err = fault(entry.Key, "variables of the environment stand in values, not in keys")
-		}
-		if _, text := entry.Key.(*ast.StringNode); !text && k.err == nil {
-			k.err = fault(entry.Key, "this is no key, which is a word "+
-				"(hint: inside braces a comma begins the next key, so write 0.1 for a decimal number; put a column's name that looks like a number in quotes)")
-		}
-	}
-	if k.err != nil {
-		return nil
-	}
-	return k
-}
-
-// checkNumbers refuses fractions and numbers out of range where t, or a part of
-// it, is an integer: the library cuts them to size.
-func checkNumbers(node ast.Node, t reflect.Type) error {
-	if node == nil || node.Type() == ast.NullType {
-		return nil
-	}
-	if reflect.PointerTo(t).Implements(ownReader) || reflect.PointerTo(t).Implements(textReader) {
-		return nil // looks at its numbers itself
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return checkNumbers(node, t.Elem())
-	case reflect.Int, reflect.Int64, reflect.Uint64:
-		_, err := wholeNumber(node, t.Kind() == reflect.Uint64)
-		return err
-	case reflect.Slice:
-		if list, ok := node.(*ast.SequenceNode); ok {
-			for _, v := range list.Values {
-				if err := checkNumbers(v, t.Elem()); err != nil {
-					return err
-				}
-			}
-		}
-	case reflect.Map, reflect.Struct:
-		for _, entry := range entries(node) {
-			of, ok := keyType(t, entry.Key)
-			if !ok {
-				continue // unknown, which the library says
-			}
-			if err := checkNumbers(entry.Value, of); err != nil {
-				return err
-			}
-		}
-	default:
-	}
-	return nil
-}
-
-var (
-	ownReader  = reflect.TypeFor[yaml.NodeUnmarshaler]()
-	textReader = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
-// entries are the keys of a mapping with their values, none of another node.
-func entries(node ast.Node) []*ast.MappingValueNode {
-	switch m := node.(type) {
-	case *ast.MappingNode:
-		return m.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{m}
-	default:
-		return nil
-	}
-}
-
-// keyType is the type of what a key sets in a map or a structure of type t.
-func keyType(t reflect.Type, key ast.MapKeyNode) (reflect.Type, bool) {
-	if t.Kind() == reflect.Map {
-		return t.Elem(), true
-	}
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if name != "" && name == key.GetToken().Value {
-			return f.Type, true
-		}
-	}
-	return nil, false
-}
-
-// decimal is a number as people write it: YAML takes 010 for 8 and 1_0 for 10.
-var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
-
-// wholeNumber returns the value of a node that is a whole number in the range of
-// int64, or of uint64 as its bits.
-func wholeNumber(node ast.Node, unsigned bool) (int64, error) {
-	if n, ok := node.(*ast.IntegerNode); ok && decimal.MatchString(n.Token.Value) {
-		switch v := n.Value.(type) {
-		case int64:
-			if v >= 0 || !unsigned {
-				return v, nil
-			}
-		case uint64:
-			if v <= math.MaxInt64 || unsigned {
-				return int64(v), nil //nolint:gosec // as its bits
-			}
-		}
-	}
-	if unsigned {
-		return 0, fault(node, "want a whole number from 0 to 2⁶⁴−1")
-	}
-	return 0, fault(node, "want a whole number")
 }

@@ -153,13 +153,7 @@ func (s saslConfig) password() (string, error) {
 // origin is the window for a job.
 func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, fault func(ok bool, format string, args ...any)) origin {
 	const key = "source.kafka"
-	k.cluster().check(key, fault)
-	fault(k.Topic != "", key+".topic: name the topic")
-	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones: %q is neither bad nor skip", k.Tombstones)
-	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format: %q is none of %s", k.Format, strings.Join(kafkalog.Formats, ", "))
-	fault(k.Format == kafkalog.FormatAvro || k.Schema == "" && k.Registry == (registry{}), key+".schema and registry are of format: avro")
-	fault(k.Schema == "" || k.Registry == (registry{}), key+": schema and registry are both declared; name one of them")
-	k.Registry.check(key+".registry", fault)
+	k.check(key, fault)
 	config := kafkalog.Config{
 		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Limit: int64(k.Spool.Limit),
 	}
@@ -188,6 +182,17 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, faul
 		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
 	}
 	return &kafkaOrigin{kafkaConfig: k, config: config, letters: letters, file: file}
+}
+
+// check tells the faults of the topic and of what its records are.
+func (k kafkaConfig) check(key string, fault func(ok bool, format string, args ...any)) {
+	k.cluster().check(key, fault)
+	fault(k.Topic != "", "%s.topic: name the topic", key)
+	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", "%s.tombstones: %q is neither bad nor skip", key, k.Tombstones)
+	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), "%s.format: %q is none of %s", key, k.Format, strings.Join(kafkalog.Formats, ", "))
+	fault(k.Format == kafkalog.FormatAvro || k.Schema == "" && k.Registry == (registry{}), "%s.schema and registry are of format: avro", key)
+	fault(k.Schema == "" || k.Registry == (registry{}), "%s: schema and registry are both declared; name one of them", key)
+	k.Registry.check(key+".registry", fault)
 }
 
 // spooledColumns are the features and targets of a job and its alternatives.

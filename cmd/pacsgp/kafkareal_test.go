@@ -69,6 +69,7 @@ func flightRows(t *testing.T) (rows [][]byte) {
 // killed and restarted while they are consumed: model and certificate on topics, once
 // each, verified by another process that replays the segments from the topic alone.
 func TestFlightsOnApacheKafka(t *testing.T) {
+	t.Parallel()
 	s := brokertest.Start(t, brokertest.Options{})
 	rows := flightRows(t)
 	admin, err := kgo.NewClient(kgo.SeedBrokers(s.Address), kgo.DefaultProduceTopic("flights"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(len(rows)))

@@ -23,6 +23,7 @@ func (b *brokerList) UnmarshalYAML(node ast.Node) error {
 	if !ok {
 		return fault(node, "want a list, as in [kafka-1:9092, kafka-2:9092]")
 	}
+	var faults []error
 	for _, one := range list.Values {
 		address := ""
 		if text, ok := one.(*ast.StringNode); ok {
@@ -31,11 +32,12 @@ func (b *brokerList) UnmarshalYAML(node ast.Node) error {
 			address = pair[0].Key.GetToken().Value + ":" + pair[0].Value.GetToken().Value
 		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return fault(one, "want host:port, as in kafka-1:9092")
+			faults = append(faults, fault(one, "want host:port, as in kafka-1:9092"))
+			continue
 		}
 		*b = append(*b, address)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // A position is where a window begins or ends.
@@ -53,14 +55,16 @@ func (p *position) UnmarshalYAML(node ast.Node) error {
 		if len(list.Values) == 0 {
 			return fault(node, wantPosition)
 		}
+		var faults []error
 		for _, one := range list.Values {
 			v, err := wholeNumber(one, false)
 			if err != nil || v < 0 {
-				return fault(one, "want an offset, which is a whole number from 0 on")
+				faults = append(faults, fault(one, "want an offset, which is a whole number from 0 on"))
+				continue
 			}
 			p.offsets = append(p.offsets, int(v))
 		}
-		return nil
+		return errors.Join(faults...)
 	default:
 		if err := yaml.NodeToValue(node, &p.word); err != nil {
 			return fault(node, wantPosition)

@@ -103,7 +103,7 @@ func complete(t *testing.T, when, out string, want map[string]string, beside ...
 		known[name] = ""
 	}
 	for _, name := range names(t, out) {
-		if _, ok := known[name]; !ok {
+		if _, ok := known[name]; !ok && !runStateName.MatchString(name) && name != currentFile && !strings.HasPrefix(name, "manifest-") {
 			t.Errorf("%s: %s is left over", when, name)
 		}
 	}
@@ -122,6 +122,16 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 			if err := json.Unmarshal(data, new(runRecord)); err != nil {
 				fault = err.Error()
 			}
+		case runStateName.MatchString(name):
+			if err := json.Unmarshal(data, new(runState)); err != nil {
+				fault = err.Error()
+			}
+		case strings.HasPrefix(name, "manifest-"):
+			if err := json.Unmarshal(data, new(manifest)); err != nil {
+				fault = err.Error()
+			}
+		case name == currentFile:
+			pointsToWhole(t, when, out)
 		case name == handoverFile && want[name] == "":
 			if _, err := pipeline.ParseHandover(data); err != nil {
 				fault = err.Error()
@@ -141,6 +151,24 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 		if fault != "" {
 			t.Errorf("%s: %s is visible and is %s", when, name, fault)
 		}
+	}
+}
+
+// pointsToWhole demands that what the pointer names is there.
+func pointsToWhole(t *testing.T, when, out string) {
+	t.Helper()
+	p, err := readPointer(out)
+	if err != nil || p == nil {
+		t.Errorf("%s: the pointer: %v", when, err)
+		return
+	}
+	_, digest, err := readModel(t.Context(), filepath.Join(out, p.Model))
+	if err != nil {
+		t.Errorf("%s: the pointer names a model that is not there: %v", when, err)
+	}
+	c, id, err := readCertificate(t.Context(), filepath.Join(out, p.Certificate))
+	if err != nil || id != p.ID || c.Model.Digest != digest {
+		t.Errorf("%s: the pointer names %s, and there is %s of the model %s: %v", when, p.ID, id, digest, err)
 	}
 }
 
@@ -177,6 +205,7 @@ func uninterrupted(t *testing.T, inducing string) (job string, want map[string]s
 }
 
 func TestKilledAtEveryOperationThenResumed(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	job, want, first := uninterrupted(t, "8")
 	stride := 1
@@ -241,6 +270,7 @@ func (m moment) inside(last step) bool {
 // Every command that writes may die at any operation: what is seen is whole, and the
 // same command then gives the same bytes and clears up.
 func TestWritersKilledThenRunAgain(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	for name, w := range writers(t) {
 		t.Run(name, func(t *testing.T) {
@@ -272,6 +302,7 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 }
 
 func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	job, want, first := uninterrupted(t, "[6, 12]")
 	moments := 10

@@ -78,7 +78,7 @@ func isRunRecord(data []byte) bool {
 	var r struct {
 		Format string `json:"format"`
 	}
-	return json.Unmarshal(data, &r) == nil && strings.HasPrefix(r.Format, "pacsgp-run/")
+	return json.Unmarshal(data, &r) == nil && (strings.HasPrefix(r.Format, "pacsgp-run/") || strings.HasPrefix(r.Format, "pacsgp-run-state/"))
 }
 
 // kindOf names what lies beside artifacts and is easily taken for one, or is "".
@@ -94,6 +94,10 @@ func kindOf(data []byte) string {
 		return "a log of attempts"
 	case text[0] != '{' && !isParquet(data) && !bytes.ContainsRune(data, 0) && bytes.Contains(data, []byte(":")):
 		return "text, as a job file is" // which train and plan read
+	case bytes.Contains(data[:min(len(data), 100)], []byte(`"pacsgp-manifest/`)):
+		return "a manifest, which lists the files of a sample"
+	case bytes.Contains(data[:min(len(data), 100)], []byte(`"pacsgp-current/`)):
+		return "a pointer, which names model and certificate"
 	default:
 		return ""
 	}

@@ -67,7 +67,7 @@ func TestReadingOfJobIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began, others := time.Now(), runtime.NumGoroutine()
-	_, _, _, err := parseUntil(ctx, []byte(numbered(maxJobKeys, "c%d: 1\n")), noVariables)
+	_, _, err := parseUntil[configuration](ctx, "job.yaml", []byte(numbered(maxJobKeys, "c%d: 1\n")), noVariables)
 	if took := time.Since(began); err == nil || took > 100*time.Millisecond {
 		t.Errorf("%v after %v", err, took)
 	}

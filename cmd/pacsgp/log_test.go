@@ -121,12 +121,12 @@ func TestQuietStillSaysNotesAndErrors(t *testing.T) {
 	}
 }
 
-// The same job once more trains anew, and says so.
+// The same job on the same files does nothing, and says so.
 func TestRerunIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)
-	const words = "it trains anew"
+	const words = "nothing is trained"
 	if first := succeed(t, "train", "-c", job); strings.Contains(first.log, words) {
 		t.Errorf("the first run says %q", first.log)
 	}

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -48,8 +49,11 @@ func main() {
 		fs: realFiles(), terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
 		log: newLogging(), demo: theDemo, memory: allowedMemory, room: freeBytes,
 	}
-	afterSignal(ctx, patience, func() {
-		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", errInterrupted, patience))
+	var limit atomic.Int64
+	limit.Store(int64(patience))
+	w.patience = func(t time.Duration) { limit.Store(int64(t)) }
+	afterSignal(ctx, func() time.Duration { return time.Duration(limit.Load()) }, func() {
+		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", errInterrupted, time.Duration(limit.Load())))
 		os.Exit(exitInterrupted)
 	})
 	err := run(ctx, os.Args[1:], w)
@@ -67,8 +71,8 @@ func main() {
 const patience = 20 * time.Second
 
 // afterSignal calls end if the process is still there so long after ctx is done.
-func afterSignal(ctx context.Context, patience time.Duration, end func()) {
-	context.AfterFunc(ctx, func() { time.AfterFunc(patience, end) })
+func afterSignal(ctx context.Context, patience func() time.Duration, end func()) {
+	context.AfterFunc(ctx, func() { time.AfterFunc(patience(), end) })
 }
 
 // spareMemory says when the runtime collects, unless the user says it. A trainer
@@ -93,6 +97,7 @@ type system struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
+	hide           func(error) error           // puts the names of variables that were looked up in the place of their values
 	fs             fileSystem
 	terminal       int          // columns of the terminal behind stderr; 0: no terminal
 	style          report.Style // of what is printed on stdout
@@ -101,6 +106,7 @@ type system struct {
 	demo           demoSize
 	memory         func() int64                                  // that the process may have; 0: not known
 	room           func(folder string) (bytes int64, known bool) // on the disk
+	patience       func(time.Duration)                           // sets how long a signal is waited for; nil: nobody does
 
 	// The same without an [report.Escaper]: for colours and the progress bar, whose
 	// words are the program's own or escaped already.
@@ -114,7 +120,7 @@ func run(ctx context.Context, args []string, w system) error {
 	out, log := report.NewEscaper(w.stdout), report.NewEscaper(w.stderr)
 	variables := &variables{lookup: w.lookup}
 	w.paper, w.screen = w.stdout, w.stderr
-	w.stdout, w.stderr, w.lookup = out, log, variables.find
+	w.stdout, w.stderr, w.lookup, w.hide = out, log, variables.find, variables.hide
 	err := dispatch(ctx, args, w)
 	_ = log.Flush() // a terminal that cannot be written to stops no run
 	if lost := out.Flush(); lost != nil {
@@ -159,10 +165,9 @@ func dispatch(ctx context.Context, args []string, w system) error {
 			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required kind of\n" +
 			"certificate (vacuous, above the job's limit, or only indicative), 78 bad configuration,\n" +
 			"130 interrupted.",
-		Version:           version(),
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate(versionLine())
 	w.log.flags(root)
@@ -177,11 +182,13 @@ func dispatch(ctx context.Context, args []string, w system) error {
 		return usageError{wantedByFlag(err)}
 	})
 	root.AddCommand(
-		demoCommand(w), trainCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
+		demoCommand(w), trainCommand(w), streamCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		passCommand(w), certifyCommand(w), //nolint:contextcheck // cobra hands it to RunE
+		scheduleCommand(w), promoteCommand(w), scoreCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		topicsCommand(w), pullCommand(w), //nolint:contextcheck // cobra hands it to RunE
-		inspectCommand(w), planCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
+		inspectCommand(w), planCommand(w), lintCommand(w), schemaCommand(w), consoleCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
+	completions(root)
 	w.log.foresee(args)
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {

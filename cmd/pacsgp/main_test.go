@@ -91,12 +91,12 @@ type answer struct {
 }
 
 // pacsgp calls the command in this process.
-func pacsgp(t *testing.T, args ...string) answer {
+func pacsgp(t testing.TB, args ...string) answer {
 	t.Helper()
 	return pacsgpOn(t, plain(), nil, args...)
 }
 
-func pacsgpOn(t *testing.T, fsys lake.FS, environment map[string]string, args ...string) answer {
+func pacsgpOn(t testing.TB, fsys lake.FS, environment map[string]string, args ...string) answer {
 	t.Helper()
 	var stdout, log, message bytes.Buffer
 	err := run(t.Context(), args, testSystem(&stdout, &log, fsys, environment))
@@ -124,7 +124,7 @@ func pacsgpFed(t *testing.T, stdin string, args ...string) answer {
 }
 
 // succeed calls the command, which has to end with status 0.
-func succeed(t *testing.T, args ...string) answer {
+func succeed(t testing.TB, args ...string) answer {
 	t.Helper()
 	a := pacsgp(t, args...)
 	if a.status != 0 {
@@ -149,7 +149,7 @@ func tiny(change jobFile) jobFile {
 }
 
 // write writes the job into dir and returns its path.
-func (j jobFile) write(t *testing.T, dir string) string {
+func (j jobFile) write(t testing.TB, dir string) string {
 	t.Helper()
 	keys := make([]string, 0, len(j))
 	for key := range j {
@@ -172,7 +172,7 @@ func (j jobFile) write(t *testing.T, dir string) string {
 
 // smallLake writes dir/lake: 180 rows of a smooth function of x1 and x2 in three
 // files.
-func smallLake(t *testing.T, dir string) {
+func smallLake(t testing.TB, dir string) {
 	t.Helper()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
 	if err != nil {
@@ -186,7 +186,7 @@ func smallLake(t *testing.T, dir string) {
 // smallSeed draws long lengthscales.
 const smallSeed = 22
 
-func writeFile(t *testing.T, path string, data []byte) {
+func writeFile(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func writeFile(t *testing.T, path string, data []byte) {
 	}
 }
 
-func readFile(t *testing.T, path string) []byte {
+func readFile(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

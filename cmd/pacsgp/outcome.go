@@ -25,10 +25,12 @@ type outcome struct {
 type runRecord struct {
 	Format      string               `json:"format"` // pacsgp-run/2
 	Run         string               `json:"run"`    // names the process in its log
-	Doubts      []string             `json:"doubts"` // what speaks against believing the certificate, such as earlier attempts
-	Mean        verdictRecord        `json:"mean"`   // of the guarantee for the mean of Q, which predict writes
-	Draw        verdictRecord        `json:"draw"`   // of that for a draw of Q
-	Judge       judged               `json:"judge"`  // which of them status and limit speak of
+	Exit        int                  `json:"exit_status"`
+	Fault       string               `json:"fault,omitempty"` // why it is not 0
+	Doubts      []string             `json:"doubts"`          // what speaks against believing the certificate, such as earlier attempts
+	Mean        verdictRecord        `json:"mean"`            // of the guarantee for the mean of Q, which predict writes
+	Draw        verdictRecord        `json:"draw"`            // of that for a draw of Q
+	Judge       judged               `json:"judge"`           // which of them status and limit speak of
 	Status      certify.Status       `json:"status"`
 	Bound       float64              `json:"bound"`
 	Suspicious  bool                 `json:"suspicious"` // consecutive rows are more alike than independent ones would be

@@ -166,6 +166,11 @@ func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+	state, err := out.begin(w.log.run, p.job, began)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { state.failed(out, err) }()
 	m, err := h.model(ctx)
 	if err != nil {
 		return nil, err
@@ -180,7 +185,18 @@ func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o 
 	o = &outcome{}
 	o.add(newOutcome(p, w.log.run, r, began), p.job)
 	o.record.Seconds = time.Since(began).Seconds()
-	return o, o.write(out)
+	o.judged(p)
+	read, err := p.open(ctx, nil, func(string) {})
+	if err == nil {
+		err = p.list(out, r, read)
+	}
+	if err != nil { // the rows were read elsewhere
+		show.notice("there is no manifest beside the certificate, for the files cannot be listed here: " + err.Error())
+	}
+	if err := o.write(out); err != nil {
+		return nil, err
+	}
+	return o, o.finish(out, state, p, []artifactRef{{r.ID, r.ModelDigest}})
 }
 
 // merged reads parts and merges them. Their files stay open until release.

@@ -73,15 +73,8 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, res); err != nil {
 		return err
 	}
-	switch mean := c.About(certify.PredictorMean); {
-	case mean.Status == certify.StatusCertified:
-	case len(c.Conditional()) > 0:
-		show.notice("what the certificate says of these predictions is conditional: it is its maker's word that training did not see the hold-out rows (pacsgp verify --retrain checks it)")
-	default:
-		show.notice(fmt.Sprintf("these predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
-		id = ""
-	}
-	for _, text := range report.Doubts(c) {
+	id = carried(c, id)
+	for _, text := range cautions(c) {
 		show.notice(text)
 	}
 	var features []string

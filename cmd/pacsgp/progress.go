@@ -66,8 +66,16 @@ func (d *display) shows(level slog.Level) bool { return level >= d.w.log.from() 
 // unless all are asked for.
 const stepEvery = time.Second
 
-func (d *display) observer() pipeline.Observer {
-	return pipeline.Observer{Progress: d.progress, Notice: d.notice, Event: d.event}
+// observer shows what happens, and tells those that watch its steps.
+func (d *display) observer(watch ...func(pipeline.Progress)) pipeline.Observer {
+	return pipeline.Observer{Notice: d.notice, Event: d.event, Progress: func(p pipeline.Progress) {
+		d.progress(p)
+		for _, told := range watch {
+			if told != nil {
+				told(p)
+			}
+		}
+	}}
 }
 
 func (d *display) progress(p pipeline.Progress) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -51,6 +52,18 @@ type shelf struct {
 	name        string
 	exactlyOnce bool
 	group       string // whose offsets are committed with the artifact; "": none
+
+	// members is the place in the group of a service, which commits as its member, and
+	// points to nothing but what the job asks for; nil: the group has no members.
+	members *broker.Membership
+	share   *share // of the partitions, where its members share them; nil: the group has no members, or one works
+	failed  func() // is told of each attempt to publish that failed; nil: nobody is
+}
+
+// A share is the part of a topic that this member of a shared group has.
+type share struct {
+	partitions []int
+	ended      int // the generation in which it has ended what earlier owners have left open
 }
 
 // shelf is what the section declares, nil if nothing. Without brokers it is on the
@@ -73,9 +86,14 @@ func (c configuration) shelf(fault func(ok bool, format string, args ...any)) *s
 		s.cluster.check(key, fault)
 		fault(s.group == "", "source.kafka.group: its offsets can only be committed on its own cluster; leave the brokers of %s out", key)
 	}
+	fault(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name),
+		"%s.name: names that begin with score/ or sequence/, or end in a slash and a number, are used for other things", key)
 	fault(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !isID(k.Name), "%s.name: name the model, under which consumers find the current one", key)
 	return s
 }
+
+// partitionName is how the pointers of a shared group end.
+var partitionName = regexp.MustCompile(`/[0-9]+$`)
 
 // tell sets who hears why brokers cannot be reached.
 func (c *configuration) tell(told func(string)) {
@@ -98,65 +116,121 @@ func (s *shelf) check(ctx context.Context, p prepared) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	return errors.Join(kafkalog.Check(ctx, client, s.topics), s.follows(ctx, client, p))
+	_, err = s.follows(ctx, client, p, nil)
+	return errors.Join(kafkalog.Check(ctx, client, s.topics), err)
 }
 
-// follows demands that a window from where its group stands still begins there.
-func (s *shelf) follows(ctx context.Context, client *broker.Client, p prepared) error {
+// follows demands that a window from where its group stands still begins there, or was
+// published as these certificates.
+func (s *shelf) follows(ctx context.Context, client *broker.Client, p prepared, all []*pipeline.Result) (kafkalog.Stand, error) {
 	rows, ok := p.source.(*kafkaOrigin)
 	if !ok || s.group == "" || rows.config.From.Time != ingestlog.Committed {
-		return nil
+		return kafkalog.Nowhere, nil
 	}
-	err := kafkalog.Follows(ctx, client, s.group, rows.Topic, rows.window.Firsts, rows.window.Ends)
+	var ids []string
+	for _, r := range all {
+		ids = append(ids, r.ID)
+	}
+	stand, err := kafkalog.Follows(ctx, client, s.topics, s.group, rows.Topic, rows.window.Firsts, rows.window.Ends, ids...)
 	if err != nil {
-		return fmt.Errorf("%w (hint: remove the spool %s, and the next run has the next window)", err, rows.config.Folder)
+		return stand, fmt.Errorf("%w (hint: remove the spool %s, and the next run has the next window)", err, rows.config.Folder)
 	}
-	return nil
+	return stand, nil
 }
 
-// publish sends what a job has published to its output: all artifacts, then the pointer
-// to the best, then how far the topic of the rows was read.
-func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, p prepared) (err error) {
+// publish sends what a job has published to its output. A member of a group sends it again
+// when the group has come to another generation, or another process has ended its writer,
+// as long as it has the partitions.
+func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *outcome, p prepared) error {
+	if s.members == nil {
+		return s.send(ctx, nil, all, best, p)
+	}
+	for {
+		as, err := s.members.Now(ctx)
+		if err != nil {
+			return err
+		}
+		if err = s.send(ctx, &as, all, best, p); err != nil && s.failed != nil {
+			s.failed()
+		}
+		switch {
+		case broker.Stale(err):
+			if err := s.members.Over(ctx, as.Generation); err != nil {
+				return err
+			}
+		case broker.Fenced(err):
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Second): // for two that end each other
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// send sends all artifacts, then the pointer to the best, then how far the topic of the
+// rows was read; of a window without rows only that.
+func (s *shelf) send(ctx context.Context, as *broker.Member, all []*pipeline.Result, best *outcome, p prepared) (err error) {
 	client, err := s.cluster.client()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	to, err := kafkalog.Begin(ctx, kafkalog.Config{Client: client, Topics: s.topics, Name: s.name, ExactlyOnce: s.exactlyOnce})
+	cfg := kafkalog.Config{Client: client, Topics: s.topics, Name: s.name, ExactlyOnce: s.exactlyOnce}
+	if s.share != nil {
+		cfg.Share = s.share.partitions
+		if s.share.ended != as.Generation {
+			if err := kafkalog.EndOthers(ctx, cfg); err != nil {
+				return err
+			}
+			s.share.ended = as.Generation
+		}
+	}
+	to, err := kafkalog.Begin(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if err := s.follows(ctx, client, p); err != nil {
+	defer func() {
+		if broker.Stale(err) {
+			err = errors.Join(err, to.Abort(context.WithoutCancel(ctx)))
+		}
+	}()
+	stand, err := s.follows(ctx, client, p, all)
+	if err != nil {
 		return err
+	}
+	switch { // of a member, which commits offsets with or behind what it sends
+	case as != nil && stand == kafkalog.AtEnd:
+		return nil
+	case as != nil && stand == kafkalog.AtBegin && s.exactlyOnce:
+		to.Fresh()
 	}
 	for _, r := range all {
-		a, err := artifactOf(r)
-		if err != nil {
+		if _, err := to.PutModel(ctx, r.Model); err != nil {
 			return err
 		}
-		if err := to.Put(ctx, a); err != nil {
+		if _, err := to.PutCertificate(ctx, r.Certificate); err != nil {
 			return err
 		}
 	}
-	stated := best.Certificate.About(predictorOf(p.judge)) // what readers can believe
-	if err := to.Point(ctx, best.Certificate, stated); err != nil {
-		return err
+	what := "no row"
+	if best != nil {
+		what = "certificate " + best.result.ID
+		if as == nil || best.verdict(p) == nil {
+			c := best.result.Certificate
+			if err := to.Point(ctx, c, c.About(predictorOf(p.judge))); err != nil { // what readers can believe
+				return err
+			}
+		}
 	}
 	if rows, ok := p.source.(*kafkaOrigin); ok && s.group != "" {
-		if err := to.CommitOffsets(ctx, s.group, rows.Topic, rows.window.Ends, "certificate "+best.ID); err != nil {
+		if err := to.CommitOffsets(ctx, as, s.group, rows.Topic, rows.window.Ends, what); err != nil {
 			return err
 		}
 	}
 	return to.Commit(ctx)
-}
-
-// artifact is what is published of a result, as the bytes of its files.
-func artifactOf(r *pipeline.Result) (a kafkalog.Artifact, err error) {
-	if a.Document, err = certify.Marshal(r.Certificate); err != nil {
-		return a, err
-	}
-	a.Model, err = sink.EncodeModel(r.Model)
-	return a, err
 }
 
 func topicsCommand(w system) *cobra.Command {

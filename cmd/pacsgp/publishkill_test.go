@@ -4,8 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -72,39 +72,58 @@ func (j topicJob) finish(t *testing.T, when, dir string, want runRecord) {
 	}
 }
 
+// requests are those that change something on a cluster, as they come in.
+type requests struct {
+	mu   sync.Mutex
+	sent []kmsg.Key
+	at   int // the request to kill at, from 1 on; 0: none
+	lost bool
+	end  func()
+}
+
+// requestsOf counts the requests to a cluster.
+func requestsOf(c *kfake.Cluster) *requests {
+	r := &requests{}
+	for _, key := range []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.Produce, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.OffsetCommit, kmsg.EndTxn} {
+		c.ControlKey(key.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.sent = append(r.sent, key); len(r.sent) != r.at {
+				return nil, nil, false
+			}
+			r.end()
+			return nil, nil, r.lost
+		})
+	}
+	return r
+}
+
+// kill kills the command when it has sent its request n, which reaches the cluster or not.
+func (r *requests) kill(run *exec.Cmd, n int, reaches bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent, r.at, r.lost, r.end = nil, n, !reaches, func() { _ = run.Process.Kill() }
+}
+
+// none kills nothing, and counts anew.
+func (r *requests) none() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent, r.at = nil, 0
+}
+
 // TestKilledAtEveryRequest: a job is killed when it has sent a request that changes
 // something on the cluster, and the broker has got it or not. Run again, it leaves the
 // same artifact on its topics, once.
 func TestKilledAtEveryRequest(t *testing.T) {
 	repeats(t)
 	c := smallTopic(t)
-	keys := []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.Produce, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.OffsetCommit, kmsg.EndTxn}
-	var mu sync.Mutex
-	var sent []kmsg.Key
-	var at int // the request to kill at, from 1 on
-	var kill func()
-	var lost bool // it does not reach the broker
-	for _, key := range keys {
-		c.ControlKey(key.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
-			c.KeepControl()
-			mu.Lock()
-			defer mu.Unlock()
-			if sent = append(sent, key); len(sent) != at {
-				return nil, nil, false
-			}
-			kill()
-			return nil, nil, lost
-		})
-	}
-	set := func(n int, reaches bool, by func()) {
-		mu.Lock()
-		defer mu.Unlock()
-		sent, at, lost, kill = nil, n, !reaches, by
-	}
+	at := requestsOf(c)
 	for _, exactlyOnce := range []bool{true, false} {
-		set(0, true, nil)
+		at.none()
 		want, _ := topicJob{c, fmt.Sprint("whole-", exactlyOnce), "committed", exactlyOnce}.whole(t)
-		all := slices.Clone(sent)
+		all := at.sent
 		if exactlyOnce && len(all) < 10 || len(all) < 5 {
 			t.Fatalf("exactly once %v: the job sends %v", exactlyOnce, all)
 		}
@@ -116,11 +135,11 @@ func TestKilledAtEveryRequest(t *testing.T) {
 				job := j.write(t, dir)
 				succeed(t, "topics", "-c", job)
 				run := child(t, order{Args: []string{"train", "-c", job}})
-				set(n, reaches, func() { _ = run.Process.Kill() })
+				at.kill(run, n, reaches)
 				if out, err := run.CombinedOutput(); !killed(err) {
 					t.Fatalf("%s: it says %v: %s", when, err, out)
 				}
-				set(0, true, nil)
+				at.none()
 				j.finish(t, when, dir, want)
 			}
 		}
@@ -130,6 +149,7 @@ func TestKilledAtEveryRequest(t *testing.T) {
 // TestKilledAtRandom: a job that is killed at any moments and run again leaves the same
 // artifact on its topics, once.
 func TestKilledAtRandom(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	c := smallTopic(t)
 	want, took := topicJob{c, "whole", "earliest", true}.whole(t)

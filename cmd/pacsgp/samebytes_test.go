@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -34,6 +36,10 @@ func TestSameBytes(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, published(t, out)); diff != "" {
 				t.Errorf("%s, %+v: other bytes than with one worker (-want +got):\n%.2000s", mode, variant, diff)
+			}
+			name := manifestName(record(t, out).ID)
+			if !bytes.Equal(readFile(t, filepath.Join(reference, name)), readFile(t, filepath.Join(out, name))) {
+				t.Errorf("%s, %+v: another manifest than with one worker", mode, variant)
 			}
 		}
 
@@ -90,8 +96,10 @@ func TestAttempts(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	train := func(rank int64, flags ...string) runRecord {
 		t.Helper()
-		succeed(t, append([]string{"train", "-c", job}, flags...)...)
-		r := record(t, out)
+		var r runRecord // what it says: run.json is of the latest run that trained
+		if err := json.Unmarshal([]byte(succeed(t, append([]string{"train", "-c", job, "--json"}, flags...)...).stdout), &r); err != nil {
+			t.Fatal(err)
+		}
 		if r.Attempt.OnTheseRows != rank || r.Attempt.InThisLog != rank {
 			t.Errorf("%q: attempt %+v, want %d", flags, r.Attempt, rank)
 		}

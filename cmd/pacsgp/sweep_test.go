@@ -177,6 +177,7 @@ func TestPlanOfASweep(t *testing.T) {
 // A sweep that is killed at any operation on the file system, in any of its
 // alternatives, and run again gives the same bytes and the same attempt.
 func TestSweepKilledThenResumed(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	dir := t.TempDir()
 	smallLake(t, dir)

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,19 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
-
-// overrides are the flags of train that override the job file.
-type overrides struct {
-	epsilon, memory, output string
-	delta, passes, limit    float64
-	inducing                []int
-	time                    time.Duration
-	seed                    uint64
-	workers                 int
-}
 
 func trainCommand(w system) *cobra.Command {
 	var path string
@@ -45,6 +31,9 @@ func trainCommand(w system) *cobra.Command {
 			c, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
 			if err != nil {
 				return err
+			}
+			if c.job.DeltaPolicy != "" {
+				return fmt.Errorf("%w: delta_policy: it is of a job that makes one certificate after another, which pacsgp stream runs", pipeline.ErrConfig)
 			}
 			c.noPass = noPass
 			outcome, err := train(cmd.Context(), c, w)
@@ -63,207 +52,6 @@ func trainCommand(w system) *cobra.Command {
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass, in parts, and pacsgp certify")
 	f.StringVarP(&o.output, "output", "o", "", "output directory")
 	return cmd
-}
-
-// flags declares the flags that name a job file and override it, but for output.
-func (o *overrides) flags(cmd *cobra.Command, path *string) {
-	f := cmd.Flags()
-	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
-	f.StringVar(&o.epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
-	f.Float64Var(&o.delta, "delta", 0, "the certificate fails with probability at most delta")
-	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound that judge names is at most this")
-	f.IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points to choose from")
-	f.Float64Var(&o.passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
-	f.DurationVar(&o.time, "time", 0, "begin to finish training after this time")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of the optimiser")
-	f.IntVar(&o.workers, "workers", 0, "goroutines that compute (default: all processors)")
-	f.StringVar(&o.memory, "memory", "", "for rows kept between passes, as in 512MiB")
-}
-
-// A prepared job is a configuration that can be run.
-type prepared struct {
-	job       pipeline.Job
-	source    origin
-	shelf     *shelf // nil: nothing is published beside the output
-	output    string
-	attempts  string // the log, or "" for the one in output
-	badRows   string // file for bad rows, or ""
-	limit     float64
-	judge     judged // judgeMean or judgeDraw
-	strict    bool
-	resources pipeline.Resources
-	spooled   func(rows int64)        // is told how far a spool is; nil: nobody is
-	noPass    bool                    // the last pass is left to others
-	place     func(key string) string // in the job file, with a blank behind it
-}
-
-// loadJob reads the job file, applies the flags and checks the whole.
-func loadJob(ctx context.Context, path string, w system, o overrides, changed func(string) bool) (prepared, error) {
-	if path == "" {
-		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
-	}
-	c, tree, from, err := readConfiguration(ctx, path, w.lookup)
-	if err != nil {
-		return prepared{}, err
-	}
-	c.relativeTo(filepath.Dir(path))
-	c.Source.file, c.Source.stdin = path, w.stdin
-	c.tell(newDisplay(w).notice)
-	if err := o.apply(&c, changed); err != nil {
-		return prepared{}, usageError{err}
-	}
-	p, err := prepare(c)
-	if err != nil {
-		return prepared{}, placed(err, path, tree, from, changed)
-	}
-	p.place = func(key string) string {
-		if at := place(tree, key); at != "" {
-			return path + ": " + at
-		}
-		return ""
-	}
-	return p, nil
-}
-
-// maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
-const maxWorkers = 1024
-
-// prepare fills in the defaults and reports all faults.
-func prepare(c configuration) (prepared, error) {
-	job, err := c.job().WithDefaults()
-	faults := []error{}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, fault := range joined.Unwrap() {
-			faults = append(faults, c.sharpened(fault))
-		}
-	}
-	fault := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
-		}
-	}
-	faults = append(faults, c.sweepFaults()...)
-	c.Source.letters = c.BadRows.To.topic
-	from := c.Source.origin(job, c.Output, fault)
-	shelf := c.shelf(fault)
-	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
-	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)
-	fault(c.Output != "", "output: name the directory for model and certificate")
-	if source := hides(from, c.Output); source != "" {
-		fault(false, "output: %s", insideSource(c.Output, source))
-	}
-	bad := c.BadRows.To
-	fault(!isRemote(bad.path), "bad_rows.to: %s: %s", bad.path, wantLocal)
-	fault(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "bad_rows.to: no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
-	if bad.path != "" && len(faults) == 0 {
-		if err := mayCreate("bad_rows.to", bad.path, from); err != nil {
-			fault(false, "%w", err)
-		}
-	}
-	fault(c.Grid.Step == nil || *c.Grid.Step != 0, "grid.step: 0 is not positive; leave it out for a step that goes by the number of rows")
-	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
-	fault(c.Judge == "" || c.Judge == judgeMean || c.Judge == judgeDraw, "judge: %q is neither mean nor draw", c.Judge)
-	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
-	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
-	resources := c.resources()
-	if resources.Workers == 0 {
-		resources.Workers = runtime.GOMAXPROCS(0)
-	}
-	p := prepared{
-		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts, badRows: bad.path,
-		limit: c.Limit, judge: cmp.Or(c.Judge, judgeMean), strict: c.Strict, resources: resources.WithDefaults(),
-		place: func(string) string { return "" },
-	}
-	return p, errors.Join(faults...)
-}
-
-const wantLocal = "remote stores are not read or written: mount it, or copy the files, and give a path of this machine"
-
-var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-
-// isRemote reports whether a path names a store by its address.
-func isRemote(path string) bool { return scheme.MatchString(path) }
-
-// local refuses the addresses of stores among the arguments of a command.
-func local(paths ...string) error {
-	for _, path := range paths {
-		if isRemote(path) {
-			return usageError{fmt.Errorf("%s: %s", path, wantLocal)}
-		}
-	}
-	return nil
-}
-
-// insideSource says why an output directory cannot be used.
-func insideSource(output, source string) string {
-	if strings.ContainsAny(source, "*?[") {
-		return fmt.Sprintf("the source %s would find the model in %s; choose another directory", source, output)
-	}
-	return fmt.Sprintf("%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or .", output, source)
-}
-
-// flags are the flags that override a key whose value prepare checks, by key.
-var flags = map[string]string{
-	"loss.epsilon": "epsilon", "delta": "delta", "inducing": "inducing", "train.passes": "passes", "train.time": "time",
-	"limit": "limit", "workers": "workers", "output": "output",
-}
-
-func (o overrides) apply(c *configuration, changed func(string) bool) error {
-	if changed("epsilon") {
-		e, err := parseEpsilon(o.epsilon)
-		if err != nil {
-			return fmt.Errorf("--epsilon: %w", err)
-		}
-		if err := c.overridden(); err != nil {
-			return err
-		}
-		c.Loss.Epsilon = e
-	}
-	if changed("memory") {
-		size, err := parseSize(o.memory)
-		if err != nil {
-			return fmt.Errorf("--memory: %w", err)
-		}
-		c.Memory = size
-	}
-	for name, set := range map[string]func(){
-		"delta":    func() { c.Delta = &o.delta },
-		"limit":    func() { c.Limit = o.limit },
-		"inducing": func() { c.Inducing = o.inducing },
-		"passes":   func() { c.Train.Passes = o.passes },
-		"time":     func() { c.Train.Time = span(o.time) },
-		"seed":     func() { c.Train.Seed = o.seed },
-		"workers":  func() { c.Workers = o.workers },
-		"output":   func() { c.Output = o.output },
-	} {
-		if changed(name) {
-			set()
-		}
-	}
-	return nil
-}
-
-// open opens the source of a job, with these features or, with nil, those that the job
-// chooses.
-func (p prepared) open(ctx context.Context, features []string, notice func(string)) (rows, error) {
-	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, bad: ingest.Marking(p.job.BadRows.Some()), decoders: p.resources.Workers, pages: forPages(p.resources)}
-	if features == nil {
-		want.Features, want.Exclude = p.job.Features, p.job.Exclude
-	}
-	want.spooled = p.spooled
-	src, err := p.source.open(ctx, want)
-	if err != nil && features == nil {
-		err = choicePlaced(err, p.place, p.job.Number)
-	}
-	if err != nil { // with features: what the job chose was there before
-		return nil, err
-	}
-	if features == nil {
-		for _, text := range src.Notices() {
-			notice(text)
-		}
-	}
-	return src, nil
 }
 
 // train runs a job, or all alternatives of its sweep; the outcome is the best's.
@@ -321,6 +109,20 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 			show.notice(fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
 		}
 	}
+	if !p.noPass {
+		o, err := out.finishedBefore(ctx, p, first.Files())
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			return o, out.unchanged(ctx, o, jobs, show)
+		}
+	}
+	state, err := out.begin(w.log.run, jobs[0], began)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { state.failed(out, err) }()
 	if err := out.forget(); err != nil {
 		return nil, err
 	}
@@ -336,6 +138,7 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 		show.event(text)
 	}
 	var at checkpoint
+	read := first // by the last pass
 	with := func(job pipeline.Job) (pipeline.Environment, error) {
 		own := p.of(job)
 		at = checkpoints[max(job.Number, 1)-1]
@@ -344,23 +147,37 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 				if features == nil && job.Number <= 1 {
 					return first, nil
 				}
-				return own.open(ctx, features, show.notice)
+				src, err := own.open(ctx, features, show.notice)
+				if err == nil {
+					read = src
+				}
+				return src, err
 			},
-			Sink: out.sink(), Attempts: attempts, Checkpoints: at, Quarantine: p.quarantine(w, first),
-			Resources: p.resources, Observer: show.observer(), Software: software(),
+			Ancestor: p.ancestor, Sink: out.sink(), Attempts: attempts, Checkpoints: at, Quarantine: p.quarantine(w, first),
+			Resources: p.resources, Observer: show.observer(p.watch), Software: software(),
 		}, nil
 	}
 	if p.noPass {
-		return nil, p.fit(ctx, w, out, checkpoints[0], with)
+		if err := p.fit(ctx, out, checkpoints[0], with); err != nil {
+			return nil, err
+		}
+		exit := 0
+		if err := state.end(out, stateFinished, &exit, nil, time.Now()); err != nil {
+			return nil, err
+		}
+		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.output, handoverFile))
+		return nil, err
 	}
 	o = &outcome{}
 	var results []*pipeline.Result
+	var refs []artifactRef
 	err = pipeline.Sweep(ctx, p.job, with, func(job pipeline.Job, r *pipeline.Result) error {
 		o.add(newOutcome(p, w.log.run, r, began), job)
 		if p.shelf != nil {
 			results = append(results, r)
 		}
-		return nil
+		refs = append(refs, artifactRef{r.ID, r.ModelDigest})
+		return p.list(out, r, read)
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil, interruption(at.Path())
@@ -369,13 +186,17 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 		return nil, err
 	}
 	o.record.Seconds = time.Since(began).Seconds()
+	o.judged(p)
 	if err := o.write(out); err != nil {
 		return nil, err
 	}
 	if p.shelf != nil {
-		if err := p.shelf.publish(ctx, results, o.result, p); err != nil {
+		if err := p.shelf.publish(ctx, results, o, p); err != nil {
 			return nil, fmt.Errorf("the artifact is in %s, but not on its topics; run the job again: %w", p.output, err)
 		}
+	}
+	if err := o.finish(out, state, p, refs); err != nil {
+		return nil, err
 	}
 	for _, c := range checkpoints {
 		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx))) // all is published: too late for an interruption
@@ -384,8 +205,36 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	return o, err
 }
 
+// list writes the manifest of a result on files.
+func (p prepared) list(to *output, r *pipeline.Result, read rows) error {
+	if _, ok := p.source.(lakeOrigin); !ok {
+		return nil
+	}
+	m, err := manifestOf(r, read.Files(), read.Shards(), p.folder)
+	if err != nil {
+		return err
+	}
+	return to.list(m)
+}
+
+// unchanged says that nothing is done, for all is there, and removes what a run left
+// that was killed when it had finished.
+func (o *output) unchanged(ctx context.Context, found *outcome, jobs []pipeline.Job, show *display) error {
+	show.notice(fmt.Sprintf("this job has finished on these files before, with certificate %s: nothing is trained (files are taken for the same by path, size and footer)", found.result.ID))
+	for _, job := range jobs {
+		digest, err := job.Digest()
+		if err != nil {
+			return err
+		}
+		if err := o.dir.Checkpoint(digest.String()).Clear(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // fit trains, and leaves the last pass to others.
-func (p prepared) fit(ctx context.Context, w system, out *output, at checkpoint, with func(pipeline.Job) (pipeline.Environment, error)) error {
+func (p prepared) fit(ctx context.Context, out *output, at checkpoint, with func(pipeline.Job) (pipeline.Environment, error)) error {
 	env, err := with(p.job)
 	if err != nil {
 		return err
@@ -400,11 +249,7 @@ func (p prepared) fit(ctx context.Context, w system, out *output, at checkpoint,
 	if err := out.leave(ctx, h); err != nil {
 		return err
 	}
-	if err := at.Clear(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.output, handoverFile))
-	return err
+	return at.Clear(context.WithoutCancel(ctx))
 }
 
 // of is the prepared job of an alternative.
@@ -415,6 +260,9 @@ func (p prepared) of(job pipeline.Job) prepared {
 
 // again says that a job was begun before and is not resumed.
 func again(job pipeline.Job, before []pipeline.Attempt, checkpoints []checkpoint) string {
+	if job.DeltaPolicy != "" { // as one window after another is
+		return ""
+	}
 	identity, err := job.Identity()
 	if err != nil || !slices.ContainsFunc(before, func(a pipeline.Attempt) bool { return a.Configuration == identity }) {
 		return ""

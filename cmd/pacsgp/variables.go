@@ -40,7 +40,9 @@ func mark(text []byte) (string, error) {
 		return "", errors.New("it is not UTF-8; is it a job file?")
 	}
 	if before, _, found := strings.Cut(string(text), "\x00"); found {
-		return "", fmt.Errorf("[%d:%d] it holds a NUL byte; is it a job file?", strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
+		return "", faultAt(&token.Token{Position: &token.Position{
+			Line: strings.Count(before, "\n") + 1, Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1,
+		}}, "it holds a NUL byte; is it a job file?")
 	}
 	if strings.ContainsAny(string(text), marks) {
 		return "", errors.New("it holds U+E000 or U+E001, which are nobody's characters")
@@ -85,29 +87,35 @@ func (f *originFinder) Visit(node ast.Node) ast.Visitor {
 // unseen is the fault of a value that is made of variables. The value is not in it,
 // for it may be secret, and what a number or a time is printed as is not how its
 // variable has it.
-func unseen(variables string) string {
-	return variables + " is refused; values of the environment are not shown, docs/job.md says what the key takes"
+func (k fileKind) unseen(variables string) string {
+	return variables + " is refused; values of the environment are not shown, " + k.page + " says what the key takes"
 }
 
-// substitute puts the values of variables into the scalars that name them, and
-// reports all that are missing.
-func substitute(tokens token.Tokens, lookup func(string) (string, bool), from origins) error {
-	var faults []error
+// substitute puts the values of variables into the scalars that name them. One that
+// names a variable which is not there is a fault, and then says nothing. It reports whether
+// all are short enough.
+func (t *jobText) substitute(tokens token.Tokens, lookup func(string) (string, bool)) (ok bool) {
 	length := 0 // of all values together
-	for _, t := range tokens {
-		if !strings.Contains(t.Value, openMark) || t.Type == token.CommentType || t.Next != nil && t.Next.Type == token.MappingValueType {
+	for _, scalar := range tokens {
+		if !strings.Contains(scalar.Value, openMark) || scalar.Type == token.CommentType || scalar.Next != nil && scalar.Next.Type == token.MappingValueType {
 			continue
 		}
-		at := [2]int{t.Position.Line, t.Position.Column}
-		value := marked.ReplaceAllStringFunc(t.Value, func(m string) string {
+		at := [2]int{scalar.Position.Line, scalar.Position.Column}
+		missing := false
+		value := marked.ReplaceAllStringFunc(scalar.Value, func(m string) string {
 			name := strings.Trim(m, marks)
-			from[at] += "${" + name + "}"
+			t.from[at] += "${" + name + "}"
 			value, ok := lookup(name)
-			if !ok {
-				faults = append(faults, fmt.Errorf("[%d:%d] the environment has no variable %s", t.Position.Line, t.Position.Column, name))
+			text := ""
+			switch {
+			case !ok:
+				text = "the environment has no variable " + name
+			case !utf8.ValidString(value) || strings.ContainsAny(value, marks):
+				text = "the value of the variable " + name + " is no text"
 			}
-			if !utf8.ValidString(value) || strings.ContainsAny(value, marks) {
-				faults = append(faults, fmt.Errorf("[%d:%d] the value of the variable %s is no text", t.Position.Line, t.Position.Column, name))
+			if text != "" {
+				missing = true
+				t.tell(jobFault{text: text, unread: true}, scalar)
 				return ""
 			}
 			if length += len(value); length > maxJobBytes {
@@ -116,20 +124,25 @@ func substitute(tokens token.Tokens, lookup func(string) (string, bool), from or
 			return value
 		})
 		if length > maxJobBytes {
-			return fmt.Errorf("[%d:%d] with the values of its variables it is longer than a job can be (%d KiB)", t.Position.Line, t.Position.Column, maxJobBytes>>10)
+			t.tell(jobFault{text: fmt.Sprintf("with the values of its variables it is longer than a job can be (%d KiB)", maxJobBytes>>10)}, scalar)
+			return false
 		}
-		t.Value = value
-		if t.Type != token.StringType {
+		scalar.Value = value
+		switch {
+		case missing:
+			scalar.Value, scalar.Origin, scalar.Type, scalar.CharacterType, scalar.Indicator = "null", "null", token.NullType, token.CharacterTypeMiscellaneous, token.NotIndicator
+			continue
+		case scalar.Type != token.StringType:
 			continue // in quotes, or a block
 		}
-		switch typed := token.New(value, t.Origin, t.Position); typed.Type {
+		switch typed := token.New(value, scalar.Origin, scalar.Position); typed.Type {
 		case token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType, token.FloatType,
 			token.BoolType, token.NullType, token.InfinityType, token.NanType:
-			t.Type, t.CharacterType, t.Indicator = typed.Type, typed.CharacterType, typed.Indicator
+			scalar.Type, scalar.CharacterType, scalar.Indicator = typed.Type, typed.CharacterType, typed.Indicator
 		default: // text, whatever it looks like
 		}
 	}
-	return errors.Join(faults...)
+	return true
 }
 
 // variables remembers which variables of the environment were asked for.

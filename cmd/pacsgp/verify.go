@@ -28,7 +28,8 @@ func verifyCommand(w system) *cobra.Command {
 		Long: "Check a certificate. With model and certificate alone, the arithmetic and the model's\n" +
 			"numbers are checked; with the data (files, directories or globs, in the job's order),\n" +
 			"everything is computed again from the rows. A certificate is its JSON document or its\n" +
-			"Parquet row: both say the same.\n\n" +
+			"Parquet row: both say the same. A manifest beside it says which files of the data are the\n" +
+			"sample, for a lake that has grown since.\n\n" +
 			"What a model was trained on cannot be seen. A guarantee from hold-out rows is therefore\n" +
 			"its maker's word, unless --retrain trains again without these rows and gives the same\n" +
 			"model.\n\n" +
@@ -48,6 +49,9 @@ func verifyCommand(w system) *cobra.Command {
 			if v.retrain && v.from == nil {
 				return usageError{errors.New("--retrain: name the data to train on")}
 			}
+			if v.ancestor != "" && !v.retrain {
+				return usageError{errors.New("--ancestor: it is for --retrain")}
+			}
 			found, err := v.run(cmd.Context(), w)
 			if err != nil {
 				return err
@@ -65,18 +69,22 @@ func verifyCommand(w system) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
+	cmd.Flags().StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(judgeMean), "which guarantee the exit status speaks of: mean or draw")
 	cmd.Flags().StringVar(&v.memory, "memory", "", memoryUsage)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
+	cmd.Flags().StringVar(&v.ancestor, "ancestor", "", "the model that training began with, where the certificate names one")
 	return cmd
 }
 
 // A verification is what is to be checked, against what.
 type verification struct {
 	model, certificate, id string
+	manifest               string // "": the one beside the certificate, if there is one
 	from                   origin // nil: no rows are read
 	retrain                bool
+	ancestor               string // reference of the model that training began with; "": none
 	memory                 string
 	judge                  judged // which guarantee the exit status speaks of
 }
@@ -134,22 +142,40 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		return nil, err
 	}
 	var open pipeline.OpenData
+	var lines []string
+	var doubt error
 	if v.from != nil {
 		if v.from, err = v.from.replay(c); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, v.from.release(false)) }()
+		replayed := v.from
+		defer func() { err = errors.Join(err, replayed.release(false)) }()
+		if v.from, lines, doubt, err = sampled(ctx, replayed, v.manifest, v.certificate, c, got, m); err != nil {
+			return nil, err
+		}
 		open = v.foreseen(w, openData(v.from, res), c, m, res)
 	}
 	found, err := pipeline.Verify(ctx, c, m, digest, open, res)
+	if errors.Is(err, pipeline.ErrRefused) && doubt != nil {
+		err = fmt.Errorf("%w; %w", err, doubt)
+	}
 	if err != nil {
 		return nil, err
 	}
+	found.Checked = append(lines, found.Checked...)
 	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, judgeMean)}
 	if v.retrain {
 		show := newDisplay(w)
 		defer show.end()
-		err = found.Retrain(ctx, open, modelDigest, software(), res, show.observer())
+		var ancestor *pipeline.Model
+		if v.ancestor != "" {
+			began, _, err := readModel(ctx, v.ancestor)
+			if err != nil {
+				return nil, err
+			}
+			ancestor = &began
+		}
+		err = found.Retrain(ctx, open, modelDigest, ancestor, software(), res, show.observer())
 		if errors.Is(err, pipeline.ErrNotRepeatable) {
 			out.unrepeated, err = err, nil
 		}
@@ -168,16 +194,20 @@ func modelDigest(m pipeline.Model) (string, error) {
 // by the maker's word.
 func (v *verified) byWord() bool {
 	mean := v.certificate.About(certify.PredictorMean, v.found.Known()...)
-	return mean.Status != certify.StatusCertified && len(v.notChecked()) > 0
+	return mean.Status != certify.StatusCertified && v.conditional()
 }
 
-// notChecked says what conditional guarantees rest on and was not found.
+// conditional reports whether a guarantee is certified only if training did not see the
+// hold-out rows, which was not found.
+func (v *verified) conditional() bool {
+	return len(v.certificate.Conditional(v.found.Known()...)) > 0
+}
+
+// notChecked says what guarantees rest on and was not found.
 func (v *verified) notChecked() []string {
 	open := v.found.NotChecked()
-	if v.unrepeated != nil {
-		for i := range open {
-			open[i] += ": " + v.unrepeated.Error()
-		}
+	if v.unrepeated != nil && v.conditional() {
+		open[0] += ": " + v.unrepeated.Error()
 	}
 	return open
 }
@@ -199,10 +229,18 @@ func (v *verified) judged() error {
 	case said.Status == certify.StatusCertified:
 		return nil
 	case v.judge != judgeDraw && v.byWord():
-		return notCertified{"nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, " + strings.Join(v.notChecked(), "; ") + ". Give the data and --retrain to check it"}
+		return notCertified{"nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, " + strings.Join(v.notChecked(), "; ") + v.advice()}
 	default:
 		return notCertified{fmt.Sprintf("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)}
 	}
+}
+
+// advice says how the word of the maker about hold-out rows is checked.
+func (v *verified) advice() string {
+	if v.certificate.Declared.Training.Ancestor != nil {
+		return ". Training began with the model of an earlier certificate: what that has seen is not checked by training this one again"
+	}
+	return ". Give the data and --retrain to check it"
 }
 
 // verdict says in a line what was found.
@@ -214,11 +252,15 @@ func (v *verified) verdict() string {
 		return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
 	case v.said().Status != certify.StatusCertified:
 		return fmt.Sprintf("nothing is certified about the %s: so says the certificate, which follows from the model and these rows", v.said().Predictor)
-	case v.found.Retrained:
-		return "verified: the certificate follows from the model and these rows, and the model from training again"
-	default:
-		return "verified: the certificate follows from the model and these rows"
 	}
+	text := "verified: the certificate follows from the model and these rows"
+	if len(v.certificate.Sample.Segments) > 0 && !v.found.Log {
+		text = "verified, but for the topic that its sentences name: the certificate follows from the model and these rows"
+	}
+	if v.found.Retrained {
+		text += ", and the model from training again"
+	}
+	return text
 }
 
 // print says what was checked and, if asked for, what the certificate says.
@@ -236,7 +278,7 @@ func (v *verified) print(w system, statement bool) error {
 	}
 	known := v.found.Known()
 	report.WriteHeadlines(w.paper, c, w.style, known...)
-	if v.found.Retrained && len(c.Conditional()) > 0 {
+	if len(c.Conditional()) > 0 && len(c.Conditional(known...)) == 0 {
 		report.WriteWrapped(w.stdout, "", "Training did not see the hold-out rows: trained again here without them, the model is the same to the last byte.", w.style)
 	}
 	for _, g := range c.Guarantees {
@@ -252,7 +294,7 @@ type verdictDocument struct {
 	Verdict    string             `json:"verdict"`
 	Evidence   bool               `json:"evidence_rechecked"`
 	Retrained  bool               `json:"retrained"`
-	NotChecked []string           `json:"not_checked"` // what conditional guarantees rest on
+	NotChecked []string           `json:"not_checked"` // what guarantees rest on
 	ID         string             `json:"id"`
 	Checked    []string           `json:"checked"`
 	Guarantees []verdictGuarantee `json:"guarantees"`

@@ -136,7 +136,7 @@ func TestVerifyOtherData(t *testing.T) {
 	rows.with("more", rows["x1"]).write(t, filepath.Join(data, "x.parquet")) // the job takes all numeric columns
 	check(exitFailure, "refused", "the model has other features")
 	rows.slice(0, 89).write(t, filepath.Join(data, "x.parquet"))
-	check(exitFailure, "refused", "the data have 89 rows, the certificate speaks of 90")
+	check(exitFailure, "refused", "is missing", "90 rows")
 	rows.with("y", rows["x1"]).write(t, filepath.Join(data, "x.parquet"))
 	check(exitFailure, "refused", "the data have the sample digest", "not the same rows")
 	rows.slice(0, 45).write(t, filepath.Join(data, "x.parquet"))

@@ -25,7 +25,7 @@ func publish(t *testing.T, client *broker.Client, exactlyOnce bool) error {
 	if err := p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: []byte("model")}); err != nil {
 		return err
 	}
-	if err := p.CommitOffsets(t.Context(), "group", "rows", map[int]int64{0: 7, 1: 8}, "certificate"); err != nil {
+	if err := p.CommitOffsets(t.Context(), nil, "group", "rows", map[int]int64{0: 7, 1: 8}, "certificate"); err != nil {
 		return err
 	}
 	return p.Commit(t.Context())

@@ -27,6 +27,54 @@ type Config struct {
 	// name: of two processes that publish for it the later one wins, and the other's
 	// transaction is aborted.
 	ExactlyOnce bool
+	// Share is the partitions of the rows that a member of a group has for itself, while
+	// others publish for the same name what they make of theirs: the id of the transaction
+	// belongs to the name and the first of them, and each has a pointer of its own, see
+	// [NameOf]. nil: the name is published for as a whole.
+	Share []int
+}
+
+// NameOf is the name of what is current for the rows of one partition, where members of a
+// group share them.
+func NameOf(name string, partition int) string { return fmt.Sprintf("%s/%d", name, partition) }
+
+// transactional is the id of the transactions.
+func (cfg Config) transactional() string {
+	switch {
+	case !cfg.ExactlyOnce:
+		return ""
+	case cfg.Share != nil:
+		return "pacsgp/" + NameOf(cfg.Name, slices.Min(cfg.Share))
+	default:
+		return "pacsgp/" + cfg.Name
+	}
+}
+
+// EndOthers ends the transactions that earlier owners of these partitions may have left
+// open. A member of a shared group calls it once in each generation, before it looks where
+// the group stands; then nobody else can commit offsets of its partitions as long as the
+// generation stands:
+//
+//   - Who commits them as a member of an earlier generation is refused from the moment on in
+//     which this one began. What was accepted before stands in a transaction under the id of
+//     the first partition of a share that had one of these, and so of a partition that is
+//     none behind the last of these. All such ids are taken over here, which aborts what is
+//     open under them, and waits for the end of what is about to commit.
+//   - Members of this generation have other partitions.
+//
+// Members of this generation that write under one of the ids just now are interrupted; they
+// begin again.
+func EndOthers(ctx context.Context, cfg Config) error {
+	if !cfg.ExactlyOnce || cfg.Share == nil {
+		return nil
+	}
+	for p := range slices.Max(cfg.Share) + 1 {
+		cfg.Share = []int{p}
+		if _, err := cfg.Client.NewWriter(ctx, cfg.transactional()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A Pointer is the value of a record of the topic of pointers.
@@ -49,12 +97,22 @@ type Artifact struct{ Document, Model []byte }
 // id is the certificate's.
 func (a Artifact) id() string { return digest(a.Document) }
 
-// A Publication sends artifacts and, last, the pointer to one of them.
+// A Publication sends artifacts and, last, the pointer to one of them. It is a
+// [pipeline.Sink] of its topics; with ExactlyOnce what it was given is durable, and seen,
+// from [Publication.Commit] on.
 type Publication struct {
 	cfg             Config
 	writer          *broker.Writer
-	piece, document int // bytes
+	piece, document int               // bytes
+	models          map[string][]byte // by SHA-256: what was put and not sent
+	sent            map[string]bool   // the models that are on the topic, or in the transaction
+	fresh           bool              // what is put was not put before
 }
+
+// Fresh says that what will be put was not put before, as where offsets would have been
+// committed with it that are not. The topic of certificates is not read then, which has
+// all that was ever published.
+func (p *Publication) Fresh() { p.fresh = true }
 
 // Begin checks the topics and takes an id for the producer. With ExactlyOnce, what an
 // earlier process of this name has left unfinished is aborted.
@@ -63,40 +121,46 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	if cfg.Name == "" {
 		return nil, errors.New("kafka: the model has no name to publish it under")
 	}
-	p := &Publication{cfg: cfg}
+	p := &Publication{cfg: cfg, models: map[string][]byte{}, sent: map[string]bool{}}
 	var err error
 	if p.piece, p.document, err = check(ctx, cfg.Client, cfg.Topics); err != nil {
 		return nil, err
 	}
-	transactional := ""
-	if cfg.ExactlyOnce {
-		transactional = "pacsgp/" + cfg.Name
-	}
-	p.writer, err = cfg.Client.NewWriter(ctx, transactional)
+	p.writer, err = cfg.Client.NewWriter(ctx, cfg.transactional())
 	return p, err
 }
 
 // Put sends an artifact, its model first. One whose certificate is there is not sent
 // again.
 func (p *Publication) Put(ctx context.Context, a Artifact) error {
+	return p.put(ctx, a, digest(a.Model))
+}
+
+// put is Put of a model with the SHA-256 sum, whose bytes it looks at only where they
+// were not sent.
+func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
 	if len(a.Document) > p.document {
 		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
 			len(a.Document), p.cfg.Topics.Certificates, p.cfg.Topics.Current, p.document)
 	}
 	id := a.id()
-	there, err := last(ctx, p.cfg.Client, p.cfg.Topics.Certificates, id)
-	if err != nil || there != nil {
-		return err
+	if !p.fresh {
+		there, err := last(ctx, p.cfg.Client, p.cfg.Topics.Certificates, id)
+		if err != nil || there != nil {
+			return err
+		}
 	}
-	if err := p.model(ctx, a.Model); err != nil {
-		return err
+	if !p.sent[sum] {
+		if err := p.model(ctx, a.Model, sum); err != nil {
+			return err
+		}
+		p.sent[sum] = true
 	}
 	return p.send(ctx, p.cfg.Topics.Certificates, id, broker.Record{Key: []byte(id), Value: a.Document})
 }
 
 // model sends the pieces of a model's file.
-func (p *Publication) model(ctx context.Context, data []byte) error {
-	sum := digest(data)
+func (p *Publication) model(ctx context.Context, data []byte, sum string) error {
 	count := max(1, (len(data)+p.piece-1)/p.piece)
 	for i := range count {
 		r := broker.Record{
@@ -122,57 +186,101 @@ const (
 	headerDigest = "sha256"
 )
 
-// Point moves the pointer to a certificate that was put.
+// Point moves the pointer to a certificate that was put; of a share those of all
+// partitions that the certificate speaks of.
 func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certify.Guarantee) error {
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return err
 	}
-	value, err := json.Marshal(Pointer{
-		Format: PointerFormat, Name: p.cfg.Name, Certificate: digest(document), Model: c.Model.Digest,
-		Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments,
-	})
-	if err != nil {
-		return err
+	names := []string{p.cfg.Name}
+	if p.cfg.Share != nil {
+		names = nil
+		for _, s := range c.Sample.Segments {
+			if name := NameOf(p.cfg.Name, int(s.Partition)); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 	}
-	now, err := last(ctx, p.cfg.Client, p.cfg.Topics.Current, p.cfg.Name)
-	if err != nil || bytes.Equal(now, value) {
-		return err
+	for _, name := range names {
+		value, err := json.Marshal(Pointer{
+			Format: PointerFormat, Name: name, Certificate: digest(document), Model: c.Model.Digest,
+			Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments,
+		})
+		if err != nil {
+			return err
+		}
+		now, err := last(ctx, p.cfg.Client, p.cfg.Topics.Current, name)
+		if err == nil && !bytes.Equal(now, value) {
+			err = p.send(ctx, p.cfg.Topics.Current, name, broker.Record{Key: []byte(name), Value: value})
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return p.send(ctx, p.cfg.Topics.Current, p.cfg.Name, broker.Record{Key: []byte(p.cfg.Name), Value: value})
+	return nil
 }
 
 // ErrOvertaken says that the rows of a window are in what somebody else has published.
 // A retry does not help, a later window does.
 var ErrOvertaken = errors.New("another job has published these rows")
 
-// Follows demands that a group stands in its topic where a window begins, or, if what is
-// published was published before, where it ends; an offset that was never committed is
-// no other. It is to be asked behind [Begin] and before anything is sent: with ExactlyOnce
-// nobody of the same name can commit in between, for the one that began later has ended
-// the others.
-func Follows(ctx context.Context, client *broker.Client, group, topic string, firsts, ends map[int]int64) error {
+// A Stand is where a group is, seen from a window of its topic.
+type Stand int
+
+// Stands. An offset that was never committed, or that the cluster has forgotten, is nowhere.
+const (
+	Nowhere Stand = iota
+	AtBegin
+	AtEnd
+)
+
+// Follows demands that a group stands in its topic where a window begins, or nowhere, or, if the
+// certificates of these ids were published before, where it ends: another certificate of
+// the same rows was it otherwise that brought the group there. It is to be asked behind
+// [Begin] and before anything is sent: with ExactlyOnce nobody of the same name can commit in
+// between, for the one that began later has ended the others.
+func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic string, firsts, ends map[int]int64, ids ...string) (Stand, error) {
 	partitions := slices.Sorted(maps.Keys(firsts))
 	at, err := client.CommittedOffsets(ctx, group, topic, partitions)
 	if err != nil {
-		return err
+		return Nowhere, err
 	}
 	if maps.Equal(at, ends) {
-		return nil
+		for _, id := range ids {
+			there, err := last(ctx, client, t.WithDefaults().Certificates, id)
+			if err != nil {
+				return Nowhere, err
+			}
+			if there == nil {
+				return Nowhere, fmt.Errorf("kafka: topic %q: group %q is at the end of the window, and certificate %s is not published: %w", topic, group, id, ErrOvertaken)
+			}
+		}
+		return AtEnd, nil
 	}
+	stand := AtBegin
 	for _, i := range partitions {
 		if at[i] >= 0 && at[i] != firsts[i] {
-			return fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, and group %q is at %d by now: %w", topic, i, firsts[i], group, at[i], ErrOvertaken)
+			return Nowhere, fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, and group %q is at %d by now: %w", topic, i, firsts[i], group, at[i], ErrOvertaken)
+		}
+		if at[i] < 0 {
+			stand = Nowhere
 		}
 	}
-	return nil
+	return stand, nil
 }
 
 // CommitOffsets notes how far a group has come with its topic: in the transaction, if
-// there is one.
-func (p *Publication) CommitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
+// there is one. It does so as a member of the group, or, with nil, for a group without members.
+func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, group, topic string, ends map[int]int64, metadata string) error {
+	if as != nil {
+		return p.writer.CommitOffsetsAs(ctx, *as, group, topic, ends, metadata)
+	}
 	return p.writer.CommitOffsets(ctx, group, topic, ends, metadata)
 }
+
+// Abort ends the transaction, if there is one, and what was sent in it is never read.
+func (p *Publication) Abort(ctx context.Context) error { return p.writer.Abort(ctx) }
 
 // Commit makes what was sent visible, if that is left to a transaction.
 func (p *Publication) Commit(ctx context.Context) error { return p.writer.Commit(ctx) }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -139,5 +141,27 @@ func TestTopicsThatLose(t *testing.T) {
 	}
 	if _, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, "none"); !errors.Is(err, kafkalog.ErrNotFound) {
 		t.Errorf("pull of a name that is not there: %v", err)
+	}
+}
+
+// TestClocksThatJump: the pointer that was moved last is the current one, also where whoever
+// moved it before had a clock that was an hour ahead.
+func TestClocksThatJump(t *testing.T) {
+	c, client := cluster(t)
+	producer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("pacsgp-current"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	now := time.Now()
+	for i, ahead := range []time.Duration{0, time.Hour, -time.Hour, 0} {
+		id := strings.Repeat(strconv.Itoa(i), 64)
+		value := fmt.Appendf(nil, `{"format":%q,"name":"m","certificate":%q}`, kafkalog.PointerFormat, id)
+		if err := producer.ProduceSync(t.Context(), &kgo.Record{Partition: 2, Key: []byte("m"), Value: value, Timestamp: now.Add(ahead)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m"); err != nil || p.Certificate != id {
+			t.Errorf("the pointer that was moved with a clock %v ahead is not current, but %+v (%v)", ahead, p, err)
+		}
 	}
 }

@@ -75,7 +75,7 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byte, error) {
 	var pieces [][]byte
 	var size int64
-	err := scan(ctx, client, topic, func(r *broker.Record) error {
+	err := scan(ctx, client, topic, func(_ int, r *broker.Record) error {
 		text, ok := strings.CutPrefix(string(r.Key), sum+"/")
 		if !ok {
 			return nil
@@ -121,14 +121,17 @@ func header(r *broker.Record, key string) string {
 	return ""
 }
 
-// last is the value of the latest record of a key, nil if there is none.
+// last is the value of the latest record of a key, nil if there is none. In a partition that
+// is the one behind the others, whatever clocks its writers had.
 func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte, error) {
 	var value []byte
+	var in int
 	var at int64
-	err := scan(ctx, client, topic, func(r *broker.Record) error {
-		// A key has one partition, unless the topic was given more of them.
-		if string(r.Key) == key && (value == nil || r.Time >= at) {
-			value, at = append(make([]byte, 0, len(r.Value)), r.Value...), r.Time
+	err := scan(ctx, client, topic, func(partition int, r *broker.Record) error {
+		// A key has one partition, unless the topic was given more of them: only then times
+		// decide.
+		if string(r.Key) == key && (value == nil || partition == in || r.Time >= at) {
+			value, in, at = append(make([]byte, 0, len(r.Value)), r.Value...), partition, r.Time
 		}
 		return nil
 	})
@@ -136,7 +139,7 @@ func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte
 }
 
 // scan reads all that a topic has now.
-func scan(ctx context.Context, client *broker.Client, topic string, use func(*broker.Record) error) error {
+func scan(ctx context.Context, client *broker.Client, topic string, use func(partition int, r *broker.Record) error) error {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {
 		return err
@@ -150,7 +153,8 @@ func scan(ctx context.Context, client *broker.Client, topic string, use func(*br
 		return err
 	}
 	for _, p := range partitions {
-		if err := client.Read(ctx, broker.Range{Topic: topic, Partition: p, First: first[p], End: end[p]}, use); err != nil {
+		read := func(r *broker.Record) error { return use(p, r) }
+		if err := client.Read(ctx, broker.Range{Topic: topic, Partition: p, First: first[p], End: end[p]}, read); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,10 @@
 //	model-<sha256>.parquet         by the SHA-256 of its bytes
 //	certificate-<sha256>.json      by the SHA-256 of its bytes
 //	certificate-<sha256>.parquet   the same certificate as one row, by the same name
-//	run.json                       the latest run record; last to be written
+//	manifest-<sha256>.json         the files of its sample, by the same name
+//	current.json                   which certificate and model are current
+//	run-<began>-<run>.json         a record of each run: running, failed or finished
+//	run.json                       that of the latest run that finished
 //	attempts.jsonl                 one line for each different job that was begun
 //	checkpoint-<sha256>            state of an unfinished training, by the digest of its configuration
 //	.lock                          held while a job works in the directory

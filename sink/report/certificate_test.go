@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -11,61 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
 )
 
-// testCertificate certifies made-up evidence.
-func testCertificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certificate {
-	t.Helper()
-	sum := func(n int, loss float64) (s certify.RiskSum) {
-		for range n {
-			if err := s.Add(loss); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return s
-	}
-	const n = 1800
-	ev := certify.Evidence{
-		Loss:    certify.TargetLoss{Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6}, Target: "wind"},
-		Delta:   certify.Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}},
-		Tallies: []certify.Tally{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain, Risk: sum(n, 0.03125), LowerRisk: sum(n, 0.03125)}}, Accuracy: 0x1p-20, KL: 61.25,
-		Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, Families: []string{certify.KernelSquaredExponential}, ARD: true},
-		Theta: []certify.Parameter{
-			{Name: "ln lengthscale of temp", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 612},
-			{Name: "ln variance", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 600},
-		},
-		Constant: certify.Constant{Value: 3.125, Origin: certify.OriginReference, Risk: sum(n, 0.5)},
-		Ledger:   certify.Ledger{Unit: "row", Rows: 2000, Reference: 200, Train: n},
-		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Rows: 2000, Columns: []string{"temp", "wind"}},
-		RowRules: certify.RowRules(), ModelDigest: strings.Repeat("0d", 32),
-		Configuration: json.RawMessage(`{"delta":0.01}`), RolesKey: "pacsgp",
-		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
-		Dependence: certify.NewDependence(1997, 0.01),
-		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1, Features: 4},
-		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
-	}
-	for _, id := range []certify.AssumptionID{
-		certify.AssumeIndependentRows, certify.AssumePriorFirst, certify.AssumeLossFirst,
-		certify.AssumeRolesByKey, certify.AssumeSeparatePass, certify.AssumeLossProven,
-	} {
-		a := certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
-		if id == certify.AssumeIndependentRows {
-			a.Status, a.Diagnostic = certify.AssumptionAssumed, "Neighbouring targets have correlation 0.01."
-		}
-		ev.Assumptions = append(ev.Assumptions, a)
-	}
-	if change != nil {
-		change(&ev)
-	}
-	c, err := certify.Certify(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestWriteCertificateSaysWhatCounts(t *testing.T) {
-	c := testCertificate(t, nil)
+	c := certifytest.Certificate(t, nil)
 	var b bytes.Buffer
 	if err := WriteCertificate(&b, c, Style{}); err != nil {
 		t.Fatal(err)
@@ -94,8 +43,25 @@ func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 	}
 }
 
+// The bound depends on the number in a sequence, which is the maker's word and stands
+// with it.
+func TestNumberInASequenceIsTheMakersWord(t *testing.T) {
+	c := certifytest.Certificate(t, func(ev *certify.Evidence) {
+		ev.Delta.Sequence = &certify.Sequence{Policy: certify.DeltaSequence, Name: "nights", Number: 3}
+	})
+	var all, word bytes.Buffer
+	if err := errors.Join(WriteCertificate(&all, c, Style{}), WriteDeclared(&word, c, Style{})); err != nil {
+		t.Fatal(err)
+	}
+	const said = `number 3 of "nights"`
+	about, declared, _ := strings.Cut(all.String(), makersWord)
+	if strings.Contains(about, said) || !strings.Contains(declared, said) || !strings.Contains(word.String(), said) {
+		t.Errorf("%q does not stand with the maker's word alone:\n%s\n%s", said, all.String(), word.String())
+	}
+}
+
 func TestWriteCertificateKeepsToTheWidth(t *testing.T) {
-	c := testCertificate(t, nil)
+	c := certifytest.Certificate(t, nil)
 	for _, width := range []int{80, 100, 500} {
 		var b bytes.Buffer
 		if err := WriteCertificate(&b, c, Style{Width: width}); err != nil {
@@ -115,7 +81,7 @@ func TestWriteCertificateMarksStatuses(t *testing.T) {
 		certify.StatusIndicative: func(ev *certify.Evidence) { ev.Jitter.Holds = false },
 	} {
 		var b bytes.Buffer
-		if err := WriteCertificate(&b, testCertificate(t, change), Style{Colour: true}); err != nil {
+		if err := WriteCertificate(&b, certifytest.Certificate(t, change), Style{Colour: true}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), strings.ToUpper(string(status))) || strings.Contains(b.String(), "CERTIFIED  ") {
@@ -129,7 +95,7 @@ func TestWriteCertificateMarksStatuses(t *testing.T) {
 
 // A certificate may come from anybody: its words must not drive the terminal.
 func TestWriteCertificateDoesNotPassOnControlCharacters(t *testing.T) {
-	c := testCertificate(t, nil)
+	c := certifytest.Certificate(t, nil)
 	c.Guarantees[0].Statement = "certified\x1b[2J\x1b]0;title\a \u202edetrever"
 	c.Guarantees[0].Status = "cert\x1b[1Aified"
 	c.Assumptions[0].Diagnostic = "a\x9bb"
@@ -149,7 +115,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 func TestWriteCertificateReturnsTheWritersError(t *testing.T) {
-	if err := WriteCertificate(fullDisk{}, testCertificate(t, nil), Style{}); err == nil {
+	if err := WriteCertificate(fullDisk{}, certifytest.Certificate(t, nil), Style{}); err == nil {
 		t.Error("an error of the writer is lost")
 	}
 }

@@ -1,0 +1,104 @@
+package certify
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// An Ancestor is the model that training began with, of an earlier certificate. Q may
+// begin anywhere, and P knows nothing of it: neither inducing points nor anything else of
+// an ancestor is a part of P (docs/proofs.md). Hold-out rows are another matter, for no
+// ancestor may have seen them.
+type Ancestor struct {
+	Certificate string `json:"certificate"` // its id
+	Model       string `json:"model"`       // SHA-256 of the file
+	// Rows are where the rows stand that it, or an ancestor of it, was trained on: ranges
+	// that contain all of them, in the order of topics, partitions and offsets; ranges of
+	// one partition do not touch.
+	Rows []Span `json:"rows"`
+}
+
+// A Span is a range of a log.
+type Span struct {
+	Topic     string `json:"topic"`
+	Partition int64  `json:"partition"`
+	First     int64  `json:"first"` // offset
+	End       int64  `json:"end"`   // offset behind the last
+}
+
+func (s Span) compare(other Span) int {
+	return cmp.Or(cmp.Compare(s.Topic, other.Topic), cmp.Compare(s.Partition, other.Partition), cmp.Compare(s.First, other.First))
+}
+
+// Seen contains the rows that the model of a certificate, or an ancestor of it, was trained
+// on: one range for each partition, from the first to the last of them, so that it does not
+// grow with the number of ancestors. nil: they stand in no log.
+func (c Certificate) Seen() []Span {
+	if len(c.Sample.Segments) == 0 {
+		return nil
+	}
+	var all []Span
+	if a := c.Declared.Training.Ancestor; a != nil {
+		all = slices.Clone(a.Rows)
+	}
+	for _, g := range c.Sample.Segments {
+		if g.First < g.End {
+			all = append(all, Span{g.Topic, g.Partition, g.First, g.End})
+		}
+	}
+	slices.SortFunc(all, Span.compare)
+	var merged []Span
+	for _, s := range all {
+		last := len(merged) - 1
+		if last >= 0 && merged[last].Topic == s.Topic && merged[last].Partition == s.Partition {
+			merged[last].End = max(merged[last].End, s.End)
+			continue
+		}
+		merged = append(merged, s)
+	}
+	return merged
+}
+
+// HasSeen reports whether a row of the segments is among those of the ancestor and its own.
+func (a *Ancestor) HasSeen(segments []Segment) bool {
+	return slices.ContainsFunc(segments, func(g Segment) bool {
+		return slices.ContainsFunc(a.Rows, func(s Span) bool {
+			return s.Topic == g.Topic && s.Partition == g.Partition && s.First < g.End && g.First < s.End
+		})
+	})
+}
+
+var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// validate checks the form, and that no hold-out row of the sample was seen before.
+func (a *Ancestor) validate(sample Sample, holdout int64, copies CopiesPolicy) error {
+	if a == nil {
+		return nil
+	}
+	var faults []error
+	if !sha256Form.MatchString(a.Certificate) || !sha256Form.MatchString(a.Model) {
+		faults = append(faults, fmt.Errorf("training began with the model %q of the certificate %q: want two SHA-256", a.Model, a.Certificate))
+	}
+	if len(a.Rows) == 0 {
+		faults = append(faults, errors.New("training began with a model of which it is not said where its rows stand"))
+	}
+	for i, s := range a.Rows {
+		if !topicForm.MatchString(s.Topic) || s.Partition < 0 || s.First < 0 || s.End <= s.First {
+			faults = append(faults, fmt.Errorf("rows of an ancestor: %+v is no range of a log", s))
+			continue
+		}
+		if i > 0 && (a.Rows[i-1].compare(s) >= 0 || a.Rows[i-1].Topic == s.Topic && a.Rows[i-1].Partition == s.Partition && s.First <= a.Rows[i-1].End) {
+			faults = append(faults, fmt.Errorf("rows of an ancestor: %+v does not follow %+v", s, a.Rows[i-1]))
+		}
+	}
+	if holdout > 0 && (len(sample.Segments) == 0 || a.HasSeen(sample.Segments)) {
+		faults = append(faults, errors.New("there are hold-out rows, and training began with a model that may have seen them"))
+	}
+	if holdout > 0 && copies == CopiesDropped {
+		faults = append(faults, errors.New("there are hold-out rows, and training began with a model that may have seen copies of them: where rows are delivered again (copies: drop) offsets do not tell"))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,33 @@
+package certify
+
+import (
+	"slices"
+	"testing"
+)
+
+// What a model and its ancestors have seen is one range for each partition, however many
+// windows were left out in between: it would grow for ever.
+func TestSeenDoesNotGrow(t *testing.T) {
+	var c Certificate
+	c.Declared.Training.Ancestor = &Ancestor{Rows: []Span{{"rows", 0, 0, 100}, {"rows", 1, 0, 90}}}
+	c.Sample.Segments = []Segment{{Topic: "rows", Partition: 1, First: 90, End: 100, Rows: 10}, {Topic: "rows", Partition: 0, First: 700, End: 800, Rows: 100}}
+	if got, want := c.Seen(), []Span{{"rows", 0, 0, 800}, {"rows", 1, 0, 100}}; !slices.Equal(got, want) {
+		t.Errorf("seen are %v, want %v", got, want)
+	}
+}
+
+// Where rows are delivered again, offsets do not tell whether an ancestor has seen them.
+func TestNoAncestorOfCopies(t *testing.T) {
+	sample := Sample{Segments: []Segment{{Topic: "rows", First: 100, End: 200, Rows: 100}}}
+	id := "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
+	a := &Ancestor{Certificate: id, Model: id, Rows: []Span{{"rows", 0, 0, 100}}}
+	for _, c := range []struct {
+		holdout int64
+		copies  CopiesPolicy
+		refused bool
+	}{{10, CopiesLimited, false}, {10, CopiesDropped, true}, {0, CopiesDropped, false}} {
+		if err := a.validate(sample, c.holdout, c.copies); (err != nil) != c.refused {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+// Package certifytest makes certificates for tests of what shows them.
+package certifytest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// Certificate certifies made-up evidence: of 2,000 rows of the wind by temperature, which
+// change may alter.
+func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certificate {
+	t.Helper()
+	sum := func(n int, loss float64) (s certify.RiskSum) {
+		for range n {
+			if err := s.Add(loss); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	const n = 1800
+	ev := certify.Evidence{
+		Loss:    certify.TargetLoss{Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6}, Target: "wind"},
+		Delta:   certify.Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}},
+		Tallies: []certify.Tally{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain, Risk: sum(n, 0.03125), LowerRisk: sum(n, 0.03125)}}, Accuracy: 0x1p-20, KL: 61.25,
+		Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, Families: []string{certify.KernelSquaredExponential}, ARD: true},
+		Theta: []certify.Parameter{
+			{Name: "ln lengthscale of temp", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 612},
+			{Name: "ln variance", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 600},
+		},
+		Constant: certify.Constant{Value: 3.125, Origin: certify.OriginReference, Risk: sum(n, 0.5)},
+		Ledger:   certify.Ledger{Unit: "row", Rows: 2000, Reference: 200, Train: n},
+		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Rows: 2000, Columns: []string{"temp", "wind"}},
+		RowRules: certify.RowRules(), ModelDigest: strings.Repeat("0d", 32),
+		Configuration: json.RawMessage(`{"delta":0.01}`), RolesKey: "pacsgp",
+		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
+		Dependence: certify.NewDependence(1997, 0.01),
+		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1, Features: 4},
+		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
+	}
+	for _, id := range []certify.AssumptionID{
+		certify.AssumeIndependentRows, certify.AssumePriorFirst, certify.AssumeLossFirst,
+		certify.AssumeRolesByKey, certify.AssumeSeparatePass, certify.AssumeLossProven,
+	} {
+		a := certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
+		if id == certify.AssumeIndependentRows {
+			a.Status, a.Diagnostic = certify.AssumptionAssumed, "Neighbouring targets have correlation 0.01."
+		}
+		ev.Assumptions = append(ev.Assumptions, a)
+	}
+	if change != nil {
+		change(&ev)
+	}
+	c, err := certify.Certify(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -1,0 +1,65 @@
+package certify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Incomparable says why the numbers of two certificates cannot be compared: they are about
+// another target, another loss or tolerance, or other rows. It returns nothing if they can.
+// That rows of files come from the same source is in no certificate.
+func Incomparable(a, b Certificate) []string {
+	if len(a.Guarantees) == 0 || len(b.Guarantees) == 0 {
+		return []string{"one of them guarantees nothing"}
+	}
+	var reasons []string
+	differ := func(what, one, other string) {
+		if one != other {
+			reasons = append(reasons, fmt.Sprintf("%s: %s and %s", what, one, other))
+		}
+	}
+	one, other := a.Guarantees[0].Loss, b.Guarantees[0].Loss
+	differ("the target", `"`+one.Target+`"`, `"`+other.Target+`"`)
+	differ("the loss", string(one.Kind), string(other.Kind))
+	if one.Kind == other.Kind {
+		differ("the tolerance", one.Loss.tolerance(), other.Loss.tolerance())
+	}
+	differ("the unit of the target", unitOr(a.Declared.Unit), unitOr(b.Declared.Unit))
+	differ("what counts as one example", a.Ledger.Unit, b.Ledger.Unit)
+	differ("the row rules that fresh rows satisfy", strings.Join(a.RowRules, ", "), strings.Join(b.RowRules, ", "))
+	if s, t := topics(a), topics(b); s != "" && t != "" {
+		differ("the topic of the rows", s, t)
+	}
+	return reasons
+}
+
+// tolerance prints what the loss calls no miss.
+func (l Loss) tolerance() string {
+	switch l.Kind {
+	case LossBand:
+		return plain(l.Below) + " below to " + plain(l.Above) + " above"
+	case LossRelative:
+		return "none"
+	default:
+		return plain(l.Epsilon)
+	}
+}
+
+func unitOr(unit string) string {
+	if unit == "" {
+		return "none"
+	}
+	return `"` + unit + `"`
+}
+
+func topics(c Certificate) string {
+	var names []string
+	for _, s := range c.Sample.Segments {
+		if !slices.Contains(names, s.Topic) {
+			names = append(names, s.Topic)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,77 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+)
+
+// A Sequence is the place of a certificate among those that one job makes of one window
+// of rows after another. How many there will be nobody knows when the job is declared, so
+// that δ cannot be divided evenly: number k may spend δ/(k(k+1)), and as these parts add
+// up to δ, all certificates of the sequence hold at once with confidence 1−δ.
+//
+// That holds if a number is taken before anything is known of its certificate's bound,
+// and never twice. No single document can show it: see docs/certificate.md.
+type Sequence struct {
+	Policy DeltaPolicy `json:"policy"`
+	Name   string      `json:"name"`   // tells the sequences of one log apart
+	Number int64       `json:"number"` // k, 1 to [MaxNumber]
+}
+
+// A DeltaPolicy says what the certificates of a sequence spend of δ.
+type DeltaPolicy string
+
+// The policies.
+const (
+	DeltaSequence DeltaPolicy = "sequence" // δ/(k(k+1)): all hold at once
+	DeltaEach     DeltaPolicy = "each"     // δ: each holds by itself
+)
+
+// MaxNumber is the largest number of a certificate in its sequence.
+const MaxNumber = 1 << 40
+
+// share is the part of δ that the certificate may spend. Without a sequence that is all.
+func (s *Sequence) share() Share {
+	if s == nil || s.Policy != DeltaSequence {
+		return Share{}
+	}
+	k := big.NewInt(s.Number)
+	k.Mul(k, new(big.Int).Add(k, big.NewInt(1)))
+	if k.Sign() <= 0 { // for which math/big would panic
+		return Share{new(big.Rat)}
+	}
+	return Share{new(big.Rat).SetFrac(big.NewInt(1), k)}
+}
+
+// validate reports all faults; nil has none.
+func (s *Sequence) validate() error {
+	if s == nil {
+		return nil
+	}
+	faults := []error{SequenceName(s.Name)}
+	if s.Number < 1 || s.Number > MaxNumber {
+		faults = append(faults, fmt.Errorf("number %d of a sequence: they count from 1 to %d", s.Number, int64(MaxNumber)))
+	}
+	if s.Policy != DeltaSequence && s.Policy != DeltaEach {
+		faults = append(faults, fmt.Errorf("the policy for delta is %q, want %s or %s", s.Policy, DeltaSequence, DeltaEach))
+	}
+	return errors.Join(faults...)
+}
+
+// SequenceName returns an error unless a sequence can have this name: as [ColumnName].
+func SequenceName(name string) error { return word("name of the sequence", name, maxColumnName) }
+
+// words says in a statement with which other certificates it holds.
+func (s *Sequence) words() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Policy == DeltaEach:
+		return fmt.Sprintf(". It is number %d of a sequence of certificates each of which holds by itself: nothing is said of several at once, nor of one that was chosen among them", s.Number)
+	case s.Number == 1:
+		return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
+	default:
+		return fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once: it has spent delta/(%d*%d)", s.Number, s.Number, s.Number+1)
+	}
+}

@@ -1,0 +1,89 @@
+package certify
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+)
+
+func numbered(policy DeltaPolicy, k int64) Delta {
+	return Delta{Declared: .01, Alternatives: 1, Alternative: 1, Methods: alone(), Sequence: &Sequence{policy, "s", k}}
+}
+
+// The union bound: the first n certificates spend δ·n/(n+1), exactly, which is never more
+// than δ and comes as near to it as one likes.
+func TestSequenceSpendsDelta(t *testing.T) {
+	spent := new(big.Rat)
+	for k := range int64(1000) {
+		spent.Add(spent, numbered(DeltaSequence, k+1).Share(MethodPACBayes).rational())
+		if want := big.NewRat(k+1, k+2); spent.Cmp(want) != 0 {
+			t.Fatalf("the first %d spend %s of delta, want %s", k+1, spent, want)
+		}
+	}
+	if s := numbered(DeltaEach, 9).Share(MethodPACBayes); s.String() != "1" {
+		t.Errorf("by itself a certificate has %s of delta, want all", s)
+	}
+	d := numbered(DeltaSequence, 3)
+	d.Alternatives, d.Methods = 5, []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 9}}
+	if s := d.Share(MethodHoldout); s.String() != "3/200" { // 1/12 · 1/5 · 9/10
+		t.Errorf("a method of an alternative has %s of delta, want 3/200", s)
+	}
+}
+
+// ln 1/δ_k errs upwards, for the largest number too, where k(k+1) is no float64 and no
+// 64-bit integer.
+func TestSequenceErrsUpwards(t *testing.T) {
+	for _, k := range []int64{1, 2, 7, 1000, 1 << 31, 1<<32 + 1, MaxNumber} {
+		d := numbered(DeltaSequence, k)
+		got, err := lnInverseDelta(d.Declared, d.Share(MethodPACBayes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := new(big.Float).SetPrec(300).SetInt64(k)
+		n.Mul(n, new(big.Float).SetInt64(k+1)).Mul(n, big.NewFloat(100))
+		want := ln(n)
+		if below(got, want) {
+			t.Errorf("unsound: ln 1/delta_%d = %.18g", k, got)
+		} else if nearest, _ := want.Float64(); got > math.Nextafter(nearest, 1e9) {
+			t.Errorf("loose: ln 1/delta_%d = %.18g, want %.18g", k, got, nearest)
+		}
+	}
+}
+
+// The bound pays for the number, and a number that no certificate can have is refused.
+func TestSequenceIsPaidFor(t *testing.T) {
+	bound := func(s *Sequence) float64 {
+		ev := sound(t)
+		ev.Delta.Sequence = s
+		c, err := Certify(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Recompute(c); err != nil {
+			t.Error(err)
+		}
+		g, _ := c.Guarantee(GuaranteeDraw)
+		if s != nil && !strings.Contains(g.Statement, "of a sequence of certificates") {
+			t.Errorf("the statement does not speak of the sequence: %s", g.Statement)
+		}
+		return g.Bound
+	}
+	alone, first, later := bound(nil), bound(&Sequence{DeltaSequence, "s", 1}), bound(&Sequence{DeltaSequence, "s", 100})
+	if !(alone < first && first < later) {
+		t.Errorf("bounds %v without a sequence, %v and %v in one: want them to rise", alone, first, later)
+	}
+	if each := bound(&Sequence{DeltaEach, "s", 100}); each != alone {
+		t.Errorf("by itself the bound is %v, want %v", each, alone)
+	}
+	for name, s := range map[string]Sequence{
+		"no number": {DeltaSequence, "s", 0}, "a negative one": {DeltaSequence, "s", -3}, "too large": {DeltaSequence, "s", MaxNumber + 1},
+		"no name": {DeltaSequence, "", 1}, "half a sentence": {DeltaSequence, `s" and`, 1}, "no policy": {"", "s", 1}, "unknown policy": {"all", "s", 1},
+	} {
+		ev := sound(t)
+		ev.Delta.Sequence = &s
+		if _, err := Certify(ev); err == nil {
+			t.Errorf("%s: certified", name)
+		}
+	}
+}

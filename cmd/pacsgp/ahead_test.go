@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// aheadJob is a stream that trains before its windows of 300 rows are full.
+func aheadJob(t *testing.T, address, dir string, change jobFile) string {
+	t.Helper()
+	job := jobFile{
+		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 300, spool: {limit: 10MB, keep: true}}}", address),
+		"roles":  "{by: first, reference: 40}", "train": "{mode: arrival, passes: 3, batch: 60}", "delta_policy": "each",
+	}
+	maps.Copy(job, change)
+	return serviceJob(t, address, dir, job)
+}
+
+// awaitFile waits until there is a file of this form.
+func awaitFile(t *testing.T, pattern string, r *runningService) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
+			return
+		}
+	}
+	t.Fatalf("there is no %s: %s", pattern, r.says())
+}
+
+// TestServiceTrainsAhead: a stream trains while a window is open. Stopped there and started
+// again it gives the model that a job gives on the spool, which makes all steps when all
+// rows are there; and training again from the topic gives it too.
+func TestServiceTrainsAhead(t *testing.T) {
+	c := smallTopic(t) // 180 rows
+	address := c.ListenAddrs()[0]
+	dir := t.TempDir()
+	job := aheadJob(t, address, dir, nil)
+	succeed(t, "topics", "-c", job)
+	r := startService(t, "-c", job)
+	awaitFile(t, filepath.Join(dir, "out", workingPrefix+"*", "checkpoint-*"), r)
+	r.end(t)
+	fillTopic(t, address, 180) // 360: a window, and 60 rows
+	r = startService(t, "-c", job, "--workers", "1")
+	made := awaitCertificates(t, address, 1, r)[0]
+	awaitFile(t, filepath.Join(dir, "out", donePrefix+"*"), r)
+	r.end(t)
+	if !strings.Contains(r.says(), "resumed from the checkpoint after") {
+		t.Errorf("the run does not go on from the steps that were made before: %s", r.says())
+	}
+	folder := filepath.Join(dir, "out", donePrefix+form(1))
+	elsewhere := t.TempDir()
+	if err := os.Rename(filepath.Join(folder, spoolFolder), filepath.Join(elsewhere, "spooled")); err != nil {
+		t.Fatal(err)
+	}
+	batch := tiny(jobFile{
+		"source": "{paths: [spooled]}", "features": "[x1, in.x2]", "output": "batch",
+		"roles": "{by: first, reference: 40}", "train": "{mode: arrival, rows: 300, passes: 3, batch: 60}",
+	}).write(t, elsewhere)
+	succeed(t, "train", "-c", batch)
+	if got := record(t, filepath.Join(elsewhere, "batch")).Model; !strings.Contains(got, made.Model.Digest) {
+		t.Errorf("trained when all rows are there, the model is %s, not %s", got, made.Model.Digest)
+	}
+	if made.Declared.Training.Ancestor != nil {
+		t.Errorf("the first window begins with %+v", made.Declared.Training.Ancestor)
+	}
+	newest := record(t, folder)
+	pacsgp(t, "verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--retrain", "--judge", "draw").says(t, 0, "were read again from the log", "trained again from the configuration")
+}
+
+// TestServiceWarmStart: a window begins with the model that is current, whether the stream
+// was stopped, lost its disk, or has both still; and training again takes that model.
+func TestServiceWarmStart(t *testing.T) {
+	c := smallTopic(t) // 180 rows
+	address := c.ListenAddrs()[0]
+	dir := t.TempDir()
+	job := serviceJob(t, address, dir, nil)
+	succeed(t, "topics", "-c", job)
+	r := startService(t, "-c", job)
+	awaitCertificates(t, address, 1, r)
+	fillTopic(t, address, 180) // 360: three windows
+	awaitCertificates(t, address, 3, r)
+	r.end(t)
+	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	r = startService(t, "-c", job)
+	fillTopic(t, address, 360) // 540: four
+	all := awaitCertificates(t, address, 4, r)
+	awaitFile(t, filepath.Join(dir, "out", donePrefix+form(4)), r)
+	r.end(t)
+	for i, c := range all {
+		a := c.Declared.Training.Ancestor
+		if i == 0 {
+			if a != nil {
+				t.Errorf("the first window begins with %+v", a)
+			}
+			continue
+		}
+		if a == nil || a.Model != all[i-1].Model.Digest || len(a.Rows) != 3 || a.HasSeen(c.Sample.Segments) {
+			t.Errorf("window %d begins with %+v, want the model of the one before", i+1, a)
+		}
+	}
+	folder := filepath.Join(dir, "out", donePrefix+form(4))
+	newest := record(t, folder)
+	again := []string{"verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--retrain", "--judge", "draw"}
+	pacsgp(t, again...).leavesOpen(t, "give its file too")
+	pacsgp(t, append(again, "--ancestor", filepath.Join(folder, ancestorModel))...).says(t, 0, "trained again from the configuration")
+}
+
+// TestArrivalConfiguration: what does not go with a training that begins before the window is
+// full is refused, all of it at once.
+func TestArrivalConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	pacsgp(t, "train", "-c", tiny(jobFile{
+		"train": "{mode: arrival, rows: -3, time: 1s}", "inducing": "[5, 6]", "copies": "drop",
+	}).write(t, dir)).says(t, exitConfig, "roles.by first", "train.rows: -3", "one kernel", "copies drop", "train.time")
+	pacsgp(t, "train", "-c", tiny(jobFile{"train": "{mode: arrival, method: FITC}"}).write(t, dir)).says(t, exitConfig, "does not go with train.method FITC")
+	pacsgp(t, "train", "-c", tiny(jobFile{"train": "{rows: 100}"}).write(t, dir)).says(t, exitConfig, "belongs to train.mode arrival")
+	pacsgp(t, "stream", "-c", aheadJob(t, "127.0.0.1:1", dir, jobFile{
+		"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, group: trainers, for: 1h, spool: {limit: 10MB}}}`,
+	})).says(t, exitConfig, "a window by source.kafka.for has none")
+	pacsgp(t, "stream", "-c", aheadJob(t, "127.0.0.1:1", dir, jobFile{"train": "{mode: arrival, rows: 200}"})).says(t, exitConfig, "a window has 300")
+}

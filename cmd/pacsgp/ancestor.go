@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// Names in the folder of a window: which model its training begins with, and that model.
+const (
+	ancestorFile  = "ancestor.json"
+	ancestorModel = "ancestor.parquet"
+)
+
+// warm reports whether windows begin with the model of an earlier one.
+func (c serviceConfig) warm() bool { return c.WarmStart == nil || *c.WarmStart }
+
+// ancestor is the model that the training of a window begins with: the one that the
+// stream's pointer named when this was first asked of the window. It is noted on the disk,
+// so that a window that is gone on with keeps it. No row of the window may have been seen
+// by it or by an ancestor of it: begins are the offsets from which on its rows stand.
+func (s *service) ancestor(ctx context.Context, t tenure, folder string, begins map[int]int64) (a pipeline.Ancestor, there bool, err error) {
+	if !s.job.Train.WarmStart {
+		return a, false, nil
+	}
+	a, there, err = readAncestor(ctx, folder)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return a, there, err
+	}
+	found, there, err := s.chosen(ctx, t, begins)
+	if err != nil {
+		return a, false, err
+	}
+	dir, err := sinklake.Open(folder, s.w.fs)
+	if err != nil {
+		return a, false, err
+	}
+	defer func() { _ = dir.Close() }() // what Put has acknowledged is durable
+	text := []byte("null")
+	if there {
+		if err := dir.Put(ancestorModel, found.model); err != nil {
+			return a, false, err
+		}
+		if text, err = json.Marshal(found.said); err != nil {
+			return a, false, err
+		}
+	}
+	if err := dir.Put(ancestorFile, text); err != nil {
+		return a, false, err
+	}
+	return readAncestor(ctx, folder)
+}
+
+// readAncestor reads what was noted, if it was.
+func readAncestor(ctx context.Context, folder string) (a pipeline.Ancestor, there bool, err error) {
+	path := filepath.Join(folder, ancestorFile)
+	text, err := readSmall(path, "an ancestor", 1<<20)
+	if err != nil {
+		return a, false, err
+	}
+	var said *certify.Ancestor
+	if err := json.Unmarshal(text, &said); err != nil {
+		return a, false, fmt.Errorf("%s: %w (hint: remove it, and the window takes the model that is current)", path, err)
+	}
+	if said == nil {
+		return a, false, nil
+	}
+	m, digest, err := readModel(ctx, filepath.Join(folder, ancestorModel))
+	if err == nil && digest != said.Model {
+		err = fmt.Errorf("%s: its SHA-256 is not %s (hint: remove %s, and the window takes the model that is current)", filepath.Join(folder, ancestorModel), said.Model, path)
+	}
+	return pipeline.Ancestor{Ancestor: *said, From: m}, true, err
+}
+
+// A chosenAncestor is what is noted.
+type chosenAncestor struct {
+	said  certify.Ancestor
+	model []byte
+}
+
+// chosen is the current model of the stream, if it has not seen rows of the window.
+func (s *service) chosen(ctx context.Context, t tenure, begins map[int]int64) (a chosenAncestor, there bool, err error) {
+	client, err := s.shelf.cluster.client()
+	if err != nil {
+		return a, false, err
+	}
+	defer func() { _ = client.Close() }()
+	name := s.shelf.name
+	if t.share != nil {
+		name = sinklog.NameOf(name, t.share.partitions[0])
+	}
+	pointer, err := sinklog.Current(ctx, client, s.shelf.topics, name)
+	if errors.Is(err, sinklog.ErrNotFound) {
+		return a, false, nil
+	}
+	if err != nil {
+		return a, false, err
+	}
+	id := pointer.Certificate
+	document, model, err := s.kept(id)
+	if err != nil {
+		pulled, err := sinklog.Pull(ctx, client, s.shelf.topics, id)
+		if errors.Is(err, sinklog.ErrNotFound) {
+			s.show.notice("training begins anew: " + err.Error())
+			return a, false, nil
+		}
+		if err != nil {
+			return a, false, err
+		}
+		document, model = pulled.Document, pulled.Model
+	}
+	c, got, err := certificateIn(id, document)
+	if err == nil && hexOf(model) != c.Model.Digest {
+		err = fmt.Errorf("the model of certificate %s has another SHA-256 than the certificate says", id)
+	}
+	if err != nil {
+		s.show.notice("training begins anew: " + err.Error())
+		return a, false, nil
+	}
+	said := certify.Ancestor{Certificate: got, Model: c.Model.Digest, Rows: c.Seen()}
+	switch at := c.Delta.Sequence; {
+	case at == nil || at.Name != s.name:
+		s.show.notice("training begins anew: the certificate " + id + ", which is current, is not of this stream")
+		return a, false, nil
+	case sees(said.Rows, s.from.Topic, begins):
+		s.show.notice("training begins anew: the model of certificate " + id + ", which is current, has seen rows of this window")
+		return a, false, nil
+	}
+	return chosenAncestor{said, model}, true, nil
+}
+
+// sees reports whether ranges of a topic reach into what begins at these offsets.
+func sees(rows []certify.Span, topic string, begins map[int]int64) bool {
+	for _, r := range rows {
+		if begin, ok := begins[int(r.Partition)]; ok && r.Topic == topic && r.End > begin {
+			return true
+		}
+	}
+	return false
+}
+
+// kept reads an artifact that this member has published and still has.
+func (s *service) kept(id string) (document, model []byte, err error) {
+	found, err := filepath.Glob(filepath.Join(s.output, donePrefix+"*", "certificate-"+id+".json"))
+	if err != nil || len(found) == 0 {
+		return nil, nil, errors.Join(err, fs.ErrNotExist)
+	}
+	if document, err = os.ReadFile(found[0]); err != nil {
+		return nil, nil, err
+	}
+	c, _, err := certificateIn(id, document)
+	if err != nil {
+		return nil, nil, err
+	}
+	name, _, _ := publishedNames(id, c.Model.Digest)
+	model, err = os.ReadFile(filepath.Join(filepath.Dir(found[0]), name)) //nolint:gosec // of the output
+	if err == nil && hexOf(model) != c.Model.Digest {
+		err = fmt.Errorf("%s: its SHA-256 is not in its name", name)
+	}
+	return document, model, err
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// What an earlier run has left is believed no further than it can be seen: a file that
+// was written since is another one, whatever its footer says, and a document that does
+// not follow from its own numbers was written by nobody who ran the job.
+func TestWhatAnEarlierRunLeftIsLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	out := filepath.Join(dir, "out")
+	job := tiny(nil).write(t, dir)
+	succeed(t, "train", "-c", job)
+	idle := func() bool {
+		t.Helper()
+		return strings.Contains(succeed(t, "train", "-c", job).log, "nothing is trained")
+	}
+	if !idle() {
+		t.Fatal("the same job on the same files trains again")
+	}
+
+	writeFile(t, filepath.Join(out, currentFile), []byte("[1"))
+	if !idle() || current(t, out) == nil {
+		t.Error("a damaged pointer is not written again")
+	}
+
+	id := current(t, out).ID
+	document := readFile(t, filepath.Join(out, sinklake.CertificateName(id)))
+	forged := bytes.Replace(document, []byte("are off by more"), []byte("are never off by more"), 1)
+	if bytes.Equal(document, forged) {
+		t.Fatal("the certificate has other words")
+	}
+	sum := sha256.Sum256(forged)
+	other := hex.EncodeToString(sum[:])
+	writeFile(t, filepath.Join(out, sinklake.CertificateName(other)), forged)
+	for _, name := range []string{manifestName(id), "run.json"} {
+		text := bytes.ReplaceAll(readFile(t, filepath.Join(out, name)), []byte(id), []byte(other))
+		writeFile(t, filepath.Join(out, strings.ReplaceAll(name, id, other)), text)
+	}
+	for _, r := range recorded(t, out) {
+		path := filepath.Join(out, r.name)
+		writeFile(t, path, bytes.ReplaceAll(readFile(t, path), []byte(id), []byte(other)))
+	}
+	if idle() || current(t, out).ID == other {
+		t.Error("an edited certificate is shown, or current")
+	}
+
+	later := time.Now().Add(time.Hour)
+	files, err := filepath.Glob(filepath.Join(dir, "lake", "*.parquet"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	if !idle() {
+		t.Fatal("it trains again")
+	}
+	if err := os.Chtimes(files[0], later, later); err != nil {
+		t.Fatal(err)
+	}
+	if idle() {
+		t.Error("a file that was written since is taken for the same one")
+	}
+}
+
+// A schedule whose record is lost goes on behind the numbers that its certificates have,
+// and each number is that of one certificate.
+func TestNumbersOutliveTheRecord(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	schedule := writeSchedule(t, dir, job, "triggers: [{rows: 1}]")
+	numbers := map[int64]int{}
+	run := func() {
+		t.Helper()
+		succeed(t, "schedule", "-c", schedule, "--once")
+	}
+	run()
+	if err := os.Remove(filepath.Join(dir, "schedule.db")); err != nil {
+		t.Fatal(err)
+	}
+	addFile(t, dir, "later", 10_000, 60)
+	run()
+	names, err := filepath.Glob(filepath.Join(dir, "out", "certificate-*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		c, _, err := readCertificate(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers[c.Delta.Sequence.Number]++
+	}
+	if len(numbers) != 2 || numbers[1] != 1 || numbers[2] != 1 {
+		t.Errorf("certificates by number: %v, want one of 1 and one of 2", numbers)
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+// completions says what shells offer for the arguments and the flags of all commands: words
+// where there are words, files of the right kind where there are files, else nothing.
+func completions(root *cobra.Command) {
+	jobs, folders := cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt), cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	flags := map[string]cobra.CompletionFunc{
+		"config": jobs, "source": jobs, "kafka": jobs, "from": folders, "output": folders,
+		"log-format": words(logText, logJSON), "format": words(formatText, formatJSON), "log-level": words("debug", "info", "warn", "error"),
+		"judge": words(string(judgeMean)+"\tof Q, which predict writes", string(judgeDraw)+"\tof Q"),
+	}
+	rows := cobra.FixedCompletions([]string{"parquet", "parq", "pq", "arrow", "feather"}, cobra.ShellCompDirectiveFilterFileExt)
+	artifact := []cobra.CompletionFunc{artifacts("model-", ".parquet"), artifacts("certificate-", ".json", ".parquet"), rows}
+	arguments := map[string][]cobra.CompletionFunc{ // one for each; the last for all others
+		"verify": artifact, "predict": artifact, "lint": {jobs}, "schema": {words(kindJob, kindSchedule, kindScore), cobra.NoFileCompletions}, "console": {folders}, "certify": {cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)},
+		"inspect": {artifacts("", ".parquet", ".json"), cobra.NoFileCompletions},
+	}
+	files := map[string]cobra.CompletionFunc{"predict": rows, "pass": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)} // for --output
+	each := func(cmd *cobra.Command) {
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			kinds := arguments[cmd.Name()]
+			if len(kinds) == 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return kinds[min(len(args), len(kinds)-1)](cmd, args, begun)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			offered, ok := flags[f.Name]
+			if own, file := files[cmd.Name()]; file && f.Name == "output" {
+				offered = own
+			} else if !ok {
+				offered = cobra.NoFileCompletions
+			}
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, offered) // it is a flag, and has none yet
+		})
+	}
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { _ = root.RegisterFlagCompletionFunc(f.Name, flags[f.Name]) })
+	for _, cmd := range root.Commands() {
+		each(cmd)
+	}
+}
+
+// words offers words, which may be described behind a tab.
+func words(all ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// mostOffered bounds what is offered of a folder.
+const mostOffered = 1000
+
+// artifacts offers the files of a folder whose names begin and end so, and its folders.
+func artifacts(prefix string, endings ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		folder, part := filepath.Split(begun)
+		found, err := os.ReadDir(filepath.Join(".", folder))
+		if filepath.IsAbs(folder) {
+			found, err = os.ReadDir(folder)
+		}
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var offered []string
+		directive := cobra.ShellCompDirectiveNoFileComp
+		for _, f := range found {
+			name := f.Name()
+			hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(part, ".")
+			if hidden || !strings.HasPrefix(name, part) || name != report.Escape(name) || len(offered) == mostOffered {
+				continue
+			}
+			if f.IsDir() {
+				offered, directive = append(offered, folder+name+"/"), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace
+				continue
+			}
+			for _, ending := range endings {
+				if strings.HasPrefix(name, prefix) && strings.HasSuffix(name, ending) {
+					offered = append(offered, folder+name)
+				}
+			}
+		}
+		return offered, directive
+	}
+}

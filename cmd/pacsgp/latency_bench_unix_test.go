@@ -1,0 +1,152 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/ingest/synth"
+)
+
+// BenchmarkStreamLatency is the time from the last row of a window to its certificate, with
+// and without training ahead and warm start, of the second window of a stream: s/latency, and
+// the processor time of it, cpu-s/latency. Rows come as fast as they are trained on, but for the last
+// ones. The spool of each then goes through a job that trains when all rows are there:
+// its training is train-s, and of-train what the latency has of that. Bounds are of a draw of Q.
+//
+//	go test ./cmd/pacsgp -run - -bench StreamLatency -benchtime 1x
+func BenchmarkStreamLatency(b *testing.B) {
+	rows := 20_000
+	if testing.Short() {
+		rows = 600
+	}
+	for _, mode := range []string{"mini-batch", "arrival"} {
+		for _, warm := range []bool{false, true} {
+			if testing.Short() && (!warm || mode != "arrival") {
+				continue
+			}
+			b.Run(fmt.Sprintf("%s/warm=%v", mode, warm), func(b *testing.B) {
+				for b.Loop() {
+					measureLatency(b, rows, mode, warm)
+				}
+			})
+		}
+	}
+}
+
+func measureLatency(b *testing.B, rows int, mode string, warm bool) {
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "rows"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	address := c.ListenAddrs()[0]
+	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.MaxBufferedRecords(rows))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.3, Features: 4})
+	if err != nil {
+		b.Fatal(err)
+	}
+	sent := 0
+	send := func(n int) {
+		records := make([]*kgo.Record, n)
+		for i, columns := 0, g.Rows(int64(sent), n); i < n; i++ {
+			records[i] = &kgo.Record{Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v,"x3":%v,"x4":%v,"y":%v}`, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i])}
+		}
+		if err := p.ProduceSync(b.Context(), records...).FirstErr(); err != nil {
+			b.Fatal(err)
+		}
+		sent += n
+	}
+	dir := b.TempDir()
+	common := jobFile{
+		"target": "y", "features": "[x1, x2, x3, x4]", "loss": "{epsilon: 0.75}", "delta": "0.01", "guarantees": "pac-bayes",
+		"roles": fmt.Sprintf("{by: first, reference: %d}", rows/20),
+	}
+	job := jobFile{
+		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: %d, spool: {limit: 100MB, keep: true}}}", address, rows),
+		"train":  fmt.Sprintf("{mode: %s}", mode), "publish": "{kafka: {name: timed}}", "stream": fmt.Sprintf("{warm_start: %v}", warm),
+		"delta_policy": "each", "output": "out",
+	}
+	batch := jobFile{"source": "{paths: [out/window-000000000002/spool]}", "output": "batch"}
+	maps.Copy(job, common)
+	maps.Copy(batch, common)
+	stream := job.write(b, dir)
+	succeed(b, "topics", "-c", stream)
+	ctx, cancel := context.WithCancel(b.Context())
+	said, done := &utterances{}, make(chan error, 1)
+	go func() {
+		done <- run(ctx, []string{"stream", "-c", stream}, testSystem(said, said, plain(), nil))
+	}()
+	await := func(number int) {
+		text := fmt.Sprintf("published certificate number %d,", number)
+		for until := time.Now().Add(10 * time.Minute); !strings.Contains(said.says(), text); time.Sleep(2 * time.Millisecond) {
+			if time.Now().After(until) {
+				b.Fatalf("no certificate number %d: %s", number, said.says())
+			}
+		}
+	}
+	send(rows)
+	await(1)
+	last := rows / 64
+	send(rows - last)
+	for before, until := time.Duration(-1), time.Now().Add(10*time.Minute); time.Now().Before(until); time.Sleep(time.Second) {
+		now := processorTime(b)
+		if before >= 0 && now-before < 100*time.Millisecond { // all steps are made
+			break
+		}
+		before = now
+	}
+	used, began := processorTime(b), time.Now()
+	send(last)
+	await(2)
+	latency, cpu := time.Since(began).Seconds(), (processorTime(b) - used).Seconds()
+	cancel()
+	if err := <-done; err != nil {
+		b.Fatal(err)
+	}
+	got := timedRecord(b, filepath.Join(dir, "out", donePrefix+form(2)))
+	used = processorTime(b)
+	lake := batch.write(b, dir)
+	pacsgp(b, "train", "-c", lake)
+	cpuOfJob := (processorTime(b) - used).Seconds()
+	whole := timedRecord(b, filepath.Join(dir, "batch"))
+	b.ReportMetric(latency, "s/latency")
+	b.ReportMetric(cpu, "cpu-s/latency")
+	b.ReportMetric(whole.Diagnostics.TrainSeconds, "train-s")
+	b.ReportMetric(cpuOfJob, "cpu-s/job")
+	b.ReportMetric(latency/whole.Diagnostics.TrainSeconds, "of-train")
+	b.ReportMetric(got.Draw.Bound, "bound")
+	b.ReportMetric(whole.Draw.Bound, "bound-of-job")
+}
+
+// timedRecord is the record of a run.
+func timedRecord(b *testing.B, folder string) (r runRecord) {
+	if err := json.Unmarshal(readFile(b, filepath.Join(folder, runFile)), &r); err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+// processorTime is what this process has used.
+func processorTime(b *testing.B) time.Duration {
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}

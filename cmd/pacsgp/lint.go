@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Formats of reports.
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+func lintCommand(w system) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "lint FILE...",
+		Short: "Say all that is wrong with job, schedule and score files, without running them",
+		Long: "Check files as train, schedule and score do, and read no row. All faults are told at\n" +
+			"once, one in a line with file, line and column; a key that is missing stands at the\n" +
+			"section that lacks it. Exit status: 0 without faults, 78 with some.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("FILE...: name the job files; examples/ has some")}
+			}
+			if format != formatText && format != formatJSON {
+				return usageError{fmt.Errorf("--format: %q is neither text nor json", format)}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return lint(cmd.Context(), w, args, format == formatJSON)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", formatText, "of the report: text, or json")
+	return cmd
+}
+
+// A linted document is what lint prints for machines.
+type linted struct {
+	Files  []string     `json:"files"`
+	Faults []lintedItem `json:"faults"`
+}
+
+// A lintedItem is a fault of a file. Line and column are of the innermost section that the
+// file has, 1 if it has none.
+type lintedItem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Key     string `json:"key"` // "" where the fault is about none
+	Message string `json:"message"`
+}
+
+func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
+	out := linted{Files: paths, Faults: []lintedItem{}}
+	bad := 0
+	for _, path := range paths {
+		faults, err := checkFile(ctx, path, w)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, pipeline.ErrConfig): // it could not be read
+			text := inPlainWords(strings.TrimPrefix(err.Error(), pipeline.ErrConfig.Error()+": "))
+			faults = []jobFault{{file: path, text: strings.TrimPrefix(text, path+": ")}}
+		case err != nil:
+			return err
+		}
+		if len(faults) > 0 {
+			bad++
+		}
+		for _, f := range faults {
+			text := w.hide(errors.New(f.text)).Error()
+			out.Faults = append(out.Faults, lintedItem{path, max(f.line, 1), max(f.column, 1), f.key, shortened(inPlainWords(text))})
+		}
+	}
+	if asJSON {
+		if err := printJSON(w.stdout, out); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range out.Faults {
+			_, _ = fmt.Fprintf(w.stdout, "%s:%d:%d: %s\n", oneLine(f.File), f.Line, f.Column, strings.ReplaceAll(f.Message, "\n", " "))
+		}
+	}
+	if bad == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s in %s", pipeline.ErrConfig, certify.Count(int64(len(out.Faults)), "fault"), certify.Count(int64(bad), "file"))
+}
+
+// oneLine is a path that cannot be taken for two lines.
+func oneLine(path string) string { return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(path) }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/console"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A liveRun is what a service does now, for its page. Its methods may be called from
+// several goroutines.
+type liveRun struct {
+	mu  sync.Mutex
+	now console.Live
+}
+
+// does says in words what the service does from now on.
+func (l *liveRun) does(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.Doing = text
+}
+
+// fact sets a value.
+func (l *liveRun) fact(name, value string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, f := range l.now.Facts {
+		if f.Name == name {
+			l.now.Facts[i].Value = value
+			return
+		}
+	}
+	l.now.Facts = append(l.now.Facts, console.Fact{Name: name, Value: value})
+}
+
+// fills says how much there is of what fills.
+func (l *liveRun) fills(what string, have, of int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.What, l.now.Have, l.now.Of = what, have, of
+}
+
+// mostTraced is how many points of training are shown.
+const mostTraced = 400
+
+// progress is told each step of training.
+func (l *liveRun) progress(p pipeline.Progress) {
+	l.mu.Lock()
+	if p.Steps == 0 {
+		l.now.Trace = nil
+	} else {
+		if len(l.now.Trace) == mostTraced { // every other one stays
+			half := l.now.Trace[:0]
+			for i := 1; i < mostTraced; i += 2 {
+				half = append(half, l.now.Trace[i])
+			}
+			l.now.Trace = half
+		}
+		l.now.Trace = append(l.now.Trace, p.Bound)
+	}
+	l.mu.Unlock()
+	if p.Steps > 0 {
+		l.fact("training", fmt.Sprintf("M = %d, step %d of %d, bound about %.4f, risk about %.4f, KL %.0f", p.Inducing, p.Step, p.Steps, p.Bound, p.Risk, p.KL))
+	} else {
+		l.fact("training", phaseWords(p.Phase))
+	}
+}
+
+// live is what the page shows.
+func (l *liveRun) live() console.Live {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now
+	now.Facts, now.Trace = slices.Clone(now.Facts), slices.Clone(now.Trace)
+	return now
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/ingest/synth"
+)
+
+// grown is a trained tiny job whose lake has got another file since.
+func grown(t *testing.T) (dir string, a trainedArtifact) {
+	t.Helper()
+	dir = t.TempDir()
+	smallLake(t, dir)
+	succeed(t, "train", "-c", tiny(nil).write(t, dir))
+	out := filepath.Join(dir, "out")
+	r := record(t, out)
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake", "later"), 1, 180, 60); err != nil {
+		t.Fatal(err)
+	}
+	return dir, trainedArtifact{filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), filepath.Join(out, manifestName(r.ID))}
+}
+
+type trainedArtifact struct{ model, certificate, manifest string }
+
+func TestSampleIsFoundInALakeThatHasGrown(t *testing.T) {
+	dir, a := grown(t)
+	lake := filepath.Join(dir, "lake")
+	said := succeed(t, "verify", a.model, a.certificate, lake, "--judge", "draw")
+	if !strings.Contains(strings.Join(strings.Fields(said.stdout), " "), "not in the sample are 1 file of them") {
+		t.Errorf("verify does not say which files are left out: %s", said.stdout)
+	}
+	moved := filepath.Join(dir, "elsewhere", "deep")
+	if err := os.MkdirAll(filepath.Dir(moved), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(lake, moved); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "verify", a.model, a.certificate, moved, "--judge", "draw")
+	elsewhere := filepath.Join(dir, "manifest.json")
+	if err := os.Rename(a.manifest, elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	pacsgp(t, "verify", a.model, a.certificate, moved).says(t, exitFailure, "the data have 240 rows")
+	succeed(t, "verify", a.model, a.certificate, moved, "--judge", "draw", "--manifest", elsewhere)
+}
+
+func TestMissingAndChangedFilesAreNamed(t *testing.T) {
+	dir, a := grown(t)
+	lake := filepath.Join(dir, "lake")
+	files, err := filepath.Glob(filepath.Join(lake, "*.parquet"))
+	if err != nil || len(files) != 3 {
+		t.Fatal(files, err)
+	}
+	first := readFile(t, files[0])
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, filepath.Base(files[0])+" is missing")
+	writeFile(t, files[0], readFile(t, files[1])[:len(first)/2])
+	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, files[0]+" has changed")
+	later, err := filepath.Glob(filepath.Join(lake, "later", "*.parquet"))
+	if err != nil || len(later) != 1 {
+		t.Fatal(later, err)
+	}
+	writeFile(t, files[0], readFile(t, later[0]))
+	if err := os.RemoveAll(filepath.Dir(later[0])); err != nil {
+		t.Fatal(err)
+	}
+	// As many rows as the sample, of which some are others.
+	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, files[0]+" has changed")
+}
+
+// A manifest is believed in nothing.
+func TestManifestThatLiesIsRefused(t *testing.T) {
+	dir, a := grown(t)
+	lake := filepath.Join(dir, "lake")
+	good := readFile(t, a.manifest)
+	lie := func(what string, change func(m *manifest), want string) {
+		t.Helper()
+		var m manifest
+		if err := json.Unmarshal(good, &m); err != nil {
+			t.Fatal(err)
+		}
+		change(&m)
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, a.manifest, text)
+		got := pacsgp(t, "verify", a.model, a.certificate, lake)
+		if got.status != exitFailure || !strings.Contains(got.message, want) {
+			t.Errorf("%s: status %d, %q; want %q", what, got.status, got.message, want)
+		}
+	}
+	lie("a file less", func(m *manifest) { m.Files = m.Files[1:] }, "not as many as")
+	lie("two files swapped", func(m *manifest) { m.Files[0], m.Files[1] = m.Files[1], m.Files[0] }, "the sample digest")
+	lie("another shard", func(m *manifest) { m.Files[0].Shards[0].Digest = m.Files[1].Shards[0].Digest }, "the sample digest")
+	lie("another certificate", func(m *manifest) { m.Certificate = m.Sample }, "it is of the certificate")
+	lie("rows moved", func(m *manifest) { m.Files[0].Rows++; m.Files[1].Rows-- }, "and its shards")
+	lie("the descriptions of two files swapped", func(m *manifest) {
+		m.Files[0].Footer, m.Files[1].Footer = m.Files[1].Footer, m.Files[0].Footer
+		m.Files[0].Bytes, m.Files[1].Bytes = m.Files[1].Bytes, m.Files[0].Bytes
+	}, "its values have changed")
+	lie("a footer", func(m *manifest) { m.Files[0].Footer = m.Sample }, "has changed")
+	lie("not a number of rows", func(m *manifest) { m.Files[0].Shards[0].Rows = -1 }, "a shard of -1 rows")
+	writeFile(t, a.manifest, []byte("{"))
+	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, "it is no manifest")
+}

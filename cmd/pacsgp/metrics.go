@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// metrics are what a stream tells of itself. docs/metrics.md lists them.
+type metrics struct {
+	registry *prometheus.Registry
+
+	rows        *prometheus.CounterVec
+	spooled     prometheus.Counter
+	fill        prometheus.Gauge
+	lag         prometheus.Gauge
+	steps       prometheus.Counter
+	training    prometheus.Gauge
+	bound       *prometheus.GaugeVec
+	baseline    prometheus.Gauge
+	number      prometheus.Gauge
+	published   *prometheus.CounterVec
+	publishedAt prometheus.Gauge
+	latency     prometheus.Histogram
+	errors      prometheus.Counter
+	partitions  prometheus.Gauge
+
+	member atomic.Bool // whether the group knows this process
+	live   *liveRun    // the same for people
+	window int64       // rows of a window; 0: nobody knows
+}
+
+// newMetrics makes them. quota is the disk of the spools.
+func newMetrics(quota *kafkalog.Quota, limit int64) *metrics {
+	m := &metrics{registry: newRegistry(), live: &liveRun{}}
+	add := func(c prometheus.Collector) { m.registry.MustRegister(c) }
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		add(c)
+		return c
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		add(g)
+		return g
+	}
+	m.rows = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_rows_total", Help: "Rows of published certificates, by what they were used for."}, []string{"outcome"})
+	m.published = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the guarantee that the job judges by."}, []string{"status"})
+	m.bound = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_certificate_bound", Help: "Bound of the last certificate, by predictor."}, []string{"predictor"})
+	m.latency = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "pacsgp_certificate_latency_seconds", Help: "From a window's last row in the spool to its published certificate.",
+		Buckets: prometheus.ExponentialBuckets(0.5, 2, 14),
+	})
+	for _, c := range []prometheus.Collector{m.rows, m.published, m.bound, m.latency} {
+		add(c)
+	}
+	m.spooled = counter("pacsgp_spooled_rows_total", "Rows that were consumed into spools.")
+	m.fill = gauge("pacsgp_window_fill_rows", "Rows of the window that is being spooled.")
+	m.lag = gauge("pacsgp_group_lag_offsets", "Offsets between what the group has committed and the end of the topic.")
+	m.steps = counter("pacsgp_training_steps_total", "Steps of training.")
+	m.training = gauge("pacsgp_training_bound_estimate", "Estimate of the bound at the last step of training.")
+	m.baseline = gauge("pacsgp_certificate_baseline_bound", "Bound of the best constant in the last certificate.")
+	m.number = gauge("pacsgp_certificate_number", "Number of the last certificate in its sequence.")
+	m.publishedAt = gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this.")
+	m.errors = counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process.")
+	m.partitions = gauge("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by.")
+	add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(quota.Used()) }))
+	gauge("pacsgp_spool_limit_bytes", "Disk that the spools may have.").Set(float64(limit))
+	return m
+}
+
+// filling returns what is told, by several goroutines, the rows of the window that is being
+// spooled, which had so many when this process began with it.
+func (m *metrics) filling(rows int64) func(rows int64) {
+	var mu sync.Mutex
+	most := rows
+	show := func() {
+		m.fill.Set(float64(most))
+		m.live.fills("rows of the window that is spooled", most, m.window)
+		m.live.fact("rows of the window that is spooled", strconv.FormatInt(most, 10))
+	}
+	show()
+	return func(rows int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if rows > most {
+			m.spooled.Add(float64(rows - most))
+			most = rows
+		}
+		show()
+	}
+}
+
+// progress is told each step of training.
+func (m *metrics) progress(p pipeline.Progress) {
+	m.live.progress(p)
+	if p.Steps > 0 {
+		m.steps.Inc()
+		m.training.Set(p.Bound)
+	}
+}
+
+// certified is told what was published, and when its window was complete.
+func (m *metrics) certified(c certify.Certificate, status certify.Status, closed time.Time) {
+	l := c.Ledger
+	for outcome, n := range map[string]int64{"reference": l.Reference, "train": l.Train, "holdout": l.Holdout, "copy": l.Copies, "bad": l.Bad} {
+		m.rows.WithLabelValues(outcome).Add(float64(n))
+	}
+	m.published.WithLabelValues(string(status)).Inc()
+	for name, predictor := range map[string]certify.Predictor{"mean": certify.PredictorMean, "draw": certify.PredictorDraw} {
+		m.bound.WithLabelValues(name).Set(c.About(predictor).Bound)
+	}
+	m.baseline.Set(c.Baseline.Bound)
+	if s := c.Delta.Sequence; s != nil {
+		m.number.Set(float64(s.Number))
+	}
+	m.publishedAt.Set(float64(time.Now().UnixMilli()) / 1000)
+	m.live.fact("last certificate", fmt.Sprintf("%s, bound for a draw %.4f, of %s", status, c.About(certify.PredictorDraw).Bound, certify.Count(c.Ledger.Train, "train row")))
+	m.latency.Observe(time.Since(closed).Seconds())
+}
+
+// membership is told what the group says of this process.
+func (m *metrics) membership(known bool, partitions int) {
+	m.member.Store(known)
+	m.partitions.Set(float64(partitions))
+	m.live.does(memberWords(known, partitions))
+}
+
+// memberWords says what the group says of a process.
+func memberWords(known bool, partitions int) string {
+	switch {
+	case !known:
+		return "The group does not know this member just now."
+	case partitions == 0:
+		return "This member stands by: others have the partitions."
+	default:
+		return fmt.Sprintf("This member has %s.", certify.Count(int64(partitions), "partition"))
+	}
+}
+
+// ready says why the stream cannot do its work.
+func (m *metrics) ready() error {
+	if !m.member.Load() {
+		return errors.New("the group does not know this member just now")
+	}
+	return nil
+}

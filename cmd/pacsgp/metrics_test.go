@@ -1,0 +1,125 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+)
+
+// scrape reads the metrics of a service: the sum over all labels by name.
+func scrape(t *testing.T, address string) map[string]float64 {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		name, value, ok := strings.Cut(line, " ")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, _, _ = strings.Cut(name, "{")
+		if i := strings.LastIndexByte(line, ' '); i > 0 {
+			value = line[i+1:]
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all[name] += v
+	}
+	return all
+}
+
+// Every metric that is documented exists, every one that exists is documented, and each
+// moves with what it speaks of.
+func TestDocumentedMetricsMove(t *testing.T) {
+	c := smallTopic(t) // a window and a half
+	address := c.ListenAddrs()[0]
+	job := serviceJob(t, address, t.TempDir(), jobFile{"serve": "{listen: 127.0.0.1:0}"})
+	succeed(t, "topics", "-c", job)
+	r := startService(t, "-c", job)
+	at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
+	found := map[string]float64{} // the most of each: a spool goes when its window is published
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		for name, value := range scrape(t, at) {
+			found[name] = max(found[name], value)
+		}
+		if found["pacsgp_certificates_total"] > 0 && found["pacsgp_group_lag_offsets"] > 0 && found["pacsgp_spool_bytes"] > 0 {
+			break
+		}
+	}
+	documented := map[string]bool{}
+	page, _, _ := strings.Cut(string(readFile(t, filepath.Join("..", "..", "docs", "metrics.md"))), "`pacsgp score` has") // of other services
+	for line := range strings.SplitSeq(page, "\n") {
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			for _, name := range regexp.MustCompile("`(pacsgp_[a-z_]+)`").FindAllStringSubmatch(cells[1], -1) {
+				documented[name[1]] = true
+			}
+		}
+	}
+	if len(documented) < 15 {
+		t.Fatalf("the table has %d metrics", len(documented))
+	}
+	for name := range documented {
+		value, ok := found[name]
+		if strings.HasSuffix(name, "_latency_seconds") {
+			value, ok = found[name+"_count"], true
+		}
+		if name == "pacsgp_publish_errors_total" {
+			value++ // nothing has failed
+		}
+		if !ok || !(value > 0) {
+			t.Errorf("%s is %v with the first certificate", name, value)
+		}
+	}
+	for name := range found {
+		base := regexp.MustCompile("_(bucket|sum|count)$").ReplaceAllString(name, "")
+		if strings.HasPrefix(name, "pacsgp_") && !documented[name] && !documented[base] {
+			t.Errorf("%s is not documented", name)
+		}
+	}
+	if rows := found["pacsgp_rows_total"]; rows != 120 {
+		t.Errorf("%v rows are told of, want those of a window", rows)
+	}
+	r.end(t)
+	pacsgp(t, "stream", "-c", serviceJob(t, address, t.TempDir(), jobFile{"serve": "{listen: 0.0.0.0:9464}"})).says(t, exitConfig, "serve: ", "a token")
+}
+
+// TestSpooledRowsAreCountedOnce: what several goroutines tell of one window, in any order, is
+// counted once, and what an earlier process has spooled is not.
+func TestSpooledRowsAreCountedOnce(t *testing.T) {
+	m := newMetrics(kafkalog.NewQuota(1), 1)
+	for _, window := range [][]int64{{0, 1024, 3072, 2048, 3072, 3100}, {500, 500, 900, 700, 1000}} {
+		tell := m.filling(window[0])
+		for _, rows := range window[1:] {
+			tell(rows)
+		}
+	}
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "pacsgp_spooled_rows_total" && f.GetMetric()[0].GetCounter().GetValue() != 3100+500 {
+			t.Errorf("%v, want 3600 rows", f)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/jonboulle/clockwork"
+	"github.com/spf13/cobra"
+)
+
+func scheduleCommand(w system) *cobra.Command {
+	var path string
+	var once, list bool
+	cmd := &cobra.Command{
+		Use:   "schedule -c schedule.yaml",
+		Short: "Train jobs on a schedule, and keep the pointer on the certified one",
+		Long: "Run jobs when they are due (by time, by new rows, by new files) and move the pointer of\n" +
+			"their outputs by the declared rule. What has run stands in the record, from which missed\n" +
+			"runs are told; one scheduler at a time has it. docs/schedule.md explains the schedule file.\n\n" +
+			"With --once what is due now is run, and the command ends: for another scheduler that\n" +
+			"calls it again and again. Its exit status is the worst of the runs.",
+		Args: exactly(0, "none, for the schedule file is given by -c"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, jobs, err := loadSchedule(cmd.Context(), path, w)
+			if err != nil {
+				return err
+			}
+			if once && list {
+				return usageError{errors.New("--once and --runs: want one of them")}
+			}
+			if list {
+				record, err := readRecord(c.Record)
+				if err != nil {
+					return err
+				}
+				return errors.Join(listRuns(w, record), record.Close())
+			}
+			record, err := openRecord(c.Record)
+			if err != nil {
+				return err
+			}
+			return errors.Join(schedule(cmd.Context(), w, c, jobs, record, clockwork.NewRealClock(), once), record.Close())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
+	f.BoolVar(&once, "once", false, "run what is due now, and end")
+	f.BoolVar(&list, "runs", false, "print the record of runs as JSON, and end")
+	return cmd
+}
+
+func promoteCommand(w system) *cobra.Command {
+	who := judgeMean
+	cmd := &cobra.Command{
+		Use:   "promote ID DIR",
+		Short: "Make a certified model of an output directory the current one",
+		Long: "Move the pointer of an output directory to a certificate in it, as to roll back. The\n" +
+			"certificate must be what follows from its model, and certify something.",
+		Args: exactly(2, "ID DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := local(args[1]); err != nil {
+				return err
+			}
+			if who != judgeMean && who != judgeDraw {
+				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", who, judgeMean, judgeDraw)}
+			}
+			return promoted(cmd.Context(), w, args[1], args[0], who)
+		},
+	}
+	cmd.Flags().StringVar((*string)(&who), "judge", string(judgeMean), "which guarantee is to be certified: mean or draw")
+	return cmd
+}
+
+// listRuns prints the record.
+func listRuns(w system, record *scheduleRecord) error {
+	all, err := record.runs()
+	if err != nil {
+		return err
+	}
+	return printJSON(w.stdout, all)
+}
+
+// defaultPoll is how often a scheduler looks whether anything is due.
+const defaultPoll = 30 * time.Second
+
+// schedule looks again and again what is due, or with once a single time. Runs follow one
+// another: a machine that trains two models at a time trains each at half the speed.
+func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled, record *scheduleRecord, clock clockwork.Clock, once bool) (err error) {
+	show := newDisplay(w)
+	m := newScheduleMetrics(jobs)
+	var outputs []string
+	for _, j := range jobs {
+		outputs = append(outputs, j.prepared.output)
+	}
+	unserve, err := c.Serve.start(ctx, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unserve()) }()
+	s := &scheduler{
+		record: record, poll: cmp.Or(time.Duration(c.Poll), defaultPoll),
+		say: func(text string) {
+			show.event(text)
+			m.live.fact("last event", text)
+		},
+		train: func(ctx context.Context, j *scheduled, p prepared) (*outcome, error) {
+			p.watch = m.began(j, p)
+			o, err := limited(ctx, j, p, w)
+			m.ended(j, o, err)
+			return o, err
+		},
+	}
+	return s.serve(ctx, jobs, clock, once)
+}
+
+func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clockwork.Clock, once bool) error {
+	for _, j := range jobs {
+		if err := s.recover(j, clock.Now()); err != nil {
+			return err
+		}
+	}
+	if once {
+		return s.round(ctx, jobs, clock)
+	}
+	within, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	ticker, err := gocron.NewScheduler(gocron.WithClock(clock), gocron.WithLocation(time.UTC))
+	if err != nil {
+		return err
+	}
+	_, err = ticker.NewJob(gocron.DurationJob(s.poll), gocron.NewTask(func() {
+		now := clock.Now()
+		for _, j := range jobs {
+			if _, err := s.look(within, j, clock.Now()); err != nil {
+				end(err)
+			}
+		}
+		if s.looked != nil {
+			s.looked(now)
+		}
+	}), gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithStartAt(gocron.WithStartImmediately()))
+	if err != nil {
+		return err
+	}
+	ticker.Start()
+	<-within.Done()
+	err = ticker.Shutdown()
+	if ctx.Err() != nil {
+		return err // it was told to end
+	}
+	return errors.Join(context.Cause(within), err)
+}
+
+// round looks once at each job, and returns what its exit status is to say: of a run that
+// failed, or of one that was not certified.
+func (s *scheduler) round(ctx context.Context, jobs []*scheduled, clock clockwork.Clock) error {
+	var failed, uncertified error
+	for _, j := range jobs {
+		run, err := s.look(ctx, j, clock.Now())
+		if err != nil {
+			return err
+		}
+		switch {
+		case run == nil || run.Exit == nil || *run.Exit == 0:
+		case *run.Exit == exitNotCertified:
+			uncertified = notCertified{run.words()}
+		default:
+			failed = errors.New(run.words())
+		}
+	}
+	return cmp.Or(failed, uncertified)
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A scheduleConfig is a schedule file: one YAML document.
+type scheduleConfig struct {
+	Record string               `yaml:"record"`
+	Poll   span                 `yaml:"poll"`
+	Serve  serveConfig          `yaml:"serve"`
+	Jobs   []scheduledJobConfig `yaml:"jobs"`
+}
+
+type scheduledJobConfig struct {
+	Name     string          `yaml:"name"`
+	Job      string          `yaml:"job"`
+	Triggers []triggerConfig `yaml:"triggers"`
+	Files    filesConfig     `yaml:"files"`
+	Missed   string          `yaml:"missed"`
+	Jitter   span            `yaml:"jitter"`
+	Retries  int             `yaml:"retries"`
+	Backoff  span            `yaml:"backoff"`
+	Time     span            `yaml:"time"`
+	Memory   byteSize        `yaml:"memory"`
+	Promote  promoteConfig   `yaml:"promote"`
+}
+
+// A triggerConfig is one of: a cron expression, an interval, new rows, new files.
+type triggerConfig struct {
+	Cron  string `yaml:"cron"`
+	Zone  string `yaml:"zone"`
+	Every span   `yaml:"every"`
+	Rows  int64  `yaml:"rows"`
+	Files int64  `yaml:"files"`
+}
+
+// key names a trigger in the record: one that is changed begins anew.
+func (t triggerConfig) key() string {
+	switch {
+	case t.Cron != "":
+		return "cron " + t.Cron + " " + t.Zone
+	case t.Every != 0:
+		return "every " + time.Duration(t.Every).String()
+	case t.Rows != 0:
+		return "rows " + strconv.FormatInt(t.Rows, 10)
+	default:
+		return "files " + strconv.FormatInt(t.Files, 10)
+	}
+}
+
+// A filesConfig says which files a run takes: all, new, or those of the last time.
+type filesConfig struct {
+	Which  string   `yaml:"-"` // filesAll, filesNew, filesLast
+	Last   timeBack `yaml:"last"`
+	Key    string   `yaml:"key"`
+	Column string   `yaml:"column"`
+}
+
+const (
+	filesAll  = "all"
+	filesNew  = "new"
+	filesLast = "last"
+)
+
+// readWord reads the word that stands for the keys.
+func (f *filesConfig) readWord(word *ast.StringNode) error {
+	if word.Value != filesAll && word.Value != filesNew {
+		return fault(word, "want all, new, or {last: 30d, key: day}")
+	}
+	f.Which = word.Value
+	return nil
+}
+
+// timeBack is a time with its unit, days among them.
+type timeBack time.Duration
+
+var inDays = regexp.MustCompile(`^([0-9]{1,6})d$`)
+
+// UnmarshalYAML reads the time.
+func (b *timeBack) UnmarshalYAML(node ast.Node) error {
+	if text, ok := node.(*ast.StringNode); ok {
+		if m := inDays.FindStringSubmatch(text.Value); m != nil {
+			days, _ := strconv.Atoi(m[1]) // six digits
+			*b = timeBack(time.Duration(min(days, 100_000)) * 24 * time.Hour)
+			return nil
+		}
+	}
+	var s span
+	if err := s.UnmarshalYAML(node); err != nil {
+		return fault(node, "want a time such as 30d or 12h")
+	}
+	*b = timeBack(s)
+	return nil
+}
+
+// A promoteConfig is the rule by which a challenger becomes current.
+type promoteConfig struct {
+	Rule       string   `yaml:"-"`
+	NotWorseBy *float64 `yaml:"bound_not_worse_by"`
+	OnNewRows  int64    `yaml:"on_new_rows"`
+}
+
+const (
+	promoteAlways = "always"
+	promoteWithin = "within_limit"
+	promoteBound  = "bound_not_worse_by"
+	promoteRows   = "on_new_rows"
+)
+
+// readWord reads a rule without a number.
+func (p *promoteConfig) readWord(word *ast.StringNode) error {
+	if word.Value != promoteAlways && word.Value != promoteWithin {
+		return fault(word, wantRule)
+	}
+	p.Rule = word.Value
+	return nil
+}
+
+const wantRule = "want always, within_limit, {bound_not_worse_by: 0.01} or {on_new_rows: 1000}"
+
+// A scheduled is a job of a schedule that can be run.
+type scheduled struct {
+	scheduledJobConfig
+	prepared prepared
+	times    map[string]moments // by the key of the trigger
+}
+
+// loadSchedule reads a schedule file and all its jobs, and reports all faults.
+func loadSchedule(ctx context.Context, path string, w system) (scheduleConfig, []*scheduled, error) {
+	if path == "" {
+		return scheduleConfig{}, nil, usageError{errors.New("-c: name the schedule file; examples/ has one")}
+	}
+	c, jobs, faults, err := checkSchedule(ctx, path, w)
+	if err == nil {
+		err = errorOf(faults)
+	}
+	return c, jobs, err
+}
+
+// checkSchedule reads a schedule file with its jobs, and finds all that can be wrong with
+// them before a row is read.
+func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, []*scheduled, []jobFault, error) {
+	c, t, err := readConfiguration[scheduleConfig](ctx, path, w.lookup)
+	if err != nil {
+		return c, nil, nil, err
+	}
+	if t.root == nil {
+		return c, nil, t.faults, nil
+	}
+	var faults []error
+	fault := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
+		}
+	}
+	folder := filepath.Dir(path)
+	relativePaths(folder, []*string{&c.Record}, c.Serve.files())
+	if err := c.Serve.check(); err != nil {
+		fault(false, "serve: %w", err)
+	}
+	fault(c.Record != "" && !isRemote(c.Record), "record: name the file for the record of runs")
+	fault(c.Poll >= 0, "poll: %v is negative", time.Duration(c.Poll))
+	fault(len(c.Jobs) > 0, "jobs: there is none")
+	var jobs []*scheduled
+	names := map[string]bool{}
+	outputs := map[string]string{}
+	for i, each := range c.Jobs {
+		at := fmt.Sprintf("jobs[%d]", i)
+		j := &scheduled{scheduledJobConfig: each, times: map[string]moments{}}
+		fault(certify.SequenceName(j.Name) == nil, "%s.name: %q: want a name, which stands in the certificates", at, j.Name)
+		fault(!names[j.Name], "%s.name: %q is the name of two jobs", at, j.Name)
+		names[j.Name] = true
+		j.check(at, fault)
+		relativePaths(folder, []*string{&j.Job})
+		if j.Job == "" {
+			fault(false, "%s.job: name the job file", at)
+			continue
+		}
+		p, err := loadJob(ctx, j.Job, w, overrides{}, func(string) bool { return false })
+		if err != nil {
+			if ctx.Err() != nil {
+				return c, nil, nil, ctx.Err()
+			}
+			for _, one := range separate(err) {
+				fault(false, "%s.job: %w", at, one)
+			}
+			continue
+		}
+		j.suits(at, p, fault)
+		if other, taken := outputs[p.output]; taken {
+			fault(false, "%s.job: its output %s is that of %s; a pointer is of one job", at, p.output, other)
+		}
+		outputs[p.output] = at
+		p.job.DeltaPolicy, p.standing = certify.DeltaSequence, true
+		j.prepared = p
+		jobs = append(jobs, j)
+	}
+	return c, jobs, t.judged(errors.Join(faults...), func(string) bool { return false }), nil
+}
+
+// check fills in the defaults and reports faults of what stands in the schedule.
+func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
+	fault(len(j.Triggers) > 0, "%s.triggers: there is none", at)
+	for k, t := range j.Triggers {
+		kinds := 0
+		for _, given := range []bool{t.Cron != "", t.Every != 0, t.Rows != 0, t.Files != 0} {
+			if given {
+				kinds++
+			}
+		}
+		where := fmt.Sprintf("%s.triggers[%d]", at, k)
+		switch {
+		case kinds != 1:
+			fault(false, "%s: want one of cron, every, rows, files", where)
+		case t.Cron != "":
+			if t.Zone == "" {
+				fault(false, "%s.zone: name the time zone of the expression, as in Europe/Berlin or UTC", where)
+				continue
+			}
+			c, err := newCrontab(t.Cron, t.Zone)
+			fault(err == nil, "%s.cron: %w", where, err)
+			j.times[t.key()] = c
+		case t.Zone != "":
+			fault(false, "%s.zone: it belongs to cron", where)
+		case t.Every != 0:
+			fault(t.Every >= span(time.Second), "%s.every: %v is less than a second", where, time.Duration(t.Every))
+			j.times[t.key()] = interval(t.Every)
+		default:
+			fault(t.Rows >= 0 && t.Files >= 0, "%s: a negative number", where)
+		}
+	}
+	switch {
+	case j.Files == (filesConfig{}):
+		j.Files.Which = filesAll
+	case j.Files.Which == "":
+		j.Files.Which = filesLast
+		fault(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), "%s.files: want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time", at)
+	}
+	if j.Missed == "" {
+		j.Missed = missedRunOnce
+	}
+	if j.Backoff == 0 {
+		j.Backoff = span(time.Minute)
+	}
+	switch r := &j.Promote; {
+	case *r == (promoteConfig{}):
+		r.Rule = promoteAlways
+	case r.Rule != "":
+	case r.NotWorseBy != nil && r.OnNewRows == 0 && *r.NotWorseBy >= 0 && *r.NotWorseBy <= 1:
+		r.Rule = promoteBound
+	case r.NotWorseBy == nil && r.OnNewRows > 0:
+		r.Rule = promoteRows
+	default:
+		fault(false, "%s.promote: %s", at, wantRule)
+	}
+	fault(slices.Contains([]string{missedRunOnce, missedSkip}, j.Missed), "%s.missed: %q is neither %s nor %s", at, j.Missed, missedRunOnce, missedSkip)
+	fault(j.Jitter >= 0, "%s.jitter: %v is negative", at, time.Duration(j.Jitter))
+	fault(j.Retries >= 0 && j.Retries <= 100, "%s.retries: %d is not in 0 to 100", at, j.Retries)
+	fault(j.Backoff >= 0, "%s.backoff: %v is negative", at, time.Duration(j.Backoff))
+	fault(j.Time >= 0, "%s.time: %v is negative", at, time.Duration(j.Time))
+}
+
+const (
+	missedRunOnce = "run_once"
+	missedSkip    = "skip"
+)
+
+// suits reports what a schedule cannot do with a job.
+func (j *scheduled) suits(at string, p prepared, fault func(bool, string, ...any)) {
+	_, lake := p.source.(lakeOrigin)
+	fault(lake, "%s.job: its rows come from elsewhere than files", at)
+	fault(p.shelf == nil || j.Promote.Rule == promoteAlways, "%s.promote: the job publishes to topics, whose pointer moves always", at)
+	fault(p.job.Loss.EpsilonStd == 0, "%s.job: a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units", at)
+	fault(j.Promote.Rule != promoteWithin || p.limit > 0, "%s.promote: within_limit, and the job has no limit", at)
+	if column := j.Files.Column; column != "" {
+		used := column == p.job.Target || slices.Contains(p.job.Features, column) || len(p.job.Features) == 0 && !slices.Contains(p.job.Exclude, column)
+		fault(!used, "%s.files: the job uses %q, and files chosen by what their rows say of it are no fair sample of the source: name another column, or take it out of the features by exclude", at, column)
+	}
+	fault(len(p.job.Sweep) == 0, "%s.job: a sweep is not scheduled", at)
+}

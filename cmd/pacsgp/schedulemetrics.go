@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// scheduleMetrics are what a scheduler tells of itself. docs/metrics.md lists them.
+type scheduleMetrics struct {
+	registry *prometheus.Registry
+	live     *liveRun
+	runs     *prometheus.CounterVec
+	bound    *prometheus.GaugeVec
+	training prometheus.Gauge
+}
+
+func newScheduleMetrics(jobs []*scheduled) *scheduleMetrics {
+	m := &scheduleMetrics{
+		registry: newRegistry(), live: &liveRun{},
+		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job and whether they gave a certificate."}, []string{"job", "state"}),
+		bound:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_bound", Help: "Bound of the last certificate of a job, of the predictor that it judges by."}, []string{"job"}),
+		training: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_training_bound_estimate", Help: "Estimate of the bound at the last step of training."}),
+	}
+	m.registry.MustRegister(m.runs, m.bound, m.training)
+	m.waits()
+	for _, j := range jobs {
+		m.live.fact("job "+j.Name, "no run since the scheduler began")
+	}
+	return m
+}
+
+func (m *scheduleMetrics) waits() { m.live.does("Nothing runs: waiting for what is due.") }
+
+// began is told that a run begins, and returns who is to be told its steps.
+func (m *scheduleMetrics) began(j *scheduled, p prepared) func(pipeline.Progress) {
+	number := int64(0)
+	if s := p.job.Sequence(); s != nil {
+		number = s.Number
+	}
+	m.live.does(fmt.Sprintf("Job %s runs, for certificate number %d of its sequence.", j.Name, number))
+	return func(of pipeline.Progress) {
+		if of.Steps > 0 {
+			m.training.Set(of.Bound)
+		}
+		m.live.progress(of)
+	}
+}
+
+// ended is told how a run has ended.
+func (m *scheduleMetrics) ended(j *scheduled, o *outcome, err error) {
+	m.waits()
+	state, text := string(stateFinished), ""
+	if err != nil {
+		state, text = string(stateFailed), err.Error()
+	} else {
+		bound := judge(j.prepared.judge, o.result.Certificate).Bound
+		m.bound.WithLabelValues(j.Name).Set(bound)
+		text = fmt.Sprintf("certificate %.12s…, bound %.4f", o.result.ID, bound)
+	}
+	m.runs.WithLabelValues(j.Name, state).Inc()
+	m.live.fact("job "+j.Name, text)
+}

@@ -1,0 +1,334 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A scheduler decides when which job is run, from its record and the time that it is
+// told. It has no clock and starts no goroutine.
+type scheduler struct {
+	record *scheduleRecord
+	say    func(text string)
+	said   string // the last of what is not to be said at every look
+	// train runs a job that has its files and its number.
+	train  func(ctx context.Context, j *scheduled, p prepared) (*outcome, error)
+	poll   time.Duration
+	looked func(began time.Time) // is told when all jobs were looked at; nil: nobody is
+}
+
+// recover closes the runs that were at work when their scheduler ended: they are tried
+// again, and go on from their checkpoints.
+func (s *scheduler) recover(j *scheduled, now time.Time) error {
+	known, err := s.record.job(j.Name)
+	if err != nil || known.Open == 0 {
+		return err
+	}
+	run, err := s.record.run(known.Open)
+	if err != nil {
+		return err
+	}
+	run.State, run.Fault = stateFailed, "the scheduler has ended before it"
+	run.Ended = &now
+	known.Open = 0
+	known.Retry = &retry{At: now, Tries: run.Try - 1, Trigger: run.Trigger, Moment: run.Moment}
+	return s.record.save(j.Name, known, run, nil)
+}
+
+// look does what is due for a job by now. The error is one of the record, which nothing
+// can be decided without; what becomes of a run stands there.
+func (s *scheduler) look(ctx context.Context, j *scheduled, now time.Time) (*scheduledRun, error) {
+	known, err := s.record.job(j.Name)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := j.prepared.job.Identity()
+	if err != nil {
+		return nil, err
+	}
+	if known.Identity == "" {
+		known.Identity = identity.String()
+	}
+	if known.Identity != identity.String() {
+		return nil, fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta: give the new one another name and output", pipeline.ErrConfig, j.Name)
+	}
+	if known.Waiting != "" {
+		if err := s.wait(ctx, j, known); err != nil {
+			return nil, err
+		}
+	}
+	if r := known.Retry; r != nil {
+		if now.Before(r.At) {
+			return nil, nil
+		}
+		return s.begin(ctx, j, known, &scheduledRun{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1}, now)
+	}
+	run, err := s.due(ctx, j, known, now)
+	if err != nil || run == nil {
+		return nil, err
+	}
+	if run.State == stateSkipped {
+		run.Began = now
+		return run, s.record.save(j.Name, known, run, nil)
+	}
+	return s.begin(ctx, j, known, run, now)
+}
+
+// due returns the run that the triggers ask for, nil if none does. All moments up to now
+// are dealt with then, of every trigger: runs do not overlap and do not queue.
+func (s *scheduler) due(ctx context.Context, j *scheduled, known *jobState, now time.Time) (*scheduledRun, error) {
+	var found *scheduledRun
+	begun := false
+	jitter := jitterOf(j.Name, time.Duration(j.Jitter))
+	for _, key := range slices.Sorted(maps.Keys(j.times)) {
+		last, seen := known.Last[key]
+		if !seen || last.After(now.Add(farAhead)) { // new; or the clock was far ahead
+			known.Last[key], begun = now, true
+			continue
+		}
+		d := dueSince(j.times[key], last, now, jitter)
+		if d.count == 0 {
+			continue
+		}
+		known.Last[key] = d.moment
+		late := now.Sub(d.moment.Add(jitter(d.moment))) > 2*s.poll
+		run := &scheduledRun{Job: j.Name, Trigger: key, Moment: d.moment, Missed: d.count - 1, Try: 1}
+		if late && j.Missed == missedSkip {
+			run.State, run.Missed = stateSkipped, d.count
+		}
+		if found == nil || found.State == stateSkipped && run.State != stateSkipped {
+			found = run
+		}
+	}
+	if found != nil && found.State != stateSkipped {
+		return found, nil
+	}
+	run, err := s.dueByData(ctx, j, known, now)
+	if err != nil || run != nil {
+		return run, err
+	}
+	if begun {
+		err = s.record.save(j.Name, known, nil, nil)
+	}
+	return found, err
+}
+
+// farAhead is how far the last moment may lie ahead of the clock before the clock is
+// taken to have been wrong then.
+const farAhead = 48 * time.Hour
+
+// dueByData asks the triggers that count rows and files. None looks at a value, so that
+// how many rows there are, and when, is all that a moment depends on.
+func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState, now time.Time) (*scheduledRun, error) {
+	wanted := func(t triggerConfig) bool { return t.Rows > 0 || t.Files > 0 }
+	if !slices.ContainsFunc(j.Triggers, wanted) || now.Before(known.NotBefore) && known.NotBefore.Before(now.Add(2*longestBackoff)) {
+		return nil, nil
+	}
+	all, err := j.lakeNow(ctx)
+	if err != nil {
+		s.say(fmt.Sprintf("%s: the lake cannot be listed: %v", j.Name, err))
+		return nil, ctx.Err()
+	}
+	fresh := newSince(all, known.Files)
+	for _, t := range j.Triggers {
+		if t.Files > 0 && int64(len(fresh)) >= t.Files || t.Rows > 0 && rowsOfFiles(fresh) >= t.Rows {
+			return &scheduledRun{Job: j.Name, Trigger: t.key(), Moment: now, Try: 1}, nil
+		}
+	}
+	return nil, nil
+}
+
+// longestBackoff is the longest time for which rows and files are not counted again.
+const longestBackoff = time.Hour
+
+// begin chooses the files of a run, records it with its number in the sequence, runs it,
+// and records how it ended.
+func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, now time.Time) (*scheduledRun, error) {
+	run.Job, run.Began, run.State, run.Files = j.Name, now, stateRunning, []manifestFile{}
+	known.Retry = nil
+	files, err := s.files(ctx, j, known, run.Moment)
+	if err != nil {
+		run.State = stateFailed
+		s.failed(j, known, run, err, now)
+		known.NotBefore = now.Add(min(longestBackoff, time.Duration(j.Backoff)<<min(known.Unchosen, 16)))
+		known.Unchosen++
+		s.say(run.words())
+		return run, s.record.save(j.Name, known, run, nil)
+	}
+	known.Unchosen, known.NotBefore = 0, time.Time{}
+	run.Files = manifested(files)
+	digest := digestOf(run.Files)
+	number, same := known.Numbers[digest]
+	if len(files) == 0 || known.Done == digest {
+		run.State, run.Ended, run.Why = stateNothing, &now, "there is no row that the run before had not"
+		s.say(j.Name + ": " + run.Why)
+		return run, s.record.save(j.Name, known, run, nil)
+	}
+	if !same { // taken before anything is known of a bound, and for one certificate
+		if known.Taken == 0 { // the record may be a new one
+			if known.Taken, err = lastNumber(ctx, j.prepared.output, j.Name); err != nil {
+				return run, err
+			}
+		}
+		known.Taken++
+		number = known.Taken
+		known.Numbers[digest] = number
+	}
+	run.Sequence, known.Files = number, run.Files
+	if err := s.record.save(j.Name, known, run, nil); err != nil {
+		return run, err
+	}
+	return run, s.finish(ctx, j, known, run, files)
+}
+
+// files are those of a run.
+func (s *scheduler) files(ctx context.Context, j *scheduled, known *jobState, moment time.Time) ([]lakedFile, error) {
+	all, err := j.lakeNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := s.record.taken(j.Name, manifested(all))
+	if err != nil {
+		return nil, err
+	}
+	return j.chosen(ctx, all, known.Files, taken, moment)
+}
+
+// finish runs what is recorded as running.
+func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, files []lakedFile) error {
+	p := j.prepared
+	paths := make(lakeOrigin, len(files))
+	for i, f := range files {
+		paths[i] = f.path
+	}
+	p.source, p.job = paths, p.job.Numbered(j.Name, run.Sequence)
+	began := time.Now()
+	o, err := s.train(ctx, j, p)
+	if ctx.Err() != nil {
+		return ctx.Err() // the run stands as running, and is tried again
+	}
+	ended := run.Began.Add(time.Since(began))
+	var taken []manifestFile
+	if err == nil {
+		run.State, run.Ended, run.Certificate, taken = stateFinished, &ended, o.result.ID, run.Files
+		known.Done = digestOf(run.Files)
+		delete(known.Numbers, known.Done) // another certificate of files that look the same is another number
+		exit := 0
+		if verdict := o.verdict(p); verdict != nil {
+			exit, run.Fault = status(verdict), verdict.Error()
+		}
+		run.Exit = &exit
+		if exit == 0 {
+			run.Current, run.Why, err = s.challenge(ctx, j, known, p, o)
+			if known.Waiting == run.Certificate {
+				known.WaitingRun = run.Number
+			}
+		}
+	}
+	if err != nil {
+		run.State, known.Done = stateFailed, ""
+		s.failed(j, known, run, err, ended)
+	}
+	known.Open = 0
+	s.say(run.words())
+	return s.record.save(j.Name, known, run, taken)
+}
+
+// failed records a failure, and when the run is tried again. Faults of the job are not.
+func (s *scheduler) failed(j *scheduled, known *jobState, run *scheduledRun, err error, now time.Time) {
+	exit := status(err)
+	run.Fault, run.Exit, run.Ended = shortened(err.Error()), &exit, &now
+	if run.Try <= j.Retries && exit == exitFailure {
+		wait := time.Duration(j.Backoff) << min(run.Try-1, 16)
+		known.Retry = &retry{At: now.Add(wait), Tries: run.Try, Trigger: run.Trigger, Moment: run.Moment}
+	}
+}
+
+// words says in a line what became of a run.
+func (r *scheduledRun) words() string {
+	text := fmt.Sprintf("%s: run %d (%s): %s", r.Job, r.Number, r.Trigger, r.State)
+	if r.Sequence > 0 {
+		text += fmt.Sprintf(", number %d of its sequence", r.Sequence)
+	}
+	if r.Certificate != "" {
+		text += fmt.Sprintf(", certificate %.12s…", r.Certificate)
+	}
+	if r.Current {
+		text += ", now current"
+	}
+	if r.Why != "" {
+		text += ": " + r.Why
+	}
+	if r.Fault != "" {
+		text += ": " + r.Fault
+	}
+	return text
+}
+
+// limited runs a job within the limits of its schedule.
+func limited(ctx context.Context, j *scheduled, p prepared, w system) (*outcome, error) {
+	within := ctx
+	if j.Time > 0 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, time.Duration(j.Time))
+		defer cancel()
+	}
+	if j.Memory > 0 {
+		allowed := w.memory
+		w.memory = func() int64 {
+			if has := allowed(); has > 0 {
+				return min(has, int64(j.Memory))
+			}
+			return int64(j.Memory)
+		}
+	}
+	w.log = w.log.another()
+	o, err := train(within, p, w)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", time.Duration(j.Time))
+	}
+	if errors.Is(err, errInterrupted) && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return o, err
+}
+
+// another is the same log for another run.
+func (l *logging) another() *logging {
+	next := newLogging()
+	next.format, next.level, next.quiet = l.format, l.level, l.quiet
+	return next
+}
+
+// lastNumber is the largest number that a certificate of an output has in a sequence.
+func lastNumber(ctx context.Context, folder, name string) (last int64, err error) {
+	names, err := realFiles().List(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range names {
+		if !strings.HasPrefix(file, "certificate-") || !strings.HasSuffix(file, ".json") {
+			continue
+		}
+		c, _, err := readCertificate(ctx, filepath.Join(folder, file))
+		if err != nil {
+			return 0, err
+		}
+		if s := c.Delta.Sequence; s != nil && s.Name == name {
+			last = max(last, s.Number)
+		}
+	}
+	return last, nil
+}

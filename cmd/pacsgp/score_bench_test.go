@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Rows a second of score, of the model alone and of the source alone: what the first has of
+// the lesser of the others is printed as of-lesser. The times of the three alternate, so
+// that they have the same of the machine.
+//
+//	go test ./cmd/pacsgp -run - -bench Score
+func BenchmarkScoreFiles(b *testing.B) {
+	const rows = 160_000
+	dir, file := scored200(b, 8, rows/8)
+	w := testSystem(discard{}, discard{}, plain(), nil)
+	c, err := loadScore(b.Context(), file, w)
+	if err != nil {
+		b.Fatal(err)
+	}
+	open := func() pipeline.Source {
+		src, err := lakeOrigin{filepath.Join(dir, "new")}.open(b.Context(), reading{Choice: ingest.Choice{Features: []string{"x1", "x2"}}, bad: ingest.Mark, decoders: c.resources().Workers})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return src
+	}
+	n := 0
+	compareWays(
+		b, rows, way{"model", modelAlone(b, dir, rows, c.resources().Workers)},
+		way{"source", func() { readAll(b, open()) }},
+		way{"score", func() {
+			n++
+			c.Output.folder = filepath.Join(dir, fmt.Sprintf("scored%d", n))
+			if err := score(b.Context(), w, c, true); err != nil {
+				b.Fatal(err)
+			}
+		}})
+}
+
+// The same of a topic on a broker of its own.
+func BenchmarkScoreTopic(b *testing.B) {
+	s := brokertest.Start(b, brokertest.Options{})
+	const rows = 200_000
+	dir, _ := scored200(b, 1, 40)
+	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	for _, topic := range []string{"features", "predictions"} {
+		if _, err := client.CreateTopic(b.Context(), topic, 2, -1, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	fillFeatures(b, s.Address, rows)
+	w := testSystem(discard{}, discard{}, plain(), nil)
+	n := 0
+	ways := []way{
+		{"model", modelAlone(b, dir, rows, runtime.GOMAXPROCS(0))},
+		{"source", func() {
+			cfg := kafkalog.Config{Client: client, Topic: "features", Columns: []string{"x1", "x2"}}
+			decoders, err := cfg.Decoders(b.Context(), 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			err = cfg.Follow(b.Context(), nil, true, func(t kafkalog.Take) error {
+				found, err := decoders[0].Rows(t.Records)
+				if err == nil {
+					found.Batch.Release()
+				}
+				return err
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}},
+	}
+	for _, once := range []bool{false, true} {
+		ways = append(ways, way{fmt.Sprintf("score-exactly-once-%v", once), func() {
+			n++
+			path := filepath.Join(dir, "bench.yaml")
+			writeFile(b, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features, group: bench%d}}\noutput: {kafka: predictions}\nexactly_once: %v\n", s.Address, n, once))
+			c, err := loadScore(b.Context(), path, w)
+			if err == nil {
+				err = scoreTopics(b.Context(), w, c, true)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}})
+	}
+	compareWays(b, rows, ways...)
+}
+
+// A way is something that is done with all rows.
+type way struct {
+	name string
+	run  func()
+}
+
+// compareWays runs the ways in turns: the first two alone, then those that are compared.
+func compareWays(b *testing.B, rows int, ways ...way) {
+	took := make([]time.Duration, len(ways))
+	times := 0
+	for b.Loop() {
+		for i, one := range ways {
+			began := time.Now()
+			one.run()
+			took[i] += time.Since(began)
+		}
+		times++
+	}
+	rate := func(i int) float64 { return float64(rows*times) / took[i].Seconds() }
+	for i, one := range ways {
+		b.ReportMetric(rate(i), one.name+"-rows/s")
+		if i > 1 {
+			b.ReportMetric(rate(i)/min(rate(0), rate(1)), one.name+"-of-lesser")
+		}
+	}
+}
+
+// scored200 is a folder with a model of 200 inducing points and rows to score in new/.
+func scored200(b *testing.B, files int, rows int64) (dir, score string) {
+	dir = b.TempDir()
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := errors.Join(g.WriteLake(b.Context(), filepath.Join(dir, "lake"), 1, 0, 8000), g.WriteLake(b.Context(), filepath.Join(dir, "new"), files, 5000, rows*int64(files))); err != nil {
+		b.Fatal(err)
+	}
+	succeed(b, "train", "-c", tiny(jobFile{"inducing": "200"}).write(b, dir))
+	score = filepath.Join(dir, "score.yaml")
+	writeFile(b, score, []byte("model: out\nsource: {paths: [new]}\noutput: scored\n"))
+	return dir, score
+}
+
+// modelAlone predicts as many rows from memory.
+func modelAlone(b *testing.B, dir string, rows, workers int) func() {
+	f := follower{from: folderStand(filepath.Join(dir, "out")), say: func(string) {}}
+	f.res.Workers = workers
+	if err := f.follow(b.Context(), func(pipeline.Model) error { return nil }); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(f.ready.Close)
+	const batch = 8192
+	records := ingest.NewRecords([]string{"x1", "x2"}, ingest.Mark)
+	block := records.Block(batch)
+	for i := range batch {
+		block.Columns[0][i], block.Columns[1][i] = float64(i%97)/97, float64(i%89)/89
+	}
+	record := records.New(block, nil)
+	b.Cleanup(record.Release)
+	var space []pipeline.Prediction
+	return func() {
+		for left := rows; left > 0; left -= batch {
+			var err error
+			if space, err = f.ready.Batch(record, space[:0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// readAll reads a source as predicting does.
+func readAll(b *testing.B, src pipeline.Source) {
+	beside := pipeline.NewBeside(src)
+	defer beside.Close()
+	for _, shard := range src.Shards() {
+		for left := shard.Rows; left > 0; left -= 8192 {
+			if _, err := beside.Next(b.Context(), int(min(left, 8192))); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// fillFeatures fills the topic of rows.
+func fillFeatures(b *testing.B, address string, rows int) {
+	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("features"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(rows))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	records := make([]*kgo.Record, rows)
+	for i := range records {
+		records[i] = &kgo.Record{Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v}`, float64(i%9973)/9973, float64(i%9901)/9901)}
+	}
+	if err := p.ProduceSync(b.Context(), records...).FirstErr(); err != nil {
+		b.Fatal(err)
+	}
+}

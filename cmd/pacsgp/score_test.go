@@ -1,0 +1,456 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// A keptRow is a prediction with columns beside it.
+type keptRow struct {
+	predicted
+	X1, Y *float64
+}
+
+// keptRows reads predictions with the columns y and x1 beside them.
+func keptRows(t *testing.T, path string) []keptRow {
+	t.Helper()
+	beside, err := parquet.ReadFile[struct {
+		Y  *float64 `parquet:"y,optional"`
+		X1 *float64 `parquet:"x1,optional"`
+	}](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []keptRow
+	for i, p := range predictions(t, path) {
+		rows = append(rows, keptRow{p, beside[i].X1, beside[i].Y})
+	}
+	return rows
+}
+
+// following is a folder with two models of a tiny job and their pointers, and rows to
+// score in new/, so many files of so many.
+func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]byte, score string) {
+	t.Helper()
+	dir = t.TempDir()
+	smallLake(t, dir)
+	for i, passes := range []string{"{passes: 2}", "{passes: 2, seed: 2}"} {
+		succeed(t, "train", "-c", tiny(jobFile{"train": passes}).write(t, dir))
+		pointers[i] = readFile(t, filepath.Join(dir, "out", currentFile))
+	}
+	point(t, dir, pointers[0])
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WriteLake(t.Context(), filepath.Join(dir, "new"), files, 1000, rows*int64(files)); err != nil {
+		t.Fatal(err)
+	}
+	score = filepath.Join(dir, "score.yaml")
+	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\nkeep: [y, x1]\noutput: scored\npoll: 10ms\n"))
+	return dir, pointers, score
+}
+
+// point replaces the pointer as train does: in one step.
+func point(t testing.TB, dir string, pointer []byte) {
+	t.Helper()
+	p, err := lake.Create(lake.OS{}, filepath.Join(dir, "out", currentFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Write(pointer); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func idOf(t *testing.T, document []byte) string {
+	t.Helper()
+	var p pointer
+	if err := json.Unmarshal(document, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p.ID
+}
+
+// scored are the files of predictions below a folder, by the name of the input file.
+func scored(t *testing.T, dir string) map[string][]keptRow {
+	t.Helper()
+	found := map[string][]keptRow{}
+	err := filepath.WalkDir(filepath.Join(dir, "scored"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
+			return err
+		}
+		rows := keptRows(t, path)
+		name := e.Name()[:len(e.Name())-len("-0123456789abcdef.parquet")]
+		if found[name] != nil {
+			t.Errorf("%s is predicted twice", name)
+		}
+		found[name] = rows
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// expected are the predictions of both models, by certificate and name of the file, as
+// predict makes them.
+func expected(t *testing.T, dir string, pointers [2][]byte) map[string]map[string][]predicted {
+	t.Helper()
+	all := map[string]map[string][]predicted{}
+	inputs, err := filepath.Glob(filepath.Join(dir, "new", "*.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range pointers {
+		var p pointer
+		if err := json.Unmarshal(document, &p); err != nil {
+			t.Fatal(err)
+		}
+		all[p.ID] = map[string][]predicted{}
+		for _, in := range inputs {
+			to := filepath.Join(dir, "expected.parquet")
+			succeed(t, "predict", filepath.Join(dir, "out", p.Model), filepath.Join(dir, "out", p.Certificate), in, "-o", to)
+			all[p.ID][strings.TrimSuffix(filepath.Base(in), ".parquet")] = predictions(t, to)
+		}
+	}
+	return all
+}
+
+// agree compares predictions with those of the model that they name.
+func agree(t *testing.T, got map[string][]keptRow, want map[string]map[string][]predicted) map[string]int {
+	t.Helper()
+	files := map[string]int{}
+	for name, rows := range got {
+		id := ""
+		for i, r := range rows {
+			if r.Certificate == nil {
+				t.Fatalf("%s, row %d: no certificate", name, i)
+			}
+			if id == "" {
+				id = *r.Certificate
+			}
+			if diff := cmp.Diff(want[id][name][i], r.predicted); diff != "" {
+				t.Fatalf("%s, row %d is not what the model of %.8s… predicts:\n%s", name, i, id, diff)
+			}
+		}
+		files[id]++
+	}
+	return files
+}
+
+func TestScoreFollowsThePointer(t *testing.T) {
+	dir, pointers, score := following(t, 3, 40)
+	want := expected(t, dir, pointers)
+	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "predictions of 3 new files, 120 rows, 0 of them") {
+		t.Errorf("it says %q", said)
+	}
+	got := scored(t, dir)
+	if files := agree(t, got, want); len(got) != 3 || files[idOf(t, pointers[0])] != 3 {
+		t.Errorf("%d files, by model %v", len(got), files)
+	}
+	rows, err := parquet.ReadFile[struct {
+		X1 float64 `parquet:"x1"`
+		Y  float64 `parquet:"y"`
+	}](filepath.Join(dir, "new", "part-01.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range got["part-01"] {
+		if *r.X1 != rows[i].X1 || *r.Y != rows[i].Y {
+			t.Fatalf("row %d: beside it stand %v and %v, want %v", i, *r.X1, *r.Y, rows[i])
+		}
+	}
+
+	// A new champion predicts what comes, and nothing again.
+	point(t, dir, pointers[1])
+	writeFile(t, filepath.Join(dir, "new", "later.parquet"), readFile(t, filepath.Join(dir, "new", "part-00.parquet")))
+	want = expected(t, dir, pointers)
+	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "predictions of 1 new file, 40 rows") {
+		t.Errorf("it says %q", said)
+	}
+	if files := agree(t, scored(t, dir), want); files[idOf(t, pointers[0])] != 3 || files[idOf(t, pointers[1])] != 1 {
+		t.Errorf("by model %v", files)
+	}
+}
+
+// A row that breaks the rules has nulls and a reason; a null in a kept column is none.
+func TestScoreOfBadRows(t *testing.T) {
+	dir, _, score := following(t, 1, 40)
+	y, x1 := make([]any, 30), make([]any, 30)
+	for i := range 30 {
+		y[i], x1[i] = float64(i), float64(i)/30
+	}
+	y[3], x1[4] = nil, nil
+	x2 := make([]float64, 30)
+	table{"x1": x1, "x2": x2, "y": y}.write(t, filepath.Join(dir, "new", "bad.parquet"))
+	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "70 rows, 1 of them without a prediction") {
+		t.Errorf("it says %q", said)
+	}
+	rows := scored(t, dir)["bad"]
+	if r := rows[3]; r.Mean == nil || r.Y != nil || r.X1 == nil {
+		t.Errorf("a null beside a row: %+v", r)
+	}
+	if r := rows[4]; r.Mean != nil || r.Certificate != nil || r.Reason == nil || *r.Reason != "x1 is null" || *r.Y != 4 {
+		t.Errorf("a null in a feature: %+v", r)
+	}
+	// A file that cannot be read stops no other one.
+	writeFile(t, filepath.Join(dir, "new", "a.parquet"), []byte("PAR1 and no more PAR1"))
+	table{"x1": x2, "x2": x2, "y": x2}.write(t, filepath.Join(dir, "new", "good.parquet"))
+	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.message, "1 file could not be predicted") {
+		t.Errorf("status %d, %q", a.status, a.message)
+	}
+	if len(scored(t, dir)["good"]) != 30 {
+		t.Error("the file behind it has no predictions")
+	}
+}
+
+// A model that is not what its certificate says, or is not there, is refused, and the one
+// before stays.
+func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
+	dir, pointers, _ := following(t, 1, 40)
+	var p pointer
+	if err := json.Unmarshal(pointers[1], &p); err != nil {
+		t.Fatal(err)
+	}
+	model := filepath.Join(dir, "out", p.Model)
+	good := readFile(t, model)
+	said := []string{}
+	fits := func(pipeline.Model) error { return nil }
+	f := &follower{from: folderStand(filepath.Join(dir, "out")), say: func(text string) { said = append(said, text) }}
+	f.res.Workers = 1
+	if err := f.follow(t.Context(), fits); err != nil || f.id != idOf(t, pointers[0]) {
+		t.Fatal(f.id, err)
+	}
+	defer func() { f.ready.Close() }()
+	for name, damaged := range map[string][]byte{"a bit": flip(good, len(good)/2, 0), "half of it": good[:len(good)/2], "another model": readFile(t, filepath.Join(dir, "out", func() string {
+		var first pointer
+		if err := json.Unmarshal(pointers[0], &first); err != nil {
+			t.Fatal(err)
+		}
+		return first.Model
+	}()))} {
+		writeFile(t, model, damaged)
+		f.refused = ""
+		point(t, dir, pointers[1])
+		before := len(said)
+		for range 2 {
+			if err := f.follow(t.Context(), fits); err != nil || f.id != idOf(t, pointers[0]) {
+				t.Errorf("%s: follows to %s, %v", name, f.id, err)
+			}
+		}
+		if len(said) != before+1 || !strings.Contains(said[before], "is refused") {
+			t.Errorf("%s: it says %q", name, said[before:])
+		}
+	}
+	writeFile(t, model, good)
+	f.refused = ""
+	if err := f.follow(t.Context(), fits); err != nil || f.id != p.ID {
+		t.Errorf("the whole model: %s, %v", f.id, err)
+	}
+	// The same with another tolerance speaks of something else.
+	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, dir))
+	if err := f.follow(t.Context(), fits); err != nil || f.id != p.ID || !strings.Contains(said[len(said)-1], "loss or tolerance differ") {
+		t.Errorf("another tolerance: %s, %v, %q", f.id, err, said[len(said)-1])
+	}
+}
+
+// While the pointer moves, each prediction is that of the model which it names: over ten
+// million rows with -soak.
+func TestScoreWhileThePointerMoves(t *testing.T) {
+	const files = 40
+	rows, pause := int64(50), time.Duration(0)
+	if *soak {
+		rows, pause = 250_000, 3*time.Second
+	}
+	dir, pointers, score := following(t, files, rows)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			point(t, dir, pointers[i%2])
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	succeed(t, "score", "-c", score, "--once")
+	cancel()
+	<-done
+	named := map[string]pointer{}
+	for _, document := range pointers {
+		var p pointer
+		if err := json.Unmarshal(document, &p); err != nil {
+			t.Fatal(err)
+		}
+		named[p.ID] = p
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "scored", "new", "*.parquet"))
+	if err != nil || len(found) != files {
+		t.Fatalf("%d files, %v", len(found), err)
+	}
+	by := map[string]int{}
+	for _, path := range found { // one at a time: they are large
+		name := filepath.Base(path)[:len("part-00")]
+		got := predictions(t, path)
+		p, ok := named[*got[0].Certificate]
+		if !ok || int64(len(got)) != rows {
+			t.Fatalf("%s: %d rows by the certificate %s", name, len(got), *got[0].Certificate)
+		}
+		by[p.ID]++
+		to := filepath.Join(dir, "expected.parquet")
+		succeed(t, "predict", filepath.Join(dir, "out", p.Model), filepath.Join(dir, "out", p.Certificate), filepath.Join(dir, "new", name+".parquet"), "-o", to)
+		for i, want := range predictions(t, to) {
+			if g := got[i]; g.Row != want.Row || *g.Mean != *want.Mean || *g.Deviation != *want.Deviation || *g.Certificate != *want.Certificate || g.Reason != nil {
+				t.Fatalf("%s, row %d is not what the model of %.8s… predicts: %v, want %v", name, i, p.ID, *g.Mean, *want.Mean)
+			}
+		}
+	}
+	if len(by) != 2 {
+		t.Errorf("by model %v", by)
+	}
+}
+
+// Killed before, after and within each operation, and run again, it predicts each file
+// once.
+func TestScoreKilledThenRunAgain(t *testing.T) {
+	repeats(t)
+	dir, pointers, score := following(t, 3, 20)
+	want := expected(t, dir, pointers)
+	rng := rand.New(rand.NewPCG(4, 2))
+	for _, how := range []string{howBefore, howAfter, howHalf} {
+		survived := false
+		for at := 1; !survived; at++ {
+			if !*soak && rng.IntN(10) > 0 {
+				if at > 60 {
+					break
+				}
+				continue // a seeded tenth
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "scored")); err != nil {
+				t.Fatal(err)
+			}
+			log, err := child(t, order{Args: []string{"score", "-c", score, "--once"}, At: at, How: how}).CombinedOutput()
+			if survived = err == nil; !survived && !killed(err) {
+				t.Fatalf("kill %d %s: %v: %s", at, how, err, log)
+			}
+			succeed(t, "score", "-c", score, "--once")
+			when := fmt.Sprintf("%d %s", at, how)
+			if files := agree(t, scored(t, dir), want); files[idOf(t, pointers[0])] != 3 {
+				t.Errorf("%s: by model %v, %v", when, files, names(t, filepath.Join(dir, "scored", "new")))
+			}
+			for _, name := range names(t, filepath.Join(dir, "scored", "new")) {
+				if strings.HasPrefix(name, ".") {
+					t.Errorf("%s: %s is left over", when, name)
+				}
+			}
+		}
+	}
+}
+
+// A model for columns that the rows do not have is refused.
+func TestScoreRefusesOtherFeatures(t *testing.T) {
+	dir := t.TempDir()
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := drawn(t, g, 0, 300)
+	rows.with("x3", rows["x2"]).write(t, lakeFile(dir, 0))
+	var pointers [2][]byte
+	for i, features := range []string{"[x1, x2]", "[x1, x2, x3]"} {
+		if a := pacsgp(t, "train", "-c", tiny(jobFile{"features": features}).write(t, dir)); a.status != 0 {
+			t.Fatal(a.message)
+		}
+		pointers[i] = readFile(t, filepath.Join(dir, "out", currentFile))
+	}
+	score := filepath.Join(dir, "score.yaml")
+	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\noutput: scored\n"))
+	x1 := make([]float64, 20)
+	table{"x1": x1, "x2": x1, "y": x1}.write(t, filepath.Join(dir, "new", "a.parquet"))
+	table{"x1": x1, "x2": x1}.write(t, filepath.Join(dir, "new", "b.parquet"))
+	w := testSystem(discard{}, discard{}, plain(), nil)
+	c, err := loadScore(t.Context(), score, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	s := newScorer(c, w, folderStand(c.Model.folder), func(text string) { said = append(said, text) }, func(string) {})
+	point(t, dir, pointers[0])
+	if err := s.file(t.Context(), filepath.Join(dir, "new", "a.parquet")); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.follower.ready.Close() }()
+	point(t, dir, pointers[1])
+	if err := s.file(t.Context(), filepath.Join(dir, "new", "b.parquet")); err != nil || s.rows != 40 || s.follower.id != idOf(t, pointers[0]) {
+		t.Errorf("%v, %d rows, follows %s", err, s.rows, s.follower.id)
+	}
+	var refusals []string
+	for _, text := range said {
+		if strings.Contains(text, "is refused") {
+			refusals = append(refusals, text)
+		}
+	}
+	if len(refusals) != 1 || !strings.Contains(refusals[0], "x3") {
+		t.Errorf("it says %q", said)
+	}
+}
+
+// rowsOfATopic is a score file for a topic.
+func rowsOfATopic(options, output string) string {
+	return fmt.Sprintf("model: out\nsource: {kafka: {brokers: ['a:1'], topic: rows, %s}}\noutput: %s", options, output)
+}
+
+func TestScoreFaults(t *testing.T) {
+	dir, _, score := following(t, 1, 20)
+	for text, want := range map[string]string{
+		"model: out\nsource: {paths: [new]}\noutput: new/scored":            "lies in the data",
+		"model: out\nsource: {paths: [new]}":                                "output: name the directory",
+		"source: {paths: [new]}\noutput: scored":                            "model: name the output directory",
+		"model: out\noutput: scored":                                        "source.paths",
+		"model: out\nsource: {paths: [new]}\noutput: scored\nkeep: [mean]":  "is a column of predictions",
+		"model: out\nsource: {paths: [new]}\noutput: scored\nkeep: ['a,b']": "has a comma",
+		"model: out\nsource: {paths: [new]}\noutput: {kafka: p}":            "output.kafka: predictions of files go to files",
+		"model: out\nsource: {paths: [new]}\noutput: s\nexactly_once: true": "exactly_once: it is about topics",
+		"model: {kafka: {name: a}}\nsource: {paths: [new]}\noutput: s":      "model.kafka.brokers: name at least one",
+		rowsOfATopic("group: g", "{kafka: p}\nkeep: [offset]"):              "is a column of predictions",
+		rowsOfATopic("group: g", "{kafka: p}\nkeep: [$key]"):                "is no member",
+		rowsOfATopic("group: g, format: arrow", "{kafka: p}\nkeep: [a]"):    "none of records of the format arrow",
+		rowsOfATopic("group: g", "{kafka: p}\nsession_timeout: 20ms"):       "session_timeout: 20ms",
+		rowsOfATopic("group: g", "{kafka: rows}"):                           "is the topic that the rows come from",
+		rowsOfATopic("group: g", "scored"):                                  "output: rows of a topic have their predictions on a topic",
+		rowsOfATopic("format: json", "{kafka: p}"):                          "source.kafka.group: name the group",
+		rowsOfATopic("group: g", "{kafka: p}\npoll: 3s"):                    "poll: it is about files",
+	} {
+		writeFile(t, score, []byte(text))
+		if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitConfig || !strings.Contains(a.message, want) {
+			t.Errorf("%q: status %d, %q; want %q", text, a.status, a.message, want)
+		}
+	}
+	writeFile(t, score, []byte("model: nothing\nsource: {paths: [new]}\noutput: scored"))
+	if err := os.Mkdir(filepath.Join(dir, "nothing"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, "nothing is current")
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+)
+
+// A scoreConfig is a score file: one YAML document.
+type scoreConfig struct {
+	Model          scoreModelConfig  `yaml:"model"`
+	Source         scoreSourceConfig `yaml:"source"`
+	Keep           []string          `yaml:"keep"`
+	Output         scoreOutputConfig `yaml:"output"`
+	ExactlyOnce    bool              `yaml:"exactly_once"`
+	SessionTimeout *span             `yaml:"session_timeout"`
+	Poll           span              `yaml:"poll"`
+	Serve          serveConfig       `yaml:"serve"`
+	Workers        int               `yaml:"workers"`
+	Memory         byteSize          `yaml:"memory"`
+
+	folder string // of the file
+}
+
+// A scoreModelConfig says where to look which model is current: an output directory, or
+// topics.
+type scoreModelConfig struct {
+	folder string
+	Kafka  scoreTopicsConfig `yaml:"kafka"`
+}
+
+func (m *scoreModelConfig) readWord(word *ast.StringNode) error {
+	m.folder = word.Value
+	return someWord(word)
+}
+
+// someWord is an error of an empty text.
+func someWord(word *ast.StringNode) error {
+	if word.Value == "" {
+		return fault(word, "want a directory, or topics")
+	}
+	return nil
+}
+
+func (scoreModelConfig) words() []string { return nil }
+
+// A scoreTopicsConfig declares the topics of artifacts.
+type scoreTopicsConfig struct {
+	Brokers  brokerList `yaml:"brokers"`
+	TLS      tlsConfig  `yaml:"tls"`
+	SASL     saslConfig `yaml:"sasl"`
+	Patience span       `yaml:"patience"`
+	Name     string     `yaml:"name"`
+	Topics   topicNames `yaml:"topics"`
+}
+
+type scoreSourceConfig struct {
+	Paths pathList         `yaml:"paths"`
+	Kafka scoreKafkaConfig `yaml:"kafka"`
+}
+
+// A scoreKafkaConfig declares the topic that rows come from.
+type scoreKafkaConfig struct {
+	Brokers    brokerList `yaml:"brokers"`
+	TLS        tlsConfig  `yaml:"tls"`
+	SASL       saslConfig `yaml:"sasl"`
+	Patience   span       `yaml:"patience"`
+	Topic      string     `yaml:"topic"`
+	Group      string     `yaml:"group"`
+	Format     string     `yaml:"format"`
+	Schema     string     `yaml:"schema"`
+	Registry   registry   `yaml:"registry"`
+	Tombstones string     `yaml:"tombstones"`
+}
+
+// A scoreOutputConfig says where predictions go: a directory, or a topic of the cluster
+// that the rows come from.
+type scoreOutputConfig struct {
+	folder string
+	Kafka  string `yaml:"kafka"`
+}
+
+func (o *scoreOutputConfig) readWord(word *ast.StringNode) error {
+	o.folder = word.Value
+	return someWord(word)
+}
+
+func (scoreOutputConfig) words() []string { return nil }
+
+// onTopics reports whether rows come from a topic.
+func (c scoreConfig) onTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
+
+func (k scoreKafkaConfig) kafka() kafkaConfig {
+	return kafkaConfig{
+		Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Topic: k.Topic, Format: k.Format,
+		Schema: k.Schema, Registry: k.Registry, Tombstones: k.Tombstones,
+	}
+}
+
+func loadScore(ctx context.Context, path string, w system) (scoreConfig, error) {
+	if path == "" {
+		return scoreConfig{}, usageError{errors.New("-c: name the score file; examples/schedule/ has one")}
+	}
+	c, faults, err := checkScore(ctx, path, w)
+	if err == nil {
+		err = errorOf(faults)
+	}
+	return c, err
+}
+
+// checkScore reads a score file, and finds all that can be wrong with it before a row is
+// read.
+func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobFault, error) {
+	c, t, err := readConfiguration[scoreConfig](ctx, path, w.lookup)
+	if err != nil {
+		return c, nil, err
+	}
+	if t.root == nil {
+		return c, t.faults, nil
+	}
+	c.folder = filepath.Dir(path)
+	k := &c.Source.Kafka
+	relativePaths(c.folder, c.Serve.files(), k.TLS.files(), k.SASL.files(), c.Model.Kafka.TLS.files(), c.Model.Kafka.SASL.files(),
+		[]*string{&k.Schema, &k.Registry.CA, &k.Registry.PasswordFile, &c.Model.folder, &c.Output.folder})
+	var faults []error
+	fault := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
+		}
+	}
+	c.checkModel(fault)
+	if c.onTopics() {
+		c.checkTopics(fault)
+	} else {
+		c.checkFiles(fault)
+	}
+	for i, name := range c.Keep {
+		can := sink.CanKeep
+		if c.onTopics() {
+			can = sink.CanKeepObject
+		}
+		err := can(name)
+		if err == nil && c.onTopics() {
+			err = kafkalog.CanKeep(k.Format, name)
+		}
+		if err != nil {
+			fault(false, "keep[%d]: %w", i, err)
+		}
+		fault(!slices.Contains(c.Keep[:i], name), "keep[%d]: %q is named twice", i, name)
+	}
+	if err := c.Serve.check(); err != nil {
+		fault(false, "serve: %w", err)
+	}
+	fault(c.Poll >= 0, "poll: %v is negative", time.Duration(c.Poll))
+	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
+	return c, t.judged(errors.Join(faults...), func(string) bool { return false }), nil
+}
+
+// checkModel tells the faults of where models come from.
+func (c scoreConfig) checkModel(fault func(ok bool, format string, args ...any)) {
+	k := c.Model.Kafka
+	if reflect.ValueOf(k).IsZero() {
+		fault(c.Model.folder != "" && !isRemote(c.Model.folder), "model: name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
+		return
+	}
+	const key = "model.kafka"
+	fault(k.Name != "", key+".name: under which name is the model published?")
+	if len(k.Brokers) > 0 || !c.onTopics() {
+		c.modelCluster().check(key, fault)
+		return
+	}
+	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of source.kafka have their own")
+}
+
+// modelCluster is that of the topics of models: without brokers, the one of the rows.
+func (c scoreConfig) modelCluster() clusterConfig {
+	k := c.Model.Kafka
+	if len(k.Brokers) == 0 && c.onTopics() {
+		return c.Source.Kafka.kafka().cluster()
+	}
+	return clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
+}
+
+// checkFiles tells the faults of a file about files.
+func (c *scoreConfig) checkFiles(fault func(ok bool, format string, args ...any)) {
+	source := sourceConfig{Paths: c.Source.Paths}
+	source.relativeTo(c.folder)
+	c.Source.Paths = source.Paths
+	from := source.origin(pipeline.Job{}, c.Output.folder, fault)
+	fault(c.Output.Kafka == "", "output.kafka: predictions of files go to files; rows of a topic have theirs on a topic")
+	fault(c.Output.folder != "" && !isRemote(c.Output.folder), "output: name the directory for the predictions")
+	if c.Output.folder != "" {
+		found := from.finds(filepath.Join(c.Output.folder, "lake", "predictions.parquet"))
+		fault(found == "", "output: %s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.folder, found)
+	}
+	fault(!c.ExactlyOnce, "exactly_once: it is about topics; no file is predicted twice anyhow")
+	fault(c.SessionTimeout == nil, "session_timeout: it is about the group of a topic")
+}
+
+// checkTopics tells the faults of a file about topics.
+func (c scoreConfig) checkTopics(fault func(ok bool, format string, args ...any)) {
+	const key = "source.kafka"
+	k := c.Source.Kafka
+	fault(len(c.Source.Paths) == 0, "source: paths and kafka are both declared; name one of them")
+	k.kafka().check(key, fault)
+	fault(k.Group != "", key+".group: name the group whose offsets say what has been predicted")
+	fault(c.Output.folder == "" && c.Output.Kafka != "", "output: rows of a topic have their predictions on a topic; name it, as in {kafka: predictions}")
+	fault(c.Output.Kafka == "" || c.Output.Kafka != k.Topic, "output.kafka: %s is the topic that the rows come from", c.Output.Kafka)
+	fault(c.session() >= time.Second, "session_timeout: %v: want some seconds, as in 20s", c.session())
+	fault(c.Poll == 0, "poll: it is about files; rows of a topic are predicted as they come")
+}
+
+func (c scoreConfig) session() time.Duration {
+	if c.SessionTimeout == nil {
+		return sessionTimeout
+	}
+	return time.Duration(*c.SessionTimeout)
+}
+
+func (c scoreConfig) resources() pipeline.Resources {
+	r := pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
+	if r.Workers == 0 {
+		r.Workers = runtime.GOMAXPROCS(0)
+	}
+	return r.WithDefaults()
+}
+
+// stand is where models are looked for. To be closed when it is a cluster.
+func (c scoreConfig) stand(told func(string), patience time.Duration) (stand, func() error, error) {
+	if c.Model.folder != "" {
+		return folderStand(c.Model.folder), func() error { return nil }, nil
+	}
+	cluster := c.modelCluster()
+	if cluster.told = told; cluster.Patience == 0 {
+		cluster.Patience = span(patience)
+	}
+	client, err := cluster.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &topicStand{client: client, topics: sinklog.Topics(c.Model.Kafka.Topics), name: c.Model.Kafka.Name}, client.Close, nil
+}
+
+// predictionsOf is where the predictions of a file go: a path that follows from its own
+// and from its content.
+func (c scoreConfig) predictionsOf(f manifestFile) string {
+	path := f.Path
+	for strings.HasPrefix(path, "../") {
+		path = path[len("../"):]
+	}
+	path = strings.TrimPrefix(strings.ReplaceAll(path, ":", ""), "/")
+	name := strings.TrimSuffix(path, filepath.Ext(path))
+	return filepath.Join(c.Output.folder, filepath.FromSlash(name)+"-"+digestOf([]manifestFile{f})[:16]+".parquet")
+}

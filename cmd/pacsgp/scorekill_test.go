@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+)
+
+// With exactly_once, score is killed at requests to a real broker, and at random moments,
+// and started again while the pointer moves: of each row there is one prediction, that of
+// the model which it names.
+func TestScoreOfATopicKilled(t *testing.T) {
+	t.Parallel()
+	_, gate := brokertest.StartGated(t, brokertest.Options{Properties: map[string]string{"group.min.session.timeout.ms": "500"}})
+	gate.Tell(func(int16) {})
+	s := topicOf(t, gate.Address, 80, "exactly_once: true\n")
+	s.send(t)
+	var seen atomic.Int32
+	gate.Tell(func(int16) { seen.Add(1) })
+	succeed(t, "score", "-c", s.score, "--once")
+	requests := int(seen.Load())
+	s.agree(t, s.found(t, "predictions"))
+
+	rng := rand.New(rand.NewPCG(6, 7))
+	for round, at := range some(requests, max(1, requests/10)) {
+		name := fmt.Sprintf("killed%d", at)
+		createTopic(t, gate.Address, name, 2)
+		score := s.file(t, name, name, "exactly_once: true\nsession_timeout: 1s\n")
+		run := child(t, order{Args: []string{"score", "-c", score, "--once"}})
+		var seen atomic.Int32
+		var once sync.Once
+		reached, gone := make(chan struct{}), make(chan struct{})
+		gate.Tell(func(int16) {
+			if int(seen.Add(1)) == at {
+				once.Do(func() { close(reached) })
+				if round%2 == 0 { // else the broker gets it
+					<-gone
+				}
+			}
+		})
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() { _ = run.Wait(); close(ended) }()
+		select {
+		case <-reached:
+			time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
+			_ = run.Process.Kill()
+			<-ended
+		case <-ended: // it took fewer requests this time
+		}
+		gate.Tell(func(int16) {})
+		close(gone)
+		point(t, s.dir, s.pointers[round%2])
+		succeed(t, "score", "-c", score, "--once")
+		if s.agree(t, s.found(t, name)); t.Failed() {
+			t.Fatalf("killed at request %d of %d", at, requests)
+		}
+	}
+}

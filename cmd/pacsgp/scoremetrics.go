@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// scoreMetrics are what score tells of itself. docs/metrics.md lists them.
+type scoreMetrics struct {
+	registry    *prometheus.Registry
+	live        *liveRun
+	predictions *prometheus.CounterVec
+	batches     prometheus.Counter
+	models      prometheus.Counter
+
+	rows, refused atomic.Int64
+	why           atomic.Pointer[string] // nothing is predicted; nil: it is
+}
+
+func newScoreMetrics() *scoreMetrics {
+	m := &scoreMetrics{
+		registry: newRegistry(), live: &liveRun{},
+		predictions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_predictions_total", Help: "Rows that score has dealt with, by whether they have a prediction."}, []string{"outcome"}),
+		batches:     prometheus.NewCounter(prometheus.CounterOpts{Name: "pacsgp_prediction_batches_total", Help: "Files, or batches of rows of a topic, that were predicted."}),
+		models:      prometheus.NewCounter(prometheus.CounterOpts{Name: "pacsgp_models_taken_total", Help: "Models that score has taken, the first included."}),
+	}
+	m.registry.MustRegister(m.predictions, m.batches, m.models)
+	m.live.does("Waiting for rows.")
+	return m
+}
+
+// predicted is told what became of a file or a batch.
+func (m *scoreMetrics) predicted(n tally) {
+	m.why.Store(nil)
+	m.batches.Inc()
+	m.predictions.WithLabelValues("predicted").Add(float64(n.rows - n.refused))
+	m.predictions.WithLabelValues("refused").Add(float64(n.refused))
+	m.live.fact("rows in", strconv.FormatInt(m.rows.Add(n.rows), 10))
+	m.live.fact("rows without a prediction", strconv.FormatInt(m.refused.Add(n.refused), 10))
+}
+
+// took is told the certificate of a model that is used from now on.
+func (m *scoreMetrics) took(id string) {
+	m.models.Inc()
+	m.live.does("Predicting.")
+	m.live.fact("certificate", id)
+}
+
+// fails is told why nothing is predicted.
+func (m *scoreMetrics) fails(err error) {
+	text := err.Error()
+	m.why.Store(&text)
+	m.live.does("Nothing is predicted: " + text)
+}
+
+// ready says why nothing is predicted.
+func (m *scoreMetrics) ready() error {
+	if why := m.why.Load(); why != nil {
+		return errors.New(*why)
+	}
+	return nil
+}
+
+// serve begins to answer, if the file asks for it.
+func (c scoreConfig) serve(ctx context.Context, m *scoreMetrics, say func(string)) (func() error, error) {
+	var folders []string
+	if c.Model.folder != "" {
+		folders = []string{c.Model.folder}
+	}
+	return c.Serve.start(ctx, asked{m.registry, m.ready, folders, m.live.live}, say)
+}

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+)
+
+// serviceJob writes the job of a stream on the small topic, windows of 120 rows.
+func serviceJob(t *testing.T, address, dir string, change jobFile) string {
+	t.Helper()
+	job := tiny(jobFile{
+		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 120, spool: {limit: 10MB}}}", address),
+		"features": "[x1, in.x2]", "publish": "{kafka: {name: small, exactly_once: true}}", "stream": "{keep: 2}",
+	})
+	maps.Copy(job, change)
+	return job.write(t, dir)
+}
+
+// A runningService is the command in this process, until it is stopped.
+type runningService struct {
+	stop func()
+	done chan struct{}
+	err  error
+	utterances
+}
+
+// utterances are what a service says.
+type utterances struct {
+	mu   sync.Mutex
+	said bytes.Buffer
+}
+
+// Write keeps the text.
+func (w *utterances) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.said.Write(text)
+}
+
+func (w *utterances) says() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.said.String()
+}
+
+// find waits until something is said, and returns the first part of it.
+func (w *utterances) find(t *testing.T, pattern string) string {
+	t.Helper()
+	form := regexp.MustCompile(pattern)
+	for range 1000 {
+		if found := form.FindStringSubmatch(w.says()); found != nil {
+			return found[1]
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("it does not say %q: %s", pattern, w.says())
+	return ""
+}
+
+func startService(t *testing.T, args ...string) *runningService {
+	t.Helper()
+	return startCommand(t, append([]string{"stream"}, args...)...)
+}
+
+func startCommand(t *testing.T, args ...string) *runningService {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &runningService{stop: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.err = run(ctx, args, testSystem(r, r, plain(), nil))
+	}()
+	t.Cleanup(func() { cancel(); <-r.done })
+	return r
+}
+
+// end stops the service as a signal does. It has to end without an error.
+func (r *runningService) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	<-r.done
+	if r.err != nil {
+		t.Errorf("stopped, it says %v: %s", r.err, r.says())
+	}
+}
+
+// certificates are all that a topic has for readers of committed records, by a client of
+// another make.
+func certificates(t *testing.T, address, topic string) (all []certify.Certificate) {
+	t.Helper()
+	if empty(t, address, topic) {
+		return nil
+	}
+	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ends, err := client.Offsets(t.Context(), topic, []int{0}, broker.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	for at := int64(0); at < ends[0]; {
+		fetched := consumer.PollFetches(t.Context())
+		fetched.EachRecord(func(r *kgo.Record) {
+			at = r.Offset + 1
+			if r.Attrs.IsControl() {
+				return
+			}
+			c, err := certify.Parse(r.Value)
+			if err != nil {
+				t.Fatalf("certificate at %d: %v", r.Offset, err)
+			}
+			all = append(all, c)
+		})
+	}
+	return all
+}
+
+// awaitCertificates waits until so many are published.
+func awaitCertificates(t *testing.T, address string, n int, r *runningService) []certify.Certificate {
+	t.Helper()
+	return awaitOn(t, address, "pacsgp-certificates", func(found []certify.Certificate) bool { return len(found) >= n }, r)
+}
+
+// awaitOn waits until the certificates of a topic are enough.
+func awaitOn(t *testing.T, address, topic string, enough func([]certify.Certificate) bool, r *runningService) []certify.Certificate {
+	t.Helper()
+	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		if found := certificates(t, address, topic); enough(found) {
+			return found
+		}
+		select {
+		case <-r.done:
+			t.Fatalf("the stream ended: %v: %s", r.err, r.says())
+		default:
+		}
+	}
+	t.Fatalf("there are not enough certificates: %s", r.says())
+	return nil
+}
+
+// onceEach checks that the certificates have every offset from the first one of each
+// partition on exactly once, that their numbers are those of one sequence, none twice and
+// later rows with larger ones, and that each follows from its evidence. It returns where
+// they end.
+func onceEach(t *testing.T, group string, all []certify.Certificate) map[int64]int64 {
+	t.Helper()
+	type last struct{ end, number int64 }
+	lasts := map[int64]last{} // by partition
+	taken := map[int64]bool{}
+	for i, c := range all {
+		if err := certify.Recompute(c); err != nil {
+			t.Errorf("certificate %d: %v", i, err)
+		}
+		s := c.Delta.Sequence
+		if s == nil || s.Policy != certify.DeltaSequence || !strings.HasSuffix(s.Name, "/"+group) || taken[s.Number] {
+			t.Fatalf("certificate %d has the place %+v", i, s)
+		}
+		taken[s.Number] = true
+		for _, g := range c.Sample.Segments {
+			before := lasts[g.Partition]
+			if g.First != before.end {
+				t.Errorf("certificate %d: partition %d begins at %d, and was certified up to %d", i, g.Partition, g.First, before.end)
+			}
+			if s.Number < before.number {
+				t.Errorf("certificate %d: number %d of partition %d comes behind %d", i, s.Number, g.Partition, before.number)
+			}
+			lasts[g.Partition] = last{g.End, s.Number}
+		}
+	}
+	ends := map[int64]int64{}
+	for p, l := range lasts {
+		ends[p] = l.end
+	}
+	return ends
+}
+
+// TestService: windows follow one another on a topic while rows arrive; every row is in one
+// certificate; stopped, restarted in its spool and restarted on an empty disk, the stream
+// goes on where it was, and no number is used twice.
+func TestService(t *testing.T) {
+	c := smallTopic(t) // 180 rows
+	address := c.ListenAddrs()[0]
+	dir := t.TempDir()
+	job := serviceJob(t, address, dir, nil)
+	succeed(t, "topics", "-c", job)
+	r := startService(t, "-c", job)
+	awaitCertificates(t, address, 1, r)
+	fillTopic(t, address, 180) // 360: three windows
+	awaitCertificates(t, address, 3, r)
+	fillTopic(t, address, 360) // 540: four, and 60 rows in the spool
+	awaitCertificates(t, address, 4, r)
+	r.end(t)
+	out := filepath.Join(dir, "out")
+	if kept := names(t, out); !slices.Equal(windowNames(kept), []string{donePrefix + form(3), donePrefix + form(4)}) {
+		t.Errorf("%q is kept, want the last two windows", kept)
+	}
+	pacsgp(t, "inspect", filepath.Join(out, donePrefix+form(4), record(t, filepath.Join(out, donePrefix+form(4))).Certificate)).says(t, 0, `number 4 of "rows/trainers"`, "delta/(4*5)")
+	pulled := filepath.Join(dir, "pulled")
+	succeed(t, "pull", "small", "-o", pulled, "--kafka", job)
+
+	r = startService(t, "-c", job) // in its spool
+	fillTopic(t, address, 540)     // 720: six windows
+	awaitCertificates(t, address, 6, r)
+	r.end(t)
+	if err := os.RemoveAll(out); err != nil {
+		t.Fatal(err)
+	}
+	r = startService(t, "-c", job) // on an empty disk
+	fillTopic(t, address, 720)     // 900: seven, and 60 rows
+	all := awaitCertificates(t, address, 7, r)
+	r.end(t)
+	ends := onceEach(t, "trainers", all)
+	rows := int64(0)
+	for _, end := range ends {
+		rows += end
+	}
+	if len(all) != 7 || rows != 7*120 || all[6].Delta.Sequence.Number != 7 {
+		t.Errorf("%d certificates of %d rows, the last with number %d; want 7 of 840", len(all), rows, all[6].Delta.Sequence.Number)
+	}
+	newest := record(t, filepath.Join(out, donePrefix+form(7)))
+	folder := filepath.Join(out, donePrefix+form(7))
+	pacsgp(t, "verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log", "verified: ")
+	pacsgp(t, "train", "-c", serviceJob(t, address, t.TempDir(), jobFile{"delta_policy": "each"})).says(t, exitConfig, "pacsgp stream")
+}
+
+// windowNames are the names of the folders of windows.
+func windowNames(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !strings.HasPrefix(name, donePrefix) })
+}
+
+// TestServiceConfiguration: a job that cannot go on for ever is refused, all its faults at once.
+func TestServiceConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	job := serviceJob(t, "127.0.0.1:1", dir, jobFile{
+		"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, from: latest, spool: {folder: there}}}`, "stream": "{keep: -1, shutdown_timeout: 0s}",
+		"sweep": "[{}, {loss: {epsilon: 2}}]", "publish": "",
+	})
+	pacsgp(t, "stream", "-c", job).says(t, exitConfig, "stream.keep", "shutdown_timeout", "sweep", "publish.kafka", "how many rows, or how much time", "kafka.group", "kafka.from", "spool.limit", "spool.folder")
+	pacsgp(t, "stream", "-c", serviceJob(t, "127.0.0.1:1", dir, jobFile{"delta_policy": "all"})).says(t, exitConfig, `"all" is neither sequence nor each`)
+	lake := tiny(nil).write(t, dir)
+	pacsgp(t, "stream", "-c", lake).says(t, exitConfig, "a stream reads a topic")
+	// What says that it is the job of a stream is held to that by lint and plan too.
+	for _, command := range [][]string{{"lint"}, {"plan", "-c"}, {"stream", "-c"}} {
+		for _, c := range []struct {
+			change jobFile
+			says   string
+		}{
+			{jobFile{"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, group: trainers, rows: 5, spool: {limit: 10MB}}}`}, "source.kafka.rows: no window of so many"},
+			{jobFile{"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, group: trainers, rows: 120}}`}, "spool.limit"},
+			{jobFile{"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, group: trainers, rows: 120, partitions: [0], spool: {limit: 10MB}}}`, "stream": "{group: shared}"}, "source.kafka.partitions"},
+			{jobFile{"stream": "{group: all}"}, "stream.group"},
+			{jobFile{"serve": "{listen: nowhere}"}, "serve: "},
+		} {
+			a := pacsgp(t, append(slices.Clone(command), serviceJob(t, "127.0.0.1:1", t.TempDir(), c.change))...)
+			if a.status != exitConfig || !strings.Contains(a.stdout+a.message, c.says) {
+				t.Errorf("%q with %v: status %d, %s%s, want %q", command, c.change, a.status, a.stdout, a.message, c.says)
+			}
+		}
+	}
+}
+
+// TestServiceNeverPointsToWhatIsNotAsked: windows above the limit are published, and are
+// not current.
+func TestServiceNeverPointsToWhatIsNotAsked(t *testing.T) {
+	c := smallTopic(t)
+	address := c.ListenAddrs()[0]
+	job := serviceJob(t, address, t.TempDir(), jobFile{"limit": "0.001"})
+	succeed(t, "topics", "-c", job)
+	r := startService(t, "-c", job)
+	awaitCertificates(t, address, 1, r)
+	r.end(t)
+	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if p, err := sinklog.Current(t.Context(), client, sinklog.Topics{}, "small"); err == nil {
+		t.Errorf("the pointer is %+v, want none", p)
+	}
+	committed, err := client.CommittedOffsets(t.Context(), "trainers", "rows", []int{0, 1, 2})
+	if err != nil || committed[0]+committed[1]+committed[2] != 120 {
+		t.Errorf("the group stands at %v (%v), want behind 120 rows", committed, err)
+	}
+}
+
+// TestServiceIsRefused: what the group will never take ends the stream with a reason.
+func TestServiceIsRefused(t *testing.T) {
+	c := smallTopic(t)
+	job := serviceJob(t, c.ListenAddrs()[0], t.TempDir(), jobFile{"stream": "{session_timeout: 2h}"})
+	succeed(t, "topics", "-c", job)
+	pacsgp(t, "stream", "-c", job).says(t, exitFailure, `group "trainers"`, "session timeout")
+}
+
+// TestServiceStopsAtOnce: a stop is no error at any moment, the first one included.
+func TestServiceStopsAtOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := &utterances{}
+	if err := run(ctx, []string{"stream", "-c", serviceJob(t, "127.0.0.1:1", t.TempDir(), nil)}, testSystem(w, w, plain(), nil)); err != nil {
+		t.Errorf("stopped before it began, it says %v", err)
+	}
+}
+
+// TestPublishingReadsNoHistory: the topic of certificates keeps all of them for ever, so that a
+// stream must not read it for each window.
+func TestPublishingReadsNoHistory(t *testing.T) {
+	c := smallTopic(t)
+	address := c.ListenAddrs()[0]
+	fillTopic(t, address, 180) // three windows
+	var reads atomic.Int64
+	c.ControlKey(kmsg.Fetch.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		for _, topic := range r.(*kmsg.FetchRequest).Topics {
+			if topic.Topic == "pacsgp-certificates" { // others than this program name the topic by its id
+				reads.Add(1)
+			}
+		}
+		return nil, nil, false
+	})
+	job := serviceJob(t, address, t.TempDir(), nil)
+	succeed(t, "topics", "-c", job)
+	r := startService(t, "-c", job)
+	awaitCertificates(t, address, 3, r)
+	r.end(t)
+	if n := reads.Load(); n > 0 {
+		t.Errorf("certificates were read %d times for three windows", n)
+	}
+	succeed(t, "pull", "small", "-o", t.TempDir(), "--kafka", job)
+	if reads.Load() == 0 {
+		t.Error("that a certificate is read is not seen")
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+)
+
+// A producer sends rows to three partitions until it is stopped.
+type producer struct {
+	stop chan struct{}
+	done chan int64 // the rows that were sent
+}
+
+func startProducer(t *testing.T, address, topic string, atOnce int, every time.Duration) *producer {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &producer{make(chan struct{}), make(chan int64, 1)}
+	go func() {
+		defer client.Close()
+		for first := int64(0); ; first += int64(atOnce) {
+			var records []*kgo.Record
+			rows := g.Rows(first, atOnce)
+			for i := range rows[0] {
+				records = append(records, &kgo.Record{Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
+			}
+			if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+				t.Errorf("produce: %v", err)
+				p.done <- first
+				return
+			}
+			select {
+			case <-p.stop:
+				p.done <- first + int64(atOnce)
+				return
+			case <-time.After(every):
+			}
+		}
+	}()
+	return p
+}
+
+// TestMembers: 2, 3 and 1 members of a group under load on a real broker, one of which
+// works, or which share the partitions. One is stalled and resumed when others have taken
+// over, then the next one is killed: every row up to the last certificate is in exactly
+// one, and no number is used twice. Without exactly_once (with -soak) every row is in at
+// least one.
+func TestMembers(t *testing.T) {
+	s := brokertest.Start(t, brokertest.Options{Properties: map[string]string{"group.min.session.timeout.ms": "500"}})
+	for _, kind := range []string{groupSingle, groupShared} {
+		t.Run(kind+" exactly once", func(t *testing.T) {
+			all := members(t, s.Address, kind, true)
+			certified := int64(0)
+			for _, end := range onceEach(t, kind+"-true", all) {
+				certified += end
+			}
+			if countOf(all, "[0 1 2]") == len(all) && kind == groupShared {
+				t.Error("all certificates speak of all partitions: they are not shared")
+			}
+			if certified != int64(len(all))*120 {
+				t.Errorf("%d rows in %d certificates, want 120 in each", certified, len(all))
+			}
+		})
+		if *soak { // half a minute more
+			t.Run(kind+" at least once", func(t *testing.T) { someEach(t, members(t, s.Address, kind, false)) })
+		}
+	}
+}
+
+// members has members come and go, and returns what they have published.
+func members(t *testing.T, address, kind string, exactlyOnce bool) []certify.Certificate {
+	t.Helper()
+	name := fmt.Sprintf("%s-%v", kind, exactlyOnce)
+	createTopic(t, address, name, 3)
+	var said []*utterances // by each member
+	member := func() *exec.Cmd {
+		t.Helper()
+		job := serviceJob(t, address, t.TempDir(), jobFile{
+			"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: %[2]s, group: %[2]s, rows: 120, spool: {limit: 10MB}}}", address, name),
+			"stream":  fmt.Sprintf("{group: %s, session_timeout: 2s}", kind),
+			"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: {certificates: %[1]s-c, models: %[1]s-m, current: %[1]s-p}}}", name, exactlyOnce),
+		})
+		succeed(t, "topics", "-c", job) // which are there for all but the first
+		run, words := child(t, order{Args: []string{"stream", "-c", job}}), &utterances{}
+		run.Stderr, said = words, append(said, words)
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
+		return run
+	}
+	rows := startProducer(t, address, name, 30, 50*time.Millisecond)
+	published := func(n int) int {
+		t.Helper()
+		for until := time.Now().Add(90 * time.Second); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
+			if found := len(certificates(t, address, name+"-c")); found >= n {
+				return found
+			}
+		}
+		for i, words := range said {
+			text := words.says()
+			t.Logf("member %d says at last: %s", i, text[max(0, len(text)-4000):])
+		}
+		t.Fatalf("there are not %d certificates", n)
+		return 0
+	}
+	first := member()
+	n := published(2)
+	second := member()
+	n = published(n + 2)
+	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	n = published(n + 2) // by the second
+	third := member()
+	if err := first.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	n = published(n + 2)
+	if err := second.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	n = published(n + 2) // by the first or the third
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	published(n + 2)
+	close(rows.stop)
+	sent := <-rows.done
+	_ = third.Process.Kill()
+	all := certificates(t, address, name+"-c")
+	t.Logf("%d certificates, of %d rows that were sent, the last one with number %d", len(all), sent, all[len(all)-1].Delta.Sequence.Number)
+	return all
+}
+
+// someEach checks that the certificates have every offset of each partition at least once
+// up to where they end.
+func someEach(t *testing.T, all []certify.Certificate) {
+	t.Helper()
+	ends := map[int64]int64{}
+	for i, c := range all {
+		for _, g := range c.Sample.Segments {
+			if g.First > ends[g.Partition] {
+				t.Errorf("certificate %d: partition %d begins at %d, and was certified up to %d", i, g.Partition, g.First, ends[g.Partition])
+			}
+			ends[g.Partition] = max(ends[g.Partition], g.End)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
+)
+
+// TestSharedService: two members of a shared group certify windows of the partitions that
+// each has, at the same time and by numbers of one sequence; sentences and pointers name the
+// partitions, and another implementation says the same sentences.
+func TestSharedService(t *testing.T) {
+	verifytest.Need(t)
+	c := smallTopic(t)
+	address := c.ListenAddrs()[0]
+	folders := []string{t.TempDir(), t.TempDir()}
+	var jobs []string
+	for _, dir := range folders {
+		jobs = append(jobs, serviceJob(t, address, dir, jobFile{
+			"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 120, spool: {limit: 10MB, keep: true}}}", address),
+			"stream": "{group: shared}",
+		}))
+	}
+	succeed(t, "topics", "-c", jobs[0])
+	first := startService(t, "-c", jobs[0])
+	first.find(t, `(has the partitions \[0 1 2\])`)
+	second := startService(t, "-c", jobs[1])
+	one := first.find(t, `has the partitions (\[\d(?: \d)?\])`)
+	two := second.find(t, `has the partitions (\[\d(?: \d)?\])`)
+	if len(one)+len(two) != len("[0 1][2]") {
+		t.Errorf("the members have the partitions %s and %s", one, two)
+	}
+	for n := range int64(3) {
+		fillTopic(t, address, 180*(n+1)) // 240 rows a partition
+	}
+	awaitOn(t, address, "pacsgp-certificates", func(all []certify.Certificate) bool {
+		return countOf(all, one) > 0 && countOf(all, two) > 0
+	}, first)
+	// A partition that is new is shared too, from its first offset on.
+	grow(t, address, 4)
+	all := awaitOn(t, address, "pacsgp-certificates", func(all []certify.Certificate) bool {
+		return slices.ContainsFunc(all, func(c certify.Certificate) bool {
+			return slices.ContainsFunc(c.Sample.Segments, func(g certify.Segment) bool { return g.Partition == 3 })
+		})
+	}, first)
+	first.end(t)
+	second.end(t)
+	onceEach(t, "trainers", certificates(t, address, "pacsgp-certificates"))
+	for _, c := range all {
+		if about := c.About(certify.PredictorDraw); about.Status == certify.StatusCertified && !strings.Contains(about.Statement, partitionsOf(c)) {
+			t.Errorf("the statement does not say %q: %s", partitionsOf(c), about.Statement)
+		}
+	}
+	for p := range 3 {
+		pacsgp(t, "pull", fmt.Sprintf("small/%d", p), "-o", t.TempDir(), "--kafka", jobs[0]).says(t, 0, ".parquet")
+	}
+	pacsgp(t, "pull", "small", "-o", t.TempDir(), "--kafka", jobs[0]).says(t, exitFailure, "not published")
+	out := filepath.Join(folders[1], "out")
+	windows := windowNames(names(t, out))
+	folder := filepath.Join(out, windows[0])
+	r := record(t, folder)
+	run := verifytest.Verify(t, [][]string{{filepath.Join(folder, r.Model), filepath.Join(folder, spoolFolder), "--certificate", filepath.Join(folder, r.Certificate)}})[0]
+	if !strings.Contains(run.Out, "the certificate is the same to the last byte") {
+		t.Errorf("verify.py says %d: %s", run.Status, run.Out)
+	}
+}
+
+// grow gives the small topic more partitions, and rows to the last of them.
+func grow(t *testing.T, address string, partitions int32) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	r, topic := kmsg.NewPtrCreatePartitionsRequest(), kmsg.NewCreatePartitionsRequestTopic()
+	topic.Topic, topic.Count = "rows", partitions
+	r.Topics = append(r.Topics, topic)
+	if answer, err := r.RequestWith(t.Context(), client); err != nil || answer.Topics[0].ErrorCode != 0 {
+		t.Fatalf("%+v: %v", answer, err)
+	}
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []*kgo.Record
+	rows := g.Rows(1000, 240)
+	for i := range rows[0] {
+		records = append(records, &kgo.Record{Partition: partitions - 1, Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
+	}
+	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// partitionsOf is how a sentence names the partitions of a certificate.
+func partitionsOf(c certify.Certificate) string {
+	var all []int64
+	for _, g := range c.Sample.Segments {
+		all = append(all, g.Partition)
+	}
+	slices.Sort(all)
+	switch all = slices.Compact(all); {
+	case len(all) == 1:
+		return fmt.Sprintf(`partition %d of "rows"`, all[0])
+	case all[len(all)-1]-all[0] == int64(len(all))-1:
+		return fmt.Sprintf(`partitions %d-%d of "rows"`, all[0], all[len(all)-1])
+	default:
+		return fmt.Sprintf(`partitions %d, %d of "rows"`, all[0], all[1])
+	}
+}
+
+// countOf is how many certificates speak of exactly these partitions.
+func countOf(all []certify.Certificate, partitions string) (n int) {
+	for _, c := range all {
+		var found []int64
+		for _, g := range c.Sample.Segments {
+			found = append(found, g.Partition)
+		}
+		if slices.Sort(found); fmt.Sprint(slices.Compact(found)) == partitions {
+			n++
+		}
+	}
+	return n
+}

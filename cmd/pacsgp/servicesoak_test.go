@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+)
+
+// TestStreamIsFlat: rows at full speed, with -soak millions, through a stream of its own
+// process: memory, goroutines and files stay as they are after the first windows, and the
+// spools keep within their disk.
+func TestStreamIsFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("twenty windows of a stream")
+	}
+	total := 100_000
+	if *soak {
+		total = 10_000_000
+	}
+	if n, err := strconv.Atoi(os.Getenv("PACSGP_SOAK_ROWS")); err == nil {
+		total = n
+	}
+	const limit = 200e6
+	rows := total / 20 // of a window
+	s := brokertest.Start(t, brokertest.Options{})
+	createTopic(t, s.Address, "rows", 3)
+	dir := t.TempDir()
+	job := serviceJob(t, s.Address, dir, jobFile{
+		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: %d, spool: {limit: 200MB}}}", s.Address, rows),
+		"inducing": "10", "train": "{passes: 0.1}", "copies": "independent", "memory": "64MiB", "serve": "{listen: 127.0.0.1:0}",
+	})
+	succeed(t, "topics", "-c", job)
+	run := exec.CommandContext(t.Context(), os.Args[0]) // without the patience of child
+	run.Env = append(os.Environ(), fmt.Sprintf(`%s={"Args":["stream","-c",%q]}`, childVariable, job))
+	said := &utterances{}
+	run.Stderr = said
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
+	began := time.Now()
+	go produceFast(t, s.Address, total)
+	address := said.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
+	var flat map[string]float64 // after some windows
+	most := 0.0                 // of the spools
+	told := -1.0
+	for done := 0.0; done < 19; time.Sleep(200 * time.Millisecond) {
+		if time.Since(began) > time.Hour {
+			t.Fatalf("%v windows in an hour", done)
+		}
+		now := scrape(t, address)
+		most = max(most, now["pacsgp_spool_bytes"])
+		if done = now["pacsgp_certificate_latency_seconds_count"]; done == told {
+			continue
+		}
+		told = done
+		t.Logf("after %2.0f windows, %4.0f s: %4.0f MB resident, %3.0f goroutines, %2.0f files, spools %3.0f MB, lag %8.0f offsets, latency %.1f s on average", done, time.Since(began).Seconds(),
+			now["process_resident_memory_bytes"]/1e6, now["go_goroutines"], now["process_open_fds"], now["pacsgp_spool_bytes"]/1e6, now["pacsgp_group_lag_offsets"],
+			now["pacsgp_certificate_latency_seconds_sum"]/max(1, done))
+		if done < 5 {
+			continue
+		}
+		if flat == nil {
+			flat = now
+		}
+		for name, room := range map[string]float64{"process_resident_memory_bytes": 96e6, "go_goroutines": 30, "process_open_fds": 30} {
+			if now[name] > flat[name]+room {
+				t.Errorf("after %v windows %s is %v, and was %v after five", done, name, now[name], flat[name])
+			}
+		}
+	}
+	if most > limit*1.25 { // by a few segments
+		t.Errorf("the spools had %.0f MB", most/1e6)
+	}
+	took := time.Since(began).Seconds()
+	t.Logf("%d rows in %.0f s, %.0f rows a second from the topic to the certificate; the spools had %.0f MB at most", total*19/20, took, float64(total)*19/20/took, most/1e6)
+}
+
+// produceFast sends rows of the generator as fast as it can.
+func produceFast(t *testing.T, address string, total int) {
+	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer p.Close()
+	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	const atOnce = 5000
+	for first := 0; first < total; first += atOnce {
+		rows := g.Rows(int64(first), atOnce)
+		records := make([]*kgo.Record, atOnce)
+		for i := range records {
+			records[i] = &kgo.Record{Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])}
+		}
+		if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+			if t.Context().Err() == nil {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package console
+
+import (
+	"context"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	chromepage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
+)
+
+// A browser is a headless Chromium, and what it complained of.
+type browser struct {
+	context.Context //nolint:containedctx // chromedp keeps its browser in it
+
+	lock   sync.Mutex
+	faults []string
+}
+
+// newBrowser starts Chromium, or skips the test where there is none; under CI there must
+// be one.
+func newBrowser(t *testing.T, own string) *browser {
+	t.Helper()
+	path := os.Getenv("PACSGP_CHROMIUM")
+	if path == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no browser: PACSGP_CHROMIUM is not set")
+		}
+		t.Skip("no browser: PACSGP_CHROMIUM is not set; make test sets it")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{Context: ctx}
+	err := chromedp.Listen(ctx, func(ev any) {
+		fault := ""
+		switch ev := ev.(type) {
+		case *log.EventEntryAdded:
+			fault = string(ev.Entry.Source) + ": " + ev.Entry.Text
+			if ev.Entry.Source == log.EntrySourceNetwork && strings.Contains(ev.Entry.Text, "the server responded with a status of 4") {
+				fault = "" // a page that says no
+			}
+		case *runtime.EventConsoleAPICalled, *runtime.EventExceptionThrown:
+			fault = "a script ran"
+		case *chromepage.EventJavascriptDialogOpening:
+			fault = "a dialog: " + ev.Message
+		case *network.EventRequestWillBeSent:
+			if !strings.HasPrefix(ev.Request.URL, own+"/") {
+				fault = "a request to " + ev.Request.URL
+			}
+		}
+		if fault != "" {
+			b.lock.Lock()
+			defer b.lock.Unlock()
+			b.faults = append(b.faults, fault)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order(t, b, network.Enable, network.EnableParams{})
+	order(t, b, log.Enable, cdp.Empty{})
+	return b
+}
+
+// run does something in the browser.
+func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(b, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// found is what an action found.
+func found[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
+	t.Helper()
+	v, err := chromedp.Run(b, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// order sends a command of the protocol.
+func order[P, R any](t *testing.T, b *browser, command cdp.Command[P, R], params P) R {
+	t.Helper()
+	v, err := chromedp.Call(b, command, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// quiet demands that nothing was complained of.
+func (b *browser) quiet(t *testing.T, where string) {
+	t.Helper()
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	for _, f := range b.faults {
+		t.Errorf("%s: %s", where, f)
+	}
+	b.faults = nil
+}
+
+// view sets width and scheme of what is shown.
+func (b *browser) view(t *testing.T, width int64, scheme string) {
+	t.Helper()
+	b.run(t, chromedp.EmulateViewport(width, 900))
+	order(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+}
+
+// shot keeps a picture of the page in the folder that PACSGP_SHOTS names.
+func (b *browser) shot(t *testing.T, name string) {
+	t.Helper()
+	folder := os.Getenv("PACSGP_SHOTS")
+	if folder == "" {
+		return
+	}
+	write(t, filepath.Join(folder, name+".png"), found(t, b, chromedp.FullScreenshot(100)))
+}
+
+// shelf is a folder of certificates of several kinds, one with names that would be
+// obeyed, and the addresses of their pages.
+func shelf(t *testing.T) (x *Index, pages map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	var ids []string
+	for i, kl := range []float64{5000, 700, 420, 300, 180, 90, 61.25} {
+		id, _ := put(t, dir, certifytest.Certificate(t, withKL(kl)), noon.Add(time.Duration(i)*23*time.Hour))
+		ids = append(ids, id)
+	}
+	put(t, dir, certifytest.Certificate(t, func(ev *certify.Evidence) {
+		ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = certify.AssumptionBroken, "The prior saw all rows."
+	}), noon.Add(7*23*time.Hour))
+	long := "<img src=x onerror=alert(1)>" + strings.Repeat("LongNamesWithoutBlanks", 4)
+	hostile, _ := put(t, filepath.Join(dir, "other"), certifytest.Certificate(t, func(ev *certify.Evidence) {
+		ev.Loss.Target, ev.Sample.Columns = long, []string{"<script>alert(2)", long}
+		ev.Theta[0].Name = "ln lengthscale of <script>alert(2)"
+	}), noon)
+	write(t, filepath.Join(dir, "certificate-<script>alert(3).json"), []byte("<script>alert(3)"))
+	x = indexOf(t, dir)
+	return x, map[string]string{
+		"overview": "/", "series": "/series/" + x.Now().byID[ids[0]].Series.Key(), "certificate": "/certificate/" + ids[6], "compare": "/compare?a=" + ids[5] + "&b=" + ids[6],
+		"refused": "/compare?a=" + ids[5] + "&b=" + hostile, "hostile": "/certificate/" + hostile, "hostile-series": "/series/" + x.Now().byID[hostile].Series.Key(), "unreadable": "/unreadable", "about": "/about",
+	}
+}
+
+// Every page, wide and as on a telephone, light and dark: the browser complains of nothing,
+// asks nobody else, runs nothing, and the page is not wider than the window. Whatever can be
+// used has a name.
+func TestPagesInBrowser(t *testing.T) {
+	x, pages := shelf(t)
+	server := httptest.NewServer(nil)
+	defer server.Close()
+	at, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Config.Handler = Handler(x, Guard{Hosts: []string{at.Hostname()}})
+	b := newBrowser(t, server.URL)
+	for name, path := range pages {
+		grounds := map[string]bool{}
+		for _, v := range []struct {
+			width  int64
+			scheme string
+		}{{1200, "light"}, {1200, "dark"}, {360, "light"}, {360, "dark"}} {
+			b.view(t, v.width, v.scheme)
+			b.run(t, chromedp.Navigate(server.URL+path))
+			wider := found(t, b, chromedp.Evaluate[bool](`document.scrollingElement.scrollWidth > innerWidth`))
+			ground := found(t, b, chromedp.Evaluate[string](`getComputedStyle(document.body).backgroundColor`))
+			heading := found(t, b, chromedp.Text("h1"))
+			nodes := order(t, b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes
+			where := name + " " + v.scheme
+			if wider || heading == "" {
+				t.Errorf("%s: heading %q; wider than %d: %v", where, heading, v.width, wider)
+			}
+			for _, n := range nodes {
+				if n.Ignored || n.Role == nil {
+					continue
+				}
+				switch role := strings.Trim(string(n.Role.Value), `"`); role {
+				case "link", "button", "radio", "textbox", "image", "table", "region", "navigation", "heading", "img":
+					if n.Name == nil || strings.Trim(string(n.Name.Value), `"`) == "" {
+						t.Errorf("%s: a %s without a name", where, role)
+					}
+				}
+			}
+			grounds[v.scheme+ground] = true
+			if b.shot(t, name+"-"+v.scheme+map[bool]string{true: "-narrow"}[v.width < 500]); len(grounds) > 2 {
+				t.Errorf("%s: %v", where, grounds)
+			}
+			b.quiet(t, where)
+		}
+		if len(grounds) != 2 {
+			t.Errorf("%s: %v: light and dark are to differ", name, grounds)
+		}
+	}
+}
+
+// With the keyboard alone: to the content, through a table, to two certificates and their
+// comparison.
+func TestKeyboard(t *testing.T) {
+	x, pages := shelf(t)
+	server := httptest.NewServer(nil)
+	defer server.Close()
+	at, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Config.Handler = Handler(x, Guard{Hosts: []string{at.Hostname()}, Token: "a-token-of-some-length"})
+	b := newBrowser(t, server.URL)
+	focus := func(key string) (where string) {
+		t.Helper()
+		b.run(t, chromedp.KeyEvent(key))
+		where = found(t, b, chromedp.Evaluate[string](`(e => e.tagName + " " + (e.name || e.className || e.id || ""))(document.activeElement)`))
+		outline := found(t, b, chromedp.Evaluate[string](`getComputedStyle(document.activeElement).outlineStyle`))
+		if outline == "none" && !strings.HasPrefix(where, "MAIN") && !strings.HasPrefix(where, "BODY") {
+			t.Errorf("%s has the focus, and does not show it", where)
+		}
+		return where
+	}
+	until := func(want string) {
+		t.Helper()
+		var seen []string
+		for range 60 {
+			where := focus(kb.Tab)
+			if seen = append(seen, where); where == want {
+				return
+			}
+		}
+		t.Fatalf("no %q among %q", want, seen)
+	}
+	// The token first.
+	b.view(t, 1200, "light")
+	b.run(t, chromedp.Navigate(server.URL+"/"))
+	until("INPUT token")
+	b.run(t, chromedp.KeyEvent("a-token-of-some-length"), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("table"))
+	b.run(t, chromedp.Navigate(server.URL+pages["series"]))
+	if where := focus(kb.Tab); where != "A skip" {
+		t.Errorf("the first stop is %s", where)
+	}
+	if where := focus(kb.Enter); where != "MAIN main" {
+		t.Errorf("behind the link is %s", where)
+	}
+	until("INPUT a")
+	b.run(t, chromedp.KeyEvent(" "))
+	until("INPUT b")
+	b.run(t, chromedp.KeyEvent(kb.ArrowDown))
+	until("BUTTON ")
+	b.run(t, chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`//h1[contains(., "Two certificates") or contains(., "cannot") or contains(., "Which")]`))
+	said, address := found(t, b, chromedp.Text("main")), found(t, b, chromedp.Location())
+	if !strings.Contains(address, "/compare?a=") || !strings.Contains(said, "bound for the mean of Q") {
+		t.Errorf("%s: %s", address, said)
+	}
+	b.quiet(t, "keyboard")
+}

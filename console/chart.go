@@ -1,0 +1,202 @@
+package console
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A Chart is the bounds of a series over time. Its shapes have classes, which the style
+// sheet gives colours; statuses differ in shape as well.
+type Chart struct {
+	ID            string // of its elements
+	Title, Words  string // for those who do not see it
+	Width, Height int
+	Marks         []Mark
+	Lines         []Line
+	XTicks        []Tick
+	YTicks        []Tick
+	Bottom        float64 // of the plot
+	Left, Right   float64
+	Legend        []Legend
+}
+
+// A Mark is a certificate. Path is the shape of its status.
+type Mark struct{ Path, Class, Title string }
+
+// A Line joins numbers of certificates.
+type Line struct{ Path, Class string }
+
+// A Tick is a number at an axis.
+type Tick struct {
+	At    float64
+	Label string
+	End   string // text-anchor
+}
+
+// A Legend is a mark or a line with its name.
+type Legend struct{ Path, Class, Name string }
+
+// mostMarks bounds the marks of a chart: so many can be told apart.
+const mostMarks = 240
+
+// drawChart draws certificates, given the latest first.
+func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
+	c := Chart{ID: id, Width: 520, Height: 270, Left: 42, Right: 512, Bottom: 236}
+	points := thinned(all, predictor)
+	c.Title = "Bounds for the " + string(predictor) + " over time"
+	first, last := points[0], points[len(points)-1]
+	c.Words = fmt.Sprintf("%s, from %s to %s. The latest bound is %s, %s. The table below has all numbers.",
+		certify.Count(len(all), "certificate"), day(first.Time), day(last.Time), certify.AtMost(about(last, predictor).Bound), about(last, predictor).Status)
+	most := 0.0
+	for _, e := range points {
+		most = max(most, about(e, predictor).Bound, e.Against)
+		if predictor == certify.PredictorMean && e.Kept != nil {
+			most = max(most, e.Kept.Bound)
+		}
+	}
+	top := 14.0
+	step := roundStep(most / 4)
+	highest := step * math.Ceil(max(most, step)/step-1e-9)
+	y := func(v float64) float64 { return c.Bottom - (c.Bottom-top)*v/highest }
+	for v := 0.0; v <= highest+step/2; v += step {
+		c.YTicks = append(c.YTicks, Tick{At: round(y(v)), Label: strconv.FormatFloat(v, 'g', 3, 64)})
+	}
+	x := timeAxis(&c, first.Time, last.Time, len(points))
+	line := func(class string, number func(e *Entry) (float64, bool)) {
+		var path strings.Builder
+		for i, e := range points {
+			if v, ok := number(e); ok {
+				verb := "L"
+				if path.Len() == 0 {
+					verb = "M"
+				}
+				_, _ = fmt.Fprintf(&path, "%s%.1f %.1f", verb, x(i, e.Time), y(v))
+				if len(points) == 1 && class != "bound" { // across, for one point is no line
+					path.Reset()
+					_, _ = fmt.Fprintf(&path, "M%.1f %.1fL%.1f %.1f", c.Left, y(v), c.Right, y(v))
+				}
+			}
+		}
+		c.Lines = append(c.Lines, Line{path.String(), class})
+	}
+	line("yardstick", func(e *Entry) (float64, bool) { return e.Against, true })
+	if predictor == certify.PredictorDraw {
+		line("risk", func(e *Entry) (float64, bool) { return e.Draw.Risk, true })
+	}
+	line("bound", func(e *Entry) (float64, bool) { return about(e, predictor).Bound, true })
+	kept := false
+	for i, e := range points {
+		at := x(i, e.Time)
+		mark := func(a About) {
+			c.Marks = append(c.Marks, Mark{
+				shape(a.Status, at, y(a.Bound)), string(a.Status),
+				fmt.Sprintf("%s: %s, bound %s", minute(e.Time), a.Status, certify.AtMost(a.Bound)),
+			})
+		}
+		mark(about(e, predictor))
+		if predictor == certify.PredictorMean && e.Kept != nil {
+			mark(*e.Kept)
+			kept = true
+		}
+	}
+	c.legend(predictor, kept)
+	return c
+}
+
+// about is the main number of a certificate about a predictor.
+func about(e *Entry, predictor certify.Predictor) About {
+	if predictor == certify.PredictorMean {
+		return e.Mean
+	}
+	return e.Draw
+}
+
+// thinned are certificates in the order of time. Of those that would stand on each other
+// the one of the highest bound is shown.
+func thinned(all []*Entry, predictor certify.Predictor) []*Entry {
+	groups := min(len(all), mostMarks)
+	var points []*Entry
+	for i := range groups {
+		from, to := len(all)*i/groups, len(all)*(i+1)/groups
+		worst := all[from]
+		for _, e := range all[from:to] {
+			if about(e, predictor).Bound > about(worst, predictor).Bound {
+				worst = e
+			}
+		}
+		points = append(points, worst)
+	}
+	slices.Reverse(points)
+	return points
+}
+
+// timeAxis sets the ticks of the axis of time and returns where a certificate stands, by
+// its time, or by its place where all have the same.
+func timeAxis(c *Chart, first, last time.Time, n int) func(i int, at time.Time) float64 {
+	const inset = 12
+	left, width := c.Left+inset, c.Right-c.Left-2*inset
+	span := last.Sub(first)
+	if span <= 0 {
+		c.XTicks = []Tick{{At: c.Left + (c.Right-c.Left)/2, Label: minute(first), End: "middle"}}
+		return func(i int, _ time.Time) float64 { return left + width*(float64(i)+0.5)/float64(n) }
+	}
+	label := day
+	if span < 72*time.Hour {
+		label = minute
+	}
+	c.XTicks = []Tick{{c.Left, label(first), "start"}, {c.Right, label(last), "end"}}
+	return func(_ int, at time.Time) float64 { return left + width*float64(at.Sub(first))/float64(span) }
+}
+
+// legend names what is drawn.
+func (c *Chart) legend(predictor certify.Predictor, kept bool) {
+	for _, s := range []certify.Status{certify.StatusCertified, certify.StatusConditional, certify.StatusVacuous, certify.StatusIndicative} {
+		if s != certify.StatusConditional || kept {
+			c.Legend = append(c.Legend, Legend{shape(s, 12, 8), string(s), "bound, " + string(s)})
+		}
+	}
+	if predictor == certify.PredictorDraw {
+		c.Legend = append(c.Legend, Legend{"M2 8L22 8", "line risk", "empirical risk"})
+	}
+	c.Legend = append(c.Legend, Legend{"M2 8L22 8", "line yardstick", "yardstick: a constant"})
+}
+
+// shape is the mark of a status: a disc, a diamond, a triangle, a cross.
+func shape(s certify.Status, x, y float64) string {
+	switch s {
+	case certify.StatusCertified:
+		return fmt.Sprintf("M%.1f %.1fa5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", x-5, y)
+	case certify.StatusConditional:
+		return fmt.Sprintf("M%.1f %.1fl6 6l-6 6l-6 -6z", x, y-6)
+	case certify.StatusVacuous:
+		return fmt.Sprintf("M%.1f %.1fl6 10h-12z", x, y-6)
+	case certify.StatusIndicative:
+	}
+	return fmt.Sprintf("M%.1f %.1fl10 10m0 -10l-10 10", x-5, y-5)
+}
+
+// roundStep is the round number from x on.
+func roundStep(x float64) float64 {
+	if !(x > 0) {
+		return 0.25
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, m := range []float64{1, 2, 2.5, 5} {
+		if m*unit >= x {
+			return m * unit
+		}
+	}
+	return 10 * unit
+}
+
+func round(x float64) float64 { return math.Round(10*x) / 10 }
+
+func day(t time.Time) string { return t.Format("2006-01-02") }
+
+func minute(t time.Time) string { return t.Format("2006-01-02 15:04") }

@@ -1,0 +1,164 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+// maxCertificate bounds a file. A certificate about 1,000 columns has some 200 KB.
+const maxCertificate = 16 << 20
+
+// An Entry is what the index keeps of a certificate.
+type Entry struct {
+	ID      string
+	Path    string
+	Time    time.Time // of the file
+	Mean    About
+	Draw    About
+	Kept    *About // the mean's number from hold-out rows, where it is conditional
+	Against float64
+	N       int64
+	Series  Series
+	Number  int64 // in its sequence; 0: it is in none
+	Doubts  int
+}
+
+// An About is what a certificate says about a predictor.
+type About struct {
+	Status certify.Status
+	Bound  float64
+	Risk   float64 // empirical, upper
+	Delta  float64
+	N      int64
+}
+
+// A Series is certificates of one kind in one folder, or in those of the windows of one
+// stream: about the same target, with the same loss and tolerance.
+type Series struct {
+	Folder string
+	Target string
+	Loss   string // in words
+	Name   string // of the sequence, or ""
+}
+
+// Key names the series in addresses.
+func (s Series) Key() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{s.Folder, s.Target, s.Loss, s.Name}, "\x00")))
+	return hex.EncodeToString(sum[:12])
+}
+
+// A Fault is a file that is no certificate.
+type Fault struct {
+	Path   string
+	Reason string
+}
+
+// readCertificate reads a file of a certificate. It must hold what its name says, and not
+// contradict itself.
+func readCertificate(path string) (c certify.Certificate, id string, err error) {
+	f, err := lake.OpenRegular(path)
+	if err != nil {
+		return c, "", plainly(err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, maxCertificate+1))
+	if err != nil {
+		return c, "", plainly(err)
+	}
+	if len(data) > maxCertificate {
+		return c, "", fmt.Errorf("it is longer than a certificate can be (%d MiB)", maxCertificate>>20)
+	}
+	sum := sha256.Sum256(data)
+	id = hex.EncodeToString(sum[:])
+	if filepath.Base(path) != lake.CertificateName(id) {
+		return c, "", errors.New("its content is not what its name says: it is damaged, or was edited or renamed")
+	}
+	if c, err = certify.Parse(data); err == nil {
+		err = certify.Recompute(c)
+	}
+	if err == nil && len(c.Guarantees) == 0 {
+		err = errors.New("it guarantees nothing")
+	}
+	return c, id, err
+}
+
+// plainly is an error of a file without its path.
+func plainly(err error) error {
+	if at, ok := errors.AsType[*os.PathError](err); ok {
+		return at.Err
+	}
+	return err
+}
+
+// entryOf is what is kept of a certificate.
+func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) Entry {
+	e := Entry{
+		ID: id, Path: path, Time: info.ModTime().UTC(),
+		Mean: aboutOf(c.About(certify.PredictorMean)), Draw: aboutOf(c.About(certify.PredictorDraw)),
+		Against: c.Baseline.Bound, Doubts: len(report.Doubts(c)),
+	}
+	e.N = max(e.Draw.N, e.Mean.N)
+	for _, g := range c.Conditional() {
+		if g.Predictor == certify.PredictorMean {
+			kept := aboutOf(g)
+			e.Kept = &kept
+		}
+	}
+	loss := c.Guarantees[0].Loss
+	folder, _ := seriesFolder(path)
+	e.Series = Series{Folder: folder, Target: loss.Target, Loss: lossWords(loss.Loss, c.Declared.Unit)}
+	if s := c.Delta.Sequence; s != nil {
+		e.Number, e.Series.Name = s.Number, s.Name
+	}
+	return e
+}
+
+// windowName is the folder of one window of a stream.
+var windowName = regexp.MustCompile(`^window-[0-9]{12,}$`)
+
+// seriesFolder is the folder of the series that a file belongs to. A stream has a folder for
+// each window, whose order is that of their names: window is the one of this file, or "".
+func seriesFolder(path string) (folder, window string) {
+	folder = filepath.Dir(path)
+	if name := filepath.Base(folder); windowName.MatchString(name) {
+		return filepath.Dir(folder), name
+	}
+	return folder, ""
+}
+
+func aboutOf(g certify.Guarantee) About {
+	return About{Status: g.Status, Bound: g.Bound, Risk: g.EmpiricalRisk.Upper, Delta: g.Delta, N: g.N}
+}
+
+// lossWords says what counts as a loss.
+func lossWords(l certify.Loss, unit string) string {
+	if unit != "" {
+		unit = ` "` + unit + `"`
+	}
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	switch l.Kind {
+	case certify.LossZeroOne:
+		return "off by more than " + number(l.Epsilon) + unit
+	case certify.LossBand:
+		return "more than " + number(l.Below) + " under or " + number(l.Above) + " over" + unit
+	case certify.LossSquared, certify.LossExponential:
+		return string(l.Kind) + " loss, tolerance " + number(l.Epsilon) + unit
+	case certify.LossRelative:
+		return "relative loss"
+	default:
+		return string(l.Kind)
+	}
+}

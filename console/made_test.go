@@ -1,0 +1,80 @@
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// put writes a certificate into a folder, as of a time, and returns its id and its path.
+func put(t testing.TB, folder string, c certify.Certificate, at time.Time) (id, path string) {
+	t.Helper()
+	data, err := certify.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	id = hex.EncodeToString(sum[:])
+	path = filepath.Join(folder, lake.CertificateName(id))
+	write(t, path, data)
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	return id, path
+}
+
+func write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noon is when the first certificate was made.
+var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// withKL changes how far Q went, and so the bound.
+func withKL(kl float64) func(*certify.Evidence) {
+	return func(ev *certify.Evidence) { ev.KL = kl }
+}
+
+// indexOf is an index of folders that has looked at them.
+func indexOf(t testing.TB, folders ...string) *Index {
+	t.Helper()
+	x := NewIndex(folders)
+	if err := x.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// open is a guard that asks for nothing.
+func open() Guard { return Guard{Hosts: []string{"localhost"}} }
+
+// get asks for a page.
+func get(t testing.TB, h http.Handler, address string) (status int, body string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
+	r.Host = "localhost:7433"
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// certificateName is the name that a document has by its content.
+func certificateName(document []byte) string {
+	sum := sha256.Sum256(document)
+	return lake.CertificateName(hex.EncodeToString(sum[:]))
+}

@@ -1,0 +1,14 @@
+// Package docs holds the pages that the program shows parts of.
+package docs
+
+import _ "embed"
+
+// Job is the page about job files. Its tables say what each key means.
+//
+//go:embed job.md
+var Job string
+
+// Schedule is the page about schedule and score files.
+//
+//go:embed schedule.md
+var Schedule string

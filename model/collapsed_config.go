@@ -1,0 +1,102 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// An Objective is what a [Collapsed] trainer minimises.
+type Objective int
+
+// The objectives.
+const (
+	// BoundKL is the bound, klinv(R_S, e) with e = (KL + ln 1/p_θ + ln(2√N/δ))/N.
+	BoundKL Objective = iota
+	// BoundPinsker is the looser R_S + √(e/2).
+	BoundPinsker
+	// Evidence is −ln N(y; 0, K_NZ K_ZZ⁻¹ K_ZN + D)/N, D the diagonal of αΛ + σ_n²: that of
+	// FITC for α = 1, of DTC for α = 0, and of the exact process if Z = X.
+	Evidence
+	// EvidenceBound is Evidence with α = 0 and tr Λ/(2σ_n²N) added: the negative
+	// variational lower bound of VFE.
+	EvidenceBound
+)
+
+// String returns the objective's name.
+func (o Objective) String() string {
+	return [...]string{"bound", "Pinsker's bound", "evidence", "bound of the evidence"}[o]
+}
+
+// bounds reports whether the objective has the risk in it.
+func (o Objective) bounds() bool { return o == BoundKL || o == BoundPinsker }
+
+// CollapsedConfig describes a posterior that follows from few parameters, and what they
+// are chosen by. Of the embedded Config the Plan is not used.
+type CollapsedConfig struct {
+	Config
+	Objective Objective
+	// Alpha says how much of the variance that the inducing points leave is noise of its
+	// row, in [0, 1]: 1 for FITC, 0 for DTC and VFE. With EvidenceBound it must be 0.
+	Alpha float64
+	// FreeAlpha lets the objective choose α, from Alpha in (0, 1) on.
+	FreeAlpha bool
+	// PosteriorAlpha is the α of the posterior that comes out, if it is another one than
+	// the objective's: the published experiments take the posterior of FITC for every method.
+	PosteriorAlpha *float64
+	// Exact takes all start rows as inducing points, which stay: the exact process. All
+	// train rows must be among them.
+	Exact bool
+	// Starts are where minimisation starts. Of several each one is tried on some of the
+	// start rows, and where the lowest one ends minimisation on all rows starts. None means
+	// two: lengthscales, variance and noise of 1, and what [Estimate] finds or, if a bound is
+	// minimised over Z, a [Trainer] by mini-batches of the start rows.
+	Starts []Start
+	// Evaluations is the most gradients on all rows. Zero means 1,000.
+	Evaluations int
+}
+
+// DefaultEvaluations is the most gradients of a search, as in the published experiments.
+const DefaultEvaluations = 1000
+
+// A Start is where a minimisation starts.
+type Start struct {
+	Theta   []float64 // ln lengthscales, ln variance
+	LnNoise float64   // ln σ_n²
+}
+
+func (c CollapsedConfig) withDefaults() (CollapsedConfig, error) {
+	inner, err := c.Config.withDefaults()
+	if err != nil {
+		return c, err
+	}
+	c.Config = inner
+	var faults []error
+	if !(c.Alpha >= 0 && c.Alpha <= 1) || c.FreeAlpha && (c.Alpha == 0 || c.Alpha == 1) {
+		faults = append(faults, fmt.Errorf("model: α is %g, want 0 to 1, and within if it is free", c.Alpha))
+	}
+	if c.Objective == EvidenceBound && (c.Alpha != 0 || c.FreeAlpha) {
+		faults = append(faults, errors.New("model: the bound of the evidence has α = 0"))
+	}
+	if a := c.PosteriorAlpha; a != nil && !(*a >= 0 && *a <= 1) {
+		faults = append(faults, fmt.Errorf("model: α of the posterior is %g, want 0 to 1", *a))
+	}
+	if c.Objective < BoundKL || c.Objective > EvidenceBound {
+		faults = append(faults, fmt.Errorf("model: no objective %d", c.Objective))
+	}
+	if c.Evaluations == 0 {
+		c.Evaluations = DefaultEvaluations
+	}
+	if c.Evaluations < 1 {
+		faults = append(faults, fmt.Errorf("model: %d evaluations", c.Evaluations))
+	}
+	for i, s := range c.Starts {
+		if len(s.Theta) != c.Parameters() || firstNotFinite(s.Theta) >= 0 || math.IsNaN(s.LnNoise) || math.IsInf(s.LnNoise, 0) {
+			faults = append(faults, fmt.Errorf("model: start %d is %v, want %d finite numbers and the logarithm of the noise", i, s, c.Parameters()))
+		}
+	}
+	if len(faults) > 0 {
+		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+	}
+	return c, nil
+}

@@ -1,0 +1,84 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// NewTrainerFrom returns a trainer that starts at a posterior of before: of training on a
+// part of the rows, or of other rows. θ is put within the grids. judged are rows on which
+// the weight of the risk is estimated, as those of [NewTrainer]; they are not kept. The
+// posterior must have the kernel and the features of the configuration, and no more
+// inducing points than it may have.
+func NewTrainerFrom(cfg Config, from *Posterior, judged Rows) (*Trainer, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := from.Validate(); err != nil {
+		return nil, err
+	}
+	if err := judged.Validate(); err != nil {
+		return nil, err
+	}
+	m := from.Inducing()
+	if from.Dim() != cfg.Dim || from.Kernel.Family.Name() != cfg.Kernel.Name() || m > cfg.Inducing || judged.Len() == 0 || judged.Dim != cfg.Dim {
+		return nil, fmt.Errorf("%w: start values of %d features, kernel %s and %d inducing points, judged on %d rows of %d; want %d, %s and at most %d",
+			ErrConfig, from.Dim(), from.Kernel.Family.Name(), m, judged.Len(), judged.Dim, cfg.Dim, cfg.Kernel.Name(), cfg.Inducing)
+	}
+	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
+	t.z = linalg.NewMat(m, cfg.Dim)
+	t.allocate(m)
+	copy(t.z.Data, from.Z)
+	copy(t.mean, from.Mean)
+	t.setTheta(from)
+	if err := t.invertCovariance(from); err != nil {
+		t.Close()
+		return nil, err
+	}
+	if err := t.derive(); err != nil {
+		t.Close()
+		return nil, err
+	}
+	judged = usualRows(judged)
+	t.judge(judged.Slice(0, min(judged.Len(), judgedRows)))
+	t.weight = riskWeight(t.last.Risk, t.last.Bound)
+	t.risk = t.last.Risk
+	t.skipEmptyPhases()
+	return t, nil
+}
+
+// setTheta takes the logarithms of lengthscales and variance, within the grids.
+func (t *Trainer) setTheta(from *Posterior) {
+	last := len(t.theta) - 1
+	t.theta[last] = math.Log(from.Kernel.Variance)
+	for i := range last {
+		t.theta[i] = math.Log(from.Kernel.Lengthscales[i])
+	}
+	for i, g := range t.cfg.Grids {
+		t.theta[i] = g.clamp(t.theta[i])
+	}
+}
+
+// invertCovariance sets the precision to S⁻¹ = C⁻ᵀC⁻¹.
+func (t *Trainer) invertCovariance(from *Posterior) error {
+	m := from.Inducing()
+	inverse := linalg.NewMat(m, m)
+	invertLower(t.pool, square(from.Factor, m), inverse)
+	gramLower(t.pool, inverse, t.precision)
+	t.pool.Mirror(t.precision)
+	for _, v := range t.precision.Data {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("model: invert the covariance of the start values (M=%d): %w", m, ErrNotPositiveDefinite)
+		}
+	}
+	return nil
+}
+
+// Stand returns the posterior as it stands between two passes.
+func (t *Trainer) Stand() (*Posterior, error) {
+	p, _, err := t.cfg.posterior(t.theta, t.z, t.mean, t.precision)
+	return p, err
+}

@@ -1,0 +1,176 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// A place is where a search of a [Collapsed] starts.
+type place struct {
+	parameters
+	unit []float64 // [d]: lengthscales, in which Z moves
+}
+
+// findStart takes the start of the configuration, or the best of several, and makes room.
+func (c *Collapsed) findStart(rows Rows) error {
+	usual := rows
+	if !c.cfg.Exact {
+		usual = usualRows(rows.Slice(0, min(rows.Len(), c.cfg.StartRows())))
+	}
+	places, err := c.places(rows, usual)
+	if err != nil {
+		return err
+	}
+	c.allocate(places[0].z.Rows)
+	if c.start = places[0]; len(places) == 1 {
+		return nil
+	}
+	least, best := math.Inf(1), places[0]
+	for _, p := range places {
+		if value, end := c.try(p, usual); value < least {
+			least, best = value, end
+		}
+	}
+	c.start = best
+	return nil
+}
+
+// places are those of the configured starts, or if there are none the published one and
+// one that is found on the start rows.
+func (c *Collapsed) places(rows, usual Rows) ([]place, error) {
+	var all []place
+	for _, s := range c.cfg.Starts {
+		all = append(all, c.placeOf(s, rows, usual))
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	all = append(all, c.placeOf(Start{Theta: make([]float64, c.cfg.Parameters())}, rows, usual))
+	if c.cfg.Objective.bounds() && !c.cfg.Exact {
+		p, err := c.trainedPlace(usual)
+		return append(all, p), err
+	}
+	s, err := c.estimatedStart(usual)
+	return append(all, c.placeOf(s, rows, usual)), err
+}
+
+// placeOf returns the place of a start, with k-means centres by its lengthscales or all
+// rows as inducing points.
+func (c *Collapsed) placeOf(s Start, rows, usual Rows) place {
+	p := c.newPlace(parameters{theta: s.Theta, lnNoise: s.LnNoise, alpha: c.cfg.Alpha})
+	if c.cfg.Exact {
+		p.z = linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: append([]float64(nil), rows.X...)}
+		return p
+	}
+	invScale := make([]float64, c.cfg.Dim)
+	expandScales(s.Theta, c.cfg.ARD, invScale)
+	rng := rand.New(rand.NewPCG(c.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
+	p.z = kmeans(c.pool, usual, invScale, c.cfg.Inducing, rng)
+	c.notice = fewerInducing(p.z.Rows, c.cfg.Inducing)
+	return p
+}
+
+// trainedPlace is where a [Trainer] brings θ and Z by mini-batches of the start rows, which
+// takes fewer operations than a few gradients on many rows do.
+func (c *Collapsed) trainedPlace(rows Rows) (place, error) {
+	t, err := NewTrainer(c.cfg.Config, rows)
+	if err != nil {
+		return place{}, err
+	}
+	defer t.Close()
+	for from := 0; t.phase == Joint; {
+		if err := t.Begin(); err != nil {
+			return place{}, err
+		}
+		for left := t.Want().Rows; left > 0; {
+			n := min(left, rows.Len()-from)
+			some := rows.Slice(from, from+n)
+			if err := t.Add(some.X, some.Y); err != nil {
+				return place{}, err
+			}
+			left, from = left-n, (from+n)%rows.Len()
+		}
+		if err := t.End(); err != nil {
+			return place{}, err
+		}
+	}
+	const noise = 0.3 // of bounds that are small, about
+	p := c.newPlace(parameters{theta: t.theta, lnNoise: math.Log(noise), alpha: c.cfg.Alpha})
+	p.z = t.z
+	return p, nil
+}
+
+// estimatedStart is what the exact process finds on some of the rows.
+func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
+	e, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), c.cfg.Kernel, c.cfg.ARD)
+	if err != nil {
+		return Start{}, err
+	}
+	for i, g := range c.cfg.Grids {
+		e.Theta[i] = g.clamp(e.Theta[i])
+	}
+	return Start{Theta: e.Theta, LnNoise: e.LnNoise}, nil
+}
+
+// newPlace returns the place of parameters.
+func (c *Collapsed) newPlace(p parameters) place {
+	at := place{parameters: p, unit: make([]float64, c.cfg.Dim)}
+	expandScales(p.theta, c.cfg.ARD, at.unit)
+	for j, v := range at.unit {
+		at.unit[j] = 1 / v
+	}
+	return at
+}
+
+// A trial is a search on some of the start rows, each of which stands for as many as make
+// N.
+const (
+	trialRows = 4096
+	trial     = 20 // gradients
+)
+
+// try searches from a place, and returns the lowest value and the place that it came to.
+func (c *Collapsed) try(p place, rows Rows) (least float64, end place) {
+	rows = rows.Slice(0, min(rows.Len(), max(trialRows, 2*p.z.Rows)))
+	c.start, end, least = p, p, math.Inf(1)
+	search := newDescent(c.free(p), trial)
+	defer search.stop()
+	for point := search.next(); point != nil; point = search.next() {
+		e := c.evaluate(point, rows).orUnusable(len(point))
+		if e.value < least {
+			least, end = e.value, c.newPlace(c.parametersAt(point))
+		}
+		search.answer(e)
+	}
+	return least, end
+}
+
+// evaluate computes objective and gradient from rows that are in memory, without a
+// gradient if it cannot.
+func (c *Collapsed) evaluate(point []float64, rows Rows) evaluation {
+	c.point, c.at = point, c.parametersAt(point)
+	c.fold.copies = float64(c.cfg.N) / float64(rows.Len())
+	defer func() { c.fold.copies = 1 }()
+	pass := func(p foldPass) bool {
+		c.fold.begin(p)
+		c.fold.add(rows.X, rows.Y)
+		c.fold.flush()
+		return c.fold.finite()
+	}
+	if c.prepare(c.at) != nil || !pass(gatherPass) || c.gathered() != nil {
+		return evaluation{}
+	}
+	if c.cfg.Objective.bounds() {
+		if !pass(riskPass) {
+			return evaluation{}
+		}
+		c.measured(c.cfg.lnInverseWeight(c.at.theta))
+	}
+	c.prepull()
+	if !pass(pullPass) {
+		return evaluation{}
+	}
+	return c.pulled()
+}

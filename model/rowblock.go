@@ -1,0 +1,59 @@
+package model
+
+import (
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// sweepBlock is the number of rows that are computed together. Rows are
+// gathered into blocks of this size however the caller cuts them, so that no
+// result depends on the caller's chunks.
+const sweepBlock = 1024
+
+// A rowBlock gathers rows.
+type rowBlock struct {
+	dim  int
+	rows int
+	x    linalg.Mat // [B×(d+1)], last column 1
+	xd   linalg.Mat // [B×d]
+	y    []float64
+}
+
+func newRowBlock(d int) rowBlock {
+	return rowBlock{dim: d, x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: make([]float64, sweepBlock)}
+}
+
+// take takes rows, and calls full whenever there is a whole block, which full empties. For
+// a row that is far from all others, it calls far instead.
+func (b *rowBlock) take(x, y []float64, p *prior, far, full func()) {
+	for i := range y {
+		row := x[i*b.dim : (i+1)*b.dim]
+		if isFar(row, p.origin, p.limit) || math.Abs(y[i]) > farTarget {
+			far()
+			continue
+		}
+		copy(b.xd.Row(b.rows), row)
+		copy(b.x.Row(b.rows), row)
+		b.x.Row(b.rows)[b.dim] = 1
+		b.y[b.rows] = y[i]
+		if b.rows++; b.rows == sweepBlock {
+			full()
+		}
+	}
+}
+
+// kernel empties the block and sets its kernel columns, and slopes unless there is no room
+// for them. It returns their number of rows.
+func (b *rowBlock) kernel(p *prior, k, slope linalg.Mat) (n int) {
+	n, b.rows = b.rows, 0
+	if n == 0 {
+		return 0
+	}
+	m := p.z.Rows
+	if slope.Rows > 0 {
+		slope = slope.Slice(0, n, 0, m)
+	}
+	p.pool.Kernel(p.profile, b.xd.Slice(0, n, 0, b.dim), p.z, p.origin, p.invScale, p.variance, k.Slice(0, n, 0, m), slope)
+	return n
+}

@@ -1,0 +1,136 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/kernel"
+)
+
+// An Ancestor is the model of an earlier certificate, whose posterior gives start values.
+type Ancestor struct {
+	certify.Ancestor
+
+	From Model
+
+	checked bool // its rows were held against those of the sample
+}
+
+// warmUp takes the ancestor's posterior, in the scales of this sample. One that does not
+// suit is left, and that is told. With hold-out rows it must not have seen any of them.
+func (t *training) warmUp(src Source) error {
+	a := t.env.Ancestor
+	if a == nil || !t.job.Train.WarmStart {
+		return nil
+	}
+	if t.job.Roles.Holdout > 0 && !a.checked {
+		segments := segmentsOf(src)
+		if segments == nil || a.HasSeen(segments) {
+			return fmt.Errorf("%w: there are hold-out rows, and training would begin with the model of certificate %s, which may have seen them", ErrConfig, a.Certificate)
+		}
+	}
+	anew := ""
+	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
+	case t.job.Roles.Holdout > 0 && t.job.Copies.Policy == CopiesDropped:
+		anew = "perhaps seen copies of hold-out rows, for rows are delivered again (copies: drop)"
+	case !slices.Equal(meta.featureNames(), namesOf(t.survey.Features)) || meta.Target.Name != t.survey.Target.Name:
+		anew = "other columns"
+	case meta.ARD == t.job.Kernel.Isotropic || !slices.Contains(t.job.Kernel.Family, meta.Kernel):
+		anew = "another kernel"
+	case len(t.job.Inducing) > 0 && !slices.Contains(t.job.Inducing, m), len(t.job.Inducing) == 0 && m > t.mostInducing():
+		anew = certify.Count(int64(m), "inducing point")
+	}
+	if anew != "" {
+		t.env.Observer.notice(fmt.Sprintf("training begins anew: the model of certificate %s has %s", a.Certificate, anew))
+		return nil
+	}
+	var err error
+	t.warm, err = a.From.scaledAs(t.survey.Features, t.survey.Target)
+	return err
+}
+
+// mostInducing is how many inducing points a model may have whose job does not say it.
+func (t *training) mostInducing() int {
+	n := t.survey.Roles.Train()
+	if t.job.Train.Mode == TrainArrival {
+		n = max(1, Sample{Rows: t.job.planned(t.survey.Roles.Rows)}.train(t.job))
+	}
+	return model.Config{N: n, Dim: len(t.survey.Features)}.Scheduled().Inducing
+}
+
+func namesOf(columns []Affine) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// begins reports whether a candidate begins with the ancestor's posterior: one of its
+// kernel, and of its number of inducing points where numbers are named.
+func (t *training) begins(c model.Config) bool {
+	return t.warm != nil && t.warm.Kernel.Family.Name() == c.Kernel.Name() &&
+		(len(t.job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
+}
+
+// warmSteps are those that move θ and Z of a candidate that begins where another one has
+// ended: a quarter of the others.
+func warmSteps(c model.Config) int { return max(1, c.Scheduled().Plan.Joint/4) }
+
+// scaledAs is the model's posterior for rows that are scaled in another way. With the
+// target's scales s → s' and centres c → c', values of the function f become
+// (s f + c − c')/s', so that the variance is multiplied by (s/s')², and the whitened mean
+// gets L⁻¹1 (c − c')/s. The whitened covariance stays. One lengthscale for all features
+// cannot follow several scales: it goes by the mean of their logarithms.
+func (m Model) scaledAs(features []Affine, target Affine) (*model.Posterior, error) {
+	old := m.Posterior
+	d := old.Dim()
+	p := &model.Posterior{
+		Kernel: kernel.Kernel{Family: old.Kernel.Family, Lengthscales: make([]float64, d)},
+		Z:      make([]float64, len(old.Z)), Mean: slices.Clone(old.Mean), L: slices.Clone(old.L), Factor: old.Factor,
+	}
+	ratios, logs := make([]float64, d), 0.0
+	for j, f := range features {
+		was := m.Meta.Features[j]
+		ratios[j] = was.Scale / f.Scale
+		logs += math.Log(ratios[j])
+		for i := j; i < len(old.Z); i += d {
+			p.Z[i] = (float64(old.Z[i]*was.Scale) + was.Centre - f.Centre) / f.Scale
+		}
+	}
+	for j, ratio := range ratios {
+		if !m.Meta.ARD {
+			ratio = math.Exp(logs / float64(d))
+		}
+		p.Kernel.Lengthscales[j] = old.Kernel.Lengthscales[j] * ratio
+	}
+	was := m.Meta.Target
+	ratio := was.Scale / target.Scale
+	p.Kernel.Variance, p.Jitter = old.Kernel.Variance*ratio*ratio, old.Jitter*ratio*ratio
+	for i, v := range solveOnes(old.L, old.Inducing()) {
+		p.Mean[i] += v * (was.Centre - target.Centre) / was.Scale
+	}
+	for i := range p.L {
+		p.L[i] *= ratio
+	}
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("pipeline: start values from another model: %w", err)
+	}
+	return p, nil
+}
+
+// solveOnes solves L x = (1, …, 1) for a lower L [m×m].
+func solveOnes(l []float64, m int) []float64 {
+	x := make([]float64, m)
+	for i := range m {
+		sum := 1.0
+		for j := range i {
+			sum -= float64(l[i*m+j] * x[j])
+		}
+		x[i] = sum / l[i*m+i]
+	}
+	return x
+}

@@ -1,0 +1,197 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// logged is a lake whose shards are segments of a topic, from an offset on.
+type logged struct {
+	*pipelinetest.Memory
+
+	from int64
+}
+
+func (l logged) Shards() []pipeline.Shard {
+	all := l.Memory.Shards()
+	for i := range all {
+		first := l.from + all[i].First
+		all[i].Segment = &pipeline.Segment{Topic: "rows", First: first, End: first + all[i].Rows, Rows: all[i].Rows}
+	}
+	return all
+}
+
+// window is an environment of rows that stand in a topic from an offset on.
+func (l *lake) window(store *pipelinetest.Store, from int64, ancestor *pipeline.Ancestor) pipeline.Environment {
+	env := l.environment(store)
+	env.Ancestor = ancestor
+	env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
+		src, err := l.open(features)
+		return logged{src, from}, err
+	}
+	return env
+}
+
+func ancestorOf(r *pipeline.Result) *pipeline.Ancestor {
+	return &pipeline.Ancestor{
+		Ancestor: certify.Ancestor{Certificate: r.ID, Model: r.ModelDigest, Rows: r.Certificate.Seen()}, From: r.Model,
+	}
+}
+
+// TestWarmStart: a second window begins with the model of the first, which its certificate
+// names with all rows that it has seen; whatever the workers it is the same, a checkpoint of
+// another beginning is not gone on with, and training again asks for that model.
+func TestWarmStart(t *testing.T) {
+	for name, change := range map[string]func(*pipeline.Job){
+		"mini-batch": func(*pipeline.Job) {}, "while rows arrive": arriving, "hold-out": heldApart,
+		"isotropic": func(j *pipeline.Job) { j.Kernel.Isotropic = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := job(t, func(j *pipeline.Job) {
+				tiny(j)
+				change(j)
+				j.Train.WarmStart = true
+			})
+			first, second := newLake(waves(480, 0.1, 7), 160, 320), newLake(waves(480, 0.1, 8), 240, 240)
+			for i := range second.columns[0] { // in other units, as it were
+				second.columns[0][i], second.columns[2][i] = 3*second.columns[0][i]+1, 2*second.columns[2][i]-5
+			}
+			var one, two pipelinetest.Store
+			from := ancestorOf(run(t, j, first.window(&one, 0, nil)))
+			r := run(t, j, second.window(&two, 480, from))
+			a := r.Certificate.Declared.Training.Ancestor
+			if a == nil || a.Certificate != from.Certificate || len(a.Rows) != 1 || a.Rows[0] != (certify.Span{Topic: "rows", First: 0, End: 480}) {
+				t.Fatalf("the ancestor is %+v", a)
+			}
+			if seen := r.Certificate.Seen(); len(seen) != 1 || seen[0].End != 960 {
+				t.Errorf("the next window's ancestor has seen %+v", seen)
+			}
+			var three pipelinetest.Store
+			env := second.window(&three, 480, nil)
+			without := run(t, j, env)
+			if without.ModelDigest == r.ModelDigest {
+				t.Error("the ancestor changes nothing")
+			}
+			env.Ancestor = from // with the checkpoint of the other beginning
+			env.Resources = pipeline.Resources{Workers: 3, Memory: 1}
+			if again := run(t, j, env); again.Training.Resumed || !bytes.Equal(three.Certificates[1], two.Certificates[0]) {
+				t.Errorf("begun again with the ancestor it is another certificate, resumed: %t", again.Training.Resumed)
+			}
+			open := func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
+				return env.Open(ctx, features)
+			}
+			v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, open, pipeline.Resources{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var store pipelinetest.Store
+			digestOf := func(m pipeline.Model) (string, error) { return store.PutModel(t.Context(), m) }
+			for _, given := range []struct {
+				model *pipeline.Model
+				want  error
+			}{{nil, pipeline.ErrNotRepeatable}, {&r.Model, pipeline.ErrRefused}, {&from.From, nil}} {
+				if err := v.Retrain(t.Context(), open, digestOf, given.model, "pacsgp test", pipeline.Resources{}, pipeline.Observer{}); !errors.Is(err, given.want) {
+					t.Errorf("training again: %v, want %v", err, given.want)
+				}
+			}
+			if len(v.Known()) > 0 {
+				t.Error("what the ancestor has seen is not known from training again")
+			}
+		})
+	}
+}
+
+// TestWarmStartSeesNoHoldoutRow: with hold-out rows a model that has seen rows of the sample,
+// or of which that cannot be known, is refused; and no certificate can say otherwise.
+func TestWarmStartSeesNoHoldoutRow(t *testing.T) {
+	j := job(t, func(j *pipeline.Job) { tiny(j); heldApart(j); j.Train.WarmStart = true })
+	l := newLake(waves(480, 0.1, 7), 160, 320)
+	var store pipelinetest.Store
+	first := run(t, j, l.window(&store, 0, nil))
+	from := ancestorOf(first)
+	for name, env := range map[string]pipeline.Environment{
+		"overlapping": l.window(&pipelinetest.Store{}, 479, from), "of no log": l.environment(&pipelinetest.Store{}),
+	} {
+		env.Ancestor = from
+		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, pipeline.ErrConfig) {
+			t.Errorf("%s: %v, want a refusal", name, err)
+		}
+	}
+	ev := evidence(first.Certificate)
+	ev.Declared.Training.Ancestor = &from.Ancestor
+	if _, err := certify.Certify(ev); err == nil {
+		t.Error("a certificate names an ancestor that has seen its hold-out rows")
+	}
+	for name, spans := range map[string][]certify.Span{
+		"none": nil, "turned": {{Topic: "rows", First: 490, End: 480}}, "touching": {{Topic: "rows", First: 480, End: 490}, {Topic: "rows", First: 490, End: 500}},
+	} {
+		ev.Declared.Training.Ancestor = &certify.Ancestor{Certificate: from.Certificate, Model: from.Model, Rows: spans}
+		if _, err := certify.Certify(ev); err == nil {
+			t.Errorf("%s: rows of an ancestor that are none are taken", name)
+		}
+	}
+}
+
+// TestStartValuesInOtherScalesAreTheSameFunctions: of a posterior that is taken to other
+// scales means and variances are the same in raw units; with another centre of the target
+// the means at the inducing points are.
+func TestStartValuesInOtherScalesAreTheSameFunctions(t *testing.T) {
+	p := publish(t, newLake(waves(300, 0.1, 7), 300), tiny)
+	m := p.result.Model
+	scale := func(a pipeline.Affine, centre, by float64) pipeline.Affine {
+		return pipeline.Affine{Name: a.Name, Centre: a.Centre + centre, Scale: a.Scale * by}
+	}
+	features := []pipeline.Affine{scale(m.Meta.Features[0], 0.3, 2), scale(m.Meta.Features[1], -1, 0.7)}
+	rows := make([][2]float64, 0, 30)
+	for i := range 20 {
+		rows = append(rows, [2]float64{p.lake.columns[0][i], p.lake.columns[1][i]})
+	}
+	raw := func(of *model.Posterior, features []pipeline.Affine, target pipeline.Affine, rows [][2]float64) (means, deviations []float64) {
+		t.Helper()
+		predictor, err := model.NewPredictor(of, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer predictor.Close()
+		x, mean, variance := make([]float64, 0, 2*len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
+		for _, r := range rows {
+			x = append(x, (r[0]-features[0].Centre)/features[0].Scale, (r[1]-features[1].Centre)/features[1].Scale)
+		}
+		if err := predictor.Predict(x, mean, variance); err != nil {
+			t.Fatal(err)
+		}
+		for i := range mean {
+			means, deviations = append(means, mean[i]*target.Scale+target.Centre), append(deviations, math.Sqrt(variance[i])*target.Scale)
+		}
+		return means, deviations
+	}
+	for name, target := range map[string]pipeline.Affine{"scale": scale(m.Meta.Target, 0, 3), "centre": scale(m.Meta.Target, 2, 0.5)} {
+		q, err := m.ScaledAs(features, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, within := rows, 1e-6
+		if name == "centre" { // the constant goes through the inducing points, but for the jitter
+			at, within = nil, 1e-3
+			for i := range m.Posterior.Inducing() {
+				z := m.Posterior.Z[2*i : 2*i+2]
+				at = append(at, [2]float64{z[0]*m.Meta.Features[0].Scale + m.Meta.Features[0].Centre, z[1]*m.Meta.Features[1].Scale + m.Meta.Features[1].Centre})
+			}
+		}
+		means, deviations := raw(m.Posterior, m.Meta.Features, m.Meta.Target, at)
+		others, spread := raw(q, features, target, at)
+		for i := range means {
+			if !(math.Abs(means[i]-others[i]) <= within) || !(math.Abs(deviations[i]-spread[i]) <= within) {
+				t.Errorf("another %s: row %d is %v ± %v, and was %v ± %v", name, i, others[i], spread[i], means[i], deviations[i])
+			}
+		}
+	}
+}

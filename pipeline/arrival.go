@@ -1,0 +1,321 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// A job of mode arrival trains while its rows arrive. The number of rows is planned, N, and
+// so is that of the steps, J. The first F rows give scaling, the centre of the prior and start values;
+// step j = 0 to J−1 is made when the train rows among the first
+//
+//	F + ⌈(j+1)(N−F)/J⌉
+//
+// rows are there, from as many of these as a batch has, drawn at random: through a
+// reservoir, which has as many rows as the shuffle buffer of other jobs. The last rows alone
+// would be in one step after the other, and q would know them by heart. So which rows a step is made from depends on the order of the rows and on nothing
+// else, and whoever has all of them makes the same steps. Behind the last row θ goes to its
+// grid and q settles on the whole sample.
+
+// checkArrival finds what does not go with a training that begins before all rows are there.
+func (j Job) checkArrival(fault func(string, ...any)) {
+	t := j.Train
+	if t.Mode != TrainArrival {
+		if t.Rows != 0 {
+			fault("train.rows: how many rows are planned belongs to train.mode %s", TrainArrival)
+		}
+		return
+	}
+	if t.Method != MethodFreeForm {
+		fault("train.mode: %s does not go with train.method %s, which makes full passes only", TrainArrival, t.Method)
+	}
+	if j.Roles.By != RolesByPosition {
+		fault("train.mode: %s needs roles.by %s, for the role of a row must be known when it arrives", TrainArrival, RolesByPosition)
+	}
+	if t.Rows != 0 && (t.Rows <= j.Roles.Reference || t.Rows > maxRowsAtOnce) {
+		fault("train.rows: %d is no number of rows above roles.reference and up to %d (for windows of a topic it is source.kafka.rows)", t.Rows, maxRowsAtOnce)
+	}
+	if len(j.Kernel.Family) > 1 || len(j.Inducing) > 1 {
+		fault("train.mode: %s trains one posterior: name one kernel and at most one number of inducing points", TrainArrival)
+	}
+	if j.Copies.Policy == CopiesDropped {
+		fault("train.mode: %s does not go with copies drop, for which all rows must be there", TrainArrival)
+	}
+	if t.Time != 0 {
+		fault("train.time: steps of train.mode %s go by rows, never by the clock", TrainArrival)
+	}
+}
+
+// planned is N, for a sample of n rows.
+func (j Job) planned(n int64) int64 {
+	if j.Train.Rows > 0 {
+		return j.Train.Rows
+	}
+	return n
+}
+
+// firstSteps is F, for a sample of n rows: an eighth of the planned ones, more of few.
+func (j Job) firstSteps(n int64) int64 {
+	n = j.planned(n)
+	return min(n, max(j.Roles.Reference, min(startRows, max(n/8, min(n/2, 1000)))))
+}
+
+// arriving completes a candidate of mode arrival, which has the configuration of a fit to
+// the whole sample: steps before the last row are for the planned number of rows, which
+// are taken for train rows as far as the roles allow, and for all of δ, of which the share
+// need not be known yet. Behind them q settles.
+func (t *training) arriving(c candidate) (candidate, error) {
+	n := t.job.planned(t.survey.Roles.Rows)
+	job := t.declared.ForRows(n)
+	theta, _, err := parameters(job, t.survey, c.config.Kernel, t.state.Centre, t.env.Resources.Workers)
+	if err != nil {
+		return c, err
+	}
+	c.early = c.config
+	c.early.Grids = nil
+	for _, p := range theta {
+		g, err := priced(p.Grid)
+		if err != nil {
+			return c, err
+		}
+		c.early.Grids = append(c.early.Grids, g)
+	}
+	c.early.N, c.early.Delta = max(1, Sample{Rows: n}.train(job)), job.Delta
+	c.early.Plan = plan(job.Train, c.early.N, c.early.Dim, c.early.Inducing)
+	c.config.Inducing = c.early.Scheduled().Inducing
+	c.config.Plan.Joint = -1
+	return c, nil
+}
+
+// arriving reports whether steps before the last row are to be made.
+func (c checkpoint) arriving(job Job) bool {
+	return job.Train.Mode == TrainArrival && !c.Arrived
+}
+
+// arrive makes the steps for which the rows are there, from where the checkpoint stands. Of
+// a whole sample it leaves a trainer that settles on it.
+func (t *training) arrive(ctx context.Context, whole bool) error {
+	c := t.candidates[0]
+	early := c
+	early.config = c.early
+	made, err := t.newTrainer(early, t.state.Trainer)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	trainer, ok := made.(*model.Trainer)
+	if !ok {
+		return errors.New("pipeline: this method does not train while rows arrive")
+	}
+	if err := t.steps(ctx, trainer, c.early.Scheduled().Plan); err != nil {
+		return err
+	}
+	if !whole {
+		return t.checkpoint(ctx, trainer)
+	}
+	if text := trainer.Notice(); text != "" {
+		t.env.Observer.notice(text)
+	}
+	stands, err := trainer.Stand()
+	if err != nil {
+		return err
+	}
+	settling, err := model.NewTrainerFrom(c.config, stands, t.start)
+	if err != nil {
+		return err
+	}
+	defer settling.Close()
+	t.state.Arrived = true
+	t.state.Trainer, err = settling.MarshalBinary()
+	return err
+}
+
+// steps makes the steps before the last row.
+func (t *training) steps(ctx context.Context, trainer *model.Trainer, plan model.Plan) error {
+	f := t.feed
+	n, planned := f.roles.Rows, t.job.planned(f.roles.Rows)
+	first := t.job.firstSteps(n)
+	steps := int64(plan.Joint)
+	// until is the number of train rows that have to be there for the next step.
+	until := func() (rows int64, ok bool) {
+		p := trainer.Progress()
+		if p.Phase != model.Joint {
+			return 0, false
+		}
+		due := first + ((int64(p.Step)+1)*(planned-first)+steps-1)/steps
+		return max(1, f.roles.trainIndex(min(due, n))), due <= n
+	}
+	want, ok := until()
+	if !ok {
+		return nil
+	}
+	if t.reservoir == nil {
+		t.reservoir = newReservoir(t.job.Train, f.scale.inputs())
+	}
+	r := t.reservoir
+	order, at := f.from(r.seen)
+	err := f.rows(ctx, order, func(x, y []float64) error {
+		x, y, at = r.behind(x, y, at)
+		for len(y) > 0 {
+			x, y = r.add(x, y, want)
+			for r.seen >= want {
+				if err := t.arrivalStep(ctx, trainer, plan.Batch); err != nil {
+					return err
+				}
+				if want, ok = until(); !ok {
+					return errAllMade
+				}
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errAllMade) {
+		return nil
+	}
+	return err
+}
+
+// errAllMade says that no step is due.
+var errAllMade = errors.New("no step is due")
+
+// arrivalStep makes one step, of rows that are there.
+func (t *training) arrivalStep(ctx context.Context, trainer *model.Trainer, batch int) error {
+	if err := ctx.Err(); err != nil {
+		return errors.Join(t.interrupted(ctx, trainer), err)
+	}
+	trainer.Among(t.reservoir.seen)
+	if err := trainer.Begin(); err != nil {
+		return err
+	}
+	x, y := t.reservoir.draw(trainer.Progress().Step, batch)
+	if err := inChunks(x, y, trainer.Add); err != nil {
+		return err
+	}
+	if err := trainer.End(); err != nil {
+		return err
+	}
+	t.made(trainer)
+	return t.checkpointIfDue(ctx, trainer)
+}
+
+// from are the shards from the one on that has a train row, by its place among them, and
+// the place of the first of their train rows.
+func (f *feed) from(row int64) (order []int, at int64) {
+	shards := f.src.Shards()
+	for i, s := range shards {
+		if f.roles.trainIndex(s.First+s.Rows) <= row {
+			continue
+		}
+		if order == nil {
+			at = f.roles.trainIndex(s.First)
+		}
+		order = append(order, i)
+	}
+	return order, at
+}
+
+// An Ahead trains on the rows of a sample before all of them are there, for a job of mode
+// arrival. What it leaves in its checkpoint [Run] goes on from; without it Run makes the
+// same steps, and gives the same bytes.
+type Ahead struct {
+	job      Job
+	env      Environment
+	survey   *Survey
+	training *training
+	began    time.Time
+}
+
+// NewAhead begins. Of env it uses Checkpoints, which are to be those of the run,
+// Resources and Observer. The job must have its defaults filled in, and its planned
+// number of rows.
+func NewAhead(job Job, env Environment) *Ahead {
+	env.Resources = env.Resources.WithDefaults()
+	return &Ahead{job: job, env: env, began: time.Now()}
+}
+
+// Add makes the steps for which the rows are there, and saves the checkpoint. The source
+// has the shards of the one before, and behind them those that came since.
+func (a *Ahead) Add(ctx context.Context, src Source) error {
+	n := rowsOf(src)
+	if n < a.job.firstSteps(n) || a.job.Train.Rows == 0 {
+		return nil
+	}
+	if a.survey == nil {
+		s, err := survey(ctx, a.firstOf(src), a.job, a.env.Resources)
+		if err != nil {
+			return err
+		}
+		a.survey = s
+	}
+	rows, err := beginPass(ctx, src, a.job, a.survey.Used, newSecret(), a.env.Resources)
+	if err != nil {
+		return err
+	}
+	s := *a.survey
+	s.Roles = rows.roles
+	if a.training == nil {
+		env := a.env
+		env.Resources.Memory = 1 // rows are read as they come, and not kept
+		if a.training, err = newTraining(ctx, src, &s, a.job, env, a.began); err != nil {
+			return err
+		}
+	}
+	t := a.training
+	if !t.state.arriving(a.job) {
+		return nil // an earlier process has seen all rows
+	}
+	t.survey, t.feed = &s, &feed{src: src, roles: s.Roles, scale: s.scaler(), readers: a.env.Resources.Workers}
+	t.state.Sample = arrivingSample(src.Shards())
+	return t.arrive(ctx, false)
+}
+
+// firstOf is the source of the shards that have the first rows.
+func (a *Ahead) firstOf(src Source) Source {
+	shards, first := src.Shards(), a.job.firstSteps(0)
+	k := 0
+	for k < len(shards) && shards[k].First < first {
+		k++
+	}
+	return beginning{src, shards[:k]}
+}
+
+// A beginning is the first shards of a source.
+type beginning struct {
+	Source
+
+	shards []Shard
+}
+
+func (b beginning) Shards() []Shard { return b.shards }
+
+const arrivingPrefix = "the first shards "
+
+// arrivingSample names the rows of a checkpoint that does not have all of them: by where
+// they are.
+func arrivingSample(shards []Shard) string {
+	return fmt.Sprintf("%s%d %s", arrivingPrefix, len(shards), Digest(sha256.Sum256(placesOf(shards))))
+}
+
+// beganOn reports whether a checkpoint's rows are the first ones of these shards.
+func beganOn(sample string, shards []Shard) bool {
+	var k int
+	if _, err := fmt.Sscanf(sample, arrivingPrefix+"%d ", &k); err != nil || k < 1 || k > len(shards) || !strings.HasPrefix(sample, arrivingPrefix) {
+		return false
+	}
+	return sample == arrivingSample(shards[:k])
+}
+
+// placesOf says where shards are.
+func placesOf(shards []Shard) []byte {
+	var text []byte
+	for _, s := range shards {
+		text = fmt.Appendf(text, "%d %d %s\n", s.First, s.Rows, s.Name)
+	}
+	return text
+}

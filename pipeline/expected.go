@@ -1,0 +1,39 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow/go/v15/arrow"
+)
+
+// Expected opens shard i of a source. At its end the digest of its values, all columns of the
+// source, must be the given one: else there is an error that wraps [ErrRefused] and names the
+// shard.
+func Expected(ctx context.Context, src Source, i int, digest string) (Batches, error) {
+	b, err := src.Open(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return expected{b, src.Shards()[i], digest}, nil
+}
+
+type expected struct {
+	Batches
+	shard  Shard
+	digest string
+}
+
+// Next returns the next rows, or an error in the place of io.EOF where the shard is another
+// one.
+func (e expected) Next(ctx context.Context) (arrow.Record, error) {
+	r, err := e.Batches.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		if got := ShardDigest(e.shard.First, e.shard.Rows, e.ColumnDigests()); got.String() != e.digest {
+			return nil, fmt.Errorf("%w: %s: its values have changed: it has the digest %s, and %s is expected", ErrRefused, e.shard.Name, got, e.digest)
+		}
+	}
+	return r, err
+}

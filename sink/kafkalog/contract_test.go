@@ -1,0 +1,109 @@
+package kafkalog_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/sink/kafkalog"
+)
+
+func TestPorts(t *testing.T) {
+	pipelinetest.TestSink(t, func(t *testing.T) func(*testing.T) pipeline.Sink {
+		_, client := cluster(t)
+		return func(t *testing.T) pipeline.Sink {
+			t.Helper()
+			p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+	})
+}
+
+// TestSinkInATransaction: two certificates of one model, which is sent once, are seen
+// together and when the transaction ends, and what is pulled is what was put.
+func TestSinkInATransaction(t *testing.T) {
+	c, client := cluster(t)
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := p.PutModel(t.Context(), pipelinetest.SmallModel(0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, software := range []string{"one", "two"} {
+		id, err := p.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, software))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if _, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, ids[0]); !errors.Is(err, kafkalog.ErrNotFound) {
+		t.Errorf("before the transaction ends: %v, want %v", err, kafkalog.ErrNotFound)
+	}
+	if err := p.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.GetModel(t.Context(), sum); err != nil {
+		t.Error(err)
+	}
+	for i, software := range []string{"one", "two"} {
+		a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, ids[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := certify.Marshal(pipelinetest.SmallCertificate(sum, software))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(a.Document) != string(want) || fmt.Sprintf("%x", sha256.Sum256(a.Model)) != sum {
+			t.Errorf("certificate %q: other bytes came back", software)
+		}
+	}
+	if got := counted(t, c, "pacsgp-models"); len(got) != 1 {
+		t.Errorf("%d pieces of the model, want 1: %q", len(got), got)
+	}
+}
+
+// TestAnotherCertificateOfTheSameRows: a group that stands at the end of a window was
+// brought there by the certificate that is on the topic, and by no other.
+func TestAnotherCertificateOfTheSameRows(t *testing.T) {
+	_, client := cluster(t)
+	if _, err := client.CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := p.PutModel(t.Context(), pipelinetest.SmallModel(0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := p.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	firsts, ends := map[int]int64{0: 0}, map[int]int64{0: 10}
+	if err := p.CommitOffsets(t.Context(), nil, "g", "rows", ends, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ids       []string
+		overtaken bool
+	}{{nil, false}, {[]string{id}, false}, {[]string{id, strings.Repeat("0", 64)}, true}} {
+		_, err := kafkalog.Follows(t.Context(), client, kafkalog.Topics{}, "g", "rows", firsts, ends, c.ids...)
+		if errors.Is(err, kafkalog.ErrOvertaken) != c.overtaken || !c.overtaken && err != nil {
+			t.Errorf("%q: %v", c.ids, err)
+		}
+	}
+}

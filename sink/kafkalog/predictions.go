@@ -1,0 +1,98 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// Predictions sends predictions of the rows of one topic to another. It is for one
+// goroutine.
+type Predictions struct {
+	cfg        PredictionsConfig
+	writer     *broker.Writer
+	partitions []int
+}
+
+// PredictionsConfig says whence predictions come and where they go.
+type PredictionsConfig struct {
+	Client *broker.Client
+	Group  string // that reads the rows
+	Source string // topic of the rows
+	Topic  string // of predictions
+	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under
+	// an id that belongs to the group: of two processes the later one ends the other.
+	ExactlyOnce bool
+}
+
+// NewPredictions ends what an earlier process of the group has left open, if each
+// prediction is to be there once.
+func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, error) {
+	p := &Predictions{cfg: cfg}
+	transactional := ""
+	if cfg.ExactlyOnce {
+		transactional = "pacsgp/score/" + cfg.Group
+	}
+	var err error
+	if p.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
+		return nil, err
+	}
+	p.writer, err = cfg.Client.NewWriter(ctx, transactional)
+	return p, err
+}
+
+// Send sends the predictions of rows of one partition, in their order, to the partition of
+// the same number, as far as there are so many. Records of one key are so in one partition
+// if their rows were.
+func (p *Predictions) Send(ctx context.Context, partition int, records []broker.Record) error {
+	to := p.partitions[partition%len(p.partitions)]
+	now := time.Now().UnixMilli() // retention counts from now
+	from, bytes := 0, 0
+	for i := range records {
+		records[i].Time = now
+		if size := len(records[i].Key) + len(records[i].Value) + recordBytes; i > from && bytes+size > pieceBytes {
+			if err := p.writer.Send(ctx, p.cfg.Topic, to, records[from:i]...); err != nil {
+				return err
+			}
+			from, bytes = i, size
+		} else {
+			bytes += size
+		}
+	}
+	if from == len(records) {
+		return nil
+	}
+	return p.writer.Send(ctx, p.cfg.Topic, to, records[from:]...)
+}
+
+// recordBytes is more than a record has beside key and value.
+const recordBytes = 64
+
+// Commit notes how far the rows were predicted, as a member of the group, with a text that
+// stands beside the offsets. With ExactlyOnce, what was sent is read soon.
+func (p *Predictions) Commit(ctx context.Context, as broker.Member, ends map[int]int64, text string) error {
+	if err := p.writer.CommitOffsetsAs(ctx, as, p.cfg.Group, p.cfg.Source, ends, text); err != nil {
+		return err
+	}
+	return p.writer.End(ctx)
+}
+
+// Seen waits until what was committed is read.
+func (p *Predictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
+
+// abortWithin is how long ending a transaction may take: an open one is a wall for who reads
+// behind it, until the broker ends it.
+const abortWithin = 5 * time.Second
+
+// Abort gives up what was sent since the last commit, also when ctx is done; without
+// ExactlyOnce it is read all the same.
+func (p *Predictions) Abort(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWithin)
+	defer cancel()
+	if err := p.writer.Abort(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package kafkalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// sequenceFormat names the version of a [taken].
+const sequenceFormat = "pacsgp-sequence/1"
+
+// taken is the value of the record that says how far a sequence has come. It stands in the
+// topic of pointers, which is compacted and so keeps the last one for ever, under a key
+// that is no name of a model.
+type taken struct {
+	Format string `json:"format"`
+	Name   string `json:"name"`
+	Number int64  `json:"number"`
+}
+
+func sequenceKey(name string) string { return "sequence\n" + name }
+
+// TakeNumber takes the next number of a sequence of certificates. When it returns, the
+// number is durable: no call of any process will return it again, whatever becomes of the
+// certificate. Of two that take one at the same time the later one ends the other, whose
+// error is [broker.Fenced]; a number is lost where a process is killed before it has noted it.
+//
+// That no two calls return the same k, and so that the parts of δ of all certificates add up
+// to δ at most: let a second call get the id of the writer behind the first one. If the first
+// one's record is stored by then, the second reads it, committed or not, and takes a larger
+// number. If it is not, it never will be, for brokers refuse what a writer sends that has
+// lost its id, and the first call returns an error.
+func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name string) (int64, error) {
+	t = t.WithDefaults()
+	key := sequenceKey(name)
+	// Before the numbers are read, so that what another process still sends is refused.
+	w, err := client.NewWriter(ctx, "pacsgp/sequence/"+name)
+	if err != nil {
+		return 0, err
+	}
+	number, err := lastNumber(ctx, client, t.Current, name)
+	if err != nil {
+		return 0, err
+	}
+	if number >= certify.MaxNumber {
+		return 0, fmt.Errorf("kafka: topic %q: the sequence %q has come to its end, %d", t.Current, name, number)
+	}
+	value, err := json.Marshal(taken{sequenceFormat, name, number + 1})
+	if err != nil {
+		return 0, err
+	}
+	partitions, err := client.Partitions(ctx, t.Current)
+	if err != nil {
+		return 0, err
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key)) // a hash never returns an error
+	r := broker.Record{Key: []byte(key), Value: value, Time: time.Now().UnixMilli()}
+	if err := w.Send(ctx, t.Current, partitions[int(h.Sum32())%len(partitions)], r); err != nil {
+		return 0, errors.Join(err, w.Abort(context.WithoutCancel(ctx)))
+	}
+	if err := w.Commit(ctx); err != nil {
+		return 0, err
+	}
+	return number + 1, nil
+}
+
+// lastNumber is the last number that was taken, 0 if none was. It is the largest of all
+// records, also of those that are not decided: the open transaction of somebody else hides
+// what is behind it from readers of committed records, and a number that an aborted one
+// has taken is no loss.
+func lastNumber(ctx context.Context, client *broker.Client, topic, name string) (number int64, err error) {
+	key := sequenceKey(name)
+	partitions, err := client.Partitions(ctx, topic)
+	if err != nil {
+		return 0, err
+	}
+	first, err := client.Offsets(ctx, topic, partitions, broker.Earliest)
+	if err != nil {
+		return 0, err
+	}
+	end, err := client.Written(ctx, topic, partitions)
+	if err != nil {
+		return 0, err
+	}
+	use := func(r *broker.Record) error {
+		if string(r.Key) != key {
+			return nil
+		}
+		var found taken
+		if err := json.Unmarshal(r.Value, &found); err != nil || found.Format != sequenceFormat || found.Name != name || found.Number < 1 {
+			return fmt.Errorf("kafka: topic %q: the record of the sequence %q is none of format %s", topic, name, sequenceFormat)
+		}
+		number = max(number, found.Number)
+		return nil
+	}
+	for _, p := range partitions {
+		if err := client.Read(ctx, broker.Range{Topic: topic, Partition: p, First: first[p], End: end[p], Undecided: true}, use); err != nil {
+			return 0, err
+		}
+	}
+	return number, nil
+}

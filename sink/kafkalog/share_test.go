@@ -1,0 +1,92 @@
+package kafkalog_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/sink/kafkalog"
+)
+
+// TestEarlierOwnersAreEnded: what a member has left open for a share of the partitions is
+// ended by the one that has any of them next, whichever, and nothing else is.
+func TestEarlierOwnersAreEnded(t *testing.T) {
+	_, client := cluster(t)
+	share := func(partitions ...int) kafkalog.Config {
+		return kafkalog.Config{Client: client, Name: "m", ExactlyOnce: true, Share: partitions}
+	}
+	open := func(cfg kafkalog.Config) *kafkalog.Publication {
+		t.Helper()
+		p, err := kafkalog.Begin(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := map[int]int64{}
+		for _, i := range cfg.Share {
+			ends[i] = 10
+		}
+		if err := p.CommitOffsets(t.Context(), &broker.Member{Generation: -1}, "g", "rows", ends, ""); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if _, err := client.CreateTopic(t.Context(), "rows", 6, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, next := range [][]int{{2}, {4}, {2, 4}, {0, 4}} {
+		left, other := open(share(2, 4)), open(share(5))
+		if err := kafkalog.EndOthers(t.Context(), share(next...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := left.Commit(t.Context()); !broker.Fenced(err) {
+			t.Errorf("the partitions 2 and 4 are committed when another member has %v: %v", next, err)
+		}
+		if err := other.Abort(t.Context()); err != nil {
+			t.Errorf("partition 5 is disturbed when a member has %v: %v", next, err)
+		}
+	}
+	if at, err := client.CommittedOffsets(t.Context(), "g", "rows", []int{2, 4}); err != nil || at[2] >= 0 || at[4] >= 0 {
+		t.Errorf("the group stands at %v (%v), want nowhere", at, err)
+	}
+}
+
+// TestNumbersAreTakenOnce: of members that take numbers at the same time no two have the
+// same, so that all they spend of δ adds up to δ at most.
+func TestNumbersAreTakenOnce(t *testing.T) {
+	_, client := cluster(t)
+	const members, each = 4, 3
+	taken := make(chan int64, members*each)
+	var all sync.WaitGroup
+	for range members {
+		all.Go(func() {
+			for range each {
+				for until := time.Now().Add(time.Minute); ; {
+					k, err := kafkalog.TakeNumber(t.Context(), client, kafkalog.Topics{}, "rows/g")
+					if broker.Fenced(err) && time.Now().Before(until) {
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					taken <- k
+					break
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(taken)
+	seen := map[int64]bool{}
+	spent := 0.0
+	for k := range taken {
+		if k < 1 || seen[k] {
+			t.Errorf("number %d is taken twice, or is none", k)
+		}
+		seen[k] = true
+		spent += 1 / float64(k*(k+1))
+	}
+	if !(spent <= 1) {
+		t.Errorf("they spend %v of delta", spent)
+	}
+}

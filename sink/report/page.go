@@ -1,0 +1,328 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A Page is a certificate in words, in the order in which people are to read them. Names of
+// columns and the maker's words are in it as they are: whoever shows it escapes them.
+type Page struct {
+	ID        string // SHA-256 of the document
+	Headlines []Headline
+	Doubts    []string // what speaks against believing the headlines
+	Remarks   []string // on them
+	Sections  []Section
+}
+
+// A Headline is what a certificate says about a predictor, for the one who decides.
+type Headline struct {
+	Status certify.Status
+	Words  string
+}
+
+// A Section of a page has paragraphs, a table of numbers, assumptions, a list or fields.
+type Section struct {
+	Title       string
+	Words       []string
+	Rows        []Row
+	Assumptions []certify.Assumption
+	List        []string
+	Fields      []Field
+}
+
+// A Row is a number with its name and a remark. A row without a name goes on with the one
+// above.
+type Row struct{ Name, Number, Remark string }
+
+// A Field is a name and what it stands for.
+type Field struct{ Name, Words string }
+
+// makersWord is the title of what is declared.
+const makersWord = "What its maker says, and model and rows do not show"
+
+// PageOf puts a certificate into words: what it says, what the bound is made of, what it
+// rests on, and what it does not say. known are the assumptions that the reader knows to be
+// true: see [certify.Certificate.About].
+func PageOf(c certify.Certificate, known ...certify.AssumptionID) (Page, error) {
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return Page{}, fmt.Errorf("report: %w", err)
+	}
+	id := sha256.Sum256(document)
+	p := Page{ID: hex.EncodeToString(id[:]), Headlines: headlines(c, known), Doubts: Doubts(c), Remarks: remarks(c, known)}
+	add := func(s Section) { p.Sections = append(p.Sections, s) }
+	for _, g := range c.Guarantees {
+		add(Section{Title: fmt.Sprintf("%s: %s", g.ID, g.Predictor), Words: []string{g.Statement}})
+	}
+	add(Section{Title: "A constant, for comparison", Words: []string{c.Baseline.Statement}})
+	if g, ok := c.Guarantee(certify.GuaranteeDraw); ok {
+		add(Section{Title: "What the bound is made of", Rows: sum(g, c)})
+	}
+	for _, g := range c.Guarantees {
+		if g.Role == certify.RoleHoldout {
+			add(Section{Title: "What the hold-out rows showed", Rows: heldOut(g)})
+		}
+	}
+	add(Section{Title: "What it rests on", Assumptions: c.Assumptions})
+	add(Section{Title: "What it does not say", List: limits()})
+	add(Section{Title: "What it is about", Fields: record(c)})
+	word := Section{Title: makersWord, Fields: declared(c)}
+	if len(c.Sample.Segments) > 0 { // a replay of the log shows it: pacsgp verify --source
+		word.Fields = append(word.Fields, Field{"segments", segments(c.Sample.Segments)})
+	}
+	add(word)
+	return p, nil
+}
+
+// headlines are the first line of the best guarantee about each predictor, the one about
+// the mean first, and of those that hold on a condition that is not known to be true.
+func headlines(c certify.Certificate, known []certify.AssumptionID) []Headline {
+	var shown []certify.Guarantee
+	for _, g := range c.Guarantees {
+		if best := c.About(g.Predictor, known...); !slices.Contains(shown, best) {
+			shown = append(shown, best)
+		}
+	}
+	for _, g := range c.Conditional(known...) {
+		if !slices.Contains(shown, g) {
+			shown = append(shown, g)
+		}
+	}
+	var all []Headline
+	for _, g := range shown {
+		all = append(all, Headline{g.Status, g.Headline})
+	}
+	return all
+}
+
+// remarks say on what the headlines hold.
+func remarks(c certify.Certificate, known []certify.AssumptionID) []string {
+	words := []string{"on the assumptions below; see what it does not say"}
+	if len(c.Conditional()) > len(c.Conditional(known...)) {
+		words = append(words, "This run kept the hold-out rows from training, and knows it. The certificate calls their number conditional: others have your word for it, or train again (pacsgp verify --retrain).")
+	}
+	if len(c.Conditional(known...)) > 0 {
+		words = append(words, "The run that trained knew that it had kept the hold-out rows apart, and printed CERTIFIED for what is CONDITIONAL here. For others it is that run's word, until training is repeated (pacsgp verify --retrain).")
+	}
+	return words
+}
+
+// fewCopies is the share of rows that may equal an earlier one without a word beside
+// the first lines: what a job that says nothing of copies allows.
+const fewCopies = 0.01
+
+// Doubts are what the one who decides must know beside the first lines.
+func Doubts(c certify.Certificate) []string {
+	var said []string
+	if c.Declared.Attempt.OnTheseRows > 1 {
+		said = append(said, OtherJobs(c)+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
+	}
+	if n := c.Copies.Rows; n > 0 && (c.Copies.Policy != certify.CopiesLimited || float64(n) > fewCopies*float64(c.Sample.Rows)) {
+		of := fmt.Sprintf("%d of %d rows equal an earlier row", n, c.Sample.Rows)
+		if c.Copies.Policy == certify.CopiesDropped {
+			said = append(said, of+" and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low.")
+		} else {
+			said = append(said, of+". That they are separate draws is its maker's word; if they are copies, the bounds are too low.")
+		}
+	}
+	if n := c.Ledger.Bad; n > 0 {
+		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
+			n, c.Sample.Rows, certify.RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
+	}
+	if c.Dependence.Suspicious {
+		said = append(said, fmt.Sprintf("Neighbouring rows are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", c.Dependence.Correlation))
+	}
+	return said
+}
+
+// OtherJobs says how many other jobs the maker counted on the same rows.
+func OtherJobs(c certify.Certificate) string {
+	if k := c.Declared.Attempt.OnTheseRows; k != 2 {
+		return fmt.Sprintf("%d other jobs were", k-1)
+	}
+	return "1 other job was"
+}
+
+// sum are the terms of the bound, each rounded up and per row, so that one sees where the
+// bound is lost.
+func sum(g certify.Guarantee, c certify.Certificate) []Row {
+	n := float64(max(g.N, 1))
+	nats := func(name string, x float64) Row {
+		return Row{name, certify.RoundUp(x, 2) + " nats", certify.RoundUp(x/n, 5) + " a row"}
+	}
+	return []Row{
+		{"rows N", strconv.FormatInt(g.N, 10), ""},
+		{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), "of a draw of Q, at most"},
+		{"", certify.RoundDown(g.LowerRisk.Lower, 5), "and at least"},
+		nats("KL of Q from P", g.KL),
+		nats("ln 1/weight of theta", g.LnInverseWeight),
+		nats("ln xi(N)", g.LnXi),
+		nats("ln alternatives/delta", g.LnInverseDelta),
+		{"bound B", certify.RoundUp(g.Bound, 5), "Pinsker's form: " + certify.RoundUp(g.BoundPinsker, 5)},
+		{"lower bound", certify.RoundDown(g.LowerBound, 5), "on the same event"},
+		{"yardstick", certify.RoundUp(c.Baseline.Bound, 5), "of the constant " + strconv.FormatFloat(c.Baseline.Constant, 'g', 6, 64)},
+	}
+}
+
+// heldOut is what a bound from hold-out rows is made of.
+func heldOut(g certify.Guarantee) []Row {
+	rows := []Row{{"rows", strconv.FormatInt(g.N, 10), ""}}
+	if missed, ok := Missed(g); ok {
+		rows = append(rows, Row{"missed", strconv.FormatInt(missed, 10), "by predictions of the " + string(g.Predictor)})
+	}
+	return append(rows, Row{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), ""}, Row{"bound", certify.RoundUp(g.Bound, 5), ""})
+}
+
+// Missed is how many hold-out rows a guarantee's predictor missed, if its loss counts
+// misses.
+func Missed(g certify.Guarantee) (rows int64, ok bool) {
+	counts := g.Loss.Kind == certify.LossZeroOne || g.Loss.Kind == certify.LossBand
+	return int64(math.Round(g.EmpiricalRisk.Upper * float64(g.N))), counts && g.Role == certify.RoleHoldout
+}
+
+// roles says how rows got their roles.
+func roles(c certify.Certificate) string {
+	var stated struct {
+		Roles struct {
+			By string `json:"by"`
+		} `json:"roles"`
+	}
+	key := "by the key \"" + c.Roles.Key + "\""
+	if json.Unmarshal(c.Configuration.Values, &stated) == nil && stated.Roles.By != "" {
+		return "reference rows by position (" + stated.Roles.By + "), hold-out rows " + key
+	}
+	return key
+}
+
+// limits says what readers of a bound like to read into it.
+func limits() []string {
+	return []string{
+		"It promises nothing about any single row, and nothing about a part of the rows, such as one month or one station: it is an average over fresh rows of the same source.",
+		"It does not hold for rows from another source, or from the same source after it has changed. Rows that depend on each other, such as a series in time, are not independent draws.",
+		"The number for a draw of Q is about a function drawn at random, not about the mean that is usually deployed. The mean has its own number.",
+		"The confidence is over the draw of the certified rows: among many jobs like this one, each on rows of its own, at most a share of delta may state a bound that is too low. It is not the probability that this very bound is right.",
+	}
+}
+
+// unproven is the number of rows that count as a loss of 1, in any role.
+func unproven(c certify.Certificate) int64 {
+	byRole := map[certify.Role]int64{}
+	for _, g := range c.Guarantees {
+		byRole[g.Role] = g.Unproven
+	}
+	var n int64
+	for _, rows := range byRole {
+		n += rows
+	}
+	return n
+}
+
+// record is which rows and files the certificate is about.
+func record(c certify.Certificate) []Field {
+	l := c.Ledger
+	features := len(c.Sample.Columns) - 1
+	target := ""
+	if features >= 0 {
+		target = c.Sample.Columns[features]
+	}
+	kind := "one lengthscale for all features"
+	if c.Kernel.ARD {
+		kind = "one lengthscale a feature"
+	}
+	family := c.Kernel.Family
+	if n := len(c.Kernel.Families); n > 1 {
+		family += fmt.Sprintf(" (one of %d declared: %s)", n, strings.Join(c.Kernel.Families, ", "))
+	}
+	rules := make([]string, len(c.RowRules))
+	for i, id := range c.RowRules {
+		rules[i] = certify.RowRuleText(id)
+	}
+	return []Field{
+		{"rows", fmt.Sprintf("%d in %s: %d reference, %d train, %d holdout, %d copies left out, %d bad", l.Rows, certify.Count(c.Sample.Shards, "shard"), l.Reference, l.Train, l.Holdout, l.Copies, l.Bad)},
+		{"row rules", strings.Join(rules, "; ")},
+		{"copies", copies(c.Copies)},
+		{"dependence", fmt.Sprintf("correlation %.3f of the targets of %s of consecutive rows", c.Dependence.Correlation, certify.Count(c.Dependence.Pairs, "pair"))},
+		{"columns", fmt.Sprintf("%s, target \"%s\"", certify.Count(max(features, 0), "feature"), target)},
+		{"kernel", family + ", " + kind},
+		{"roles", roles(c)},
+		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %d rows not proven and counted as a loss of 1", c.Accuracy.Tau, unproven(c))},
+		{"alternatives", fmt.Sprintf("number %d of %d that share delta", c.Delta.Alternative, c.Delta.Alternatives)},
+		{"sample", c.Sample.Digest},
+		{"targets", c.Sample.Targets},
+		{"model", c.Model.Digest},
+		{"configuration", c.Configuration.Digest},
+	}
+}
+
+// segments says where the rows of a sample stand in a log: the offsets of each partition.
+func segments(all []certify.Segment) string {
+	type partition struct {
+		topic  string
+		number int64
+	}
+	var order []partition
+	spans := map[partition][2]int64{}
+	for _, s := range all {
+		at := partition{s.Topic, s.Partition}
+		span, ok := spans[at]
+		if !ok {
+			order = append(order, at)
+			span[0] = s.First
+		}
+		span[1] = s.End
+		spans[at] = span
+	}
+	const shown = 8
+	var words []string
+	for _, at := range order[:min(len(order), shown)] {
+		words = append(words, fmt.Sprintf("%s/%d from %d to %d", at.topic, at.number, spans[at][0], spans[at][1]-1))
+	}
+	if more := len(order) - shown; more > 0 {
+		words = append(words, fmt.Sprintf("and %s more", certify.Count(more, "partition")))
+	}
+	return fmt.Sprintf("%s; topic/partition and offsets: %s", certify.Count(len(all), "segment"), strings.Join(words, ", "))
+}
+
+// copies says what was found of rows that equal an earlier one.
+func copies(c certify.Copies) string {
+	return fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
+}
+
+// declared is the maker's word.
+func declared(c certify.Certificate) []Field {
+	d := c.Declared
+	fields := []Field{
+		{"software", "\"" + d.Software + "\""},
+		{"attempt", fmt.Sprintf("%d on these rows, %d in this log", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
+		{"trained on", "\"" + d.Training.Machine + "\""},
+	}
+	if n := d.Training.Hurried; n > 0 {
+		fields = append(fields, Field{"time limit", "reached after " + certify.Count(n, "step")})
+	}
+	if a := d.Training.Ancestor; a != nil {
+		fields = append(fields, Field{"began with", "the model of certificate " + a.Certificate})
+	}
+	if d.Unit != "" {
+		fields = append(fields, Field{"unit", "\"" + d.Unit + "\""})
+	}
+	if len(d.Scaling) > 0 {
+		fields = append(fields, Field{"scaling", fmt.Sprintf("constants of %s were declared, not computed from rows", certify.Count(len(d.Scaling), "column"))})
+	}
+	if s := c.Delta.Sequence; s != nil {
+		words := fmt.Sprintf("number %d of \"%s\": delta_policy %s", s.Number, s.Name, s.Policy)
+		if s.Policy == certify.DeltaSequence {
+			words += ", by which the bounds depend on the number"
+		}
+		fields = append(fields, Field{"sequence", words})
+	}
+	return fields
+}
