@@ -1,7 +1,7 @@
 // Bench puts this program beside the best that a user could take instead, in one run on one machine, turn by turn: the
 // tables of docs/results.md, section "Side by side". README.md says what is compared with what.
 //
-//	go run ./bench [-only kernels,functions,lastpass,training,svgp,parquet,scale] [-rounds 5] [-write]
+//	go run ./bench [-only kernels,functions,lastpass,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
 package main
 
 import (
@@ -32,6 +32,7 @@ func measures() []measure {
 		{"lastpass", lastPass},
 		{"training", training},
 		{"svgp", svgp},
+		{"gradient", gradient},
 		{"parquet", parquet},
 		{"scale", scale},
 	}

@@ -15,25 +15,9 @@ import time
 import torch
 from scipy.cluster.vq import kmeans2
 
-from bound import DELTA, JITTER, Rows, evaluate, expected_loss, kl_inverse, to_grid
+from bound import DELTA, JITTER, KLInverse, Rows, evaluate, expected_loss, to_grid
 
 torch.set_default_dtype(torch.float64)
-
-
-class KLInverse(torch.autograd.Function):
-    """p = sup {p : kl(q‖p) ≤ c}, with dp/dc = p(1−p)/(p−q) and dp/dq = (logit p − logit q) dp/dc."""
-
-    @staticmethod
-    def forward(ctx, q, c):
-        p = kl_inverse(q.item(), c.item())
-        ctx.q, ctx.p = max(1e-12, q.item()), p
-        return q.new_tensor(p)
-
-    @staticmethod
-    def backward(ctx, grad):
-        q, p = ctx.q, ctx.p
-        by_c = p * (1 - p) / (p - q)
-        return grad * by_c * (math.log(p / (1 - p)) - math.log(q / (1 - q))), grad * by_c
 
 
 class Model(torch.nn.Module):

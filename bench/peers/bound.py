@@ -53,6 +53,22 @@ def kl_inverse(q, c):
     return high
 
 
+class KLInverse(torch.autograd.Function):
+    """p = sup {p : kl(q‖p) ≤ c}, with dp/dc = p(1−p)/(p−q) and dp/dq = (logit p − logit q) dp/dc."""
+
+    @staticmethod
+    def forward(ctx, q, c):
+        p = kl_inverse(q.item(), c.item())
+        ctx.q, ctx.p = max(1e-12, q.item()), p
+        return q.new_tensor(p)
+
+    @staticmethod
+    def backward(ctx, grad):
+        q, p = ctx.q, ctx.p
+        by_c = p * (1 - p) / (p - q)
+        return grad * by_c * (math.log(p / (1 - p)) - math.log(q / (1 - q))), grad * by_c
+
+
 def ln_xi(n):
     """ln of Σ_k C(n,k) (k/n)^k (1−k/n)^(n−k) = Σ_i n!/((n−i)! nⁱ)."""
     total, term = 0.0, 1.0

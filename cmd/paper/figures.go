@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,10 +85,12 @@ func drawBars(name string, rows []row, out string) error {
 		return nil
 	}
 	var line []*plot.Plot
-	for _, key := range order {
+	for at, key := range order {
 		p := plot.New()
 		p.Title.Text = key
-		p.Y.Label.Text = "bound B (bar), training risk (dark)"
+		if at == 0 {
+			p.Y.Label.Text = "bound B; dark: training risk"
+		}
 		p.Y.Min, p.Y.Max = 0, 0
 		var labels []string
 		var marks plotter.XYs
@@ -121,8 +124,10 @@ func drawBars(name string, rows []row, out string) error {
 			}
 			dots.Shape, dots.Color, dots.Radius = draw.CrossGlyph{}, palette[1], vg.Points(4)
 			p.Add(dots)
-			p.Legend.Add("paper", dots)
-			p.Legend.Top = true
+			if at == 0 {
+				p.Legend.Add("paper", dots)
+				p.Legend.Top = true
+			}
 		}
 		p.NominalX(labels...)
 		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/5, draw.XRight, draw.YCenter
@@ -166,8 +171,8 @@ func snelsonRows(ctx context.Context, o options, step int) (model.Rows, error) {
 		return model.Rows{}, err
 	}
 	rows := model.Rows{Dim: 1}
-	for i := 0; i < t.rows(); i += step {
-		rows.X, rows.Y = append(rows.X, t.columns[0][i]), append(rows.Y, t.columns[1][i])
+	for i := 0; i < t.Rows(); i += step {
+		rows.X, rows.Y = append(rows.X, t.Columns[0][i]), append(rows.Y, t.Columns[1][i])
 	}
 	return rows, nil
 }
@@ -306,13 +311,15 @@ func runSnelson(ctx context.Context, o options) error {
 		if err := addRows(fig, rows, t.StartInducing(), 3.1, color.NRGBA{0x80, 0x80, 0x80, 0xff}); err != nil {
 			return err
 		}
-		if err := addRows(fig, model.Rows{Dim: 1}, p.Z, -3.1, col); err != nil {
+		if err := addRows(fig, model.Rows{Dim: 1}, within(p.Z, lo, hi), -3.1, col); err != nil {
 			return err
 		}
+		fig.X.Min, fig.X.Max, fig.Y.Min, fig.Y.Max = lo, hi, -3.4, 3.4 // adding has made room for more
 		panels = append(panels, fig)
 		return nil
 	}
-	shown := []float64{1, 2, 4}
+	shown := []float64{1, 2, 5}
+	var scan plotter.XYs
 	for _, ratio := range []float64{0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6} {
 		epsilon := ratio * math.Sqrt(noise)
 		c, err := paperConfig(rows, epsilon, inducing, o.evaluations)
@@ -324,6 +331,7 @@ func runSnelson(ctx context.Context, o options) error {
 			return err
 		}
 		add("kl-PAC-SGP", ratio, epsilon, t)
+		scan = append(scan, plotter.XY{X: ratio, Y: t.Progress().KL / float64(rows.Len())})
 		if slices.Contains(shown, ratio) {
 			g := t.Progress()
 			title := fmt.Sprintf("kl-PAC-SGP, ε = %g σ_n: B %.3f, KL/N %.3f", ratio, g.Bound, g.KL/float64(rows.Len()))
@@ -355,11 +363,73 @@ func runSnelson(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	baselines = append(baselines, append(panels, make([]*plot.Plot, len(baselines[0])-len(panels))...))
-	return errors.Join(
-		writeCSV(filepath.Join(o.out, "snelson.csv"), records),
-		saveBoth(filepath.Join(o.out, "snelson"), baselines, vg.Points(900), vg.Points(520)),
-	)
+	curve, err := scanPanel(scan)
+	if err != nil {
+		return err
+	}
+	baselines = append(baselines, append(panels, curve))
+	return writeFigure("snelson", records, records, baselines, 900, 520, o)
+}
+
+// summary says where searches have ended.
+func summary(points plotter.XYs) []string {
+	best := slices.MinFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.Y, b.Y) })
+	near, small := 0, 0
+	for _, p := range points {
+		if p.Y <= best.Y+0.01 {
+			near++
+		}
+		if p.X < 1e-3 {
+			small++
+		}
+	}
+	return []string{strconv.Itoa(len(points)), fmt.Sprintf("%.4f", best.Y), fmt.Sprintf("%.3g", best.X), strconv.Itoa(near), strconv.Itoa(small)}
+}
+
+// within leaves out what does not lie between two numbers.
+func within(all []float64, lo, hi float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(all), func(v float64) bool { return v < lo || v > hi })
+}
+
+// scanPanel shows KL/N over the tolerance, and the three numbers of the paper.
+func scanPanel(scan plotter.XYs) (*plot.Plot, error) {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "KL/N; dashed: the paper's three", "ε/σ_n", "KL/N"
+	line, dots, err := plotter.NewLinePoints(scan)
+	if err != nil {
+		return nil, err
+	}
+	line.Color, dots.Color, dots.Shape, dots.Radius = palette[0], palette[0], draw.CircleGlyph{}, vg.Points(2.2)
+	p.Add(line, dots)
+	for _, v := range []float64{0.097, 0.109, 0.031} {
+		level, err := plotter.NewLine(plotter.XYs{{X: scan[0].X, Y: v}, {X: scan[len(scan)-1].X, Y: v}})
+		if err != nil {
+			return nil, err
+		}
+		level.Color, level.Dashes = color.NRGBA{0x80, 0x80, 0x80, 0xff}, []vg.Length{vg.Points(3), vg.Points(3)}
+		p.Add(level)
+	}
+	p.Y.Min = 0
+	return p, nil
+}
+
+// powers are ticks at powers of ten, of which some have a label.
+type powers struct{}
+
+// Ticks returns the ticks between two positive numbers.
+func (powers) Ticks(least, most float64) []plot.Tick {
+	const labels = 4
+	from, to := int(math.Floor(math.Log10(least))), int(math.Ceil(math.Log10(most)))
+	every := max(1, (to-from+labels-1)/labels)
+	var ticks []plot.Tick
+	for k := from; k <= to; k++ {
+		tick := plot.Tick{Value: math.Pow10(k)}
+		if k%every == 0 {
+			tick.Label = fmt.Sprintf("1e%d", k)
+		}
+		ticks = append(ticks, tick)
+	}
+	return ticks
 }
 
 // runOverfit starts FITC and kl-PAC-SGP from many noise variances on every second row, and
@@ -371,11 +441,13 @@ func runOverfit(ctx context.Context, o options) error {
 		return err
 	}
 	records := [][]string{{"method", "start_noise_variance", "noise_variance", "objective", "bound", "gradients"}}
+	ends := [][]string{{"method", "starts", "lowest objective", "σ_n² there", "starts that end within 0.01 of it", "that end with σ_n² below 0.001"}}
 	var panels []*plot.Plot
 	for i, m := range []struct {
 		name      string
+		axis      string
 		objective model.Objective
-	}{{"FITC", model.Evidence}, {"kl-PAC-SGP", model.BoundKL}} {
+	}{{"FITC", "−ln evidence / N", model.Evidence}, {"kl-PAC-SGP", "bound B", model.BoundKL}} {
 		var points plotter.XYs
 		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // reproducible by intent
 		for range 10 * o.reps {
@@ -397,9 +469,10 @@ func runOverfit(ctx context.Context, o options) error {
 				strconv.FormatFloat(t.Objective(), 'g', 8, 64), strconv.FormatFloat(t.Progress().Bound, 'g', 6, 64), strconv.Itoa(t.Evaluations()),
 			})
 		}
+		ends = append(ends, append([]string{m.name}, summary(points)...))
 		p := plot.New()
-		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = m.name, "learned noise variance", m.objective.String()
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = m.name, "learned noise variance σ_n²", m.axis
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
 		dots, err := plotter.NewScatter(points)
 		if err != nil {
 			return err
@@ -408,8 +481,5 @@ func runOverfit(ctx context.Context, o options) error {
 		p.Add(dots)
 		panels = append(panels, p)
 	}
-	return errors.Join(
-		writeCSV(filepath.Join(o.out, "overfit.csv"), records),
-		saveBoth(filepath.Join(o.out, "overfit"), [][]*plot.Plot{panels}, vg.Points(640), vg.Points(280)),
-	)
+	return writeFigure("overfit", records, ends, [][]*plot.Plot{panels}, 640, 280, o)
 }

@@ -3,7 +3,7 @@
 //
 //	go run ./cmd/paper NAME [-data DIR] [-reps R] [-out DIR]
 //
-// NAME is boston, sparse, exp-loss, snelson, overfit or all. What was computed before is
+// NAME is boston, sparse, inducing, exp-loss, snelson, overfit, discretisation or all. What was computed before is
 // taken from -out: a run that was broken off goes on where it stopped.
 package main
 
@@ -16,13 +16,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // options are what a user chooses.
 type options struct {
-	data, out, only             string
+	data, out, only, page       string
 	reps, evaluations, inducing int
+	stored, write               bool
 }
+
+// defaultEvaluations is what the published experiments take at most.
+const defaultEvaluations = 1000
 
 // An experiment is one table or figure of the paper.
 type experiment struct {
@@ -37,9 +43,11 @@ func experiments() []experiment {
 	return []experiment{
 		{"boston", table("boston")},
 		{"sparse", table("sparse")},
+		{"inducing", runInducing},
 		{"exp-loss", table("exp")},
 		{"snelson", runSnelson},
 		{"overfit", runOverfit},
+		{"discretisation", runDiscretisation},
 	}
 }
 
@@ -50,12 +58,15 @@ func main() {
 	}
 	var o options
 	flags := flag.NewFlagSet("paper", flag.ExitOnError)
-	flags.StringVar(&o.data, "data", defaultData(), "folder of the data sets")
+	flags.StringVar(&o.data, "data", measured.Data(), "folder of the data sets")
 	flags.StringVar(&o.out, "out", filepath.Join("out", "paper"), "folder for results")
-	flags.StringVar(&o.only, "only", "", "only rows of a table whose name has this in it, as in \"pol\"")
+	flags.StringVar(&o.only, "only", "", "only rows of a table whose name this regular expression finds, as in 'pol.*VFE'")
 	flags.IntVar(&o.reps, "reps", 10, "splits; starts of overfit are ten times as many")
-	flags.IntVar(&o.evaluations, "evaluations", 1000, "gradients of a minimisation, at most")
+	flags.IntVar(&o.evaluations, "evaluations", defaultEvaluations, "gradients of a minimisation, at most; of an evidence, which are cheaper, up to three times as many")
 	flags.IntVar(&o.inducing, "inducing", 500, "inducing points of the sparse methods")
+	flags.BoolVar(&o.stored, "stored", false, "compute nothing: of tables, show what is there")
+	flags.BoolVar(&o.write, "write", false, "put the results into the page; all does so")
+	flags.StringVar(&o.page, "page", filepath.Join("docs", "paper.md"), "the page")
 	usage := "usage: paper " + strings.Join(append(names, "all"), "|") + " [flags]"
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), usage)
@@ -90,18 +101,11 @@ func run(ctx context.Context, name string, o options) error {
 	if i >= 0 {
 		return all[i].run(ctx, o)
 	}
+	o.write = true
 	for _, e := range all {
 		if err := e.run(ctx, o); err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
 	}
 	return nil
-}
-
-// defaultData is where the data are, as for the tests.
-func defaultData() string {
-	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
-		return dir
-	}
-	return filepath.Join("..", "shared", "data")
 }

@@ -36,11 +36,13 @@ func TestExperiments(t *testing.T) {
 		only string
 		rows int // of the table, without its head
 	}{
-		"boston":   {"ε 0.6 ", 4},
-		"sparse":   {"kin40k ε 0.6 VFE", 4},
-		"exp-loss": {"kin40k ε 0.6 FITC", 1},
-		"snelson":  {"", 15},
-		"overfit":  {"", 20},
+		"boston":         {"ε 0.6 ", 4},
+		"sparse":         {"kin40k ε 0.6 VFE ARD", 2},
+		"inducing":       {"pol ε 0.6 VFE ARD", 5},
+		"exp-loss":       {"kin40k ε 0.6 FITC", 1},
+		"snelson":        {"", 15},
+		"overfit":        {"", 20},
+		"discretisation": {"L 1, [01]", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := base

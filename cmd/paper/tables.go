@@ -10,12 +10,15 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // The tables of the supplement of Reeb et al. 2018, means over ten splits and their
@@ -54,6 +57,8 @@ type row struct {
 	paper, ours map[string]estimate
 	reps        int
 	seconds     float64
+
+	instructions string
 }
 
 // published reads the paper's rows of a table.
@@ -100,7 +105,9 @@ func tableRows(table string, o options) ([]row, error) {
 	}
 	var all []row
 	for _, r := range rows {
-		r.Most = o.evaluations
+		if r.Most = o.evaluations; r.byEvidence() {
+			r.Most = min(3*o.evaluations, max(o.evaluations, model.DefaultEvaluations)) // each costs a third or two
+		}
 		if table != "boston" {
 			r.Inducing = o.inducing
 		}
@@ -126,47 +133,94 @@ func runTable(ctx context.Context, table string, o options) error {
 	if err != nil {
 		return err
 	}
-	units := filepath.Join(o.out, "units")
-	if err := os.MkdirAll(units, 0o755); err != nil { //nolint:gosec // results are for everybody to read
+	if rows, err = o.made(ctx, rows); err != nil {
 		return err
 	}
-	var kept []row
-	sets := map[string]dataTable{}
-	for _, r := range rows {
-		if _, err := os.Stat(filepath.Join(o.data, r.Dataset)); errors.Is(err, os.ErrNotExist) {
-			if _, told := sets[r.Dataset]; !told {
-				fmt.Fprintf(os.Stderr, "%s is not in %s: its rows are left out\n", r.Dataset, o.data)
-				sets[r.Dataset] = dataTable{}
-			}
-			continue
-		}
-		if o.only != "" && !strings.Contains(r.label(), o.only) {
-			continue
-		}
-		if _, ok := sets[r.Dataset]; !ok {
-			t, err := readTable(ctx, o.data, r.Dataset)
-			if err != nil {
-				return err
-			}
-			sets[r.Dataset] = t
-		}
-		kept = append(kept, r)
+	return writeTable(table, here(rows), o)
+}
+
+// made computes the rows that are chosen and whose data are there.
+func (o options) made(ctx context.Context, rows []row) ([]row, error) {
+	rows, err := o.chosen(rows)
+	if err != nil {
+		return nil, err
 	}
+	sets := map[string]dataTable{}
+	missing := map[string]bool{}
+	rows = slices.DeleteFunc(rows, func(r row) bool {
+		_, err := os.Stat(filepath.Join(o.data, r.Dataset))
+		if errors.Is(err, os.ErrNotExist) && !missing[r.Dataset] {
+			missing[r.Dataset] = true
+			fmt.Fprintf(os.Stderr, "%s is not in %s: its rows are left out\n", r.Dataset, o.data)
+		}
+		return missing[r.Dataset]
+	})
+	err = complete(ctx, rows, o, func(u unit) (train, test dataTable, err error) {
+		if _, ok := sets[u.Dataset]; !ok {
+			if sets[u.Dataset], err = readTable(ctx, o.data, u.Dataset); err != nil {
+				return train, test, err
+			}
+		}
+		train, test = sets[u.Dataset].split(u.Seed)
+		return train, test, nil
+	})
+	return rows, err
+}
+
+// chosen are the rows that -only names.
+func (o options) chosen(rows []row) ([]row, error) {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	return slices.DeleteFunc(rows, func(r row) bool { return !only.MatchString(r.label()) }), nil
+}
+
+// todo are the units that are not there yet, if they are to be made.
+func (o options) todo(rows []row, units string) ([]unit, error) {
 	var todo []unit
 	for seed := range o.reps {
-		for _, r := range kept {
+		for _, r := range rows {
 			u := r.unit
 			u.Seed = seed
 			if _, ok, err := stored(units, u); err != nil {
-				return err
-			} else if !ok {
+				return nil, err
+			} else if !ok && !o.stored {
 				todo = append(todo, u)
 			}
 		}
 	}
+	return todo, nil
+}
+
+// here are the rows of which there is a split.
+func here(rows []row) []row {
+	return slices.DeleteFunc(rows, func(r row) bool {
+		if r.reps == 0 {
+			fmt.Fprintf(os.Stderr, "%s is not computed yet\n", r.label())
+		}
+		return r.reps == 0
+	})
+}
+
+// complete makes the units of rows that are not there yet, on the rows that split gives,
+// and gathers their means.
+func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test dataTable, err error)) error {
+	units := filepath.Join(o.out, "units")
+	if err := os.MkdirAll(units, 0o755); err != nil { //nolint:gosec // results are for everybody to read
+		return err
+	}
+	todo, err := o.todo(rows, units)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	for i, u := range todo {
-		f, err := u.run(ctx, sets[u.Dataset])
+		train, test, err := split(u)
+		if err != nil {
+			return err
+		}
+		f, _, err := u.fit(ctx, train, test)
 		if err != nil {
 			return err
 		}
@@ -178,38 +232,42 @@ func runTable(ctx context.Context, table string, o options) error {
 		fmt.Fprintf(os.Stderr, "%d/%d %s, split %d: B %.4f, test %.4f, %d gradients, %.0f s; about %s left\n",
 			i+1, len(todo), row{unit: u}.label(), u.Seed, f.Bound, f.Test, f.Steps, f.Seconds, left.Round(time.Second))
 	}
-	for i := range kept {
-		if err := kept[i].gather(units, o.reps); err != nil {
+	for i := range rows {
+		if err := rows[i].gather(units, o.reps); err != nil {
 			return err
 		}
 	}
-	return writeTable(table, kept, o)
+	return nil
 }
 
-// gather takes the mean over the splits.
+// gather takes the mean over the splits that are there.
 func (r *row) gather(units string, reps int) error {
 	var found []finding
 	for seed := range reps {
 		u := r.unit
 		u.Seed = seed
 		f, ok, err := stored(units, u)
-		if err != nil || !ok {
-			return errors.Join(err, fmt.Errorf("%s is missing", u.name()))
+		if err != nil {
+			return err
 		}
-		found = append(found, f)
-		r.seconds += f.Seconds / float64(reps)
+		if ok {
+			found = append(found, f)
+			r.seconds += f.Seconds
+			r.instructions = f.Instructions
+		}
 	}
-	r.ours, r.reps = map[string]estimate{}, reps
+	r.ours, r.reps = map[string]estimate{}, len(found)
+	r.seconds /= float64(max(1, r.reps))
 	for _, c := range columns {
 		var values []float64
 		for _, f := range found {
 			values = append(values, c.of(f))
 		}
 		mean, deviation := stat.MeanStdDev(values, nil)
-		if reps < 2 {
+		if r.reps < 2 {
 			deviation = math.NaN()
 		}
-		r.ours[c.name] = estimate{mean, deviation / math.Sqrt(float64(reps))}
+		r.ours[c.name] = estimate{mean, deviation / math.Sqrt(float64(r.reps))}
 	}
 	return nil
 }
@@ -226,6 +284,9 @@ func (r row) label() string {
 	if r.Alpha >= 0 {
 		words = append(words, fmt.Sprintf("α %g", r.Alpha))
 	}
+	if r.Limit > 0 {
+		words = append(words, fmt.Sprintf("L %d, %d digits", r.Limit, r.Digits))
+	}
 	return strings.Join(words, " ")
 }
 
@@ -241,11 +302,8 @@ func (r row) verdict(name string) (difference, off float64, words string) {
 	if math.IsNaN(own) {
 		own = paper.se // one split: as uncertain as a mean of ten at the least
 	}
-	spread := math.Hypot(own, paper.se)
-	beyond := max(0, math.Abs(difference)-0.0005)
-	if off = beyond / max(spread, 1e-12); beyond == 0 {
-		off = 0
-	}
+	const printed = 0.0003 // what rounding a standard error to three digits may hide
+	off = max(0, math.Abs(difference)-0.0005) / math.Hypot(printed, math.Hypot(own, paper.se))
 	switch {
 	case off <= 2:
 		words = "as in the paper"
@@ -264,25 +322,19 @@ func writeTable(name string, rows []row, o options) error {
 		head = append(head, c.name, c.name+"_se")
 	}
 	table, cells := [][]string{head}, [][]string{{"dataset", "loss", "epsilon", "method", "ard", "alpha", "cell", "ours", "ours_se", "paper", "paper_se", "difference", "standard_errors", "verdict"}}
-	number := func(v float64) string {
-		if math.IsNaN(v) {
-			return ""
-		}
-		return strconv.FormatFloat(v, 'g', 6, 64)
-	}
 	for _, r := range rows {
 		alpha := ""
 		if r.Alpha >= 0 {
-			alpha = number(r.Alpha)
+			alpha = written(r.Alpha)
 		}
-		same := []string{r.Dataset, r.Loss, number(r.Epsilon), r.Method, strconv.FormatBool(r.ARD), alpha}
-		line := slices.Concat(same, []string{strconv.Itoa(r.Inducing), strconv.Itoa(r.reps), number(r.seconds)})
+		same := []string{r.Dataset, r.Loss, written(r.Epsilon), r.Method, strconv.FormatBool(r.ARD), alpha}
+		line := slices.Concat(same, []string{strconv.Itoa(r.Inducing), strconv.Itoa(r.reps), written(r.seconds)})
 		for _, c := range columns {
-			line = append(line, number(r.ours[c.name].mean), number(r.ours[c.name].se))
+			line = append(line, written(r.ours[c.name].mean), written(r.ours[c.name].se))
 			difference, off, words := r.verdict(c.name)
 			cells = append(cells, slices.Concat(same, []string{
-				c.name, number(r.ours[c.name].mean), number(r.ours[c.name].se),
-				number(r.paper[c.name].mean), number(r.paper[c.name].se), number(difference), number(off), words,
+				c.name, written(r.ours[c.name].mean), written(r.ours[c.name].se),
+				written(r.paper[c.name].mean), written(r.paper[c.name].se), written(difference), written(off), words,
 			}))
 		}
 		table = append(table, line)
@@ -290,8 +342,8 @@ func writeTable(name string, rows []row, o options) error {
 	return errors.Join(
 		writeCSV(filepath.Join(o.out, name+".csv"), table),
 		writeCSV(filepath.Join(o.out, name+"-compared.csv"), cells),
-		os.WriteFile(filepath.Join(o.out, name+".md"), markdown(rows), 0o644), //nolint:gosec // results are for everybody to read
 		drawBars(name, rows, o.out),
+		o.onPage(name, markdown(rows), rows),
 	)
 }
 
@@ -301,41 +353,4 @@ func writeCSV(path string, records [][]string) error {
 		return err
 	}
 	return os.WriteFile(path, out.Bytes(), 0o644) //nolint:gosec // results are for everybody to read
-}
-
-// markdown is the comparison for readers: each cell ours, then the paper's.
-func markdown(rows []row) []byte {
-	var out bytes.Buffer
-	out.WriteString("| row | splits | B | paper | verdict | R train | paper | R test | paper | MSE | paper | KL/N | paper | σ_n² | paper | s |\n|--|--|--|--|--|--|--|--|--|--|--|--|--|--|--|--|\n")
-	short := func(e estimate) string {
-		switch {
-		case math.IsNaN(e.mean):
-			return ""
-		case math.IsNaN(e.se):
-			return fmt.Sprintf("%.4f", e.mean)
-		}
-		return fmt.Sprintf("%.4f ± %.4f", e.mean, e.se)
-	}
-	printed := func(e estimate) string {
-		if math.IsNaN(e.mean) {
-			return ""
-		}
-		return fmt.Sprintf("%.3f", e.mean)
-	}
-	for _, r := range rows {
-		difference, off, words := r.verdict("B")
-		if words != "as in the paper" && !math.IsNaN(off) {
-			words = fmt.Sprintf("%s by %.4f", words, math.Abs(difference))
-		}
-		fmt.Fprintf(&out, "| %s | %d | %s | %.3f | %s ", r.label(), r.reps, short(r.ours["B"]), r.paper["B"].mean, words)
-		for _, c := range []string{"R_train", "R_test", "mse", "kl_per_n", "sigma2"} {
-			paper := printed(r.paper[c])
-			if r.Method == "free-form" {
-				paper = ""
-			}
-			fmt.Fprintf(&out, "| %s | %s ", short(r.ours[c]), paper)
-		}
-		fmt.Fprintf(&out, "| %.0f |\n", r.seconds)
-	}
-	return out.Bytes()
 }

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -30,6 +30,10 @@ type unit struct {
 	Inducing int     `json:"inducing"`
 	Most     int     `json:"evaluations"`
 	Seed     int     `json:"seed"`
+
+	// Of the experiment on discretisation: ln θ is rounded to so many digits within ±Limit.
+	Limit  int `json:"limit,omitempty"`
+	Digits int `json:"digits,omitempty"`
 }
 
 // name is the unit's file name.
@@ -38,7 +42,16 @@ func (u unit) name() string {
 	if u.ARD {
 		ard = "ard"
 	}
-	return strings.ReplaceAll(fmt.Sprintf("%s-%s-%s-%g-%s-%s-a%g-m%d-e%d-%d.json", u.Table, u.Dataset, u.Loss, u.Epsilon, u.Method, ard, u.Alpha, u.Inducing, u.Most, u.Seed), "/", "_")
+	grid := ""
+	if u.Limit > 0 {
+		grid = fmt.Sprintf("-l%d-r%d", u.Limit, u.Digits)
+	}
+	return fmt.Sprintf("%s-%s-%s-%g-%s-%s-a%g-m%d-e%d%s-%d.json", u.Table, u.Dataset, u.Loss, u.Epsilon, u.Method, ard, u.Alpha, u.Inducing, u.Most, grid, u.Seed)
+}
+
+// byEvidence reports whether the method looks at no bound.
+func (u unit) byEvidence() bool {
+	return u.Method == "VFE" || u.Method == "FITC" || u.Method == "full-GP"
 }
 
 // A finding is what a unit gave.
@@ -103,22 +116,22 @@ func (u unit) job(names []string) pipeline.Job {
 	if u.Loss == "exp" {
 		j.Loss.Kind = certify.LossExponential
 	}
+	if u.Limit > 0 {
+		j.Grid = pipeline.GridDecl{Min: -float64(u.Limit), Max: float64(u.Limit), Step: math.Pow10(-u.Digits), Prior: certify.PriorFlat}
+	}
 	if u.Inducing > 0 {
 		j.Inducing = []int{u.Inducing}
 	}
 	if u.Alpha >= 0 {
 		j.Train.Alpha = &u.Alpha
 	}
-	if j.Train.Method == pipeline.MethodFreeForm {
+	switch {
+	case j.Train.Method == pipeline.MethodFreeForm:
 		j.Train.Evaluations = 0
+	case u.Table == "boston" && (u.Method != "kl-PAC-GP" || u.Epsilon > 0.5):
+		j.Train.Noise = []float64{1} // the published start is as good as two
 	}
 	return j
-}
-
-// run trains and certifies the unit, and then looks at the test rows.
-func (u unit) run(ctx context.Context, t dataTable) (finding, error) {
-	f, _, err := u.fit(ctx, t)
-	return f, err
 }
 
 // shardRows is small enough for the workers to share the rows.
@@ -126,19 +139,15 @@ const shardRows = 4096
 
 func source(t dataTable) *pipelinetest.Memory {
 	var shards []int
-	for left := t.rows(); left > 0; left -= shardRows {
+	for left := t.Rows(); left > 0; left -= shardRows {
 		shards = append(shards, min(left, shardRows))
 	}
-	return pipelinetest.NewMemory(t.names, t.columns, shards...)
+	return pipelinetest.NewMemory(t.Names, t.Columns, shards...)
 }
 
-func (u unit) fit(ctx context.Context, t dataTable) (finding, pipeline.Model, error) {
-	train, test := t.split(u.Seed)
-	return u.fitOn(ctx, train, test)
-}
-
-func (u unit) fitOn(ctx context.Context, train, test dataTable) (finding, pipeline.Model, error) {
-	job, err := u.job(train.names).WithDefaults()
+// fit trains and certifies the unit, and then looks at the test rows.
+func (u unit) fit(ctx context.Context, train, test dataTable) (finding, pipeline.Model, error) {
+	job, err := u.job(train.Names).WithDefaults()
 	if err != nil {
 		return finding{}, pipeline.Model{}, err
 	}

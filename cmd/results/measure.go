@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -26,7 +27,7 @@ const notCertified = 3
 
 // jobFile writes the job: defaults, ε = 0.6 standard deviations, δ = 0.01.
 func jobFile(dir, data string, s set) (string, error) {
-	text := fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nguarantees: pac-bayes\njudge: draw\noutput: artifact\n",
+	text := fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\noutput: artifact\n",
 		strconv.Quote(data), strconv.Quote(s.target))
 	if s.copies != "" {
 		text += "copies: " + s.copies + "\n"
@@ -40,9 +41,7 @@ type record struct {
 	Certificate string `json:"certificate"`
 	Model       string `json:"model"`
 	Diagnostics struct {
-		Instructions string  `json:"instruction_set"`
-		Train        float64 `json:"train_seconds"`
-		LastPass     float64 `json:"last_pass_seconds"`
+		Instructions string `json:"instruction_set"`
 	} `json:"diagnostics"`
 	Training struct {
 		Inducing int `json:"inducing"`
@@ -56,15 +55,16 @@ func measure(ctx context.Context, binary, data, work string, s set, seed int) (m
 	if err := os.RemoveAll(dir); err != nil {
 		return measurement{}, err
 	}
-	rows, err := splitRows(ctx, data, seed)
+	all, err := dataset.Read(ctx, data)
 	if err != nil {
 		return measurement{}, err
 	}
+	rows, apart := splitRows(all, seed)
 	train, err := filepath.Abs(filepath.Join(dir, "train"))
 	if err != nil {
 		return measurement{}, err
 	}
-	if err := rows.write(ctx, data, train, false); err != nil {
+	if err := writeLake(rows, train); err != nil {
 		return measurement{}, err
 	}
 	job, err := jobFile(dir, train, s)
@@ -74,26 +74,24 @@ func measure(ctx context.Context, binary, data, work string, s set, seed int) (m
 	cmd := exec.CommandContext(ctx, binary, "train", "-c", job, "--json") //nolint:gosec // what build made
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	began := time.Now()
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != notCertified) {
-		return measurement{}, fmt.Errorf("%w: %s", err, lastLine(stderr.Bytes()))
+		return measurement{}, fmt.Errorf("%w: %s", err, fault(stderr.Bytes()))
 	}
-	seconds := time.Since(began).Seconds()
 	var r record
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		return measurement{}, err
 	}
-	m, err := evaluate(ctx, data, dir, rows, r, s.target)
+	m, err := evaluate(ctx, dir, apart, r, s.target)
 	m.Seed, m.Inducing, m.Steps = seed, r.Training.Inducing, r.Training.Steps
-	m.Instructions, m.Train, m.LastPass = r.Diagnostics.Instructions, r.Diagnostics.Train, r.Diagnostics.LastPass
-	m.PeakMiB, m.Seconds = int64(measured.Peak(cmd.ProcessState)), seconds
+	m.Instructions = r.Diagnostics.Instructions
+	m.PeakMiB, m.Seconds = int64(measured.Peak(cmd.ProcessState)), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	return m, err
 }
 
 // evaluate reads the certificate and then, for the first time, the rows that
 // were kept apart.
-func evaluate(ctx context.Context, data, dir string, rows *split, r record, target string) (measurement, error) {
+func evaluate(ctx context.Context, dir string, apart dataset.Table, r record, target string) (measurement, error) {
 	doc, err := os.ReadFile(filepath.Join(dir, "artifact", r.Certificate)) //nolint:gosec // what the run wrote
 	if err != nil {
 		return measurement{}, err
@@ -111,7 +109,7 @@ func evaluate(ctx context.Context, data, dir string, rows *split, r record, targ
 		return measurement{}, err
 	}
 	fresh := filepath.Join(dir, "fresh")
-	if err := rows.write(ctx, data, fresh, true); err != nil {
+	if err := writeLake(apart, fresh); err != nil {
 		return measurement{}, err
 	}
 	var features []string
@@ -129,11 +127,12 @@ func evaluate(ctx context.Context, data, dir string, rows *split, r record, targ
 	draw := c.About(certify.PredictorDraw)
 	scale := model.Meta.Target.Scale
 	m := measurement{
-		N: draw.N, Status: draw.Status, Bound: draw.Bound, Baseline: c.Baseline.Bound,
+		N: draw.N, Status: draw.Status, Bound: draw.Bound, Mean: c.About(certify.PredictorMean).Bound,
+		Holdout: c.About(certify.PredictorMean, certify.AssumeHoldoutUnseen).Bound, Baseline: c.Baseline.Bound,
 		Fresh: found.Draw, FreshMean: found.Mean, FreshSquared: found.Squared / (scale * scale),
 	}
-	if !(m.Fresh <= m.Bound) {
-		return m, fmt.Errorf("the risk on fresh rows, %v, is above the bound %v", m.Fresh, m.Bound)
+	if !(m.Fresh <= m.Bound) || !(m.FreshMean <= m.Mean) {
+		return m, fmt.Errorf("the risks on fresh rows, %v and %v, are above the bounds %v and %v", m.Fresh, m.FreshMean, m.Bound, m.Mean)
 	}
 	return m, nil
 }
@@ -158,16 +157,18 @@ func refusal(ctx context.Context, binary, data, work string, s set) (string, err
 	if err := cmd.Run(); err == nil {
 		return "", errors.New(s.name + " was not refused")
 	}
-	return string(bytes.ReplaceAll(lastLine(stderr.Bytes()), []byte(path), []byte(s.path))), nil
+	return strings.ReplaceAll(fault(stderr.Bytes()), path, s.path), nil
 }
 
-// lastLine is the last line that is no structured log.
-func lastLine(text []byte) []byte {
-	var kept []byte
-	for line := range bytes.Lines(text) {
-		if !bytes.HasPrefix(line, []byte("{")) {
-			kept = append(kept, line...)
-		}
+// fault is what the command says of its failure: the message of its last line.
+func fault(text []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	last := lines[len(lines)-1]
+	var said struct {
+		Message string `json:"msg"`
 	}
-	return kept
+	if json.Unmarshal(last, &said) != nil || said.Message == "" {
+		return string(last)
+	}
+	return said.Message
 }

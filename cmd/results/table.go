@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // A measurement is one run of the command on one split.
@@ -15,14 +14,14 @@ type measurement struct {
 	Inducing     int
 	Steps        int
 	Status       certify.Status // of the guarantee for a draw of Q
-	Bound        float64
+	Bound        float64        // of a draw of Q
+	Mean         float64        // of the mean of Q: the least that needs no word of the maker's
+	Holdout      float64        // of the mean of Q, by the hold-out rows
 	Baseline     float64
 	Fresh        float64 // risk of a draw of Q on the 20 %
 	FreshMean    float64 // of the mean of Q
 	FreshSquared float64 // mean squared error there, in squared reference standard deviations
-	Seconds      float64 // of the whole process
-	Train        float64
-	LastPass     float64
+	Seconds      float64 // of the processors, for the whole process
 	PeakMiB      int64
 	Instructions string
 }
@@ -74,26 +73,27 @@ func (t *table) Machine() string {
 	if len(t.Groups) > 0 {
 		set = t.Groups[0].Runs[0].Instructions
 	}
-	return fmt.Sprintf("%s, %s/%s, %d processors, instruction set %s, %s",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), set, time.Now().UTC().Format(time.DateOnly))
+	return measured.Machine(set)
 }
 
 const sectionText = `
 Made by ` + "`make results`" + ` ({{.Machine}}).
 
-| set | bound, mean | bound, worst |
+| set | bound of a draw, mean of the splits | the worst |
 |---|---|---|
 {{range .Groups}}| {{.Set}} | {{.Mean}} | {{.Worst}} |
 {{end}}
-| set | split | N | M | steps | status | bound B | risk of a draw on the 20 % | of the mean | mean squared error | best constant's bound | seconds | training | last pass | peak MiB |
+| set | split | N | M | steps | status | bound of a draw | its risk on the 20 % | bound of the mean | by the hold-out rows | its risk on the 20 % | mean squared error | best constant's bound | processor s | peak MiB |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-{{range .Groups}}{{$set := .Set}}{{range .Runs}}| {{$set}} | {{.Seed}} | {{.N}} | {{.Inducing}} | {{.Steps}} | {{.Status}} | {{printf "%.4f" .Bound}} | {{printf "%.4f" .Fresh}} | {{printf "%.4f" .FreshMean}} | {{printf "%.4f" .FreshSquared}} | {{printf "%.4f" .Baseline}} | {{printf "%.1f" .Seconds}} | {{printf "%.1f" .Train}} | {{printf "%.1f" .LastPass}} | {{.PeakMiB}} |
+{{range .Groups}}{{$set := .Set}}{{range .Runs}}| {{$set}} | {{.Seed}} | {{.N}} | {{.Inducing}} | {{.Steps}} | {{.Status}} | {{printf "%.4f" .Bound}} | {{printf "%.4f" .Fresh}} | {{printf "%.4f" .Mean}} | {{printf "%.4f" .Holdout}} | {{printf "%.4f" .FreshMean}} | {{printf "%.4f" .FreshSquared}} | {{printf "%.4f" .Baseline}} | {{printf "%.1f" .Seconds}} | {{.PeakMiB}} |
 {{end}}{{end}}
-The mean squared error is in squared standard deviations of the target over the reference rows. Seconds are of the
-whole process, reading, last pass and publishing included.
+A bound by the hold-out rows holds if training has not seen them, which ` + "`verify --retrain`" + ` shows.
+The mean squared error is in squared standard deviations of the target over the reference rows. Processor
+seconds are of the whole process on all processors, reading, last pass and publishing included.
 {{range .Refusals}}
 {{.Set}} is refused, for it has nulls and the default is to stop:
 
 ` + "```" + `
-{{.Message}}` + "```" + `
+{{.Message}}
+` + "```" + `
 {{end}}`

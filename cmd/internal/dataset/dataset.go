@@ -1,0 +1,94 @@
+// Package dataset reads the data sets of cmd/paper and cmd/results, and splits them as the
+// published experiments do.
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/mersenne"
+)
+
+// A Table is a data set, by columns.
+type Table struct {
+	Names   []string
+	Columns [][]float64
+}
+
+// Read reads a data set, a file or a folder of files, with its columns in the order of
+// its first file.
+func Read(ctx context.Context, path string) (Table, error) {
+	files, _, err := lake.Files(ctx, []string{path})
+	if err != nil {
+		return Table{}, err
+	}
+	var t Table
+	for _, c := range files[0].Columns {
+		t.Names = append(t.Names, c.Name)
+	}
+	src, err := lake.Open(ctx, lake.Config{Paths: []string{path}, Features: t.Names})
+	if err != nil {
+		return Table{}, err
+	}
+	t.Columns = make([][]float64, len(t.Names))
+	for i := range src.Shards() {
+		if err := t.readShard(ctx, src, i); err != nil {
+			return Table{}, err
+		}
+	}
+	return t, nil
+}
+
+func (t *Table) readShard(ctx context.Context, src *lake.Source, shard int) (err error) {
+	batches, err := src.Open(ctx, shard)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, batches.Close()) }()
+	for {
+		record, err := batches.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for c, column := range record.Columns() {
+			floats, ok := column.(*array.Float64)
+			if !ok {
+				return fmt.Errorf("column %s is %s", record.ColumnName(c), column.DataType())
+			}
+			t.Columns[c] = append(t.Columns[c], floats.Float64Values()...)
+		}
+		record.Release()
+	}
+}
+
+// Rows is their number.
+func (t Table) Rows() int { return len(t.Columns[0]) }
+
+// Pick returns some rows.
+func (t Table) Pick(rows []int) Table {
+	out := Table{t.Names, make([][]float64, len(t.Columns))}
+	for c, column := range t.Columns {
+		out.Columns[c] = make([]float64, len(rows))
+		for i, r := range rows {
+			out.Columns[c][i] = column[r]
+		}
+	}
+	return out
+}
+
+// Split draws the split of a seed as the paper's experiments do: the first ⌈n/5⌉ entries of
+// the permutation that numpy's RandomState(seed) makes are the test rows, and the others, in
+// its order, those for training.
+func (t Table) Split(seed int) (train, test []int) {
+	order := mersenne.Permutation(t.Rows(), uint64(seed)) //nolint:gosec // not negative
+	cut := (len(order) + 4) / 5
+	return order[cut:], order[:cut]
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
+)
+
+// What the paper says of its experiment on the discretisation of θ: three features, uniform
+// on [−3, 3], lengthscales between 1/e and e, rows for training and testing. What it does not
+// say: the noise, the tolerance, and how many inducing points.
+const (
+	discretisedFeatures = 3
+	discretisedTrain    = 2000
+	discretisedTest     = 10_000
+	discretisedNoise    = 0.1 // deviation
+	discretisedInducing = 100
+	discretisedEpsilon  = 0.6
+	fourierFeatures     = 2000 // of the function that is drawn
+)
+
+// runDiscretisation takes coarser and finer grids of θ, and draws what they cost.
+func runDiscretisation(ctx context.Context, o options) error {
+	var rows []row
+	for _, limit := range []int{1, 2, 4, 8} {
+		for _, digits := range []int{0, 1, 2, 4} {
+			if 2*float64(limit)*math.Pow10(digits) >= certify.MaxGridCount {
+				continue // more values than a certificate may list
+			}
+			rows = append(rows, row{unit: unit{
+				Table: "discretisation", Dataset: "generated", Loss: "01", Epsilon: discretisedEpsilon, Method: "kl-PAC-SGP", ARD: true,
+				Alpha: -1, Inducing: min(o.inducing, discretisedInducing), Most: min(o.evaluations, 200), Limit: limit, Digits: digits,
+			}})
+		}
+	}
+	rows, err := o.chosen(rows)
+	if err != nil {
+		return err
+	}
+	var all dataTable
+	drawn := -1
+	err = complete(ctx, rows, o, func(u unit) (train, test dataTable, err error) {
+		if u.Seed != drawn {
+			all, drawn = generated(u.Seed), u.Seed
+		}
+		var first, rest []int
+		for i := range all.Rows() {
+			if i < discretisedTrain {
+				first = append(first, i)
+			} else {
+				rest = append(rest, i)
+			}
+		}
+		return all.pick(first), all.pick(rest), nil
+	})
+	if err != nil {
+		return err
+	}
+	return writeDiscretisation(rows, o)
+}
+
+// generated draws a function from a Gaussian process with a squared exponential kernel of
+// variance 1, by random Fourier features, and rows of it.
+func generated(seed int) dataTable {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0x6469736372657465)) //nolint:gosec // reproducible by intent
+	var scale [discretisedFeatures]float64
+	for j := range scale {
+		scale[j] = math.Exp(2*rng.Float64() - 1)
+	}
+	type wave struct {
+		frequency [discretisedFeatures]float64
+		phase     float64
+		weight    float64
+	}
+	waves := make([]wave, fourierFeatures)
+	for i := range waves {
+		w := &waves[i]
+		for j := range scale {
+			w.frequency[j] = rng.NormFloat64() / scale[j]
+		}
+		w.phase, w.weight = 2*math.Pi*rng.Float64(), math.Sqrt(2.0/fourierFeatures)*rng.NormFloat64()
+	}
+	t := dataTable{dataset.Table{Columns: make([][]float64, discretisedFeatures+1)}}
+	for range discretisedTrain + discretisedTest {
+		y := discretisedNoise * rng.NormFloat64()
+		var x [discretisedFeatures]float64
+		for j := range x {
+			x[j] = 6*rng.Float64() - 3
+			t.Columns[j] = append(t.Columns[j], x[j])
+		}
+		for _, w := range waves {
+			angle := w.phase
+			for j, v := range x {
+				angle += w.frequency[j] * v
+			}
+			y += w.weight * math.Cos(angle)
+		}
+		t.Columns[discretisedFeatures] = append(t.Columns[discretisedFeatures], y)
+	}
+	for j := range discretisedFeatures {
+		t.Names = append(t.Names, fmt.Sprintf("x%d", j+1))
+	}
+	t.Names = append(t.Names, "y")
+	return t
+}
+
+// lnTheta is ln |Θ| of a row: four hyper-parameters on its grid.
+func (r row) lnTheta() float64 {
+	return (discretisedFeatures + 1) * math.Log(1+2*float64(r.Limit)*math.Pow10(r.Digits))
+}
+
+func writeDiscretisation(rows []row, o options) error {
+	quantities := []struct{ name, title string }{
+		{"B", "bound B"}, {"R_train", "training risk"}, {"kl_per_n", "KL/N"}, {"R_test", "test risk"},
+	}
+	records := [][]string{{"limit", "digits", "ln_theta", "repetitions"}}
+	for _, q := range quantities {
+		records[0] = append(records[0], q.name, q.name+"_se")
+	}
+	for _, r := range rows {
+		line := []string{strconv.Itoa(r.Limit), strconv.Itoa(r.Digits), written(r.lnTheta()), strconv.Itoa(r.reps)}
+		for _, q := range quantities {
+			line = append(line, written(r.ours[q.name].mean), written(r.ours[q.name].se))
+		}
+		records = append(records, line)
+	}
+	var panels []*plot.Plot
+	for i, q := range quantities {
+		p := plot.New()
+		p.X.Label.Text, p.Y.Label.Text = "ln |Θ|", q.title
+		for l, limit := range []int{1, 2, 4, 8} {
+			points := estimates{}
+			for _, r := range rows {
+				if r.Limit == limit { // in the order of their digits
+					points.XYs = append(points.XYs, plotter.XY{X: r.lnTheta(), Y: r.ours[q.name].mean})
+					se := r.ours[q.name].se
+					if math.IsNaN(se) {
+						se = 0
+					}
+					points.errors = append(points.errors, se)
+				}
+			}
+			if len(points.XYs) == 0 {
+				continue
+			}
+			line, dots, err := plotter.NewLinePoints(points.XYs)
+			if err != nil {
+				return err
+			}
+			bars, err := plotter.NewYErrorBars(points)
+			if err != nil {
+				return err
+			}
+			line.Color, dots.Color, bars.Color = palette[l], palette[l], palette[l]
+			dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(2.2)
+			p.Add(line, dots, bars)
+			if i == 0 {
+				p.Legend.Add(fmt.Sprintf("L = %d", limit), line, dots)
+				p.Legend.Top, p.Legend.Left = true, true
+			}
+		}
+		panels = append(panels, p)
+	}
+	return writeFigure("discretisation", records, records, [][]*plot.Plot{panels[:2], panels[2:]}, 560, 440, o)
+}
+
+// estimates are points with their standard errors.
+type estimates struct {
+	plotter.XYs
+	errors []float64
+}
+
+// YError returns the standard error of a point.
+func (e estimates) YError(i int) (low, high float64) { return -e.errors[i], e.errors[i] }
+
+// written is a number of a CSV file, none of NaN.
+func written(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
