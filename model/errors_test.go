@@ -28,7 +28,7 @@ func excessOf(p *Posterior, l loss.Loss, accuracy float64, rows Rows, choose fun
 	}
 	defer r.Close()
 	if choose != nil {
-		r.way = choose(r)
+		r.take(choose(r))
 	}
 	if err := r.PredictLoss(l, accuracy, rows.X, rows.Y, laws, lo, hi); err != nil {
 		return excess{}, laws, err

@@ -30,6 +30,8 @@ func newExactPath(pool *linalg.Pool, p *Posterior) *exactPath {
 	return &exactPath{p.Kernel.Variance, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(false, square(p.Factor, m))}
 }
 
+func (w *exactPath) backwards() bool { return false }
+
 // predict makes φ of k. The image of a row is |φ|².
 func (w *exactPath) predict(k, t linalg.Mat, variance, image []float64) {
 	w.solve.Solve(k)
@@ -53,11 +55,12 @@ func (w *exactPath) varianceError(e *errorTerms, _, dk, image float64) float64 {
 	return (float64((1+e.spread)*square) + float64(q*(2*root+q)) + float64(gamma(e.m+8)*(e.sigma2+float64((1+e.spread)*image)))) * outwards
 }
 
-// fastPath is the second way.
+// fastPath is the second way. It takes the inducing points from last to first: then what it
+// multiplies by is a lower triangle, of which fewer zeros are multiplied by than of an upper one.
 type fastPath struct {
 	variance float64            // of the kernel
-	root     *linalg.Multiplier // by Vᵀ
-	minus    []int              // where D is −1
+	root     *linalg.Multiplier // by Vᵀ, its rows and columns from last to first
+	minus    []int              // where D is −1, from last to first
 	size     float64            // ≥ |V|
 	defect   float64            // ≥ σ²‖LᵀVᵀDVL − (I − CCᵀ)‖
 }
@@ -70,10 +73,12 @@ func newFastPath(pool *linalg.Pool, p *Posterior) *fastPath {
 	m := p.Inducing()
 	l := square(p.L, m)
 	v, signs := fastRoot(pool, p)
-	f := &fastPath{variance: p.Kernel.Variance, root: pool.NewMultiplier(true, v), size: norm(v.Data)}
+	flip(v)
+	f := &fastPath{variance: p.Kernel.Variance, root: pool.NewMultiplier(false, v), size: norm(v.Data)}
+	flip(v)
 	for i, s := range signs {
 		if s < 0 {
-			f.minus = append(f.minus, i)
+			f.minus = append(f.minus, m-1-i)
 		}
 	}
 	// B = VL, which is off by γ|V||L|, and the rest P = I − CCᵀ − BᵀDB.
@@ -190,6 +195,8 @@ func signedCholeskyBlock(a linalg.Mat, signs []float64) {
 		}
 	}
 }
+
+func (f *fastPath) backwards() bool { return true }
 
 // predict multiplies k by Vᵀ. The image of a row is |Vk|².
 func (f *fastPath) predict(k, t linalg.Mat, variance, image []float64) {

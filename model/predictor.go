@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -22,14 +23,18 @@ type Predictor struct {
 	pool      *linalg.Pool
 	invScale  []float64
 	origin    []float64 // of the kernel block
-	z         linalg.Mat
 	way       way
+	z         linalg.Mat // in the order that the way takes
+	alpha     []float64  // in that order
 	errors    errorTerms
 	scratch   chan *predictScratch
 }
 
 // A way goes from kernel columns to the law of f(x).
 type way interface {
+	// backwards says whether the columns of k are those of the last inducing point to the
+	// first.
+	backwards() bool
 	// predict writes the rows' variances, and of each row the squared length of what they
 	// are made from, its image. It may overwrite k and t, which are of one size.
 	predict(k, t linalg.Mat, variance, image []float64)
@@ -64,14 +69,12 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 		pool:      pool,
 		invScale:  p.inverseScales(),
 		origin:    medians(z),
-		z:         z,
 		scratch:   make(chan *predictScratch, pool.Workers()),
 	}
 	r.errors = newErrorTerms(pool, p, r.origin, r.invScale)
-	fast := newFastPath(pool, p)
-	r.way = fast
-	if e := &r.errors; !(typical(fast, e) <= 4*typical(&exactPath{}, e)) {
-		r.way = newExactPath(pool, p)
+	r.take(newFastPath(pool, p))
+	if e := &r.errors; !(typical(r.way, e) <= 4*typical(&exactPath{}, e)) {
+		r.take(newExactPath(pool, p))
 	}
 	vector := func() []float64 { return make([]float64, predictBlock) }
 	for range pool.Workers() {
@@ -81,6 +84,21 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 		}
 	}
 	return r, nil
+}
+
+// take takes a way, and inducing points and α in its order.
+func (r *Predictor) take(w way) {
+	r.way, r.alpha = w, slices.Clone(r.errors.alpha)
+	r.z = linalg.Mat{Rows: r.posterior.Inducing(), Cols: r.posterior.Dim(), Stride: r.posterior.Dim(), Data: r.posterior.Z}
+	if !w.backwards() {
+		return
+	}
+	slices.Reverse(r.alpha)
+	z := r.z
+	r.z = linalg.NewMat(z.Rows, z.Cols)
+	for i := range z.Rows {
+		copy(r.z.Row(i), z.Row(z.Rows-1-i))
+	}
 }
 
 // Close ends the predictor's workers.
@@ -175,11 +193,7 @@ func (r *Predictor) block(s *predictScratch, x, mean, variance []float64) {
 	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)
 	kernel := &r.posterior.Kernel
 	r.pool.Kernel(kernel.Family.Profile(), linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.origin, r.invScale, kernel.Variance, k, linalg.Mat{})
-	for i := range n {
-		row := k.Row(i)
-		mean[i] = linalg.Dot(row, r.errors.alpha)
-		s.norm[i], s.sum[i] = linalg.Dot(row, row), linalg.Sum(row)
-	}
+	linalg.Moments(k, r.alpha, mean, s.norm, s.sum)
 	r.way.predict(k, t, variance, s.image[:n])
 }
 

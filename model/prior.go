@@ -122,9 +122,14 @@ func (p *prior) squarePart(square linalg.Mat, dst hyperGradient) {
 		pulls = square
 	}
 	p.pool.For(m, func(i int) {
-		row, k, pull, slope := square.Row(i), p.kuu.Row(i), pulls.Row(i), p.kuuSlope.Row(i)
+		row, k := square.Row(i), p.kuu.Row(i)
+		if p.pull.Data != nil {
+			pull, slope := pulls.Row(i), p.kuuSlope.Row(i)
+			for j, w := range row {
+				pull[j] = -w * slope[j]
+			}
+		}
 		for j, w := range row {
-			pull[j] = -w * slope[j]
 			row[j] = -w * k[j]
 		}
 		p.vector[i] = linalg.Sum(row) + float64(row[i]*p.jitter)

@@ -136,10 +136,21 @@ func (s *sweep) flush() {
 func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 	s.pool.For(n, func(i int) {
 		g, w2 := s.g[i], 2*s.w[i]
-		kr, sr, pr := k.Row(i), slope.Row(i), p.Row(i)
+		kr := k.Row(i)
+		pr, a := p.Row(i)[:len(kr)], s.a[:len(kr)]
 		sum, total := 0.0, 0.0
+		if s.profile == linalg.SquaredExponential { // the slopes are the values
+			for j, kj := range kr {
+				t := (float64(g*a[j]) + float64(w2*pr[j])) * kj
+				pr[j] = t
+				sum += t
+			}
+			s.rowSums[i], s.total[i] = sum, sum
+			return
+		}
+		sr := slope.Row(i)[:len(kr)]
 		for j, kj := range kr {
-			t := float64(g*s.a[j]) + float64(w2*pr[j])
+			t := float64(g*a[j]) + float64(w2*pr[j])
 			total += float64(t * kj)
 			pr[j] = t * sr[j]
 			sum += pr[j]

@@ -17,6 +17,9 @@ var portable = kernelSet{
 	combine:    combinePortable,
 	dot:        dotPortable,
 	sum:        sumPortable,
+	moments: func(x, y []float64, dst *[3]float64) {
+		*dst = [3]float64{dotPortable(x, y), dotPortable(x, x), sumPortable(x)}
+	},
 	exp:        expPortable,
 	cdf:        cdfPortable,
 	cdfPDF:     cdfPDFPortable,

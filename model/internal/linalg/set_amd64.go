@@ -35,6 +35,7 @@ var avx512 = kernelSet{
 	combine: avx2Combine,
 	dot:     avx2Dot,
 	sum:     avx2Sum,
+	moments: avx2Moments,
 	exp:     func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0], &constants[0]) },
 	cdf:     func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
@@ -78,6 +79,7 @@ var avx2 = kernelSet{
 	combine: avx2Combine,
 	dot:     avx2Dot,
 	sum:     avx2Sum,
+	moments: avx2Moments,
 	exp:     func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
 	cdf:     func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
@@ -150,6 +152,8 @@ func avx2Dot(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) }
 
 func avx2Sum(x []float64) float64 { return sumAVX2(len(x), &x[0]) }
 
+func avx2Moments(x, y []float64, dst *[3]float64) { momentsAVX2(len(x), &x[0], &y[0], &dst[0]) }
+
 //go:noescape
 func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
 
@@ -173,6 +177,9 @@ func dotAVX2(n int, x, y *float64) float64
 
 //go:noescape
 func sumAVX2(n int, x *float64) float64
+
+//go:noescape
+func momentsAVX2(n int, x, y, dst *float64)
 
 //go:noescape
 func expAVX512(n int, dst, x, table *float64)

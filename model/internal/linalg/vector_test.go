@@ -21,6 +21,14 @@ func TestVectorLengths(t *testing.T) {
 			}
 			return out
 		})
+		sameInAllSets(t, "moments", func(*Pool) Mat {
+			var got [3]float64
+			Moments(x, y.Data, got[:1], got[1:2], got[2:])
+			if want := [3]float64{Dot(x.Data, y.Data), Dot(x.Data, x.Data), Sum(x.Data)}; got != want {
+				t.Fatalf("moments n=%d = %v, want %v", n, got, want)
+			}
+			return Mat{Rows: 1, Cols: 3, Stride: 3, Data: got[:]}
+		})
 		var dot, sum, dotMass, sumMass float64
 		for i, v := range x.Data {
 			dot += v * y.Data[i]
