@@ -44,7 +44,7 @@ func Sum(x []float64) float64 {
 // the bits of [Dot] and [Sum]. It reads the rows once. y has m.Cols elements.
 func Moments(m Mat, y, dot, square, sum []float64) {
 	set := current.Load()
-	y, dot, square, sum = y[:m.Cols], dot[:m.Rows], square[:m.Rows], sum[:m.Rows]
+	y = y[:m.Cols]
 	n := m.Cols &^ (lanes - 1)
 	var s [3]float64
 	for i := range m.Rows {

@@ -22,12 +22,18 @@ func TestVectorLengths(t *testing.T) {
 			return out
 		})
 		sameInAllSets(t, "moments", func(*Pool) Mat {
-			var got [3]float64
-			Moments(x, y.Data, got[:1], got[1:2], got[2:])
-			if want := [3]float64{Dot(x.Data, y.Data), Dot(x.Data, x.Data), Sum(x.Data)}; got != want {
-				t.Fatalf("moments n=%d = %v, want %v", n, got, want)
+			two := NewMat(2, n)
+			copy(two.Row(0), x.Data)
+			copy(two.Row(1), y.Data)
+			got := NewMat(3, two.Rows)
+			Moments(two, y.Data, got.Row(0), got.Row(1), got.Row(2))
+			for i := range two.Rows {
+				row := two.Row(i)
+				if got.Row(0)[i] != Dot(row, y.Data) || got.Row(1)[i] != Dot(row, row) || got.Row(2)[i] != Sum(row) {
+					t.Fatalf("moments n=%d, row %d = %v", n, i, got)
+				}
 			}
-			return Mat{Rows: 1, Cols: 3, Stride: 3, Data: got[:]}
+			return got
 		})
 		var dot, sum, dotMass, sumMass float64
 		for i, v := range x.Data {
