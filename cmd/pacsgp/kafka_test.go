@@ -219,7 +219,7 @@ func empty(t *testing.T, address, topic string) bool {
 	return true
 }
 
-func createTopic(t *testing.T, address, topic string, partitions int) {
+func createTopic(t testing.TB, address, topic string, partitions int) {
 	t.Helper()
 	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
 	if err != nil {

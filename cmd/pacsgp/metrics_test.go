@@ -14,7 +14,7 @@ import (
 )
 
 // scrape reads the metrics of a service: the sum over all labels by name.
-func scrape(t *testing.T, address string) map[string]float64 {
+func scrape(t testing.TB, address string) map[string]float64 {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 // serviceJob writes the job of a stream on the small topic, windows of 120 rows.
-func serviceJob(t *testing.T, address, dir string, change jobFile) string {
+func serviceJob(t testing.TB, address, dir string, change jobFile) string {
 	t.Helper()
 	job := tiny(jobFile{
 		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 120, spool: {limit: 10MB}}}", address),
@@ -62,7 +62,7 @@ func (w *utterances) says() string {
 }
 
 // find waits until something is said, and returns the first part of it.
-func (w *utterances) find(t *testing.T, pattern string) string {
+func (w *utterances) find(t testing.TB, pattern string) string {
 	t.Helper()
 	form := regexp.MustCompile(pattern)
 	for range 1000 {
@@ -75,12 +75,12 @@ func (w *utterances) find(t *testing.T, pattern string) string {
 	return ""
 }
 
-func startService(t *testing.T, args ...string) *runningService {
+func startService(t testing.TB, args ...string) *runningService {
 	t.Helper()
 	return startCommand(t, append([]string{"stream"}, args...)...)
 }
 
-func startCommand(t *testing.T, args ...string) *runningService {
+func startCommand(t testing.TB, args ...string) *runningService {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &runningService{stop: cancel, done: make(chan struct{})}

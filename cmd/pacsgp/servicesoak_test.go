@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestStreamIsFlat(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
 	began := time.Now()
-	go produceFast(t, s.Address, total)
+	go produce(t, s.Address, total, 0, new(atomic.Int64))
 	address := said.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 	var flat map[string]float64 // after some windows
 	most := 0.0                 // of the spools
@@ -84,8 +85,9 @@ func TestStreamIsFlat(t *testing.T) {
 	t.Logf("%d rows in %.0f s, %.0f rows a second from the topic to the certificate; the spools had %.0f MB at most", total*19/20, took, float64(total)*19/20/took, most/1e6)
 }
 
-// produceFast sends rows of the generator as fast as it can.
-func produceFast(t *testing.T, address string, total int) {
+// produce sends rows of the generator, as fast as it can or, if rate is not 0, so many a
+// second. sent is told how many there are on the topic.
+func produce(t testing.TB, address string, total, rate int, sent *atomic.Int64) {
 	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Error(err)
@@ -97,12 +99,16 @@ func produceFast(t *testing.T, address string, total int) {
 		t.Error(err)
 		return
 	}
-	const atOnce = 5000
-	for first := 0; first < total; first += atOnce {
-		rows := g.Rows(int64(first), atOnce)
-		records := make([]*kgo.Record, atOnce)
+	began := time.Now()
+	for first := 0; first < total; {
+		n := min(5000, total-first)
+		rows := g.Rows(int64(first), n)
+		records := make([]*kgo.Record, n)
 		for i := range records {
 			records[i] = &kgo.Record{Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])}
+		}
+		if rate > 0 {
+			time.Sleep(time.Until(began.Add(time.Duration(first) * time.Second / time.Duration(rate))))
 		}
 		if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 			if t.Context().Err() == nil {
@@ -110,5 +116,7 @@ func produceFast(t *testing.T, address string, total int) {
 			}
 			return
 		}
+		first += n
+		sent.Store(int64(first))
 	}
 }
