@@ -161,8 +161,26 @@ func shelf(t *testing.T) (x *Index, pages map[string]string) {
 	x = indexOf(t, dir)
 	return x, map[string]string{
 		"overview": "/", "series": "/series/" + x.Now().byID[ids[0]].Series.Key(), "certificate": "/certificate/" + ids[6], "compare": "/compare?a=" + ids[5] + "&b=" + ids[6],
-		"refused": "/compare?a=" + ids[5] + "&b=" + hostile, "hostile": "/certificate/" + hostile, "hostile-series": "/series/" + x.Now().byID[hostile].Series.Key(), "unreadable": "/unreadable", "about": "/about",
+		"refused": "/compare?a=" + ids[5] + "&b=" + hostile, "hostile": "/certificate/" + hostile, "hostile-series": "/series/" + x.Now().byID[hostile].Series.Key(), "unreadable": "/unreadable", "about": "/about", "live": "/live",
 	}
+}
+
+// nowLive is what a stream might say of itself, names that would be obeyed among it.
+func nowLive() Live {
+	const hostile = "<script>alert(4)</script>"
+	facts := []Fact{
+		{"window", "12, 61,440 rows"},
+		{"partitions", "0, 1, 2 of " + hostile},
+		{"rows in", "83,120"},
+		{"rows that broke the rules", "4"},
+		{hostile + strings.Repeat("LongNamesWithoutBlanks", 4), "1"},
+		{"last event", "published certificate number 11, certified, bound 0.0722"},
+	}
+	trace := make([]float64, 120)
+	for i := range trace {
+		trace[i] = 0.12 + 0.8/float64(1+i/3)
+	}
+	return Live{Doing: "trains on window 12", Facts: facts, Have: 83_120, Of: 131_072, What: "rows of window 13", Trace: trace}
 }
 
 // Every page, wide and as on a telephone, light and dark: the browser complains of nothing,
@@ -176,7 +194,7 @@ func TestPagesInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler = Handler(x, Guard{Hosts: []string{at.Hostname()}})
+	server.Config.Handler = ServiceHandler(x, Guard{Hosts: []string{at.Hostname()}}, nowLive)
 	b := newBrowser(t, server.URL)
 	for name, path := range pages {
 		grounds := map[string]bool{}

@@ -28,7 +28,16 @@ func (s *server) livePage(w http.ResponseWriter, _ *http.Request) {
 		Live
 
 		Outline string
-	}{now, trace(now.Trace)}})
+		Latest  float64
+	}{now, trace(now.Trace), latest(now.Trace)}})
+}
+
+// latest is the last estimate, 1 if there is none.
+func latest(points []float64) float64 {
+	if n := len(points); n > 0 && points[n-1] >= 0 {
+		return min(points[n-1], 1)
+	}
+	return 1
 }
 
 // trace is a line of estimates between 0 and 1; what is above is cut.
