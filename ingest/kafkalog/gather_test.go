@@ -87,7 +87,7 @@ func TestOpenWindowResumes(t *testing.T) {
 	}
 	cfg := c.config(t)
 	cfg.Rows = 501
-	ctx, stop := context.WithTimeout(t.Context(), 5*pollEvery)
+	ctx, stop := context.WithTimeout(t.Context(), 12*pollEvery)
 	defer stop()
 	if _, err := Spool(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("%v, want to wait for a row that is missing", err)
@@ -131,7 +131,7 @@ func TestWindowOfTime(t *testing.T) {
 	at(0, 9*time.Minute+59*time.Second+999*time.Millisecond)
 	cfg := c.config(t)
 	cfg.For = 10 * time.Minute
-	ctx, stop := context.WithTimeout(t.Context(), 5*pollEvery)
+	ctx, stop := context.WithTimeout(t.Context(), 12*pollEvery)
 	defer stop()
 	if _, err := Spool(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("%v, want to wait for a later record", err)
