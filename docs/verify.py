@@ -1996,6 +1996,10 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     need(survey.digest == cert["sample"]["digest"], f"the data have the sample digest {survey.digest}, not {cert['sample']['digest']}")
     ok(f"the data are the sample: {lake.rows} rows in {len(lake.groups)} shards, digest {survey.digest[:12]}…")
     need((len(survey.reference), len(survey.holdout), survey.train) == tuple(cert["ledger"][k] for k in ("reference", "holdout", "train")), "the ledger is not what the key gives")
+    if cert["sample"].get("segments"):
+        check_places(lake, cert["sample"]["segments"])
+    elif places_told(lake):
+        print(f"NOT CHECKED: of which topic and partitions the rows are: the data have columns that tell it ({', '.join(places_told(lake))}), and the certificate names no segments, so that its sentences speak of no topic")
     follows(model, job, survey.scaling(model), survey.train)
     ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
        + ("position, hold-out rows by " if "by" in job["roles"] else "") + f"the key {job['roles']['key']!r}")
@@ -2015,6 +2019,40 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     if job["grid"]["prior"] == "peaked":
         check_peaks(model, job, survey)
     return same
+
+
+PLACES = ("$topic", "$partition", "$offset")  # columns of a spool that say where a row stood
+
+
+def places_told(lake):
+    """Those of the columns of a spool that a file has."""
+    names = {name for path in lake.files for name in pq.ParquetFile(path).schema_arrow.names}
+    return [name for name in PLACES if name in names]
+
+
+def check_places(lake, stated):
+    """Each shard has the rows of its segment, and they stood there, as far as they say it
+    themselves: at its topic, at its partition, and at offsets of it in their order."""
+    told = places_told(lake)
+    for (path, g, rows), s in zip(lake.groups, stated):
+        where = f"{path}, row group {g}"
+        need(rows == s["rows"], f"{where} has {rows} rows, the segment that the certificate names has {s['rows']}")
+        if not told:
+            continue
+        f = pq.ParquetFile(path)
+        need(set(told) <= set(f.schema_arrow.names), f"{where} does not have the columns {told}")
+        before = s["first"]
+        for batch in f.iter_batches(batch_size=READ, row_groups=[g], columns=told):
+            for name in told:
+                values = batch.column(batch.schema.get_field_index(name)).to_pylist()
+                if name == "$offset":
+                    right = None not in values and all(a <= b for a, b in zip([before, *values], values)) and values[-1] < s["end"]
+                    before = values[-1]
+                else:
+                    right = set(values) == {s["topic" if name == "$topic" else "partition"]}
+                need(right, f"{where}: the column {name} does not say that the shard is topic {s['topic']!r}, partition {s['partition']}, offsets {s['first']} to {s['end'] - 1}, in their order")
+    if told:
+        ok(f"the columns {', '.join(told)} of the data say of each row what the certificate's {len(stated)} segments say")
 
 
 def check_losses(model, cert, survey, constant, holds, found):

@@ -65,6 +65,9 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if n != c.Sample.Rows {
 		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", ErrRefused, certify.Count(n, "row"), c.Sample.Rows)
 	}
+	if err := segmented(src, c.Sample.Segments); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
 	res = res.WithDefaults()
 	found, err := wholeLastPass(ctx, src, m, job, c.Baseline.Constant, res)
 	if err != nil {
@@ -84,6 +87,16 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	}
 	v.Evidence = true
 	return v, nil
+}
+
+// segmented demands shards with as many rows as the segments that they are, if there are any.
+func segmented(src Source, segments []Segment) error {
+	for i, shard := range src.Shards() {
+		if i < len(segments) && shard.Rows != segments[i].Rows {
+			return fmt.Errorf("%s has %s, the segment that the certificate names has %d", shard.Name, certify.Count(shard.Rows, "row"), segments[i].Rows)
+		}
+	}
+	return nil
 }
 
 // derive makes the certificate that follows from job, model and findings, with

@@ -96,7 +96,8 @@ type verified struct {
 	id          string
 	found       *pipeline.Verification
 	judge       judged
-	unrepeated  error // why training could not be repeated, where that was asked for
+	unrepeated  error  // why training could not be repeated, where that was asked for
+	unplaced    string // what the data tell of where they stood, and the certificate does not; "": nothing
 }
 
 // foreseen opens data and refuses them, before a row is read, where a check takes more
@@ -164,6 +165,11 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	}
 	found.Checked = append(lines, found.Checked...)
 	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, judgeMean)}
+	if v.from != nil {
+		if err := out.checkPlaces(ctx, v.from); err != nil {
+			return nil, err
+		}
+	}
 	if v.retrain {
 		show := newDisplay(w)
 		defer show.end()
@@ -208,6 +214,9 @@ func (v *verified) notChecked() []string {
 	open := v.found.NotChecked()
 	if v.unrepeated != nil && v.conditional() {
 		open[0] += ": " + v.unrepeated.Error()
+	}
+	if v.unplaced != "" {
+		open = append(open, v.unplaced)
 	}
 	return open
 }
