@@ -108,7 +108,7 @@ func (s *service) spool(ctx context.Context, t tenure, frozen chan<- frozenWindo
 		if t.share != nil && s.job.Train.Mode == pipeline.TrainArrival && window.Rows() > 0 {
 			// Now, and not when steps on it are done: their time depends on its values, and
 			// which of two members takes a number first would too.
-			if number, err = s.number(ctx, folder); err != nil {
+			if number, err = s.number(ctx, folder, window.Segments); err != nil {
 				return err
 			}
 		}
@@ -149,10 +149,10 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	}
 	k, err := f.number, error(nil)
 	if k == 0 {
-		k, err = s.number(ctx, f.folder)
+		k, err = s.number(ctx, f.folder, f.window.Segments)
 	}
 	if err == nil {
-		err = s.keepNumber(f.folder, k)
+		err = s.keepNumber(f.folder, k, f.window.Segments)
 	}
 	if err != nil {
 		return err
@@ -182,18 +182,22 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	return s.done(f.folder, k)
 }
 
-// number is that of a window's certificate: the one that was noted, or else a new one, which
-// is durable on the topic.
-func (s *service) number(ctx context.Context, folder string) (k int64, err error) {
+// number is that of the certificate of a window of these segments: the one that was noted for
+// them, or else a new one, which is durable on the topic. A number that was noted for other
+// segments may be that of a certificate that is published.
+func (s *service) number(ctx context.Context, folder string, segments []pipeline.Segment) (k int64, err error) {
 	var noted notedNumber
 	text, err := readSmall(filepath.Join(folder, numberFile), "a number", 1<<10)
 	if err == nil {
 		if err = json.Unmarshal(text, &noted); err != nil || noted.Number < 1 {
 			return 0, fmt.Errorf("%s: it holds no number (hint: remove it, and the window takes a new one)", filepath.Join(folder, numberFile))
 		}
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return noted.Number, err
+		of, err := segmentsDigest(segments)
+		if err != nil || noted.Segments == of {
+			return noted.Number, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
 	}
 	client, err := s.shelf.cluster.client()
 	if err != nil {
@@ -217,8 +221,12 @@ func (s *service) number(ctx context.Context, folder string) (k int64, err error
 }
 
 // keepNumber notes a number on the disk, so that a window that is gone on with keeps it.
-func (s *service) keepNumber(folder string, k int64) error {
-	text, err := json.Marshal(notedNumber{k})
+func (s *service) keepNumber(folder string, k int64, segments []pipeline.Segment) error {
+	of, err := segmentsDigest(segments)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(notedNumber{k, of})
 	if err != nil {
 		return err
 	}
@@ -231,7 +239,14 @@ func (s *service) keepNumber(folder string, k int64) error {
 
 // A notedNumber is what a number's file holds.
 type notedNumber struct {
-	Number int64 `json:"number"`
+	Number   int64  `json:"number"`
+	Segments string `json:"segments"` // digest of those that it was taken for
+}
+
+// segmentsDigest is the SHA-256 of segments.
+func segmentsDigest(segments []pipeline.Segment) (string, error) {
+	text, err := json.Marshal(segments)
+	return hexOf(text), err
 }
 
 // done removes the spool of a window that is published, and the artifacts of the oldest.
