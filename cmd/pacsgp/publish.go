@@ -193,8 +193,8 @@ func (s *shelf) send(ctx context.Context, as *broker.Member, all []*pipeline.Res
 		return err
 	}
 	defer func() {
-		if broker.Stale(err) {
-			err = errors.Join(err, to.Abort(context.WithoutCancel(ctx)))
+		if err != nil { // what is open is a wall for who reads behind it
+			err = errors.Join(err, to.Abort(ctx))
 		}
 	}()
 	stand, err := s.follows(ctx, client, p, all)

@@ -59,6 +59,7 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 			return ofAll(partitions, spoken)
 		})
 	}
+	w.open = true
 	err := w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.AddOffsetsToTxn(ctx, &kafka.AddOffsetsToTxnRequest{
 			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
@@ -71,7 +72,6 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 	if err != nil {
 		return err
 	}
-	w.joined[place{topic: "__consumer_offsets"}] = true
 	w.groups = slices.DeleteFunc(w.groups, func(p progress) bool { return p.group == group && p.topic == topic })
 	w.groups = append(w.groups, progress{group, topic, maps.Clone(ends)})
 	var offsets []kafka.TxnOffsetCommit

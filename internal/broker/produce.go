@@ -26,6 +26,7 @@ type Writer struct {
 	producer      Producer
 	sequences     map[place]int32
 	joined        map[place]bool  // partitions of the transaction
+	open          bool            // a request that begins a transaction was sent, whatever came of it
 	ends          map[place]int64 // behind the last record of transactions, since they were seen
 	groups        []progress      // that transactions have noted, since they were seen
 }
@@ -139,6 +140,7 @@ func (w *Writer) join(ctx context.Context, at place) error {
 	if w.transactional == "" || w.joined[at] {
 		return nil
 	}
+	w.open = true
 	err := w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.AddPartitionsToTxn(ctx, &kafka.AddPartitionsToTxnRequest{
 			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch),
@@ -219,11 +221,15 @@ func (w *Writer) Seen(ctx context.Context) error {
 func (w *Writer) Abort(ctx context.Context) error {
 	clear(w.ends) // nobody will ever see them
 	w.groups = nil
-	return w.end(ctx, false)
+	err := w.end(ctx, false)
+	if errors.Is(err, kafka.InvalidTransactionState) {
+		return nil // none is open: the request that was to begin it was refused
+	}
+	return err
 }
 
 func (w *Writer) end(ctx context.Context, commit bool) error {
-	if len(w.joined) == 0 {
+	if !w.open {
 		return nil
 	}
 	err := w.retry(ctx, func(ctx context.Context) error {
@@ -239,5 +245,6 @@ func (w *Writer) end(ctx context.Context, commit bool) error {
 		return fmt.Errorf("kafka: end the transaction %q: %w", w.transactional, err)
 	}
 	clear(w.joined)
+	w.open = false
 	return nil
 }

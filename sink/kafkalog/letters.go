@@ -37,7 +37,7 @@ func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r br
 	p := post{DeadLetters: d}
 	defer func() {
 		if err != nil && p.writer != nil {
-			err = errors.Join(err, p.writer.Abort(context.WithoutCancel(ctx)))
+			err = errors.Join(err, abort(ctx, p.writer))
 		}
 	}()
 	if err := each(func(partition int, r broker.Record) error { return p.add(ctx, partition, r) }); err != nil {

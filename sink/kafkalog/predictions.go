@@ -82,16 +82,21 @@ func (p *Predictions) Commit(ctx context.Context, as broker.Member, ends map[int
 // Seen waits until what was committed is read.
 func (p *Predictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
 
+// Abort gives up what was sent since the last commit, also when ctx is done; without
+// ExactlyOnce it is read all the same.
+func (p *Predictions) Abort(ctx context.Context) error { return abort(ctx, p.writer) }
+
 // abortWithin is how long ending a transaction may take: an open one is a wall for who reads
 // behind it, until the broker ends it.
 const abortWithin = 5 * time.Second
 
-// Abort gives up what was sent since the last commit, also when ctx is done; without
-// ExactlyOnce it is read all the same.
-func (p *Predictions) Abort(ctx context.Context) error {
+// abort ends the open transaction of a writer, if it has one, also when ctx is done. That
+// brokers are away is no error; that a later writer of the same id has ended it is one, which
+// may say why a request before has failed.
+func abort(ctx context.Context, w *broker.Writer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWithin)
 	defer cancel()
-	if err := p.writer.Abort(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := w.Abort(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return nil

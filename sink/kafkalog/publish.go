@@ -279,8 +279,9 @@ func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, grou
 	return p.writer.CommitOffsets(ctx, group, topic, ends, metadata)
 }
 
-// Abort ends the transaction, if there is one, and what was sent in it is never read.
-func (p *Publication) Abort(ctx context.Context) error { return p.writer.Abort(ctx) }
+// Abort ends the transaction, if there is one, and what was sent in it is never read. It
+// does so also when ctx is done, within seconds.
+func (p *Publication) Abort(ctx context.Context) error { return abort(ctx, p.writer) }
 
 // Commit makes what was sent visible, if that is left to a transaction.
 func (p *Publication) Commit(ctx context.Context) error { return p.writer.Commit(ctx) }

@@ -62,11 +62,12 @@ func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name strin
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // a hash never returns an error
 	r := broker.Record{Key: []byte(key), Value: value, Time: time.Now().UnixMilli()}
-	if err := w.Send(ctx, t.Current, partitions[int(h.Sum32())%len(partitions)], r); err != nil {
-		return 0, errors.Join(err, w.Abort(context.WithoutCancel(ctx)))
+	err = w.Send(ctx, t.Current, partitions[int(h.Sum32())%len(partitions)], r)
+	if err == nil {
+		err = w.Commit(ctx)
 	}
-	if err := w.Commit(ctx); err != nil {
-		return 0, err
+	if err != nil {
+		return 0, errors.Join(err, abort(ctx, w))
 	}
 	return number + 1, nil
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TestFailedPublicationsLeaveNothingOpen: whatever request of a publication fails for good, its
+// transaction is aborted: who reads committed records of the topics is not kept waiting until
+// another process of the same name begins, or the broker gives up.
+func TestFailedPublicationsLeaveNothingOpen(t *testing.T) {
+	for _, k := range []struct {
+		key   kmsg.Key
+		topic string // "": all
+		count int    // of the requests that fail; −1: all
+		with  *kerr.Error
+	}{
+		{kmsg.AddPartitionsToTxn, "", -1, kerr.PolicyViolation},
+		{kmsg.AddPartitionsToTxn, "", -1, kerr.RequestTimedOut}, // it may be done
+		{kmsg.AddPartitionsToTxn, "pacsgp-current", -1, kerr.PolicyViolation},
+		{kmsg.Produce, "", -1, kerr.PolicyViolation},
+		{kmsg.Produce, "pacsgp-current", -1, kerr.PolicyViolation},
+		{kmsg.AddOffsetsToTxn, "", -1, kerr.PolicyViolation},
+		{kmsg.TxnOffsetCommit, "", -1, kerr.PolicyViolation},
+		{kmsg.EndTxn, "", 1, kerr.PolicyViolation},
+	} {
+		t.Run(fmt.Sprintf("%s %s %s", k.key.Name(), k.topic, k.with.Message), func(t *testing.T) {
+			c := smallTopic(t)
+			address := c.ListenAddrs()[0]
+			job := fromTopic(c, jobFile{
+				"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, patience: 1s}}", address),
+				"publish": "{kafka: {name: small, exactly_once: true}}",
+			}).write(t, t.TempDir())
+			succeed(t, "topics", "-c", job)
+			fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{k.key}, Topic: k.topic, Err: k.with, Count: k.count})
+			aborts := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
+				return !r.(*kmsg.EndTxnRequest).Commit
+			}})
+			pacsgp(t, "train", "-c", job).says(t, exitFailure, fmt.Sprintf("[%d]", k.with.Code))
+			if fault.Hits() == 0 || aborts.Hits() == 0 {
+				t.Errorf("%d requests failed, %d aborts", fault.Hits(), aborts.Hits())
+			}
+			if open := openTransactions(t, address); len(open) > 0 {
+				t.Errorf("%q are open", open)
+			}
+			fault.Remove()
+			succeed(t, "train", "-c", job)
+			if n := committed(t, c, "pacsgp-current"); n != 1 {
+				t.Errorf("run again, it leaves %d pointers, want 1", n)
+			}
+		})
+	}
+}
+
+// openTransactions are the ids of those that a cluster has open.
+func openTransactions(t *testing.T, address string) (ids []string) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	r := kmsg.NewPtrListTransactionsRequest()
+	r.StateFilters = []string{"Ongoing"}
+	answer, err := r.RequestWith(t.Context(), client)
+	if err != nil || answer.ErrorCode != 0 {
+		t.Fatalf("%+v: %v", answer, err)
+	}
+	for _, s := range answer.TransactionStates {
+		ids = append(ids, s.TransactionalID)
+	}
+	return ids
+}
