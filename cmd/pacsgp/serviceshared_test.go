@@ -63,7 +63,8 @@ func TestSharedService(t *testing.T) {
 	for p := range 3 {
 		pacsgp(t, "pull", fmt.Sprintf("small/%d", p), "-o", t.TempDir(), "--kafka", jobs[0]).says(t, 0, ".parquet")
 	}
-	pacsgp(t, "pull", "small", "-o", t.TempDir(), "--kafka", jobs[0]).says(t, exitFailure, "not published")
+	pacsgp(t, "pull", "small", "-o", t.TempDir(), "--kafka", jobs[0]).says(t, exitFailure, "not published", "each partition of their rows has one of its own: small/0, small/1, small/2")
+	pacsgp(t, "pull", "smal", "-o", t.TempDir(), "--kafka", jobs[0]).says(t, exitFailure, `"smal": not published`)
 	out := filepath.Join(folders[1], "out")
 	windows := windowNames(names(t, out))
 	folder := filepath.Join(out, windows[0])
