@@ -126,3 +126,28 @@ jobs:
 		t.Errorf("status %d: %s", a.status, a.stdout)
 	}
 }
+
+// A patience is of brokers: one that stands without them would be passed over.
+func TestPatienceWithoutBrokersIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	score := filepath.Join(dir, "score.yaml")
+	for _, c := range []struct{ model, says string }{
+		{"{name: delays, patience: 3s}", "model.kafka.patience: it is given without brokers"},
+		{`{name: delays, patience: 3s, brokers: ["127.0.0.1:1"]}`, ""},
+		{"{name: delays}", ""},
+	} {
+		writeFile(t, score, []byte("model: {kafka: "+c.model+"}\nsource: {kafka: {brokers: [\"127.0.0.1:1\"], topic: rows, group: scorers, patience: 100ms}}\noutput: {kafka: predictions}\n"))
+		if c.says == "" {
+			pacsgp(t, "lint", score).says(t, 0)
+			continue
+		}
+		if a := pacsgp(t, "lint", score); a.status != exitConfig || !strings.HasPrefix(a.stdout, score+":1:") || !strings.Contains(a.stdout, c.says) {
+			t.Errorf("lint says %d: %s", a.status, a.stdout)
+		}
+		pacsgp(t, "score", "-c", score).says(t, exitConfig, c.says)
+	}
+	job := tiny(jobFile{
+		"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows}}`, "features": "[x1]", "publish": "{kafka: {name: small, patience: 3s}}",
+	}).write(t, dir)
+	pacsgp(t, "train", "-c", job).says(t, exitConfig, "publish.kafka.patience: it is given without brokers")
+}

@@ -81,6 +81,7 @@ func (c configuration) shelf(fault func(ok bool, format string, args ...any)) *s
 	}
 	if len(k.Brokers) == 0 && c.Source.Kafka.declared() {
 		fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), "%s: tls and sasl are given without brokers; those of source.kafka have their own", key)
+		fault(k.Patience == 0, "%s.patience: it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers", key)
 		s.cluster = c.Source.Kafka.cluster()
 	} else {
 		s.cluster.check(key, fault)

@@ -183,6 +183,7 @@ func (c scoreConfig) checkModel(fault func(ok bool, format string, args ...any))
 		return
 	}
 	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of source.kafka have their own")
+	fault(k.Patience == 0, key+".patience: it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers")
 }
 
 // modelCluster is that of the topics of models: without brokers, the one of the rows.
