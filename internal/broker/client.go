@@ -32,6 +32,7 @@ type Client struct {
 	config   Config
 	names    string // of the brokers, for messages
 	once     sync.Once
+	topics   sync.Map // those that were there, by name
 }
 
 // requestTimeout bounds one request, its wait for rows included.
@@ -74,10 +75,45 @@ func (c *Client) Close() error {
 // ErrNoTopic says that the cluster has no such topic, or that the user may not see it.
 var ErrNoTopic = errors.New("there is no such topic, or it may not be read")
 
-// Partitions returns the numbers of a topic's partitions, ascending.
+// How long a topic is looked for that the brokers say is not there: one that was just made is
+// not known to all of them at once, and one that was there before to a broker that begins.
+const (
+	newTopic   = 2 * time.Second
+	knownTopic = 10 * time.Second
+)
+
+// Partitions returns the numbers of a topic's partitions, ascending. That there is none is
+// said after two seconds, or ten of a topic that was there before.
 func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
+	began, patience := time.Now(), newTopic
+	if _, ok := c.topics.Load(topic); ok {
+		patience = knownTopic
+	}
+	for {
+		found, err := c.partitions(ctx, topic)
+		switch {
+		case errors.Is(err, errUnknown) && time.Since(began) >= patience:
+			err = ErrNoTopic
+		case errors.Is(err, errUnknown):
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(newTopic / 10):
+			}
+			continue
+		case err == nil:
+			c.topics.Store(topic, true)
+			return found, nil
+		}
+		return nil, fmt.Errorf("kafka: topic %q: %w", topic, err)
+	}
+}
+
+var errUnknown = errors.New("the brokers do not know it")
+
+// partitions is Partitions of a topic that the brokers know, and else errUnknown.
+func (c *Client) partitions(ctx context.Context, topic string) ([]int, error) {
 	var found []int
-	missing := 0
 	err := c.Retry(ctx, func(ctx context.Context) error {
 		answer, err := c.Kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
 		if err != nil {
@@ -89,9 +125,7 @@ func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 				continue
 			}
 			if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {
-				if missing++; missing > 10 { // a topic that was just made is not known at once
-					return ErrNoTopic
-				}
+				return errUnknown
 			}
 			if t.Error != nil {
 				return t.Error
@@ -108,8 +142,5 @@ func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("kafka: topic %q: %w", topic, err)
-	}
-	return sorted(found), nil
+	return sorted(found), err
 }
