@@ -1,0 +1,201 @@
+package broker
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/apiversions"
+)
+
+// An Identity is what tells a topic from another one of the same name: one that was made
+// anew, or that stands on another cluster. Names are as Kafka prints them; "": the brokers
+// do not tell, as before Kafka 2.8.
+type Identity struct {
+	Cluster string `json:"cluster,omitempty"`
+	Topic   string `json:"topic,omitempty"`
+}
+
+// Same reports whether two topics of one name are known to be one.
+func (a Identity) Same(b Identity) bool { return a == b && a.Cluster != "" && a.Topic != "" }
+
+// Identity asks a broker which topic has the name now.
+func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
+	var found Identity
+	err := c.Retry(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, identityRequest(topic))
+		if err != nil {
+			return err
+		}
+		answer, ok := message.(*identityAnswer)
+		if !ok {
+			return errors.New("the answer does not speak of the topic")
+		}
+		if answer.code != 0 {
+			return answer.code
+		}
+		found = answer.Identity
+		return nil
+	})
+	if err != nil {
+		return Identity{}, fmt.Errorf("kafka: id of topic %q: %w", topic, err)
+	}
+	return found, nil
+}
+
+// identityRequest is the request for the metadata of a topic in version 10, the first one
+// that has ids, which kafka-go does not know.
+type identityRequest string
+
+type identityAnswer struct {
+	Identity
+
+	code kafka.Error
+}
+
+// ApiKey names the request.
+func (identityRequest) ApiKey() protocol.ApiKey { return protocol.Metadata } //nolint:revive,staticcheck // the library's name for it
+
+// ApiKey names the request that is answered.
+func (*identityAnswer) ApiKey() protocol.ApiKey { return protocol.Metadata } //nolint:revive,staticcheck // the library's name for it
+
+// Required says that the library is to leave the request to RawExchange.
+func (identityRequest) Required(map[protocol.ApiKey]int16) bool { return true }
+
+const (
+	identityVersion     = 10
+	identityCorrelation = 1
+	maxIdentityBytes    = 64 << 20 // of an answer, which names all partitions
+)
+
+// RawExchange asks whether the broker knows the version, and sends the request if it does.
+func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
+	message, err := protocol.RoundTrip(rw, 0, identityCorrelation, "pacsgp", new(apiversions.Request))
+	if err != nil {
+		return nil, err
+	}
+	versions, ok := message.(*apiversions.Response)
+	if !ok {
+		return nil, errors.New("kafka: a broker does not tell the versions that it knows")
+	}
+	known := false
+	for _, v := range versions.ApiKeys {
+		known = known || protocol.ApiKey(v.ApiKey) == protocol.Metadata && v.MinVersion <= identityVersion && v.MaxVersion >= identityVersion
+	}
+	if !known {
+		return &identityAnswer{}, nil
+	}
+	if _, err := rw.Write(r.encode()); err != nil {
+		return nil, err
+	}
+	var head [4]byte
+	if _, err := io.ReadFull(rw, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(binary.BigEndian.Uint32(head[:]))
+	if size > maxIdentityBytes {
+		return nil, fmt.Errorf("kafka: an answer of %d bytes about a topic", size)
+	}
+	data, err := io.ReadAll(io.LimitReader(rw, size))
+	if err == nil && int64(len(data)) < size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeIdentity(data)
+}
+
+// encode is the request with its length: https://kafka.apache.org/protocol has the form.
+func (r identityRequest) encode() []byte {
+	b := []byte{0, 0, 0, 0}
+	b = binary.BigEndian.AppendUint16(b, uint16(protocol.Metadata))
+	b = binary.BigEndian.AppendUint16(b, identityVersion)
+	b = binary.BigEndian.AppendUint32(b, identityCorrelation)
+	b = append(binary.BigEndian.AppendUint16(b, uint16(len("pacsgp"))), "pacsgp\x00"...) // client, no tags
+	b = append(b, 2)                                                                     // one topic, of length + 1
+	b = append(b, make([]byte, 16)...)                                                   // by its name, not by its id
+	b = append(binary.AppendUvarint(b, uint64(len(r)+1)), r...)
+	b = append(b, 0, 0, 0, 0, 0) // no tags; create no topic, tell no operations; no tags
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	return b
+}
+
+// decodeIdentity reads an answer up to the id of its first topic.
+func decodeIdentity(data []byte) (*identityAnswer, error) {
+	f := &fields{data}
+	f.take(4) // correlation
+	f.tags()
+	f.take(4) // throttle time
+	for range f.count() {
+		f.take(4) // id of a broker
+		f.text()
+		f.take(4) // port
+		f.text()
+		if f.tags(); f.data == nil {
+			break
+		}
+	}
+	answer := &identityAnswer{}
+	answer.Cluster = f.text()
+	f.take(4) // controller
+	topics := f.count()
+	answer.code = kafka.Error(int16(binary.BigEndian.Uint16(f.take(2))))
+	f.text()
+	id := f.take(16)
+	if f.data == nil || topics != 1 {
+		return nil, errors.New("kafka: an answer about a topic that is none")
+	}
+	if [16]byte(id) != [16]byte{} {
+		answer.Topic = base64.RawURLEncoding.EncodeToString(id)
+	}
+	return answer, nil
+}
+
+// fields are what is left of a message; nil: it was too short.
+type fields struct{ data []byte }
+
+// take returns the next n bytes, zeros if there are fewer.
+func (f *fields) take(n int) []byte {
+	if len(f.data) < n {
+		f.data = nil
+		return make([]byte, n)
+	}
+	taken := f.data[:n]
+	f.data = f.data[n:]
+	return taken
+}
+
+// number reads an unsigned number of any length.
+func (f *fields) number() uint64 {
+	v, n := binary.Uvarint(f.data)
+	if n <= 0 || v > uint64(len(f.data)) {
+		f.data = nil
+		return 0
+	}
+	f.data = f.data[n:]
+	return v
+}
+
+// count reads the number of elements of a list, or of bytes of a text, of which there are
+// no more than bytes are left.
+func (f *fields) count() int { return max(int(f.number())-1, 0) }
+
+func (f *fields) text() string { return string(f.take(f.count())) }
+
+func (f *fields) tags() {
+	for range f.number() {
+		f.number() // which
+		f.take(int(f.number()))
+		if f.data == nil {
+			return
+		}
+	}
+}
