@@ -50,17 +50,24 @@ func (s *spool) gather(ctx context.Context) error {
 	}
 	s.number = s.afterLast()
 	s.tell()
+	behind := 0                                                  // looks at a partition that ends before what was read of it
 	turn := min(max(s.cfg.Rows/int64(8*len(writers)), 16), 8192) // offsets
 	for left > 0 {
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
+			return err
+		}
+		if err := s.sameTopic(ctx); err != nil {
 			return err
 		}
 		latest, err := s.latest(ctx)
 		if err != nil {
 			return err
 		}
-		quiet := true
+		quiet, short := true, -1
 		for i, w := range writers {
+			if latest[w.partition] < next[i] {
+				short = i
+			}
 			end := min(latest[w.partition], next[i]+turn)
 			if end <= next[i] || left <= 0 {
 				continue
@@ -78,6 +85,11 @@ func (s *spool) gather(ctx context.Context) error {
 				next[i] = end
 			}
 		}
+		if behind++; short < 0 {
+			behind = 0
+		} else if p := writers[short].partition; behind > maxBehind {
+			return fmt.Errorf("kafka: partition %d of topic %q ends at offset %d, and the window has it up to %d: the topic was made anew, or has lost records", p, s.cfg.Topic, latest[p], next[short])
+		}
 		if !quiet && s.cfg.Progress != nil {
 			s.cfg.Progress(s.read.Load())
 		}
@@ -90,7 +102,7 @@ func (s *spool) gather(ctx context.Context) error {
 			}
 			s.tell()
 		}
-		if quiet {
+		if quiet || short >= 0 { // a new leader may not know yet how far it is
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -104,7 +116,7 @@ func (s *spool) gather(ctx context.Context) error {
 	for i, w := range writers {
 		s.m.Spans[i].End = w.first // behind its last segment
 	}
-	return s.complete()
+	return s.complete(ctx)
 }
 
 // nextNumber takes the number of a segment, behind all that were cut before.

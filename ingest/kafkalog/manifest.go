@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -37,11 +38,13 @@ func fileName(number, partition int) string {
 // A manifest says what a spool is and how far it has come. It is replaced in one step
 // when a segment is durable.
 type manifest struct {
-	Format   string    `json:"format"`
-	Declared string    `json:"declared"` // what the window was frozen from
-	Spans    []span    `json:"spans"`    // the frozen window
-	Segments []segment `json:"segments"` // that are durable
-	Complete bool      `json:"complete"`
+	Format   string `json:"format"`
+	Declared string `json:"declared"` // what the window was frozen from
+	Spans    []span `json:"spans"`    // the frozen window
+	// Identity is that of the topic when the window was frozen. Of a replay it is left out.
+	Identity broker.Identity `json:"identity"`
+	Segments []segment       `json:"segments"` // that are durable
+	Complete bool            `json:"complete"`
 }
 
 // A segment of a spool and its file.

@@ -164,6 +164,9 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	}
 	resumed := s.m.Spans != nil
 	if !resumed {
+		if s.m.Identity, err = cfg.Client.Identity(ctx, cfg.Topic); err != nil {
+			return nil, err
+		}
 		if s.m.Spans, err = cfg.spans(ctx); err != nil {
 			return nil, err
 		}
@@ -353,22 +356,41 @@ func (s *spool) clean() error {
 
 // consume reads all partitions to their ends, a few at a time.
 func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(tailsAtOnce)
 	for _, of := range s.m.Spans {
-		group.Go(func() error { return s.partition(ctx, of, cut(of)) })
+		group.Go(func() error { return s.partition(within, of, cut(of)) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return s.complete()
+	return s.complete(ctx)
 }
 
-// complete says that the spool has all rows of the window.
-func (s *spool) complete() error {
+// complete says that the spool has all rows of the window, which are of one topic: it is
+// asked after the last of them was read whether the topic is still the one that it was.
+func (s *spool) complete(ctx context.Context) error {
+	if err := s.sameTopic(ctx); err != nil {
+		return err
+	}
 	s.m.Complete = true
 	s.sort()
 	return s.save()
+}
+
+// sameTopic demands that the topic is the one that it was when the window was frozen, as far
+// as brokers tell: offsets of one that was made anew are those of other rows.
+func (s *spool) sameTopic(ctx context.Context) error {
+	was := s.m.Identity
+	if was == (broker.Identity{}) {
+		return nil
+	}
+	is, err := s.cfg.Client.Identity(ctx, s.cfg.Topic)
+	if err != nil || is == was {
+		return err
+	}
+	return fmt.Errorf("kafka: topic %q is another one than when the window was begun: it had the id %q on the cluster %q, and has %q on %q. It was made anew, or stands on another cluster (hint: remove the spool %s, and a window of the topic that is there now is begun)",
+		s.cfg.Topic, was.Topic, was.Cluster, is.Topic, is.Cluster, s.cfg.Folder)
 }
 
 // sort puts the segments in their order, which is that of the names of their files.

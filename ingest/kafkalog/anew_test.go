@@ -1,0 +1,113 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// madeAnew deletes the topic, and makes one of the same name.
+func (c *cluster) madeAnew(t *testing.T, p *kgo.Client, partitions int) {
+	t.Helper()
+	r, topic := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
+	topic.Topic = new("rows")
+	r.Topics, r.TopicNames = append(r.Topics, topic), []string{"rows"}
+	if answer, err := r.RequestWith(t.Context(), p); err != nil || answer.Topics[0].ErrorCode != 0 {
+		t.Fatalf("%+v: %v", answer, err)
+	}
+	if made, err := c.client.CreateTopic(t.Context(), "rows", partitions, 1, nil); err != nil || !made {
+		t.Fatalf("made: %v, %v", made, err)
+	}
+}
+
+// TestTopicMadeAnew: a window whose topic is made anew under the same name, while it fills or
+// between two processes, ends in an error, whether the new topic has the offsets or not: its
+// rows would be those of two topics.
+func TestTopicMadeAnew(t *testing.T) {
+	for name, again := range map[string]int{"with fewer records": 5, "with as many": 200, "with more": 400} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits
+			c := newCluster(t, 1)
+			p := c.producer(t)
+			send := func(p *kgo.Client, n int) {
+				for i := range n {
+					produce(t, p, row(0, float64(i), 1))
+				}
+			}
+			send(p, 200)
+			cfg := c.config(t)
+			cfg.Rows = 300
+			have := make(chan bool, 1)
+			cfg.Progress = func(rows int64) {
+				if rows == 200 {
+					select {
+					case have <- true:
+					default:
+					}
+				}
+			}
+			done := make(chan error, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			go func() {
+				_, err := Spool(ctx, cfg)
+				done <- err
+			}()
+			<-have
+			c.madeAnew(t, p, 1)
+			send(c.producer(t), again)
+			if err := <-done; err == nil || !strings.Contains(err.Error(), "made anew") {
+				t.Errorf("while it fills: %v, want that the topic was made anew", err)
+			}
+			if _, err := Spool(ctx, cfg); err == nil || !strings.Contains(err.Error(), "made anew") || !strings.Contains(err.Error(), cfg.Folder) {
+				t.Errorf("begun again: %v, want that the topic was made anew, and where the spool is", err)
+			}
+			cfg.Folder, cfg.Rows = filepath.Join(t.TempDir(), "spool"), int64(again)
+			w, err := Spool(ctx, cfg)
+			if err != nil || w.Rows() != int64(again) {
+				t.Errorf("a window of the new topic: %+v, %v", w, err)
+			}
+		})
+	}
+}
+
+// TestFrozenTopicMadeAnew: so does a window that was frozen before.
+func TestFrozenTopicMadeAnew(t *testing.T) {
+	c := newCluster(t, 1)
+	p := c.producer(t)
+	for i := range 200 {
+		produce(t, p, row(0, float64(i), 1))
+	}
+	cfg := c.config(t)
+	stopped := errors.New("stopped")
+	steps := 0
+	cfg.step = func(effect func() error) error { // the process ends behind its first segment
+		if steps++; steps > 15 {
+			return stopped
+		}
+		return effect()
+	}
+	if _, err := Spool(t.Context(), cfg); !errors.Is(err, stopped) {
+		t.Fatalf("it ended with %v", err)
+	}
+	if m, err := readManifest(cfg.Folder); err != nil || len(m.Spans) == 0 || m.Identity == (broker.Identity{}) || m.Complete {
+		t.Fatalf("the manifest is %+v, %v", m, err)
+	}
+	c.madeAnew(t, p, 1)
+	p = c.producer(t)
+	for i := range 200 {
+		produce(t, p, row(0, float64(-i), 1))
+	}
+	cfg.step = nil
+	if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "made anew") {
+		t.Errorf("%v, want that the topic was made anew", err)
+	}
+}
