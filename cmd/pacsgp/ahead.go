@@ -109,7 +109,7 @@ func (s *service) trainAhead(ctx context.Context, t tenure, w openWindow) error 
 		return nil
 	}
 	if a.of == nil || a.serial != w.serial {
-		from, warm, err := s.ancestor(ctx, t, w.folder, w.window.Firsts)
+		from, warm, err := s.ancestor(ctx, t, w.folder, w.window)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -27,16 +29,16 @@ func (c serviceConfig) warm() bool { return c.WarmStart == nil || *c.WarmStart }
 // ancestor is the model that the training of a window begins with: the one that the
 // stream's pointer named when this was first asked of the window. It is noted on the disk,
 // so that a window that is gone on with keeps it. No row of the window may have been seen
-// by it or by an ancestor of it: begins are the offsets from which on its rows stand.
-func (s *service) ancestor(ctx context.Context, t tenure, folder string, begins map[int]int64) (a pipeline.Ancestor, there bool, err error) {
+// by it or by an ancestor of it.
+func (s *service) ancestor(ctx context.Context, t tenure, folder string, window *kafkalog.Window) (a pipeline.Ancestor, there bool, err error) {
 	if !s.job.Train.WarmStart {
 		return a, false, nil
 	}
-	a, there, err = readAncestor(ctx, folder)
+	a, there, err = readAncestor(ctx, folder, window.Identity)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return a, there, err
 	}
-	found, there, err := s.chosen(ctx, t, begins)
+	found, there, err := s.chosen(ctx, t, window)
 	if err != nil {
 		return a, false, err
 	}
@@ -50,35 +52,45 @@ func (s *service) ancestor(ctx context.Context, t tenure, folder string, begins 
 		if err := dir.Put(ancestorModel, found.model); err != nil {
 			return a, false, err
 		}
-		if text, err = json.Marshal(found.said); err != nil {
+		if text, err = json.Marshal(notedAncestor{found.said, window.Identity}); err != nil {
 			return a, false, err
 		}
 	}
 	if err := dir.Put(ancestorFile, text); err != nil {
 		return a, false, err
 	}
-	return readAncestor(ctx, folder)
+	return readAncestor(ctx, folder, window.Identity)
 }
 
-// readAncestor reads what was noted, if it was.
-func readAncestor(ctx context.Context, folder string) (a pipeline.Ancestor, there bool, err error) {
+// A notedAncestor is what the file of an ancestor holds.
+type notedAncestor struct {
+	certify.Ancestor
+
+	Of broker.Identity `json:"of,omitzero"` // which topic its rows are of
+}
+
+// readAncestor reads what was noted, if it was, for a window of this topic.
+func readAncestor(ctx context.Context, folder string, of broker.Identity) (a pipeline.Ancestor, there bool, err error) {
 	path := filepath.Join(folder, ancestorFile)
 	text, err := readSmall(path, "an ancestor", 1<<20)
 	if err != nil {
 		return a, false, err
 	}
-	var said *certify.Ancestor
+	var said *notedAncestor
 	if err := json.Unmarshal(text, &said); err != nil {
 		return a, false, fmt.Errorf("%s: %w (hint: remove it, and the window takes the model that is current)", path, err)
 	}
 	if said == nil {
 		return a, false, nil
 	}
+	if said.Of != of {
+		return a, false, fmt.Errorf("%s: it was noted for a window of another topic: %w", path, fs.ErrNotExist)
+	}
 	m, digest, err := readModel(ctx, filepath.Join(folder, ancestorModel))
 	if err == nil && digest != said.Model {
 		err = fmt.Errorf("%s: its SHA-256 is not %s (hint: remove %s, and the window takes the model that is current)", filepath.Join(folder, ancestorModel), said.Model, path)
 	}
-	return pipeline.Ancestor{Ancestor: *said, From: m}, true, err
+	return pipeline.Ancestor{Ancestor: said.Ancestor, From: m}, true, err
 }
 
 // A chosenAncestor is what is noted.
@@ -87,8 +99,10 @@ type chosenAncestor struct {
 	model []byte
 }
 
-// chosen is the current model of the stream, if it has not seen rows of the window.
-func (s *service) chosen(ctx context.Context, t tenure, begins map[int]int64) (a chosenAncestor, there bool, err error) {
+// chosen is the current model of the stream, if it has not seen rows of the window: neither it
+// nor an ancestor of it, which it was held against in the same way. Offsets of a topic that was
+// made anew, or is on another cluster, are not known to be those of other rows.
+func (s *service) chosen(ctx context.Context, t tenure, window *kafkalog.Window) (a chosenAncestor, there bool, err error) {
 	client, err := s.shelf.cluster.client()
 	if err != nil {
 		return a, false, err
@@ -131,7 +145,10 @@ func (s *service) chosen(ctx context.Context, t tenure, begins map[int]int64) (a
 	case at == nil || at.Name != s.name:
 		s.show.notice("training begins anew: the certificate " + id + ", which is current, is not of this stream")
 		return a, false, nil
-	case sees(said.Rows, s.from.Topic, begins):
+	case pointer.Rows != window.Identity:
+		s.show.notice("training begins anew: it is not known whether the model of certificate " + id + ", which is current, has seen rows of this window: they are of another topic of the name " + s.from.Topic + ", which was made anew or is on another cluster")
+		return a, false, nil
+	case sees(said.Rows, s.from.Topic, window.Firsts):
 		s.show.notice("training begins anew: the model of certificate " + id + ", which is current, has seen rows of this window")
 		return a, false, nil
 	}

@@ -180,6 +180,9 @@ func (s *shelf) send(ctx context.Context, as *broker.Member, all []*pipeline.Res
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	cfg := kafkalog.Config{Client: client, Topics: s.topics, Name: s.name, ExactlyOnce: s.exactlyOnce}
+	if rows, ok := p.source.(*kafkaOrigin); ok && rows.window != nil {
+		cfg.Rows = rows.window.Identity
+	}
 	if s.share != nil {
 		cfg.Share = s.share.partitions
 		if s.share.ended != as.Generation {

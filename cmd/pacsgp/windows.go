@@ -108,7 +108,7 @@ func (s *service) spool(ctx context.Context, t tenure, frozen chan<- frozenWindo
 		if t.share != nil && s.job.Train.Mode == pipeline.TrainArrival && window.Rows() > 0 {
 			// Now, and not when steps on it are done: their time depends on its values, and
 			// which of two members takes a number first would too.
-			if number, err = s.number(ctx, folder, window.Segments); err != nil {
+			if number, err = s.number(ctx, folder, window); err != nil {
 				return err
 			}
 		}
@@ -149,15 +149,15 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	}
 	k, err := f.number, error(nil)
 	if k == 0 {
-		k, err = s.number(ctx, f.folder, f.window.Segments)
+		k, err = s.number(ctx, f.folder, f.window)
 	}
 	if err == nil {
-		err = s.keepNumber(f.folder, k, f.window.Segments)
+		err = s.keepNumber(f.folder, k, f.window)
 	}
 	if err != nil {
 		return err
 	}
-	from, warm, err := s.ancestor(ctx, t, f.folder, f.window.Firsts)
+	from, warm, err := s.ancestor(ctx, t, f.folder, f.window)
 	if err != nil {
 		return err
 	}
@@ -182,17 +182,17 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	return s.done(f.folder, k)
 }
 
-// number is that of the certificate of a window of these segments: the one that was noted for
-// them, or else a new one, which is durable on the topic. A number that was noted for other
-// segments may be that of a certificate that is published.
-func (s *service) number(ctx context.Context, folder string, segments []pipeline.Segment) (k int64, err error) {
+// number is that of the certificate of a window: the one that was noted for its segments, or
+// else a new one, which is durable on the topic. A number that was noted for other segments
+// may be that of a certificate that is published.
+func (s *service) number(ctx context.Context, folder string, window *kafkalog.Window) (k int64, err error) {
 	var noted notedNumber
 	text, err := readSmall(filepath.Join(folder, numberFile), "a number", 1<<10)
 	if err == nil {
 		if err = json.Unmarshal(text, &noted); err != nil || noted.Number < 1 {
 			return 0, fmt.Errorf("%s: it holds no number (hint: remove it, and the window takes a new one)", filepath.Join(folder, numberFile))
 		}
-		of, err := segmentsDigest(segments)
+		of, err := segmentsDigest(window)
 		if err != nil || noted.Segments == of {
 			return noted.Number, err
 		}
@@ -221,8 +221,8 @@ func (s *service) number(ctx context.Context, folder string, segments []pipeline
 }
 
 // keepNumber notes a number on the disk, so that a window that is gone on with keeps it.
-func (s *service) keepNumber(folder string, k int64, segments []pipeline.Segment) error {
-	of, err := segmentsDigest(segments)
+func (s *service) keepNumber(folder string, k int64, window *kafkalog.Window) error {
+	of, err := segmentsDigest(window)
 	if err != nil {
 		return err
 	}
@@ -243,9 +243,9 @@ type notedNumber struct {
 	Segments string `json:"segments"` // digest of those that it was taken for
 }
 
-// segmentsDigest is the SHA-256 of segments.
-func segmentsDigest(segments []pipeline.Segment) (string, error) {
-	text, err := json.Marshal(segments)
+// segmentsDigest is the SHA-256 of the segments of a window, and of which topic they are.
+func segmentsDigest(window *kafkalog.Window) (string, error) {
+	text, err := json.Marshal([]any{window.Identity, window.Segments})
 	return hexOf(text), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -16,13 +17,14 @@ type Window struct {
 	Paths    []string           // of their files
 	Firsts   map[int]int64      // offset that the window begins at, by partition
 	Ends     map[int]int64      // offset behind the window, by partition
+	Identity broker.Identity    // of the topic, as far as brokers tell and it is no replay
 
 	letters []string // files of dead letters, by segment; "": it has none
 }
 
 // window is the finished spool.
 func (s *spool) window() *Window {
-	w := &Window{Firsts: map[int]int64{}, Ends: map[int]int64{}}
+	w := &Window{Firsts: map[int]int64{}, Ends: map[int]int64{}, Identity: s.m.Identity}
 	for _, g := range s.m.Segments {
 		w.Segments = append(w.Segments, g.Segment)
 		w.Paths = append(w.Paths, filepath.Join(s.cfg.Folder, g.File))

@@ -14,15 +14,12 @@ import (
 )
 
 // An Identity is what tells a topic from another one of the same name: one that was made
-// anew, or that stands on another cluster. Names are as Kafka prints them; "": the brokers
-// do not tell, as before Kafka 2.8.
+// anew, or that stands on another cluster. Ids are as Kafka prints them; the zero value is
+// that brokers do not tell both, as before Kafka 2.8.
 type Identity struct {
-	Cluster string `json:"cluster,omitempty"`
-	Topic   string `json:"topic,omitempty"`
+	Cluster string `json:"cluster"`
+	Topic   string `json:"topic"`
 }
-
-// Same reports whether two topics of one name are known to be one.
-func (a Identity) Same(b Identity) bool { return a == b && a.Cluster != "" && a.Topic != "" }
 
 // Identity asks a broker which topic has the name now.
 func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
@@ -143,18 +140,18 @@ func decodeIdentity(data []byte) (*identityAnswer, error) {
 			break
 		}
 	}
-	answer := &identityAnswer{}
-	answer.Cluster = f.text()
+	cluster := f.text()
 	f.take(4) // controller
 	topics := f.count()
-	answer.code = kafka.Error(int16(binary.BigEndian.Uint16(f.take(2))))
+	code := kafka.Error(int16(binary.BigEndian.Uint16(f.take(2))))
 	f.text()
 	id := f.take(16)
 	if f.data == nil || topics != 1 {
 		return nil, errors.New("kafka: an answer about a topic that is none")
 	}
-	if [16]byte(id) != [16]byte{} {
-		answer.Topic = base64.RawURLEncoding.EncodeToString(id)
+	answer := &identityAnswer{code: code}
+	if cluster != "" && [16]byte(id) != [16]byte{} {
+		answer.Identity = Identity{cluster, base64.RawURLEncoding.EncodeToString(id)}
 	}
 	return answer, nil
 }

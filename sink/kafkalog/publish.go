@@ -32,6 +32,8 @@ type Config struct {
 	// belongs to the name and the first of them, and each has a pointer of its own, see
 	// [NameOf]. nil: the name is published for as a whole.
 	Share []int
+	// Rows is which topic the rows of the certificates come from, as far as brokers tell.
+	Rows broker.Identity
 }
 
 // NameOf is the name of what is current for the rows of one partition, where members of a
@@ -86,6 +88,9 @@ type Pointer struct {
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
+	// Rows is which topic the segments are of: offsets of another one of the same name say
+	// nothing about its rows. The zero value: brokers do not tell.
+	Rows broker.Identity `json:"rows,omitzero"`
 }
 
 // PointerFormat names the version of a [Pointer].
@@ -205,7 +210,7 @@ func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certif
 	for _, name := range names {
 		value, err := json.Marshal(Pointer{
 			Format: PointerFormat, Name: name, Certificate: digest(document), Model: c.Model.Digest,
-			Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments,
+			Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Rows: p.cfg.Rows,
 		})
 		if err != nil {
 			return err
