@@ -233,10 +233,13 @@ func (b *batches) Close() error {
 	return err
 }
 
+// nullKey is how a null is written as the value of a key in a path.
+const nullKey = "__HIVE_DEFAULT_PARTITION__"
+
 // hiveNumber converts the value of a key in a path. The usual word for null is
 // a null; what is no number is NaN, with ok false.
 func hiveNumber(s string) (v float64, ok bool) {
-	if s == "__HIVE_DEFAULT_PARTITION__" {
+	if s == nullKey {
 		return ingest.Null.Cell(), true
 	}
 	v, err := strconv.ParseFloat(s, 64)

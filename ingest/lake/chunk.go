@@ -31,6 +31,16 @@ var unknownBound = bound{value: math.NaN()}
 
 // chunk describes column c of row group g, checked against the file.
 func (f *footer) chunk(g int, c *column) (chunk, error) {
+	ch, err := f.storedChunk(g, c)
+	if err != nil {
+		return chunk{}, err
+	}
+	ch.lo, ch.hi, err = c.bounds(&f.groups[g].Chunks[c.leaf].Stats)
+	return ch, err
+}
+
+// storedChunk is chunk without the bounds of the values.
+func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 	group := &f.groups[g]
 	m := &group.Chunks[c.leaf]
 	fault := func(what string, args ...any) (chunk, error) {
@@ -59,9 +69,7 @@ func (f *footer) chunk(g int, c *column) (chunk, error) {
 		return fault("the footer claims %d bytes and %d nulls", ch.uncompressed, ch.nulls)
 	}
 	ch.end = ch.start + m.Compressed
-	var err error
-	ch.lo, ch.hi, err = c.bounds(&m.Stats)
-	return ch, err
+	return ch, nil
 }
 
 // minPage is how many bytes the header of a data page has at least.

@@ -22,10 +22,11 @@ type column struct {
 	digits   int     // decimal places of decimals; 3, 6 or 9 for timestamps
 	zone     meaning // of timestamps
 	physical format.Type
-	filled   bool   // pages in PLAIN end in plainFill zeros
-	ordered  bool   // the file says what its statistics' order is
-	text     string // of kindText: the one that is 1
-	refused  string // why the chunks of a readable type are not read, "" if they are
+	filled   bool                // pages in PLAIN end in plainFill zeros
+	ordered  bool                // the file says what its statistics' order is
+	text     string              // of kindText: the one that is 1
+	refused  string              // why the chunks of a readable type are not read, "" if they are
+	element  parquetmeta.Element // of a leaf
 }
 
 // A meaning is what the values of a column are, however they are stored.
@@ -131,7 +132,7 @@ func groupType(e *parquetmeta.Element) string {
 
 // leafColumn decides how the values of a leaf become float64.
 func leafColumn(e *parquetmeta.Element, leaf int) column {
-	c := column{leaf: leaf, optional: e.Repetition == int32(format.Optional), physical: e.Physical}
+	c := column{leaf: leaf, optional: e.Repetition == int32(format.Optional), physical: e.Physical, element: *e}
 	refuse := func(typ, why string) column {
 		c.Type, c.Use, c.Why = typ, ingest.Unusable, why
 		return c

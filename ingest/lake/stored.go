@@ -1,0 +1,226 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+)
+
+// Stored reads columns of one file as they are stored, of whatever flat type: for who
+// hands them on. No value becomes a float64 on the way.
+type Stored struct {
+	file    *dataFile
+	columns []StoredColumn
+	most    int64 // bytes of a page
+	cache   footerCache
+
+	open  Blob
+	group int // of the file, that is read next
+	left  int64
+	cells []storedCells // by column, of the group that is read
+	out   [][]parquet.Value
+}
+
+// A StoredColumn is a column with its type as it stands in the schema of a Parquet file;
+// the types of an Arrow file have one there too.
+type StoredColumn struct {
+	Name string
+	Node parquet.Node // may be null
+
+	column *column
+}
+
+// storedCells are the values of a column in a row group.
+type storedCells interface {
+	// read reads the next len(dst) values.
+	read(dst []parquet.Value) error
+	// finish makes sure that there are no more.
+	finish() error
+}
+
+// leastStored is what a page may have in memory in any case.
+const leastStored = 16 << 20
+
+// OpenStored opens columns of the file at path. A key in the path is a text. most bounds
+// the bytes of a column's page in memory. What is no flat column, or of a type that
+// nobody can be sure of, is refused.
+func OpenStored(ctx context.Context, path string, names []string, most int64) (*Stored, error) {
+	files, _, err := listWithFooters(ctx, machine{}, []string{path})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, fmt.Errorf("lake: %s: want one file, it is %d", path, len(files))
+	}
+	s := &Stored{file: files[0], most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
+	for _, name := range names {
+		at, ok := s.file.places[name]
+		if !ok {
+			return nil, errors.Join(fmt.Errorf("lake: %s has no column %q", path, name), s.Close())
+		}
+		c := &s.file.columns[at]
+		node, err := s.node(c)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("lake: %s, column %q: %w", path, name, err), s.Close())
+		}
+		s.columns = append(s.columns, StoredColumn{name, node, c})
+	}
+	return s, nil
+}
+
+// Columns returns the columns in the order of their names.
+func (s *Stored) Columns() []StoredColumn { return s.columns }
+
+// Next returns the next n values of each column. The slices are valid until the next
+// call; the bytes that values hold stay as they are.
+func (s *Stored) Next(ctx context.Context, n int) ([][]parquet.Value, error) {
+	for c := range s.out {
+		if cap(s.out[c]) < n {
+			s.out[c] = make([]parquet.Value, n)
+		}
+		s.out[c] = s.out[c][:n]
+	}
+	for at := 0; at < n && len(s.columns) > 0; {
+		if s.left == 0 {
+			if err := s.begin(ctx); err != nil {
+				return nil, err
+			}
+		}
+		k := int(min(int64(n-at), s.left))
+		for c, cells := range s.cells {
+			if err := guard(func() error { return cells.read(s.out[c][at : at+k]) }); err != nil {
+				return nil, s.fault(c, err)
+			}
+		}
+		at += k
+		if s.left -= int64(k); s.left > 0 {
+			continue
+		}
+		for c, cells := range s.cells {
+			if err := guard(cells.finish); err != nil {
+				return nil, s.fault(c, err)
+			}
+		}
+	}
+	return s.out, nil
+}
+
+func (s *Stored) fault(c int, err error) error {
+	return fmt.Errorf("lake: %s, row group %d, column %q: %w", s.file.path, s.file.groups[s.group-1].index, s.columns[c].Name, err)
+}
+
+// begin starts to read the next row group.
+func (s *Stored) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.group == len(s.file.groups) {
+		return fmt.Errorf("lake: %s: it has no more than its %d rows", s.file.path, s.file.rows)
+	}
+	g := s.file.groups[s.group]
+	s.group, s.left = s.group+1, g.rows
+	known, err := s.footer()
+	if err != nil {
+		return fmt.Errorf("lake: %s: %w", s.file.path, err)
+	}
+	var record *storedRecord
+	for c, column := range s.columns {
+		switch {
+		case column.column.leaf < 0:
+			s.cells[c] = storedKey(s.file.text(column.Name))
+		case s.file.arrow:
+			if record == nil {
+				if record, err = s.record(known.arrow, g); err != nil {
+					return s.fault(c, err)
+				}
+			}
+			s.cells[c] = record.column(column.column.leaf)
+		default:
+			ch, err := known.foot.storedChunk(g.index, column.column)
+			if err != nil {
+				return s.fault(c, err)
+			}
+			s.cells[c] = newStoredCursor(s.open, column.column, ch, s.most)
+		}
+	}
+	return nil
+}
+
+// footer is that of the file, which stays open.
+func (s *Stored) footer() (kept, error) {
+	if s.open == nil {
+		var err error
+		if s.open, err = (machine{}).Open(s.file.path); err != nil {
+			return kept{}, err
+		}
+	}
+	return s.cache.find(s.file, s.open)
+}
+
+// node is the type of a column in the schema of a Parquet file.
+func (s *Stored) node(c *column) (parquet.Node, error) {
+	switch {
+	case c.leaf < 0:
+		return parquet.String(), nil
+	case !s.file.arrow:
+		return c.node()
+	}
+	known, err := s.footer()
+	if err != nil {
+		return nil, err
+	}
+	return arrowNode(known.arrow.Schema.Field(c.leaf).Type)
+}
+
+// record reads the record batch of an Arrow file.
+func (s *Stored) record(in *arrowipc.File, g group) (*storedRecord, error) {
+	r := &storedRecord{rows: g.rows}
+	err := guard(func() (err error) {
+		r.record, err = in.Read(s.open, g.batch)
+		return err
+	})
+	return r, err
+}
+
+// Close closes the file.
+func (s *Stored) Close() error {
+	if s.open == nil {
+		return nil
+	}
+	err := s.open.Close()
+	s.open = nil
+	return err
+}
+
+// text is the value of a key in the path; false: it stands for null.
+func (f *dataFile) text(name string) (string, bool) {
+	for _, k := range f.keys {
+		if k.name == name {
+			return k.value, k.value != nullKey
+		}
+	}
+	return "", false
+}
+
+// storedKey is a column whose values are all that of a key in the path.
+func storedKey(value string, ok bool) storedCells {
+	if !ok {
+		return storedConstant{}
+	}
+	return storedConstant(parquet.ByteArrayValue([]byte(value)))
+}
+
+type storedConstant parquet.Value
+
+func (v storedConstant) read(dst []parquet.Value) error {
+	for i := range dst {
+		dst[i] = parquet.Value(v)
+	}
+	return nil
+}
+
+func (storedConstant) finish() error { return nil }

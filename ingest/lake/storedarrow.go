@@ -1,0 +1,159 @@
+package lake
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/parquet-go/parquet-go"
+)
+
+// arrowNode is the type that values of an Arrow file have in the schema of a Parquet file.
+// Each value has one there that means the same.
+func arrowNode(typ arrow.DataType) (parquet.Node, error) {
+	switch t := typ.(type) {
+	case *arrow.DictionaryType:
+		return arrowNode(t.ValueType)
+	case *arrow.BooleanType:
+		return parquet.Leaf(parquet.BooleanType), nil
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type:
+		return parquet.Int(t.(arrow.FixedWidthDataType).BitWidth()), nil
+	case *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
+		return parquet.Uint(t.(arrow.FixedWidthDataType).BitWidth()), nil
+	case *arrow.Float32Type:
+		return parquet.Leaf(parquet.FloatType), nil
+	case *arrow.Float64Type:
+		return parquet.Leaf(parquet.DoubleType), nil
+	case *arrow.StringType, *arrow.LargeStringType:
+		return parquet.String(), nil
+	case *arrow.BinaryType, *arrow.LargeBinaryType:
+		return parquet.Leaf(parquet.ByteArrayType), nil
+	case *arrow.FixedSizeBinaryType:
+		if t.ByteWidth >= 1 && t.ByteWidth <= maxFixed {
+			return parquet.Leaf(parquet.FixedLenByteArrayType(t.ByteWidth)), nil
+		}
+	case *arrow.Date32Type:
+		return parquet.Date(), nil
+	case *arrow.TimestampType:
+		return parquet.TimestampAdjusted(arrowUnit(t.Unit), t.TimeZone != ""), nil
+	case *arrow.Decimal128Type:
+		if t.Precision >= 1 && t.Scale >= 0 && t.Scale <= t.Precision && t.Precision <= 38 {
+			return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(arrow.Decimal128SizeBytes)), nil
+		}
+	}
+	return nil, fmt.Errorf("%w: it is %s", errNotKept, typ)
+}
+
+// arrowUnit is the unit of times. Parquet has no seconds: they become milliseconds.
+func arrowUnit(unit arrow.TimeUnit) parquet.TimeUnit {
+	switch unit {
+	case arrow.Microsecond:
+		return parquet.Microsecond
+	case arrow.Nanosecond:
+		return parquet.Nanosecond
+	default:
+		return parquet.Millisecond
+	}
+}
+
+// A storedRecord is a record batch of an Arrow file.
+type storedRecord struct {
+	record arrow.Record
+	rows   int64
+}
+
+func (r *storedRecord) column(i int) storedCells {
+	return &storedArray{of: r.record.Column(i), rows: r.rows}
+}
+
+// A storedArray is a column of a record batch.
+type storedArray struct {
+	of   arrow.Array
+	rows int64
+	at   int
+}
+
+func (a *storedArray) read(dst []parquet.Value) error {
+	if int64(a.of.Len()) != a.rows {
+		return fmt.Errorf("%d values for %d rows: %w", a.of.Len(), a.rows, errMalformed)
+	}
+	for i := range dst {
+		var err error
+		if dst[i], err = arrowValue(a.of, a.at+i); err != nil {
+			return err
+		}
+	}
+	a.at += len(dst)
+	return nil
+}
+
+func (a *storedArray) finish() error { return nil }
+
+// arrowValue is a value of an array, of the type that arrowNode says.
+func arrowValue(column arrow.Array, i int) (parquet.Value, error) {
+	if column.IsNull(i) {
+		return parquet.Value{}, nil
+	}
+	switch a := column.(type) {
+	case *array.Dictionary:
+		if k := a.GetValueIndex(i); k >= 0 && k < a.Dictionary().Len() {
+			return arrowValue(a.Dictionary(), k)
+		}
+		return parquet.Value{}, fmt.Errorf("an index beyond its dictionary: %w", errMalformed)
+	case *array.Boolean:
+		return parquet.BooleanValue(a.Value(i)), nil
+	case *array.Int8:
+		return parquet.Int32Value(int32(a.Value(i))), nil
+	case *array.Int16:
+		return parquet.Int32Value(int32(a.Value(i))), nil
+	case *array.Int32:
+		return parquet.Int32Value(a.Value(i)), nil
+	case *array.Int64:
+		return parquet.Int64Value(a.Value(i)), nil
+	case *array.Uint8:
+		return parquet.Int32Value(int32(a.Value(i))), nil
+	case *array.Uint16:
+		return parquet.Int32Value(int32(a.Value(i))), nil
+	case *array.Uint32:
+		return parquet.Int32Value(int32(a.Value(i))), nil
+	case *array.Uint64:
+		return parquet.Int64Value(int64(a.Value(i))), nil
+	case *array.Float32:
+		return parquet.FloatValue(a.Value(i)), nil
+	case *array.Float64:
+		return parquet.DoubleValue(a.Value(i)), nil
+	case *array.String:
+		return parquet.ByteArrayValue([]byte(a.Value(i))), nil
+	case *array.LargeString:
+		return parquet.ByteArrayValue([]byte(a.Value(i))), nil
+	case *array.Binary:
+		return parquet.ByteArrayValue(append([]byte{}, a.Value(i)...)), nil
+	case *array.LargeBinary:
+		return parquet.ByteArrayValue(append([]byte{}, a.Value(i)...)), nil
+	case *array.FixedSizeBinary:
+		return parquet.FixedLenByteArrayValue(append([]byte{}, a.Value(i)...)), nil
+	case *array.Date32:
+		return parquet.Int32Value(int32(a.Value(i))), nil
+	case *array.Timestamp:
+		v := int64(a.Value(i))
+		if a.DataType().(*arrow.TimestampType).Unit == arrow.Second {
+			if v > math.MaxInt64/1000 || v < math.MinInt64/1000 {
+				return parquet.Value{}, fmt.Errorf("a time of %d s has no number of milliseconds", v)
+			}
+			v *= 1000
+		}
+		return parquet.Int64Value(v), nil
+	case *array.Decimal128:
+		v := a.Value(i)
+		b := make([]byte, 0, arrow.Decimal128SizeBytes)
+		for _, half := range []uint64{uint64(v.HighBits()), v.LowBits()} {
+			for shift := 56; shift >= 0; shift -= 8 {
+				b = append(b, byte(half>>shift))
+			}
+		}
+		return parquet.FixedLenByteArrayValue(b), nil
+	default:
+		return parquet.Value{}, fmt.Errorf("%w: it is %s", errNotKept, column.DataType())
+	}
+}

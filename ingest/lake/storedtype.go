@@ -1,0 +1,180 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+)
+
+var errNotKept = errors.New("it cannot be kept as it is")
+
+// node is the type of a leaf of a Parquet file, for the schema of another one.
+func (c *column) node() (parquet.Node, error) {
+	refuse := func(why string) (parquet.Node, error) {
+		return nil, fmt.Errorf("%w: it is %s", errNotKept, why)
+	}
+	switch {
+	case c.refused != "":
+		return nil, errors.New(c.refused)
+	case c.element.Name == "" || c.element.Repetition == int32(format.Repeated):
+		return refuse(c.Type)
+	}
+	e := &c.element
+	if contradiction(e) != "" {
+		return refuse(c.Type)
+	}
+	plain, err := plainType(e)
+	if err != nil {
+		return nil, err
+	}
+	switch a := annotationOf(e); a.kind {
+	case annotatedNone:
+		return parquet.Leaf(plain), nil
+	case annotatedInteger:
+		if c.width == 0 {
+			return refuse(c.Type)
+		}
+		if a.signed {
+			return parquet.Int(a.bits), nil
+		}
+		return parquet.Uint(a.bits), nil
+	case annotatedDecimal:
+		return decimalNode(e, a, plain)
+	case annotatedDate:
+		if e.Physical != format.Int32 {
+			return refuse(c.Type)
+		}
+		return parquet.Date(), nil
+	case annotatedTimestamp:
+		if e.Physical != format.Int64 {
+			return refuse(c.Type)
+		}
+		return parquet.TimestampAdjusted(unitOf(a.digits), a.zone != aLocalTime), nil
+	case annotatedOther:
+	}
+	return textNode(e, plain)
+}
+
+// unitOf is the unit of so many decimal places of a second.
+func unitOf(digits int) parquet.TimeUnit {
+	switch digits {
+	case 3:
+		return parquet.Millisecond
+	case 6:
+		return parquet.Microsecond
+	default:
+		return parquet.Nanosecond
+	}
+}
+
+// plainType is the stored type of a leaf.
+func plainType(e *parquetmeta.Element) (parquet.Type, error) {
+	switch e.Physical {
+	case format.Boolean:
+		return parquet.BooleanType, nil
+	case format.Int32:
+		return parquet.Int32Type, nil
+	case format.Int64:
+		return parquet.Int64Type, nil
+	case format.Int96:
+		return parquet.Int96Type, nil
+	case format.Float:
+		return parquet.FloatType, nil
+	case format.Double:
+		return parquet.DoubleType, nil
+	case format.ByteArray:
+		return parquet.ByteArrayType, nil
+	default:
+		if e.Length < 1 || e.Length > maxFixed {
+			return nil, fmt.Errorf("%w: its values have %d bytes, at most %d are read", errNotKept, e.Length, maxFixed)
+		}
+		return parquet.FixedLenByteArrayType(int(e.Length)), nil
+	}
+}
+
+// maxFixed bounds the bytes of values of a fixed length.
+const maxFixed = 1 << 12
+
+// decimalNode is the type of a decimal.
+func decimalNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parquet.Node, error) {
+	most, least := 1<<10, 1
+	switch e.Physical {
+	case format.Int32:
+		most = 9
+	case format.Int64:
+		most, least = 18, 10 // the library has a word to say about fewer digits
+	case format.ByteArray, format.FixedLenByteArray:
+	default:
+		most = 0
+	}
+	if a.precision < 1 || a.precision > most || a.digits < 0 || a.digits > a.precision {
+		return nil, fmt.Errorf("%w: it is %s stored as %v", errNotKept, a.name, e.Physical)
+	}
+	return parquet.Decimal(a.digits, max(a.precision, least), plain), nil
+}
+
+// textNode is the type of a leaf that is no number.
+func textNode(e *parquetmeta.Element, plain parquet.Type) (parquet.Node, error) {
+	kind := e.Logical.Kind
+	if kind == parquetmeta.LogicalNone {
+		kind = kindOfConverted(e.Converted)
+	}
+	bytes := e.Physical == format.ByteArray
+	switch {
+	case kind == parquetmeta.LogicalString && bytes:
+		return parquet.String(), nil
+	case kind == parquetmeta.LogicalEnum && bytes:
+		return parquet.Enum(), nil
+	case kind == parquetmeta.LogicalJSON && bytes:
+		return parquet.JSON(), nil
+	case kind == parquetmeta.LogicalBSON && bytes:
+		return parquet.BSON(), nil
+	case kind == parquetmeta.LogicalUUID && e.Physical == format.FixedLenByteArray && e.Length == 16:
+		return parquet.UUID(), nil
+	case kind == parquetmeta.LogicalTime:
+		return timeNode(e)
+	case kind == parquetmeta.LogicalNull:
+		return parquet.Leaf(plain), nil
+	}
+	return nil, fmt.Errorf("%w: it is %s, stored as %v", errNotKept, annotationOf(e).name, e.Physical)
+}
+
+// kindOfConverted is the logical type that older files mean by a converted one, −1 if it
+// is not read.
+func kindOfConverted(t deprecated.ConvertedType) int16 {
+	switch t {
+	case deprecated.UTF8:
+		return parquetmeta.LogicalString
+	case deprecated.Enum:
+		return parquetmeta.LogicalEnum
+	case deprecated.Json:
+		return parquetmeta.LogicalJSON
+	case deprecated.Bson:
+		return parquetmeta.LogicalBSON
+	case deprecated.TimeMillis, deprecated.TimeMicros:
+		return parquetmeta.LogicalTime
+	default:
+		return -1
+	}
+}
+
+// timeNode is the type of a time of day.
+func timeNode(e *parquetmeta.Element) (parquet.Node, error) {
+	unit, utc := e.Logical.Unit, e.Logical.UTC
+	if e.Logical.Kind == parquetmeta.LogicalNone {
+		unit, utc = parquetmeta.UnitMillis, true
+		if e.Converted == deprecated.TimeMicros {
+			unit = parquetmeta.UnitMicros
+		}
+	}
+	digits := map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}[unit]
+	if digits == 0 || (digits == 3) != (e.Physical == format.Int32) || (digits > 3) != (e.Physical == format.Int64) {
+		return nil, fmt.Errorf("%w: it is a time of day stored as %v", errNotKept, e.Physical)
+	}
+	return parquet.TimeAdjusted(unitOf(digits), utc), nil
+}
