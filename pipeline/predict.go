@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 
+	"github.com/pacsgp/pacsgp/internal/inorder"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -52,18 +53,41 @@ func NewReady(m Model, workers int) (*Ready, error) {
 // Close gives back what it has taken.
 func (p *Ready) Close() { p.of.close() }
 
-// Predict is [Predict] with this model. It is for one goroutine at a time.
+// Predict is [Predict] with this model. As many batches as there are workers are predicted
+// at the same time, and use gets one after the other. What it gets is its own until it
+// returns.
 func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) error) error {
 	if columns, want := src.Columns(), p.of.meta.featureNames(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
-	var out []Prediction
-	return stream(ctx, src, nil, p.workers, func(b block) (err error) {
-		if out, err = p.block(b, out[:0]); err != nil {
-			return err
-		}
-		return use(out)
-	})
+	var free sync.Pool // of *[]Prediction
+	return inorder.Run(
+		ctx, p.workers,
+		func(ctx context.Context, hand func(block) error) error {
+			return stream(ctx, src, nil, p.workers, func(b block) error {
+				b.record.Retain()
+				err := hand(b)
+				if err != nil {
+					b.record.Release()
+				}
+				return err
+			})
+		},
+		func(b block) (*[]Prediction, error) {
+			defer b.record.Release()
+			out, ok := free.Get().(*[]Prediction)
+			if !ok {
+				out = new([]Prediction)
+			}
+			var err error
+			*out, err = p.block(b, (*out)[:0])
+			return out, err
+		},
+		func(out *[]Prediction) error {
+			defer free.Put(out)
+			return use(*out)
+		},
+	)
 }
 
 // Batch appends the predictions of a record batch's rows, numbered from 0 on. It is one as

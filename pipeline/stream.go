@@ -24,6 +24,7 @@ type block struct {
 	columns [][]float64 // in the source's order
 	reasons *array.String
 	marks   []mark // one a row, where they are asked for
+	record  arrow.Record
 }
 
 // stream reads the shards of a source in the given order (nil: their own) and
@@ -280,7 +281,7 @@ func (r reading) view(record arrow.Record) (block, error) {
 // toBlock views a record's columns. The conversion is checked, for a source
 // that breaks its contract must not pass for data.
 func toBlock(record arrow.Record) (block, error) {
-	b := block{rows: int(record.NumRows())}
+	b := block{rows: int(record.NumRows()), record: record}
 	for i, column := range record.Columns() {
 		switch column := column.(type) {
 		case *array.Float64:

@@ -1,12 +1,11 @@
 package sink
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"reflect"
-	"strconv"
-	"strings"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
@@ -14,13 +13,48 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A predictionRow is the schema of a file of predictions.
-type predictionRow struct {
-	Row         int64    `parquet:"row"`
-	Mean        *float64 `parquet:"mean,optional"`
-	Deviation   *float64 `parquet:"deviation,optional"`
-	Certificate *string  `parquet:"certificate,optional,dict"`
-	Reason      *string  `parquet:"reason,optional,dict"`
+// A Kept column stands behind those of predictions, with its type.
+type Kept struct {
+	Name string
+	Node parquet.Node
+}
+
+// noise is a type of numbers that no codec makes shorter.
+var noise = parquet.Compressed(parquet.Leaf(parquet.DoubleType), &parquet.Uncompressed)
+
+// predictionFields are the columns of a file of predictions, in their order.
+var predictionFields = []Kept{
+	{"row", parquet.Encoded(parquet.Int(64), &parquet.DeltaBinaryPacked)},
+	{"mean", parquet.Optional(noise)},
+	{"deviation", parquet.Optional(noise)},
+	{"certificate", parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))},
+	{"reason", parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))},
+}
+
+// An inOrder is a group whose fields have an order of their own; that of the library is by
+// name.
+type inOrder struct {
+	parquet.Group
+
+	names []string
+}
+
+func newGroup(columns []Kept) inOrder {
+	g := inOrder{Group: parquet.Group{}}
+	for _, c := range columns {
+		g.Group[c.Name] = c.Node
+		g.names = append(g.names, c.Name)
+	}
+	return g
+}
+
+// Fields are the fields in their order.
+func (g inOrder) Fields() []parquet.Field {
+	fields := g.Group.Fields()
+	slices.SortFunc(fields, func(a, b parquet.Field) int {
+		return slices.Index(g.names, a.Name()) - slices.Index(g.names, b.Name())
+	})
+	return fields
 }
 
 // Predictions writes predictions as Parquet: the row's ordinal, the mean of Q
@@ -31,96 +65,84 @@ type predictionRow struct {
 // It is for one goroutine at a time.
 type Predictions struct {
 	w           *parquet.GenericWriter[any]
-	certificate parquet.Value
-	columns     [][]parquet.Value
+	certificate []parquet.Value // of pieceRows rows that have a prediction
+	none        []parquet.Value // of as many rows without a reason
+	column      []parquet.Value // of a piece
 	kept        int
 	buffered    int
 }
 
+// pieceRows is how many rows are written at a time: their values stay in the processor's
+// cache.
+const pieceRows = 512
+
 // NewPredictions starts a file. An empty certificate means none: the column
-// is null then. Behind the columns of predictions there are those that are kept, of
-// numbers; [CanKeep] says which names they can have.
-func NewPredictions(w io.Writer, certificate string, keep ...string) *Predictions {
-	fields := reflect.VisibleFields(reflect.TypeFor[predictionRow]())
-	for i, name := range keep {
-		fields = append(fields, reflect.StructField{
-			Name: fmt.Sprintf("Kept%d", i), Type: reflect.TypeFor[*float64](),
-			Tag: reflect.StructTag(`parquet:` + strconv.Quote(name+",optional")),
-		})
+// is null then. Behind the columns of predictions there are those that are kept, as they
+// are; [CanKeep] says which names they can have.
+func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions {
+	columns := slices.Clone(predictionFields)
+	for _, k := range keep {
+		columns = append(columns, Kept{k.Name, parquet.Optional(k.Node)})
 	}
-	for i := range fields {
-		fields[i].Offset, fields[i].Index = 0, nil
-	}
-	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
-	p := &Predictions{
+	schema := parquet.NewSchema("prediction", newGroup(columns))
+	return &Predictions{
 		// Predictions are noise to every codec: one that takes no memory will do. Each of
 		// Zstandard's encoders takes 19 MB.
 		w:    parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy)),
-		kept: len(keep), columns: make([][]parquet.Value, predictionColumns+len(keep)),
+		kept: len(keep), column: make([]parquet.Value, pieceRows),
+		certificate: slices.Repeat([]parquet.Value{text(certificate, certificateColumn)}, pieceRows),
+		none:        slices.Repeat([]parquet.Value{text("", reasonColumn)}, pieceRows),
 	}
-	if certificate != "" {
-		p.certificate = parquet.ByteArrayValue([]byte(certificate))
-	}
-	return p
 }
 
-const predictionColumns = 5
+// The places of columns of predictions.
+const (
+	rowColumn = iota
+	meanColumn
+	deviationColumn
+	certificateColumn
+	reasonColumn
+	predictionColumns
+)
+
+// text is a value of a column of texts; "" is null.
+func text(value string, column int) parquet.Value {
+	if value == "" {
+		return parquet.Value{}.Level(0, 0, column)
+	}
+	return parquet.ByteArrayValue([]byte(value)).Level(0, 1, column)
+}
+
+// number is a value of a column of numbers; NaN is null.
+func number(value float64, column int) parquet.Value {
+	if math.IsNaN(value) {
+		return parquet.Value{}.Level(0, 0, column)
+	}
+	return parquet.DoubleValue(value).Level(0, 1, column)
+}
 
 // CanKeep returns an error unless a kept column can have this name.
 func CanKeep(name string) error {
-	for field := range reflect.TypeFor[predictionRow]().Fields() {
-		if own, _, _ := strings.Cut(field.Tag.Get("parquet"), ","); own == name {
-			return errTaken(name)
-		}
+	if slices.ContainsFunc(predictionFields, func(f Kept) bool { return f.Name == name }) {
+		return errTaken(name)
 	}
-	if name == "" || name == "-" || strings.ContainsAny(name, ",()\"\\") || !utf8.ValidString(name) {
-		return fmt.Errorf("%q cannot be the name of a kept column: it has a comma, a quote, a bracket or a backslash", name)
+	if name == "" || !utf8.ValidString(name) {
+		return fmt.Errorf("%q cannot be the name of a kept column", name)
 	}
 	return nil
 }
 
 func errTaken(name string) error { return fmt.Errorf("%q is a column of predictions", name) }
 
-// Write appends predictions, and of each kept column as many values: NaN is written as
-// null. It keeps none of them.
-func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]float64) error {
+// Write appends predictions, and of each kept column as many values. It keeps none of
+// them.
+func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value) error {
 	if len(kept) != p.kept {
 		return fmt.Errorf("sink: %d kept columns, want %d", len(kept), p.kept)
 	}
-	for c := range p.columns {
-		p.columns[c] = p.columns[c][:0]
-	}
-	for _, row := range batch {
-		values := [predictionColumns]parquet.Value{parquet.Int64Value(row.Ordinal)}
-		if row.Reason == "" {
-			values[1] = parquet.DoubleValue(row.Mean)
-			if !math.IsNaN(row.Deviation) {
-				values[2] = parquet.DoubleValue(row.Deviation)
-			}
-			values[3] = p.certificate
-		} else {
-			values[4] = parquet.ByteArrayValue([]byte(row.Reason))
-		}
-		for c, v := range values {
-			definition := 0
-			if c > 0 && !v.IsNull() {
-				definition = 1
-			}
-			p.columns[c] = append(p.columns[c], v.Level(0, definition, c))
-		}
-	}
-	for c, values := range kept {
-		at := predictionColumns + c
-		for _, v := range values[:len(batch)] {
-			value, definition := parquet.Value{}, 0
-			if !math.IsNaN(v) {
-				value, definition = parquet.DoubleValue(v), 1
-			}
-			p.columns[at] = append(p.columns[at], value.Level(0, definition, at))
-		}
-	}
-	for c, writer := range p.w.ColumnWriters() {
-		if _, err := writer.WriteRowValues(p.columns[c]); err != nil {
+	for from := 0; from < len(batch); from += pieceRows {
+		to := min(from+pieceRows, len(batch))
+		if err := p.piece(batch[from:to], from, kept); err != nil {
 			return fmt.Errorf("sink: write predictions: %w", err)
 		}
 	}
@@ -131,6 +153,57 @@ func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]float64) erro
 		}
 	}
 	return nil
+}
+
+// piece appends at most pieceRows predictions, which are those from this row of the kept
+// columns on.
+func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parquet.Value) error {
+	writers, column := p.w.ColumnWriters(), p.column[:len(rows)]
+	write := func(c int, values []parquet.Value) error {
+		_, err := writers[c].WriteRowValues(values)
+		return err
+	}
+	each := func(c int, of func(row *pipeline.Prediction) parquet.Value) error {
+		for i := range rows {
+			column[i] = of(&rows[i])
+		}
+		return write(c, column)
+	}
+	given := func(c int, of func(row *pipeline.Prediction) float64) error {
+		return each(c, func(row *pipeline.Prediction) parquet.Value {
+			if row.Reason != "" {
+				return parquet.Value{}.Level(0, 0, c)
+			}
+			return number(of(row), c)
+		})
+	}
+	err := errors.Join(
+		each(rowColumn, func(row *pipeline.Prediction) parquet.Value { return parquet.Int64Value(row.Ordinal) }),
+		given(meanColumn, func(row *pipeline.Prediction) float64 { return row.Mean }),
+		given(deviationColumn, func(row *pipeline.Prediction) float64 { return row.Deviation }),
+	)
+	if slices.ContainsFunc(rows, func(row pipeline.Prediction) bool { return row.Reason != "" }) {
+		err = errors.Join(err, each(certificateColumn, func(row *pipeline.Prediction) parquet.Value {
+			if row.Reason != "" {
+				return parquet.Value{}.Level(0, 0, certificateColumn)
+			}
+			return p.certificate[0]
+		}), each(reasonColumn, func(row *pipeline.Prediction) parquet.Value { return text(row.Reason, reasonColumn) }))
+	} else {
+		err = errors.Join(err, write(certificateColumn, p.certificate[:len(rows)]), write(reasonColumn, p.none[:len(rows)]))
+	}
+	for c, values := range kept {
+		at := predictionColumns + c
+		for i, v := range values[from : from+len(rows)] {
+			definition := 1
+			if v.IsNull() {
+				definition = 0
+			}
+			column[i] = v.Level(0, definition, at)
+		}
+		err = errors.Join(err, write(at, column))
+	}
+	return err
 }
 
 // groupRows closes a row group of predictions: it bounds what is buffered.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ import (
 // A killer ends its own process at one operation.
 type killer struct {
 	order
-	operations int
+	operations atomic.Int64
 }
 
 func (k *killer) hook(op operation, effect func() error) error {
@@ -44,7 +45,7 @@ func (k *killer) hook(op operation, effect func() error) error {
 	default:
 		return effect()
 	}
-	if k.operations++; k.operations != k.At {
+	if k.operations.Add(1) != int64(k.At) {
 		return effect()
 	}
 	fmt.Fprintln(os.Stderr, "dies", k.How, op.kind, op.name)

@@ -8,14 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/inorder"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -65,8 +66,12 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	s := newScorer(c, w, from, show.notice, show.event)
-	if s.follower.first, s.follower.about, err = readAbout(ctx, c.Output.folder); err != nil {
+	first, at, err := readAbout(ctx, c.Output.folder)
+	if err != nil {
 		return err
+	}
+	if s.follower.first = first; first != nil {
+		s.follower.about.Store(&at)
 	}
 	defer func() {
 		if s.follower.ready != nil {
@@ -112,6 +117,7 @@ type scorer struct {
 	told     map[string]bool // faults, which are said once
 	swept    map[string]bool // folders
 	places   map[string]place
+	keeping  sync.Mutex // of the certificate that says what predictions are about
 	files    int
 	rows     int64
 	refused  int64
@@ -137,40 +143,125 @@ func (s *scorer) round(ctx context.Context) (failed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, path := range paths {
-		switch err := s.file(ctx, path); {
-		case ctx.Err() != nil:
-			return failed, ctx.Err()
-		case errors.Is(err, errOutput), errors.Is(err, errNoModel):
-			return failed, err
-		case err != nil:
-			failed++
-			s.once(err)
-		}
-	}
-	return failed, nil
+	return s.predictAll(ctx, paths)
 }
 
 // errOutput marks faults of the place that predictions go to.
 var errOutput = errors.New("predictions cannot be written")
 
-// file predicts a file, unless it has predictions: that they are there, whole, is all that
-// is recorded of it.
-func (s *scorer) file(ctx context.Context, path string) error {
+// filesAtOnce is how many files are predicted at the same time: while one is opened, or
+// waits for the disk, there is another.
+const filesAtOnce = 3
+
+// A scoredFile is a file, the model that predicts it, and what came of it.
+type scoredFile struct {
+	path, to string
+	ready    *pipeline.Ready
+	model    pipeline.Model
+	current  certify.Certificate
+	id       string
+	n        tally
+	err      error
+}
+
+// predictAll predicts those of the files that have no predictions, and counts those that
+// it could not.
+func (s *scorer) predictAll(ctx context.Context, paths []string) (failed int, err error) {
+	err = inorder.Run(
+		ctx, filesAtOnce,
+		func(ctx context.Context, next func(scoredFile) error) error {
+			for _, path := range paths {
+				f, has, err := s.file(ctx, path)
+				switch {
+				case ctx.Err() != nil:
+					return ctx.Err()
+				case errors.Is(err, errOutput), errors.Is(err, errNoModel):
+					return err
+				case has:
+					continue
+				}
+				f.err = err
+				s.follower.users.Add(1)
+				if err := next(f); err != nil {
+					s.follower.users.Done()
+					return err
+				}
+			}
+			return nil
+		},
+		func(f scoredFile) (scoredFile, error) {
+			defer s.follower.users.Done()
+			if f.err == nil {
+				f.n, f.err = s.predict(ctx, f)
+			}
+			if ctx.Err() != nil {
+				return f, ctx.Err()
+			}
+			if errors.Is(f.err, errOutput) {
+				return f, f.err
+			}
+			return f, nil
+		},
+		func(f scoredFile) error {
+			if f.err != nil { // which stops no other file
+				failed++
+				s.once(f.err)
+			} else {
+				s.did(f)
+			}
+			return nil
+		},
+	)
+	return failed, err
+}
+
+// did counts a file that has its predictions.
+func (s *scorer) did(f scoredFile) {
+	s.files, s.rows, s.refused = s.files+1, s.rows+f.n.rows, s.refused+f.n.refused
+	s.metrics.predicted(f.n)
+	s.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in %s", f.path, certify.Count(f.n.rows, "row"), f.n.refused, f.to))
+}
+
+// file finds out where the predictions of a file go and which model makes them, unless it
+// has predictions: that they are there, whole, is all that is recorded of it.
+func (s *scorer) file(ctx context.Context, path string) (f scoredFile, has bool, err error) {
 	to, err := s.goes(ctx, path)
 	if err != nil {
-		return err
+		return f, false, err
 	}
 	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return f, err == nil, err
 	}
 	if err := s.follower.follow(ctx, func(m pipeline.Model) error {
 		_, err := s.open(ctx, path, m)
 		return err
 	}); err != nil {
+		return f, false, err
+	}
+	if s.of != s.follower.id {
+		s.of = s.follower.id
+		s.metrics.took(s.of)
+		s.event("predictions are those of certificate " + s.of)
+	}
+	if err := s.sweep(filepath.Dir(to)); err != nil {
+		return f, false, fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return scoredFile{path: path, to: to, ready: s.follower.ready, model: s.follower.model, current: s.follower.current, id: s.follower.id}, false, nil
+}
+
+// sweep makes a folder for predictions, and removes what a killed process has left there.
+func (s *scorer) sweep(folder string) error {
+	if s.swept[folder] {
+		return nil
+	}
+	if err := s.w.fs.MkdirAll(folder); err != nil {
 		return err
 	}
-	return s.predict(ctx, path, to)
+	if err := sinklake.Sweep(s.w.fs, folder); err != nil {
+		return err
+	}
+	s.swept[folder] = true
+	return nil
 }
 
 // A place is where the predictions of a file go, as long as it stays as it is.
@@ -200,113 +291,56 @@ func (s *scorer) goes(ctx context.Context, path string) (string, error) {
 // open opens a file for a model.
 func (s *scorer) open(ctx context.Context, path string, m pipeline.Model) (rows, error) {
 	return lakeOrigin{path}.open(ctx, reading{
-		Choice: ingest.Choice{Features: featuresOf(m)}, bad: ingest.Mark, decoders: s.follower.res.Workers, pages: forPages(s.follower.res),
+		Choice: ingest.Choice{Features: featuresOf(m)}, bad: ingest.Mark, decoders: s.follower.res.Workers, pages: forPages(s.follower.res), noDigests: true,
 	})
 }
 
-func (s *scorer) predict(ctx context.Context, path, to string) error {
-	src, err := s.open(ctx, path, s.follower.model)
+// predict writes the predictions of a file.
+func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error) {
+	src, err := s.open(ctx, f.path, f.model)
 	if err != nil {
-		return err
+		return n, err
 	}
-	kept := pipeline.NewBeside(nil)
-	if len(s.Keep) > 0 {
-		beside, err := (lakeOrigin{path}).open(ctx, reading{Choice: ingest.Choice{Features: s.Keep}, bad: ingest.Mark, decoders: 1})
+	kept, err := ingestlake.OpenStored(ctx, f.path, s.Keep, forPages(s.follower.res)/int64(filesAtOnce*max(1, len(s.Keep))))
+	if err != nil {
+		return n, err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	columns := make([]sink.Kept, len(s.Keep))
+	for i, c := range kept.Columns() {
+		columns[i] = sink.Kept{Name: c.Name, Node: c.Node}
+	}
+	file, err := sinklake.Create(s.w.fs, f.to)
+	if err != nil {
+		return n, fmt.Errorf("%w: %w", errOutput, err)
+	}
+	defer file.Abort()
+	out := sink.NewPredictions(file, carried(f.current, f.id), columns...)
+	n.batches = 1
+	err = f.ready.Predict(ctx, src, func(batch []pipeline.Prediction) error {
+		for _, p := range batch {
+			if n.rows++; p.Reason != "" {
+				n.refused++
+			}
+		}
+		beside, err := kept.Next(ctx, len(batch))
 		if err != nil {
 			return err
 		}
-		kept = pipeline.NewBeside(beside)
-	}
-	defer kept.Close()
-	file, err := s.begin(to)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
-	}
-	defer file.Abort()
-	out := sink.NewPredictions(file, carried(s.follower.current, s.follower.id), s.Keep...)
-	if s.of != s.follower.id {
-		s.of = s.follower.id
-		s.metrics.took(s.of)
-		s.event("predictions are those of certificate " + s.of)
-	}
-	n, err := s.write(ctx, src, kept, out)
-	if err != nil {
-		return err
-	}
-	if err := out.Close(); err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
-	}
-	if err := s.keepAbout(); err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
-	}
-	if err := file.Commit(); err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
-	}
-	s.files, s.rows, s.refused = s.files+1, s.rows+n.rows, s.refused+n.refused
-	s.metrics.predicted(n)
-	s.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in %s", path, certify.Count(n.rows, "row"), n.refused, to))
-	return nil
-}
-
-// batchesAhead is how many batches of predictions may wait to be written.
-const batchesAhead = 2
-
-// write predicts the rows of a source, and writes one batch while the next is predicted.
-func (s *scorer) write(ctx context.Context, src pipeline.Source, kept *pipeline.Beside, out *sink.Predictions) (n tally, err error) {
-	both, within := errgroup.WithContext(ctx)
-	full := make(chan []pipeline.Prediction, batchesAhead)
-	used := make(chan []pipeline.Prediction, batchesAhead+2) // all that there are
-	both.Go(func() error {
-		defer close(full)
-		return s.follower.ready.Predict(within, src, func(batch []pipeline.Prediction) error {
-			var own []pipeline.Prediction
-			select {
-			case own = <-used:
-			default:
-			}
-			select {
-			case full <- append(own[:0], batch...):
-				return nil
-			case <-within.Done():
-				return within.Err()
-			}
-		})
-	})
-	both.Go(func() error {
-		for batch := range full {
-			for _, p := range batch {
-				if n.rows++; p.Reason != "" {
-					n.refused++
-				}
-			}
-			beside, err := kept.Next(within, len(batch))
-			if err != nil {
-				return err
-			}
-			if err := out.Write(batch, beside...); err != nil {
-				return fmt.Errorf("%w: %w", errOutput, err)
-			}
-			used <- batch
+		if err := out.Write(batch, beside...); err != nil {
+			return fmt.Errorf("%w: %w", errOutput, err)
 		}
 		return nil
 	})
-	err = both.Wait()
-	return n, err
-}
-
-// begin starts a file of predictions.
-func (s *scorer) begin(to string) (*sinklake.Pending, error) {
-	folder := filepath.Dir(to)
-	if !s.swept[folder] { // what a killed process has left there goes
-		if err := s.w.fs.MkdirAll(folder); err != nil {
-			return nil, err
-		}
-		if err := sinklake.Sweep(s.w.fs, folder); err != nil {
-			return nil, err
-		}
-		s.swept[folder] = true
+	if err != nil {
+		return n, err
 	}
-	return sinklake.Create(s.w.fs, to)
+	for _, step := range []func() error{out.Close, func() error { return s.keepAbout(f.current) }, file.Commit} {
+		if err := step(); err != nil {
+			return n, fmt.Errorf("%w: %w", errOutput, err)
+		}
+	}
+	return n, nil
 }
 
 // summary ends a command that is not to wait.

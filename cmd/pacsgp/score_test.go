@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -224,6 +226,61 @@ func TestScoreOfBadRows(t *testing.T) {
 	}
 }
 
+// What is kept stands beside the predictions as it stood in the file: integers that no
+// float64 holds, texts, times and nulls, with their types; a key in the path is a text.
+func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
+	type row struct {
+		X1   float64   `parquet:"x1"`
+		X2   float64   `parquet:"x2"`
+		ID   int64     `parquet:"id"`
+		Code *uint64   `parquet:"code,optional"`
+		Name *string   `parquet:"name,optional,dict"`
+		At   time.Time `parquet:"at,timestamp(microsecond)"`
+	}
+	type keptRow struct {
+		Mean *float64   `parquet:"mean,optional"`
+		ID   *int64     `parquet:"id,optional"`
+		Code *uint64    `parquet:"code,optional"`
+		Name *string    `parquet:"name,optional"`
+		At   *time.Time `parquet:"at,optional,timestamp(microsecond)"`
+		Day  *string    `parquet:"day,optional"`
+	}
+	dir, _, score := following(t, 1, 20)
+	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\nkeep: [id, code, name, at, day]\noutput: scored\n"))
+	rows := make([]row, 20_000)
+	for i := range rows {
+		code, name := uint64(math.MaxUint64)-uint64(i), fmt.Sprintf("ü \"%d\", %d", i%90, i)
+		rows[i] = row{float64(i%97) / 97, float64(i%89) / 89, 1<<53 + 1 + 2*int64(i), &code, &name, time.UnixMicro(1<<52 + int64(i)).UTC()}
+		if i%5 == 0 {
+			rows[i].Code, rows[i].Name = nil, nil
+		}
+	}
+	var file bytes.Buffer
+	if err := parquet.Write(&file, rows, parquet.MaxRowsPerRowGroup(7001)); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "rows", "day=007", "a.parquet"), file.Bytes())
+	succeed(t, "score", "-c", score, "--once")
+	found, err := filepath.Glob(filepath.Join(dir, "scored", "rows", "day=007", "*.parquet"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	got, err := parquet.ReadFile[keptRow](found[0])
+	if err != nil || len(got) != len(rows) {
+		t.Fatal(len(got), err)
+	}
+	day := "007"
+	for i, r := range rows {
+		if diff := cmp.Diff(keptRow{got[i].Mean, &r.ID, r.Code, r.Name, &r.At, &day}, got[i]); diff != "" || got[i].Mean == nil {
+			t.Fatalf("row %d: %s", i, diff)
+		}
+	}
+	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\nkeep: [none]\noutput: others\n"))
+	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log, `has no column`) {
+		t.Errorf("status %d: %s", a.status, a.log)
+	}
+}
+
 // A model that is not what its certificate says, or is not there, is refused, and the one
 // before stays.
 func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
@@ -398,12 +455,12 @@ func TestScoreRefusesOtherFeatures(t *testing.T) {
 	var said []string
 	s := newScorer(c, w, folderStand(c.Model.folder), func(text string) { said = append(said, text) }, func(string) {})
 	point(t, dir, pointers[0])
-	if err := s.file(t.Context(), filepath.Join(dir, "new", "a.parquet")); err != nil {
-		t.Fatal(err)
+	if failed, err := s.predictAll(t.Context(), []string{filepath.Join(dir, "new", "a.parquet")}); err != nil || failed > 0 {
+		t.Fatal(failed, err)
 	}
 	defer func() { s.follower.ready.Close() }()
 	point(t, dir, pointers[1])
-	if err := s.file(t.Context(), filepath.Join(dir, "new", "b.parquet")); err != nil || s.rows != 40 || s.follower.id != idOf(t, pointers[0]) {
+	if failed, err := s.predictAll(t.Context(), []string{filepath.Join(dir, "new", "b.parquet")}); failed > 0 || err != nil || s.rows != 40 || s.follower.id != idOf(t, pointers[0]) {
 		t.Errorf("%v, %d rows, follows %s", err, s.rows, s.follower.id)
 	}
 	var refusals []string
@@ -430,7 +487,7 @@ func TestScoreFaults(t *testing.T) {
 		"source: {paths: [new]}\noutput: scored":                            "model: name the output directory",
 		"model: out\noutput: scored":                                        "source.paths",
 		"model: out\nsource: {paths: [new]}\noutput: scored\nkeep: [mean]":  "is a column of predictions",
-		"model: out\nsource: {paths: [new]}\noutput: scored\nkeep: ['a,b']": "has a comma",
+		"model: out\nsource: {paths: [new]}\noutput: scored\nkeep: ['']":    "cannot be the name of a kept column",
 		"model: out\nsource: {paths: [new]}\noutput: {kafka: p}":            "output.kafka: predictions of files go to files",
 		"model: out\nsource: {paths: [new]}\noutput: s\nexactly_once: true": "exactly_once: it is about topics",
 		"model: {kafka: {name: a}}\nsource: {paths: [new]}\noutput: s":      "model.kafka.brokers: name at least one",

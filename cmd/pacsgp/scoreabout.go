@@ -56,11 +56,13 @@ func readAbout(ctx context.Context, output string) (*certify.Certificate, string
 
 // keepAbout makes the certificate of the model that predicts the one that an output keeps,
 // if it keeps none.
-func (s *scorer) keepAbout() error {
-	if s.follower.about != "" {
+func (s *scorer) keepAbout(current certify.Certificate) error {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	if s.follower.about.Load() != nil {
 		return nil
 	}
-	document, err := certify.Marshal(s.follower.current)
+	document, err := certify.Marshal(current)
 	if err != nil {
 		return err
 	}
@@ -77,6 +79,6 @@ func (s *scorer) keepAbout() error {
 	if err := file.Commit(); err != nil {
 		return err
 	}
-	s.follower.about = path
+	s.follower.about.Store(&path)
 	return nil
 }

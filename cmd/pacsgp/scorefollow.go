@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -90,16 +92,17 @@ type follower struct {
 	from    stand
 	res     pipeline.Resources
 	say     func(string)
-	id      string               // of the certificate; "": there is no model yet
-	refused string               // that was not taken, which is said once
-	fault   string               // for which it could not be seen what is current, which is said once
-	told    map[string]bool      // ids of which it was said what to know of them
-	first   *certify.Certificate // what predictions are about: of another thing no model is taken
-	about   string               // where that is kept; "": nowhere yet
-	means   string               // the same as a word, see subject; "": any
+	id      string                 // of the certificate; "": there is no model yet
+	refused string                 // that was not taken, which is said once
+	fault   string                 // for which it could not be seen what is current, which is said once
+	told    map[string]bool        // ids of which it was said what to know of them
+	first   *certify.Certificate   // what predictions are about: of another thing no model is taken
+	about   atomic.Pointer[string] // where that is kept; nil: nowhere yet
+	means   string                 // the same as a word, see subject; "": any
 	current certify.Certificate
 	model   pipeline.Model
 	ready   *pipeline.Ready
+	users   sync.WaitGroup // who predicts with it at the moment
 }
 
 // follow takes the model that is current, if it is another one than before and fits. One
@@ -167,8 +170,8 @@ func (f *follower) take(ctx context.Context, p *pointer, reads func(pipeline.Mod
 	if f.first != nil {
 		if why := incomparable(*f.first, c, p.Predictor); why != "" {
 			err := fmt.Errorf("%w: %s", pipeline.ErrRefused, why)
-			if f.about != "" {
-				err = fmt.Errorf("%w, says %s ("+anew+")", err, f.about, f.about)
+			if about := f.about.Load(); about != nil {
+				err = fmt.Errorf("%w, says %s ("+anew+")", err, *about, *about)
 			}
 			return err
 		}
@@ -193,6 +196,7 @@ func (f *follower) take(ctx context.Context, p *pointer, reads func(pipeline.Mod
 		f.first, f.means = &c, means
 	}
 	if f.ready != nil {
+		f.users.Wait()
 		f.ready.Close()
 	}
 	f.id, f.current, f.model, f.ready, f.refused = id, c, m, ready, ""

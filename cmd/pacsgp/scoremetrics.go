@@ -36,7 +36,7 @@ func newScoreMetrics() *scoreMetrics {
 // predicted is told what became of a file or a batch.
 func (m *scoreMetrics) predicted(n tally) {
 	m.why.Store(nil)
-	m.batches.Inc()
+	m.batches.Add(float64(n.batches))
 	m.predictions.WithLabelValues("predicted").Add(float64(n.rows - n.refused))
 	m.predictions.WithLabelValues("refused").Add(float64(n.refused))
 	m.live.fact("rows in", strconv.FormatInt(m.rows.Add(n.rows), 10))

@@ -13,8 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/internal/inorder"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -28,15 +27,14 @@ type topicScorer struct {
 	rows     kafkalog.Config
 	once     bool
 
-	metrics  *scoreMetrics
-	decoders []*kafkalog.Decoder // of the model that predicts
-	of       string              // the id of its certificate
-	told     map[string]bool
+	metrics *scoreMetrics
+	by      *topicPredictor // the model that predicts
+	told    map[string]bool
 
 	mu    sync.Mutex // of what follows
-	by    string     // the certificate of the last batch
 	last  tally
 	sum   tally
+	from  string // the certificate of the last batch
 	since time.Time
 }
 
@@ -169,34 +167,23 @@ func (s *topicScorer) predictAs(ctx context.Context, as broker.Member) (err erro
 	if err != nil {
 		return err
 	}
-	// While one batch is read, the one before is predicted, and the one before that is sent.
+	// Reading, predicting and sending go on at the same time, and each keeps the order.
 	all, within := errgroup.WithContext(ctx)
-	takes, parcels := make(chan kafkalog.Take), make(chan parcel)
+	takes, done := make(chan kafkalog.Take, 1), make(chan predictedLot, lotsAhead)
 	all.Go(func() error {
 		defer close(takes)
 		return s.rows.Follow(within, from, s.once, func(t kafkalog.Take) error { return hand(within, takes, t) })
 	})
 	all.Go(func() error {
-		defer close(parcels)
-		for t := range takes {
-			p, err := s.predicted(within, t)
-			if err == nil {
-				err = hand(within, parcels, p)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		defer close(done)
+		return inorder.Run(
+			within, s.follower.res.Workers,
+			func(ctx context.Context, next func(lot) error) error { return s.lots(ctx, takes, next) },
+			func(l lot) (predictedLot, error) { return l.predict(out) },
+			func(p predictedLot) error { return hand(within, done, p) },
+		)
 	})
-	all.Go(func() error {
-		for p := range parcels {
-			if err := s.deliver(within, out, as, p); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	all.Go(func() error { return s.deliver(within, out, as, done) })
 	if err := all.Wait(); err != nil {
 		return err
 	}
@@ -236,33 +223,67 @@ func (s *topicScorer) stands(ctx context.Context) (map[int]int64, error) {
 	return at, nil
 }
 
-// A parcel is the predictions of a batch by one model.
-type parcel struct {
-	records     map[int][]broker.Record // by partition of the rows
-	order       []int                   // of the partitions
-	ends        map[int]int64
-	certificate string
-	means       string // what the predictions are about
-	n           tally
-}
+const (
+	// lotsAhead is how many lots of predictions may wait to be sent.
+	lotsAhead = 8
+	// Offsets are committed when so many rows were predicted since they were, when there
+	// is a pause, or when it is so long ago: a commit takes as long as the predictions of
+	// tens of thousands of rows.
+	commitRows  = 1 << 17
+	commitEvery = time.Second
+)
 
-// deliver sends the predictions of a batch, and notes how far its rows go.
-func (s *topicScorer) deliver(ctx context.Context, out *sinklog.Predictions, as broker.Member, p parcel) error {
-	for _, partition := range p.order {
-		if err := out.Send(ctx, partition, p.records[partition]); err != nil {
+// deliver sends predictions, and notes how far their rows go.
+func (s *topicScorer) deliver(ctx context.Context, out *sinklog.Predictions, as broker.Member, from <-chan predictedLot) error {
+	due := predictedLot{ends: map[int]int64{}} // what was sent and not committed
+	var over <-chan time.Time
+	commit := func() error {
+		if over = nil; len(due.ends) == 0 {
+			return nil
+		}
+		if err := out.Commit(ctx, as, due.ends, aboutOffsets+due.means); err != nil {
+			return err
+		}
+		s.count(due)
+		due = predictedLot{ends: map[int]int64{}}
+		return nil
+	}
+	for {
+		select {
+		case p, more := <-from:
+			if !more {
+				return commit()
+			}
+			for _, parcel := range p.parcels {
+				if err := out.Send(ctx, parcel); err != nil {
+					return err
+				}
+			}
+			due.follow(p)
+			if over == nil {
+				over = time.After(commitEvery)
+			}
+			if !p.pause && due.n.rows < commitRows {
+				continue
+			}
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := commit(); err != nil {
 			return err
 		}
 	}
-	if err := out.Commit(ctx, as, p.ends, aboutOffsets+p.means); err != nil {
-		return err
-	}
+}
+
+// count counts predictions that are there for good.
+func (s *topicScorer) count(p predictedLot) {
 	s.metrics.predicted(p.n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sum = tally{s.sum.rows + p.n.rows, s.sum.refused + p.n.refused, s.sum.batches + p.n.batches}
-	s.by = p.certificate
+	s.from = p.certificate
 	s.tally(false)
-	return nil
 }
 
 // tallyEvery is the time between two events about what was predicted.
@@ -273,159 +294,7 @@ func (s *topicScorer) tally(now bool) {
 	took := time.Since(s.since)
 	if n := s.sum.rows - s.last.rows; n > 0 && (now || took >= tallyEvery) {
 		s.show.event(fmt.Sprintf("predicted %s in %d batches, %d of them without a prediction, by the model of certificate %.12s…",
-			certify.Count(n, "row"), s.sum.batches-s.last.batches, s.sum.refused-s.last.refused, s.by))
+			certify.Count(n, "row"), s.sum.batches-s.last.batches, s.sum.refused-s.last.refused, s.from))
 		s.since, s.last = time.Now(), s.sum
 	}
-}
-
-// model takes the model that is current, for which it waits where there is none.
-func (s *topicScorer) model(ctx context.Context, t kafkalog.Take) error {
-	for {
-		err := s.follower.follow(ctx, func(m pipeline.Model) error { return s.hasColumns(ctx, m, t.Records) })
-		if err == nil && s.of != s.follower.id {
-			s.of = s.follower.id
-			s.metrics.took(s.of)
-			s.show.event(fmt.Sprintf("predictions are those of certificate %s", s.of))
-			s.decoders, err = s.decodersOf(ctx, s.follower.model)
-		}
-		if !errors.Is(err, errNoModel) || s.once {
-			return err
-		}
-		if text := err.Error(); !s.told[text] {
-			s.told[text] = true
-			s.show.notice(text)
-			s.metrics.fails(err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lookEvery):
-		}
-	}
-}
-
-// decodersOf are those of a model's features, one for each worker.
-func (s *topicScorer) decodersOf(ctx context.Context, m pipeline.Model) ([]*kafkalog.Decoder, error) {
-	rows := s.rows
-	rows.Columns = featuresOf(m)
-	return rows.Decoders(context.WithoutCancel(ctx), s.follower.res.Workers, s.Keep...)
-}
-
-// hasColumns returns an error if no record has some feature of a model.
-func (s *topicScorer) hasColumns(ctx context.Context, m pipeline.Model, records []kafkalog.Taken) error {
-	decoders, err := s.decodersOf(ctx, m)
-	if err != nil || len(records) == 0 {
-		return err
-	}
-	rows, err := decoders[0].Rows(records)
-	if err != nil {
-		return err
-	}
-	defer rows.Batch.Release()
-	for j, name := range featuresOf(m) {
-		if rows.Missing[j] == len(rows.Of) {
-			return fmt.Errorf("no record of the batch has the column %q", name)
-		}
-	}
-	return nil
-}
-
-// predicted predicts a take with the model that is current.
-func (s *topicScorer) predicted(ctx context.Context, t kafkalog.Take) (parcel, error) {
-	if err := s.model(ctx, t); err != nil {
-		return parcel{}, err
-	}
-	p := parcel{records: map[int][]broker.Record{}, ends: t.Ends, certificate: s.follower.id, means: s.follower.means, n: tally{batches: 1}}
-	parts := make([]replies, len(s.decoders))
-	objects := sink.NewPredictionObjects(carried(s.follower.current, s.follower.id), s.Keep...)
-	unsaid := sink.NewPredictionObjects("", s.Keep...)
-	speaks := speaksOf(s.follower.current, s.rows.Topic)
-	var all errgroup.Group
-	for i, d := range s.decoders {
-		from, to := i*len(t.Records)/len(s.decoders), (i+1)*len(t.Records)/len(s.decoders)
-		parts[i] = replies{ready: s.follower.ready, objects: objects, unsaid: unsaid, speaks: speaks, keep: len(s.Keep)}
-		all.Go(func() error { return parts[i].of(d, t.Records[from:to]) })
-	}
-	if err := all.Wait(); err != nil {
-		return p, err
-	}
-	for _, part := range parts {
-		for _, r := range part.out {
-			if p.records[r.partition] == nil {
-				p.order = append(p.order, r.partition)
-				if text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… speaks of other partitions", r.partition, s.rows.Topic, s.follower.id); !speaks(r.partition) && !s.told[text] {
-					s.told[text] = true
-					s.show.notice(text)
-				}
-			}
-			p.records[r.partition] = append(p.records[r.partition], r.record)
-		}
-		p.n.rows, p.n.refused = p.n.rows+part.n.rows, p.n.refused+part.n.refused
-	}
-	return p, nil
-}
-
-// A reply is the prediction of a row as a record.
-type reply struct {
-	partition int // of the row
-	record    broker.Record
-}
-
-// replies make records of predictions.
-type replies struct {
-	ready   *pipeline.Ready
-	objects sink.PredictionObjects   // of rows that the certificate speaks of
-	unsaid  sink.PredictionObjects   // of others
-	speaks  func(partition int) bool // tells which
-	keep    int
-	out     []reply
-	n       tally
-}
-
-var predictionSpace sync.Pool // of *[]pipeline.Prediction
-
-// of decodes and predicts records.
-func (a *replies) of(d *kafkalog.Decoder, records []kafkalog.Taken) error {
-	rows, err := d.Rows(records)
-	if err != nil {
-		return err
-	}
-	defer rows.Batch.Release()
-	space, ok := predictionSpace.Get().(*[]pipeline.Prediction)
-	if !ok {
-		space = new([]pipeline.Prediction)
-	}
-	defer predictionSpace.Put(space)
-	*space, err = a.ready.Batch(rows.Batch, (*space)[:0])
-	if err != nil {
-		return err
-	}
-	a.out = make([]reply, 0, len(*space))
-	text := make([]byte, 0, 256*len(*space)) // of all objects: where it grows, the first ones stay where they are
-	none := make([][]byte, a.keep)
-	at := 0 // number of the row in its record
-	for i, p := range *space {
-		if at++; i == 0 || rows.Of[i] != rows.Of[i-1] {
-			at = 0
-		}
-		if fault := rows.Faults[i]; fault != "" {
-			p = pipeline.Prediction{Reason: fault}
-		}
-		if a.n.rows++; p.Reason != "" {
-			a.n.refused++
-		}
-		r := &records[rows.Of[i]]
-		kept := none
-		if rows.Kept != nil {
-			kept = rows.Kept[i*a.keep : (i+1)*a.keep]
-		}
-		from := len(text)
-		objects := a.objects
-		if !a.speaks(r.Partition) {
-			objects = a.unsaid
-		}
-		text = objects.Append(text, r.Partition, r.Offset, at, p, kept...)
-		a.out = append(a.out, reply{r.Partition, broker.Record{Key: r.Key, Value: text[from:len(text):len(text)]}})
-	}
-	return nil
 }

@@ -38,6 +38,8 @@ type reading struct {
 	decoders int
 	spooled  func(rows int64) // is told how far a spool is; or nil
 	pages    int64            // bytes of memory for pages; 0: as many as they need
+
+	noDigests bool // for rows that nobody certifies
 }
 
 // rows are an opened source, with what is known of it before a row is read.
@@ -160,7 +162,7 @@ type lakeOrigin []string
 func (l lakeOrigin) open(ctx context.Context, want reading) (rows, error) {
 	src, err := ingestlake.Open(ctx, ingestlake.Config{
 		Paths: l, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: want.bad, Decoders: want.decoders,
-		Pages: want.pages,
+		Pages: want.pages, NoDigests: want.noDigests,
 	})
 	if err != nil {
 		return nil, err

@@ -20,6 +20,9 @@ type Taken struct {
 type Take struct {
 	Records []Taken
 	Ends    map[int]int64 // behind the take, of the partitions that it has something of
+	// Pause says that the next take comes when it was looked what more there is. A take of
+	// nothing says it too.
+	Pause bool
 }
 
 const (
@@ -41,7 +44,7 @@ func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use
 	for {
 		quiet, err := f.round(ctx)
 		if err == nil {
-			err = f.flush()
+			err = f.flush(true)
 		}
 		if err != nil || quiet && once {
 			return err
@@ -67,19 +70,22 @@ type follower struct {
 	bytes int
 	room  []byte // for what records hold
 
-	behind int // looks at a partition that ends before the offset to go on at
+	going  bool // the take before was not the last one before a pause
+	behind int  // looks at a partition that ends before the offset to go on at
 }
 
 func (f *follower) clear() {
-	f.take, f.bytes, f.room = Take{Ends: map[int]int64{}}, 0, nil
+	// The next take is as long as this one, most often.
+	f.take, f.bytes, f.room = Take{Records: make([]Taken, 0, len(f.take.Records)), Ends: map[int]int64{}}, 0, nil
 }
 
 // flush hands over what there is.
-func (f *follower) flush() error {
-	if len(f.take.Ends) == 0 {
+func (f *follower) flush(pause bool) error {
+	if len(f.take.Ends) == 0 && (!pause || !f.going) {
 		return nil
 	}
 	take := f.take
+	take.Pause, f.going = pause, !pause
 	maps.Copy(f.ends, take.Ends)
 	f.clear()
 	return f.use(take)
@@ -147,7 +153,7 @@ func (f *follower) add(partition int, r *broker.Record) error {
 	if f.bytes += len(r.Key) + len(r.Value); len(f.take.Records) < takeRecords && f.bytes < takeBytes {
 		return nil
 	}
-	return f.flush()
+	return f.flush(false)
 }
 
 // keep copies bytes to where many of them are.

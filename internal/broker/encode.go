@@ -1,8 +1,14 @@
 package broker
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
+	"math/bits"
+
+	"github.com/segmentio/kafka-go/compress"
 )
 
 // A Producer numbers the batches that a broker is to store once each: sent again, one
@@ -17,41 +23,119 @@ type Producer struct {
 // EncodeBatch returns a record batch of version 2, uncompressed. Sequence is the number
 // of its first record among all that the producer sends to the partition.
 func EncodeBatch(p Producer, sequence int32, records []Record) []byte {
-	out := append([]byte(nil), make([]byte, headerBytes)...)
-	var body []byte
+	packed := pack(records)
+	packed.number(p, sequence)
+	return packed.framed[lengthBytes:]
+}
+
+// A Packed is records as one batch, of which only its producer's numbers are missing.
+type Packed struct {
+	framed  []byte // the length of the batch, then the batch
+	records int
+}
+
+// lengthBytes is what a request has before a batch.
+const lengthBytes = 4
+
+// Pack makes a batch of records, of which there is one at least, and compresses it: what
+// that takes of the processor, and more, is saved where the batch is sent, checked and
+// stored.
+func Pack(records []Record) (Packed, error) {
+	plain := pack(records)
+	var out bytes.Buffer
+	out.Grow(len(plain.framed) / 2)
+	out.Write(plain.framed[:lengthBytes+headerBytes])
+	w := compress.Lz4.Codec().NewWriter(&out)
+	_, err := w.Write(plain.framed[lengthBytes+headerBytes:])
+	if err := errors.Join(err, w.Close()); err != nil {
+		return Packed{}, fmt.Errorf("kafka: compress a batch: %w", err)
+	}
+	if out.Len() >= len(plain.framed) {
+		return plain, nil
+	}
+	packed := Packed{out.Bytes(), plain.records}
+	packed.framed[lengthBytes+attributesAt+1] = byte(compress.Lz4)
+	packed.measure()
+	return packed, nil
+}
+
+// attributesAt is where the attributes stand in a batch. The lowest bits are the codec.
+const attributesAt = 21
+
+// measure writes how long the batch is.
+func (b Packed) measure() {
+	be := binary.BigEndian
+	out := b.framed[lengthBytes:]
+	be.PutUint32(b.framed, uint32(len(out)))
+	be.PutUint32(out[8:], uint32(len(out)-12))
+}
+
+// pack makes a batch that is not compressed.
+func pack(records []Record) Packed {
+	size := lengthBytes + headerBytes
+	for i := range records {
+		size += len(records[i].Key) + len(records[i].Value) + recordRoom
+	}
+	framed := make([]byte, lengthBytes+headerBytes, size)
 	first, last := records[0].Time, records[0].Time
-	for i, r := range records {
+	for i := range records {
+		r := &records[i]
 		last = max(last, r.Time)
-		body = binary.AppendVarint(append(body[:0], 0), r.Time-first)
-		body = binary.AppendVarint(body, int64(i))
-		body = appendBytes(body, r.Key)
-		body = appendBytes(body, r.Value)
-		body = binary.AppendVarint(body, int64(len(r.Headers)))
+		body := 1 + varintLen(r.Time-first) + varintLen(int64(i)) + bytesLen(r.Key) + bytesLen(r.Value) + varintLen(int64(len(r.Headers)))
 		for _, h := range r.Headers {
-			body = appendBytes(body, []byte(h.Key))
-			body = appendBytes(body, h.Value)
+			body += varintLen(int64(len(h.Key))) + len(h.Key) + bytesLen(h.Value)
 		}
-		out = binary.AppendVarint(out, int64(len(body)))
-		out = append(out, body...)
+		framed = binary.AppendVarint(framed, int64(body))
+		framed = binary.AppendVarint(append(framed, 0), r.Time-first)
+		framed = binary.AppendVarint(framed, int64(i))
+		framed = appendBytes(framed, r.Key)
+		framed = appendBytes(framed, r.Value)
+		framed = binary.AppendVarint(framed, int64(len(r.Headers)))
+		for _, h := range r.Headers {
+			framed = append(binary.AppendVarint(framed, int64(len(h.Key))), h.Key...)
+			framed = appendBytes(framed, h.Value)
+		}
 	}
 	be := binary.BigEndian
-	be.PutUint32(out[8:], uint32(len(out)-12))
+	out := framed[lengthBytes:]
 	be.PutUint32(out[12:], 0xFFFFFFFF) // epoch of the leader: unknown
 	out[16] = 2                        // version
-	attributes := uint16(0)
-	if p.Transactional {
-		attributes |= 0x10
-	}
-	be.PutUint16(out[21:], attributes)
 	be.PutUint32(out[23:], uint32(len(records)-1))
 	be.PutUint64(out[27:], uint64(first))
 	be.PutUint64(out[35:], uint64(last))
+	be.PutUint32(out[57:], uint32(len(records)))
+	packed := Packed{framed, len(records)}
+	packed.measure()
+	return packed
+}
+
+// recordRoom is what a record has beside key and value, mostly.
+const recordRoom = 20
+
+// number gives a batch the numbers of its producer, and its checksum.
+func (b Packed) number(p Producer, sequence int32) {
+	be := binary.BigEndian
+	out := b.framed[lengthBytes:]
+	if p.Transactional {
+		out[attributesAt+1] |= 0x10
+	}
 	be.PutUint64(out[43:], uint64(p.ID))
 	be.PutUint16(out[51:], uint16(p.Epoch))
 	be.PutUint32(out[53:], uint32(sequence))
-	be.PutUint32(out[57:], uint32(len(records)))
-	be.PutUint32(out[17:], crc32.Checksum(out[21:], castagnoli))
-	return out
+	be.PutUint32(out[17:], crc32.Checksum(out[attributesAt:], castagnoli))
+}
+
+// varintLen is how many bytes a number has in zigzag encoding.
+func varintLen(v int64) int {
+	return (bits.Len64(uint64(v<<1)^uint64(v>>63)|1) + 6) / 7
+}
+
+// bytesLen is what appendBytes appends.
+func bytesLen(b []byte) int {
+	if b == nil {
+		return varintLen(-1)
+	}
+	return varintLen(int64(len(b))) + len(b)
 }
 
 // appendBytes appends a length and the bytes; nil has the length −1.

@@ -3,7 +3,6 @@ package broker
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,17 +95,21 @@ func (w *Writer) retry(ctx context.Context, request func(context.Context) error)
 
 // Send stores records in a partition, as one batch.
 func (w *Writer) Send(ctx context.Context, topic string, partition int, records ...Record) error {
+	return w.SendPacked(ctx, topic, partition, pack(records))
+}
+
+// SendPacked stores a batch in a partition. It is sent once.
+func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, batch Packed) error {
 	at := place{topic, partition}
 	if err := w.join(ctx, at); err != nil {
 		return err
 	}
-	batch := EncodeBatch(w.producer, w.sequences[at], records)
-	// The library sends raw records as they are, and so without their length.
-	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(batch))), batch...)
+	batch.number(w.producer, w.sequences[at])
 	err := w.retry(ctx, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, TransactionalID: w.transactional,
-			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(framed)},
+			// The library sends raw records as they are, and so without their length.
+			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(batch.framed)},
 		})
 		if err != nil {
 			return err
@@ -115,7 +118,7 @@ func (w *Writer) Send(ctx context.Context, topic string, partition int, records 
 			return nil // it was stored before, and the acknowledgement was lost
 		}
 		if answer.Error == nil && w.transactional != "" {
-			w.ends[at] = answer.BaseOffset + int64(len(records))
+			w.ends[at] = answer.BaseOffset + int64(batch.records)
 		}
 		for _, i := range slices.Sorted(maps.Keys(answer.RecordErrors)) {
 			return fmt.Errorf("record %d: %w", i, errors.Join(answer.RecordErrors[i], answer.Error))
@@ -125,7 +128,7 @@ func (w *Writer) Send(ctx context.Context, topic string, partition int, records 
 	if err != nil {
 		return fmt.Errorf("kafka: topic %q, partition %d: produce: %w", topic, partition, err)
 	}
-	w.sequences[at] = following(w.sequences[at], len(records))
+	w.sequences[at] = following(w.sequences[at], batch.records)
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Predictions sends predictions of the rows of one topic to another. It is for one
-// goroutine.
+// goroutine, but for Pack.
 type Predictions struct {
 	cfg        PredictionsConfig
 	writer     *broker.Writer
@@ -43,28 +43,46 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 	return p, err
 }
 
-// Send sends the predictions of rows of one partition, in their order, to the partition of
-// the same number, as far as there are so many. Records of one key are so in one partition
-// if their rows were.
-func (p *Predictions) Send(ctx context.Context, partition int, records []broker.Record) error {
-	to := p.partitions[partition%len(p.partitions)]
+// A Parcel is predictions of rows of one partition, ready to be sent.
+type Parcel struct {
+	partition int // where they go
+	pieces    []broker.Packed
+}
+
+// Pack packs the predictions of rows of one partition, in their order, for the partition
+// of the same number, as far as there are so many. Records of one key are so in one
+// partition if their rows were. Several goroutines may call it.
+func (p *Predictions) Pack(partition int, records []broker.Record) (Parcel, error) {
+	parcel := Parcel{partition: p.partitions[partition%len(p.partitions)]}
 	now := time.Now().UnixMilli() // retention counts from now
 	from, bytes := 0, 0
 	for i := range records {
 		records[i].Time = now
-		if size := len(records[i].Key) + len(records[i].Value) + recordBytes; i > from && bytes+size > pieceBytes {
-			if err := p.writer.Send(ctx, p.cfg.Topic, to, records[from:i]...); err != nil {
-				return err
-			}
-			from, bytes = i, size
-		} else {
-			bytes += size
+		bytes += room(records[i])
+		if i+1 < len(records) && bytes+room(records[i+1]) <= pieceBytes {
+			continue
+		}
+		piece, err := broker.Pack(records[from : i+1])
+		if err != nil {
+			return parcel, err
+		}
+		parcel.pieces = append(parcel.pieces, piece)
+		from, bytes = i+1, 0
+	}
+	return parcel, nil
+}
+
+// room is what a record takes in a batch, and more.
+func room(r broker.Record) int { return len(r.Key) + len(r.Value) + recordBytes }
+
+// Send sends a parcel.
+func (p *Predictions) Send(ctx context.Context, parcel Parcel) error {
+	for _, piece := range parcel.pieces {
+		if err := p.writer.SendPacked(ctx, p.cfg.Topic, parcel.partition, piece); err != nil {
+			return err
 		}
 	}
-	if from == len(records) {
-		return nil
-	}
-	return p.writer.Send(ctx, p.cfg.Topic, to, records[from:]...)
+	return nil
 }
 
 // recordBytes is more than a record has beside key and value.

@@ -142,6 +142,29 @@ func (s *Server) Run(t testing.TB) {
 	t.Fatal("the broker does not open its port in two minutes")
 }
 
+// Processor is the time of processors that the broker has used; zero where the system does
+// not tell it as Linux does.
+func (s *Server) Processor() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, text, _ = bytes.Cut(text, []byte(") ")) // behind the name
+	fields := strings.Fields(string(text))
+	if len(fields) < 13 {
+		return 0
+	}
+	ticks := 0 // of 10 ms
+	for _, field := range fields[11:13] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return 0
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
 // Kill ends the process at once, as a crash does.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()

@@ -1,8 +1,11 @@
+//go:build unix
+
 package main
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -20,11 +23,12 @@ import (
 
 // Rows a second of score, of the model alone and of the source alone: what the first has of
 // the lesser of the others is printed as of-lesser. The times of the three alternate, so
-// that they have the same of the machine.
+// that they have the same of the machine. How much of the processors each takes for a row is
+// printed too, and what the broker takes, which runs on the same ones.
 //
 //	go test ./cmd/pacsgp -run - -bench Score
 func BenchmarkScoreFiles(b *testing.B) {
-	const rows = 160_000
+	const rows = 800_000
 	dir, file := scored200(b, 8, rows/8)
 	w := testSystem(discard{}, discard{}, plain(), nil)
 	c, err := loadScore(b.Context(), file, w)
@@ -32,7 +36,7 @@ func BenchmarkScoreFiles(b *testing.B) {
 		b.Fatal(err)
 	}
 	open := func() pipeline.Source {
-		src, err := lakeOrigin{filepath.Join(dir, "new")}.open(b.Context(), reading{Choice: ingest.Choice{Features: []string{"x1", "x2"}}, bad: ingest.Mark, decoders: c.resources().Workers})
+		src, err := lakeOrigin{filepath.Join(dir, "new")}.open(b.Context(), reading{Choice: ingest.Choice{Features: []string{"x1", "x2"}}, bad: ingest.Mark, decoders: c.resources().Workers, noDigests: true})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -40,7 +44,7 @@ func BenchmarkScoreFiles(b *testing.B) {
 	}
 	n := 0
 	compareWays(
-		b, rows, way{"model", modelAlone(b, dir, rows, c.resources().Workers)},
+		b, rows, nil, way{"model", modelAlone(b, dir, rows, c.resources().Workers)},
 		way{"source", func() { readAll(b, open()) }},
 		way{"score", func() {
 			n++
@@ -54,7 +58,7 @@ func BenchmarkScoreFiles(b *testing.B) {
 // The same of a topic on a broker of its own.
 func BenchmarkScoreTopic(b *testing.B) {
 	s := brokertest.Start(b, brokertest.Options{})
-	const rows = 200_000
+	const rows = 1_000_000
 	dir, _ := scored200(b, 1, 40)
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
 	if err != nil {
@@ -103,7 +107,7 @@ func BenchmarkScoreTopic(b *testing.B) {
 			}
 		}})
 	}
-	compareWays(b, rows, ways...)
+	compareWays(b, rows, s.Processor, ways...)
 }
 
 // A way is something that is done with all rows.
@@ -113,20 +117,35 @@ type way struct {
 }
 
 // compareWays runs the ways in turns: the first two alone, then those that are compared.
-func compareWays(b *testing.B, rows int, ways ...way) {
-	took := make([]time.Duration, len(ways))
+// broker is what the broker has used of the processors; nil: there is none.
+func compareWays(b *testing.B, rows int, broker func() time.Duration, ways ...way) {
+	type use struct{ clock, own, broker time.Duration }
+	now := func() use {
+		u := use{own: processorTime(b)}
+		if broker != nil {
+			u.broker = broker()
+		}
+		return u
+	}
+	used := make([]use, len(ways))
 	times := 0
 	for b.Loop() {
 		for i, one := range ways {
-			began := time.Now()
+			before, began := now(), time.Now()
 			one.run()
-			took[i] += time.Since(began)
+			took, after := time.Since(began), now()
+			used[i] = use{used[i].clock + took, used[i].own + after.own - before.own, used[i].broker + after.broker - before.broker}
 		}
 		times++
 	}
-	rate := func(i int) float64 { return float64(rows*times) / took[i].Seconds() }
+	all := float64(rows * times)
+	rate := func(i int) float64 { return all / used[i].clock.Seconds() }
 	for i, one := range ways {
 		b.ReportMetric(rate(i), one.name+"-rows/s")
+		b.ReportMetric(used[i].own.Seconds()/all*1e6, one.name+"-processor-µs/row")
+		if broker != nil && i > 0 {
+			b.ReportMetric(used[i].broker.Seconds()/all*1e6, one.name+"-broker-µs/row")
+		}
 		if i > 1 {
 			b.ReportMetric(rate(i)/min(rate(0), rate(1)), one.name+"-of-lesser")
 		}
@@ -178,13 +197,23 @@ func modelAlone(b *testing.B, dir string, rows, workers int) func() {
 
 // readAll reads a source as predicting does.
 func readAll(b *testing.B, src pipeline.Source) {
-	beside := pipeline.NewBeside(src)
-	defer beside.Close()
-	for _, shard := range src.Shards() {
-		for left := shard.Rows; left > 0; left -= 8192 {
-			if _, err := beside.Next(b.Context(), int(min(left, 8192))); err != nil {
+	for i := range src.Shards() {
+		batches, err := src.Open(b.Context(), i)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for {
+			record, err := batches.Next(b.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
 				b.Fatal(err)
 			}
+			record.Release()
+		}
+		if err := batches.Close(); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

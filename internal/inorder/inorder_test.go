@@ -1,0 +1,98 @@
+package inorder_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/inorder"
+)
+
+// What comes of the pieces is handed on in their order, whichever is done first, and no
+// more of them are in hand than is said.
+func TestRunKeepsTheOrder(t *testing.T) {
+	for _, workers := range []int{0, 1, 3, 8} {
+		const pieces = 2000
+		var given, used atomic.Int64
+		most := int64(0)
+		next := 0
+		err := inorder.Run(
+			t.Context(), workers,
+			func(_ context.Context, hand func(int) error) error {
+				for i := range pieces {
+					if err := hand(i); err != nil {
+						return err
+					}
+					most = max(most, given.Add(1)-used.Load())
+				}
+				return nil
+			},
+			func(i int) (int, error) {
+				for range i % 7 {
+					runtime.Gosched()
+				}
+				return 3 * i, nil
+			},
+			func(made int) error {
+				if made != 3*next {
+					t.Errorf("%d workers: %d in the place of %d", workers, made, 3*next)
+				}
+				next++
+				used.Add(1)
+				return nil
+			},
+		)
+		if err != nil || next != pieces {
+			t.Errorf("%d workers: %d pieces of %d, %v", workers, next, pieces, err)
+		}
+		if limit := int64(max(workers, 1) + 2); most > limit {
+			t.Errorf("%d workers: %d pieces in hand, want at most %d", workers, most, limit)
+		}
+	}
+}
+
+// An error of any of the three ends the others, and is what is returned.
+func TestRunEndsWithAnError(t *testing.T) {
+	broken := errors.New("broken")
+	at := func(place, here string, i int) error {
+		if place == here && i == 50 {
+			return broken
+		}
+		return nil
+	}
+	for _, place := range []string{"give", "work", "use"} {
+		used := 0
+		err := inorder.Run(
+			t.Context(), 2,
+			func(_ context.Context, hand func(int) error) error {
+				for i := 0; ; i++ {
+					if err := errors.Join(at(place, "give", i), hand(i)); err != nil {
+						return err
+					}
+				}
+			},
+			func(i int) (int, error) { return i, at(place, "work", i) },
+			func(i int) error { used++; return at(place, "use", i) },
+		)
+		if !errors.Is(err, broken) {
+			t.Errorf("%s: %v", place, err)
+		}
+		if place == "work" && used != 50 {
+			t.Errorf("%d pieces were used before the one that failed, want 50", used)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := inorder.Run(ctx, 2, func(_ context.Context, hand func(int) error) error {
+		for {
+			if err := hand(1); err != nil {
+				return err
+			}
+		}
+	}, func(i int) (int, error) { return i, nil }, func(int) error { return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
