@@ -97,7 +97,7 @@ func TestSchemaTakesExamples(t *testing.T) {
 		t.Fatalf("%d examples, %v", len(examples), err)
 	}
 	examples = append(examples, filepath.Join("..", "..", "examples", "schedule", "schedule.yaml"), filepath.Join("..", "..", "examples", "schedule", "score.yaml"),
-		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"))
+		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score-topic-to-files.yaml"))
 	for _, path := range examples {
 		if a := pacsgp(t, "lint", path); a.status != 0 && !strings.Contains(a.stdout, "no variable") {
 			t.Errorf("lint: %s", a.stdout)

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,11 +26,12 @@ func scoreCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score -c score.yaml",
 		Short: "Predict new files of a lake, or rows of a topic, with the model that is current",
-		Long: "Write predictions for each file of a lake that has none yet, or for the rows of a topic to\n" +
-			"another one, and go on as files or rows come. The model is the one that a pointer names,\n" +
-			"looked up anew before each file or batch of rows: a new one is taken between two, never\n" +
-			"within one. Killed at any moment and started again, it predicts no file twice, and with\n" +
-			"exactly_once no row. docs/schedule.md explains the score file.",
+		Long: "Write predictions for each file of a lake that has none yet, or for the rows of a topic, to\n" +
+			"another topic or to files, and go on as files or rows come. The model is the one that a\n" +
+			"pointer names, looked up anew before each file or batch of rows: a new one is taken between\n" +
+			"two, never within one. Killed at any moment and started again, it predicts no row twice\n" +
+			"that goes to a file, and with exactly_once none that goes to a topic. docs/schedule.md\n" +
+			"explains the score file.",
 		Args: exactly(0, "none, for the score file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadScore(cmd.Context(), path, w)
@@ -66,12 +65,8 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	s := newScorer(c, w, from, show.notice, show.event)
-	first, at, err := readAbout(ctx, c.Output.folder)
-	if err != nil {
+	if err := s.follower.reads(ctx, c.Output.folder); err != nil {
 		return err
-	}
-	if s.follower.first = first; first != nil {
-		s.follower.about.Store(&at)
 	}
 	defer func() {
 		if s.follower.ready != nil {
@@ -83,7 +78,7 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	wait := time.NewTicker(cmp.Or(time.Duration(c.Poll), defaultPoll))
+	wait := time.NewTicker(c.poll())
 	defer wait.Stop()
 	for {
 		failed, err := s.round(ctx)
@@ -117,7 +112,6 @@ type scorer struct {
 	told     map[string]bool // faults, which are said once
 	swept    map[string]bool // folders
 	places   map[string]place
-	keeping  sync.Mutex // of the certificate that says what predictions are about
 	files    int
 	rows     int64
 	refused  int64
@@ -335,7 +329,7 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 	if err != nil {
 		return n, err
 	}
-	for _, step := range []func() error{out.Close, func() error { return s.keepAbout(f.current) }, file.Commit} {
+	for _, step := range []func() error{out.Close, func() error { return s.follower.keepAbout(s.w.fs, s.Output.folder, f.current) }, file.Commit} {
 		if err := step(); err != nil {
 			return n, fmt.Errorf("%w: %w", errOutput, err)
 		}

@@ -496,7 +496,8 @@ func TestScoreFaults(t *testing.T) {
 		rowsOfATopic("group: g, format: arrow", "{kafka: p}\nkeep: [a]"):    "none of records of the format arrow",
 		rowsOfATopic("group: g", "{kafka: p}\nsession_timeout: 20ms"):       "session_timeout: 20ms",
 		rowsOfATopic("group: g", "{kafka: rows}"):                           "is the topic that the rows come from",
-		rowsOfATopic("group: g", "scored"):                                  "output: rows of a topic have their predictions on a topic",
+		rowsOfATopic("group: g", "{}"):                                      "output: name the topic for the predictions",
+		rowsOfATopic("group: g", "scored\nkeep: [key]"):                     "is a column of predictions",
 		rowsOfATopic("format: json", "{kafka: p}"):                          "source.kafka.group: name the group",
 		rowsOfATopic("group: g", "{kafka: p}\npoll: 3s"):                    "poll: it is about files",
 	} {

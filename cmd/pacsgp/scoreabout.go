@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -25,6 +27,9 @@ const anew = "hint: to begin anew, choose another output, or remove %s and, unle
 // there.
 func readAbout(ctx context.Context, output string) (*certify.Certificate, string, error) {
 	names, err := realFiles().List(output)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -54,12 +59,24 @@ func readAbout(ctx context.Context, output string) (*certify.Certificate, string
 	return found, at, nil
 }
 
-// keepAbout makes the certificate of the model that predicts the one that an output keeps,
+// reads finds out what the predictions in a folder are about.
+func (f *follower) reads(ctx context.Context, folder string) error {
+	first, at, err := readAbout(ctx, folder)
+	if err != nil || first == nil {
+		return err
+	}
+	f.first = first
+	f.about.Store(&at)
+	f.means, err = subject(*first)
+	return err
+}
+
+// keepAbout makes the certificate of the model that predicts the one that a folder keeps,
 // if it keeps none.
-func (s *scorer) keepAbout(current certify.Certificate) error {
-	s.keeping.Lock()
-	defer s.keeping.Unlock()
-	if s.follower.about.Load() != nil {
+func (f *follower) keepAbout(fsys sinklake.FS, folder string, current certify.Certificate) error {
+	f.keeping.Lock()
+	defer f.keeping.Unlock()
+	if f.about.Load() != nil {
 		return nil
 	}
 	document, err := certify.Marshal(current)
@@ -67,8 +84,8 @@ func (s *scorer) keepAbout(current certify.Certificate) error {
 		return err
 	}
 	id := sha256.Sum256(document)
-	path := filepath.Join(s.Output.folder, "_"+sinklake.CertificateName(hex.EncodeToString(id[:])))
-	file, err := sinklake.Create(s.w.fs, path)
+	path := filepath.Join(folder, "_"+sinklake.CertificateName(hex.EncodeToString(id[:])))
+	file, err := sinklake.Create(fsys, path)
 	if err != nil {
 		return err
 	}
@@ -79,6 +96,6 @@ func (s *scorer) keepAbout(current certify.Certificate) error {
 	if err := file.Commit(); err != nil {
 		return err
 	}
-	s.follower.about.Store(&path)
+	f.about.Store(&path)
 	return nil
 }

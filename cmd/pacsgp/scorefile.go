@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,6 +152,9 @@ func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobF
 		can := sink.CanKeep
 		if c.onTopics() {
 			can = sink.CanKeepObject
+			if c.Output.Kafka == "" {
+				can = sink.CanKeepPlaced
+			}
 		}
 		err := can(name)
 		if err == nil && c.onTopics() {
@@ -218,10 +222,10 @@ func (c scoreConfig) checkTopics(fault func(ok bool, format string, args ...any)
 	fault(len(c.Source.Paths) == 0, "source: paths and kafka are both declared; name one of them")
 	k.kafka().check(key, fault)
 	fault(k.Group != "", key+".group: name the group whose offsets say what has been predicted")
-	fault(c.Output.folder == "" && c.Output.Kafka != "", "output: rows of a topic have their predictions on a topic; name it, as in {kafka: predictions}")
+	fault((c.Output.folder == "") != (c.Output.Kafka == "") && !isRemote(c.Output.folder), "output: name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
 	fault(c.Output.Kafka == "" || c.Output.Kafka != k.Topic, "output.kafka: %s is the topic that the rows come from", c.Output.Kafka)
 	fault(c.session() >= time.Second, "session_timeout: %v: want some seconds, as in 20s", c.session())
-	fault(c.Poll == 0, "poll: it is about files; rows of a topic are predicted as they come")
+	fault(c.Poll == 0 || c.Output.Kafka == "", "poll: it is about files; predictions on a topic go there as rows come")
 }
 
 func (c scoreConfig) session() time.Duration {
@@ -230,6 +234,8 @@ func (c scoreConfig) session() time.Duration {
 	}
 	return time.Duration(*c.SessionTimeout)
 }
+
+func (c scoreConfig) poll() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
 func (c scoreConfig) resources() pipeline.Resources {
 	r := pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory)}

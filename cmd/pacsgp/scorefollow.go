@@ -102,6 +102,7 @@ type follower struct {
 	current certify.Certificate
 	model   pipeline.Model
 	ready   *pipeline.Ready
+	keeping sync.Mutex     // of the certificate that says what predictions are about
 	users   sync.WaitGroup // who predicts with it at the moment
 }
 

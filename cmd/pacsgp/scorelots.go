@@ -8,11 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
-	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
 // A topicPredictor predicts rows of a topic by one model. Several goroutines may use it.
@@ -25,6 +24,8 @@ type topicPredictor struct {
 	speaks      func(partition int) bool // tells which
 	keep        int
 	certificate string
+	carries     string // the certificate that the predictions name
+	current     certify.Certificate
 	means       string // what the predictions are about
 }
 
@@ -42,7 +43,7 @@ type lot struct {
 
 // A predictedLot is the predictions of a lot, ready to be sent.
 type predictedLot struct {
-	parcels     []sinklog.Parcel
+	send        func(context.Context) error
 	ends        map[int]int64
 	pause       bool
 	certificate string
@@ -134,9 +135,10 @@ func (s *topicScorer) predictor(ctx context.Context) (*topicPredictor, error) {
 	if err != nil {
 		return nil, err
 	}
+	carries := carried(f.current, f.id)
 	p := &topicPredictor{
-		ready: f.ready, users: &f.users, decoders: make(chan *kafkalog.Decoder, len(decoders)),
-		objects: sink.NewPredictionObjects(carried(f.current, f.id), s.Keep...), unsaid: sink.NewPredictionObjects("", s.Keep...),
+		carries: carries, current: f.current, ready: f.ready, users: &f.users, decoders: make(chan *kafkalog.Decoder, len(decoders)),
+		objects: sink.NewPredictionObjects(carries, s.Keep...), unsaid: sink.NewPredictionObjects("", s.Keep...),
 		speaks: speaksOf(f.current, s.rows.Topic), keep: len(s.Keep), certificate: f.id, means: f.means,
 	}
 	for _, d := range decoders {
@@ -171,13 +173,10 @@ func (s *topicScorer) hasColumns(ctx context.Context, m pipeline.Model, records 
 	return nil
 }
 
-var (
-	predictionSpace sync.Pool // of *[]pipeline.Prediction
-	objectSpace     sync.Pool // of *[]byte
-)
+var predictionSpace sync.Pool // of *[]pipeline.Prediction
 
 // predict decodes and predicts a lot, and packs what comes of it.
-func (l lot) predict(out *sinklog.Predictions) (predictedLot, error) {
+func (l lot) predict(out lotWriter) (predictedLot, error) {
 	defer l.by.users.Done()
 	p := predictedLot{ends: l.ends, pause: l.pause, certificate: l.by.certificate, means: l.by.means}
 	if l.last {
@@ -198,60 +197,51 @@ func (l lot) predict(out *sinklog.Predictions) (predictedLot, error) {
 	if *space, err = l.by.ready.Batch(rows.Batch, (*space)[:0]); err != nil {
 		return p, err
 	}
-	text, ok := objectSpace.Get().(*[]byte)
-	if !ok {
-		text = new([]byte)
-	}
-	defer objectSpace.Put(text) // a parcel has copies
-	records, order := l.objects(rows, *space, text, &p.n)
-	for _, partition := range order {
-		parcel, err := out.Pack(partition, records[partition])
-		if err != nil {
-			return p, err
-		}
-		p.parcels = append(p.parcels, parcel)
-	}
-	return p, nil
-}
-
-// objects makes records of predictions, by the partition of their rows, in the order of
-// these partitions. What they hold is in space.
-func (l lot) objects(rows kafkalog.Decoded, predictions []pipeline.Prediction, space *[]byte, n *tally) (map[int][]broker.Record, []int) {
-	records := map[int][]broker.Record{}
-	var order []int
-	text := (*space)[:0] // of all objects: where it grows, the first ones stay where they are
-	defer func() { *space = text }()
-	keep := l.by.keep
-	none := make([][]byte, keep)
-	at := 0 // number of the row in its record
-	for i, p := range predictions {
+	at := int64(0) // number of the row in its record
+	for i := range *space {
 		if at++; i == 0 || rows.Of[i] != rows.Of[i-1] {
 			at = 0
 		}
+		one := &(*space)[i]
 		if fault := rows.Faults[i]; fault != "" {
-			p = pipeline.Prediction{Reason: fault}
+			*one = pipeline.Prediction{Reason: fault}
 		}
-		if n.rows++; p.Reason != "" {
-			n.refused++
+		one.Ordinal = at
+		if p.n.rows++; one.Reason != "" {
+			p.n.refused++
 		}
-		r := &l.records[rows.Of[i]]
-		kept := none
-		if rows.Kept != nil {
-			kept = rows.Kept[i*keep : (i+1)*keep]
-		}
-		objects := l.by.objects
-		if !l.by.speaks(r.Partition) {
-			objects = l.by.unsaid
-		}
-		from := len(text)
-		text = objects.Append(text, r.Partition, r.Offset, at, p, kept...)
-		if _, known := records[r.Partition]; !known {
-			order = append(order, r.Partition)
-		}
-		if cap(records[r.Partition]) == 0 {
-			records[r.Partition] = make([]broker.Record, 0, len(predictions)-i)
-		}
-		records[r.Partition] = append(records[r.Partition], broker.Record{Key: r.Key, Value: text[from:len(text):len(text)]})
 	}
-	return records, order
+	p.send, err = out.pack(l, rows, *space)
+	return p, err
+}
+
+// A part is the rows of one partition.
+type part struct {
+	partition int
+	rows      []int
+}
+
+// parts are the rows of a lot by their partitions, in the order of these.
+func (l lot) parts(rows kafkalog.Decoded) []part {
+	var parts []part
+	places := map[int]int{}
+	for i, of := range rows.Of {
+		partition := l.records[of].Partition
+		at, known := places[partition]
+		if !known {
+			at = len(parts)
+			places[partition] = at
+			parts = append(parts, part{partition, make([]int, 0, len(rows.Of)-i)})
+		}
+		parts[at].rows = append(parts[at].rows, i)
+	}
+	return parts
+}
+
+// kept are the members of the record of a row that are kept, as JSON; nil: it has none.
+func (l lot) kept(rows kafkalog.Decoded, i int) [][]byte {
+	if rows.Kept == nil {
+		return make([][]byte, l.by.keep)
+	}
+	return rows.Kept[i*l.by.keep : (i+1)*l.by.keep]
 }

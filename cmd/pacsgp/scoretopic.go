@@ -84,7 +84,13 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	for _, topic := range []string{k.Topic, c.Output.Kafka} { // before the group, which says less
+	topics := []string{k.Topic}
+	if c.Output.Kafka != "" {
+		topics = append(topics, c.Output.Kafka)
+	} else if err := s.follower.reads(ctx, c.Output.folder); err != nil {
+		return err
+	}
+	for _, topic := range topics { // before the group, which says less
 		if _, err := s.client.Partitions(ctx, topic); err != nil {
 			return s.ending(ctx, err)
 		}
@@ -112,8 +118,12 @@ func (s *topicScorer) ending(ctx context.Context, err error) error {
 	if err != nil || !s.once {
 		return err
 	}
-	_, err = fmt.Fprintf(s.w.stdout, "topic %s: predictions of %s, %d of them without a prediction (member reason says why)\n",
-		s.Output.Kafka, certify.Count(s.sum.rows, "row"), s.sum.refused)
+	where, what := "topic "+s.Output.Kafka, "member"
+	if s.Output.Kafka == "" {
+		where, what = s.Output.folder, "column"
+	}
+	_, err = fmt.Fprintf(s.w.stdout, "%s: predictions of %s, %d of them without a prediction (%s reason says why)\n",
+		where, certify.Count(s.sum.rows, "row"), s.sum.refused, what)
 	return err
 }
 
@@ -151,21 +161,22 @@ func (s *topicScorer) lead(ctx context.Context, m *broker.Membership) error {
 
 // predictAs predicts, from where the group stands, as a member of one generation.
 func (s *topicScorer) predictAs(ctx context.Context, as broker.Member) (err error) {
-	out, err := sinklog.NewPredictions(ctx, sinklog.PredictionsConfig{
-		Client: s.client, Group: s.rows.Group, Source: s.rows.Topic, Topic: s.Output.Kafka, ExactlyOnce: s.ExactlyOnce,
-	})
+	out, err := s.writer(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil && !broker.Fenced(err) {
-			err = errors.Join(err, out.Abort(ctx))
-		}
-	}()
+	defer func() { err = errors.Join(err, out.end(ctx)) }()
 	// Behind the writer, which has waited until an earlier transaction had ended.
 	from, err := s.stands(ctx)
 	if err != nil {
 		return err
+	}
+	ends, err := out.stands()
+	if err != nil {
+		return err
+	}
+	for partition, end := range ends {
+		from[partition] = max(from[partition], end)
 	}
 	// Reading, predicting and sending go on at the same time, and each keeps the order.
 	all, within := errgroup.WithContext(ctx)
@@ -187,7 +198,18 @@ func (s *topicScorer) predictAs(ctx context.Context, as broker.Member) (err erro
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	return out.Seen(ctx)
+	return out.seen(ctx)
+}
+
+// writer is where predictions go.
+func (s *topicScorer) writer(ctx context.Context) (lotWriter, error) {
+	if s.Output.Kafka == "" {
+		return newLakeWriter(ctx, s)
+	}
+	out, err := sinklog.NewPredictions(ctx, sinklog.PredictionsConfig{
+		Client: s.client, Group: s.rows.Group, Source: s.rows.Topic, Topic: s.Output.Kafka, ExactlyOnce: s.ExactlyOnce,
+	})
+	return topicWriter{out}, err
 }
 
 // hand gives something to who takes it next.
@@ -223,25 +245,19 @@ func (s *topicScorer) stands(ctx context.Context) (map[int]int64, error) {
 	return at, nil
 }
 
-const (
-	// lotsAhead is how many lots of predictions may wait to be sent.
-	lotsAhead = 8
-	// Offsets are committed when so many rows were predicted since they were, when there
-	// is a pause, or when it is so long ago: a commit takes as long as the predictions of
-	// tens of thousands of rows.
-	commitRows  = 1 << 17
-	commitEvery = time.Second
-)
+// lotsAhead is how many lots of predictions may wait to be sent.
+const lotsAhead = 8
 
 // deliver sends predictions, and notes how far their rows go.
-func (s *topicScorer) deliver(ctx context.Context, out *sinklog.Predictions, as broker.Member, from <-chan predictedLot) error {
+func (s *topicScorer) deliver(ctx context.Context, out lotWriter, as broker.Member, from <-chan predictedLot) error {
+	most, pauses, every := out.due()
 	due := predictedLot{ends: map[int]int64{}} // what was sent and not committed
 	var over <-chan time.Time
 	commit := func() error {
 		if over = nil; len(due.ends) == 0 {
 			return nil
 		}
-		if err := out.Commit(ctx, as, due.ends, aboutOffsets+due.means); err != nil {
+		if err := out.commit(ctx, as, due.ends, aboutOffsets+due.means); err != nil {
 			return err
 		}
 		s.count(due)
@@ -254,16 +270,14 @@ func (s *topicScorer) deliver(ctx context.Context, out *sinklog.Predictions, as 
 			if !more {
 				return commit()
 			}
-			for _, parcel := range p.parcels {
-				if err := out.Send(ctx, parcel); err != nil {
-					return err
-				}
+			if err := p.send(ctx); err != nil {
+				return err
 			}
 			due.follow(p)
 			if over == nil {
-				over = time.After(commitEvery)
+				over = time.After(every)
 			}
-			if !p.pause && due.n.rows < commitRows {
+			if (!p.pause || !pauses) && due.n.rows < most {
 				continue
 			}
 		case <-over:

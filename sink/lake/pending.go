@@ -52,6 +52,12 @@ func (p *Pending) Commit() error {
 	return p.announce()
 }
 
+// CommitAs is Commit under another name in the same folder.
+func (p *Pending) CommitAs(name string) error {
+	p.path = filepath.Join(filepath.Dir(p.path), name)
+	return p.Commit()
+}
+
 // announce publishes a finished file durably.
 func (p *Pending) announce() error {
 	if err := p.publish(); err != nil {

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+)
+
+// toLake writes a score file from the topic to files.
+func (s *aTopic) toLake(t *testing.T, group, folder, options string) string {
+	t.Helper()
+	path := filepath.Join(s.dir, "score-"+group+".yaml")
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features, group: %s}}\nkeep: [id]\noutput: %s\n%s", s.address, group, folder, options))
+	return path
+}
+
+// foundInFiles are the predictions in the files of a folder, in the order of their names.
+func (s *aTopic) foundInFiles(t *testing.T, folder string) []predictedRecord {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.dir, folder, "*.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []predictedRecord
+	for _, path := range paths {
+		rows, err := parquet.ReadFile[struct {
+			Row         int64    `parquet:"row"`
+			Mean        *float64 `parquet:"mean,optional"`
+			Deviation   *float64 `parquet:"deviation,optional"`
+			Certificate *string  `parquet:"certificate,optional"`
+			Reason      *string  `parquet:"reason,optional"`
+			Partition   int32    `parquet:"partition,optional"`
+			Offset      int64    `parquet:"offset,optional"`
+			Key         []byte   `parquet:"key,optional"`
+			ID          *string  `parquet:"id,optional"`
+		}](path)
+		if err != nil || len(rows) == 0 {
+			t.Fatalf("%s: %d rows, %v", path, len(rows), err)
+		}
+		var partition int
+		var first, end int64
+		if _, err := fmt.Sscanf(filepath.Base(path), "part-features-%d-%d-%d.parquet", &partition, &first, &end); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		for _, r := range rows {
+			if int(r.Partition) != partition || r.Offset < first || r.Offset >= end {
+				t.Errorf("%s has partition %d, offset %d", path, r.Partition, r.Offset)
+			}
+			p := predictedRecord{Partition: int(r.Partition), Offset: r.Offset, Row: r.Row, Mean: r.Mean, Deviation: r.Deviation, Certificate: r.Certificate, Reason: r.Reason, key: string(r.Key)}
+			if r.ID != nil {
+				p.ID = json.RawMessage(*r.ID)
+			}
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Rows of a topic are predicted to files, each once, by the model that is current, and what
+// is kept is kept to the last digit. A group that knows nothing of it goes on behind the
+// files that stand.
+func TestScoreOfATopicToALake(t *testing.T) {
+	s := topicOf(t, seededTopics(t), 60, "")
+	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
+	score := s.toLake(t, "first", "lake-of-topic", "")
+	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "lake-of-topic: predictions of 63 rows, 3 of them without") {
+		t.Errorf("it says %q", said)
+	}
+	all := s.foundInFiles(t, "lake-of-topic")
+	if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
+		t.Errorf("by model %v", by)
+	}
+	var reasons []string
+	for _, p := range all {
+		if p.key == "more" {
+			reasons = append(reasons, fmt.Sprintf("%s %s %v %v", *p.Reason, p.ID, p.Mean == nil, p.Certificate == nil))
+		}
+	}
+	want := []string{
+		"it is no JSON object  true true", `x2 is null "text" true true`,
+		`a column is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read  true true`,
+	}
+	if diff := cmp.Diff(want, reasons); diff != "" {
+		t.Error(diff)
+	}
+	// A new champion predicts what comes, and nothing again, whatever group asks.
+	point(t, s.dir, s.pointers[1])
+	s.send(t)
+	score = s.toLake(t, "second", "lake-of-topic", "exactly_once: true\npoll: 1ms\n")
+	succeed(t, "score", "-c", score, "--once")
+	if by := s.agree(t, s.foundInFiles(t, "lake-of-topic")); by[idOf(t, s.pointers[0])] != 60 || by[idOf(t, s.pointers[1])] != 60 {
+		t.Errorf("by model %v", by)
+	}
+	// A group goes on where it was when somebody has moved its files elsewhere.
+	for _, name := range names(t, filepath.Join(s.dir, "lake-of-topic")) {
+		if strings.HasSuffix(name, ".parquet") {
+			if err := os.Remove(filepath.Join(s.dir, "lake-of-topic", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	succeed(t, "score", "-c", score, "--once")
+	if left := s.foundInFiles(t, "lake-of-topic"); len(left) > 0 {
+		t.Errorf("%d rows are predicted again", len(left))
+	}
+	// What these predictions are about is kept: a model about something else is refused.
+	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, s.dir))
+	s.send(t)
+	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.message, "loss or tolerance differ") {
+		t.Errorf("status %d, %q", a.status, a.message)
+	}
+}
+
+// A service writes files while rows come, and stops when it is asked to; what it has not
+// published by then is predicted by the next one.
+func TestScoreToALakeIsAService(t *testing.T) {
+	s := topicOf(t, seededTopics(t), 40, "")
+	s.send(t)
+	service := startCommand(t, "score", "-c", s.toLake(t, "service", "lake-of-topic", "poll: 20ms\nsession_timeout: 1s\n"))
+	service.find(t, "(predicted|predictions are those of)")
+	s.send(t)
+	service.end(t)
+	succeed(t, "score", "-c", s.toLake(t, "service", "lake-of-topic", "session_timeout: 1s\n"), "--once")
+	s.agree(t, s.foundInFiles(t, "lake-of-topic"))
+}
+
+// Killed before, after and within each operation on files, and run again by the group or
+// by another one, each row has one prediction.
+func TestScoreOfATopicToALakeKilled(t *testing.T) {
+	repeats(t)
+	s := topicOf(t, seededTopics(t), 40, "")
+	s.send(t)
+	s.send(t)
+	rng := rand.New(rand.NewPCG(8, 2))
+	kills := 0
+	for _, how := range []string{howBefore, howAfter, howHalf} {
+		survived := false
+		for at := 1; !survived; at++ {
+			if !*soak && rng.IntN(4) > 0 {
+				if at > 60 {
+					break
+				}
+				continue // a seeded quarter
+			}
+			name := fmt.Sprintf("%s%d", how, at)
+			score := s.toLake(t, name, name, "session_timeout: 1s\npoll: 1ms\n")
+			log, err := child(t, order{Args: []string{"score", "-c", score, "--once"}, At: at, How: how}).CombinedOutput()
+			if survived = err == nil; !survived && !killed(err) {
+				t.Fatalf("kill %s: %v: %s", name, err, log)
+			}
+			kills++
+			again := score
+			if kills%2 == 0 { // the files alone say how far it is
+				again = s.toLake(t, name+"-again", name, "")
+			}
+			succeed(t, "score", "-c", again, "--once")
+			s.agree(t, s.foundInFiles(t, name))
+			if left := slices.DeleteFunc(names(t, filepath.Join(s.dir, name)), func(name string) bool {
+				return !strings.HasSuffix(name, ".tmp")
+			}); len(left) > 0 {
+				t.Errorf("%s: %q are left over", name, left)
+			}
+			if t.Failed() {
+				t.Fatal("killed: ", name)
+			}
+		}
+	}
+	if kills < 6 {
+		t.Errorf("only %d kills", kills)
+	}
+}
