@@ -285,7 +285,7 @@ func (s *scorer) goes(ctx context.Context, path string) (string, error) {
 // open opens a file for a model.
 func (s *scorer) open(ctx context.Context, path string, m pipeline.Model) (rows, error) {
 	return lakeOrigin{path}.open(ctx, reading{
-		Choice: ingest.Choice{Features: featuresOf(m)}, bad: ingest.Mark, decoders: s.follower.res.Workers, pages: forPages(s.follower.res), noDigests: true,
+		Choice: ingest.Choice{Features: featuresOf(m)}, bad: ingest.Mark, decoders: s.follower.res.Workers, pages: forPages(s.follower.res) / filesAtOnce, noDigests: true,
 	})
 }
 
