@@ -22,11 +22,12 @@ type column struct {
 	digits   int     // decimal places of decimals; 3, 6 or 9 for timestamps
 	zone     meaning // of timestamps
 	physical format.Type
-	filled   bool                // pages in PLAIN end in plainFill zeros
-	ordered  bool                // the file says what its statistics' order is
-	text     string              // of kindText: the one that is 1
-	refused  string              // why the chunks of a readable type are not read, "" if they are
-	element  parquetmeta.Element // of a leaf
+	filled   bool   // pages in PLAIN end in plainFill zeros
+	ordered  bool   // the file says what its statistics' order is
+	text     string // of kindText: the one that is 1
+	refused  string // why the chunks of a readable type are not read, "" if they are
+
+	element parquetmeta.Element // of a leaf
 }
 
 // A meaning is what the values of a column are, however they are stored.
