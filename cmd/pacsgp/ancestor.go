@@ -34,7 +34,7 @@ func (s *service) ancestor(ctx context.Context, t tenure, folder string, window 
 	if !s.job.Train.WarmStart {
 		return a, false, nil
 	}
-	a, there, err = readAncestor(ctx, folder, window.Identity)
+	a, there, err = s.readAncestor(ctx, folder, window)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return a, there, err
 	}
@@ -59,7 +59,7 @@ func (s *service) ancestor(ctx context.Context, t tenure, folder string, window 
 	if err := dir.Put(ancestorFile, text); err != nil {
 		return a, false, err
 	}
-	return readAncestor(ctx, folder, window.Identity)
+	return s.readAncestor(ctx, folder, window)
 }
 
 // A notedAncestor is what the file of an ancestor holds.
@@ -69,8 +69,8 @@ type notedAncestor struct {
 	Of broker.Identity `json:"of,omitzero"` // which topic its rows are of
 }
 
-// readAncestor reads what was noted, if it was, for a window of this topic.
-func readAncestor(ctx context.Context, folder string, of broker.Identity) (a pipeline.Ancestor, there bool, err error) {
+// readAncestor reads what was noted, if it was, for a window of this topic and these rows.
+func (s *service) readAncestor(ctx context.Context, folder string, window *kafkalog.Window) (a pipeline.Ancestor, there bool, err error) {
 	path := filepath.Join(folder, ancestorFile)
 	text, err := readSmall(path, "an ancestor", 1<<20)
 	if err != nil {
@@ -83,8 +83,8 @@ func readAncestor(ctx context.Context, folder string, of broker.Identity) (a pip
 	if said == nil {
 		return a, false, nil
 	}
-	if said.Of != of {
-		return a, false, fmt.Errorf("%s: it was noted for a window of another topic: %w", path, fs.ErrNotExist)
+	if said.Of != window.Identity || sees(said.Rows, s.from.Topic, window.Firsts) {
+		return a, false, fmt.Errorf("%s: it was noted for another window: %w", path, fs.ErrNotExist)
 	}
 	m, digest, err := readModel(ctx, filepath.Join(folder, ancestorModel))
 	if err == nil && digest != said.Model {

@@ -151,13 +151,13 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	if k == 0 {
 		k, err = s.number(ctx, f.folder, f.window)
 	}
-	if err == nil {
-		err = s.keepNumber(f.folder, k, f.window)
-	}
 	if err != nil {
 		return err
 	}
 	from, warm, err := s.ancestor(ctx, t, f.folder, f.window)
+	if err == nil {
+		err = s.keepNumber(f.folder, k, f.window)
+	}
 	if err != nil {
 		return err
 	}
@@ -182,9 +182,9 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	return s.done(f.folder, k)
 }
 
-// number is that of the certificate of a window: the one that was noted for its segments, or
-// else a new one, which is durable on the topic. A number that was noted for other segments
-// may be that of a certificate that is published.
+// number is that of the certificate of a window: the one that was noted for it, or else a new
+// one, which is durable on the topic. A number that was noted for something else may be that
+// of a certificate whose bound is known.
 func (s *service) number(ctx context.Context, folder string, window *kafkalog.Window) (k int64, err error) {
 	var noted notedNumber
 	text, err := readSmall(filepath.Join(folder, numberFile), "a number", 1<<10)
@@ -192,8 +192,8 @@ func (s *service) number(ctx context.Context, folder string, window *kafkalog.Wi
 		if err = json.Unmarshal(text, &noted); err != nil || noted.Number < 1 {
 			return 0, fmt.Errorf("%s: it holds no number (hint: remove it, and the window takes a new one)", filepath.Join(folder, numberFile))
 		}
-		of, err := segmentsDigest(window)
-		if err != nil || noted.Segments == of {
+		of, err := s.numbered(folder, window)
+		if err != nil || noted.Of == of {
 			return noted.Number, err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -222,7 +222,7 @@ func (s *service) number(ctx context.Context, folder string, window *kafkalog.Wi
 
 // keepNumber notes a number on the disk, so that a window that is gone on with keeps it.
 func (s *service) keepNumber(folder string, k int64, window *kafkalog.Window) error {
-	of, err := segmentsDigest(window)
+	of, err := s.numbered(folder, window)
 	if err != nil {
 		return err
 	}
@@ -239,13 +239,24 @@ func (s *service) keepNumber(folder string, k int64, window *kafkalog.Window) er
 
 // A notedNumber is what a number's file holds.
 type notedNumber struct {
-	Number   int64  `json:"number"`
-	Segments string `json:"segments"` // digest of those that it was taken for
+	Number int64  `json:"number"`
+	Of     string `json:"of"` // digest of what it was taken for
 }
 
-// segmentsDigest is the SHA-256 of the segments of a window, and of which topic they are.
-func segmentsDigest(window *kafkalog.Window) (string, error) {
-	text, err := json.Marshal([]any{window.Identity, window.Segments})
+// numbered is the SHA-256 of all that the certificate of a window follows from: the topic, the
+// segments, the job, the program and its instruction set, and the model that training begins
+// with. Two certificates
+// that can differ have two numbers.
+func (s *service) numbered(folder string, window *kafkalog.Window) (string, error) {
+	job, err := s.job.Identity()
+	if err != nil {
+		return "", err
+	}
+	ancestor, err := readSmall(filepath.Join(folder, ancestorFile), "an ancestor", 1<<20)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	text, err := json.Marshal([]any{window.Identity, window.Segments, job.String(), versionLine(), hexOf(ancestor)})
 	return hexOf(text), err
 }
 

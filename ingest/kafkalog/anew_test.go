@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,5 +110,35 @@ func TestFrozenTopicMadeAnew(t *testing.T) {
 	cfg.step = nil
 	if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "made anew") {
 		t.Errorf("%v, want that the topic was made anew", err)
+	}
+}
+
+// TestMixedBrokers: while a cluster is upgraded, a broker that tells no ids answers now and
+// then. That is no other topic.
+func TestMixedBrokers(t *testing.T) {
+	c := newCluster(t, 1)
+	p := c.producer(t)
+	for i := range 200 {
+		produce(t, p, row(0, float64(i), 1))
+	}
+	var asked atomic.Int64
+	c.ControlKey(kmsg.ApiVersions.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if asked.Add(1) < 6 {
+			return nil, nil, false
+		}
+		answer := r.ResponseKind().(*kmsg.ApiVersionsResponse)
+		for key, most := range map[int16]int16{0: 8, 1: 11, 2: 5, 3: 9, 10: 3, 18: 0} {
+			k := kmsg.NewApiVersionsResponseApiKey()
+			k.ApiKey, k.MaxVersion = key, most
+			answer.ApiKeys = append(answer.ApiKeys, k)
+		}
+		return answer, nil, true
+	})
+	cfg := c.config(t)
+	cfg.Rows = 200
+	w, err := Spool(t.Context(), cfg)
+	if err != nil || w.Rows() != 200 || asked.Load() < 6 {
+		t.Errorf("%v, asked %d times", err, asked.Load())
 	}
 }

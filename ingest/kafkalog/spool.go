@@ -386,7 +386,7 @@ func (s *spool) sameTopic(ctx context.Context) error {
 		return nil
 	}
 	is, err := s.cfg.Client.Identity(ctx, s.cfg.Topic)
-	if err != nil || is == was {
+	if err != nil || is == was || is == (broker.Identity{}) { // a broker of an older version tells none
 		return err
 	}
 	return fmt.Errorf("kafka: topic %q is another one than when the window was begun: it had the id %q on the cluster %q, and has %q on %q. It was made anew, or stands on another cluster (hint: remove the spool %s, and a window of the topic that is there now is begun)",

@@ -83,16 +83,26 @@ const (
 )
 
 // Partitions returns the numbers of a topic's partitions, ascending. That there is none is
-// said after two seconds, or ten of a topic that was there before.
+// said after two seconds, or ten of a topic that was there before and of brokers that were away.
 func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
-	began, patience := time.Now(), newTopic
+	var unknown time.Time // since when
+	patience := newTopic
 	if _, ok := c.topics.Load(topic); ok {
 		patience = knownTopic
 	}
 	for {
+		asked := time.Now()
 		found, err := c.partitions(ctx, topic)
+		if errors.Is(err, errUnknown) {
+			if time.Since(asked) >= newTopic { // it waited for brokers, which have just begun
+				patience, unknown = knownTopic, time.Time{}
+			}
+			if unknown.IsZero() {
+				unknown = time.Now()
+			}
+		}
 		switch {
-		case errors.Is(err, errUnknown) && time.Since(began) >= patience:
+		case errors.Is(err, errUnknown) && time.Since(unknown) >= patience:
 			err = ErrNoTopic
 		case errors.Is(err, errUnknown):
 			select {
