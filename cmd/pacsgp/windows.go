@@ -245,8 +245,7 @@ type notedNumber struct {
 
 // numbered is the SHA-256 of all that the certificate of a window follows from: the topic, the
 // segments, the job, the program and its instruction set, and the model that training begins
-// with. Two certificates
-// that can differ have two numbers.
+// with. Two certificates that can differ have two numbers.
 func (s *service) numbered(folder string, window *kafkalog.Window) (string, error) {
 	job, err := s.job.Identity()
 	if err != nil {
