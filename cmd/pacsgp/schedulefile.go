@@ -141,7 +141,7 @@ type scheduled struct {
 // loadSchedule reads a schedule file and all its jobs, and reports all faults.
 func loadSchedule(ctx context.Context, path string, w system) (scheduleConfig, []*scheduled, error) {
 	if path == "" {
-		return scheduleConfig{}, nil, usageError{errors.New("-c: name the schedule file; examples/ has one")}
+		return scheduleConfig{}, nil, usageError{errors.New("-c: name the schedule file; examples/schedule/ has one")}
 	}
 	c, jobs, faults, err := checkSchedule(ctx, path, w)
 	if err == nil {

@@ -46,7 +46,7 @@ func scoreCommand(w system) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the score file (YAML)")
-	f.BoolVar(&once, "once", false, "predict what is there now, and end; status 1 if a file could not be read")
+	f.BoolVar(&once, "once", false, "predict what is there now, and end; status 1 if a file could not be predicted")
 	return cmd
 }
 
