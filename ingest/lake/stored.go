@@ -30,6 +30,7 @@ type Stored struct {
 type StoredColumn struct {
 	Name string
 	Node parquet.Node // may be null
+	Key  bool         // of the path, and no column of the file
 
 	column *column
 }
@@ -67,7 +68,7 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("lake: %s, column %q: %w", path, name, err), s.Close())
 		}
-		s.columns = append(s.columns, StoredColumn{name, node, c})
+		s.columns = append(s.columns, StoredColumn{Name: name, Node: node, Key: c.leaf < 0, column: c})
 	}
 	return s, nil
 }

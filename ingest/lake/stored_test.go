@@ -249,6 +249,9 @@ func TestStoredRefuses(t *testing.T) {
 	for name, want := range map[string]string{"list": "it is a list", "in": "it is a nested group", "none": "has no column"} {
 		_, err := lake.OpenStored(t.Context(), path, []string{name}, 0)
 		wantError(t, err, want, name)
+		if errors.Is(err, lake.ErrNotKept) != (name != "none") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	src, err := lake.OpenStored(t.Context(), path, []string{"text"}, 0)
 	if err != nil {
@@ -277,6 +280,11 @@ func TestStoredOfArrowAndKeys(t *testing.T) {
 	got, err := src.Next(t.Context(), len(rows))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, c := range src.Columns() {
+		if c.Key != (c.Name == "day") {
+			t.Errorf("%s is a key of the path: %v", c.Name, c.Key)
+		}
 	}
 	for i, r := range rows {
 		want := []string{

@@ -42,7 +42,7 @@ func arrowNode(typ arrow.DataType) (parquet.Node, error) {
 			return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(arrow.Decimal128SizeBytes)), nil
 		}
 	}
-	return nil, fmt.Errorf("%w: it is %s", errNotKept, typ)
+	return nil, fmt.Errorf("%w: it is %s", ErrNotKept, typ)
 }
 
 // arrowUnit is the unit of times. Parquet has no seconds: they become milliseconds.
@@ -154,6 +154,6 @@ func arrowValue(column arrow.Array, i int) (parquet.Value, error) {
 		}
 		return parquet.FixedLenByteArrayValue(b), nil
 	default:
-		return parquet.Value{}, fmt.Errorf("%w: it is %s", errNotKept, column.DataType())
+		return parquet.Value{}, fmt.Errorf("%w: it is %s", ErrNotKept, column.DataType())
 	}
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-var errNotKept = errors.New("it cannot be kept as it is")
+// ErrNotKept is the error of a column that is not read as it is stored, by its type.
+var ErrNotKept = errors.New("it cannot be kept as it is")
 
 // node is the type of a leaf of a Parquet file, for the schema of another one.
 func (c *column) node() (parquet.Node, error) {
 	refuse := func(why string) (parquet.Node, error) {
-		return nil, fmt.Errorf("%w: it is %s", errNotKept, why)
+		return nil, fmt.Errorf("%w: it is %s", ErrNotKept, why)
 	}
 	switch {
 	case c.refused != "":
@@ -91,7 +92,7 @@ func plainType(e *parquetmeta.Element) (parquet.Type, error) {
 		return parquet.ByteArrayType, nil
 	default:
 		if e.Length < 1 || e.Length > maxFixed {
-			return nil, fmt.Errorf("%w: its values have %d bytes, at most %d are read", errNotKept, e.Length, maxFixed)
+			return nil, fmt.Errorf("%w: its values have %d bytes, at most %d are read", ErrNotKept, e.Length, maxFixed)
 		}
 		return parquet.FixedLenByteArrayType(int(e.Length)), nil
 	}
@@ -113,7 +114,7 @@ func decimalNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parq
 		most = 0
 	}
 	if a.precision < 1 || a.precision > most || a.digits < 0 || a.digits > a.precision {
-		return nil, fmt.Errorf("%w: it is %s stored as %v", errNotKept, a.name, e.Physical)
+		return nil, fmt.Errorf("%w: it is %s stored as %v", ErrNotKept, a.name, e.Physical)
 	}
 	return parquet.Decimal(a.digits, max(a.precision, least), plain), nil
 }
@@ -141,7 +142,7 @@ func textNode(e *parquetmeta.Element, plain parquet.Type) (parquet.Node, error) 
 	case kind == parquetmeta.LogicalNull:
 		return parquet.Leaf(plain), nil
 	}
-	return nil, fmt.Errorf("%w: it is %s, stored as %v", errNotKept, annotationOf(e).name, e.Physical)
+	return nil, fmt.Errorf("%w: it is %s, stored as %v", ErrNotKept, annotationOf(e).name, e.Physical)
 }
 
 // kindOfConverted is the logical type that older files mean by a converted one, −1 if it
@@ -174,7 +175,7 @@ func timeNode(e *parquetmeta.Element) (parquet.Node, error) {
 	}
 	digits := map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}[unit]
 	if digits == 0 || (digits == 3) != (e.Physical == format.Int32) || (digits > 3) != (e.Physical == format.Int64) {
-		return nil, fmt.Errorf("%w: it is a time of day stored as %v", errNotKept, e.Physical)
+		return nil, fmt.Errorf("%w: it is a time of day stored as %v", ErrNotKept, e.Physical)
 	}
 	return parquet.TimeAdjusted(unitOf(digits), utc), nil
 }
