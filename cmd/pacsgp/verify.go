@@ -166,7 +166,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	found.Checked = append(lines, found.Checked...)
 	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, judgeMean)}
 	if v.from != nil {
-		if err := out.checkPlaces(ctx, v.from); err != nil {
+		if err := out.checkPlaces(ctx, v.from, res); err != nil {
 			return nil, err
 		}
 	}

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,9 +18,19 @@ import (
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
-// edited writes the file of a spool again, each value of some columns as another one, and
-// texts in an encoding; a column whose edit is nil is left out.
-func edited(t *testing.T, path string, texts encoding.Encoding, edits map[string]func(row int, v parquet.Value) parquet.Value) {
+// An edit is what is put in the place of a value.
+type edit = func(row int, v parquet.Value) parquet.Value
+
+// A rewrite is how the file of a spool is written again: each value of some columns as
+// another one, some columns as another type; a column whose edit is nil is left out.
+type rewrite struct {
+	texts encoding.Encoding // of the topic; nil: PLAIN
+	edits map[string]edit
+	types map[string]parquet.Node
+}
+
+// file writes the file at path again.
+func (r rewrite) file(t *testing.T, path string) {
 	t.Helper()
 	data := readFile(t, path)
 	in, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
@@ -31,25 +43,35 @@ func edited(t *testing.T, path string, texts encoding.Encoding, edits map[string
 	}
 	group := parquet.Group{}
 	for _, f := range in.Schema().Fields() {
-		switch edit, there := edits[f.Name()]; {
+		edit, there := r.edits[f.Name()]
+		node := r.types[f.Name()]
+		switch {
 		case there && edit == nil:
-		case f.Name() == "$topic":
-			group[f.Name()] = parquet.Encoded(parquet.String(), texts)
-		default:
-			group[f.Name()] = parquet.Leaf(f.Type())
+			continue
+		case node == nil && f.Name() == "$topic":
+			node = parquet.Encoded(parquet.String(), cmp.Or[encoding.Encoding](r.texts, &parquet.Plain))
+		case node == nil:
+			node = parquet.Leaf(f.Type())
 		}
+		group[f.Name()] = node
 	}
 	var out bytes.Buffer
-	w := parquet.NewGenericWriter[any](&out, parquet.NewSchema("row", group))
-	for j, f := range group.Fields() {
-		from, _ := in.Schema().Lookup(f.Name())
+	schema := parquet.NewSchema("row", group)
+	w := parquet.NewGenericWriter[any](&out, schema)
+	for j, path := range schema.Columns() {
+		from, _ := in.Schema().Lookup(path[0])
+		to, _ := schema.Lookup(path...)
 		var values []parquet.Value
 		for i, row := range rows {
 			v := row[from.ColumnIndex]
-			if edit := edits[f.Name()]; edit != nil {
+			if edit := r.edits[path[0]]; edit != nil {
 				v = edit(i, v)
 			}
-			values = append(values, v.Level(0, 0, j))
+			level := to.MaxDefinitionLevel
+			if v.IsNull() {
+				level = 0
+			}
+			values = append(values, v.Level(0, level, j))
 		}
 		if _, err := w.ColumnWriters()[j].WriteRowValues(values); err != nil {
 			t.Fatal(err)
@@ -60,6 +82,31 @@ func edited(t *testing.T, path string, texts encoding.Encoding, edits map[string
 	}
 	writeFile(t, path, out.Bytes())
 }
+
+// placedAs rewrites a file so that a column has another type, and values that are made of
+// the row's integer there.
+func placedAs(column string, node parquet.Node, value func(n int64) parquet.Value) rewrite {
+	return rewrite{
+		edits: map[string]edit{column: func(_ int, v parquet.Value) parquet.Value {
+			if v.Kind() == parquet.Int32 {
+				return value(int64(v.Int32()))
+			}
+			return value(v.Int64())
+		}},
+		types: map[string]parquet.Node{column: node},
+	}
+}
+
+// asArrow writes the Parquet files of a folder again as Arrow files.
+const asArrow = `
+import glob, os, sys
+import pyarrow as pa, pyarrow.parquet as pq
+for path in glob.glob(sys.argv[1] + "/*.parquet"):
+    rows = pq.read_table(path)
+    with pa.ipc.new_file(path[:-len("parquet")] + "arrow", rows.schema) as out:
+        out.write_table(rows)
+    os.remove(path)
+`
 
 // want is what verify.py has to say.
 type want struct {
@@ -78,53 +125,93 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 	r := record(t, out)
 	model, certificate := filepath.Join(out, r.Model), filepath.Join(out, r.Certificate)
 	const file = "segment-00000000-partition-000001.parquet"
-	type edit = func(row int, v parquet.Value) parquet.Value
-	text := func(s string) edit {
-		return func(int, parquet.Value) parquet.Value { return parquet.ByteArrayValue([]byte(s)) }
-	}
-	one := func(s string) edit {
-		return func(row int, v parquet.Value) parquet.Value {
-			if row == 59 {
-				return parquet.ByteArrayValue([]byte(s))
-			}
-			return v
-		}
-	}
-	var calls [][]string
-	var wants []want
-	for _, k := range []struct {
-		name  string // of the case
-		texts encoding.Encoding
-		edits map[string]edit
-		says  string // "": nothing is wrong
-	}{
-		{"written again", &parquet.Plain, nil, ""},
-		{"written again with a dictionary", &parquet.RLEDictionary, nil, ""},
-		{"without a column in all", &parquet.RLEDictionary, map[string]edit{"$timestamp": nil}, ""},
-		{"another topic", &parquet.RLEDictionary, map[string]edit{"$topic": text("cows")}, "column $topic"},
-		{"a longer topic", &parquet.RLEDictionary, map[string]edit{"$topic": text("other.rows")}, "column $topic"},
-		{"another topic without a dictionary", &parquet.Plain, map[string]edit{"$topic": text("cows")}, "column $topic"},
-		{"a longer topic without a dictionary", &parquet.Plain, map[string]edit{"$topic": text("other.rows")}, "column $topic"},
-		{"one row of another topic", &parquet.RLEDictionary, map[string]edit{"$topic": one("rowsrows")}, "column $topic"},
-		{"one row of another topic without a dictionary", &parquet.Plain, map[string]edit{"$topic": one("r")}, "column $topic"},
-		{"another partition", &parquet.Plain, map[string]edit{"$partition": func(_ int, v parquet.Value) parquet.Value { return parquet.Int32Value(v.Int32() + 1) }}, "column $partition"},
-		{"behind the end", &parquet.Plain, map[string]edit{"$offset": func(row int, v parquet.Value) parquet.Value { return parquet.Int64Value(v.Int64() + int64(row)/59) }}, "column $offset"},
-		{"an offset twice earlier", &parquet.Plain, map[string]edit{"$offset": func(row int, v parquet.Value) parquet.Value {
-			if row == 30 {
-				return parquet.Int64Value(7)
-			}
-			return v
-		}}, "column $offset"},
-		{"without a column in one file", &parquet.Plain, map[string]edit{"$offset": nil}, "$offset"},
-	} {
+	const placed = "the columns $topic, $partition, $offset of the data say of each row"
+	copied := func() string {
 		spool := filepath.Join(t.TempDir(), "spool")
 		if err := os.CopyFS(spool, os.DirFS(filepath.Join(dir, "spool"))); err != nil {
 			t.Fatal(err)
 		}
-		edited(t, filepath.Join(spool, file), k.texts, k.edits)
+		return spool
+	}
+	offsets := func(change func(row int, offset int64) int64) rewrite {
+		return rewrite{edits: map[string]edit{"$offset": func(row int, v parquet.Value) parquet.Value { return parquet.Int64Value(change(row, v.Int64())) }}}
+	}
+	topics := func(texts encoding.Encoding, from int, topic string) rewrite {
+		return rewrite{texts: texts, edits: map[string]edit{"$topic": func(row int, v parquet.Value) parquet.Value {
+			if row < from {
+				return v
+			}
+			return parquet.ByteArrayValue([]byte(topic))
+		}}}
+	}
+	topicAs := func(node parquet.Node, v parquet.Value) rewrite {
+		return rewrite{edits: map[string]edit{"$topic": func(int, parquet.Value) parquet.Value { return v }}, types: map[string]parquet.Node{"$topic": node}}
+	}
+	nullable := func(column string, node parquet.Node) rewrite {
+		return rewrite{edits: map[string]edit{column: func(row int, v parquet.Value) parquet.Value {
+			if row == 59 {
+				return parquet.Value{}
+			}
+			return v
+		}}, types: map[string]parquet.Node{column: parquet.Optional(node)}}
+	}
+	long := parquet.Leaf(parquet.Int64Type)
+	number := func(n int64) parquet.Value { return parquet.Int32Value(int32(n)) }
+	var calls [][]string
+	var wants []want
+	for _, k := range []struct {
+		name string // of the case
+		rewrite
+		says string // "": nothing is wrong
+	}{
+		{"written again", rewrite{}, ""},
+		{"written again with a dictionary", rewrite{texts: &parquet.RLEDictionary}, ""},
+		{"written again with lengths first", rewrite{texts: &parquet.DeltaLengthByteArray}, ""},
+		{"written again with prefixes", rewrite{texts: &parquet.DeltaByteArray}, ""},
+		{"without a column in all", rewrite{edits: map[string]edit{"$timestamp": nil}}, ""},
+		{"other integers", placedAs("$offset", parquet.Uint(64), parquet.Int64Value), ""},
+		{"short integers", placedAs("$offset", parquet.Int(16), number), ""},
+		{"bytes", placedAs("$partition", parquet.Uint(8), number), ""},
+		{"differences", placedAs("$offset", parquet.Encoded(long, &parquet.DeltaBinaryPacked), parquet.Int64Value), ""},
+		{"a column that may be null", placedAs("$offset", parquet.Optional(long), parquet.Int64Value), ""},
+		{"a null offset", nullable("$offset", long), "column $offset"},
+		{"a null topic", nullable("$topic", parquet.String()), "column $topic"},
+		{"another topic", topics(&parquet.RLEDictionary, 0, "cows"), "column $topic"},
+		{"a longer topic", topics(&parquet.RLEDictionary, 0, "other.rows"), "column $topic"},
+		{"another topic without a dictionary", topics(&parquet.Plain, 0, "cows"), "column $topic"},
+		{"a longer topic without a dictionary", topics(&parquet.Plain, 0, "other.rows"), "column $topic"},
+		{"one row of another topic", topics(&parquet.RLEDictionary, 59, "rowsrows"), "column $topic"},
+		{"one row of another topic without a dictionary", topics(&parquet.Plain, 59, "r"), "column $topic"},
+		{"one row of another topic with lengths first", topics(&parquet.DeltaLengthByteArray, 59, "rowsrows"), "column $topic"},
+		{"one row of another topic with prefixes", topics(&parquet.DeltaByteArray, 59, "rowsrows"), "column $topic"},
+		{"the topic as an integer", topicAs(long, parquet.Int64Value(1)), "and has to be text"},
+		{"the topic as a double", topicAs(parquet.Leaf(parquet.DoubleType), parquet.DoubleValue(1)), "and has to be text"},
+		{"the topic as a Boolean", topicAs(parquet.Leaf(parquet.BooleanType), parquet.BooleanValue(true)), "and has to be text"},
+		{"the topic as bytes", topicAs(parquet.Leaf(parquet.ByteArrayType), parquet.ByteArrayValue([]byte("rows"))), "and has to be text"},
+		{"another partition", placedAs("$partition", parquet.Leaf(parquet.Int32Type), func(n int64) parquet.Value { return number(n + 1) }), "column $partition"},
+		{"the partition as a Boolean", placedAs("$partition", parquet.Leaf(parquet.BooleanType), func(n int64) parquet.Value { return parquet.BooleanValue(n == 1) }), "and has to be integers"},
+		{"behind the end", offsets(func(row int, offset int64) int64 { return offset + int64(row)/59 }), "column $offset"},
+		{"an offset twice earlier", offsets(func(row int, offset int64) int64 {
+			if row == 30 {
+				return 7
+			}
+			return offset
+		}), "column $offset"},
+		{"offsets as doubles", placedAs("$offset", parquet.Leaf(parquet.DoubleType), func(n int64) parquet.Value { return parquet.DoubleValue(float64(n)) }), "and has to be integers"},
+		{"offsets with a half", placedAs("$offset", parquet.Leaf(parquet.DoubleType), func(n int64) parquet.Value { return parquet.DoubleValue(float64(n) + 0.5) }), "and has to be integers"},
+		{"offsets as decimals", placedAs("$offset", parquet.Decimal(0, 18, parquet.Int64Type), parquet.Int64Value), "and has to be integers"},
+		{"offsets as times", placedAs("$offset", parquet.Timestamp(parquet.Microsecond), func(n int64) parquet.Value { return parquet.Int64Value(n * 1e6) }), "and has to be integers"},
+		{"offsets as days", placedAs("$offset", parquet.Date(), number), "and has to be integers"},
+		{"offsets as text", placedAs("$offset", parquet.String(), func(n int64) parquet.Value { return parquet.ByteArrayValue(strconv.AppendInt(nil, n, 10)) }), "and has to be integers"},
+		{"offsets in a group", placedAs("$offset", parquet.Group{"x": long}, parquet.Int64Value), "$offset"},
+		{"offsets in lists", placedAs("$offset", parquet.List(long), parquet.Int64Value), "$offset"},
+		{"without a column in one file", rewrite{edits: map[string]edit{"$offset": nil}}, "has 0 columns $offset"},
+	} {
+		spool := copied()
+		k.file(t, filepath.Join(spool, file))
 		got := pacsgp(t, "verify", model, certificate, spool, "--judge", "draw")
 		if k.says == "" {
-			got.says(t, 0, "NOT CHECKED: that the rows are of the topic", "the columns $topic, $partition, $offset of the data say of each row")
+			got.says(t, 0, "NOT CHECKED: that the rows are of the topic", placed)
 		} else {
 			got.says(t, exitFailure, "refused", k.says)
 		}
@@ -137,46 +224,88 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 		t.Fatal(err)
 	}
 	const unnamed = "NOT CHECKED: of which topic and partitions the rows are"
+	const far = 1 << 60 // a float64 does not tell its neighbours apart
+	from := func(first, end int64) func(*certify.Evidence) {
+		return func(ev *certify.Evidence) { ev.Sample.Segments[1].First, ev.Sample.Segments[1].End = first, end }
+	}
 	for _, k := range []struct {
-		name  string
-		forge func(*certify.Evidence)
-		says  string
+		name string
+		rewrite
+		forge   func(*certify.Evidence)
+		refused bool
+		says    string
 	}{
-		{"partitions exchanged", func(ev *certify.Evidence) {
+		{"partitions exchanged", rewrite{}, func(ev *certify.Evidence) {
 			s := ev.Sample.Segments
 			s[1].Partition, s[2].Partition = 2, 1
-		}, "column $partition"},
-		{"other offsets", func(ev *certify.Evidence) {
-			for i := range ev.Sample.Segments {
-				ev.Sample.Segments[i].First, ev.Sample.Segments[i].End = 1000, 1060
-			}
-		}, "column $offset"},
-		{"another topic", func(ev *certify.Evidence) {
+		}, true, "column $partition"},
+		{"other offsets", rewrite{}, from(1000, 1060), true, "column $offset"},
+		{"far offsets", offsets(func(_ int, offset int64) int64 { return far + offset }), from(far, far+60), false, placed},
+		{"far offsets, one behind the end", offsets(func(_ int, offset int64) int64 { return far + offset }), from(far, far+59), true, "column $offset"},
+		{"far offsets, one earlier", offsets(func(row int, offset int64) int64 { return far + offset - 2*int64(row/59) }), from(far, far+60), true, "column $offset"},
+		{"offsets beyond those of a topic", placedAs("$offset", parquet.Uint(64), func(n int64) parquet.Value { return parquet.Int64Value(n + math.MinInt64) }), from(0, math.MaxInt64), true, "column $offset"},
+		{"rows of one record", offsets(func(int, int64) int64 { return 7 }), from(7, 8), false, placed},
+		{"the topic as an integer", topicAs(long, parquet.Int64Value(1)), func(ev *certify.Evidence) { ev.Sample.Segments[1].Topic = "payments" }, true, "and has to be text"},
+		{"another topic", rewrite{}, func(ev *certify.Evidence) {
 			for i := range ev.Sample.Segments {
 				ev.Sample.Segments[i].Topic = "others"
 			}
-		}, "column $topic"},
-		{"other counts", func(ev *certify.Evidence) {
+		}, true, "column $topic"},
+		{"other counts", rewrite{}, func(ev *certify.Evidence) {
 			ev.Sample.Segments[0].Rows, ev.Sample.Segments[1].Rows = 59, 61
-		}, "the segment that the certificate names has 59"},
-		{"no segments", func(ev *certify.Evidence) { ev.Sample.Segments = nil }, ""},
+		}, true, "the segment that the certificate names has 59"},
+		{"no segments", rewrite{}, func(ev *certify.Evidence) { ev.Sample.Segments = nil }, false, unnamed},
 	} {
 		ev := evidenceOf(t, whole)
 		ev.Sample.Segments = slices.Clone(ev.Sample.Segments)
 		k.forge(&ev)
-		path := filepath.Join(t.TempDir(), k.name+".json")
+		path := filepath.Join(t.TempDir(), "forged.json")
 		writeFile(t, path, certificateOf(t, ev))
-		spool := filepath.Join(dir, "spool")
+		spool := copied()
+		k.file(t, filepath.Join(spool, file))
 		got := pacsgp(t, "verify", model, path, spool, "--judge", "draw")
-		if k.says == "" {
-			got.says(t, 0, unnamed, "names no segments")
-		} else {
+		if k.refused {
 			got.says(t, exitFailure, "refused", k.says)
+		} else {
+			got.says(t, 0, k.says)
 		}
 		calls = append(calls, []string{model, "--certificate", path, spool})
-		wants = append(wants, want{k.says != "", cmp.Or(k.says, unnamed)})
+		wants = append(wants, want{k.refused, k.says})
 	}
+
+	for _, k := range []struct {
+		name string // of the case
+		rewrite
+		says string
+	}{
+		{"a key beside the column", rewrite{}, "has 2 columns $offset"},
+		{"a key in the place of the column", rewrite{edits: map[string]edit{"$offset": nil}}, "is a key of the path"},
+	} {
+		spool := filepath.Join(t.TempDir(), "$offset=3")
+		if err := os.Rename(copied(), spool); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names(t, spool) {
+			if filepath.Ext(name) == ".parquet" {
+				k.file(t, filepath.Join(spool, name))
+			}
+		}
+		pacsgp(t, "verify", model, certificate, spool, "--judge", "draw").says(t, exitFailure, "refused", k.says)
+		calls = append(calls, []string{model, "--certificate", certificate, spool})
+		wants = append(wants, want{true, k.says})
+	}
+
 	verifytest.Need(t)
+	for _, k := range []struct {
+		rewrite
+		status int
+		says   string
+	}{{rewrite{}, 0, placed}, {topics(nil, 59, "cows"), exitFailure, "column $topic"}} {
+		spool := copied()
+		k.file(t, filepath.Join(spool, file))
+		verifytest.Script(t, asArrow, spool)
+		pacsgp(t, "verify", model, certificate, spool, "--judge", "draw").says(t, k.status, k.says)
+	}
 	for i, run := range verifytest.Verify(t, calls) {
 		if (run.Status == 1) != wants[i].refused || strings.Contains(run.Out, "REFUSED") != wants[i].refused || !strings.Contains(run.Out, wants[i].says) {
 			t.Errorf("verify.py %q: status %d, want %+v:\n%s", calls[i], run.Status, wants[i], run.Out)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"slices"
-	"strings"
 
-	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
@@ -16,92 +16,135 @@ import (
 )
 
 // PlacesTold are the columns of a spool, or of a copy of it, that say where each row stood
-// in a topic; nil: no file has any.
+// in a topic, or keys of a path that are called so; nil: no file has any.
 func PlacesTold(files []lake.File) []string {
 	var told []string
 	for _, name := range []string{columnTopic, columnPartition, columnOffset} {
-		if slices.ContainsFunc(files, func(f lake.File) bool {
-			return slices.ContainsFunc(f.Columns, func(c ingest.Column) bool { return c.Name == name })
-		}) {
+		if slices.ContainsFunc(files, func(f lake.File) bool { return len(called(f, name)) > 0 }) {
 			told = append(told, name)
 		}
 	}
 	return told
 }
 
+// called are the columns of a file, and the keys of its path, that have a name.
+func called(f lake.File, name string) []ingest.Column {
+	return slices.DeleteFunc(slices.Clone(f.Columns), func(c ingest.Column) bool { return c.Name != name })
+}
+
 // CheckPlaces demands that these columns of a spool say of each row what the segments say,
 // which are its shards: the topic, the partition, and an offset of the segment that is not before
-// that of the row before. An error that wraps [pipeline.ErrRefused] names
-// the first row that stood elsewhere.
-func CheckPlaces(ctx context.Context, paths, told []string, segments []pipeline.Segment) error {
-	var topics []string
-	for _, g := range segments {
-		if !slices.Contains(topics, g.Topic) {
-			topics = append(topics, g.Topic)
+// that of the row before. The topic has to be text in all files, the others integers; they are
+// compared to the last digit. most bounds the bytes of pages in memory. An error that wraps
+// [pipeline.ErrRefused] names the first row that stood elsewhere.
+func CheckPlaces(ctx context.Context, files []lake.File, told []string, segments []pipeline.Segment, most int64) error {
+	for _, f := range files {
+		if f.RowGroups > len(segments) {
+			return fmt.Errorf("%w: more shards than the %d segments", pipeline.ErrRefused, len(segments))
 		}
-	}
-	for _, topic := range topics {
-		src, err := lake.Open(ctx, lake.Config{Paths: paths, Features: told, Texts: map[string]string{columnTopic: topic}, NoDigests: true})
-		if _, ok := errors.AsType[*ingest.ChoiceError](err); ok {
-			return fmt.Errorf("%w: the columns %s do not tell where the rows stood: %w", pipeline.ErrRefused, strings.Join(told, ", "), err)
-		}
-		if err != nil {
+		of := segments[:f.RowGroups]
+		segments = segments[f.RowGroups:]
+		if err := checkPlaces(ctx, f, told, of, most); err != nil {
 			return err
 		}
-		if n := len(src.Shards()); n != len(segments) {
-			return fmt.Errorf("%w: %d shards, and %d segments", pipeline.ErrRefused, n, len(segments))
+	}
+	if len(segments) > 0 {
+		return fmt.Errorf("%w: %d segments more than shards", pipeline.ErrRefused, len(segments))
+	}
+	return nil
+}
+
+// checkPlaces is CheckPlaces of one file.
+func checkPlaces(ctx context.Context, f lake.File, told []string, segments []pipeline.Segment, most int64) (err error) {
+	for _, name := range told {
+		if n := len(called(f, name)); n != 1 {
+			return fmt.Errorf("%w: %s has %d columns %s, and has to have one, as other files do", pipeline.ErrRefused, f.Path, n, name)
 		}
-		for i, g := range segments {
-			if g.Topic != topic {
-				continue
-			}
-			if err := checkPlaces(ctx, src, i, told, g); err != nil {
-				return err
-			}
+	}
+	src, err := lake.OpenStored(ctx, f.Path, told, most/int64(len(told)))
+	if errors.Is(err, lake.ErrNotKept) {
+		return fmt.Errorf("%w: of the columns that say where rows stood, $topic has to be text, $partition and $offset integers: %w", pipeline.ErrRefused, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	for _, c := range src.Columns() {
+		switch typ := c.Node.Type().LogicalType(); {
+		case c.Key:
+			return fmt.Errorf("%w: %s: %s is a key of the path and no column: where a row stood is not read from there", pipeline.ErrRefused, f.Path, c.Name)
+		case c.Name == columnTopic && !isA[*format.StringType](typ):
+			return fmt.Errorf("%w: %s: the column %s is %v, and has to be text", pipeline.ErrRefused, f.Path, c.Name, c.Node.Type())
+		case c.Name != columnTopic && !isA[*format.IntType](typ):
+			return fmt.Errorf("%w: %s: the column %s is %v, and has to be integers", pipeline.ErrRefused, f.Path, c.Name, c.Node.Type())
+		}
+	}
+	for _, g := range segments {
+		if err := checkSegment(ctx, f, src, g); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// checkPlaces is CheckPlaces of one shard.
-func checkPlaces(ctx context.Context, src *lake.Source, shard int, told []string, g pipeline.Segment) (err error) {
-	batches, err := src.Open(ctx, shard)
-	if err != nil {
-		return err
+// isA reports whether a logical type is one of a kind.
+func isA[T format.LogicalTypeValue](typ *format.LogicalType) bool {
+	if typ == nil {
+		return false
 	}
-	defer func() { err = errors.Join(err, batches.Close()) }()
-	before, row := float64(g.First), int64(0)
-	for {
-		record, err := batches.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if bad, ok := errors.AsType[*ingest.BadRowError](err); ok {
-			return fmt.Errorf("%w: %w", pipeline.ErrRefused, bad)
-		}
+	_, ok := typ.Value.(T)
+	return ok
+}
+
+// placesAtOnce is how many rows are compared at a time.
+const placesAtOnce = 4096
+
+// checkSegment compares the next rows of a file with the segment that they are.
+func checkSegment(ctx context.Context, f lake.File, src *lake.Stored, g pipeline.Segment) error {
+	before := g.First
+	for row := int64(0); row < g.Rows; {
+		n := min(g.Rows-row, placesAtOnce)
+		values, err := src.Next(ctx, int(n))
 		if err != nil {
 			return err
 		}
-		for j, name := range told {
-			for i, v := range record.Column(j).(*array.Float64).Float64Values() {
-				var right bool
-				switch name {
-				case columnTopic:
-					right = v == 1
-				case columnPartition:
-					right = v == float64(g.Partition)
+		for j, c := range src.Columns() {
+			for i, v := range values[j] {
+				right := !v.IsNull()
+				switch {
+				case !right:
+				case c.Name == columnTopic:
+					right = string(v.ByteArray()) == g.Topic
+				case c.Name == columnPartition:
+					right = integerOf(c.Node, v) == g.Partition
 				default:
-					right = v >= before && v < float64(g.End)
-					before = v
+					offset := integerOf(c.Node, v)
+					right = offset >= before && offset < g.End
+					before = offset
 				}
 				if !right {
-					record.Release()
 					return fmt.Errorf("%w: %s, row %d of the shard: the column %s says another place than the certificate, by which the shard is topic %q, partition %d, offsets %d to %d, in their order",
-						pipeline.ErrRefused, src.Shards()[shard].Name, row+int64(i), name, g.Topic, g.Partition, g.First, g.End-1)
+						pipeline.ErrRefused, f.Path, row+int64(i), c.Name, g.Topic, g.Partition, g.First, g.End-1)
 				}
 			}
 		}
-		row += record.NumRows()
-		record.Release()
+		row += n
+	}
+	return nil
+}
+
+// integerOf is a value of a column of integers; −1, which is no place, of one that an int64
+// does not hold.
+func integerOf(of parquet.Node, v parquet.Value) int64 {
+	signed := of.Type().LogicalType().Value.(*format.IntType).IsSigned
+	switch {
+	case v.Kind() == parquet.Int32 && signed:
+		return int64(v.Int32())
+	case v.Kind() == parquet.Int32:
+		return int64(v.Uint32())
+	case !signed && v.Uint64() > math.MaxInt64:
+		return -1
+	default:
+		return v.Int64()
 	}
 }
