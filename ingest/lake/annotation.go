@@ -33,9 +33,6 @@ const (
 	annotatedOther // not read
 )
 
-// typeText is the type of texts, as it is told to people.
-const typeText = "text"
-
 // annotationOf reads the annotation of a leaf.
 func annotationOf(e *parquetmeta.Element) annotation {
 	switch l := e.Logical; l.Kind {
@@ -62,7 +59,7 @@ func annotationOf(e *parquetmeta.Element) annotation {
 		}
 		return annotation{kind: annotatedOther, name: "a timestamp of unknown unit", why: hintCast}
 	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
-		return annotation{kind: annotatedOther, name: typeText, why: hintText}
+		return annotation{kind: annotatedOther, name: "text", why: hintText}
 	case parquetmeta.LogicalTime:
 		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number, or leave it out"}
 	case parquetmeta.LogicalNull:
@@ -92,7 +89,7 @@ func convertedAnnotation(e *parquetmeta.Element) annotation {
 	case deprecated.TimestampMicros:
 		return timestampAnnotation("us", 6, aTime)
 	case deprecated.UTF8, deprecated.Enum, deprecated.Json, deprecated.Bson:
-		return annotation{kind: annotatedOther, name: typeText, why: hintText}
+		return annotation{kind: annotatedOther, name: "text", why: hintText}
 	case deprecated.TimeMillis, deprecated.TimeMicros:
 		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number, or leave it out"}
 	default:

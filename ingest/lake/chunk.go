@@ -90,7 +90,7 @@ func maxRows(bytes int64) int64 {
 // deprecated fields compare as signed integers, and for INT96 and columns
 // without a declared order the format leaves it open.
 func (c *column) bounds(s *parquetmeta.Statistics) (lo, hi bound, err error) {
-	if c.kind == kindInt96 || c.kind == kindText {
+	if c.kind == kindInt96 {
 		return unknownBound, unknownBound, nil
 	}
 	for _, b := range [][]byte{s.Min, s.Max, s.MinValue, s.MaxValue} {

@@ -29,7 +29,6 @@ const (
 	kindDecimal32         // unscaled integer; correctly rounded
 	kindDecimal64         // same, a fault beyond 2⁵³ unscaled
 	kindDecimalBytes      // same, big endian
-	kindText              // 1 or 0: whether it is the text of the column
 )
 
 const (

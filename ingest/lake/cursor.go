@@ -284,7 +284,7 @@ func (c *cursor) dictionary(h *parquetmeta.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	if n < 0 || c.col.kind != kindText && n*int64(c.col.width) != int64(len(b)) || c.col.kind == kindText && n > int64(len(b)/textLength) {
+	if n < 0 || n*int64(c.col.width) != int64(len(b)) {
 		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
 	}
 	if int64(cap(c.table)) < n {
@@ -294,10 +294,6 @@ func (c *cursor) dictionary(h *parquetmeta.PageHeader) error {
 		c.table = make([]float64, n)
 	}
 	c.table = c.table[:n]
-	if c.col.kind == kindText {
-		_, err := c.col.texts(c.table, b)
-		return err
-	}
 	c.col.plain(c.table, b)
 	return nil
 }

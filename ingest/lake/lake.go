@@ -25,9 +25,6 @@ type Config struct {
 	Exclude []string
 	// Target is the last column. Empty means that there is none.
 	Target string
-	// Texts are those of the features that are columns of text in Parquet files, which are
-	// read as 1 where a value is the one that stands here, and as 0 where it is another.
-	Texts map[string]string
 	// BadRows says what to do with rows that break a rule.
 	BadRows ingest.BadRows
 	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer of
@@ -109,11 +106,6 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	files, notices, err := listWithFooters(ctx, cfg.Store, cfg.Paths)
 	if err != nil {
 		return nil, err
-	}
-	if len(cfg.Texts) > 0 {
-		for _, f := range files {
-			f.readAsTexts(cfg.Texts)
-		}
 	}
 	columns, left, err := ingest.Select(tables(files), ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Target: cfg.Target})
 	if err != nil {

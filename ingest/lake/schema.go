@@ -24,7 +24,6 @@ type column struct {
 	physical format.Type
 	filled   bool   // pages in PLAIN end in plainFill zeros
 	ordered  bool   // the file says what its statistics' order is
-	text     string // of kindText: the one that is 1
 	refused  string // why the chunks of a readable type are not read, "" if they are
 
 	element parquetmeta.Element // of a leaf

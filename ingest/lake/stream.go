@@ -61,7 +61,7 @@ func (ch *chunk) wayOf(c *column, h *parquetmeta.PageHeader, first []byte, whole
 	switch {
 	case ch.isDirect(c, h, small):
 		return directly
-	case small || h.Encoding == format.ByteStreamSplit || c.kind == kindText:
+	case small || h.Encoding == format.ByteStreamSplit:
 		return asAWhole
 	case codec == format.Uncompressed || windowBytes+storedPiece+historyOf(codec, size, first) < size:
 		return inPieces

@@ -16,7 +16,7 @@ type valueReader struct {
 	data     []byte
 	more     *window     // what comes after data; nil if nothing does
 	pages    *pageReader // where values are read from directly; nil if data has them
-	pos      int         // values read so far, in PLAIN and BYTE_STREAM_SPLIT; of texts bytes
+	pos      int         // values read so far, in PLAIN and BYTE_STREAM_SPLIT
 	size     int         // bytes of all streams of BYTE_STREAM_SPLIT
 	checks   []streamSum // of those that are read directly, if there is a checksum
 	table    []float64
@@ -56,7 +56,7 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 		}
 		return v.delta.reset(data, more)
 	case format.ByteStreamSplit:
-		if col.width == 0 || col.kind == kindText {
+		if col.width == 0 {
 			break
 		}
 		v.size = len(data)
@@ -83,11 +83,6 @@ func (v *valueReader) read(dst []float64) error {
 	case format.ByteStreamSplit:
 		return v.streams(dst)
 	default:
-		if v.col.kind == kindText {
-			n, err := v.col.texts(dst, v.data[v.pos:])
-			v.pos += n
-			return err
-		}
 		if err := v.refill(len(dst)); err != nil {
 			return err
 		}
@@ -142,12 +137,8 @@ func (v *valueReader) finished() error {
 			return err
 		}
 		used := v.pos * v.col.width
-		switch v.col.kind {
-		case kindBoolean:
+		if v.col.kind == kindBoolean {
 			used = (v.pos + 7) / 8
-		case kindText:
-			used = v.pos
-		default:
 		}
 		rest = len(v.data) - used + v.left()
 		filled = fill[:copy(fill[:], v.data[min(used, len(v.data)):])]
