@@ -91,7 +91,7 @@ func TestPlanSaysTheMemory(t *testing.T) {
 }
 
 // What verify and predict are refused for is what they take: at least 15 % less, at most
-// what is allowed for, or some MiB off.
+// what is allowed for, or some MiB off: how much garbage there is when is a matter of luck.
 func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 	if testing.Short() || raceDetector || runtime.GOOS != "linux" {
 		t.Skip("measures a process as Linux does")
@@ -143,7 +143,7 @@ func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 				had := peakOf(t, exec.CommandContext(t.Context(), measured.args[0], measured.args[1:]...))
 				foreseen := float64(measured.foreseen)
 				t.Logf("%s: foreseen %.0f MiB, had %.0f MiB: %+.0f %%", command, foreseen/(1<<20), had/(1<<20), 100*(foreseen/had-1))
-				if foreseen < had-max(0.15*had, 16<<20) || foreseen > had+max(had*surplus/100, 24<<20) {
+				if foreseen < had-max(0.15*had, 16<<20) || foreseen > had+max(had*surplus/100, 64<<20) {
 					t.Errorf("%s: foreseen are %.0f MiB, and the process had %.0f", command, foreseen/(1<<20), had/(1<<20))
 				}
 			}
