@@ -53,7 +53,7 @@ func NewClient(cfg Config) (*Client, error) {
 			TLS: cfg.TLS, SASL: cfg.SASL, ClientID: "pacsgp",
 			// The default of 6 s would hide new leaders and new topics for as long. It is
 			// also the time that an answer about the cluster may take.
-			MetadataTTL: 2 * time.Second,
+			MetadataTTL: metadataAge,
 		},
 		patience: cfg.Patience,
 		config:   cfg,
@@ -76,14 +76,16 @@ func (c *Client) Close() error {
 var ErrNoTopic = errors.New("there is no such topic, or it may not be read")
 
 // How long a topic is looked for that the brokers say is not there: one that was just made is
-// not known to all of them at once, and one that was there before to a broker that begins.
+// not known to all of them at once, and one that was there before to a broker that begins. What
+// the library knows is up to metadataAge old.
 const (
-	newTopic   = 2 * time.Second
-	knownTopic = 10 * time.Second
+	metadataAge = 2 * time.Second
+	newTopic    = 3 * metadataAge
+	knownTopic  = 10 * time.Second
 )
 
 // Partitions returns the numbers of a topic's partitions, ascending. That there is none is
-// said after two seconds, or ten of a topic that was there before and of brokers that were away.
+// said after six seconds, or ten of a topic that was there before and of brokers that were away.
 func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 	var unknown time.Time // since when
 	patience := newTopic
@@ -94,7 +96,7 @@ func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 		asked := time.Now()
 		found, err := c.partitions(ctx, topic)
 		if errors.Is(err, errUnknown) {
-			if time.Since(asked) >= newTopic { // it waited for brokers, which have just begun
+			if time.Since(asked) >= metadataAge { // it waited for brokers, which have just begun
 				patience, unknown = knownTopic, time.Time{}
 			}
 			if unknown.IsZero() {
@@ -108,7 +110,7 @@ func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
-			case <-time.After(newTopic / 10):
+			case <-time.After(metadataAge / 10):
 			}
 			continue
 		case err == nil:
