@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -9,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -274,30 +273,34 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+// renamedFS calls then behind each file that gets its last name.
+type renamedFS struct {
+	lake.FS
+
+	then func()
+}
+
+// Rename renames.
+func (f renamedFS) Rename(oldName, newName string) error {
+	err := f.FS.Rename(oldName, newName)
+	f.then()
+	return err
+}
+
 // While the pointer moves, each prediction is that of the model which it names: over ten
 // million rows with -soak.
 func TestScoreWhileThePointerMoves(t *testing.T) {
 	const files = 40
-	rows, pause := int64(50), time.Duration(0)
+	rows := int64(50)
 	if *soak {
-		rows, pause = 250_000, 3*time.Second
+		rows = 250_000
 	}
 	dir, pointers, score := following(t, files, rows)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := 0; ctx.Err() == nil; i++ {
-			point(t, dir, pointers[i%2])
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
-			}
-		}
-	}()
-	succeed(t, "score", "-c", score, "--once")
-	cancel()
-	<-done
+	var moves atomic.Int64
+	fsys := renamedFS{plain(), func() { point(t, dir, pointers[moves.Add(1)%2]) }}
+	if a := pacsgpOn(t, fsys, nil, "score", "-c", score, "--once"); a.status != 0 {
+		t.Fatal(a.message)
+	}
 	named := map[string]pointer{}
 	for _, document := range pointers {
 		var p pointer
