@@ -28,6 +28,7 @@ type lakeWriter struct {
 	offsets *broker.Writer
 	of      *topicPredictor // that has made what is in the open files
 	open    map[int]*openFile
+	topic   bool // the folder says which topic its predictions are of
 }
 
 // An openFile is the file that the predictions of a partition are written to.
@@ -100,10 +101,14 @@ func lakePlace(topic, name string) (partition int, end int64, ok bool) {
 	return partition, end, err == nil && lakeName(topic, partition, first, end) == name
 }
 
-// stands are the ends of the files that are there.
+// stands are the ends of the files that are there. They have to be of the topic that is
+// there now.
 func (w *lakeWriter) stands() (map[int]int64, error) {
 	names, err := w.s.w.fs.List(w.s.Output.folder)
 	if err != nil {
+		return nil, err
+	}
+	if err := w.readTopic(names); err != nil {
 		return nil, err
 	}
 	ends := map[int]int64{}
@@ -129,8 +134,11 @@ func (w *lakeWriter) pack(l lot, rows kafkalog.Decoded, predictions []pipeline.P
 			columns[at].Add(predictions[i], r.Partition, r.Offset, r.Key, l.kept(rows, i)...)
 		}
 	}
-	return func(context.Context) error {
+	return func(ctx context.Context) error {
 		if w.of != l.by { // one model to a file
+			if err := w.s.sameTopic(ctx); err != nil {
+				return err
+			}
 			if err := w.publish(); err != nil {
 				return err
 			}
@@ -179,6 +187,9 @@ func (w *lakeWriter) publish() error {
 			return err
 		}
 		if err := w.s.follower.keepAbout(w.s.w.fs, w.s.Output.folder, w.of.current); err != nil {
+			return err
+		}
+		if err := w.keepTopic(); err != nil {
 			return err
 		}
 		if err := f.file.CommitAs(lakeName(w.s.rows.Topic, partition, f.first, f.end)); err != nil {

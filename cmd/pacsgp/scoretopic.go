@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
 	"sync"
 	"time"
 
@@ -96,9 +96,9 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 		}
 	}
 	show.event(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
-	return s.ending(ctx, s.client.Lead(ctx, broker.Group{Name: k.Group, Topic: k.Topic, Session: c.session(), Told: func(known bool, partitions int) {
+	return s.ending(ctx, s.anew(s.client.Lead(ctx, broker.Group{Name: k.Group, Topic: k.Topic, Session: c.session(), Told: func(known bool, partitions int) {
 		s.metrics.live.fact("member", memberWords(known, partitions))
-	}}, s.lead))
+	}}, s.lead)))
 }
 
 // ending is how the command ends: a service that is stopped has done what it was asked to.
@@ -167,6 +167,9 @@ func (s *topicScorer) predictAs(ctx context.Context, as broker.Member) (err erro
 	}
 	defer func() { err = errors.Join(err, out.end(ctx)) }()
 	// Behind the writer, which has waited until an earlier transaction had ended.
+	if err := s.sameTopic(ctx); err != nil {
+		return err
+	}
 	from, err := s.stands(ctx)
 	if err != nil {
 		return err
@@ -175,15 +178,17 @@ func (s *topicScorer) predictAs(ctx context.Context, as broker.Member) (err erro
 	if err != nil {
 		return err
 	}
+	defer func() { err = s.behind(err, from, ends) }()
+	begin := maps.Clone(from)
 	for partition, end := range ends {
-		from[partition] = max(from[partition], end)
+		begin[partition] = max(from[partition], end)
 	}
 	// Reading, predicting and sending go on at the same time, and each keeps the order.
 	all, within := errgroup.WithContext(ctx)
 	takes, done := make(chan kafkalog.Take, 1), make(chan predictedLot, lotsAhead)
 	all.Go(func() error {
 		defer close(takes)
-		return s.rows.Follow(within, from, s.once, func(t kafkalog.Take) error { return hand(within, takes, t) })
+		return s.rows.Follow(within, begin, s.once, func(t kafkalog.Take) error { return hand(within, takes, t) })
 	})
 	all.Go(func() error {
 		defer close(done)
@@ -222,29 +227,6 @@ func hand[T any](ctx context.Context, to chan<- T, what T) error {
 	}
 }
 
-// aboutOffsets begins the text beside the offsets, which says what the predictions are about.
-const aboutOffsets = "predictions "
-
-// stands returns where the group stands, and finds out what its predictions are about.
-func (s *topicScorer) stands(ctx context.Context) (map[int]int64, error) {
-	partitions, err := s.client.Partitions(ctx, s.rows.Topic)
-	if err != nil {
-		return nil, err
-	}
-	at, texts, err := s.client.Committed(ctx, s.rows.Group, s.rows.Topic, partitions)
-	if err != nil {
-		return nil, err
-	}
-	for p, text := range texts {
-		if at[p] < 0 {
-			delete(at, p)
-		} else if word, ok := strings.CutPrefix(text, aboutOffsets); ok && s.follower.means == "" {
-			s.follower.means = word
-		}
-	}
-	return at, nil
-}
-
 // lotsAhead is how many lots of predictions may wait to be sent.
 const lotsAhead = 8
 
@@ -257,7 +239,10 @@ func (s *topicScorer) deliver(ctx context.Context, out lotWriter, as broker.Memb
 		if over = nil; len(due.ends) == 0 {
 			return nil
 		}
-		if err := out.commit(ctx, as, due.ends, aboutOffsets+due.means); err != nil {
+		if err := s.sameTopic(ctx); err != nil {
+			return err
+		}
+		if err := out.commit(ctx, as, due.ends, s.aboutOffsets(due.means)); err != nil {
 			return err
 		}
 		s.count(due)

@@ -33,7 +33,7 @@ func TestServiceOfATopicMadeAnew(t *testing.T) {
 	}
 	defer client.Close()
 	before, ends := pointed(t, client)
-	remake(t, client, address)
+	remake(t, client, address, "rows", 3)
 	for from := int64(0); from < 540; from += 180 {
 		fillTopic(t, address, from)
 	}
@@ -87,8 +87,8 @@ func pointed(t *testing.T, client *broker.Client) (broker.Identity, map[int]int6
 	return p.Rows, ends
 }
 
-// remake deletes the small topic, and makes one of its name.
-func remake(t *testing.T, client *broker.Client, address string) {
+// remake deletes a topic, and makes one of its name.
+func remake(t *testing.T, client *broker.Client, address, name string, partitions int) {
 	t.Helper()
 	admin, err := kgo.NewClient(kgo.SeedBrokers(address))
 	if err != nil {
@@ -96,12 +96,12 @@ func remake(t *testing.T, client *broker.Client, address string) {
 	}
 	defer admin.Close()
 	r, topic := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
-	topic.Topic = new("rows")
-	r.Topics, r.TopicNames = append(r.Topics, topic), []string{"rows"}
+	topic.Topic = new(name)
+	r.Topics, r.TopicNames = append(r.Topics, topic), []string{name}
 	if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].ErrorCode != 0 {
 		t.Fatalf("%+v: %v", answer, err)
 	}
-	if made, err := client.CreateTopic(t.Context(), "rows", 3, 1, nil); err != nil || !made {
+	if made, err := client.CreateTopic(t.Context(), name, partitions, 1, nil); err != nil || !made {
 		t.Fatalf("made: %v, %v", made, err)
 	}
 }

@@ -2,6 +2,7 @@ package kafkalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,17 +33,37 @@ const (
 	turnOffsets = 1 << 16
 	// maxBehind is how often a partition may be seen to end before the offset to go on at.
 	maxBehind = 30
+	// identityEvery is the time between two looks whether the topic is still the same one.
+	identityEvery = 5 * time.Second
 )
+
+// A BehindError says that a partition ends before the offset to go on at: the topic was
+// made anew, or has lost records.
+type BehindError struct {
+	Topic     string
+	Partition int
+	End, Next int64 // offsets
+}
+
+// Error is the message.
+func (e *BehindError) Error() string {
+	return fmt.Sprintf("kafka: partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made anew, or has lost records", e.Partition, e.Topic, e.End, e.Next)
+}
 
 // Follow hands over what the topic has from these offsets on, by partition, and goes on as
 // more comes: until ctx is done, use returns an error or, with once, there is no more. A
 // take belongs to who gets it. A partition that is not named begins at its earliest offset.
-// Of cfg Client, Topic and SkipTombstones are used.
+// It ends with an error that is [broker.ErrAnother] soon after the topic was made anew, if
+// brokers tell; of what was handed over since it looked last it is not known of which topic
+// it is. Of cfg Client, Topic, Identity and SkipTombstones are used.
 func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Take) error) error {
 	f := follower{cfg: cfg, use: use, next: maps.Clone(from), ends: map[int]int64{}}
 	f.clear()
 	for {
 		quiet, err := f.round(ctx)
+		if err == nil && (quiet && once || time.Since(f.looked) >= identityEvery) {
+			err = f.same(ctx)
+		}
 		if err == nil {
 			err = f.flush(true)
 		}
@@ -72,6 +93,20 @@ type follower struct {
 
 	going  bool // the take before was not the last one before a pause
 	behind int  // looks at a partition that ends before the offset to go on at
+
+	looked time.Time // whether the topic is the same one
+}
+
+// same looks whether the topic is still the one that it was.
+func (f *follower) same(ctx context.Context) error {
+	if f.looked = time.Now(); f.cfg.Identity == (broker.Identity{}) {
+		return nil
+	}
+	is, err := f.cfg.Client.Identity(ctx, f.cfg.Topic)
+	if err != nil {
+		return err
+	}
+	return is.Same(f.cfg.Identity, f.cfg.Topic, "the one whose rows came before")
 }
 
 func (f *follower) clear() {
@@ -111,8 +146,11 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 	quiet = true
 	for _, p := range partitions {
 		if latest[p] < f.next[p] {
+			if err := f.same(ctx); err != nil {
+				return false, err
+			}
 			if f.behind++; f.behind > maxBehind {
-				return false, fmt.Errorf("kafka: partition %d of topic %q ends at offset %d, and group %q stands at %d: the topic was made anew, or has lost records", p, f.cfg.Topic, latest[p], f.cfg.Group, f.next[p])
+				return false, &BehindError{f.cfg.Topic, p, latest[p], f.next[p]}
 			}
 			select { // a new leader may not know yet how far it is
 			case <-ctx.Done():
@@ -129,6 +167,11 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 		quiet, f.behind = false, 0
 		at := broker.Range{Topic: f.cfg.Topic, Partition: p, First: f.next[p], End: end, FetchBytes: f.cfg.fetchBytes}
 		if err := f.cfg.Client.Read(ctx, at, func(r *broker.Record) error { return f.add(p, r) }); err != nil {
+			if _, out := errors.AsType[*broker.OffsetError](err); out {
+				if other := f.same(ctx); other != nil {
+					return false, other
+				}
+			}
 			return false, f.cfg.explain(ctx, err)
 		}
 		if f.next[p] = end; f.ends[p] != end {

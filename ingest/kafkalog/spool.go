@@ -87,9 +87,11 @@ type Config struct {
 	Tolerant bool
 	// Letters keeps the records with bad rows beside the rows: see [Window.Letters].
 	Letters bool
-	Folder  string // of the spool
-	Limit   int64  // bytes that the spool may have; 0: any
-	Quota   *Quota // that it shares with the spools of other windows; nil: none
+	// Identity is that of the topic whose offsets Follow is given; the zero value: it is not known.
+	Identity broker.Identity
+	Folder   string // of the spool
+	Limit    int64  // bytes that the spool may have; 0: any
+	Quota    *Quota // that it shares with the spools of other windows; nil: none
 	// Stored is told what there is of a window that closes by Rows, whenever a round of it
 	// is durable; what it was told before is the beginning of that.
 	Stored func(*Window)

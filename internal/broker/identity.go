@@ -21,6 +21,19 @@ type Identity struct {
 	Topic   string `json:"topic"`
 }
 
+// ErrAnother says that a topic is not the one that it was: the same offsets are those of
+// other rows.
+var ErrAnother = errors.New("it was made anew, or stands on another cluster")
+
+// Same returns an error that is [ErrAnother] if both of these are known and differ. than
+// ends the sentence "the topic is another one than …".
+func (i Identity) Same(was Identity, topic, than string) error {
+	if i == was || i == (Identity{}) || was == (Identity{}) {
+		return nil
+	}
+	return fmt.Errorf("kafka: topic %q is another one than %s: that had the id %q on the cluster %q, this has %q on %q: %w", topic, than, was.Topic, was.Cluster, i.Topic, i.Cluster, ErrAnother)
+}
+
 // Identity asks a broker which topic has the name now.
 func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 	var found Identity

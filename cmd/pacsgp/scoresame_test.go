@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// remake makes the topic with the rows anew, with so many times all rows. The group keeps
+// its offsets and what stands beside them, as where brokers leave them or a tool takes them
+// along.
+func (s *aTopic) remake(t *testing.T, client *broker.Client, group string, times int) {
+	t.Helper()
+	partitions := []int{0, 1}
+	at, texts, err := client.Committed(t.Context(), group, "features", partitions)
+	if err != nil || at[0] != 30 || at[1] != 30 {
+		t.Fatalf("the group is at %v: %v", at, err)
+	}
+	remake(t, client, s.address, "features", 2)
+	s.sent = 0
+	for range times {
+		s.send(t)
+	}
+	w, err := client.NewWriter(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range partitions {
+		// Members may still be there: nobody is asked.
+		if err := w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, group, "features", map[int]int64{p: at[p]}, texts[p]); err != nil && !broker.Stale(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A topic that was made anew under its name, while rows are predicted or between two
+// processes, is not taken for the one before, whether it has as many rows, more or fewer:
+// rows would be passed over. It says what to do.
+func TestScoreOfATopicMadeAnew(t *testing.T) {
+	for _, output := range []string{"topic", "directory"} {
+		for _, times := range []int{0, 1, 3} {
+			for _, running := range []bool{false, true} {
+				t.Run(fmt.Sprintf("to a %s, %d times, running %v", output, times, running), func(t *testing.T) {
+					t.Parallel() // it waits
+					s := topicOf(t, seededTopics(t), 60, "exactly_once: true\nsession_timeout: 1s\n")
+					score, group := s.score, "scorers"
+					found := func() []predictedRecord { return s.found(t, "predictions") }
+					if output == "directory" {
+						group = "to-lake"
+						score = s.toLake(t, group, "scored", "poll: 20ms\nsession_timeout: 1s\n")
+						found = func() []predictedRecord { return s.foundInFiles(t, "scored") }
+					}
+					client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer client.Close()
+					s.send(t)
+					var message string
+					if running {
+						service := startCommand(t, "score", "-c", score)
+						for range 1000 {
+							at, err := client.CommittedOffsets(t.Context(), group, "features", []int{0, 1})
+							if err == nil && at[0] == 30 && at[1] == 30 {
+								break
+							}
+							time.Sleep(20 * time.Millisecond)
+						}
+						s.remake(t, client, group, times)
+						select {
+						case <-service.done:
+						case <-time.After(time.Minute):
+							t.Fatalf("it goes on: %s", service.says())
+						}
+						if service.err == nil {
+							t.Fatal("it ends without an error")
+						}
+						message = service.err.Error()
+					} else {
+						succeed(t, "score", "-c", score, "--once")
+						s.remake(t, client, group, times)
+						a := pacsgp(t, "score", "-c", score, "--once")
+						if message = a.message; a.status != exitFailure {
+							t.Errorf("status %d: %s", a.status, a.stdout)
+						}
+					}
+					for _, part := range []string{`topic "features" is another one than`, "it was made anew", "choose another group and another output " + output} {
+						if !strings.Contains(message, part) {
+							t.Errorf("it says %q, want %q", message, part)
+						}
+					}
+					if n := len(found()); n != 60 {
+						t.Errorf("%d predictions, want the 60 of the old rows", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Files say by themselves which topic they are of: another group does not go on behind
+// those of a topic that was made anew. Where nothing says it, as before there was a word of
+// it, offsets count; and one that the topic does not have is an error that says who told it.
+func TestFilesSayWhichTopic(t *testing.T) {
+	s := topicOf(t, seededTopics(t), 60, "")
+	client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	s.send(t)
+	succeed(t, "score", "-c", s.toLake(t, "first", "scored", ""), "--once")
+	s.remake(t, client, "first", 3)
+	second := s.toLake(t, "second", "scored", "")
+	said := filepath.Join(s.dir, "scored", "_topic-features.json")
+	if a := pacsgp(t, "score", "-c", second, "--once"); a.status != exitFailure || !strings.Contains(a.message, "than the one that "+said+" names") {
+		t.Errorf("status %d: %s", a.status, a.message)
+	}
+	writeFile(t, said, []byte("{}"))
+	if a := pacsgp(t, "score", "-c", second, "--once"); a.status != exitFailure || !strings.Contains(a.message, said+": it does not say which topic") {
+		t.Errorf("status %d: %s", a.status, a.message)
+	}
+	if err := os.Remove(said); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "score", "-c", second, "--once")
+	if n := len(s.foundInFiles(t, "scored")); n != 180 {
+		t.Errorf("%d predictions, want those up to the end of the new topic", n)
+	}
+	if err := os.Remove(said); err != nil {
+		t.Fatal(err)
+	}
+	remake(t, client, s.address, "features", 2)
+	s.send(t)
+	a := pacsgp(t, "score", "-c", s.toLake(t, "third", "scored", ""), "--once")
+	for _, part := range []string{"ends at offset 30, and the next row was to be at 90", "the names of the files in " + filepath.Join(s.dir, "scored"), "another output directory"} {
+		if a.status != exitFailure || !strings.Contains(a.message, part) {
+			t.Errorf("status %d: %q, want %q", a.status, a.message, part)
+		}
+	}
+}
