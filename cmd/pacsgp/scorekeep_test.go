@@ -62,6 +62,11 @@ func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 			t.Fatalf("row %d: %s", i, diff)
 		}
 	}
+	writeFile(t, filepath.Join(dir, "more", "id=7", "a.parquet"), file.Bytes())
+	writeFile(t, score, []byte("model: out\nsource: {paths: [more]}\nkeep: [id]\noutput: others\n"))
+	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log, `has 2 columns named`) {
+		t.Errorf("status %d: %s", a.status, a.log)
+	}
 	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\nkeep: [none]\noutput: others\n"))
 	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log, `has no column`) {
 		t.Errorf("status %d: %s", a.status, a.log)

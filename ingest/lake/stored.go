@@ -48,7 +48,7 @@ const leastStored = 16 << 20
 
 // OpenStored opens columns of the file at path. A key in the path is a text. most bounds
 // the bytes of a column's page in memory. What is no flat column, or of a type that
-// nobody can be sure of, is refused.
+// nobody can be sure of, is refused, and so is a name of two columns.
 func OpenStored(ctx context.Context, path string, names []string, most int64) (*Stored, error) {
 	files, _, err := listWithFooters(ctx, machine{}, []string{path})
 	if err != nil {
@@ -62,6 +62,9 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 		at, ok := s.file.places[name]
 		if !ok {
 			return nil, errors.Join(fmt.Errorf("lake: %s has no column %q", path, name), s.Close())
+		}
+		if n := s.file.named(name); n > 1 {
+			return nil, errors.Join(fmt.Errorf("lake: %s has %d columns named %q; rename or remove all but one", path, n, name), s.Close())
 		}
 		c := &s.file.columns[at]
 		node, err := s.node(c)
@@ -195,6 +198,16 @@ func (s *Stored) Close() error {
 	err := s.open.Close()
 	s.open = nil
 	return err
+}
+
+// named is how many columns have a name, a key of the path among them.
+func (f *dataFile) named(name string) (n int) {
+	for i := range f.columns {
+		if f.columns[i].Name == name {
+			n++
+		}
+	}
+	return n
 }
 
 // text is the value of a key in the path; false: it stands for null.

@@ -264,6 +264,35 @@ func TestStoredRefuses(t *testing.T) {
 	}
 }
 
+// A name that a column has and a key of the path too is refused as it is of features: it is
+// not known which one is meant. Other columns of such a file are kept.
+func TestStoredRefusesTwoOfAName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "long=7")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	arrowFile(t, filepath.Join(dir, "a.arrow"), manyRows(5), 5)
+	type row struct {
+		Long int64 `parquet:"long"`
+		Int  int64 `parquet:"int"`
+	}
+	if err := parquet.WriteFile(filepath.Join(dir, "a.parquet"), []row{{1, 2}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.arrow", "a.parquet"} {
+		path := filepath.Join(dir, name)
+		_, err := lake.OpenStored(t.Context(), path, []string{"int", "long"}, 0)
+		wantError(t, err, path, `has 2 columns named "long"; rename or remove all but one`)
+		src, err := lake.OpenStored(t.Context(), path, []string{"int"}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Columns of Arrow files are kept too, and keys of the path, which are texts.
 func TestStoredOfArrowAndKeys(t *testing.T) {
 	rows := manyRows(500)
