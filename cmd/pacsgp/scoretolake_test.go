@@ -86,7 +86,7 @@ func TestScoreOfATopicToALake(t *testing.T) {
 	}
 	want := []string{
 		"it is no JSON object  true true", `x2 is null "text" true true`,
-		`a column is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read  true true`,
+		`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read  true true`,
 	}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Error(diff)

@@ -204,7 +204,7 @@ func TestScoreOfATopic(t *testing.T) {
 		}
 		want := []string{
 			"it is no JSON object null true true", `x2 is null "text" true true`,
-			`a column is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read null true true`,
+			`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read null true true`,
 		}
 		if diff := cmp.Diff(want, reasons); diff != "" {
 			t.Error(diff)

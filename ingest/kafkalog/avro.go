@@ -17,6 +17,7 @@ type avroReader struct {
 	own      string // schema of the last container, and its type
 	ownType  *avroType
 
+	names []string // of the columns
 	row   []float64
 	in    []byte
 	depth int
@@ -207,11 +208,11 @@ func (r *avroReader) bytes(t *avroType) error {
 	case t.kind == avroString:
 		v, err := timeCell(string(b))
 		if err != nil {
-			return err
+			return fmt.Errorf("column %q is %w", r.names[t.column], err)
 		}
 		r.set(t, v)
 	default:
-		return errors.New("a column is bytes; numbers, booleans and times are read")
+		return fmt.Errorf("column %q is bytes; numbers, booleans and times are read", r.names[t.column])
 	}
 	return nil
 }

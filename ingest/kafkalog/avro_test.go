@@ -63,7 +63,7 @@ func encoded(t testing.TB, i int64) (value []byte, row []float64) {
 }
 
 func newAvroReader(names []string) *avroReader {
-	return &avroReader{columns: newJSONReader(names).root, row: make([]float64, len(names))}
+	return &avroReader{columns: newJSONReader(names).root, names: names, row: make([]float64, len(names))}
 }
 
 func sameRow(t *testing.T, name string, columns [][]float64, at int, want []float64) {
@@ -227,7 +227,7 @@ func TestAvroFaults(t *testing.T) {
 	for _, c := range []struct{ schema, value, want string }{
 		{`"string"`, "\x04ab", "the text"},
 		{`"string"`, "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "cut off"},
-		{`"bytes"`, "\x02a", "a column is bytes"},
+		{`"bytes"`, "\x02a", `column "x" is bytes`},
 		{`"double"`, "1234567", "cut off"},
 		{`"boolean"`, "\x02", "no Avro"},
 		{`"int"`, "\x80\x80\x80\x80\x20", "no Avro"},

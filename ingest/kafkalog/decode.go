@@ -68,18 +68,18 @@ func (d *Decoder) Rows(records []Taken) (Decoded, error) {
 	for j := range d.columns {
 		d.columns[j] = d.columns[j][:0]
 	}
+	r, keeps := d.decode.(*jsonReader)
 	for i := range records {
 		have := len(out.Of)
+		if keeps {
+			clear(r.kept) // of the record before
+		}
 		rows, err := d.record(&records[i])
 		if errors.Is(err, errUnavailable) {
 			return out, fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", d.cfg.Topic, records[i].Partition, records[i].Offset, err)
 		}
-		r, keeps := d.decode.(*jsonReader)
 		if err != nil {
 			out.Faults[have], rows = err.Error(), 1
-			if keeps {
-				clear(r.kept) // it ended in the middle
-			}
 			for j, column := range d.columns {
 				d.columns[j] = append(column[:have], math.NaN())
 			}

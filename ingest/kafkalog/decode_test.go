@@ -12,7 +12,7 @@ import (
 )
 
 // Columns stand in the order in which they are named, wherever they come from; what is kept
-// is kept as it stood, and a record that is no row keeps nothing.
+// is kept as it stood, and what is no JSON object keeps nothing.
 func TestDecoder(t *testing.T) {
 	cfg := Config{Topic: "rows", Columns: []string{"$timestamp", "b.c", "$key", "a", "$offset", "$partition"}}
 	decoders, err := cfg.Decoders(t.Context(), 2, "a", "b", "id")
@@ -65,5 +65,53 @@ func TestDecoder(t *testing.T) {
 			}
 			got.Batch.Release()
 		}
+	}
+}
+
+// A whole object keeps its members whatever is wrong with its columns. A member that is
+// named twice, or is no UTF-8, is a fault and kept of none.
+func TestDecoderKeepsOfBadRows(t *testing.T) {
+	decoders, err := Config{Topic: "rows", Columns: []string{"x1", "x2"}}.Decoders(t.Context(), 1, "id", "x2", "in.id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type found struct{ Fault, ID, X2, In string }
+	texts := []string{
+		`{"x1":"0.5","x2":1,"id":4}`, `{"x1":{"id":9},"id":4,"in":{"id":5}}`, `{"x1":[1],"id":4}`, `{"x1":1,"x1":2,"x2":3,"id":4}`, `{"x1":1,"x2":3,"x2":3,"id":4}`,
+		`{"x1":1,"x2":2,"id":4,"id":4}`, `{"id":1,"id":2,"id":3,"x2":2}`, `{"in":{"id":1},"id":2,"in":{"id":3}}`,
+		"{\"x1\":1,\"x2\":2,\"id\":\"\xff\",\"in\":{\"id\":\"\xc3\xbc\"}}",
+		`{"x1":"0.5","x2":1,"id":4} x`, `{"x1":"0.5","x2":1,"id":4`, `{"x1":1,"x2":2}`,
+	}
+	const text = `column "x1" is the text "0.5"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read`
+	want := []found{
+		{text, "4", "1", ""},
+		{`column "x1" is an object or a list; name a member of it, as in a.b`, "4", "", "5"},
+		{`column "x1" is an object or a list; name a member of it, as in a.b`, "4", "", ""},
+		{`column "x1" stands there twice`, "4", "3", ""},
+		{`column "x2" stands there twice`, "4", "", ""},
+		{`member "id" stands there twice`, "", "2", ""},
+		{`member "id" stands there twice`, "", "2", ""},
+		{`member "in.id" stands there twice`, "2", "", ""},
+		{`no JSON: member "id" is no UTF-8`, "", "2", `"ü"`},
+		{Fault: "1 bytes behind the JSON object"},
+		{Fault: "the JSON object is cut off"},
+		{"", "", "2", ""},
+	}
+	var records []Taken
+	for _, text := range texts {
+		records = append(records, Taken{0, broker.Record{Value: []byte(text)}})
+	}
+	rows, err := decoders[0].Rows(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Batch.Release()
+	var got []found
+	for i := range texts {
+		k := rows.Kept[3*i:]
+		got = append(got, found{rows.Faults[i], string(k[0]), string(k[1]), string(k[2])})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -19,11 +19,14 @@ const maxDepth = 64
 // and RFC 3339 times (as seconds since 1970). A column a.b is the member b of the
 // member a. Members that are no column may be anything.
 type jsonReader struct {
-	root *jsonNode
-	row  []float64
-	seen []bool
-	all  []string // the columns
-	kept [][]byte // texts of members of the last object, as they stand in it; nil: it has none
+	root  *jsonNode
+	row   []float64
+	seen  []bool
+	all   []string // the columns
+	keeps []string // names of members whose texts are kept
+	kept  [][]byte // the texts of the last object, as they stand in it; nil: it has none
+	held  []bool   // which of them the object has named
+	fault error    // the first one of the last object that leaves it an object
 
 	in    []byte
 	at    int
@@ -64,8 +67,15 @@ func (r *jsonReader) node(name string) *jsonNode {
 // keep has the texts of members kept, which may be of any type.
 func (r *jsonReader) keep(names []string) {
 	for _, name := range names {
-		r.kept = append(r.kept, nil)
-		r.node(name).keep = len(r.kept)
+		r.keeps, r.kept, r.held = append(r.keeps, name), append(r.kept, nil), append(r.held, false)
+		r.node(name).keep = len(r.keeps)
+	}
+}
+
+// doubt notes what is wrong with the row of an object that may be whole all the same.
+func (r *jsonReader) doubt(fault error) {
+	if r.fault == nil {
+		r.fault = fault
 	}
 }
 
@@ -84,25 +94,38 @@ func (r *jsonReader) read(text []byte, columns [][]float64) (rows int, err error
 }
 
 // rowOf returns the row that an object is: NaN cells say what is wrong with a value (see
-// [ingest.Fault]). It is valid until the next call.
+// [ingest.Fault]). It is valid until the next call. Where there is none, but the object is
+// whole, its texts are kept.
 func (r *jsonReader) rowOf(text []byte) ([]float64, error) {
 	missing := ingest.Null.Cell()
 	for j := range r.row {
 		r.row[j], r.seen[j] = missing, false
 	}
 	clear(r.kept)
-	r.in, r.at, r.depth = text, 0, 0
-	r.space()
-	if r.peek() != '{' {
-		return nil, errJSON
-	}
-	if err := r.object(r.root); err != nil {
+	clear(r.held)
+	r.in, r.at, r.depth, r.fault = text, 0, 0, nil
+	if err := r.whole(); err != nil {
+		clear(r.kept)
 		return nil, err
 	}
-	if r.space(); r.at != len(r.in) {
-		return nil, fmt.Errorf("%d bytes behind the JSON object", len(r.in)-r.at)
+	if r.fault != nil {
+		return nil, r.fault
 	}
 	return r.row, nil
+}
+
+// whole reads an object and makes sure that there is nothing more.
+func (r *jsonReader) whole() error {
+	if r.space(); r.peek() != '{' {
+		return errJSON
+	}
+	if err := r.object(r.root); err != nil {
+		return err
+	}
+	if r.space(); r.at != len(r.in) {
+		return fmt.Errorf("%d bytes behind the JSON object", len(r.in)-r.at)
+	}
+	return nil
 }
 
 func (r *jsonReader) space() {
@@ -184,7 +207,16 @@ func (r *jsonReader) value(of *jsonNode) error {
 	if err := r.cellOf(of); err != nil {
 		return err
 	}
-	r.kept[of.keep-1] = r.in[from:r.at]
+	n, text := of.keep-1, r.in[from:r.at]
+	switch {
+	case r.held[n]: // it is not known which one is meant
+		text = nil
+		r.doubt(fmt.Errorf("member %q stands there twice", r.keeps[n]))
+	case !utf8.Valid(text):
+		text = nil
+		r.doubt(fmt.Errorf("no JSON: member %q is no UTF-8", r.keeps[n]))
+	}
+	r.kept[n], r.held[n] = text, true
 	return nil
 }
 
@@ -193,11 +225,21 @@ func (r *jsonReader) cellOf(of *jsonNode) error {
 	if of == nil || of.column < 0 {
 		return r.skip(of)
 	}
+	name := r.all[of.column]
 	if r.seen[of.column] {
-		return fmt.Errorf("column %q stands there twice", r.all[of.column])
+		r.doubt(fmt.Errorf("column %q stands there twice", name))
+		return r.skip(of)
 	}
 	r.seen[of.column] = true
+	if c := r.peek(); c == '{' || c == '[' {
+		r.doubt(fmt.Errorf("column %q is an object or a list; name a member of it, as in a.b", name))
+		return r.skip(of)
+	}
 	v, err := r.cell()
+	if odd, ok := errors.AsType[oddText](err); ok {
+		r.doubt(fmt.Errorf("column %q is %w", name, odd))
+		return nil
+	}
 	r.row[of.column] = v
 	return err
 }
@@ -261,7 +303,7 @@ func (r *jsonReader) word(w string) error {
 	return nil
 }
 
-// cell reads the value of a column.
+// cell reads the value of a column, which is no object and no list.
 func (r *jsonReader) cell() (float64, error) {
 	switch r.peek() {
 	case 't':
@@ -276,18 +318,23 @@ func (r *jsonReader) cell() (float64, error) {
 			return 0, err
 		}
 		return timeCell(string(text))
-	case '{', '[':
-		return 0, errors.New("a column is an object or a list; name a member of it, as in a.b")
 	default:
 		return r.number()
 	}
+}
+
+// An oddText is a text that is no cell, and what is one.
+type oddText string
+
+func (o oddText) Error() string {
+	return fmt.Sprintf("the text %.40q; numbers, true, false and times as in 2026-01-31T12:00:00Z are read", string(o))
 }
 
 // timeCell is a point in time in seconds since 1970, rounded once.
 func timeCell(text string) (float64, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return 0, fmt.Errorf("a column is the text %.40q; numbers, true, false and times as in 2026-01-31T12:00:00Z are read", text)
+		return 0, oddText(text)
 	}
 	seconds, nanos := t.Unix(), int64(t.Nanosecond())
 	if nanos == 0 {
@@ -403,86 +450,4 @@ func short(text []byte) (float64, bool) {
 		v = -v
 	}
 	return v, true
-}
-
-// text reads a string. What it returns is valid until the next call.
-func (r *jsonReader) text() ([]byte, error) {
-	if r.peek() != '"' {
-		return nil, r.wrong()
-	}
-	r.at++
-	from := r.at
-	for r.at < len(r.in) {
-		switch c := r.in[r.at]; {
-		case c == '"':
-			r.at++
-			return r.in[from : r.at-1], nil
-		case c == '\\':
-			return r.escaped(from)
-		case c < 0x20:
-			return nil, r.wrong()
-		}
-		r.at++
-	}
-	return nil, r.wrong()
-}
-
-// escaped reads on in a string with escapes.
-func (r *jsonReader) escaped(from int) ([]byte, error) {
-	r.key = append(r.key[:0], r.in[from:r.at]...)
-	for r.at < len(r.in) {
-		c := r.in[r.at]
-		switch {
-		case c == '"':
-			r.at++
-			return r.key, nil
-		case c < 0x20:
-			return nil, r.wrong()
-		case c != '\\':
-			r.key = append(r.key, c)
-			r.at++
-			continue
-		}
-		r.at++
-		switch c := r.peek(); c {
-		case '"', '\\', '/':
-			r.key = append(r.key, c)
-		case 'b', 'f', 'n', 'r', 't':
-			r.key = append(r.key, "\b\f\n\r\t"[strings.IndexByte("bfnrt", c)])
-		case 'u':
-			if err := r.unicode(); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, r.wrong()
-		}
-		r.at++
-	}
-	return nil, r.wrong()
-}
-
-// unicode reads the digits of \u1234, and those of the second half of a pair, and stays
-// on the last one.
-func (r *jsonReader) unicode() error {
-	first, ok := r.hex(r.at + 1)
-	if !ok {
-		return r.wrong()
-	}
-	r.at += 4
-	if 0xD800 <= first && first < 0xDC00 && r.at+2 < len(r.in) && r.in[r.at+1] == '\\' && r.in[r.at+2] == 'u' {
-		if second, ok := r.hex(r.at + 3); ok && 0xDC00 <= second && second < 0xE000 {
-			first = 0x10000 + (first-0xD800)<<10 + (second - 0xDC00)
-			r.at += 6
-		}
-	}
-	r.key = utf8.AppendRune(r.key, first)
-	return nil
-}
-
-func (r *jsonReader) hex(at int) (rune, bool) {
-	if at+4 > len(r.in) {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(string(r.in[at:at+4]), 16, 16)
-	return rune(v), err == nil
 }

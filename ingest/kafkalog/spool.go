@@ -43,7 +43,7 @@ func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) 
 	case FormatArrow:
 		return &arrowReader{names: names}, nil
 	case FormatAvro:
-		r := &avroReader{columns: newJSONReader(names).root, row: make([]float64, len(names))}
+		r := &avroReader{columns: newJSONReader(names).root, names: names, row: make([]float64, len(names))}
 		var err error
 		switch {
 		case known != nil:
