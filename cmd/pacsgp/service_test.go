@@ -276,6 +276,7 @@ func TestServiceConfiguration(t *testing.T) {
 			{jobFile{"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, group: trainers, rows: 120, partitions: [0], spool: {limit: 10MB}}}`, "stream": "{group: shared}"}, "source.kafka.partitions"},
 			{jobFile{"stream": "{group: all}"}, "stream.group"},
 			{jobFile{"serve": "{listen: nowhere}"}, "serve: "},
+			{jobFile{"train": "{time: 5s}"}, "train.time"},
 		} {
 			a := pacsgp(t, append(slices.Clone(command), serviceJob(t, "127.0.0.1:1", t.TempDir(), c.change))...)
 			if a.status != exitConfig || !strings.Contains(a.stdout+a.message, c.says) {

@@ -32,6 +32,7 @@ func (p prepared) goesOn() bool {
 func (p prepared) mustGoOn(fault func(ok bool, format string, args ...any)) {
 	fault(p.badRows == "", "bad_rows.to: a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	fault(len(p.job.Sweep) == 0, "sweep: a stream has one job")
+	fault(p.job.Train.Time == 0, "train.time: the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
 	fault(p.shelf != nil, "publish.kafka: a stream publishes to topics; name the model")
 	from, ok := p.source.(*kafkaOrigin)
 	if !ok {
