@@ -113,6 +113,25 @@ func TestFrozenTopicMadeAnew(t *testing.T) {
 	}
 }
 
+// TestOffsetsOfAnotherTopic: a spool that is given offsets of a topic is not filled from
+// another one of its name, nor is one that holds rows of another one taken for it.
+func TestOffsetsOfAnotherTopic(t *testing.T) {
+	c := newCluster(t, 1)
+	p := c.producer(t)
+	produce(t, p, row(0, 1, 1))
+	cfg := c.config(t)
+	own, err := c.client.Identity(t.Context(), "rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []broker.Identity{{Cluster: own.Cluster, Topic: "another"}, own, {Cluster: "another", Topic: own.Topic}} {
+		cfg.Identity = of
+		if _, err := Spool(t.Context(), cfg); (of == own) != (err == nil) || of != own && !errors.Is(err, broker.ErrAnother) {
+			t.Errorf("%+v: %v", of, err)
+		}
+	}
+}
+
 // TestMixedBrokers: while a cluster is upgraded, a broker that tells no ids answers now and
 // then. That is no other topic.
 func TestMixedBrokers(t *testing.T) {

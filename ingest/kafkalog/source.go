@@ -2,6 +2,7 @@ package kafkalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -72,10 +73,14 @@ type Source struct {
 
 var _ pipeline.Source = (*Source)(nil)
 
+// ErrNoRows says that a window has no row: there was no offset in it, or only markers,
+// records of transactions that were aborted and tombstones.
+var ErrNoRows = errors.New("kafka: the window has no rows")
+
 // Open opens the spool. Of cfg all but Paths is used.
 func (w *Window) Open(ctx context.Context, cfg lake.Config) (*Source, error) {
 	if len(w.Paths) == 0 {
-		return nil, fmt.Errorf("kafka: the window has no rows")
+		return nil, ErrNoRows
 	}
 	cfg.Paths = w.Paths
 	src, err := lake.Open(ctx, cfg)

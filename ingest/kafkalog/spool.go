@@ -87,7 +87,8 @@ type Config struct {
 	Tolerant bool
 	// Letters keeps the records with bad rows beside the rows: see [Window.Letters].
 	Letters bool
-	// Identity is that of the topic whose offsets Follow is given; the zero value: it is not known.
+	// Identity is that of the topic whose offsets Follow and Spool are given; the zero value:
+	// it is not known.
 	Identity broker.Identity
 	Folder   string // of the spool
 	Limit    int64  // bytes that the spool may have; 0: any
@@ -169,6 +170,11 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 		if s.m.Identity, err = cfg.Client.Identity(ctx, cfg.Topic); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.m.Identity.Same(cfg.Identity, cfg.Topic, "the one whose offsets the window has"); err != nil {
+		return nil, err
+	}
+	if !resumed {
 		if s.m.Spans, err = cfg.spans(ctx); err != nil {
 			return nil, err
 		}

@@ -34,6 +34,20 @@ type span struct {
 // ErrGone says that offsets of the window are not in the topic any more. No retry helps.
 var ErrGone = errors.New("the topic does not have these offsets any more")
 
+// Freeze finds out the offsets that From and To mean now: where the window begins, and where
+// it ends, by partition. No row is read.
+func (cfg Config) Freeze(ctx context.Context) (firsts, ends map[int]int64, err error) {
+	spans, err := cfg.freeze(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	firsts, ends = map[int]int64{}, map[int]int64{}
+	for _, of := range spans {
+		firsts[of.Partition], ends[of.Partition] = of.First, of.End
+	}
+	return firsts, ends, nil
+}
+
 // freeze finds out the offsets that the window means now. No row is read.
 func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 	partitions, err := cfg.partitions(ctx)
