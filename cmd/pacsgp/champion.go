@@ -199,10 +199,7 @@ func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) err
 	text := fmt.Sprintf("%s: certificate %.12s… is not current: %s", j.Name, known.Waiting, why)
 	switch {
 	case err != nil:
-		if text := fmt.Sprintf("%s: certificate %.12s… cannot be compared, and goes on waiting: %v", j.Name, known.Waiting, err); text != s.said {
-			s.say(text)
-			s.said = text
-		}
+		s.once(fmt.Sprintf("%s: certificate %.12s… cannot be compared, and goes on waiting: %v", j.Name, known.Waiting, err))
 		return nil
 	case better:
 		text = fmt.Sprintf("%s: certificate %.12s… is now current: %s", j.Name, known.Waiting, why)

@@ -35,23 +35,34 @@ func smallTopic(t *testing.T) *kfake.Cluster {
 // fillTopic produces 180 rows, from this one of the generator on.
 func fillTopic(t *testing.T, address string, first int64) {
 	t.Helper()
-	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	sendRows(t, address, first, 180)
+}
+
+// sendRows produces so many rows to the three partitions in turns.
+func sendRows(t *testing.T, address string, first, n int64) {
+	t.Helper()
+	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
+	if err := p.ProduceSync(t.Context(), recordsOf(t, first, n)...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recordsOf are the records of rows, for the three partitions in turns.
+func recordsOf(t *testing.T, first, n int64) (records []*kgo.Record) {
+	t.Helper()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var records []*kgo.Record
-	rows := g.Rows(first, 180)
+	rows := g.Rows(first, int(n))
 	for i := range rows[0] {
-		records = append(records, &kgo.Record{Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
+		records = append(records, &kgo.Record{Topic: "rows", Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
 	}
-	if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	return records
 }
 
 func fromTopic(c *kfake.Cluster, change jobFile) jobFile {

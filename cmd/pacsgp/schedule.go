@@ -18,9 +18,10 @@ func scheduleCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schedule -c schedule.yaml",
 		Short: "Train jobs on a schedule, and keep the pointer on the certified one",
-		Long: "Run jobs when they are due (by time, by new rows, by new files) and move the pointer of\n" +
-			"their outputs by the declared rule. What has run stands in the record, from which missed\n" +
-			"runs are told; one scheduler at a time has it. docs/schedule.md explains the schedule file.\n\n" +
+		Long: "Run jobs when they are due (by time, by new rows or files, by the lag of a topic) and move\n" +
+			"the pointer of their outputs by the declared rule. What has run stands in the record, from\n" +
+			"which missed runs are told; one scheduler at a time has it. docs/schedule.md explains the\n" +
+			"schedule file.\n\n" +
 			"With --once what is due now is run, and the command ends: for another scheduler that\n" +
 			"calls it again and again. Its exit status is the worst of the runs.",
 		Args: exactly(0, "none, for the schedule file is given by -c"),
@@ -113,6 +114,9 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 			m.ended(j, o, err)
 			return o, err
 		},
+	}
+	if c.Serve.declared() {
+		s.lagged = m.lagged
 	}
 	return s.serve(ctx, jobs, clock, once)
 }

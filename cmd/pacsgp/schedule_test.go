@@ -398,11 +398,13 @@ func TestChampionAndChallenger(t *testing.T) {
 	}
 }
 
-// The example's schedule is one, of the demo's job.
-func TestExampleOfASchedule(t *testing.T) {
-	path := filepath.Join("..", "..", "examples", "schedule", "schedule.yaml")
-	_, jobs, err := loadSchedule(t.Context(), path, testSystem(discard{}, discard{}, plain(), nil))
-	if err != nil || len(jobs) != 1 || jobs[0].prepared.job.DeltaPolicy != certify.DeltaSequence {
-		t.Errorf("%+v, %v", jobs, err)
+// The schedules of the examples are some: of the demo's job, and of one on a topic.
+func TestExamplesOfSchedules(t *testing.T) {
+	for name, which := range map[string]string{"schedule.yaml": filesAll, "schedule-topic.yaml": filesNew} {
+		path := filepath.Join("..", "..", "examples", "schedule", name)
+		_, jobs, err := loadSchedule(t.Context(), path, testSystem(discard{}, discard{}, plain(), nil))
+		if err != nil || len(jobs) != 1 || jobs[0].prepared.job.DeltaPolicy != certify.DeltaSequence || jobs[0].Files.Which != which {
+			t.Errorf("%s: %+v, %v", name, jobs, err)
+		}
 	}
 }

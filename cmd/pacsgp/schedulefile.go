@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,13 +39,15 @@ type scheduledJobConfig struct {
 	Promote  promoteConfig   `yaml:"promote"`
 }
 
-// A triggerConfig is one of: a cron expression, an interval, new rows, new files.
+// A triggerConfig is one of: a cron expression, an interval, new rows, new files, new
+// offsets of a topic.
 type triggerConfig struct {
 	Cron  string `yaml:"cron"`
 	Zone  string `yaml:"zone"`
 	Every span   `yaml:"every"`
 	Rows  int64  `yaml:"rows"`
 	Files int64  `yaml:"files"`
+	Lag   int64  `yaml:"lag"`
 }
 
 // key names a trigger in the record: one that is changed begins anew.
@@ -56,6 +59,8 @@ func (t triggerConfig) key() string {
 		return "every " + time.Duration(t.Every).String()
 	case t.Rows != 0:
 		return "rows " + strconv.FormatInt(t.Rows, 10)
+	case t.Lag != 0:
+		return "lag " + strconv.FormatInt(t.Lag, 10)
 	default:
 		return "files " + strconv.FormatInt(t.Files, 10)
 	}
@@ -216,7 +221,7 @@ func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
 	fault(len(j.Triggers) > 0, "%s.triggers: there is none", at)
 	for k, t := range j.Triggers {
 		kinds := 0
-		for _, given := range []bool{t.Cron != "", t.Every != 0, t.Rows != 0, t.Files != 0} {
+		for _, given := range []bool{t.Cron != "", t.Every != 0, t.Rows != 0, t.Files != 0, t.Lag != 0} {
 			if given {
 				kinds++
 			}
@@ -224,7 +229,7 @@ func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
 		where := fmt.Sprintf("%s.triggers[%d]", at, k)
 		switch {
 		case kinds != 1:
-			fault(false, "%s: want one of cron, every, rows, files", where)
+			fault(false, "%s: want one of cron, every, rows, files, lag", where)
 		case t.Cron != "":
 			if t.Zone == "" {
 				fault(false, "%s.zone: name the time zone of the expression, as in Europe/Berlin or UTC", where)
@@ -239,13 +244,10 @@ func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
 			fault(t.Every >= span(time.Second), "%s.every: %v is less than a second", where, time.Duration(t.Every))
 			j.times[t.key()] = interval(t.Every)
 		default:
-			fault(t.Rows >= 0 && t.Files >= 0, "%s: a negative number", where)
+			fault(t.Rows >= 0 && t.Files >= 0 && t.Lag >= 0, "%s: a negative number", where)
 		}
 	}
-	switch {
-	case j.Files == (filesConfig{}):
-		j.Files.Which = filesAll
-	case j.Files.Which == "":
+	if j.Files.Which == "" && j.Files != (filesConfig{}) { // what nothing means depends on the job
 		j.Files.Which = filesLast
 		fault(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), "%s.files: want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time", at)
 	}
@@ -280,8 +282,17 @@ const (
 
 // suits reports what a schedule cannot do with a job.
 func (j *scheduled) suits(at string, p prepared, fault func(bool, string, ...any)) {
-	_, lake := p.source.(lakeOrigin)
-	fault(lake, "%s.job: its rows come from elsewhere than files", at)
+	switch from := p.source.(type) {
+	case lakeOrigin:
+		j.Files.Which = cmp.Or(j.Files.Which, filesAll)
+		for k, t := range j.Triggers {
+			fault(t.Lag == 0, "%s.triggers[%d].lag: it is of a topic, and the rows come from files: write {rows: %d}", at, k, t.Lag)
+		}
+	case *kafkaOrigin:
+		j.suitsTopic(at, from, p, fault)
+	default:
+		fault(false, "%s.job: its rows come from elsewhere than files or a topic", at)
+	}
 	fault(p.shelf == nil || j.Promote.Rule == promoteAlways, "%s.promote: the job publishes to topics, whose pointer moves always", at)
 	fault(p.job.Loss.EpsilonStd == 0, "%s.job: a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units", at)
 	fault(j.Promote.Rule != promoteWithin || p.limit > 0, "%s.promote: within_limit, and the job has no limit", at)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -14,6 +15,7 @@ type scheduleMetrics struct {
 	live     *liveRun
 	runs     *prometheus.CounterVec
 	bound    *prometheus.GaugeVec
+	lag      *prometheus.GaugeVec
 	training prometheus.Gauge
 }
 
@@ -22,9 +24,10 @@ func newScheduleMetrics(jobs []*scheduled) *scheduleMetrics {
 		registry: newRegistry(), live: &liveRun{},
 		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job and whether they gave a certificate."}, []string{"job", "state"}),
 		bound:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_bound", Help: "Bound of the last certificate of a job, of the predictor that it judges by."}, []string{"job"}),
+		lag:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_lag_offsets", Help: "Committed offsets of the topic of a job that are in no window yet, when it was last looked."}, []string{"job"}),
 		training: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_training_bound_estimate", Help: "Estimate of the bound at the last step of training."}),
 	}
-	m.registry.MustRegister(m.runs, m.bound, m.training)
+	m.registry.MustRegister(m.runs, m.bound, m.lag, m.training)
 	m.waits()
 	for _, j := range jobs {
 		m.live.fact("job "+j.Name, "no run since the scheduler began")
@@ -47,6 +50,12 @@ func (m *scheduleMetrics) began(j *scheduled, p prepared) func(pipeline.Progress
 		}
 		m.live.progress(of)
 	}
+}
+
+// lagged is told how many offsets of its topic a job has in no window yet.
+func (m *scheduleMetrics) lagged(j *scheduled, offsets int64) {
+	m.lag.WithLabelValues(j.Name).Set(float64(offsets))
+	m.live.fact("lag of job "+j.Name, certify.Count(offsets, "offset"))
 }
 
 // ended is told how a run has ended.

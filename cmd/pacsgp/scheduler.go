@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -24,6 +26,8 @@ type scheduler struct {
 	train  func(ctx context.Context, j *scheduled, p prepared) (*outcome, error)
 	poll   time.Duration
 	looked func(began time.Time) // is told when all jobs were looked at; nil: nobody is
+	// lagged is told how many offsets of its topic a job has in no window yet; nil: nobody is.
+	lagged func(j *scheduled, offsets int64)
 }
 
 // recover closes the runs that were at work when their scheduler ended: they are tried
@@ -63,6 +67,11 @@ func (s *scheduler) look(ctx context.Context, j *scheduled, now time.Time) (*sch
 	}
 	if known.Waiting != "" {
 		if err := s.wait(ctx, j, known); err != nil {
+			return nil, err
+		}
+	}
+	if j.topic() != nil && known.Topic == nil {
+		if err := s.firstSeen(ctx, j, known); err != nil {
 			return nil, err
 		}
 	}
@@ -126,11 +135,16 @@ func (s *scheduler) due(ctx context.Context, j *scheduled, known *jobState, now 
 // taken to have been wrong then.
 const farAhead = 48 * time.Hour
 
-// dueByData asks the triggers that count rows and files. None looks at a value, so that
-// how many rows there are, and when, is all that a moment depends on.
+// dueByData asks the triggers that count rows, files and offsets. None looks at a value,
+// so that how many rows there are, and when, is all that a moment depends on.
 func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState, now time.Time) (*scheduledRun, error) {
-	wanted := func(t triggerConfig) bool { return t.Rows > 0 || t.Files > 0 }
-	if !slices.ContainsFunc(j.Triggers, wanted) || now.Before(known.NotBefore) && known.NotBefore.Before(now.Add(2*longestBackoff)) {
+	if now.Before(known.NotBefore) && known.NotBefore.Before(now.Add(2*longestBackoff)) {
+		return nil, nil
+	}
+	if j.topic() != nil {
+		return s.dueByLag(ctx, j, known, now)
+	}
+	if !slices.ContainsFunc(j.Triggers, func(t triggerConfig) bool { return t.Rows > 0 || t.Files > 0 }) {
 		return nil, nil
 	}
 	all, err := j.lakeNow(ctx)
@@ -147,15 +161,25 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 	return nil, nil
 }
 
-// longestBackoff is the longest time for which rows and files are not counted again.
+// longestBackoff is the longest time for which rows, files and offsets are not counted again.
 const longestBackoff = time.Hour
 
-// begin chooses the files of a run, records it with its number in the sequence, runs it,
-// and records how it ended.
+// A taking is what a run takes.
+type taking struct {
+	from   origin
+	digest string // names it: what is the same has one number in the sequence
+	none   bool   // nothing that the run before had not
+}
+
+// begin chooses the files of a run, or its window, records it with its number in the
+// sequence, runs it, and records how it ended.
 func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, now time.Time) (*scheduledRun, error) {
 	run.Job, run.Began, run.State, run.Files = j.Name, now, stateRunning, []manifestFile{}
 	known.Retry = nil
-	files, err := s.files(ctx, j, known, run.Moment)
+	take, err := s.take(ctx, j, known, run)
+	if ctx.Err() != nil { // nothing was chosen, and it is due still
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		run.State = stateFailed
 		s.failed(j, known, run, err, now)
@@ -165,10 +189,8 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 		return run, s.record.save(j.Name, known, run, nil)
 	}
 	known.Unchosen, known.NotBefore = 0, time.Time{}
-	run.Files = manifested(files)
-	digest := digestOf(run.Files)
-	number, same := known.Numbers[digest]
-	if len(files) == 0 || known.Done == digest {
+	number, same := known.Numbers[take.digest]
+	if take.none {
 		run.State, run.Ended, run.Why = stateNothing, &now, "there is no row that the run before had not"
 		s.say(j.Name + ": " + run.Why)
 		return run, s.record.save(j.Name, known, run, nil)
@@ -181,36 +203,48 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 		}
 		known.Taken++
 		number = known.Taken
-		known.Numbers[digest] = number
+		known.Numbers[take.digest] = number
 	}
 	run.Sequence, known.Files = number, run.Files
+	if run.Window != nil {
+		known.Topic = known.Topic.with(*run.Window)
+	}
 	if err := s.record.save(j.Name, known, run, nil); err != nil {
 		return run, err
 	}
-	return run, s.finish(ctx, j, known, run, files)
+	return run, s.finish(ctx, j, known, run, take)
 }
 
-// files are those of a run.
-func (s *scheduler) files(ctx context.Context, j *scheduled, known *jobState, moment time.Time) ([]lakedFile, error) {
+// take chooses the files of a run, or its window, and notes them in its record.
+func (s *scheduler) take(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun) (taking, error) {
+	if j.topic() != nil {
+		return j.window(ctx, known, run)
+	}
 	all, err := j.lakeNow(ctx)
 	if err != nil {
-		return nil, err
+		return taking{}, err
 	}
 	taken, err := s.record.taken(j.Name, manifested(all))
 	if err != nil {
-		return nil, err
+		return taking{}, err
 	}
-	return j.chosen(ctx, all, known.Files, taken, moment)
-}
-
-// finish runs what is recorded as running.
-func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, files []lakedFile) error {
-	p := j.prepared
+	files, err := j.chosen(ctx, all, known.Files, taken, run.Moment)
+	if err != nil {
+		return taking{}, err
+	}
 	paths := make(lakeOrigin, len(files))
 	for i, f := range files {
 		paths[i] = f.path
 	}
-	p.source, p.job = paths, p.job.Numbered(j.Name, run.Sequence)
+	run.Files = manifested(files)
+	digest := digestOf(run.Files)
+	return taking{paths, digest, len(files) == 0 || known.Done == digest}, nil
+}
+
+// finish runs what is recorded as running.
+func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, take taking) error {
+	p := j.prepared
+	p.source, p.job = take.from, p.job.Numbered(j.Name, run.Sequence)
 	began := time.Now()
 	o, err := s.train(ctx, j, p)
 	if ctx.Err() != nil {
@@ -220,8 +254,10 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 	var taken []manifestFile
 	if err == nil {
 		run.State, run.Ended, run.Certificate, taken = stateFinished, &ended, o.result.ID, run.Files
-		known.Done = digestOf(run.Files)
-		delete(known.Numbers, known.Done) // another certificate of files that look the same is another number
+		known.Done = take.digest
+		if run.Window == nil {
+			delete(known.Numbers, known.Done) // another certificate of files that look the same is another number
+		}
 		exit := 0
 		if verdict := o.verdict(p); verdict != nil {
 			exit, run.Fault = status(verdict), verdict.Error()
@@ -234,9 +270,15 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 			}
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, kafkalog.ErrNoRows):
+		run.State, run.Ended, run.Why = stateNothing, &ended, "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
+	case err != nil:
 		run.State, known.Done = stateFailed, ""
 		s.failed(j, known, run, err, ended)
+	}
+	if run.Window != nil && known.Retry == nil {
+		s.leave(j, known, take)
 	}
 	known.Open = 0
 	s.say(run.words())
@@ -256,6 +298,9 @@ func (s *scheduler) failed(j *scheduled, known *jobState, run *scheduledRun, err
 // words says in a line what became of a run.
 func (r *scheduledRun) words() string {
 	text := fmt.Sprintf("%s: run %d (%s): %s", r.Job, r.Number, r.Trigger, r.State)
+	if r.Window != nil {
+		text += ", " + r.Window.words()
+	}
 	if r.Sequence > 0 {
 		text += fmt.Sprintf(", number %d of its sequence", r.Sequence)
 	}
@@ -311,12 +356,18 @@ func (l *logging) another() *logging {
 
 // lastNumber is the largest number that a certificate of an output has in a sequence.
 func lastNumber(ctx context.Context, folder, name string) (last int64, err error) {
+	err = issued(ctx, folder, name, func(c certify.Certificate) { last = max(last, c.Delta.Sequence.Number) })
+	return last, err
+}
+
+// issued calls use with the certificates of an output that are of a sequence.
+func issued(ctx context.Context, folder, name string, use func(certify.Certificate)) error {
 	names, err := realFiles().List(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, file := range names {
 		if !strings.HasPrefix(file, "certificate-") || !strings.HasSuffix(file, ".json") {
@@ -324,11 +375,11 @@ func lastNumber(ctx context.Context, folder, name string) (last int64, err error
 		}
 		c, _, err := readCertificate(ctx, filepath.Join(folder, file))
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if s := c.Delta.Sequence; s != nil && s.Name == name {
-			last = max(last, s.Number)
+			use(c)
 		}
 	}
-	return last, nil
+	return nil
 }

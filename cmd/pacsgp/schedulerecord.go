@@ -22,6 +22,8 @@ import (
 type scheduleRecord struct {
 	db   *bbolt.DB
 	path string // of the copy; "": this is one
+	// step takes each step towards a durable record; tests end the process there.
+	step func(effect func() error) error
 }
 
 // copyOf is where the copy of a record stands.
@@ -59,15 +61,17 @@ type jobState struct {
 	Last     map[string]time.Time `json:"last"`     // moment that was dealt with last, by trigger
 	Open     uint64               `json:"open"`     // the run that has begun and not ended; 0: none
 	Retry    *retry               `json:"retry,omitempty"`
-	Numbers  map[string]int64     `json:"numbers"` // in the sequence, by the digest of the files
+	Numbers  map[string]int64     `json:"numbers"` // in the sequence, by the digest of the files or the window
 	Taken    int64                `json:"taken"`   // the largest of them
 	Files    []manifestFile       `json:"files"`   // of the run that began last
-	Done     string               `json:"done"`    // digest of the files of the run that finished last
+	Done     string               `json:"done"`    // digest of what the run that finished last took
 	Waiting  string               `json:"waiting"` // id of a certificate that waits for rows to be compared on
 
+	Topic *topicState `json:"topic,omitempty"` // of a job on a topic
+
 	WaitingRun uint64    `json:"waiting_run,omitempty"` // that it is of
-	Unchosen   int       `json:"unchosen,omitempty"`    // runs in a row whose files could not be chosen
-	NotBefore  time.Time `json:"not_before,omitzero"`   // rows and files are not counted again
+	Unchosen   int       `json:"unchosen,omitempty"`    // runs in a row whose files, or window, could not be chosen
+	NotBefore  time.Time `json:"not_before,omitzero"`   // rows, files and offsets are not counted again
 }
 
 // A retry is a run that is to be tried again.
@@ -93,6 +97,7 @@ type scheduledRun struct {
 	Fault       string         `json:"fault,omitempty"`
 	Sequence    int64          `json:"sequence,omitempty"` // of the certificate
 	Files       []manifestFile `json:"files"`
+	Window      *topicWindow   `json:"window,omitempty"` // of a topic
 	Certificate string         `json:"certificate,omitempty"`
 	Current     bool           `json:"current"`       // whether it has become current
 	Why         string         `json:"why,omitempty"` // or why not
@@ -125,7 +130,7 @@ func openRecord(path string) (*scheduleRecord, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	r := &scheduleRecord{db, copyOf(path)}
+	r := &scheduleRecord{db: db, path: copyOf(path), step: func(effect func() error) error { return effect() }}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range [][]byte{bucketJobs, bucketRuns, bucketTaken} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -164,39 +169,42 @@ func (r *scheduleRecord) job(name string) (*jobState, error) {
 // save writes the state of a job, and a run and the files that it has taken if there is
 // one, in one step. A run without a number gets the next.
 func (r *scheduleRecord) save(name string, s *jobState, run *scheduledRun, taken []manifestFile) error {
-	err := r.db.Update(func(tx *bbolt.Tx) error {
-		if run != nil {
-			runs := tx.Bucket(bucketRuns)
-			if run.Number == 0 {
-				n, err := runs.NextSequence()
-				if err != nil {
-					return err
-				}
-				run.Number = n
-				if run.State == stateRunning {
-					s.Open = n
-				}
-			}
-			if run.Number > mostRuns {
-				if err := runs.Delete(binary.BigEndian.AppendUint64(nil, run.Number-mostRuns)); err != nil {
-					return err
-				}
-			}
-			if err := put(runs, binary.BigEndian.AppendUint64(nil, run.Number), run); err != nil {
-				return err
-			}
-		}
-		for _, f := range taken {
-			if err := tx.Bucket(bucketTaken).Put(takenKey(name, f), []byte{}); err != nil {
-				return err
-			}
-		}
-		return put(tx.Bucket(bucketJobs), []byte(name), s)
-	})
+	err := r.step(func() error { return r.db.Update(func(tx *bbolt.Tx) error { return write(tx, name, s, run, taken) }) })
 	if err != nil {
 		return err
 	}
-	return r.copy()
+	return r.step(r.copy)
+}
+
+// write is what save does in one step.
+func write(tx *bbolt.Tx, name string, s *jobState, run *scheduledRun, taken []manifestFile) error {
+	if run != nil {
+		runs := tx.Bucket(bucketRuns)
+		if run.Number == 0 {
+			n, err := runs.NextSequence()
+			if err != nil {
+				return err
+			}
+			run.Number = n
+			if run.State == stateRunning {
+				s.Open = n
+			}
+		}
+		if run.Number > mostRuns {
+			if err := runs.Delete(binary.BigEndian.AppendUint64(nil, run.Number-mostRuns)); err != nil {
+				return err
+			}
+		}
+		if err := put(runs, binary.BigEndian.AppendUint64(nil, run.Number), run); err != nil {
+			return err
+		}
+	}
+	for _, f := range taken {
+		if err := tx.Bucket(bucketTaken).Put(takenKey(name, f), []byte{}); err != nil {
+			return err
+		}
+	}
+	return put(tx.Bucket(bucketJobs), []byte(name), s)
 }
 
 func put(b *bbolt.Bucket, key []byte, value any) error {

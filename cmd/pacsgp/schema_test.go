@@ -96,7 +96,8 @@ func TestSchemaTakesExamples(t *testing.T) {
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("%d examples, %v", len(examples), err)
 	}
-	examples = append(examples, filepath.Join("..", "..", "examples", "schedule", "schedule.yaml"), filepath.Join("..", "..", "examples", "schedule", "score.yaml"),
+	examples = append(examples, filepath.Join("..", "..", "examples", "schedule", "schedule.yaml"), filepath.Join("..", "..", "examples", "schedule", "schedule-topic.yaml"),
+		filepath.Join("..", "..", "examples", "schedule", "job-of-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score.yaml"),
 		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score-topic-to-files.yaml"))
 	for _, path := range examples {
 		if a := pacsgp(t, "lint", path); a.status != 0 && !strings.Contains(a.stdout, "no variable") {

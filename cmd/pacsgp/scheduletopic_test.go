@@ -1,0 +1,474 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
+)
+
+// jobOnTopic writes a job on the topic rows, with these further keys of source.kafka.
+func jobOnTopic(t *testing.T, dir, address, kafka string, change jobFile) string {
+	t.Helper()
+	job := tiny(jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s}}", address, kafka), "features": "[x1, in.x2]"})
+	maps.Copy(job, change)
+	return job.write(t, dir)
+}
+
+// sequenceOf are the certificates of an output by their numbers.
+func sequenceOf(t *testing.T, out string) map[int64]contender {
+	t.Helper()
+	all := map[int64]contender{}
+	files, err := filepath.Glob(filepath.Join(out, "certificate-*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		c, id, err := readCertificate(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := c.Delta.Sequence.Number
+		if _, twice := all[k]; twice {
+			t.Errorf("two certificates have the number %d", k)
+		}
+		all[k] = contender{artifactRef{id, c.Model.Digest}, c}
+	}
+	return all
+}
+
+// follow demands that the segments of the certificates, in the order of their numbers, add up
+// to the topic without a gap, and returns where they end.
+func follow(t *testing.T, all map[int64]contender) map[int64]int64 {
+	t.Helper()
+	ends := map[int64]int64{}
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		for _, g := range all[k].certificate.Sample.Segments {
+			if g.First != ends[g.Partition] {
+				t.Errorf("certificate %d: the segment %+v does not begin at %d", k, g, ends[g.Partition])
+			}
+			ends[g.Partition] = g.End
+		}
+	}
+	return ends
+}
+
+// verifyAll verifies the certificates of an output against the topic as it is now.
+func verifyAll(t *testing.T, out, job string) {
+	t.Helper()
+	for k, c := range sequenceOf(t, out) {
+		a := pacsgp(t, "verify", filepath.Join(out, "model-"+c.Model+".parquet"), filepath.Join(out, "certificate-"+c.ID+".json"), "--source", job, "--judge", "draw")
+		a.says(t, 0, "were read again from the log", "verified: ")
+		if share := c.certificate.Delta.Share(certify.MethodPACBayes).String(); share != fmt.Sprintf("1/%d", k*(k+1)) {
+			t.Errorf("number %d has spent %s of delta", k, share)
+		}
+	}
+}
+
+// The lag triggers at exactly so many offsets, and the windows follow one another: their
+// segments add up to the topic, their numbers are 1, 2, 3, and all verify on the last day.
+func TestLagOfATopic(t *testing.T) {
+	c := smallTopic(t) // 180 rows
+	address, dir := c.ListenAddrs()[0], t.TempDir()
+	job := jobOnTopic(t, dir, address, "", nil)
+	path := writeSchedule(t, dir, job, "triggers: [{lag: 181}]")
+	out := filepath.Join(dir, "out")
+	s := onStage(t, path, true)
+	sent := int64(180)
+	for i := range 3 {
+		now := someDay.Add(time.Duration(i) * time.Hour)
+		if run := s.at(t, now); run != nil {
+			t.Fatalf("window %d: it runs with a lag of 180: %+v", i+1, run)
+		}
+		sendRows(t, address, sent, 1)
+		sent++
+		run := s.at(t, now.Add(time.Minute))
+		if run == nil || run.State != stateFinished || run.Trigger != "lag 181" || run.Sequence != int64(i+1) || !run.Current || run.Window.offsets() != 181 {
+			t.Fatalf("window %d: %+v; %q", i+1, run, s.said)
+		}
+		if run := s.at(t, now.Add(2*time.Minute)); run != nil {
+			t.Fatalf("window %d: it runs again: %+v", i+1, run)
+		}
+		sendRows(t, address, sent, 180)
+		sent += 180
+	}
+	if ends := follow(t, sequenceOf(t, out)); ends[0]+ends[1]+ends[2] != 3*181 {
+		t.Errorf("the windows end at %v, want 543 offsets", ends)
+	}
+	verifyAll(t, out, job)
+	var runs []scheduledRun
+	if err := json.Unmarshal([]byte(succeed(t, "schedule", "-c", path, "--runs").stdout), &runs); err != nil || len(runs) != 3 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	begin := map[int]int64{}
+	for _, r := range runs {
+		for _, part := range r.Window.Partitions {
+			if part.First != begin[part.Partition] {
+				t.Errorf("run %d: %+v does not begin at %d", r.Number, part, begin[part.Partition])
+			}
+			begin[part.Partition] = part.End
+		}
+		if r.Window.Topic != "rows" || r.Window.Identity == (broker.Identity{}) || len(r.Files) != 0 {
+			t.Errorf("run %d: %+v", r.Number, r.Window)
+		}
+	}
+	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, spoolPrefix) }) {
+		t.Errorf("spools are left in %q", left)
+	}
+}
+
+// A scheduler that goes by a clock looks at the topic at each tick.
+func TestLagByTheClock(t *testing.T) {
+	c := smallTopic(t)
+	address, dir := c.ListenAddrs()[0], t.TempDir()
+	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 200}]"), false)
+	clock := clockwork.NewFakeClockAt(someDay)
+	ctx, cancel := context.WithCancel(t.Context())
+	looked, done := make(chan time.Time, 64), make(chan error, 1)
+	s.looked = func(began time.Time) { looked <- began }
+	go func() { done <- s.serve(ctx, s.jobs, clock, false) }()
+	<-looked
+	trained := func() int {
+		all, err := s.record.runs()
+		if err != nil {
+			t.Error(err)
+		}
+		return len(all)
+	}
+	tick := func() {
+		if err := clock.BlockUntilContext(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(s.poll)
+		select {
+		case <-looked:
+		case <-time.After(time.Second): // the look before had not quite ended: this one is left out
+		}
+	}
+	for range 3 {
+		tick()
+	}
+	if n := trained(); n != 0 {
+		t.Errorf("%d runs with a lag of 180", n)
+	}
+	sendRows(t, address, 180, 20)
+	for range 60 {
+		if tick(); trained() > 0 {
+			break
+		}
+	}
+	for range 3 {
+		tick()
+	}
+	cancel()
+	if err := <-done; err != nil || trained() != 1 {
+		t.Errorf("%d runs, %v", trained(), err)
+	}
+}
+
+// A window whose run fails is tried again as it is, under its number; when it is not tried
+// again, the next window begins behind it. One without a row passes in the same way.
+func TestFailedWindow(t *testing.T) {
+	c := smallTopic(t)
+	address, dir := c.ListenAddrs()[0], t.TempDir()
+	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "tombstones: skip", nil), "triggers: [{lag: 1}]", "retries: 1", "backoff: 1m"), true)
+	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic("rows"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.ProduceSync(t.Context(), &kgo.Record{Value: []byte(`{"x1":null,"in":{"x2":1},"y":1}`)}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	spools := func() int {
+		left, err := filepath.Glob(filepath.Join(dir, "out", spoolPrefix+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(left)
+	}
+	first := s.at(t, someDay)
+	if n := spools(); n != 1 {
+		t.Errorf("%d spools to go on with", n)
+	}
+	sendRows(t, address, 180, 90)
+	second := s.at(t, someDay.Add(10*time.Minute))
+	if first.State != stateFailed || second.State != stateFailed || second.Try != 2 || first.Sequence != 1 || second.Sequence != 1 || digestOfAll(second.Window) != digestOfAll(first.Window) {
+		t.Fatalf("%+v and %+v", first, second)
+	}
+	if n := spools(); n != 0 {
+		t.Errorf("%d spools of a window that nobody goes on with", n)
+	}
+	third := s.at(t, someDay.Add(time.Hour))
+	if third.State != stateFinished || third.Sequence != 2 || third.Window.offsets() != 90 || third.Window.Partitions[2].First != 60 {
+		t.Fatalf("%+v", third)
+	}
+	if err := p.ProduceSync(t.Context(), &kgo.Record{Partition: 1}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if run := s.at(t, someDay.Add(2*time.Hour)); run.State != stateNothing || run.Sequence != 3 || !strings.Contains(run.Why, "there is no row") {
+		t.Fatalf("%+v", run)
+	}
+	sendRows(t, address, 270, 60)
+	if run := s.at(t, someDay.Add(3*time.Hour)); run.State != stateFinished || run.Sequence != 4 || run.Window.offsets() != 60 || run.Window.Partitions[1].First != 91 {
+		t.Fatalf("%+v", run)
+	}
+	if n := spools(); n != 0 {
+		t.Errorf("%d spools are left", n)
+	}
+}
+
+// errDies is the end of a process.
+var errDies = errors.New("it dies")
+
+// Windows are not made of another topic of the same name, nor is a window that was frozen
+// before filled from it.
+func TestScheduleOfATopicMadeAnew(t *testing.T) {
+	for _, frozen := range []bool{false, true} {
+		c := smallTopic(t)
+		address, dir := c.ListenAddrs()[0], t.TempDir()
+		s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"), true)
+		if frozen {
+			ctx, cancel := context.WithCancel(t.Context())
+			trains := s.train
+			s.train = func(context.Context, *scheduled, prepared) (*outcome, error) {
+				cancel()
+				return nil, errDies
+			}
+			if _, err := s.look(ctx, s.jobs[0], someDay); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			s.train = trains
+		} else if run := s.at(t, someDay); run.State != stateFinished {
+			t.Fatalf("%+v", run)
+		}
+		client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		remake(t, client, address, "rows", 3)
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		sendRows(t, address, 1000, 540)
+		now := someDay.Add(time.Hour)
+		if err := s.recover(s.jobs[0], now); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			run := s.at(t, now)
+			if run == nil || run.State != stateFailed || !strings.Contains(run.Fault, "another one than") || !strings.Contains(run.Fault, "made anew") {
+				t.Fatalf("frozen %v: %+v", frozen, run)
+			}
+			now = now.Add(time.Hour)
+		}
+		if n := len(sequenceOf(t, filepath.Join(dir, "out"))); n != map[bool]int{false: 1, true: 0}[frozen] {
+			t.Errorf("frozen %v: %d certificates", frozen, n)
+		}
+	}
+}
+
+// A job that is given another topic goes on with none, and a scheduler that is told to end
+// while brokers are asked records no run.
+func TestScheduleOfAnotherTopic(t *testing.T) {
+	c := smallTopic(t)
+	address, dir := c.ListenAddrs()[0], t.TempDir()
+	job := jobOnTopic(t, dir, address, "", nil)
+	path := writeSchedule(t, dir, job, "triggers: [{every: 1h}]")
+	s := onStage(t, path, false)
+	s.at(t, someDay)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if run, err := s.look(ended, s.jobs[0], someDay.Add(time.Hour)); run != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", run, err)
+	}
+	if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.Number != 1 || run.State != stateFinished {
+		t.Fatalf("%+v", run)
+	}
+	if err := s.record.Close(); err != nil {
+		t.Fatal(err)
+	}
+	createTopic(t, address, "others", 3)
+	writeFile(t, job, []byte(strings.Replace(string(readFile(t, job)), "topic: rows", "topic: others", 1)))
+	s = onStage(t, path, false)
+	if run := s.at(t, someDay.Add(2*time.Hour)); run == nil || *run.Exit != exitConfig || !strings.Contains(run.Fault, `it is "others", and the windows before are of "rows"`) {
+		t.Errorf("%+v", run)
+	}
+}
+
+// A window that was to begin at offsets that are gone is refused, and not at every look.
+func TestScheduleBehindRetention(t *testing.T) {
+	c := smallTopic(t)
+	address, dir := c.ListenAddrs()[0], t.TempDir()
+	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"), false)
+	if run := s.at(t, someDay); run.State != stateFinished {
+		t.Fatalf("%+v", run)
+	}
+	sendRows(t, address, 180, 180)
+	forget(t, address, 1, 61) // the first one of the next window
+	runs := 0
+	for minute := range 60 {
+		run := s.at(t, someDay.Add(time.Duration(minute+1)*time.Minute))
+		if run == nil {
+			continue
+		}
+		if runs++; run.State != stateFailed || run.Sequence != 0 || !strings.Contains(run.Fault, "partition 1: the offsets 60 to 60 are gone") || !strings.Contains(run.Fault, "another name") {
+			t.Fatalf("%+v", run)
+		}
+	}
+	if runs == 0 || runs > 6 {
+		t.Errorf("%d runs in an hour", runs)
+	}
+}
+
+// forget deletes what a partition of rows has before an offset.
+func forget(t *testing.T, address string, partition int32, before int64) {
+	t.Helper()
+	admin, err := kgo.NewClient(kgo.SeedBrokers(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	r, topic, part := kmsg.NewPtrDeleteRecordsRequest(), kmsg.NewDeleteRecordsRequestTopic(), kmsg.NewDeleteRecordsRequestTopicPartition()
+	part.Partition, part.Offset = partition, before
+	topic.Topic, topic.Partitions = "rows", append(topic.Partitions, part)
+	r.Topics, r.TimeoutMillis = append(r.Topics, topic), 60_000
+	if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].Partitions[0].ErrorCode != 0 {
+		t.Fatalf("%+v: %v", answer, err)
+	}
+}
+
+// Where the first window begins: at the latest offset it is that of the first look; behind
+// the certificates of the name where the record is a new one. A partition that is new begins
+// at its earliest offset.
+func TestBeginOfTheFirstWindow(t *testing.T) {
+	c := smallTopic(t)
+	address, dir := c.ListenAddrs()[0], t.TempDir()
+	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "from: latest", nil), "triggers: [{lag: 60}]")
+	succeed(t, "schedule", "-c", path, "--once")
+	sendRows(t, address, 180, 60)
+	succeed(t, "schedule", "-c", path, "--once")
+	out := filepath.Join(dir, "out")
+	if all := sequenceOf(t, out); len(all) != 1 || all[1].certificate.Sample.Rows != 60 || all[1].certificate.Sample.Segments[0].First != 60 {
+		t.Fatalf("%d certificates, %+v", len(all), all[1].certificate.Sample)
+	}
+	writeFile(t, filepath.Join(dir, "schedule.yaml"), []byte(strings.Replace(string(readFile(t, path)), "schedule.db", "other.db", 1)))
+	admin, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	r, topic := kmsg.NewPtrCreatePartitionsRequest(), kmsg.NewCreatePartitionsRequestTopic()
+	topic.Topic, topic.Count = "rows", 4
+	r.Topics, r.TimeoutMillis = append(r.Topics, topic), 60_000
+	if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].ErrorCode != 0 {
+		t.Fatalf("%+v: %v", answer, err)
+	}
+	sendRows(t, address, 240, 59)
+	if err := admin.ProduceSync(t.Context(), &kgo.Record{Topic: "rows", Partition: 3, Value: []byte(`{"x1":0.25,"in":{"x2":0.5},"y":0.125}`)}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "schedule", "-c", path, "--once")
+	all := sequenceOf(t, out)
+	if g := all[2].certificate.Sample.Segments; len(all) != 2 || len(g) != 4 || g[0].First != 80 || g[3] != (certify.Segment{Topic: "rows", Partition: 3, First: 0, End: 1, Rows: 1}) {
+		t.Errorf("%d certificates, %+v", len(all), g)
+	}
+}
+
+// A number belongs to the window and to how its records are read.
+func TestNumberOfAWindow(t *testing.T) {
+	origin := func(kafka string) *kafkaOrigin {
+		p, err := loadJob(t.Context(), jobOnTopic(t, t.TempDir(), "127.0.0.1:1", kafka, nil), testSystem(discard{}, discard{}, plain(), nil), overrides{}, func(string) bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.source.(*kafkaOrigin)
+	}
+	w := topicWindow{Topic: "rows", Partitions: []windowPart{{0, 0, 60}}}
+	own := origin("").numbered(w)
+	if again := origin("patience: 2m").numbered(w); again != own {
+		t.Errorf("the same window has %s and %s", own, again)
+	}
+	further, anew := w, w
+	further.Partitions, anew.Identity.Topic = []windowPart{{0, 0, 61}}, "another"
+	for what, other := range map[string]string{
+		"tombstones": origin("tombstones: skip").numbered(w), "end": origin("").numbered(further), "topic": origin("").numbered(anew),
+	} {
+		if other == own {
+			t.Errorf("%s: another window has the same number", what)
+		}
+	}
+}
+
+// What the record decides stands in no job, and what files have is refused of topics.
+func TestScheduleFaultsOfTopics(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		kafka string
+		job   jobFile
+		keys  []string
+		want  string
+	}{
+		{"to: latest", nil, nil, "source.kafka.to: windows begin where the one before ended"},
+		{"rows: 100", nil, nil, "source.kafka.rows: windows begin"},
+		{"for: 1h", nil, nil, "source.kafka.for: windows begin"},
+		{"group: g", jobFile{"publish": "{kafka: {name: m}}"}, nil, "source.kafka.group: windows begin"},
+		{"", jobFile{"train": "{passes: 2, time: 1m}"}, nil, "train.time: the number of a window"},
+		{"", nil, []string{"files: all"}, "jobs[0].files: windows of a topic follow one another"},
+		{"", nil, []string{"files: {last: 3d, key: day}"}, "jobs[0].files: windows of a topic follow one another"},
+		{"", nil, []string{"promote: {on_new_rows: 10}"}, "jobs[0].promote: on_new_rows reads files"},
+		{"", nil, []string{"triggers: [{every: 1h}, {rows: 700}]"}, "jobs[0].triggers[1].rows: brokers do not tell how many rows a topic has: write {lag: 700}"},
+		{"", nil, []string{"triggers: [{files: 3}]"}, "write {lag: 100000}"},
+		{"", nil, []string{"triggers: [{lag: -3}]"}, "a negative number"},
+		{"", jobFile{"source": "{paths: [lake]}"}, nil, "jobs[0].triggers[0].lag: it is of a topic, and the rows come from files: write {rows: 5}"},
+		{"from: latest", nil, []string{"files: new", "triggers: [{lag: 5}, {every: 1h}]", "promote: {bound_not_worse_by: 0.1}"}, ""},
+		{"from: 2026-01-31T12:00:00Z, partitions: [1]", nil, nil, ""},
+	} {
+		if len(c.keys) == 0 || !strings.Contains(strings.Join(c.keys, " "), "triggers") {
+			c.keys = append(c.keys, "triggers: [{lag: 5}]")
+		}
+		path := writeSchedule(t, dir, jobOnTopic(t, dir, "127.0.0.1:1", c.kafka, c.job), c.keys...)
+		a := pacsgp(t, "lint", path)
+		if (c.want == "") != (a.status == 0) || !strings.Contains(a.stdout, c.want) {
+			t.Errorf("%s %q: status %d, %q; want %q", c.kafka, c.keys, a.status, a.stdout, c.want)
+		}
+	}
+}
+
+// A service tells the lag of each job on a topic.
+func TestLagIsServed(t *testing.T) {
+	c := smallTopic(t)
+	dir := t.TempDir()
+	path := writeSchedule(t, dir, jobOnTopic(t, dir, c.ListenAddrs()[0], "", nil), "triggers: [{every: 1h}]")
+	writeFile(t, path, append(readFile(t, path), "serve: {listen: '127.0.0.1:0'}\n"...))
+	r := startCommand(t, "schedule", "-c", path)
+	at := "http://" + r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
+	for path, want := range map[string]string{"/metrics": `pacsgp_scheduled_lag_offsets{job="waves"} 180`, "/live": "180 offsets"} {
+		said := ""
+		for range 600 { // until the first look has ended
+			if _, said = servingtest.Get(t, http.DefaultClient, at+path); strings.Contains(said, want) {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not on %s: %s", want, path, said)
+		}
+	}
+	r.end(t)
+}
