@@ -8,7 +8,12 @@ import _ "embed"
 //go:embed job.md
 var Job string
 
-// Schedule is the page about schedule and score files.
+// Schedule is the page about schedule files.
 //
 //go:embed schedule.md
 var Schedule string
+
+// Score is the page about score files.
+//
+//go:embed score.md
+var Score string

@@ -28,7 +28,7 @@ func kindOfFile[T any]() fileKind {
 	case reflect.TypeFor[scheduleConfig]():
 		k.name, k.page = kindSchedule, "docs/schedule.md"
 	case reflect.TypeFor[scoreConfig]():
-		k.name, k.page = kindScore, "docs/schedule.md"
+		k.name, k.page = kindScore, "docs/score.md"
 	}
 	return k
 }

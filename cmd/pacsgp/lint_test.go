@@ -116,7 +116,7 @@ jobs:
 		schedule + ":4:10: jobs[0].job: bad job: " + filepath.Join(dir, "job.yaml") + ": [3:17] loss.epsilon: 0 is not positive",
 		schedule + ":5:17: unknown field \"evry\"; did you mean jobs.triggers.every?; docs/schedule.md lists the keys",
 		schedule + ":5:", schedule + ":7:14: want always",
-		score + ":3:11: keep[1]: \"a\" is named twice", score + ":5:1: unknown field \"pol\"; did you mean poll?; docs/schedule.md lists the keys",
+		score + ":3:11: keep[1]: \"a\" is named twice", score + ":5:1: unknown field \"pol\"; did you mean poll?; docs/score.md lists the keys",
 	} {
 		if !strings.Contains(a.stdout, want) {
 			t.Errorf("%q is not said:\n%s", want, a.stdout)

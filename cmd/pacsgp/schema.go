@@ -55,10 +55,9 @@ func schemaFor(kind string) schema {
 	}
 }
 
-// pageOf is the page, or the part of one, whose tables explain the keys of a kind of files.
+// pageOf is the page whose tables explain the keys of a kind of files.
 func pageOf(kind string) string {
-	schedules, scores, _ := strings.Cut(docs.Schedule, "\n## Predictions")
-	return map[string]string{kindJob: docs.Job, kindSchedule: schedules, kindScore: scores}[kind]
+	return map[string]string{kindJob: docs.Job, kindSchedule: docs.Schedule, kindScore: docs.Score}[kind]
 }
 
 // schemaOf is made of the types that a file is decoded into: structures give keys, types

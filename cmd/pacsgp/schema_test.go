@@ -110,7 +110,7 @@ func TestSchemaTakesExamples(t *testing.T) {
 		takes(path, string(text), false)
 	}
 	blocks := 0
-	for _, page := range []string{"../../docs/job.md", "../../docs/schedule.md", "../../docs/certificate.md", "../../README.md"} {
+	for _, page := range []string{"../../docs/job.md", "../../docs/schedule.md", "../../docs/score.md", "../../docs/certificate.md", "../../README.md"} {
 		text, err := os.ReadFile(filepath.FromSlash(page))
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func scoreCommand(w system) *cobra.Command {
 			"another topic or to files, and go on as files or rows come. The model is the one that a\n" +
 			"pointer names, looked up anew before each file or batch of rows: a new one is taken between\n" +
 			"two, never within one. Killed at any moment and started again, it predicts no row twice\n" +
-			"that goes to a file, and with exactly_once none that goes to a topic. docs/schedule.md\n" +
+			"that goes to a file, and with exactly_once none that goes to a topic. docs/score.md\n" +
 			"explains the score file.",
 		Args: exactly(0, "none, for the score file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
