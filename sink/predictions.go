@@ -68,8 +68,9 @@ type Predictions struct {
 	certificate []parquet.Value // of pieceRows rows that have a prediction
 	none        []parquet.Value // of as many rows without a reason
 	column      []parquet.Value // of a piece
-	kept        int
-	buffered    int
+	kept        []int64         // bytes of the page of each kept column, as values
+	buffered    int             // rows of the row group
+	bytes       int64           // of the kept columns of the row group, as values
 }
 
 // pieceRows is how many rows are written at a time: their values stay in the processor's
@@ -78,7 +79,8 @@ const pieceRows = 512
 
 // NewPredictions starts a file. An empty certificate means none: the column
 // is null then. Behind the columns of predictions there are those that are kept, as they
-// are; [CanKeep] says which names they can have.
+// are; [CanKeep] says which names they can have. One whose type is encoded with a
+// dictionary has one as long as that is short.
 func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions {
 	columns := slices.Clone(predictionFields)
 	for _, k := range keep {
@@ -88,8 +90,13 @@ func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions 
 	return &Predictions{
 		// Predictions are noise to every codec: one that takes no memory will do. Each of
 		// Zstandard's encoders takes 19 MB.
-		w:    parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy)),
-		kept: len(keep), column: make([]parquet.Value, pieceRows),
+		w: parquet.NewGenericWriter[any](
+			w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy), parquet.DictionaryMaxBytes(keptPage),
+			// Those of a page would be values as long as they are, in its header; the index of
+			// columns has their first bytes.
+			parquet.DataPageStatistics(false),
+		),
+		kept: make([]int64, len(keep)), column: make([]parquet.Value, pieceRows),
 		certificate: slices.Repeat([]parquet.Value{text(certificate, certificateColumn)}, pieceRows),
 		none:        slices.Repeat([]parquet.Value{text("", reasonColumn)}, pieceRows),
 	}
@@ -137,18 +144,18 @@ func errTaken(name string) error { return fmt.Errorf("%q is a column of predicti
 // Write appends predictions, and of each kept column as many values. It keeps none of
 // them.
 func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value) error {
-	if len(kept) != p.kept {
-		return fmt.Errorf("sink: %d kept columns, want %d", len(kept), p.kept)
+	if len(kept) != len(p.kept) {
+		return fmt.Errorf("sink: %d kept columns, want %d", len(kept), len(p.kept))
 	}
 	for from := 0; from < len(batch); from += pieceRows {
 		to := min(from+pieceRows, len(batch))
-		if err := p.piece(batch[from:to], from, kept); err != nil {
-			return fmt.Errorf("sink: write predictions: %w", err)
+		err := p.piece(batch[from:to], from, kept)
+		if p.buffered += to - from; err == nil && (p.buffered >= groupRows || p.bytes >= groupBytes) {
+			p.buffered, p.bytes = 0, 0
+			clear(p.kept)
+			err = p.w.Flush()
 		}
-	}
-	if p.buffered += len(batch); p.buffered >= groupRows {
-		p.buffered = 0
-		if err := p.w.Flush(); err != nil {
+		if err != nil {
 			return fmt.Errorf("sink: write predictions: %w", err)
 		}
 	}
@@ -193,21 +200,63 @@ func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parqu
 		err = errors.Join(err, write(certificateColumn, p.certificate[:len(rows)]), write(reasonColumn, p.none[:len(rows)]))
 	}
 	for c, values := range kept {
-		at := predictionColumns + c
-		for i, v := range values[from : from+len(rows)] {
-			definition := 1
-			if v.IsNull() {
-				definition = 0
-			}
-			column[i] = v.Level(0, definition, at)
-		}
-		err = errors.Join(err, write(at, column))
+		err = errors.Join(err, p.keep(c, values[from:from+len(rows)]))
 	}
 	return err
 }
 
-// groupRows closes a row group of predictions: it bounds what is buffered.
-const groupRows = 1 << 17
+// keep appends values of a kept column, at most pieceRows. A page ends where its values
+// have keptPage: the library goes by what it has in memory for one, which where there is
+// a dictionary are indexes, and looks only then at how long the dictionary has become.
+func (p *Predictions) keep(c int, values []parquet.Value) error {
+	at := predictionColumns + c
+	w := p.w.ColumnWriters()[at]
+	from := 0
+	for i, v := range values {
+		definition := 1
+		if v.IsNull() {
+			definition = 0
+		}
+		p.column[i] = v.Level(0, definition, at)
+		p.kept[c] += bytesOf(v)
+		full := p.kept[c] >= keptPage
+		if !full && i+1 < len(values) {
+			continue
+		}
+		if _, err := w.WriteRowValues(p.column[from : i+1]); err != nil {
+			return err
+		}
+		from = i + 1
+		if full {
+			p.bytes += p.kept[c]
+			p.kept[c] = 0
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// bytesOf is how many bytes a value takes at most.
+func bytesOf(v parquet.Value) int64 {
+	switch v.Kind() {
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		return int64(len(v.ByteArray())) + 4
+	default:
+		return 12
+	}
+}
+
+// keptPage ends a page of a kept column, and its dictionary.
+const keptPage = 1 << 20
+
+// groupRows and groupBytes of kept columns close a row group of predictions: they bound
+// what is buffered.
+const (
+	groupRows  = 1 << 17
+	groupBytes = 1 << 25
+)
 
 // Close writes the footer. It does not close the writer beneath.
 func (p *Predictions) Close() error {

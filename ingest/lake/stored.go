@@ -1,11 +1,15 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 )
@@ -29,7 +33,7 @@ type Stored struct {
 // the types of an Arrow file have one there too.
 type StoredColumn struct {
 	Name string
-	Node parquet.Node // may be null
+	Node parquet.Node // may be null; encoded with a dictionary where one makes it shorter
 	Key  bool         // of the path, and no column of the file
 
 	column *column
@@ -169,15 +173,52 @@ func (s *Stored) footer() (kept, error) {
 func (s *Stored) node(c *column) (parquet.Node, error) {
 	switch {
 	case c.leaf < 0:
-		return parquet.String(), nil
-	case !s.file.arrow:
-		return c.node()
+		return indexed(parquet.String()), nil
+	case !s.file.arrow && c.refused != "":
+		return nil, errors.New(c.refused)
 	}
 	known, err := s.footer()
 	if err != nil {
 		return nil, err
 	}
-	return arrowNode(known.arrow.Schema.Field(c.leaf).Type)
+	if s.file.arrow {
+		typ := known.arrow.Schema.Field(c.leaf).Type
+		node, err := arrowNode(typ)
+		if err == nil && typ.ID() == arrow.DICTIONARY {
+			node = indexed(node)
+		}
+		return node, err
+	}
+	node, err := c.node()
+	if err == nil && s.indexed(known.foot, c) {
+		node = indexed(node)
+	}
+	return node, err
+}
+
+// indexed is a type with a dictionary. Booleans have none.
+func indexed(node parquet.Node) parquet.Node {
+	if node.Type().Kind() == parquet.Boolean {
+		return node
+	}
+	return parquet.Encoded(node, &parquet.RLEDictionary)
+}
+
+// indexed reports whether the largest row group has a column in a dictionary, all of it,
+// and values come twice there on average. What is damaged, reading will find.
+func (s *Stored) indexed(foot *footer, c *column) bool {
+	if len(s.file.groups) == 0 {
+		return false
+	}
+	g := slices.MaxFunc(s.file.groups, func(a, b group) int { return cmp.Compare(a.rows, b.rows) })
+	ch, err := foot.storedChunk(g.index, c)
+	if err != nil || foot.groups[g.index].Chunks[c.leaf].Spelled {
+		return false
+	}
+	pages := newStoredCursor(s.open, c, ch, s.most).pages
+	err = guard(pages.next)
+	h := &pages.header
+	return err == nil && h.Kind == format.DictionaryPage && h.Described && int64(h.Values) <= g.rows/2
 }
 
 // record reads the record batch of an Arrow file.

@@ -1,6 +1,7 @@
 package lake_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/deprecated"
@@ -91,7 +91,7 @@ func sameStored(t *testing.T, path, name string, batch int) {
 			return
 		}
 		for i, v := range got[0] {
-			if w := want[from+i]; v.Kind() != w.Kind() || !cmp.Equal(v.AppendBytes(nil), w.AppendBytes(nil)) {
+			if w := want[from+i]; v.Kind() != w.Kind() || !bytes.Equal(v.AppendBytes(nil), w.AppendBytes(nil)) {
 				t.Errorf("%s, %s, row %d: %v, want %v", path, name, from+i, v, w)
 				return
 			}
@@ -328,5 +328,49 @@ func TestStoredOfArrowAndKeys(t *testing.T) {
 	}
 	if err := src.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A type has a dictionary where the file has all of the column in one and it pays, and a
+// key of the path has one.
+func TestStoredTellsDictionaries(t *testing.T) {
+	type row struct {
+		Name  string  `parquet:"name,dict"`
+		Other string  `parquet:"other"`
+		ID    string  `parquet:"id,dict"`
+		Long  int64   `parquet:"long,dict"`
+		Maybe *string `parquet:"maybe,dict"`
+		Flag  bool    `parquet:"flag"`
+	}
+	dir := filepath.Join(t.TempDir(), "day=007")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]row, 30_000)
+	for i := range rows {
+		rows[i] = row{Name: fmt.Sprint("name ", i%50), ID: fmt.Sprintf("an identity %020d", i), Long: int64(i % 9)}
+	}
+	whole, spilt := filepath.Join(dir, "whole.parquet"), filepath.Join(dir, "spilt.parquet")
+	if err := parquet.WriteFile(whole, rows, parquet.MaxRowsPerRowGroup(20_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := parquet.WriteFile(spilt, rows, parquet.DictionaryMaxBytes(1<<17), parquet.PageBufferSize(1<<14)); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"name", "other", "id", "long", "maybe", "flag", "day"}
+	for _, path := range []string{whole, spilt} {
+		src, err := lake.OpenStored(t.Context(), path, names, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []bool{true, false, false, true, true, false, true} {
+			e := src.Columns()[i].Node.Encoding()
+			if got := e != nil && e.Encoding() == parquet.RLEDictionary.Encoding(); got != want {
+				t.Errorf("%s, %s: a dictionary is %v", path, names[i], got)
+			}
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -20,8 +20,6 @@ func (c *column) node() (parquet.Node, error) {
 		return nil, fmt.Errorf("%w: it is %s", ErrNotKept, why)
 	}
 	switch {
-	case c.refused != "":
-		return nil, errors.New(c.refused)
 	case c.element.Name == "" || c.element.Repetition == int32(format.Repeated):
 		return refuse(c.Type)
 	}

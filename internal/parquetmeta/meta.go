@@ -89,6 +89,7 @@ type Chunk struct {
 	Codec        format.CompressionCodec
 	Plain, RLE   bool // encodings of its pages
 	Told, Runs   bool // there are counts of pages by encoding; some are data pages in RLE
+	Spelled      bool // and some are data pages in PLAIN
 	Path         []byte
 	Depth        int // names in the path
 	Values       int64
@@ -397,9 +398,11 @@ func (c *Chunk) encodingStats(r *thrift.Reader, kind byte) {
 		}
 	})
 	c.Told = true
-	if page != int32(format.DictionaryPage) && encoding == int32(format.RLE) && count > 0 {
-		c.Runs = true
+	if page == int32(format.DictionaryPage) || count <= 0 {
+		return
 	}
+	c.Runs = c.Runs || encoding == int32(format.RLE)
+	c.Spelled = c.Spelled || encoding == int32(format.Plain)
 }
 
 // read reads Statistics.
