@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -13,18 +14,23 @@ const (
 	// maxPage bounds the bytes of a page that is read whole, stored or
 	// decompressed.
 	maxPage = 1 << 28
-	// maxPageHeader bounds a page's header: statistics of numbers are short.
+	// maxPageHeader bounds a page's header: statistics of numbers are short. Those of
+	// texts are some of them.
 	maxPageHeader = 1 << 16
 	// firstRead is what is read for the first page of a chunk: its header at
 	// least. Later pages are assumed to be as long as the one before.
 	firstRead = 1 << 12
 )
 
+// errLongHeader is the error of a header of a page that is read no further.
+var errLongHeader = errors.New("it does not end in")
+
 // A pageReader steps through the pages of one chunk. The body of a page is read
 // as a whole, into raw, or taken piece by piece.
 type pageReader struct {
 	src      io.ReaderAt
 	pos, end int64   // in the file: the current page, the end of the chunk
+	most     int     // bytes of a header; 0: maxPageHeader
 	guess    int     // how many bytes the next page may have
 	raw      *[]byte // what was read last; shared by chunks that decompress
 	header   parquetmeta.PageHeader
@@ -49,11 +55,14 @@ func (p *pageReader) next() error {
 		return err
 	}
 	n, err := p.parse(b)
-	for errors.Is(err, errShort) && len(b) < maxPageHeader && int64(len(b)) < p.end-p.pos {
+	for errors.Is(err, errShort) && len(b) < cmp.Or(p.most, maxPageHeader) && int64(len(b)) < p.end-p.pos {
 		if b, err = p.extend(b, 4*len(b)); err != nil {
 			return err
 		}
 		n, err = p.parse(b)
+	}
+	if errors.Is(err, errShort) && int64(len(b)) < p.end-p.pos {
+		err = fmt.Errorf("%w %d KiB: %w", errLongHeader, len(b)>>10, err)
 	}
 	if err != nil {
 		return fmt.Errorf("page header at %d: %w", p.pos, err)

@@ -374,3 +374,38 @@ func TestStoredTellsDictionaries(t *testing.T) {
 		}
 	}
 }
+
+// Texts are read however long they are, and so with headers of pages that hold the least
+// and the largest of a page, up to the memory that there is.
+func TestStoredOfLongTexts(t *testing.T) {
+	type row struct {
+		Text  string `parquet:"text"`
+		Named string `parquet:"named,dict"`
+	}
+	var rows []row
+	for i := range 20 {
+		long := strings.Repeat(string(rune('a'+i%7)), 100<<10+i)
+		rows = append(rows, row{long, long[:90<<10]})
+	}
+	for version := 1; version <= 2; version++ {
+		path := filepath.Join(t.TempDir(), "a.parquet")
+		if err := parquet.WriteFile(path, rows, parquet.DataPageVersion(version), parquet.DeprecatedDataPageStatistics(true), parquet.PageBufferSize(300<<10)); err != nil {
+			t.Fatal(err)
+		}
+		sameStored(t, path, "text", 7)
+		sameStored(t, path, "named", 7)
+	}
+	path := filepath.Join(t.TempDir(), "a.parquet")
+	if err := parquet.WriteFile(path, []row{{Text: strings.Repeat("x", 24<<20)}}); err != nil {
+		t.Fatal(err)
+	}
+	src, err := lake.OpenStored(t.Context(), path, []string{"text"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = src.Next(t.Context(), 1)
+	wantError(t, err, `column "text"`, "page header", "more memory")
+	if err := src.Close(); err != nil {
+		t.Error(err)
+	}
+}

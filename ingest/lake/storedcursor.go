@@ -44,7 +44,7 @@ type storedValues interface {
 
 func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *storedCursor {
 	c := &storedCursor{col: col, width: plainWidth(col), chunk: ch, most: most, left: ch.rows}
-	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: &c.raw}
+	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, most: int(min(most, maxPage)), raw: &c.raw}
 	return c
 }
 
@@ -146,6 +146,9 @@ func (c *storedCursor) readPage(dst []parquet.Value) error {
 func (c *storedCursor) nextPage() error {
 	for {
 		if err := c.pages.next(); err != nil {
+			if errors.Is(err, errLongHeader) {
+				err = fmt.Errorf("%w: give more memory, or write the file without statistics of its pages", err)
+			}
 			return err
 		}
 		h := &c.pages.header
