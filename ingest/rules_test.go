@@ -129,7 +129,7 @@ func fill(b *ingest.Block, v float64) *ingest.Block {
 func ExampleSelect() {
 	tables := []ingest.Table{{Name: "a.parquet", Columns: []ingest.Column{
 		{Name: "wind", Type: "double"},
-		{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers, or leave it out"},
+		{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers"},
 		{Name: "pm", Type: "int16"},
 		{Name: "hour", Type: "int32"},
 	}}}
@@ -187,5 +187,25 @@ func TestSelectFromManyColumns(t *testing.T) {
 	}
 	if took := time.Since(began); took > 20*time.Second { // a fraction of one; by comparing each with each, minutes
 		t.Errorf("it took %v", took)
+	}
+}
+
+// What cannot be used of a file is said to all; that a job can do without it, to jobs about
+// their features only.
+func TestSelectHintsFitTheChoice(t *testing.T) {
+	const hint = "or leave it out of the features"
+	table := ingest.Table{Name: "a.parquet", Columns: []ingest.Column{{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers"}, {Name: "y"}}}
+	for _, c := range []struct {
+		choice ingest.Choice
+		hint   bool
+	}{
+		{ingest.Choice{Features: []string{"city"}, Target: "y"}, true},
+		{ingest.Choice{Features: []string{"y"}, Target: "city"}, false},
+		{ingest.Choice{Features: []string{"city"}}, false},
+	} {
+		_, _, err := ingest.Select([]ingest.Table{table}, c.choice)
+		if err == nil || !strings.Contains(err.Error(), `a.parquet: column "city" is text, which is not read as numbers: encode it as numbers`) || strings.Contains(err.Error(), hint) != c.hint {
+			t.Errorf("%+v: %v", c.choice, err)
+		}
 	}
 }

@@ -24,7 +24,7 @@ type Column struct {
 	Name string
 	Type string // as a person would write it: double, int64, timestamp(us), text
 	Use  Use
-	Why  string // of an Unusable column: the reason and what to do about it
+	Why  string // of an Unusable column: the reason and what to do about it in the file
 }
 
 // A Table is the columns of one file, or of several that have the same.
@@ -38,6 +38,15 @@ type Choice struct {
 	Features []string // nil: all numeric columns that all tables have
 	Exclude  []string // left out of that default
 	Target   string   // "": none, the rows are only predicted for
+}
+
+// OrLeaveOut is what else to do about a column that cannot be used: a job can do without a
+// feature, a model that predicts cannot.
+func (c Choice) OrLeaveOut(column string) string {
+	if c.Target == "" || column == c.Target {
+		return ""
+	}
+	return ", or leave it out of the features"
 }
 
 // A ChoiceError is a fault of the choice: no retry helps, but another one does.
@@ -85,7 +94,7 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 		}
 		seen[name] = true
 		for k := range tables {
-			if fault := usable(tables[k], index[k][name], name, len(errs)); fault != "" {
+			if fault := c.usable(tables[k], index[k][name], name, len(errs)); fault != "" {
 				errs = append(errs, &ChoiceError{key, at, fault})
 				break // one file is enough to understand
 			}
@@ -131,14 +140,14 @@ func suggestion(faults int, name string, candidates func() []string) string {
 
 // usable explains why a named column of a table cannot be read, if so, behind so
 // many other faults.
-func usable(t Table, found []Column, name string, faults int) string {
+func (c Choice) usable(t Table, found []Column, name string, faults int) string {
 	switch {
 	case len(found) == 0:
 		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), suggestion(faults, name, func() []string { return columnNames(t.Columns) }))
 	case len(found) > 1:
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
 	case found[0].Use == Unusable:
-		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s", t.Name, name, found[0].Type, found[0].Why)
+		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s%s", t.Name, name, found[0].Type, found[0].Why, c.OrLeaveOut(name))
 	}
 	return ""
 }

@@ -362,7 +362,7 @@ func TestOutputInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := tiny(nil).write(t, dir)
-	refused(t, pacsgp(t, "train", "-c", job), out, exitFailure, "in use", "hint: wait for the other job")
+	refused(t, pacsgp(t, "train", "-c", job), out, exitFailure, "in use", "hint: wait for the other process")
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}

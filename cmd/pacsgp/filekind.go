@@ -11,6 +11,7 @@ import (
 type fileKind struct {
 	name string
 	page string // that explains its keys
+	bad  string // of a file with faults
 	of   reflect.Type
 }
 
@@ -23,12 +24,12 @@ const (
 
 // kindOfFile is the kind that is decoded into a type.
 func kindOfFile[T any]() fileKind {
-	k := fileKind{name: kindJob, page: "docs/job.md", of: reflect.TypeFor[T]()}
+	k := fileKind{name: kindJob, page: "docs/job.md", bad: "bad job", of: reflect.TypeFor[T]()}
 	switch k.of {
 	case reflect.TypeFor[scheduleConfig]():
-		k.name, k.page = kindSchedule, "docs/schedule.md"
+		k.name, k.page, k.bad = kindSchedule, "docs/schedule.md", "bad schedule"
 	case reflect.TypeFor[scoreConfig]():
-		k.name, k.page = kindScore, "docs/score.md"
+		k.name, k.page, k.bad = kindScore, "docs/score.md", "bad score file"
 	}
 	return k
 }

@@ -23,6 +23,7 @@ type jobFault struct {
 	missing      bool   // the file does not have the key: the place is that of its section
 	text         string // shows no value of a variable
 	unread       bool   // the value of the key could not be read
+	bad          string // what is wrong: "bad job", unless it says another kind of file
 }
 
 // Error is the fault in one line.
@@ -34,7 +35,7 @@ func (f jobFault) Error() string {
 	case f.line > 0 && !f.missing:
 		at += fmt.Sprintf("[%d:%d] ", f.line, f.column)
 	}
-	return pipeline.ErrConfig.Error() + ": " + at + f.text
+	return cmp.Or(f.bad, pipeline.ErrConfig.Error()) + ": " + at + f.text
 }
 
 // Unwrap says that it is a fault of a job.
@@ -43,7 +44,7 @@ func (f jobFault) Unwrap() error { return pipeline.ErrConfig }
 // tell adds a fault at a place of the file. There is one at a place: others would follow
 // from it.
 func (t *jobText) tell(f jobFault, at *token.Token) {
-	f.file = t.path
+	f.file, f.bad = t.path, t.kind.bad
 	if at != nil && at.Position != nil {
 		f.line, f.column = at.Position.Line, at.Position.Column
 	}
@@ -92,7 +93,7 @@ func (t *jobText) judged(err error, changed func(string) bool) []jobFault {
 	variables := map[string]string{} // by key: many faults may be about one long list
 	for _, one := range separate(err) {
 		key, rest := keyOf(one)
-		f := jobFault{file: t.path, key: key, text: key + ":" + rest}
+		f := jobFault{file: t.path, key: key, text: key + ":" + rest, bad: t.kind.bad}
 		if flag, ok := flags[key]; ok && changed(flag) {
 			f.flag, f.text = flag, "--"+flag+":"+rest
 			faults = append(faults, f)

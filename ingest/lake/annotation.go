@@ -61,11 +61,11 @@ func annotationOf(e *parquetmeta.Element) annotation {
 	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
 		return annotation{kind: annotatedOther, name: "text", why: hintText}
 	case parquetmeta.LogicalTime:
-		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number, or leave it out"}
+		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number"}
 	case parquetmeta.LogicalNull:
-		return annotation{kind: annotatedOther, name: "a column of nulls (the writer found no value and no type)", why: "leave it out"}
+		return annotation{kind: annotatedOther, name: "a column of nulls (the writer found no value and no type)", why: "write it as a column of numbers"}
 	case parquetmeta.LogicalFloat16:
-		return annotation{kind: annotatedOther, name: "float16", why: "store it as float or double, or leave it out"}
+		return annotation{kind: annotatedOther, name: "float16", why: "store it as float or double"}
 	default:
 		return annotation{kind: annotatedOther, name: fmt.Sprintf("of logical type %d", l.Kind), why: hintCast}
 	}
@@ -91,7 +91,7 @@ func convertedAnnotation(e *parquetmeta.Element) annotation {
 	case deprecated.UTF8, deprecated.Enum, deprecated.Json, deprecated.Bson:
 		return annotation{kind: annotatedOther, name: "text", why: hintText}
 	case deprecated.TimeMillis, deprecated.TimeMicros:
-		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number, or leave it out"}
+		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number"}
 	default:
 		return annotation{kind: annotatedOther, name: fmt.Sprintf("of converted type %d", t), why: hintCast}
 	}

@@ -270,7 +270,7 @@ func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
 	return k, nil
 }
 
-var errOtherFile = errors.New("the file has changed since the job looked at it first; start again when nobody writes to it")
+var errOtherFile = errors.New("the file has changed since it was looked at first; start again when nobody writes to it")
 
 // read reads the footer of the file.
 func (k *kept) read(file Blob) error {

@@ -107,14 +107,15 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns, left, err := ingest.Select(tables(files), ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Target: cfg.Target})
+	choice := ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Target: cfg.Target}
+	columns, left, err := ingest.Select(tables(files), choice)
 	if err != nil {
 		return nil, err
 	}
-	if err := refused(files, columns); err != nil {
+	if err := refused(files, columns, choice); err != nil {
 		return nil, err
 	}
-	if err := oneMeaning(files, columns); err != nil {
+	if err := oneMeaning(files, columns, choice); err != nil {
 		return nil, err
 	}
 	if cfg.BadRows == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
@@ -149,11 +150,11 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 }
 
 // refused reports the first file with a used column whose chunks are not read.
-func refused(files []*dataFile, columns []string) error {
+func refused(files []*dataFile, columns []string, of ingest.Choice) error {
 	for _, f := range files {
 		for _, name := range columns {
 			if c := f.column(name); c.refused != "" {
-				return fmt.Errorf("lake: %s, column %q, %s; or leave the column out of the features", f.path, name, c.refused)
+				return fmt.Errorf("lake: %s, column %q, %s%s", f.path, name, c.refused, of.OrLeaveOut(name))
 			}
 		}
 	}
@@ -163,7 +164,7 @@ func refused(files []*dataFile, columns []string) error {
 // oneMeaning reports a used column that is a point in time in one file and a number
 // in another, or local time in one and UTC in another: its values would be those of
 // two columns.
-func oneMeaning(files []*dataFile, columns []string) error {
+func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) error {
 	for _, name := range columns {
 		said := make(map[meaning]*dataFile, 2)
 		for _, f := range files {
@@ -177,8 +178,8 @@ func oneMeaning(files []*dataFile, columns []string) error {
 			if a == nil || b == nil {
 				continue
 			}
-			return fmt.Errorf("lake: column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files, or leave it out of the features",
-				name, pair[0], a.column(name).Type, a.path, pair[1], b.column(name).Type, b.path)
+			return fmt.Errorf("lake: column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files%s",
+				name, pair[0], a.column(name).Type, a.path, pair[1], b.column(name).Type, b.path, of.OrLeaveOut(name))
 		}
 	}
 	return nil

@@ -54,10 +54,10 @@ func (c *column) meaning() meaning {
 
 // hints of columns that are not read.
 const (
-	hintText   = "encode it as numbers, or leave it out"
-	hintNested = "flatten it into columns of its own, or leave it out"
-	hintCast   = "store it as a number, or leave it out"
-	hintAgain  = "the file is damaged or was written wrongly: write it again, or leave the column out"
+	hintText   = "encode it as numbers"
+	hintNested = "flatten it into columns of its own"
+	hintCast   = "store it as a number"
+	hintAgain  = "the file is damaged or was written wrongly: write it again"
 )
 
 // schemaColumns describes the columns of a footer's schema: its top-level

@@ -73,7 +73,7 @@ func (c *Client) unreachable(ctx context.Context) error {
 	if slices.Contains(reasons, nil) {
 		return nil
 	}
-	return fmt.Errorf("kafka: no broker answers (%w); are the addresses right, and do the brokers run? (hint: kafka.brokers of the job, or --kafka)", errors.Join(reasons...))
+	return fmt.Errorf("kafka: no broker answers (%w); are the addresses right, and do the brokers run? (hint: kafka.brokers of the file, or --kafka)", errors.Join(reasons...))
 }
 
 // greet asks a broker for the versions of its protocol, which needs no password. A broker

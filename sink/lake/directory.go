@@ -41,7 +41,7 @@ func Open(path string, fsys FS) (*Directory, error) {
 	}
 	lock, err := fsys.Lock(filepath.Join(path, lockName))
 	if errors.Is(err, ErrLocked) {
-		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other job, or choose another output directory)", path, ErrLocked)
+		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other process, or choose another output directory)", path, ErrLocked)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // though it was just made
 		return nil, fmt.Errorf("lake: %s is a link to a folder that does not exist; make it, or choose another output directory", path)
