@@ -83,7 +83,10 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 	for {
 		failed, err := s.round(ctx)
 		if err != nil && (once || ctx.Err() != nil) {
-			return err
+			return withSpaceHint(err)
+		}
+		if errors.Is(err, errFull) {
+			err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, c.poll())
 		}
 		if err != nil {
 			s.once(err)
@@ -139,9 +142,6 @@ func (s *scorer) round(ctx context.Context) (failed int, err error) {
 	}
 	return s.predictAll(ctx, paths)
 }
-
-// errOutput marks faults of the place that predictions go to.
-var errOutput = errors.New("predictions cannot be written")
 
 // filesAtOnce is how many files are predicted at the same time: while one is opened, or
 // waits for the disk, there is another.
@@ -238,7 +238,7 @@ func (s *scorer) file(ctx context.Context, path string) (f scoredFile, has bool,
 		s.event("predictions are those of certificate " + s.of)
 	}
 	if err := s.sweep(filepath.Dir(to)); err != nil {
-		return f, false, fmt.Errorf("%w: %w", errOutput, err)
+		return f, false, s.unwritten(err)
 	}
 	return scoredFile{path: path, to: to, ready: s.follower.ready, model: s.follower.model, current: s.follower.current, id: s.follower.id}, false, nil
 }
@@ -306,7 +306,7 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 	}
 	file, err := sinklake.Create(s.w.fs, f.to)
 	if err != nil {
-		return n, fmt.Errorf("%w: %w", errOutput, err)
+		return n, s.unwritten(err)
 	}
 	defer file.Abort()
 	out := sink.NewPredictions(file, carried(f.current, f.id), columns...)
@@ -322,7 +322,7 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 			return err
 		}
 		if err := out.Write(batch, beside...); err != nil {
-			return fmt.Errorf("%w: %w", errOutput, err)
+			return s.unwritten(err)
 		}
 		return nil
 	})
@@ -331,7 +331,7 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 	}
 	for _, step := range []func() error{out.Close, func() error { return s.follower.keepAbout(s.w.fs, s.Output.folder, f.current) }, file.Commit} {
 		if err := step(); err != nil {
-			return n, fmt.Errorf("%w: %w", errOutput, err)
+			return n, s.unwritten(err)
 		}
 	}
 	return n, nil

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -40,4 +42,29 @@ func TestHintsFitTheCommand(t *testing.T) {
 	if a := pacsgp(t, "score", "-c", score, "--once"); !strings.Contains(a.message, "pacsgp: bad score file: ") {
 		t.Errorf("it says %s", a.message)
 	}
+}
+
+// A disk that is full is told with the folder that the score file names, whichever of its
+// files was written, and with what to do.
+func TestScoreToAFullDisk(t *testing.T) {
+	dir, _, score := following(t, 1, 20)
+	full := hookFS{hook: func(op operation, effect func() error) error {
+		if op.kind == opWrite && strings.Contains(op.name, "predicted") {
+			return &os.PathError{Op: op.kind, Path: op.name, Err: syscall.ENOSPC}
+		}
+		return effect()
+	}}
+	ends := func(score, folder string) {
+		t.Helper()
+		a := pacsgpOn(t, full, nil, "score", "-c", score, "--once")
+		a.says(t, exitFailure, "predictions cannot be written, for the disk is full: "+folder+": no space left on device", "hint: free space, then run the same command again")
+		if strings.Contains(a.message, ".parquet") || strings.Contains(a.message, "job") {
+			t.Errorf("it says %s", a.message)
+		}
+	}
+	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\noutput: predicted\npoll: 10ms\n"))
+	ends(score, filepath.Join(dir, "predicted"))
+	s := topicOf(t, seededTopics(t), 20, "")
+	s.send(t)
+	ends(s.toLake(t, "first", "predicted", ""), filepath.Join(s.dir, "predicted"))
 }

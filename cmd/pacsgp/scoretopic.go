@@ -96,9 +96,9 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 		}
 	}
 	show.event(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
-	return s.ending(ctx, s.anew(s.client.Lead(ctx, broker.Group{Name: k.Group, Topic: k.Topic, Session: c.session(), Told: func(known bool, partitions int) {
+	return s.ending(ctx, withSpaceHint(s.anew(s.client.Lead(ctx, broker.Group{Name: k.Group, Topic: k.Topic, Session: c.session(), Told: func(known bool, partitions int) {
 		s.metrics.live.fact("member", memberWords(known, partitions))
-	}}, s.lead)))
+	}}, s.lead))))
 }
 
 // ending is how the command ends: a service that is stopped has done what it was asked to.
@@ -163,9 +163,9 @@ func (s *topicScorer) lead(ctx context.Context, m *broker.Membership) error {
 func (s *topicScorer) predictAs(ctx context.Context, as broker.Member) (err error) {
 	out, err := s.writer(ctx)
 	if err != nil {
-		return err
+		return s.full(err)
 	}
-	defer func() { err = errors.Join(err, out.end(ctx)) }()
+	defer func() { err = s.full(errors.Join(err, out.end(ctx))) }()
 	// Behind the writer, which has waited until an earlier transaction had ended.
 	if err := s.sameTopic(ctx); err != nil {
 		return err
