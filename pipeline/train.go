@@ -118,7 +118,7 @@ type candidate struct {
 
 // words say what the candidate is that has so many inducing points.
 func (c candidate) words(inducing int) string {
-	words := fmt.Sprintf("%d inducing points", inducing)
+	words := certify.Count(inducing, "inducing point")
 	if c.config.Choice > 0 {
 		words += ", kernel " + c.config.Kernel.Name()
 	}

@@ -69,7 +69,7 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 		return usageError{err}
 	}
 	path := filepath.Join(output, "lake")
-	say("Writing %d rows in %d Parquet files to %s …\n", w.demo.rows, w.demo.files, path)
+	say("Writing %s in %s to %s …\n", certify.Count(w.demo.rows, "row"), certify.Count(w.demo.files, "Parquet file"), path)
 	if err := generator.WriteLake(ctx, path, w.demo.files, 0, w.demo.rows); err != nil {
 		return err
 	}

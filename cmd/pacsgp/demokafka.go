@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
@@ -48,7 +49,7 @@ func demoKafka(ctx context.Context, w system, output string, config synth.Config
 	}
 	defer cluster.Close()
 	brokers := cluster.ListenAddrs()
-	say("A broker in this process listens on %s. Producing %d rows as JSON to %d partitions of %s …\n", brokers[0], w.demo.rows, demoPartitions, demoTopic)
+	say("A broker in this process listens on %s. Producing %s as JSON to %d partitions of %s …\n", brokers[0], certify.Count(w.demo.rows, "row"), demoPartitions, demoTopic)
 	if err := produceRows(ctx, brokers, generator, int(w.demo.rows)); err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func demoProduce(ctx context.Context, w system, brokers []string, config synth.C
 	if err := produceRows(ctx, brokers, generator, int(w.demo.rows)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.stdout, "%d rows in the topic %s\n", w.demo.rows, demoTopic)
+	_, err = fmt.Fprintf(w.stdout, "%s in the topic %s\n", certify.Count(w.demo.rows, "row"), demoTopic)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -128,7 +129,7 @@ func (d *display) spooled(rows int64) {
 	case d.log != nil:
 		d.record(slog.LevelInfo, "spool", slog.Int64("rows", rows))
 	case d.w.terminal == 0:
-		d.line(fmt.Sprintf("spool: %d rows", rows))
+		d.line("spool: " + certify.Count(rows, "row"))
 	default:
 		if d.bar == nil {
 			d.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionShowCount(), progressbar.OptionSetDescription("spool: rows"))

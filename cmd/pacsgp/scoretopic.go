@@ -292,8 +292,8 @@ const tallyEvery = 10 * time.Second
 func (s *topicScorer) tally(now bool) {
 	took := time.Since(s.since)
 	if n := s.sum.rows - s.last.rows; n > 0 && (now || took >= tallyEvery) {
-		s.show.event(fmt.Sprintf("predicted %s in %d batches, %d of them without a prediction, by the model of certificate %.12s…",
-			certify.Count(n, "row"), s.sum.batches-s.last.batches, s.sum.refused-s.last.refused, s.from))
+		s.show.event(fmt.Sprintf("predicted %s in %s, %d of them without a prediction, by the model of certificate %.12s…",
+			certify.Count(n, "row"), certify.Count(s.sum.batches-s.last.batches, "batch", "batches"), s.sum.refused-s.last.refused, s.from))
 		s.since, s.last = time.Now(), s.sum
 	}
 }

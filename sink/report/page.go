@@ -254,7 +254,7 @@ func record(c certify.Certificate) []Field {
 		{"columns", fmt.Sprintf("%s, target \"%s\"", certify.Count(max(features, 0), "feature"), target)},
 		{"kernel", family + ", " + kind},
 		{"roles", roles(c)},
-		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %d rows not proven and counted as a loss of 1", c.Accuracy.Tau, unproven(c))},
+		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %s not proven and counted as a loss of 1", c.Accuracy.Tau, certify.Count(unproven(c), "row"))},
 		{"alternatives", fmt.Sprintf("number %d of %d that share delta", c.Delta.Alternative, c.Delta.Alternatives)},
 		{"sample", c.Sample.Digest},
 		{"targets", c.Sample.Targets},
