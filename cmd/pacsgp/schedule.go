@@ -108,6 +108,14 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 			show.event(text)
 			m.live.fact("last event", text)
 		},
+		warn: func(text string) {
+			if once {
+				show.event(text) // the error at the end says it again
+			} else {
+				show.notice(text)
+			}
+			m.live.fact("last event", text)
+		},
 		train: func(ctx context.Context, j *scheduled, p prepared) (*outcome, error) {
 			p.watch = m.began(j, p)
 			o, err := limited(ctx, j, p, w)
@@ -159,22 +167,27 @@ func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clockwor
 	return errors.Join(context.Cause(within), err)
 }
 
-// round looks once at each job, and returns what its exit status is to say: of a run that
-// failed, or of one that was not certified.
+// round looks once at each job, and returns what its exit status is to say: of each run
+// that failed, of a lake that cannot be listed, or else of runs that were not certified.
 func (s *scheduler) round(ctx context.Context, jobs []*scheduled, clock clockwork.Clock) error {
-	var failed, uncertified error
+	var said []error
+	failed := false
 	for _, j := range jobs {
+		s.unlisted = nil
 		run, err := s.look(ctx, j, clock.Now())
 		if err != nil {
-			return err
+			return errors.Join(append(said, err)...)
 		}
-		switch {
-		case run == nil || run.Exit == nil || *run.Exit == 0:
-		case *run.Exit == exitNotCertified:
-			uncertified = notCertified{run.words()}
-		default:
-			failed = errors.New(run.words())
+		if s.unlisted != nil {
+			failed, said = true, append(said, s.unlisted)
+		}
+		if run != nil && run.Exit != nil && *run.Exit != 0 {
+			failed, said = failed || *run.Exit != exitNotCertified, append(said, errors.New(run.words()))
 		}
 	}
-	return cmp.Or(failed, uncertified)
+	err := errors.Join(said...)
+	if err != nil && !failed {
+		return notCertified{err.Error()}
+	}
+	return err
 }

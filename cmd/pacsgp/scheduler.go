@@ -21,7 +21,10 @@ import (
 type scheduler struct {
 	record *scheduleRecord
 	say    func(text string)
-	said   string // the last of what is not to be said at every look
+	warn   func(text string) // is told what has failed; nil: say is
+	said   string            // the last of what is not to be said at every look
+	// unlisted is why the files of the job that was looked at last are not known.
+	unlisted error
 	// train runs a job that has its files and its number.
 	train  func(ctx context.Context, j *scheduled, p prepared) (*outcome, error)
 	poll   time.Duration
@@ -149,7 +152,8 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 	}
 	all, err := j.lakeNow(ctx)
 	if err != nil {
-		s.say(fmt.Sprintf("%s: the lake cannot be listed: %v", j.Name, err))
+		s.unlisted = fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err)
+		s.tell(true, s.unlisted.Error())
 		return nil, ctx.Err()
 	}
 	fresh := newSince(all, known.Files)
@@ -185,7 +189,7 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 		s.failed(j, known, run, err, now)
 		known.NotBefore = now.Add(min(longestBackoff, time.Duration(j.Backoff)<<min(known.Unchosen, 16)))
 		known.Unchosen++
-		s.say(run.words())
+		s.tell(true, run.words())
 		return run, s.record.save(j.Name, known, run, nil)
 	}
 	known.Unchosen, known.NotBefore = 0, time.Time{}
@@ -281,7 +285,7 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 		s.leave(j, known, take)
 	}
 	known.Open = 0
-	s.say(run.words())
+	s.tell(run.Exit != nil && *run.Exit != 0, run.words())
 	return s.record.save(j.Name, known, run, taken)
 }
 
@@ -293,6 +297,15 @@ func (s *scheduler) failed(j *scheduled, known *jobState, run *scheduledRun, err
 		wait := time.Duration(j.Backoff) << min(run.Try-1, 16)
 		known.Retry = &retry{At: now.Add(wait), Tries: run.Try, Trigger: run.Trigger, Moment: run.Moment}
 	}
+}
+
+// tell says what was done, or what has failed.
+func (s *scheduler) tell(failed bool, text string) {
+	if failed && s.warn != nil {
+		s.warn(text)
+		return
+	}
+	s.say(text)
 }
 
 // words says in a line what became of a run.
