@@ -96,15 +96,21 @@ func (s *topicScorer) behind(err error, group, files map[int]int64) error {
 	return err
 }
 
-// anew adds to an error of a topic that was made anew what to do.
+// anew adds to an error of a topic that was made anew, or has rows no more that are not
+// predicted, what to do.
 func (s *topicScorer) anew(err error) error {
-	_, behind := errors.AsType[*kafkalog.BehindError](err)
-	if !behind && !errors.Is(err, broker.ErrAnother) {
-		return err
-	}
 	output := "topic"
 	if s.Output.Kafka == "" {
 		output = "directory"
+	}
+	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {
+		return fmt.Errorf("%w (hint: these rows had no predictions, and can get none. To go on behind them set the group to the oldest offset that is left, "+
+			"as with kafka-consumer-groups --group %s --topic %s:%d --reset-offsets --to-offset %d --execute; "+
+			"or predict all that is left, with another group and another output %s)", err, s.rows.Group, gone.Topic, gone.Partition, gone.Start, output)
+	}
+	_, behind := errors.AsType[*kafkalog.BehindError](err)
+	if !behind && !errors.Is(err, broker.ErrAnother) {
+		return err
 	}
 	return fmt.Errorf("%w (hint: to predict the rows that are there now, choose another group and another output %s)", err, output)
 }

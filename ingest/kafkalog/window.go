@@ -48,6 +48,21 @@ func (cfg Config) Freeze(ctx context.Context) (firsts, ends map[int]int64, err e
 	return firsts, ends, nil
 }
 
+// A GoneError says which offsets are gone. It wraps [ErrGone].
+type GoneError struct {
+	Topic        string
+	Partition    int
+	First, Start int64 // that is gone, and that is left
+}
+
+// Error names the offsets.
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("kafka: topic %q, partition %d: the offsets %d to %d are gone, by retention or because somebody deleted them: %v", e.Topic, e.Partition, e.First, e.Start-1, ErrGone)
+}
+
+// Unwrap returns ErrGone.
+func (e *GoneError) Unwrap() error { return ErrGone }
+
 // freeze finds out the offsets that the window means now. No row is read.
 func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 	partitions, err := cfg.partitions(ctx)
@@ -135,7 +150,7 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 // gone is the error that offsets of a partition are not kept any more, with what is
 // known of when they went.
 func (cfg Config) gone(ctx context.Context, partition int, first, start int64) error {
-	err := fmt.Errorf("kafka: topic %q, partition %d: the offsets %d to %d are gone, by retention or because somebody deleted them: %w", cfg.Topic, partition, first, start-1, ErrGone)
+	var err error = &GoneError{Topic: cfg.Topic, Partition: partition, First: first, Start: start}
 	if at, ok := cfg.timeAt(ctx, partition, start); ok {
 		err = fmt.Errorf("%w; the oldest that is left was written at %s", err, at.UTC().Format(time.RFC3339))
 	}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// Rows that were deleted before they were predicted end score with their partition and
+// offsets, and with what to do; what it says to do is enough to go on.
+func TestScoreOfATopicThatHasLostRows(t *testing.T) {
+	for _, output := range []string{"topic", "directory"} {
+		s := topicOf(t, seededTopics(t), 60, "")
+		score, group := s.score, "scorers"
+		if output == "directory" {
+			group = "to-lake"
+			score = s.toLake(t, group, "scored", "")
+		}
+		s.send(t)
+		succeed(t, "score", "-c", score, "--once")
+		s.send(t)
+		client, err := kgo.NewClient(kgo.SeedBrokers(s.address))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		request := kmsg.NewPtrDeleteRecordsRequest()
+		request.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: "features", Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 1, Offset: 42}}}}
+		if _, err := request.RequestWith(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+		pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, `topic "features", partition 1: the offsets 30 to 41 are gone`,
+			"hint: these rows had no predictions", "--group "+group+" --topic features:1 --reset-offsets --to-offset 42 --execute", "another group and another output "+output)
+
+		own, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer own.Close()
+		w, err := own.NewWriter(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, _, err := own.Committed(t.Context(), group, "features", []int{0, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What the tool does: the text beside the offset goes.
+		if err := w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, group, "features", map[int]int64{1: 42}, ""); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, "score", "-c", score, "--once")
+		now, _, err := own.Committed(t.Context(), group, "features", []int{0, 1})
+		if err != nil || now[0] != 60 || now[1] != 60 {
+			t.Errorf("to a %s: the group was at %v and is at %v: %v", output, at, now, err)
+		}
+	}
+}
