@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -16,6 +17,8 @@ type scoreMetrics struct {
 	predictions *prometheus.CounterVec
 	batches     prometheus.Counter
 	models      prometheus.Counter
+	lag         *prometheus.GaugeVec // of a topic, as what follows
+	partitions  prometheus.Gauge
 
 	rows, refused atomic.Int64
 	why           atomic.Pointer[string] // nothing is predicted; nil: it is
@@ -31,6 +34,47 @@ func newScoreMetrics() *scoreMetrics {
 	m.registry.MustRegister(m.predictions, m.batches, m.models)
 	m.live.does("Waiting for rows.")
 	return m
+}
+
+// ofTopic adds what is told of a topic only.
+func (m *scoreMetrics) ofTopic() *scoreMetrics {
+	m.lag = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_group_lag_offsets", Help: "Offsets between what the group has committed and the end of the topic, by partition."}, []string{"partition"})
+	m.partitions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_member_partitions", Help: "Partitions that this member of the group has; with 0 it stands by."})
+	m.registry.MustRegister(m.lag, m.partitions)
+	return m
+}
+
+// membership is told what the group says of this process.
+func (m *scoreMetrics) membership(known bool, partitions int) {
+	m.partitions.Set(float64(partitions))
+	m.live.fact("member", memberWords(known, partitions))
+}
+
+// behind is told the lags of the group by partition.
+func (m *scoreMetrics) behind(lags map[int]int64) {
+	var sum int64
+	for p, lag := range lags {
+		sum += lag
+		m.lag.WithLabelValues(strconv.Itoa(p)).Set(float64(lag))
+	}
+	m.live.fact("offsets behind the end of the topic", strconv.FormatInt(sum, 10))
+}
+
+// measureLag asks for the lags of the group until ctx is done. That brokers do not answer is
+// told by others.
+func (s *topicScorer) measureLag(ctx context.Context) {
+	for {
+		if partitions, err := s.client.Partitions(ctx, s.rows.Topic); err == nil {
+			if lags, err := s.client.Lags(ctx, s.rows.Group, s.rows.Topic, partitions); err == nil {
+				s.metrics.behind(lags)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lagEvery):
+		}
+	}
 }
 
 // predicted is told what became of a file or a batch.

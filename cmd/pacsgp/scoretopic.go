@@ -47,7 +47,7 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 	show := newDisplay(w)
 	defer show.end()
 	k := c.Source.Kafka
-	s := &topicScorer{scoreConfig: c, w: w, show: show, once: once, metrics: newScoreMetrics(), told: map[string]bool{}, since: time.Now()}
+	s := &topicScorer{scoreConfig: c, w: w, show: show, once: once, metrics: newScoreMetrics().ofTopic(), told: map[string]bool{}, since: time.Now()}
 	patience := time.Duration(0)
 	if !once {
 		patience = servicePatience
@@ -95,10 +95,15 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 			return s.ending(ctx, err)
 		}
 	}
+	var measuring sync.WaitGroup
+	defer measuring.Wait()
+	measured, stop := context.WithCancel(ctx)
+	defer stop()
+	if c.Serve.declared() {
+		measuring.Go(func() { s.measureLag(measured) })
+	}
 	show.event(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
-	return s.ending(ctx, withSpaceHint(s.anew(s.client.Lead(ctx, broker.Group{Name: k.Group, Topic: k.Topic, Session: c.session(), Told: func(known bool, partitions int) {
-		s.metrics.live.fact("member", memberWords(known, partitions))
-	}}, s.lead))))
+	return s.ending(ctx, withSpaceHint(s.anew(s.client.Lead(ctx, broker.Group{Name: k.Group, Topic: k.Topic, Session: c.session(), Told: s.metrics.membership}, s.lead))))
 }
 
 // ending is how the command ends: a service that is stopped has done what it was asked to.

@@ -183,19 +183,31 @@ func (c *Client) Committed(ctx context.Context, group, topic string, partitions 
 
 // Lag is how many offsets lie between where a group stands, or the earliest offset where it
 // has committed none, and the end of the topic.
-func (c *Client) Lag(ctx context.Context, group, topic string, partitions []int) (int64, error) {
+func (c *Client) Lag(ctx context.Context, group, topic string, partitions []int) (sum int64, err error) {
+	lags, err := c.Lags(ctx, group, topic, partitions)
+	for _, lag := range lags {
+		sum += lag
+	}
+	return sum, err
+}
+
+// Lags is [Client.Lag] by partition.
+func (c *Client) Lags(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
 	at, err := c.CommittedOffsets(ctx, group, topic, partitions)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	earliest, err := c.Offsets(ctx, topic, partitions, Earliest)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	latest, err := c.Offsets(ctx, topic, partitions, Latest)
-	var lag int64
-	for _, p := range partitions {
-		lag += max(0, latest[p]-max(at[p], earliest[p]))
+	if err != nil {
+		return nil, err
 	}
-	return lag, err
+	lags := map[int]int64{}
+	for _, p := range partitions {
+		lags[p] = max(0, latest[p]-max(at[p], earliest[p]))
+	}
+	return lags, nil
 }
