@@ -168,7 +168,7 @@ func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clockwor
 }
 
 // round looks once at each job, and returns what its exit status is to say: of each run
-// that failed, of a lake that cannot be listed, or else of runs that were not certified.
+// that failed, of a source that cannot be seen, or else of runs that were not certified.
 func (s *scheduler) round(ctx context.Context, jobs []*scheduled, clock clockwork.Clock) error {
 	var said []error
 	failed := false

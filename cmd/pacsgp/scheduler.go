@@ -23,7 +23,7 @@ type scheduler struct {
 	say    func(text string)
 	warn   func(text string) // is told what has failed; nil: say is
 	said   string            // the last of what is not to be said at every look
-	// unlisted is why the files of the job that was looked at last are not known.
+	// unlisted is why it was not seen whether the job that was looked at last is due.
 	unlisted error
 	// train runs a job that has its files and its number.
 	train  func(ctx context.Context, j *scheduled, p prepared) (*outcome, error)
@@ -152,8 +152,7 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 	}
 	all, err := j.lakeNow(ctx)
 	if err != nil {
-		s.unlisted = fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err)
-		s.tell(true, s.unlisted.Error())
+		s.unseen(fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err))
 		return nil, ctx.Err()
 	}
 	fresh := newSince(all, known.Files)
@@ -296,6 +295,15 @@ func (s *scheduler) failed(j *scheduled, known *jobState, run *scheduledRun, err
 	if run.Try <= j.Retries && exit == exitFailure {
 		wait := time.Duration(j.Backoff) << min(run.Try-1, 16)
 		known.Retry = &retry{At: now.Add(wait), Tries: run.Try, Trigger: run.Trigger, Moment: run.Moment}
+	}
+}
+
+// unseen is told why it cannot be seen whether a job is due, which is not said at every look.
+func (s *scheduler) unseen(err error) {
+	s.unlisted = err
+	if text := err.Error(); text != s.said {
+		s.tell(true, text)
+		s.said = text
 	}
 }
 

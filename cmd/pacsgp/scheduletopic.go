@@ -240,7 +240,7 @@ func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState
 	if stand.Ends == nil && from.config.From.Offsets == nil && from.config.From.Time == broker.Latest {
 		w, err := from.ahead(ctx, stand, lookPatience)
 		if err != nil {
-			s.once(fmt.Sprintf("%s: where its first window begins is not known: %v", j.Name, err))
+			s.unseen(fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
 			return ctx.Err()
 		}
 		stand = stand.with(w)
@@ -261,7 +261,7 @@ func (s *scheduler) dueByLag(ctx context.Context, j *scheduled, known *jobState,
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && (at < 0 || broker.Temporary(err)):
-		s.once(fmt.Sprintf("%s: how far its topic is cannot be told: %v", j.Name, err))
+		s.unseen(fmt.Errorf("%s: how far its topic is cannot be told: %w", j.Name, err))
 		return nil, nil
 	case err == nil:
 		if s.lagged != nil {
