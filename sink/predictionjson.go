@@ -9,9 +9,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// PredictionObjects writes predictions as JSON objects, with the columns of [Predictions]:
-// in the place of an ordinal stand the partition and the offset of the record that the row
-// is of, and the number of the row in it.
+// PredictionObjects writes predictions as JSON objects, with the columns of [Predictions].
+// Before the number of the row stand the partition and the offset of the record that it is
+// of, or the file.
 type PredictionObjects struct {
 	certificate []byte // JSON
 	names       [][]byte
@@ -30,7 +30,7 @@ func NewPredictionObjects(certificate string, keep ...string) PredictionObjects 
 	return o
 }
 
-// CanKeepObject returns an error unless a kept member of an object can have this name.
+// CanKeepObject returns an error unless a member that is kept of a record can have this name.
 func CanKeepObject(name string) error {
 	if name == "partition" || name == "offset" {
 		return errTaken(name)
@@ -47,14 +47,20 @@ func quoted(text string) []byte {
 	return out
 }
 
-// Append appends the object of one prediction. kept are JSON values; nil stands for null.
+// Append appends the prediction of a row of a record. kept are JSON values; nil stands for
+// null.
 func (o PredictionObjects) Append(to []byte, partition int, offset int64, row int, p pipeline.Prediction, kept ...[]byte) []byte {
 	to = append(to, `{"partition":`...)
 	to = strconv.AppendInt(to, int64(partition), 10)
 	to = append(to, `,"offset":`...)
 	to = strconv.AppendInt(to, offset, 10)
+	return o.append(to, int64(row), p, kept)
+}
+
+// append appends what stands behind the place of a row.
+func (o PredictionObjects) append(to []byte, row int64, p pipeline.Prediction, kept [][]byte) []byte {
 	to = append(to, `,"row":`...)
-	to = strconv.AppendInt(to, int64(row), 10)
+	to = strconv.AppendInt(to, row, 10)
 	if p.Reason != "" {
 		to = append(to, `,"mean":null,"deviation":null,"certificate":null,"reason":`...)
 		to = append(to, quoted(p.Reason)...)
