@@ -53,23 +53,29 @@ type Parcel struct {
 // of the same number, as far as there are so many. Records of one key are so in one
 // partition if their rows were. Several goroutines may call it.
 func (p *Predictions) Pack(partition int, records []broker.Record) (Parcel, error) {
-	parcel := Parcel{partition: p.partitions[partition%len(p.partitions)]}
+	pieces, err := packed(records, pieceBytes)
+	return Parcel{p.partitions[partition%len(p.partitions)], pieces}, err
+}
+
+// packed packs records, in batches of at most so many bytes before they are compressed, but
+// for a record that alone has more.
+func packed(records []broker.Record, most int) (pieces []broker.Packed, err error) {
 	now := time.Now().UnixMilli() // retention counts from now
 	from, bytes := 0, 0
 	for i := range records {
 		records[i].Time = now
 		bytes += room(records[i])
-		if i+1 < len(records) && bytes+room(records[i+1]) <= pieceBytes {
+		if i+1 < len(records) && bytes+room(records[i+1]) <= most {
 			continue
 		}
 		piece, err := broker.Pack(records[from : i+1])
 		if err != nil {
-			return parcel, err
+			return nil, err
 		}
-		parcel.pieces = append(parcel.pieces, piece)
+		pieces = append(pieces, piece)
 		from, bytes = i+1, 0
 	}
-	return parcel, nil
+	return pieces, nil
 }
 
 // room is what a record takes in a batch, and more.

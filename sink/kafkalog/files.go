@@ -1,0 +1,251 @@
+package kafkalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// FilePredictions sends predictions of rows of files to a topic, each once. How far the rows
+// of each file are predicted stands in another topic, the record, and is sent in the
+// transaction of the predictions: readers of committed records see both or none. The
+// transactional id belongs to the record, so that of two processes the later one ends the
+// other. It is for one goroutine, but for Pack and Progress.
+type FilePredictions struct {
+	cfg        FilesConfig
+	writer     *broker.Writer
+	partitions []int // of the topic
+	most       int   // bytes of a record there
+	topic      broker.Identity
+	record     broker.Identity
+	head       recordHead
+
+	mu    sync.Mutex // of what follows
+	files map[string]fileMark
+}
+
+// FilesConfig says where predictions of files go.
+type FilesConfig struct {
+	Client *broker.Client
+	Topic  string // of predictions
+	Record string // topic that says which files are predicted; "": that of [RecordOf]
+	Told   func(text string)
+}
+
+// RecordOf is the usual name of the record of a topic.
+func RecordOf(topic string) string { return topic + "-files" }
+
+// OpenFiles ends what an earlier process has left open and reads the record, which it makes
+// if it is not there. It is an error if the record is not whole, or is of another topic than
+// the one that is there now.
+func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
+	if cfg.Record == "" {
+		cfg.Record = RecordOf(cfg.Topic)
+	}
+	p := &FilePredictions{cfg: cfg, files: map[string]fileMark{}}
+	var err error
+	if p.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
+		return nil, err
+	}
+	if err := p.makeRecord(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.settings(ctx); err != nil {
+		return nil, err
+	}
+	// Before the record is read, so that what another process still sends is refused.
+	if p.writer, err = cfg.Client.NewWriter(ctx, "pacsgp-score/"+cfg.Record); err != nil {
+		return nil, err
+	}
+	if p.topic, p.record, err = p.identities(ctx); err != nil {
+		return nil, err
+	}
+	return p, p.read(ctx)
+}
+
+// makeRecord makes the record if it is not there.
+func (p *FilePredictions) makeRecord(ctx context.Context) error {
+	made, err := p.cfg.Client.CreateTopic(ctx, p.cfg.Record, 1, -1, broker.Settings{"cleanup.policy": "compact"})
+	if made {
+		p.cfg.Told(fmt.Sprintf("topic %q is made: it says which files have predictions in %q", p.cfg.Record, p.cfg.Topic))
+	}
+	// Who may not make topics may find it there.
+	if _, missing := p.cfg.Client.Partitions(ctx, p.cfg.Record); missing != nil {
+		return errors.Join(err, missing)
+	}
+	return nil
+}
+
+// settings demands topics that keep what is sent to them.
+func (p *FilePredictions) settings(ctx context.Context) error {
+	record, err := p.cfg.Client.TopicSettings(ctx, p.cfg.Record)
+	if err != nil {
+		return err
+	}
+	if got, known := record["cleanup.policy"]; known && got != "compact" {
+		return fmt.Errorf("kafka: topic %q has cleanup.policy=%s, want compact: what it says of files would be lost", p.cfg.Record, got)
+	}
+	topic, err := p.cfg.Client.TopicSettings(ctx, p.cfg.Topic)
+	if err != nil {
+		return err
+	}
+	if got := topic["cleanup.policy"]; strings.Contains(got, "compact") {
+		return fmt.Errorf("kafka: topic %q has cleanup.policy=%s: of each file one prediction would be left, for they have its path as their key; want delete", p.cfg.Topic, got)
+	}
+	if p.most, err = strconv.Atoi(topic["max.message.bytes"]); err != nil {
+		p.most = usualBytes
+	}
+	return nil
+}
+
+// usualBytes is what a record may have where nobody has said anything else.
+const usualBytes = 1 << 20
+
+// identities are those of both topics.
+func (p *FilePredictions) identities(ctx context.Context) (topic, record broker.Identity, err error) {
+	if topic, err = p.cfg.Client.Identity(ctx, p.cfg.Topic); err == nil {
+		record, err = p.cfg.Client.Identity(ctx, p.cfg.Record)
+	}
+	return topic, record, err
+}
+
+// Same demands that both topics are those that they were.
+func (p *FilePredictions) Same(ctx context.Context) error {
+	topic, record, err := p.identities(ctx)
+	if err == nil {
+		err = topic.Same(p.topic, p.cfg.Topic, whenBegun)
+	}
+	if err == nil {
+		err = record.Same(p.record, p.cfg.Record, whenBegun)
+	}
+	return err
+}
+
+const whenBegun = "when this process began"
+
+// About is what the predictions are about, as [FilePredictions.Begin] was told; "": there
+// are none.
+func (p *FilePredictions) About() string { return p.head.About }
+
+// Begin notes, durably, what the predictions are about, if nothing is noted: before the first
+// of them is sent, so that a topic with predictions always has a record that says so.
+func (p *FilePredictions) Begin(ctx context.Context, about, certificate string) error {
+	if p.head.Format != "" {
+		return nil
+	}
+	head := recordHead{Format: recordFormat, Topic: p.cfg.Topic, Of: p.topic, About: about, Certificate: certificate}
+	r, err := recorded(headKey, head)
+	if err != nil {
+		return err
+	}
+	if err := p.Same(ctx); err != nil {
+		return err
+	}
+	if err := p.writer.Send(ctx, p.cfg.Record, recordPartition, r); err != nil {
+		return err
+	}
+	if err := p.writer.End(ctx); err != nil {
+		return err
+	}
+	p.head = head
+	return nil
+}
+
+// Largest is how many bytes the prediction of a row of this file may have.
+func (p *FilePredictions) Largest(file string) int {
+	return p.most - len(file) - recordBytes - batchBytes
+}
+
+// batchBytes is more than a batch has beside its records.
+const batchBytes = 128
+
+// Pack packs predictions of rows of one file, in their order. They have its path as their key,
+// and the partition that clients of Kafka give to this key: so all rows of a file are in one
+// partition, in their order. Several goroutines may call it.
+func (p *FilePredictions) Pack(file string, objects [][]byte) (Parcel, error) {
+	key := []byte(file)
+	records := make([]broker.Record, len(objects))
+	for i, value := range objects {
+		records[i] = broker.Record{Key: key, Value: value}
+	}
+	pieces, err := packed(records, min(pieceBytes, p.most-batchBytes))
+	return Parcel{broker.PartitionOf(key, p.partitions), pieces}, err
+}
+
+// Send sends a parcel.
+func (p *FilePredictions) Send(ctx context.Context, parcel Parcel) error {
+	for _, piece := range parcel.pieces {
+		if err := p.writer.SendPacked(ctx, p.cfg.Topic, parcel.partition, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit makes what was sent since the last commit be there for good, with how far the rows
+// of these files are predicted now, by their keys. After an error nothing more can be sent.
+func (p *FilePredictions) Commit(ctx context.Context, now map[string]Progress) error {
+	if err := p.Same(ctx); err != nil {
+		return err
+	}
+	records, err := p.mark(now)
+	if err != nil {
+		return err
+	}
+	pieces, err := packed(records, pieceBytes)
+	if err != nil {
+		return err
+	}
+	for _, piece := range pieces {
+		if err := p.writer.SendPacked(ctx, p.cfg.Record, recordPartition, piece); err != nil {
+			return err
+		}
+	}
+	return p.writer.End(ctx)
+}
+
+// mark remembers how far the rows of files are predicted, and makes records of it.
+func (p *FilePredictions) mark(now map[string]Progress) (records []broker.Record, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		is := now[key]
+		mark := fileMark{p.files[key].number, is.Rows, is.Done}
+		if mark.number == 0 {
+			mark.number = int64(len(p.files) + 1)
+		}
+		r, err := recorded(key, fileState{recordFormat, mark.number, is})
+		if err != nil {
+			return nil, err
+		}
+		records, p.files[key] = append(records, r), mark
+	}
+	return records, nil
+}
+
+// recorded is a record of the record.
+func recorded(key string, value any) (broker.Record, error) {
+	text, err := json.Marshal(value)
+	return broker.Record{Key: []byte(key), Value: text, Time: time.Now().UnixMilli()}, err
+}
+
+// Seen waits until what was committed is read.
+func (p *FilePredictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
+
+// Abort gives up what was sent since the last commit, also when ctx is done. That another
+// process has done it is no error.
+func (p *FilePredictions) Abort(ctx context.Context) error {
+	if err := abort(ctx, p.writer); !broker.Fenced(err) {
+		return err
+	}
+	return nil
+}
