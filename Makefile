@@ -24,7 +24,7 @@ coverage: ## 2,000 runs of each kind of job against the truth, and every mutant 
 	go test ./pipeline -run '^(TestCoverage|TestReferenceRowsMayBeAnything|TestMutantsAreCaught)$$' -count=1 -v -timeout 6h -runs 2000 -mutants $(ARGS)
 
 soak: ## jobs and brokers killed at more moments than make test does, and ten million rows; minutes
-	@.ci/test ./cmd/pacsgp ./ingest/kafkalog -run '^Test(KilledAtRandom|BrokerKilled|MemoryIsFlat|Members|StreamKilled|StreamOutlivesItsBroker|StreamIsFlat|ScheduleKilledThenRunAgain|ScheduleOfATopicKilledThenRunAgain|ScoreKilledThenRunAgain|ScoreOfATopicKilled|ScoreOfATopicToALakeKilled|ScoreWhileThePointerMoves)$$' -count=1 -timeout 4h -soak $(ARGS)
+	@.ci/test ./cmd/pacsgp ./ingest/kafkalog -run '^Test(KilledAtRandom|BrokerKilled|MemoryIsFlat|Members|StreamKilled|StreamOutlivesItsBroker|StreamIsFlat|ScheduleKilledThenRunAgain|ScheduleOfATopicKilledThenRunAgain|ScoreKilledThenRunAgain|ScoreOfATopicKilled|ScoreOfATopicToALakeKilled|ScoreToATopicKilled|ScoreToATopicKilledAtEveryRequest|ScoreWhileThePointerMoves)$$' -count=1 -timeout 4h -soak $(ARGS)
 
 bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
 	go run ./bench $(ARGS)

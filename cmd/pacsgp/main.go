@@ -104,6 +104,7 @@ type system struct {
 	limitMemory    func(bytes int64)
 	log            *logging
 	demo           demoSize
+	sent           int64                                         // rows of files whose predictions are one transaction; 0: as many as usual
 	memory         func() int64                                  // that the process may have; 0: not known
 	room           func(folder string) (bytes int64, known bool) // on the disk
 	patience       func(time.Duration)                           // sets how long a signal is waited for; nil: nobody does

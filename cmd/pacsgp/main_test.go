@@ -29,6 +29,7 @@ type order struct {
 	Args []string
 	At   int
 	How  string
+	Sent int64 // rows of files whose predictions are one transaction
 }
 
 // How a child dies at an operation: before it or after it, or in the middle of
@@ -52,6 +53,7 @@ func TestMain(m *testing.M) {
 	spareMemory()
 	w := testSystem(os.Stdout, os.Stderr, hookFS{hook: k.hook}, nil)
 	w.limitMemory = limitMemory
+	w.sent = o.Sent
 	err := run(context.Background(), o.Args, w)
 	if err != nil {
 		explain(os.Stderr, err)

@@ -189,6 +189,7 @@ func choices() map[string]any {
 
 		"score model.kafka.sasl.mechanism":  mechanisms,
 		"score source.kafka.sasl.mechanism": mechanisms,
+		"score output.kafka.sasl.mechanism": mechanisms,
 		"score source.kafka.format":         kafkalog.Formats,
 		"score source.kafka.tombstones":     []string{"bad", "skip"},
 	}

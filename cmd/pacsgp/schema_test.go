@@ -98,7 +98,8 @@ func TestSchemaTakesExamples(t *testing.T) {
 	}
 	examples = append(examples, filepath.Join("..", "..", "examples", "schedule", "schedule.yaml"), filepath.Join("..", "..", "examples", "schedule", "schedule-topic.yaml"),
 		filepath.Join("..", "..", "examples", "schedule", "job-of-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score.yaml"),
-		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score-topic-to-files.yaml"))
+		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score-topic-to-files.yaml"),
+		filepath.Join("..", "..", "examples", "schedule", "score-files-to-topic.yaml"))
 	for _, path := range examples {
 		if a := pacsgp(t, "lint", path); a.status != 0 && !strings.Contains(a.stdout, "no variable") {
 			t.Errorf("lint: %s", a.stdout)

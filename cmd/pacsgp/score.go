@@ -27,21 +27,25 @@ func scoreCommand(w system) *cobra.Command {
 		Use:   "score -c score.yaml",
 		Short: "Predict new files of a lake, or rows of a topic, with the model that is current",
 		Long: "Write predictions for each file of a lake that has none yet, or for the rows of a topic, to\n" +
-			"another topic or to files, and go on as files or rows come. The model is the one that a\n" +
-			"pointer names, looked up anew before each file or batch of rows: a new one is taken between\n" +
-			"two, never within one. Killed at any moment and started again, it predicts no row twice\n" +
-			"that goes to a file, and with exactly_once none that goes to a topic. docs/score.md\n" +
-			"explains the score file.",
+			"files or to a topic, and go on as files or rows come. The model is the one that a pointer\n" +
+			"names, looked up anew before each file or batch of rows: a new one is taken between two,\n" +
+			"never within one. Killed at any moment and started again, it predicts no row twice, if the\n" +
+			"row is one of a file, goes to one, or exactly_once says so. docs/score.md explains the\n" +
+			"score file.",
 		Args: exactly(0, "none, for the score file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadScore(cmd.Context(), path, w)
 			if err != nil {
 				return err
 			}
-			if c.onTopics() {
+			switch {
+			case c.onTopics():
 				return scoreTopics(cmd.Context(), w, c, once)
+			case c.toTopic():
+				return scoreToTopic(cmd.Context(), w, c, once)
+			default:
+				return score(cmd.Context(), w, c, once)
 			}
-			return score(cmd.Context(), w, c, once)
 		},
 	}
 	f := cmd.Flags()
@@ -93,7 +97,7 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 			s.metrics.fails(err)
 		}
 		if once {
-			return s.summary(failed)
+			return s.summary(s.Output.folder, "column", failed)
 		}
 		select {
 		case <-wait.C:
@@ -114,15 +118,15 @@ type scorer struct {
 	of       string          // the certificate of the model that predicts
 	told     map[string]bool // faults, which are said once
 	swept    map[string]bool // folders
-	places   map[string]place
-	files    int
+	files    map[string]knownFile
+	done     int // files
 	rows     int64
 	refused  int64
 }
 
 func newScorer(c scoreConfig, w system, from stand, say, event func(string)) *scorer {
 	return &scorer{
-		scoreConfig: c, w: w, say: say, event: event, metrics: newScoreMetrics(), told: map[string]bool{}, swept: map[string]bool{}, places: map[string]place{},
+		scoreConfig: c, w: w, say: say, event: event, metrics: newScoreMetrics(), told: map[string]bool{}, swept: map[string]bool{}, files: map[string]knownFile{},
 		follower: follower{from: from, res: c.resources(), say: say},
 	}
 }
@@ -211,7 +215,7 @@ func (s *scorer) predictAll(ctx context.Context, paths []string) (failed int, er
 
 // did counts a file that has its predictions.
 func (s *scorer) did(f scoredFile) {
-	s.files, s.rows, s.refused = s.files+1, s.rows+f.n.rows, s.refused+f.n.refused
+	s.done, s.rows, s.refused = s.done+1, s.rows+f.n.rows, s.refused+f.n.refused
 	s.metrics.predicted(f.n)
 	s.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in %s", f.path, certify.Count(f.n.rows, "row"), f.n.refused, f.to))
 }
@@ -219,28 +223,37 @@ func (s *scorer) did(f scoredFile) {
 // file finds out where the predictions of a file go and which model makes them, unless it
 // has predictions: that they are there, whole, is all that is recorded of it.
 func (s *scorer) file(ctx context.Context, path string) (f scoredFile, has bool, err error) {
-	to, err := s.goes(ctx, path)
+	known, err := s.known(ctx, path)
 	if err != nil {
 		return f, false, err
 	}
+	to := s.predictionsOf(known)
 	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
 		return f, err == nil, err
 	}
+	if err := s.follow(ctx, path); err != nil {
+		return f, false, err
+	}
+	if err := s.sweep(filepath.Dir(to)); err != nil {
+		return f, false, s.unwritten(err)
+	}
+	return scoredFile{path: path, to: to, ready: s.follower.ready, model: s.follower.model, current: s.follower.current, id: s.follower.id}, false, nil
+}
+
+// follow takes the model that is current for a file.
+func (s *scorer) follow(ctx context.Context, path string) error {
 	if err := s.follower.follow(ctx, func(m pipeline.Model) error {
 		_, err := s.open(ctx, path, m)
 		return err
 	}); err != nil {
-		return f, false, err
+		return err
 	}
 	if s.of != s.follower.id {
 		s.of = s.follower.id
 		s.metrics.took(s.of)
 		s.event("predictions are those of certificate " + s.of)
 	}
-	if err := s.sweep(filepath.Dir(to)); err != nil {
-		return f, false, s.unwritten(err)
-	}
-	return scoredFile{path: path, to: to, ready: s.follower.ready, model: s.follower.model, current: s.follower.current, id: s.follower.id}, false, nil
+	return nil
 }
 
 // sweep makes a folder for predictions, and removes what a killed process has left there.
@@ -258,28 +271,29 @@ func (s *scorer) sweep(folder string) error {
 	return nil
 }
 
-// A place is where the predictions of a file go, as long as it stays as it is.
-type place struct {
-	to   string
+// A knownFile is what the footer of a file says, as long as it stays as it is.
+type knownFile struct {
+	manifestFile
+
 	info os.FileInfo
 }
 
-// goes returns where the predictions of a file go. Its footer is read when it is new or has
-// become another one.
-func (s *scorer) goes(ctx context.Context, path string) (string, error) {
+// known returns what is known of a file. Its footer is read when it is new or has become
+// another one.
+func (s *scorer) known(ctx context.Context, path string) (manifestFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", err
+		return manifestFile{}, err
 	}
-	if known, ok := s.places[path]; ok && os.SameFile(known.info, info) && known.info.Size() == info.Size() && known.info.ModTime().Equal(info.ModTime()) {
-		return known.to, nil
+	if of, ok := s.files[path]; ok && os.SameFile(of.info, info) && of.info.Size() == info.Size() && of.info.ModTime().Equal(info.ModTime()) {
+		return of.manifestFile, nil
 	}
 	found, _, err := ingestlake.Files(ctx, []string{path})
 	if err != nil {
-		return "", err
+		return manifestFile{}, err
 	}
-	s.places[path] = place{s.predictionsOf(listed(found, s.folder)[0]), info}
-	return s.places[path].to, nil
+	s.files[path] = knownFile{listed(found, s.folder)[0], info}
+	return s.files[path].manifestFile, nil
 }
 
 // open opens a file for a model.
@@ -289,21 +303,30 @@ func (s *scorer) open(ctx context.Context, path string, m pipeline.Model) (rows,
 	})
 }
 
-// predict writes the predictions of a file.
-func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error) {
-	src, err := s.open(ctx, f.path, f.model)
+// openBoth opens a file for a model, and its columns that are kept.
+func (s *scorer) openBoth(ctx context.Context, path string, m pipeline.Model) (rows, *ingestlake.Stored, []sink.Kept, error) {
+	src, err := s.open(ctx, path, m)
 	if err != nil {
-		return n, err
+		return nil, nil, nil, err
 	}
-	kept, err := ingestlake.OpenStored(ctx, f.path, s.Keep, forPages(s.follower.res)/int64(filesAtOnce*max(1, len(s.Keep))))
+	kept, err := ingestlake.OpenStored(ctx, path, s.Keep, forPages(s.follower.res)/int64(filesAtOnce*max(1, len(s.Keep))))
 	if err != nil {
-		return n, err
+		return nil, nil, nil, err
 	}
-	defer func() { err = errors.Join(err, kept.Close()) }()
 	columns := make([]sink.Kept, len(s.Keep))
 	for i, c := range kept.Columns() {
 		columns[i] = sink.Kept{Name: c.Name, Node: c.Node}
 	}
+	return src, kept, columns, nil
+}
+
+// predict writes the predictions of a file.
+func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error) {
+	src, kept, columns, err := s.openBoth(ctx, f.path, f.model)
+	if err != nil {
+		return n, err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
 	file, err := sinklake.Create(s.w.fs, f.to)
 	if err != nil {
 		return n, s.unwritten(err)
@@ -312,11 +335,7 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 	out := sink.NewPredictions(file, carried(f.current, f.id), columns...)
 	n.batches = 1
 	err = f.ready.Predict(ctx, src, func(batch []pipeline.Prediction) error {
-		for _, p := range batch {
-			if n.rows++; p.Reason != "" {
-				n.refused++
-			}
-		}
+		n = n.and(tallyOf(batch))
 		beside, err := kept.Next(ctx, len(batch))
 		if err != nil {
 			return err
@@ -337,10 +356,10 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 	return n, nil
 }
 
-// summary ends a command that is not to wait.
-func (s *scorer) summary(failed int) error {
-	_, err := fmt.Fprintf(s.w.stdout, "%s: predictions of %s, %s, %d of them without a prediction (column reason says why)\n",
-		s.Output.folder, certify.Count(int64(s.files), "new file"), certify.Count(s.rows, "row"), s.refused)
+// summary ends a command that is not to wait. What has the reasons is named.
+func (s *scorer) summary(where, reasons string, failed int) error {
+	_, err := fmt.Fprintf(s.w.stdout, "%s: predictions of %s, %s, %d of them without a prediction (%s reason says why)\n",
+		where, certify.Count(int64(s.done), "new file"), certify.Count(s.rows, "row"), s.refused, reasons)
 	if failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%s could not be predicted", certify.Count(int64(failed), "file")))
 	}

@@ -87,12 +87,31 @@ type scoreKafkaConfig struct {
 	Tombstones string     `yaml:"tombstones"`
 }
 
-// A scoreOutputConfig says where predictions go: a directory, or a topic of the cluster
-// that the rows come from.
+// A scoreOutputConfig says where predictions go: a directory, or a topic.
 type scoreOutputConfig struct {
 	folder string
-	Kafka  string `yaml:"kafka"`
+	Kafka  scoreOutputTopicConfig `yaml:"kafka"`
 }
+
+// A scoreOutputTopicConfig names the topic for predictions. That of rows of a topic is on
+// their cluster; files have none.
+type scoreOutputTopicConfig struct {
+	Topic    string     `yaml:"topic"`
+	Brokers  brokerList `yaml:"brokers"`
+	TLS      tlsConfig  `yaml:"tls"`
+	SASL     saslConfig `yaml:"sasl"`
+	Patience span       `yaml:"patience"`
+	Record   string     `yaml:"record"`
+}
+
+func (o *scoreOutputTopicConfig) readWord(word *ast.StringNode) error {
+	if o.Topic = word.Value; o.Topic == "" {
+		return fault(word, "want the name of a topic")
+	}
+	return nil
+}
+
+func (scoreOutputTopicConfig) words() []string { return nil }
 
 func (o *scoreOutputConfig) readWord(word *ast.StringNode) error {
 	o.folder = word.Value
@@ -103,6 +122,9 @@ func (scoreOutputConfig) words() []string { return nil }
 
 // onTopics reports whether rows come from a topic.
 func (c scoreConfig) onTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
+
+// toTopic reports whether predictions go to a topic.
+func (c scoreConfig) toTopic() bool { return !reflect.ValueOf(c.Output.Kafka).IsZero() }
 
 func (k scoreKafkaConfig) kafka() kafkaConfig {
 	return kafkaConfig{
@@ -135,6 +157,7 @@ func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobF
 	c.folder = filepath.Dir(path)
 	k := &c.Source.Kafka
 	relativePaths(c.folder, c.Serve.files(), k.TLS.files(), k.SASL.files(), c.Model.Kafka.TLS.files(), c.Model.Kafka.SASL.files(),
+		c.Output.Kafka.TLS.files(), c.Output.Kafka.SASL.files(),
 		[]*string{&k.Schema, &k.Registry.CA, &k.Registry.PasswordFile, &c.Model.folder, &c.Output.folder})
 	var faults []error
 	fault := func(ok bool, format string, args ...any) {
@@ -149,14 +172,7 @@ func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobF
 		c.checkFiles(fault)
 	}
 	for i, name := range c.Keep {
-		can := sink.CanKeep
-		if c.onTopics() {
-			can = sink.CanKeepObject
-			if c.Output.Kafka == "" {
-				can = sink.CanKeepPlaced
-			}
-		}
-		err := can(name)
+		err := c.canKeep(name)
 		if err == nil && c.onTopics() {
 			err = kafkalog.CanKeep(k.Format, name)
 		}
@@ -171,6 +187,20 @@ func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobF
 	fault(c.Poll >= 0, "poll: %v is negative", time.Duration(c.Poll))
 	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
 	return c, t.judged(errors.Join(faults...), func(string) bool { return false }), nil
+}
+
+// canKeep returns an error unless what is kept can have this name.
+func (c scoreConfig) canKeep(name string) error {
+	switch {
+	case c.onTopics() && c.toTopic():
+		return sink.CanKeepObject(name)
+	case c.onTopics():
+		return sink.CanKeepPlaced(name)
+	case c.toTopic():
+		return sink.CanKeepOfFile(name)
+	default:
+		return sink.CanKeep(name)
+	}
 }
 
 // checkModel tells the faults of where models come from.
@@ -205,14 +235,41 @@ func (c *scoreConfig) checkFiles(fault func(ok bool, format string, args ...any)
 	source.relativeTo(c.folder)
 	c.Source.Paths = source.Paths
 	from := source.origin(pipeline.Job{}, c.Output.folder, fault)
-	fault(c.Output.Kafka == "", "output.kafka: predictions of files go to files; rows of a topic have theirs on a topic")
-	fault(c.Output.folder != "" && !isRemote(c.Output.folder), "output: name the directory for the predictions")
+	if c.toTopic() {
+		c.checkOutput(fault)
+	} else {
+		fault(c.Output.folder != "" && !isRemote(c.Output.folder), "output: name the directory for the predictions, or a topic, as in {kafka: {topic: predictions, brokers: [\"localhost:9092\"]}}")
+	}
 	if c.Output.folder != "" {
 		found := from.finds(filepath.Join(c.Output.folder, "lake", "predictions.parquet"))
 		fault(found == "", "output: %s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.folder, found)
 	}
-	fault(!c.ExactlyOnce, "exactly_once: it is about topics; no file is predicted twice anyhow")
+	fault(!c.ExactlyOnce, "exactly_once: it is about rows of a topic; no row of a file is predicted twice anyhow")
 	fault(c.SessionTimeout == nil, "session_timeout: it is about the group of a topic")
+}
+
+// checkOutput tells the faults of a topic for predictions of files.
+func (c scoreConfig) checkOutput(fault func(ok bool, format string, args ...any)) {
+	const key = "output.kafka"
+	k := c.Output.Kafka
+	fault(k.Topic != "", key+".topic: name the topic for the predictions")
+	fault(k.Record == "" || k.Record != k.Topic, key+".record: %s is the topic for the predictions; the record is another one", k.Record)
+	if len(k.Brokers) > 0 || len(c.Model.Kafka.Brokers) == 0 {
+		c.outputCluster().check(key, fault)
+		return
+	}
+	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of model.kafka have their own")
+	fault(k.Patience == 0, key+".patience: it is given without brokers, and has no effect then; model.kafka.patience is that of its brokers")
+}
+
+// outputCluster is that of predictions of files: without brokers, the one of the topics of
+// models.
+func (c scoreConfig) outputCluster() clusterConfig {
+	k := c.Output.Kafka
+	if len(k.Brokers) == 0 && len(c.Model.Kafka.Brokers) > 0 {
+		return c.modelCluster()
+	}
+	return clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
 }
 
 // checkTopics tells the faults of a file about topics.
@@ -222,10 +279,13 @@ func (c scoreConfig) checkTopics(fault func(ok bool, format string, args ...any)
 	fault(len(c.Source.Paths) == 0, "source: paths and kafka are both declared; name one of them")
 	k.kafka().check(key, fault)
 	fault(k.Group != "", key+".group: name the group whose offsets say what has been predicted")
-	fault((c.Output.folder == "") != (c.Output.Kafka == "") && !isRemote(c.Output.folder), "output: name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
-	fault(c.Output.Kafka == "" || c.Output.Kafka != k.Topic, "output.kafka: %s is the topic that the rows come from", c.Output.Kafka)
+	out := c.Output.Kafka
+	fault((c.Output.folder == "") != (out.Topic == "") && !isRemote(c.Output.folder), "output: name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
+	fault(out.Topic == "" || out.Topic != k.Topic, "output.kafka: %s is the topic that the rows come from", out.Topic)
+	fault(len(out.Brokers) == 0 && out.TLS == (tlsConfig{}) && out.SASL == (saslConfig{}) && out.Patience == 0, "output.kafka: brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
+	fault(out.Record == "", "output.kafka.record: it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
 	fault(c.session() >= time.Second, "session_timeout: %v: want some seconds, as in 20s", c.session())
-	fault(c.Poll == 0 || c.Output.Kafka == "", "poll: it is about files; predictions on a topic go there as rows come")
+	fault(c.Poll == 0 || !c.toTopic(), "poll: it is about files; predictions on a topic go there as rows come")
 }
 
 func (c scoreConfig) session() time.Duration {

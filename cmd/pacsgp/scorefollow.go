@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -99,6 +100,7 @@ type follower struct {
 	first   *certify.Certificate   // what predictions are about: of another thing no model is taken
 	about   atomic.Pointer[string] // where that is kept; nil: nowhere yet
 	means   string                 // the same as a word, see subject; "": any
+	fresh   string                 // what to choose for predictions about something else; "": another group and another topic
 	current certify.Certificate
 	model   pipeline.Model
 	ready   *pipeline.Ready
@@ -182,7 +184,7 @@ func (f *follower) take(ctx context.Context, p *pointer, reads func(pipeline.Mod
 		return err
 	}
 	if f.first == nil && f.means != "" && f.means != means {
-		return fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin anew, choose another group and another topic)", pipeline.ErrRefused)
+		return fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin anew, choose %s)", pipeline.ErrRefused, cmp.Or(f.fresh, "another group and another topic"))
 	}
 	if f.id != "" {
 		if err := reads(m); err != nil && reads(f.model) == nil {

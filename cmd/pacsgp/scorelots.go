@@ -55,7 +55,7 @@ type predictedLot struct {
 func (p *predictedLot) follow(next predictedLot) {
 	maps.Copy(p.ends, next.ends)
 	p.certificate, p.means = next.certificate, next.means
-	p.n = tally{p.n.rows + next.n.rows, p.n.refused + next.n.refused, p.n.batches + next.n.batches}
+	p.n = p.n.and(next.n)
 }
 
 // lots cuts takes into lots, each take for the model that is current then.

@@ -100,7 +100,7 @@ func (s *topicScorer) behind(err error, group, files map[int]int64) error {
 // predicted, what to do.
 func (s *topicScorer) anew(err error) error {
 	output := "topic"
-	if s.Output.Kafka == "" {
+	if !s.toTopic() {
 		output = "directory"
 	}
 	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {

@@ -41,6 +41,10 @@ type topicScorer struct {
 // A tally counts predictions.
 type tally struct{ rows, refused, batches int64 }
 
+func (t tally) and(more tally) tally {
+	return tally{t.rows + more.rows, t.refused + more.refused, t.batches + more.batches}
+}
+
 // scoreTopics predicts what comes on a topic, until ctx is done or, with once, there is no
 // more.
 func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err error) {
@@ -85,8 +89,8 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
 	topics := []string{k.Topic}
-	if c.Output.Kafka != "" {
-		topics = append(topics, c.Output.Kafka)
+	if c.toTopic() {
+		topics = append(topics, c.Output.Kafka.Topic)
 	} else if err := s.follower.reads(ctx, c.Output.folder); err != nil {
 		return err
 	}
@@ -123,8 +127,8 @@ func (s *topicScorer) ending(ctx context.Context, err error) error {
 	if err != nil || !s.once {
 		return err
 	}
-	where, what := "topic "+s.Output.Kafka, "member"
-	if s.Output.Kafka == "" {
+	where, what := "topic "+s.Output.Kafka.Topic, "member"
+	if !s.toTopic() {
 		where, what = s.Output.folder, "column"
 	}
 	_, err = fmt.Fprintf(s.w.stdout, "%s: predictions of %s, %d of them without a prediction (%s reason says why)\n",
@@ -213,11 +217,11 @@ func (s *topicScorer) predictAs(ctx context.Context, as broker.Member) (err erro
 
 // writer is where predictions go.
 func (s *topicScorer) writer(ctx context.Context) (lotWriter, error) {
-	if s.Output.Kafka == "" {
+	if !s.toTopic() {
 		return newLakeWriter(ctx, s)
 	}
 	out, err := sinklog.NewPredictions(ctx, sinklog.PredictionsConfig{
-		Client: s.client, Group: s.rows.Group, Source: s.rows.Topic, Topic: s.Output.Kafka, ExactlyOnce: s.ExactlyOnce,
+		Client: s.client, Group: s.rows.Group, Source: s.rows.Topic, Topic: s.Output.Kafka.Topic, ExactlyOnce: s.ExactlyOnce,
 	})
 	return topicWriter{out}, err
 }
@@ -285,7 +289,7 @@ func (s *topicScorer) count(p predictedLot) {
 	s.metrics.predicted(p.n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sum = tally{s.sum.rows + p.n.rows, s.sum.refused + p.n.refused, s.sum.batches + p.n.batches}
+	s.sum = s.sum.and(p.n)
 	s.from = p.certificate
 	s.tally(false)
 }

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+)
+
+// sentTogether is how many rows are one transaction in these tests: a part of a file, and
+// files of which one transaction ends one and begins the next.
+const sentTogether = 1500
+
+// Killed when it has sent a request that changes something on the cluster, and the broker has
+// got it or not, and started again while the pointer moves, each row has one prediction, in
+// the order of its file. What one process has sent of a file is of one model.
+func TestScoreToATopicKilledAtEveryRequest(t *testing.T) {
+	repeats(t)
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	s := filesToATopic(t, c.ListenAddrs()[0], 3, 5000)
+	at := requestsOf(c)
+	createTopic(t, s.address, "whole", 3)
+	if log, err := child(t, order{Args: []string{"score", "-c", s.file(t, "whole"), "--once"}, Sent: sentTogether}).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, log)
+	}
+	s.agree(t, s.found(t, "whole"))
+	all := at.sent
+	if len(all) < 20 {
+		t.Fatalf("it sends %v", all)
+	}
+	for round, n := range some(len(all), 12) {
+		for _, reaches := range []bool{false, true} {
+			topic := fmt.Sprintf("at%d-%v", n, reaches)
+			createTopic(t, s.address, topic, 3)
+			score := s.file(t, topic)
+			point(t, s.dir, s.pointers[0])
+			run := child(t, order{Args: []string{"score", "-c", score, "--once"}, Sent: sentTogether})
+			at.kill(run, n, reaches)
+			log, err := run.CombinedOutput()
+			at.none()
+			if !killed(err) {
+				t.Fatalf("killed at request %d (%s): %v: %s", n, all[n-1].Name(), err, log)
+			}
+			point(t, s.dir, s.pointers[round%2])
+			succeed(t, "score", "-c", score, "--once")
+			s.agree(t, s.found(t, topic))
+			succeed(t, "score", "-c", score, "--once") // and nothing is left
+			s.agree(t, s.found(t, topic))
+			if t.Failed() {
+				t.Fatalf("killed at request %d (%s), which reaches the broker: %v", n, all[n-1].Name(), reaches)
+			}
+		}
+	}
+}
+
+// The same on Apache Kafka, at any requests; and while one process is at work, another one
+// begins, and ends it.
+func TestScoreToATopicKilled(t *testing.T) {
+	t.Parallel()
+	_, gate := brokertest.StartGated(t, brokertest.Options{})
+	gate.Tell(func(int16) {})
+	s := filesToATopic(t, gate.Address, 3, 5000)
+	score := func(name string) order {
+		createTopic(t, gate.Address, name, 3)
+		return order{Args: []string{"score", "-c", s.file(t, name), "--once"}, Sent: sentTogether}
+	}
+	var seen atomic.Int32
+	whole := score("whole")
+	gate.Tell(func(int16) { seen.Add(1) })
+	if log, err := child(t, whole).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, log)
+	}
+	requests := int(seen.Load())
+	gate.Tell(func(int16) {})
+	s.agree(t, s.found(t, "whole"))
+
+	rng := rand.New(rand.NewPCG(7, 6))
+	for round, at := range some(requests, max(1, requests/10)) {
+		name := fmt.Sprintf("killed%d", at)
+		again := score(name)
+		alive := round%6 == 0 // it waits for the broker, while the next one begins
+		point(t, s.dir, s.pointers[0])
+		run := child(t, again)
+		var seen atomic.Int32
+		var once sync.Once
+		reached, gone := make(chan struct{}), make(chan struct{})
+		gate.Tell(func(int16) {
+			if int(seen.Add(1)) == at {
+				once.Do(func() { close(reached) })
+				if round%2 == 0 { // else the broker gets it
+					<-gone
+				}
+			}
+		})
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() { _ = run.Wait(); close(ended) }()
+		select {
+		case <-reached:
+			if !alive {
+				time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
+				_ = run.Process.Kill()
+				<-ended
+			}
+		case <-ended: // it took fewer requests this time
+		}
+		gate.Tell(func(int16) {})
+		if !alive {
+			close(gone)
+		}
+		point(t, s.dir, s.pointers[round%2])
+		a := pacsgp(t, again.Args...)
+		if alive {
+			close(gone)
+			<-ended
+			for try := 0; try < 5 && strings.Contains(a.message, "another process has begun"); try++ { // it has ended this one
+				a = pacsgp(t, again.Args...)
+			}
+		}
+		a.says(t, 0)
+		if s.agree(t, s.found(t, name)); t.Failed() {
+			t.Fatalf("killed at request %d of %d", at, requests)
+		}
+	}
+}
+
+// A topic that was made anew, or its record, while files are predicted or between two
+// processes, is an error that says what to do, and nothing is predicted.
+func TestScoreToATopicMadeAnew(t *testing.T) {
+	for _, what := range []string{"predictions", "predictions-files"} {
+		for _, running := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, running %v", what, running), func(t *testing.T) {
+				t.Parallel() // it waits
+				s := filesToATopic(t, seededTopics(t), 2, 20)
+				createTopic(t, s.address, "predictions", 3)
+				score := s.file(t, "predictions")
+				client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				var service *runningService
+				if running {
+					service = startCommand(t, "score", "-c", score)
+					service.find(t, "(part-01.parquet: predictions of 20 rows)")
+				} else {
+					succeed(t, "score", "-c", score, "--once")
+				}
+				s.agree(t, s.found(t, "predictions"))
+				remake(t, client, s.address, what, 3)
+				writeFile(t, filepath.Join(s.dir, "new", "later.parquet"), readFile(t, filepath.Join(s.dir, "new", "part-00.parquet")))
+				message := ""
+				if running {
+					select {
+					case <-service.done:
+					case <-time.After(time.Minute):
+						t.Fatalf("it goes on: %s", service.says())
+					}
+					if service.err == nil {
+						t.Fatal("it ends without an error")
+					}
+					message = service.err.Error()
+				} else {
+					a := pacsgp(t, "score", "-c", score, "--once")
+					if message = a.message; a.status != exitFailure {
+						t.Errorf("status %d: %s", a.status, a.stdout)
+					}
+				}
+				wants := []string{fmt.Sprintf("topic %q is another one than", what), "choose another output topic"}
+				if what == "predictions-files" && !running {
+					wants[0] = `topic "predictions-files" has cleanup.policy=delete, want compact`
+					wants = wants[:1]
+				}
+				for _, want := range wants {
+					if !strings.Contains(message, want) {
+						t.Errorf("it says %q, want %q", message, want)
+					}
+				}
+				if n := len(s.found(t, what)); what == "predictions" && n > 0 {
+					t.Errorf("%d files have predictions in the new topic", n)
+				}
+			})
+		}
+	}
+}
