@@ -35,21 +35,39 @@ func BenchmarkScoreFiles(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	open := func() pipeline.Source {
-		src, err := lakeOrigin{filepath.Join(dir, "new")}.open(b.Context(), reading{Choice: ingest.Choice{Features: []string{"x1", "x2"}}, bad: ingest.Mark, decoders: c.resources().Workers, noDigests: true})
-		if err != nil {
-			b.Fatal(err)
-		}
-		return src
-	}
 	n := 0
 	compareWays(
 		b, rows, nil, way{"model", modelAlone(b, dir, rows, c.resources().Workers)},
-		way{"source", func() { readAll(b, open()) }},
+		way{"source", filesAlone(b, dir, c.resources().Workers)},
 		way{"score", func() {
 			n++
 			c.Output.folder = filepath.Join(dir, fmt.Sprintf("scored%d", n))
 			if err := score(b.Context(), w, c, true); err != nil {
+				b.Fatal(err)
+			}
+		}})
+}
+
+// The same of one large file to a topic on a broker of its own.
+func BenchmarkScoreFilesToTopic(b *testing.B) {
+	s := brokertest.Start(b, brokertest.Options{})
+	const rows = 1_000_000
+	dir, file := scored200(b, 1, rows)
+	w := testSystem(discard{}, discard{}, plain(), nil)
+	n := 0
+	compareWays(
+		b, rows, s.Processor, way{"model", modelAlone(b, dir, rows, runtime.GOMAXPROCS(0))},
+		way{"source", filesAlone(b, dir, runtime.GOMAXPROCS(0))},
+		way{"score", func() {
+			n++
+			topic := fmt.Sprintf("predictions%d", n)
+			createTopic(b, s.Address, topic, 2)
+			writeFile(b, file, fmt.Appendf(nil, "model: out\nsource: {paths: [new]}\noutput: {kafka: {topic: %s, brokers: [%q]}}\n", topic, s.Address))
+			c, err := loadScore(b.Context(), file, w)
+			if err == nil {
+				err = scoreToTopic(b.Context(), w, c, true)
+			}
+			if err != nil {
 				b.Fatal(err)
 			}
 		}})
@@ -192,6 +210,17 @@ func modelAlone(b *testing.B, dir string, rows, workers int) func() {
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// filesAlone reads the files.
+func filesAlone(b *testing.B, dir string, workers int) func() {
+	return func() {
+		src, err := lakeOrigin{filepath.Join(dir, "new")}.open(b.Context(), reading{Choice: ingest.Choice{Features: []string{"x1", "x2"}}, bad: ingest.Mark, decoders: workers, noDigests: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		readAll(b, src)
 	}
 }
 
