@@ -160,7 +160,8 @@ func (s *fileSender) round(ctx context.Context) (failed int, missing, err error)
 		)
 	})
 	all.Go(func() error { return s.deliver(within, parts) })
-	return failed, missing, all.Wait()
+	err = all.Wait() // before the others are read
+	return failed, missing, err
 }
 
 // predictAll hands on the predictions that the files lack.

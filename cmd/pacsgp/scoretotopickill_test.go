@@ -16,13 +16,15 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
-// sentTogether is how many rows are one transaction in these tests: a part of a file, and
-// files of which one transaction ends one and begins the next.
-const sentTogether = 1500
+// Each transaction of these tests has a batch or two of rows, of which a file has some.
+const (
+	sentTogether = 8000
+	rowsOfAFile  = 20_000
+)
 
 // Killed when it has sent a request that changes something on the cluster, and the broker has
 // got it or not, and started again while the pointer moves, each row has one prediction, in
-// the order of its file. What one process has sent of a file is of one model.
+// the order of its file, also where the next process goes on within one.
 func TestScoreToATopicKilledAtEveryRequest(t *testing.T) {
 	repeats(t)
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
@@ -30,7 +32,7 @@ func TestScoreToATopicKilledAtEveryRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	s := filesToATopic(t, c.ListenAddrs()[0], 3, 5000)
+	s := filesToATopic(t, c.ListenAddrs()[0], 2, rowsOfAFile)
 	at := requestsOf(c)
 	createTopic(t, s.address, "whole", 3)
 	if log, err := child(t, order{Args: []string{"score", "-c", s.file(t, "whole"), "--once"}, Sent: sentTogether}).CombinedOutput(); err != nil {
@@ -41,6 +43,7 @@ func TestScoreToATopicKilledAtEveryRequest(t *testing.T) {
 	if len(all) < 20 {
 		t.Fatalf("it sends %v", all)
 	}
+	mixed := 0 // files of which one process has sent a part, and another the rest
 	for round, n := range some(len(all), 12) {
 		for _, reaches := range []bool{false, true} {
 			topic := fmt.Sprintf("at%d-%v", n, reaches)
@@ -56,13 +59,21 @@ func TestScoreToATopicKilledAtEveryRequest(t *testing.T) {
 			}
 			point(t, s.dir, s.pointers[round%2])
 			succeed(t, "score", "-c", score, "--once")
-			s.agree(t, s.found(t, topic))
 			succeed(t, "score", "-c", score, "--once") // and nothing is left
-			s.agree(t, s.found(t, topic))
+			found := s.found(t, topic)
+			s.agree(t, found)
+			for _, rows := range found {
+				if *rows[0].Certificate != *rows[len(rows)-1].Certificate {
+					mixed++
+				}
+			}
 			if t.Failed() {
 				t.Fatalf("killed at request %d (%s), which reaches the broker: %v", n, all[n-1].Name(), reaches)
 			}
 		}
+	}
+	if mixed == 0 {
+		t.Error("no process went on within a file")
 	}
 }
 
@@ -72,7 +83,7 @@ func TestScoreToATopicKilled(t *testing.T) {
 	t.Parallel()
 	_, gate := brokertest.StartGated(t, brokertest.Options{})
 	gate.Tell(func(int16) {})
-	s := filesToATopic(t, gate.Address, 3, 5000)
+	s := filesToATopic(t, gate.Address, 2, rowsOfAFile)
 	score := func(name string) order {
 		createTopic(t, gate.Address, name, 3)
 		return order{Args: []string{"score", "-c", s.file(t, name), "--once"}, Sent: sentTogether}

@@ -24,7 +24,8 @@ type FilePredictions struct {
 	cfg        FilesConfig
 	writer     *broker.Writer
 	partitions []int // of the topic
-	most       int   // bytes of a record there
+	most       int   // bytes of a batch there
+	mostNoted  int   // and of one of the record
 	topic      broker.Identity
 	record     broker.Identity
 	head       recordHead
@@ -101,14 +102,17 @@ func (p *FilePredictions) settings(ctx context.Context) error {
 	if got := topic["cleanup.policy"]; strings.Contains(got, "compact") {
 		return fmt.Errorf("kafka: topic %q has cleanup.policy=%s: of each file one prediction would be left, for they have its path as their key; want delete", p.cfg.Topic, got)
 	}
-	if p.most, err = strconv.Atoi(topic["max.message.bytes"]); err != nil {
-		p.most = usualBytes
-	}
+	p.most, p.mostNoted = largest(topic), largest(record)
 	return nil
 }
 
-// usualBytes is what a record may have where nobody has said anything else.
-const usualBytes = 1 << 20
+// largest is how many bytes a batch may have; if brokers do not tell, as many as usual.
+func largest(settings broker.Settings) int {
+	if n, err := strconv.Atoi(settings["max.message.bytes"]); err == nil {
+		return n
+	}
+	return 1 << 20
+}
 
 // identities are those of both topics.
 func (p *FilePredictions) identities(ctx context.Context) (topic, record broker.Identity, err error) {
@@ -201,7 +205,7 @@ func (p *FilePredictions) Commit(ctx context.Context, now map[string]Progress) e
 	if err != nil {
 		return err
 	}
-	pieces, err := packed(records, pieceBytes)
+	pieces, err := packed(records, min(pieceBytes, p.mostNoted-batchBytes))
 	if err != nil {
 		return err
 	}
