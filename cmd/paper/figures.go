@@ -99,6 +99,9 @@ func drawBars(name string, rows []row, out string) error {
 			if r.Alpha >= 0 {
 				label += fmt.Sprintf(", α %g", r.Alpha)
 			}
+			if r.Method == freeForm && r.Inducing > 0 {
+				label += fmt.Sprintf(", M %d", r.Inducing)
+			}
 			labels = append(labels, label)
 			for j, v := range []float64{r.ours["B"].mean, r.ours["R_train"].mean} {
 				bar, err := plotter.NewBarChart(plotter.Values{v}, vg.Points(16))
@@ -112,7 +115,7 @@ func drawBars(name string, rows []row, out string) error {
 				p.Add(bar)
 				p.Y.Max = max(p.Y.Max, 1.15*v)
 			}
-			if v := r.paper["B"].mean; !math.IsNaN(v) && r.Method != "free-form" {
+			if v := r.paper["B"].mean; !math.IsNaN(v) && r.Method != freeForm {
 				marks = append(marks, plotter.XY{X: float64(i), Y: v})
 				p.Y.Max = max(p.Y.Max, 1.15*v)
 			}

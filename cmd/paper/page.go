@@ -77,7 +77,7 @@ func markdown(rows []row) string {
 	for _, r := range rows {
 		difference, _, words := r.verdict("B")
 		switch {
-		case r.Method == "free-form":
+		case r.Method == freeForm:
 			words = fmt.Sprintf("%+.4f from kl-PAC", difference)
 		case words == "lower" || words == "higher":
 			words = fmt.Sprintf("%s by %.4f", words, math.Abs(difference))
@@ -101,7 +101,7 @@ func (r row) cell(name string) string {
 	if !math.IsNaN(ours.se) {
 		text += fmt.Sprintf(" ± %.4f", ours.se)
 	}
-	if r.Method == "free-form" || math.IsNaN(r.paper[name].mean) {
+	if r.Method == freeForm || math.IsNaN(r.paper[name].mean) {
 		return text
 	}
 	difference, off, _ := r.verdict(name)
