@@ -296,6 +296,9 @@ func TestScheduleFaults(t *testing.T) {
 	std := filepath.Join(dir, "std.yaml")
 	writeFile(t, std, []byte(strings.Replace(string(readFile(t, job)), "epsilon: 0.7", "epsilon: {std: 0.7}", 1)))
 	pacsgp(t, "schedule", "-c", writeSchedule(t, dir, std, "triggers: [{every: 1h}]"), "--once").says(t, exitConfig, "another one in each sample")
+	timed := filepath.Join(dir, "timed.yaml")
+	writeFile(t, timed, []byte(strings.Replace(string(readFile(t, job)), "passes: 2", "passes: 2, time: 1m", 1)))
+	pacsgp(t, "schedule", "-c", writeSchedule(t, dir, timed, "triggers: [{every: 1h}]"), "--once").says(t, exitConfig, "train.time: the number of a run")
 	pacsgp(t, "schedule").says(t, exitUsage, "-c:")
 }
 

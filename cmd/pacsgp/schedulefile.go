@@ -300,5 +300,6 @@ func (j *scheduled) suits(at string, p prepared, fault func(bool, string, ...any
 		used := column == p.job.Target || slices.Contains(p.job.Features, column) || len(p.job.Features) == 0 && !slices.Contains(p.job.Exclude, column)
 		fault(!used, "%s.files: the job uses %q, and files chosen by what their rows say of it are no fair sample of the source: name another column, or take it out of the features by exclude", at, column)
 	}
+	fault(p.job.Train.Time == 0, "%s.job: train.time: the number of a run is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes", at)
 	fault(len(p.job.Sweep) == 0, "%s.job: a sweep is not scheduled", at)
 }

@@ -110,7 +110,6 @@ func (j *scheduled) suitsTopic(at string, from *kafkaOrigin, p prepared, fault f
 	} {
 		fault(!c.given, "%s.job: source.kafka.%s: windows begin where the one before ended, by the record, and end at what is committed when their run begins: leave it out", at, c.key)
 	}
-	fault(p.job.Train.Time == 0, "%s.job: train.time: the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes", at)
 	fault(j.Files.Which == "" || j.Files.Which == filesNew, "%s.files: windows of a topic follow one another, which is new: leave it out", at)
 	j.Files.Which = filesNew
 	fault(j.Promote.Rule != promoteRows, "%s.promote: on_new_rows reads files that no run has had, and rows of a topic are read by the next run only: take bound_not_worse_by", at)

@@ -428,7 +428,7 @@ func TestScheduleFaultsOfTopics(t *testing.T) {
 		{"rows: 100", nil, nil, "source.kafka.rows: windows begin"},
 		{"for: 1h", nil, nil, "source.kafka.for: windows begin"},
 		{"group: g", jobFile{"publish": "{kafka: {name: m}}"}, nil, "source.kafka.group: windows begin"},
-		{"", jobFile{"train": "{passes: 2, time: 1m}"}, nil, "train.time: the number of a window"},
+		{"", jobFile{"train": "{passes: 2, time: 1m}"}, nil, "train.time: the number of a run"},
 		{"", nil, []string{"files: all"}, "jobs[0].files: windows of a topic follow one another"},
 		{"", nil, []string{"files: {last: 3d, key: day}"}, "jobs[0].files: windows of a topic follow one another"},
 		{"", nil, []string{"promote: {on_new_rows: 10}"}, "jobs[0].promote: on_new_rows reads files"},
