@@ -289,7 +289,7 @@ func (j *scheduled) suits(at string, p prepared, fault func(bool, string, ...any
 			fault(t.Lag == 0, "%s.triggers[%d].lag: it is of a topic, and the rows come from files: write {rows: %d}", at, k, t.Lag)
 		}
 	case *kafkaOrigin:
-		j.suitsTopic(at, from, p, fault)
+		j.suitsTopic(at, from, fault)
 	default:
 		fault(false, "%s.job: its rows come from elsewhere than files or a topic", at)
 	}

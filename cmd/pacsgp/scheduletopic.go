@@ -98,7 +98,7 @@ func (j *scheduled) topic() *kafkaOrigin {
 }
 
 // suitsTopic reports what a schedule cannot do with a job on a topic.
-func (j *scheduled) suitsTopic(at string, from *kafkaOrigin, p prepared, fault func(bool, string, ...any)) {
+func (j *scheduled) suitsTopic(at string, from *kafkaOrigin, fault func(bool, string, ...any)) {
 	for _, c := range []struct {
 		key   string
 		given bool
