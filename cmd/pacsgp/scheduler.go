@@ -142,6 +142,7 @@ const farAhead = 48 * time.Hour
 // so that how many rows there are, and when, is all that a moment depends on.
 func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState, now time.Time) (*scheduledRun, error) {
 	if now.Before(known.NotBefore) && known.NotBefore.Before(now.Add(2*longestBackoff)) {
+		s.unlisted = fmt.Errorf("%s: what it is to train on could not be chosen when it was looked last, which the record tells; it is looked again at %s", j.Name, known.NotBefore.Format(time.RFC3339))
 		return nil, nil
 	}
 	if j.topic() != nil {
@@ -180,35 +181,28 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 	run.Job, run.Began, run.State, run.Files = j.Name, now, stateRunning, []manifestFile{}
 	known.Retry = nil
 	take, err := s.take(ctx, j, known, run)
+	if err == nil && !take.none {
+		err = s.number(ctx, j, known, take.digest)
+	}
 	if ctx.Err() != nil { // nothing was chosen, and it is due still
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		run.State = stateFailed
+		run.State, run.Window = stateFailed, nil
 		s.failed(j, known, run, err, now)
 		known.NotBefore = now.Add(min(longestBackoff, time.Duration(j.Backoff)<<min(known.Unchosen, 16)))
 		known.Unchosen++
+		err := s.record.save(j.Name, known, run, nil) // gives it its number
 		s.tell(true, run.words())
-		return run, s.record.save(j.Name, known, run, nil)
+		return run, err
 	}
 	known.Unchosen, known.NotBefore = 0, time.Time{}
-	number, same := known.Numbers[take.digest]
 	if take.none {
 		run.State, run.Ended, run.Why = stateNothing, &now, "there is no row that the run before had not"
 		s.say(j.Name + ": " + run.Why)
 		return run, s.record.save(j.Name, known, run, nil)
 	}
-	if !same { // taken before anything is known of a bound, and for one certificate
-		if known.Taken == 0 { // the record may be a new one
-			if known.Taken, err = lastNumber(ctx, j.prepared.output, j.Name); err != nil {
-				return run, err
-			}
-		}
-		known.Taken++
-		number = known.Taken
-		known.Numbers[take.digest] = number
-	}
-	run.Sequence, known.Files = number, run.Files
+	run.Sequence, known.Files = known.Numbers[take.digest], run.Files
 	if run.Window != nil {
 		known.Topic = known.Topic.with(*run.Window)
 	}
@@ -216,6 +210,25 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 		return run, err
 	}
 	return run, s.finish(ctx, j, known, run, take)
+}
+
+// number gives what a run takes its number in the sequence: before anything is known of a
+// bound, and for one certificate. It is an error if the output has certificates that the
+// record knows nothing of: their numbers would be used again.
+func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, digest string) error {
+	if _, same := known.Numbers[digest]; same {
+		return nil
+	}
+	last, err := lastNumber(ctx, j.prepared.output, j.Name)
+	if err != nil {
+		return err
+	}
+	if known.Taken > 0 && last > known.Taken { // with none taken the record is a new one
+		return fmt.Errorf("%s has certificate number %d of sequence %q, and the record tells of %d: it is an older one, or another one was used for this output (hint: go on with the record that has them, or give the job another name and output)", j.prepared.output, last, j.Name, known.Taken)
+	}
+	known.Taken = max(known.Taken, last) + 1
+	known.Numbers[digest] = known.Taken
+	return nil
 }
 
 // take chooses the files of a run, or its window, and notes them in its record.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -129,7 +130,7 @@ func (f *follower) follow(ctx context.Context, reads func(pipeline.Model) error)
 		return fmt.Errorf("%w: %w", errNoModel, err)
 	}
 	switch text := err.Error(); {
-	case p != nil && !errors.Is(err, errOddRows):
+	case p != nil && !errors.Is(err, errOddRows) && !errors.Is(err, fs.ErrNotExist) && !broker.Temporary(err): // which may come to be
 		f.refused = p.ID
 	case f.fault == text:
 		return nil
