@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // data is the folder of the real data, without which a test is skipped.
@@ -115,6 +117,23 @@ func table(t *testing.T, path string) [][]string {
 		t.Fatal(err)
 	}
 	return records
+}
+
+// The page has a place for the result of each experiment, so that all of them can be written.
+func TestPageHasAPlaceForEach(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "paper.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"boston", "sparse", "exp", "inducing", "snelson", "overfit", "discretisation"} {
+		page := filepath.Join(t.TempDir(), "paper.md")
+		if err := os.WriteFile(page, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := measured.ReplaceSection(page, "paper "+name, "nothing"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // The tables have the rows that the paper prints.
