@@ -81,9 +81,15 @@ func identities(t *testing.T, client *broker.Client, address string) {
 				t.Fatalf("the topic is not made: %v", err)
 			}
 		}
-		found, err := client.Identity(t.Context(), "rows")
-		if err != nil || found.Topic == "" || found.Cluster == "" {
-			t.Fatalf("%+v, %v", found, err)
+		var found broker.Identity
+		for until := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) { // a broker learns later than its controller
+			var err error
+			if found, err = client.Identity(t.Context(), "rows"); err != nil || found.Topic == "" || found.Cluster == "" {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			if found.Topic != before.Topic || time.Now().After(until) {
+				break
+			}
 		}
 		again, err := client.Identity(t.Context(), "rows")
 		if err != nil || again != found {
