@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -213,12 +210,7 @@ const spoolPrefix = "_spool-"
 
 // digest names the window among those of an output.
 func (k kafkaConfig) digest(c kafkalog.Config) string {
-	text, err := json.Marshal([]any{k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters})
-	if err != nil {
-		panic("pacsgp: " + err.Error()) // plain values: two windows must never have one name
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
 }
 
 // A kafkaOrigin is the window of a topic. Opened first, it is consumed into its spool,

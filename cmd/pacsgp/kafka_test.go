@@ -206,8 +206,8 @@ func committedAt(t *testing.T, address, topic string) int {
 	return n
 }
 
-// empty reports whether a topic has no committed offsets at all.
-func empty(t *testing.T, address, topic string) bool {
+// committedEnds are where the partitions of a topic end for readers of committed records.
+func committedEnds(t *testing.T, address, topic string) map[int]int64 {
 	t.Helper()
 	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
 	if err != nil {
@@ -222,7 +222,13 @@ func empty(t *testing.T, address, topic string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, end := range ends {
+	return ends
+}
+
+// empty reports whether a topic has no committed offsets at all.
+func empty(t *testing.T, address, topic string) bool {
+	t.Helper()
+	for _, end := range committedEnds(t, address, topic) {
 		if end > 0 {
 			return false
 		}

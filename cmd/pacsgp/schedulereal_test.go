@@ -62,7 +62,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	var run *scheduledRun
-	for range 100 { // until the markers are written in all partitions
+	for range 600 { // until the markers are written in all partitions
 		if known, err := s.record.job("waves"); err != nil {
 			t.Fatal(err)
 		} else if w, err := s.jobs[0].topic().ahead(t.Context(), known.Topic, 0); err != nil {
@@ -83,7 +83,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 		t.Fatalf("without a broker: %+v; %q", run, s.said)
 	}
 	b.Run(t)
-	for range 100 { // until the broker knows its topics again
+	for range 600 { // until the broker knows its topics again
 		if run = s.at(t, now); run != nil {
 			break
 		}

@@ -16,8 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
 // sentFiles has two models, of [following], and files that are predicted to a topic.
@@ -58,19 +56,7 @@ type sentRecord struct {
 // the order of its partitions.
 func committedRecords(t *testing.T, address, topic string) (all []*kgo.Record) {
 	t.Helper()
-	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	partitions, err := client.Partitions(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ends, err := client.Offsets(t.Context(), topic, partitions, broker.Latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ends := committedEnds(t, address, topic)
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
 	if err != nil {
@@ -200,7 +186,7 @@ func TestScoreOddFilesToATopic(t *testing.T) {
 	write := func(name string, rows []row) {
 		t.Helper()
 		var file bytes.Buffer
-		if err := parquet.Write(&file, rows, parquet.SkipPageStatistics("text")); err != nil {
+		if err := parquet.Write(&file, rows); err != nil {
 			t.Fatal(err)
 		}
 		writeFile(t, filepath.Join(s.dir, "odd", filepath.FromSlash(name)), file.Bytes())
