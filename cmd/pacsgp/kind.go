@@ -98,6 +98,8 @@ func kindOf(data []byte) string {
 		return "a manifest, which lists the files of a sample"
 	case bytes.Contains(data[:min(len(data), 100)], []byte(`"pacsgp-current/`)):
 		return "a pointer, which names model and certificate"
+	case bytes.Contains(data[:min(len(data), 100)], []byte(`"`+sequencesFormat+`"`)):
+		return "the list of a schedule's numbers"
 	default:
 		return ""
 	}

@@ -103,7 +103,7 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
 	s := &scheduler{
-		record: record, poll: cmp.Or(time.Duration(c.Poll), defaultPoll),
+		record: record, fs: w.fs, poll: cmp.Or(time.Duration(c.Poll), defaultPoll),
 		say: func(text string) {
 			show.event(text)
 			m.live.fact("last event", text)
@@ -130,6 +130,15 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 }
 
 func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clockwork.Clock, once bool) error {
+	for _, j := range jobs { // no run begins if one of them was changed
+		known, err := s.record.job(j.Name)
+		if err == nil {
+			err = s.agree(ctx, j, known, clock.Now())
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for _, j := range jobs {
 		if err := s.recover(j, clock.Now()); err != nil {
 			return err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A scheduler decides when which job is run, from its record and the time that it is
@@ -27,6 +26,7 @@ type scheduler struct {
 	unlisted error
 	// train runs a job that has its files and its number.
 	train  func(ctx context.Context, j *scheduled, p prepared) (*outcome, error)
+	fs     fileSystem // that outputs are written through; nil: that of the machine
 	poll   time.Duration
 	looked func(began time.Time) // is told when all jobs were looked at; nil: nobody is
 	// lagged is told how many offsets of its topic a job has in no window yet; nil: nobody is.
@@ -58,15 +58,8 @@ func (s *scheduler) look(ctx context.Context, j *scheduled, now time.Time) (*sch
 	if err != nil {
 		return nil, err
 	}
-	identity, err := j.prepared.job.Identity()
-	if err != nil {
+	if err := s.agree(ctx, j, known, now); err != nil {
 		return nil, err
-	}
-	if known.Identity == "" {
-		known.Identity = identity.String()
-	}
-	if known.Identity != identity.String() {
-		return nil, fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta: give the new one another name and output", pipeline.ErrConfig, j.Name)
 	}
 	if known.Waiting != "" {
 		if err := s.wait(ctx, j, known); err != nil {
@@ -171,7 +164,8 @@ const longestBackoff = time.Hour
 // A taking is what a run takes.
 type taking struct {
 	from   origin
-	digest string // names it: what is the same has one number in the sequence
+	digest string // names it
+	number string // names what has one number in the sequence
 	none   bool   // nothing that the run before had not
 }
 
@@ -182,10 +176,14 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 	known.Retry = nil
 	take, err := s.take(ctx, j, known, run)
 	if err == nil && !take.none {
-		err = s.number(ctx, j, known, take.digest)
+		err = s.record.step(func() error { return s.number(ctx, j, known, run, take) })
 	}
 	if ctx.Err() != nil { // nothing was chosen, and it is due still
 		return nil, ctx.Err()
+	}
+	if errors.Is(err, errTaken) {
+		s.unseen(fmt.Errorf("%s: %w", j.Name, err))
+		return nil, nil
 	}
 	if err != nil {
 		run.State, run.Window = stateFailed, nil
@@ -202,33 +200,11 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 		s.say(j.Name + ": " + run.Why)
 		return run, s.record.save(j.Name, known, run, nil)
 	}
-	run.Sequence, known.Files = known.Numbers[take.digest], run.Files
-	if run.Window != nil {
-		known.Topic = known.Topic.with(*run.Window)
-	}
+	run.Sequence, known.Files = known.Numbers[take.number], run.Files
 	if err := s.record.save(j.Name, known, run, nil); err != nil {
 		return run, err
 	}
 	return run, s.finish(ctx, j, known, run, take)
-}
-
-// number gives what a run takes its number in the sequence: before anything is known of a
-// bound, and for one certificate. It is an error if the output has certificates that the
-// record knows nothing of: their numbers would be used again.
-func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, digest string) error {
-	if _, same := known.Numbers[digest]; same {
-		return nil
-	}
-	last, err := lastNumber(ctx, j.prepared.output, j.Name)
-	if err != nil {
-		return err
-	}
-	if known.Taken > 0 && last > known.Taken { // with none taken the record is a new one
-		return fmt.Errorf("%s has certificate number %d of sequence %q, and the record tells of %d: it is an older one, or another one was used for this output (hint: go on with the record that has them, or give the job another name and output)", j.prepared.output, last, j.Name, known.Taken)
-	}
-	known.Taken = max(known.Taken, last) + 1
-	known.Numbers[digest] = known.Taken
-	return nil
 }
 
 // take chooses the files of a run, or its window, and notes them in its record.
@@ -254,7 +230,7 @@ func (s *scheduler) take(ctx context.Context, j *scheduled, known *jobState, run
 	}
 	run.Files = manifested(files)
 	digest := digestOf(run.Files)
-	return taking{paths, digest, len(files) == 0 || known.Done == digest}, nil
+	return taking{paths, digest, digestOfAll(digest, versionLine()), len(files) == 0 || known.Done == digest}, nil
 }
 
 // finish runs what is recorded as running.
@@ -272,7 +248,7 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 		run.State, run.Ended, run.Certificate, taken = stateFinished, &ended, o.result.ID, run.Files
 		known.Done = take.digest
 		if run.Window == nil {
-			delete(known.Numbers, known.Done) // another certificate of files that look the same is another number
+			delete(known.Numbers, take.number) // another certificate of files that look the same is another number
 		}
 		exit := 0
 		if verdict := o.verdict(p); verdict != nil {

@@ -57,21 +57,20 @@ func (r *scheduleRecord) copy() error {
 
 // A jobState is what is known of a job between its runs.
 type jobState struct {
-	Identity string               `json:"identity"` // digest of the job, which its certificates have in common
-	Last     map[string]time.Time `json:"last"`     // moment that was dealt with last, by trigger
-	Open     uint64               `json:"open"`     // the run that has begun and not ended; 0: none
-	Retry    *retry               `json:"retry,omitempty"`
-	Numbers  map[string]int64     `json:"numbers"` // in the sequence, by the digest of the files or the window
-	Taken    int64                `json:"taken"`   // the largest of them
-	Files    []manifestFile       `json:"files"`   // of the run that began last
-	Done     string               `json:"done"`    // digest of what the run that finished last took
-	Waiting  string               `json:"waiting"` // id of a certificate that waits for rows to be compared on
+	sequenceState
 
-	Topic *topicState `json:"topic,omitempty"` // of a job on a topic
+	Last    map[string]time.Time `json:"last"` // moment that was dealt with last, by trigger
+	Open    uint64               `json:"open"` // the run that has begun and not ended; 0: none
+	Retry   *retry               `json:"retry,omitempty"`
+	Files   []manifestFile       `json:"files"`   // of the run that began last
+	Done    string               `json:"done"`    // digest of what the run that finished last took
+	Waiting string               `json:"waiting"` // id of a certificate that waits for rows to be compared on
 
 	WaitingRun uint64    `json:"waiting_run,omitempty"` // that it is of
 	Unchosen   int       `json:"unchosen,omitempty"`    // runs in a row whose files, or window, could not be chosen
 	NotBefore  time.Time `json:"not_before,omitzero"`   // rows, files and offsets are not counted again
+
+	there int64 // the largest number that the output knew of when it was asked
 }
 
 // A retry is a run that is to be tried again.

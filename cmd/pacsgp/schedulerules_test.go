@@ -119,20 +119,3 @@ func TestRunsWhileTheSchedulerRuns(t *testing.T) {
 		t.Errorf("it says %s", said)
 	}
 }
-
-// A record that was put back would give its numbers a second time.
-func TestOlderRecordIsNoticed(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]")
-	record := filepath.Join(dir, "schedule.db")
-	succeed(t, "schedule", "-c", path, "--once")
-	older := readFile(t, record)
-	addFile(t, dir, "b", 180, 60)
-	succeed(t, "schedule", "-c", path, "--once")
-	writeFile(t, record, older)
-	addFile(t, dir, "c", 240, 60)
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "certificate number 2 of sequence", "the record tells of 1", "hint:")
-	// What cannot go on is no success when it is asked again.
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "could not be chosen", "it is looked again at")
-}

@@ -63,6 +63,13 @@ func (s *topicState) with(w topicWindow) *topicState {
 	return next
 }
 
+// without is the state once its window has its certificate, or gets none.
+func (s *topicState) without() *topicState {
+	next := *s
+	next.Window = nil
+	return &next
+}
+
 // offsets counts those of a window, markers of transactions and aborted records included.
 func (w topicWindow) offsets() (n int64) {
 	for _, part := range w.Partitions {
@@ -199,13 +206,14 @@ func (j *scheduled) window(ctx context.Context, known *jobState, run *scheduledR
 		}
 	}
 	run.Window = &w
-	return taking{j.topic().within(w, j.prepared.output), j.topic().numbered(w), w.offsets() == 0}, nil
+	digest := j.topic().numbered(w)
+	return taking{j.topic().within(w, j.prepared.output), digest, digest, w.offsets() == 0}, nil
 }
 
 // leave notes that no run goes on with a window: it has its certificate, or gets none.
 func (s *scheduler) leave(j *scheduled, known *jobState, take taking) {
-	known.Topic.Window = nil
-	delete(known.Numbers, take.digest)
+	known.Topic = known.Topic.without()
+	delete(known.Numbers, take.number)
 	if from, ok := take.from.(*kafkaOrigin); ok && !from.Spool.Keep {
 		if err := kafkalog.Remove(from.config.Folder); err != nil {
 			s.say(fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
@@ -242,8 +250,7 @@ func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState
 			s.unseen(fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
 			return ctx.Err()
 		}
-		stand = stand.with(w)
-		stand.Window = nil
+		stand = stand.with(w).without()
 	}
 	known.Topic = stand
 	return s.record.save(j.Name, known, nil, nil)

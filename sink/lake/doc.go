@@ -15,6 +15,7 @@
 //	current.json                   which certificate and model are current
 //	run-<began>-<run>.json         a record of each run: running, failed or finished
 //	run.json                       that of the latest run that finished
+//	sequences.json                 which numbers the sequences of a schedule have taken
 //	attempts.jsonl                 one line for each different job that was begun
 //	checkpoint-<sha256>            state of an unfinished training, by the digest of its configuration
 //	.lock                          held while a job works in the directory

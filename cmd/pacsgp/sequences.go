@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// sequencesFile is where an output says which numbers of its sequences are taken. It is
+// written before the record of a run, so that no two records, and no record that was lost,
+// put back or made anew, give one number to two certificates.
+const (
+	sequencesFile   = "sequences.json"
+	sequencesFormat = "pacsgp-sequences/1"
+	maxSequences    = 16 << 20
+)
+
+// A sequenceState is what all certificates of one name share δ by. The record of a schedule
+// has one for each of its jobs, and so has the output.
+type sequenceState struct {
+	Identity string           `json:"identity"` // digest of the job, which its certificates have in common
+	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by what they take
+	Taken    int64            `json:"taken"`    // the largest number that was ever taken
+
+	Topic *topicState `json:"topic,omitempty"` // of a job on a topic
+}
+
+// A sequences is the content of the file.
+type sequences struct {
+	Format    string                   `json:"format"`
+	Sequences map[string]sequenceState `json:"sequences"`
+}
+
+// readSequences returns what an output says of its sequences: of none, if it has no file.
+func readSequences(folder string) (sequences, error) {
+	all := sequences{sequencesFormat, map[string]sequenceState{}}
+	path := filepath.Join(folder, sequencesFile)
+	data, err := readSmall(path, "a list of sequences", maxSequences)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return all, err
+	}
+	err = json.Unmarshal(data, &all)
+	if err == nil && all.Format != sequencesFormat {
+		err = fmt.Errorf("its format is %q, this program knows %q", all.Format, sequencesFormat)
+	}
+	if err != nil {
+		return all, fmt.Errorf("%s: %w (hint: it says which numbers the certificates of this output have taken; restore it from a copy, or give the job another name and output)", path, err)
+	}
+	return all, nil
+}
+
+// agreed is what follows from the record of a schedule and an output that knows of no more
+// numbers. If both know of the same, a run may have ended since one of them was written: what
+// either no longer has is over.
+func (s sequenceState) agreed(there sequenceState) sequenceState {
+	if there.Taken < s.Taken || there.Taken == 0 {
+		return s
+	}
+	s.Numbers = maps.Clone(s.Numbers)
+	maps.DeleteFunc(s.Numbers, func(digest string, number int64) bool { return there.Numbers[digest] != number })
+	if t := s.Topic; t != nil && t.Window != nil && there.Topic != nil && there.Topic.Window == nil {
+		s.Topic = t.without()
+	}
+	return s
+}
+
+// agree takes up what the output knows of a job's sequence and the record does not: numbers
+// that were taken, and how far the windows are. It refuses another job.
+func (s *scheduler) agree(ctx context.Context, j *scheduled, known *jobState, now time.Time) error {
+	identity, err := j.prepared.job.Identity()
+	if err != nil {
+		return err
+	}
+	all, err := readSequences(j.prepared.output)
+	if err != nil {
+		return err
+	}
+	there := all.Sequences[j.Name]
+	if there.Numbers == nil {
+		there.Numbers = map[string]int64{}
+	}
+	for _, other := range []string{known.Identity, there.Identity} {
+		if other != "" && other != identity.String() {
+			return fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta: give the new one another name and output", pipeline.ErrConfig, j.Name)
+		}
+	}
+	known.Identity, known.there = identity.String(), there.Taken
+	if there.Taken <= known.Taken {
+		known.sequenceState = known.agreed(there)
+		return nil
+	}
+	if there, err = there.uncertified(ctx, j); err != nil {
+		return err
+	}
+	s.say(fmt.Sprintf("%s: %s tells of number %d of its sequence, and the record of %d: it is new, older or not the only one of this output, or its scheduler was killed. It goes on from there", j.Name, filepath.Join(j.prepared.output, sequencesFile), there.Taken, known.Taken))
+	known.sequenceState = there
+	if t := there.Topic; t != nil && t.Window != nil && known.Retry == nil {
+		known.Retry = &retry{At: now, Trigger: "unfinished window", Moment: now}
+	}
+	return s.record.save(j.Name, known, nil, nil)
+}
+
+// uncertified leaves out what has got its certificate: a number is for one.
+func (s sequenceState) uncertified(ctx context.Context, j *scheduled) (sequenceState, error) {
+	done := map[int64]bool{}
+	err := issued(ctx, j.prepared.output, j.Name, func(c certify.Certificate) { done[c.Delta.Sequence.Number] = true })
+	if err != nil {
+		return s, err
+	}
+	s.Numbers = maps.Clone(s.Numbers)
+	maps.DeleteFunc(s.Numbers, func(_ string, number int64) bool { return done[number] })
+	if t := s.Topic; t != nil && t.Window != nil && done[s.Taken] {
+		s.Topic = t.without()
+	}
+	return s, nil
+}
+
+// errTaken says that another scheduler was faster.
+var errTaken = errors.New("another scheduler has taken a number of its sequence at this moment; it is looked again")
+
+// number gives what a run takes its number in the sequence: before anything is known of a
+// bound, and for one certificate. The output knows of it, durably, before the record does.
+func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, take taking) (err error) {
+	out, err := openOutput(j.prepared.output, system{fs: s.fs})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	all, err := readSequences(j.prepared.output)
+	if err != nil {
+		return err
+	}
+	if all.Sequences[j.Name].Taken != known.there {
+		return errTaken
+	}
+	next := known.sequenceState
+	next.Numbers = maps.Clone(next.Numbers)
+	if _, same := next.Numbers[take.number]; !same {
+		last, err := lastNumber(ctx, j.prepared.output, j.Name)
+		if err != nil {
+			return err
+		}
+		if next.Taken > 0 && last > next.Taken { // with none taken all is new
+			return fmt.Errorf("%s has certificate number %d of sequence %q, and the record and %s tell of %d: they are older (hint: restore those that have them, or give the job another name and output)", j.prepared.output, last, j.Name, sequencesFile, next.Taken)
+		}
+		next.Taken = max(next.Taken, last) + 1
+		next.Numbers[take.number] = next.Taken
+	}
+	if run.Window != nil {
+		next.Topic = next.Topic.with(*run.Window)
+	}
+	all.Sequences[j.Name] = next
+	doc, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := out.dir.Put(sequencesFile, append(doc, '\n')); err != nil {
+		return err
+	}
+	known.sequenceState = next
+	return nil
+}
