@@ -60,9 +60,10 @@ type sourceConfig struct {
 	Stream string      `yaml:"stream"`
 	Spool  spoolConfig `yaml:"spool"` // of the stream
 
-	file    string // that the section stands in
-	letters string // topic for records of bad rows, or ""
-	stdin   io.Reader
+	file      string // that the section stands in
+	letters   string // topic for records of bad rows, or ""
+	scheduled bool   // the job is one of a schedule, which says where windows of a topic begin and end
+	stdin     io.Reader
 }
 
 type lossConfig struct {

@@ -147,13 +147,31 @@ func (s saslConfig) password() (string, error) {
 	return text, nil
 }
 
-// origin is the window for a job.
-func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, fault func(ok bool, format string, args ...any)) origin {
+// topic is the window of a topic for a job.
+func (s sourceConfig) topic(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) origin {
 	const key = "source.kafka"
+	k := s.Kafka
 	k.check(key, fault)
 	config := kafkalog.Config{
 		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Limit: int64(k.Spool.Limit),
 	}
+	if s.scheduled {
+		k.firstWindow(key, &config, fault)
+	} else {
+		k.window(key, &config, fault)
+	}
+	fault(s.letters == "" || s.letters != k.Topic, "bad_rows.to: %s is the topic that the rows come from", s.letters)
+	config.Letters = s.letters != ""
+	config.Columns = spooledColumns(job, "the records of a topic", fault)
+	config.Folder = k.Spool.Folder
+	if config.Folder == "" {
+		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
+	}
+	return &kafkaOrigin{kafkaConfig: k, config: config, letters: s.letters, file: s.file}
+}
+
+// window says where the only window of a job, or one of a stream, begins and ends.
+func (k kafkaConfig) window(key string, config *kafkalog.Config, fault func(ok bool, format string, args ...any)) {
 	var err error
 	open := k.Rows != 0 || k.For != 0
 	fault(k.Rows >= 0 && k.For >= 0, key+": rows: %d and for: %v: a window has some", k.Rows, time.Duration(k.For))
@@ -171,14 +189,6 @@ func (k kafkaConfig) origin(job pipeline.Job, output, file, letters string, faul
 	fault(config.To.Time != kafkalog.Committed, key+".to: what is committed is where a window begins")
 	fault(config.From.Time != kafkalog.Committed || k.Group != "", key+".from: committed by which group? name it under group")
 	config.Group = k.Group
-	fault(letters == "" || letters != k.Topic, "bad_rows.to: %s is the topic that the rows come from", letters)
-	config.Letters = letters != ""
-	config.Columns = spooledColumns(job, "the records of a topic", fault)
-	config.Folder = k.Spool.Folder
-	if config.Folder == "" {
-		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
-	}
-	return &kafkaOrigin{kafkaConfig: k, config: config, letters: letters, file: file}
 }
 
 // check tells the faults of the topic and of what its records are.

@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// overrides are the flags of train that override the job file.
+// overrides are what a command changes of a job file: the flags of train, and for whom it is read.
 type overrides struct {
 	epsilon, memory, output string
 	delta, passes, limit    float64
@@ -25,6 +25,7 @@ type overrides struct {
 	time                    time.Duration
 	seed                    uint64
 	workers                 int
+	scheduled               bool // by no flag: its windows are those of a schedule
 }
 
 // flags declares the flags that name a job file and override it, but for output.
@@ -88,7 +89,7 @@ func checkJob(ctx context.Context, path string, w system, o overrides, changed f
 		return prepared{}, t.faults, nil
 	}
 	c.relativeTo(filepath.Dir(path))
-	c.Source.file, c.Source.stdin = path, w.stdin
+	c.Source.file, c.Source.stdin, c.Source.scheduled = path, w.stdin, o.scheduled
 	c.tell(newDisplay(w).notice)
 	if err := o.apply(&c, changed); err != nil {
 		return prepared{}, nil, usageError{err}
@@ -153,7 +154,7 @@ func prepare(c configuration) (prepared, error) {
 	if err := p.serve.check(); err != nil {
 		fault(false, "serve: %w", err)
 	}
-	if p.goesOn() {
+	if p.goesOn() && !c.Source.scheduled {
 		p.mustGoOn(fault)
 	}
 	return p, errors.Join(faults...)

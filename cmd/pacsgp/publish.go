@@ -70,14 +70,17 @@ type share struct {
 // cluster that the rows come from.
 func (c configuration) shelf(fault func(ok bool, format string, args ...any)) *shelf {
 	const key = "publish.kafka"
-	k := c.Publish.Kafka
+	k, group := c.Publish.Kafka, c.Source.Kafka.Group
+	if c.Source.scheduled {
+		group = "" // there is to be none
+	}
 	if reflect.ValueOf(k).IsZero() {
-		fault(c.Source.Kafka.Group == "", "source.kafka.group: its offsets are committed with what is published, so declare publish.kafka")
+		fault(group == "", "source.kafka.group: its offsets are committed with what is published, so declare publish.kafka")
 		return nil
 	}
 	s := &shelf{
 		cluster: clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, told: k.told},
-		topics:  kafkalog.Topics(k.Topics), name: k.Name, exactlyOnce: k.ExactlyOnce, group: c.Source.Kafka.Group,
+		topics:  kafkalog.Topics(k.Topics), name: k.Name, exactlyOnce: k.ExactlyOnce, group: group,
 	}
 	if len(k.Brokers) == 0 && c.Source.Kafka.declared() {
 		fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), "%s: tls and sasl are given without brokers; those of source.kafka have their own", key)

@@ -194,7 +194,7 @@ func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, 
 			fault(false, "%s.job: name the job file", at)
 			continue
 		}
-		p, err := loadJob(ctx, j.Job, w, overrides{}, func(string) bool { return false })
+		p, err := loadJob(ctx, j.Job, w, overrides{scheduled: true}, func(string) bool { return false })
 		if err != nil {
 			if ctx.Err() != nil {
 				return c, nil, nil, ctx.Err()
@@ -282,14 +282,14 @@ const (
 
 // suits reports what a schedule cannot do with a job.
 func (j *scheduled) suits(at string, p prepared, fault func(bool, string, ...any)) {
-	switch from := p.source.(type) {
+	switch p.source.(type) {
 	case lakeOrigin:
 		j.Files.Which = cmp.Or(j.Files.Which, filesAll)
 		for k, t := range j.Triggers {
 			fault(t.Lag == 0, "%s.triggers[%d].lag: it is of a topic, and the rows come from files: write {rows: %d}", at, k, t.Lag)
 		}
 	case *kafkaOrigin:
-		j.suitsTopic(at, from, fault)
+		j.suitsTopic(at, fault)
 	default:
 		fault(false, "%s.job: its rows come from elsewhere than files or a topic", at)
 	}
@@ -302,4 +302,14 @@ func (j *scheduled) suits(at string, p prepared, fault func(bool, string, ...any
 	}
 	fault(p.job.Train.Time == 0, "%s.job: train.time: the number of a run is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes", at)
 	fault(len(p.job.Sweep) == 0, "%s.job: a sweep is not scheduled", at)
+	for _, c := range []struct {
+		key   string
+		given bool
+	}{
+		{"stream", p.stream.declared()},
+		{"serve", p.serve.declared()},
+		{"delta_policy", p.job.DeltaPolicy != ""},
+	} {
+		fault(!c.given, "%s.job: %s: it is for pacsgp stream, and a schedule does not use it: leave it out", at, c.key)
+	}
 }

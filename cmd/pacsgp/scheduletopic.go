@@ -104,19 +104,29 @@ func (j *scheduled) topic() *kafkaOrigin {
 	return from
 }
 
-// suitsTopic reports what a schedule cannot do with a job on a topic.
-func (j *scheduled) suitsTopic(at string, from *kafkaOrigin, fault func(bool, string, ...any)) {
+// firstWindow says where the first window of a scheduled job begins. All else of its windows
+// the record decides, and no key of the job.
+func (k kafkaConfig) firstWindow(key string, config *kafkalog.Config, fault func(ok bool, format string, args ...any)) {
 	for _, c := range []struct {
 		key   string
 		given bool
 	}{
-		{"to", from.To.word != "" || from.To.offsets != nil},
-		{"rows", from.Rows != 0},
-		{"for", from.For != 0},
-		{"group", from.Group != ""},
+		{"to", k.To.word != "" || k.To.offsets != nil},
+		{"rows", k.Rows != 0},
+		{"for", k.For != 0},
+		{"group", k.Group != ""},
 	} {
-		fault(!c.given, "%s.job: source.kafka.%s: windows begin where the one before ended, by the record, and end at what is committed when their run begins: leave it out", at, c.key)
+		fault(!c.given, "%s.%s: windows of a schedule begin where the one before ended, by the record, and end at what is committed when their run begins: leave it out", key, c.key)
 	}
+	var err error
+	config.From, err = k.From.of(k.Partitions, broker.Earliest)
+	fault(err == nil, "%s.from: %v", key, err)
+	fault(config.From.Time != kafkalog.Committed, "%s.from: windows of a schedule go by its record and not by the offsets of a group: leave it out, or say where the first one begins: earliest, latest, a time, or a list of offsets", key)
+	config.To = kafkalog.Position{Time: broker.Latest}
+}
+
+// suitsTopic reports what a schedule cannot do with a job on a topic.
+func (j *scheduled) suitsTopic(at string, fault func(bool, string, ...any)) {
 	fault(j.Files.Which == "" || j.Files.Which == filesNew, "%s.files: windows of a topic follow one another, which is new: leave it out", at)
 	j.Files.Which = filesNew
 	fault(j.Promote.Rule != promoteRows, "%s.promote: on_new_rows reads files that no run has had, and rows of a topic are read by the next run only: take bound_not_worse_by", at)

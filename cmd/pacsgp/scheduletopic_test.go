@@ -424,10 +424,18 @@ func TestScheduleFaultsOfTopics(t *testing.T) {
 		keys  []string
 		want  string
 	}{
-		{"to: latest", nil, nil, "source.kafka.to: windows begin where the one before ended"},
-		{"rows: 100", nil, nil, "source.kafka.rows: windows begin"},
-		{"for: 1h", nil, nil, "source.kafka.for: windows begin"},
-		{"group: g", jobFile{"publish": "{kafka: {name: m}}"}, nil, "source.kafka.group: windows begin"},
+		{"to: latest", nil, nil, "source.kafka.to: windows of a schedule begin where the one before ended"},
+		{"rows: 100", nil, nil, "source.kafka.rows: windows of a schedule begin"},
+		{"for: 1h", nil, nil, "source.kafka.for: windows of a schedule begin"},
+		{"group: g", jobFile{"publish": "{kafka: {name: m}}"}, nil, "source.kafka.group: windows of a schedule begin"},
+		{"group: g", nil, nil, "source.kafka.group: windows of a schedule begin"},
+		{"group: g", jobFile{"publish": "{kafka: {name: m, brokers: ['a:1']}}"}, nil, "source.kafka.group: windows of a schedule begin"},
+		{"rows: 100, for: 1h, to: latest, group: g", nil, nil, "source.kafka.for: windows of a schedule begin"},
+		{"from: committed", nil, nil, "source.kafka.from: windows of a schedule go by its record"},
+		{"from: committed, group: g, rows: 5", nil, nil, "source.kafka.from: windows of a schedule go by its record"},
+		{"from: [3, 4], partitions: [1]", nil, nil, "source.kafka.from: 2 offsets for 1 partitions"},
+		{"", jobFile{"stream": "{keep: 3}"}, nil, "stream: it is for pacsgp stream"},
+		{"", jobFile{"delta_policy": "each"}, nil, "delta_policy: it is for pacsgp stream"},
 		{"", jobFile{"train": "{passes: 2, time: 1m}"}, nil, "train.time: the number of a run"},
 		{"", nil, []string{"files: all"}, "jobs[0].files: windows of a topic follow one another"},
 		{"", nil, []string{"files: {last: 3d, key: day}"}, "jobs[0].files: windows of a topic follow one another"},
@@ -446,6 +454,11 @@ func TestScheduleFaultsOfTopics(t *testing.T) {
 		a := pacsgp(t, "lint", path)
 		if (c.want == "") != (a.status == 0) || !strings.Contains(a.stdout, c.want) {
 			t.Errorf("%s %q: status %d, %q; want %q", c.kafka, c.keys, a.status, a.stdout, c.want)
+		}
+		for _, of := range []string{"name it under group", "declare publish.kafka", "name one of them", "how many rows, or how much time"} { // a job that is not scheduled
+			if strings.Contains(a.stdout, of) {
+				t.Errorf("%s: it says %q", c.kafka, a.stdout)
+			}
 		}
 	}
 }

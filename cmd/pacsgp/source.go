@@ -79,7 +79,7 @@ func (s sourceConfig) origin(job pipeline.Job, output string, fault func(ok bool
 	}
 	if s.Kafka.declared() {
 		fault(len(s.Paths) == 0, "source: paths and kafka are both declared; name one of them")
-		return s.Kafka.origin(job, output, s.file, s.letters, fault)
+		return s.topic(job, output, fault)
 	}
 	fault(s.letters == "", "bad_rows.to: a topic takes records of a topic, and the rows come from files; name a file")
 	fault(len(s.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
