@@ -280,6 +280,9 @@ func TestScheduleFaults(t *testing.T) {
 		{"triggers: [{cron: \"30 2 * * *\"}]", "name the time zone"},
 		{"triggers: [{cron: \"30 2 * *\", zone: UTC}]", "want five fields"},
 		{"triggers: [{every: 1h, rows: 3}]", "want one of cron, every, rows, files"},
+		{"triggers: [{rows: 0}]", wantAtLeast},
+		{"triggers: [{every: 1h}, {files: 0}]", wantAtLeast},
+		{"triggers: [{}]", "want one of cron, every, rows, files"},
 		{"triggers: [{every: 1h}]\n    files: some", "want all, new"},
 		{"triggers: [{every: 1h}]\n    files: {last: 30d}", "want all, new"},
 		{"triggers: [{every: 1h}]\n    promote: {bound_not_worse_by: 3}", wantRule},
@@ -289,7 +292,7 @@ func TestScheduleFaults(t *testing.T) {
 		{"trigger: []", "unknown field"},
 	} {
 		a := pacsgp(t, "schedule", "-c", writeSchedule(t, dir, job, c.key), "--once")
-		if a.status != exitConfig || !strings.Contains(a.message, c.want) {
+		if a.status != exitConfig || !strings.Contains(a.message, c.want) || c.want == wantAtLeast && strings.Contains(a.message, "want one of") {
 			t.Errorf("%s: status %d, %q; want %q", c.key, a.status, a.message, c.want)
 		}
 	}

@@ -42,12 +42,27 @@ type scheduledJobConfig struct {
 // A triggerConfig is one of: a cron expression, an interval, new rows, new files, new
 // offsets of a topic.
 type triggerConfig struct {
-	Cron  string `yaml:"cron"`
-	Zone  string `yaml:"zone"`
-	Every span   `yaml:"every"`
-	Rows  int64  `yaml:"rows"`
-	Files int64  `yaml:"files"`
-	Lag   int64  `yaml:"lag"`
+	Cron  string  `yaml:"cron"`
+	Zone  string  `yaml:"zone"`
+	Every span    `yaml:"every"`
+	Rows  atLeast `yaml:"rows"`
+	Files atLeast `yaml:"files"`
+	Lag   atLeast `yaml:"lag"`
+}
+
+// atLeast is a number that has to be reached. At 0 it always would be.
+type atLeast int64
+
+const wantAtLeast = "want a whole number of at least 1"
+
+// UnmarshalYAML reads the number.
+func (a *atLeast) UnmarshalYAML(node ast.Node) error {
+	n, err := wholeNumber(node, false)
+	if err != nil || n < 1 {
+		return fault(node, wantAtLeast)
+	}
+	*a = atLeast(n)
+	return nil
 }
 
 // key names a trigger in the record: one that is changed begins anew.
@@ -58,11 +73,11 @@ func (t triggerConfig) key() string {
 	case t.Every != 0:
 		return "every " + time.Duration(t.Every).String()
 	case t.Rows != 0:
-		return "rows " + strconv.FormatInt(t.Rows, 10)
+		return "rows " + strconv.FormatInt(int64(t.Rows), 10)
 	case t.Lag != 0:
-		return "lag " + strconv.FormatInt(t.Lag, 10)
+		return "lag " + strconv.FormatInt(int64(t.Lag), 10)
 	default:
-		return "files " + strconv.FormatInt(t.Files, 10)
+		return "files " + strconv.FormatInt(int64(t.Files), 10)
 	}
 }
 
@@ -243,8 +258,6 @@ func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
 		case t.Every != 0:
 			fault(t.Every >= span(time.Second), "%s.every: %v is less than a second", where, time.Duration(t.Every))
 			j.times[t.key()] = interval(t.Every)
-		default:
-			fault(t.Rows >= 0 && t.Files >= 0 && t.Lag >= 0, "%s: a negative number", where)
 		}
 	}
 	if j.Files.Which == "" && j.Files != (filesConfig{}) { // what nothing means depends on the job

@@ -151,7 +151,7 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 	}
 	fresh := newSince(all, known.Files)
 	for _, t := range j.Triggers {
-		if t.Files > 0 && int64(len(fresh)) >= t.Files || t.Rows > 0 && rowsOfFiles(fresh) >= t.Rows {
+		if t.Files > 0 && int64(len(fresh)) >= int64(t.Files) || t.Rows > 0 && rowsOfFiles(fresh) >= int64(t.Rows) {
 			return &scheduledRun{Job: j.Name, Trigger: t.key(), Moment: now, Try: 1}, nil
 		}
 	}

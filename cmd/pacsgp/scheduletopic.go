@@ -283,7 +283,7 @@ func (s *scheduler) dueByLag(ctx context.Context, j *scheduled, known *jobState,
 		if s.lagged != nil {
 			s.lagged(j, w.offsets())
 		}
-		at = slices.IndexFunc(j.Triggers, func(t triggerConfig) bool { return t.Lag > 0 && w.offsets() >= t.Lag })
+		at = slices.IndexFunc(j.Triggers, func(t triggerConfig) bool { return t.Lag > 0 && w.offsets() >= int64(t.Lag) })
 	}
 	if at < 0 {
 		return nil, nil

@@ -223,6 +223,8 @@ func (span) schema() schema {
 	return schema{"type": "string", "pattern": `^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
 }
 
+func (atLeast) schema() schema { return schema{"type": "integer", "minimum": 1} }
+
 func (timeBack) schema() schema {
 	return schema{"anyOf": []schema{{"type": "string", "pattern": inDays.String()}, span(0).schema()}}
 }
