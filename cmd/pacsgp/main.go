@@ -265,9 +265,12 @@ func between(least, most int, names string) cobra.PositionalArgs {
 func status(err error) int {
 	var usage usageError
 	var verdict notCertified
+	var round roundError
 	switch {
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
+	case errors.As(err, &round):
+		return round.exit
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &verdict):

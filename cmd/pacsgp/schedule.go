@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -23,7 +24,8 @@ func scheduleCommand(w system) *cobra.Command {
 			"which missed runs are told; one scheduler at a time has it. docs/schedule.md explains the\n" +
 			"schedule file.\n\n" +
 			"With --once what is due now is run, and the command ends: for another scheduler that\n" +
-			"calls it again and again. Its exit status is the worst of the runs.",
+			"calls it again and again. Its exit status is the worst of the runs: 78\n" +
+			"(bad configuration) before 1, and 1 before 3.",
 		Args: exactly(0, "none, for the schedule file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), path, w)
@@ -176,11 +178,12 @@ func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clockwor
 	return errors.Join(context.Cause(within), err)
 }
 
-// round looks once at each job, and returns what its exit status is to say: of each run
-// that failed, of a source that cannot be seen, or else of runs that were not certified.
+// round looks once at each job. Its error is of each run that failed or was not certified,
+// and of each source that cannot be seen.
 func (s *scheduler) round(ctx context.Context, jobs []*scheduled, clock clockwork.Clock) error {
 	var said []error
-	failed := false
+	var exits []int
+	failed := func(exit int, err error) { exits, said = append(exits, exit), append(said, err) }
 	for _, j := range jobs {
 		s.unlisted = nil
 		run, err := s.look(ctx, j, clock.Now())
@@ -188,15 +191,34 @@ func (s *scheduler) round(ctx context.Context, jobs []*scheduled, clock clockwor
 			return errors.Join(append(said, err)...)
 		}
 		if s.unlisted != nil {
-			failed, said = true, append(said, s.unlisted)
+			failed(exitFailure, s.unlisted)
 		}
 		if run != nil && run.Exit != nil && *run.Exit != 0 {
-			failed, said = failed || *run.Exit != exitNotCertified, append(said, errors.New(run.words()))
+			failed(*run.Exit, errors.New(run.words()))
 		}
 	}
-	err := errors.Join(said...)
-	if err != nil && !failed {
-		return notCertified{err.Error()}
+	if said == nil {
+		return nil
 	}
-	return err
+	return roundError{errors.Join(said...), worst(exits)}
+}
+
+// A roundError says what failed of several runs.
+type roundError struct {
+	error
+
+	exit int // of the worst
+}
+
+// worst is the worst of exit statuses that are not 0: what no repetition mends is worse than
+// a failure, and a failure worse than a run that was not certified.
+func worst(exits []int) int {
+	switch {
+	case slices.Contains(exits, exitConfig):
+		return exitConfig
+	case slices.ContainsFunc(exits, func(exit int) bool { return exit != exitNotCertified }):
+		return exitFailure
+	default:
+		return exitNotCertified
+	}
 }

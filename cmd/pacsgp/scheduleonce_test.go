@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,23 +15,39 @@ func TestScheduleOnceTellsWhatFailed(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	writeFile(t, filepath.Join(dir, "junk", "a.parquet"), []byte("junk"))
-	var jobs strings.Builder
-	for name, change := range map[string]jobFile{
+	jobs := map[string]jobFile{
 		"damaged": {"source": "{paths: [junk]}", "output": "damaged"},
 		"missing": {"features": "[x1, x2]", "target": "none", "output": "missing"},
+		"above":   {"limit": "0.0001", "output": "above"},
 		"well":    {"output": "well"},
-	} {
-		path := tiny(change).write(t, filepath.Join(dir))
-		writeFile(t, filepath.Join(dir, name+".yaml"), readFile(t, path))
-		jobs.WriteString("  - {name: " + name + ", job: " + name + ".yaml, triggers: [{rows: 1}]}\n")
+	}
+	for name, change := range jobs {
+		writeFile(t, filepath.Join(dir, name+".yaml"), readFile(t, tiny(change).write(t, dir)))
 	}
 	schedule := filepath.Join(dir, "schedule.yaml")
-	writeFile(t, schedule, []byte("record: schedule.db\njobs:\n"+jobs.String()))
-	a := pacsgp(t, "-q", "schedule", "--once", "-c", schedule)
-	a.says(t, exitFailure, "damaged: the lake cannot be listed: ", "junk/a.parquet", "missing: run ", "failed, ", `no column "none"`)
+	once := func(names ...string) answer {
+		t.Helper()
+		if err := os.Remove(filepath.Join(dir, "schedule.db")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		text := "record: schedule.db\njobs:\n"
+		for _, name := range names {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			text += "  - {name: " + name + ", job: " + name + ".yaml, triggers: [{rows: 1}]}\n"
+		}
+		writeFile(t, schedule, []byte(text))
+		return pacsgp(t, "-q", "schedule", "--once", "-c", schedule)
+	}
+	a := once("damaged", "missing", "above", "well")
+	a.says(t, exitConfig, "damaged: the lake cannot be listed: ", "junk/a.parquet", "missing: run ", "failed, ", `no column "none"`, "above: run ", "above the job's limit")
 	if strings.Contains(a.message, "well: ") {
 		t.Errorf("it says %s", a.message)
 	}
+	once("missing").says(t, exitConfig)
+	once("above", "damaged").says(t, exitFailure)
+	once("above", "well").says(t, exitNotCertified)
 }
 
 // A scheduler that goes on says at once what has failed, as something that a quiet log has.
