@@ -87,7 +87,7 @@ func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(dir, "more", "id=7", "a.parquet"), file.Bytes())
 	writeFile(t, score, []byte("model: out\nsource: {paths: [more]}\nkeep: [id]\noutput: others\n"))
-	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log, `has 2 columns named`) {
+	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log, `has 2 columns named \"id\", one of them a key of its path; rename or remove all but one`) {
 		t.Errorf("status %d: %s", a.status, a.log)
 	}
 	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\nkeep: [none]\noutput: others\n"))

@@ -67,8 +67,12 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 		if !ok {
 			return nil, errors.Join(fmt.Errorf("lake: %s has no column %q", path, name), s.Close())
 		}
-		if n := s.file.named(name); n > 1 {
-			return nil, errors.Join(fmt.Errorf("lake: %s has %d columns named %q; rename or remove all but one", path, n, name), s.Close())
+		if n, key := s.file.named(name); n > 1 {
+			of := ""
+			if key {
+				of = ", one of them a key of its path"
+			}
+			return nil, errors.Join(fmt.Errorf("lake: %s has %d columns named %q%s; rename or remove all but one", path, n, name, of), s.Close())
 		}
 		c := &s.file.columns[at]
 		node, err := s.node(c)
@@ -241,14 +245,15 @@ func (s *Stored) Close() error {
 	return err
 }
 
-// named is how many columns have a name, a key of the path among them.
-func (f *dataFile) named(name string) (n int) {
+// named is how many columns have a name, and whether a key of the path is among them.
+func (f *dataFile) named(name string) (n int, key bool) {
 	for i := range f.columns {
-		if f.columns[i].Name == name {
+		if c := &f.columns[i]; c.Name == name {
 			n++
+			key = key || c.leaf < 0
 		}
 	}
-	return n
+	return n, key
 }
 
 // text is the value of a key in the path; false: it stands for null.

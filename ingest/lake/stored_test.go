@@ -282,7 +282,7 @@ func TestStoredRefusesTwoOfAName(t *testing.T) {
 	for _, name := range []string{"a.arrow", "a.parquet"} {
 		path := filepath.Join(dir, name)
 		_, err := lake.OpenStored(t.Context(), path, []string{"int", "long"}, 0)
-		wantError(t, err, path, `has 2 columns named "long"; rename or remove all but one`)
+		wantError(t, err, path, `has 2 columns named "long", one of them a key of its path; rename or remove all but one`)
 		src, err := lake.OpenStored(t.Context(), path, []string{"int"}, 0)
 		if err != nil {
 			t.Fatal(err)
