@@ -155,7 +155,7 @@ func TestBadConfiguration(t *testing.T) {
 		"underscored inducing":     {jobFile{"inducing": "1_0"}, []string{"[2:11]", "whole number"}},
 		"hexadecimal seed":         {jobFile{"train": "{seed: 0x10}"}, []string{"[7:15]", "whole number"}},
 		"delta of an alternative":  {jobFile{"sweep": "[{}, {delta: 0.5}]"}, []string{"[6:14]", `an alternative does not take the key "delta"`}},
-		"misspelt alternative":     {jobFile{"sweep": "[{}, {exclud: [x1]}]"}, []string{"[6:14]", "did you mean exclude?"}},
+		"misspelt alternative":     {jobFile{"sweep": "[{}, {exclud: [x1]}]"}, []string{"[6:14]", "did you mean sweep.exclude?"}},
 		"an invisible character":   {jobFile{"\"delta\\u200b\"": "1"}, []string{"unknown field", "docs/job.md lists"}},
 		"a NUL byte":               {jobFile{"judge": "me\x00an"}, []string{"[3:10]", "NUL byte"}},
 		"a size that is none":      {jobFile{"memory": "much"}, []string{"[4:9]", "512MiB"}},

@@ -27,39 +27,46 @@ func (k fileKind) has(word string) bool {
 	return in(k.of)
 }
 
-// didYouMean suggests a key of the file for one that is none: one that is
-// written much like it, or the same one where it belongs.
-func (k fileKind) didYouMean(unknown string) string {
-	var names []string
-	paths := map[string]string{}
-	var add func(prefix string, t reflect.Type)
-	add = func(prefix string, t reflect.Type) {
-		for f := range t.Fields() {
-			name := keyName(f)
-			if _, taken := paths[name]; name == "" || taken {
-				continue
-			}
-			names, paths[name] = append(names, name), prefix+name
-			section := f.Type
-			if section.Kind() == reflect.Slice {
-				section = section.Elem()
-			}
-			if section.Kind() == reflect.Struct {
-				add(prefix+name+".", section)
-			}
-		}
-	}
-	add("", k.of)
+// didYouMean suggests a key for one that is none: one of the section, of this type, that is
+// written much like it, or else one of the file, or the same one where it belongs.
+func (k fileKind) didYouMean(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide what is wrong with it
 	}
-	suggestion := ingest.DidYouMean(unknown, names)
-	for _, name := range names {
-		if strings.Contains(suggestion, strconv.Quote(name)) {
-			return strings.Replace(suggestion, strconv.Quote(name), paths[name], 1)
+	var names []string
+	paths := map[string]string{}
+	var add func(prefix string, t reflect.Type, deep bool)
+	add = func(prefix string, t reflect.Type, deep bool) {
+		for f := range t.Fields() {
+			name := keyName(f)
+			if name == "" {
+				continue
+			}
+			if _, taken := paths[name]; !taken {
+				names, paths[name] = append(names, name), within(prefix, name)
+			}
+			below := f.Type
+			if below.Kind() == reflect.Slice {
+				below = below.Elem()
+			}
+			if deep && below.Kind() == reflect.Struct {
+				add(within(prefix, name), below, deep)
+			}
 		}
 	}
-	return ""
+	suggestion := func() string {
+		text := ingest.DidYouMean(unknown, names)
+		for _, name := range names {
+			if strings.Contains(text, strconv.Quote(name)) {
+				return strings.Replace(text, strconv.Quote(name), paths[name], 1)
+			}
+		}
+		return ""
+	}
+	if add(listIndex.ReplaceAllString(section, ""), of, false); suggestion() == "" {
+		add("", k.of, true)
+	}
+	return suggestion()
 }
 
 // wanted names the values that a key takes.

@@ -88,7 +88,7 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			d.value(below, entry.Value, v.Field(i))
 			continue
 		}
-		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.kind.didYouMean(name), d.kind.page)
+		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.kind.didYouMean(name, key, v.Type()), d.kind.page)
 		if strings.HasPrefix(key, "sweep[") && d.kind.has(name) {
 			text = fmt.Sprintf("an alternative does not take the key %q here; %s lists what it takes", name, d.kind.page)
 		}

@@ -467,6 +467,10 @@ func TestScoreFaults(t *testing.T) {
 		rowsOfATopic("group: g", "{}"):                                                                            "output: name the topic for the predictions",
 		rowsOfATopic("group: g", "scored\nkeep: [key]"):                                                           "is a column of predictions",
 		rowsOfATopic("format: json", "{kafka: p}"):                                                                "source.kafka.group: name the group",
+		toATopic("topc: p", ""):                                                                                   `unknown field "topc"; did you mean output.kafka.topic?`,
+		rowsOfATopic("topc: g", "p"):                                                                              `unknown field "topc"; did you mean source.kafka.topic?`,
+		"model: {kafka: {topic: {}}}\nsource: {paths: [new]}\noutput: s":                                          `unknown field "topic"; did you mean model.kafka.topics?`,
+		"record: r\nsource: {paths: [new]}\nmodel: out\noutput: s":                                                `unknown field "record"; did you mean output.kafka.record?`,
 		rowsOfATopic("group: g", "{kafka: p}\npoll: 3s"):                                                          "poll: it is about files",
 	} {
 		writeFile(t, score, []byte(text))
