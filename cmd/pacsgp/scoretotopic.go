@@ -315,6 +315,10 @@ func (s *fileSender) sent(what sending) {
 	s.metrics.predicted(what.n)
 	for _, f := range what.files {
 		s.done++
-		s.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in topic %s", f.path, certify.Count(f.n.rows, "row"), f.n.refused, s.Output.Kafka.Topic))
+		rows := certify.Count(f.n.rows, "row")
+		if f.n.rows < f.now.Rows { // the others were predicted before
+			rows = fmt.Sprintf("the last %d of its %s", f.n.rows, certify.Count(f.now.Rows, "row"))
+		}
+		s.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in topic %s", f.path, rows, f.n.refused, s.Output.Kafka.Topic))
 	}
 }
