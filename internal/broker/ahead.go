@@ -38,10 +38,10 @@ func (f *fetcher) ask(ctx context.Context, offset int64, limit int32) {
 	}
 	go func() {
 		var a fetched
-		a.err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		a.err = client.Retry(ctx, ofTopic(topic, func(ctx context.Context) (err error) {
 			a.Fetched, err = client.fetch(ctx, isolation, topic, partition, offset, limit)
 			return err
-		})
+		}))
 		answers <- a
 	}()
 }

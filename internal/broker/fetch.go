@@ -188,7 +188,7 @@ func (c *Client) Written(ctx context.Context, topic string, partitions []int) (m
 func (c *Client) offsets(ctx context.Context, isolation kafka.IsolationLevel, topic string, partitions []int, at int64) (map[int]int64, error) {
 	offsets := make(map[int]int64, len(partitions))
 	for _, partition := range partitions {
-		err := c.Retry(ctx, func(ctx context.Context) error {
+		err := c.Retry(ctx, ofTopic(topic, func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
 			message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &listoffsets.Request{
@@ -210,7 +210,7 @@ func (c *Client) offsets(ctx context.Context, isolation kafka.IsolationLevel, to
 			}
 			offsets[partition] = p.Offset
 			return nil
-		})
+		}))
 		if err != nil {
 			return nil, fmt.Errorf("kafka: topic %q, partition %d: %w", topic, partition, err)
 		}

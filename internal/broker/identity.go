@@ -34,10 +34,11 @@ func (i Identity) Same(was Identity, topic, than string) error {
 	return fmt.Errorf("kafka: topic %q is another one than %s: that had the id %q on the cluster %q, this has %q on %q: %w", topic, than, was.Topic, was.Cluster, i.Topic, i.Cluster, ErrAnother)
 }
 
-// Identity asks a broker which topic has the name now.
+// Identity asks a broker which topic has the name now. That there is none is said after ten
+// seconds.
 func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 	var found Identity
-	err := c.Retry(ctx, func(ctx context.Context) error {
+	err := c.Retry(ctx, ofTopic(topic, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, identityRequest(topic))
@@ -53,7 +54,7 @@ func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 		}
 		found = answer.Identity
 		return nil
-	})
+	}))
 	if err != nil {
 		return Identity{}, fmt.Errorf("kafka: id of topic %q: %w", topic, err)
 	}

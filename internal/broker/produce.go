@@ -105,7 +105,7 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 		return err
 	}
 	batch.number(w.producer, w.sequences[at])
-	err := w.retry(ctx, func(ctx context.Context) error {
+	err := w.retry(ctx, ofTopic(topic, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, TransactionalID: w.transactional,
 			// The library sends raw records as they are, and so without their length.
@@ -124,7 +124,7 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 			return fmt.Errorf("record %d: %w", i, errors.Join(answer.RecordErrors[i], answer.Error))
 		}
 		return answer.Error
-	})
+	}))
 	if err != nil {
 		return fmt.Errorf("kafka: topic %q, partition %d: produce: %w", topic, partition, err)
 	}
@@ -144,7 +144,7 @@ func (w *Writer) join(ctx context.Context, at place) error {
 		return nil
 	}
 	w.open = true
-	err := w.retry(ctx, func(ctx context.Context) error {
+	err := w.retry(ctx, ofTopic(at.topic, func(ctx context.Context) error {
 		answer, err := w.client.Kafka.AddPartitionsToTxn(ctx, &kafka.AddPartitionsToTxnRequest{
 			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch),
 			Topics: map[string][]kafka.AddPartitionToTxn{at.topic: {{Partition: at.partition}}},
@@ -157,7 +157,7 @@ func (w *Writer) join(ctx context.Context, at place) error {
 			return errSilent
 		}
 		return partitions[0].Error
-	})
+	}))
 	if err != nil {
 		return fmt.Errorf("kafka: topic %q, partition %d: join the transaction: %w", at.topic, at.partition, err)
 	}

@@ -56,7 +56,31 @@ func (c *Client) tell(ctx context.Context, err error) {
 	if reason := c.unreachable(ctx); reason != nil {
 		err = reason
 	}
-	c.config.Told(fmt.Sprintf("%v; it is tried again until %v are over", err, c.patience))
+	patience := c.patience
+	if errors.Is(err, errUnknown) {
+		patience = min(patience, knownTopic)
+	}
+	c.config.Told(fmt.Sprintf("%v; it is tried again until %v are over", err, patience))
+}
+
+// ofTopic is a request about a topic, for one call of Retry. If the brokers do not know the
+// topic its error names it, and when they have not known it for so long as one that was there
+// before may be unknown, it is ErrNoTopic: the topic was deleted, and nobody waits for it.
+func ofTopic(topic string, request func(context.Context) error) func(context.Context) error {
+	var unknown time.Time // since when
+	return func(ctx context.Context) error {
+		err := request(ctx)
+		switch {
+		case !errors.Is(err, kafka.UnknownTopicOrPartition) && !errors.Is(err, protocol.ErrNoTopic):
+			unknown = time.Time{}
+			return err
+		case unknown.IsZero():
+			unknown = time.Now()
+		case time.Since(unknown) >= knownTopic:
+			return ErrNoTopic
+		}
+		return fmt.Errorf("topic %q: %w: %w", topic, errUnknown, err)
+	}
 }
 
 // unreachable is why none of the brokers that are named can be spoken to, which the

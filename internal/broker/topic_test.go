@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -97,4 +100,73 @@ func TestYoungBroker(t *testing.T) {
 	if asked.Load() <= 4 {
 		t.Errorf("asked %d times: the topic was not unknown for long", asked.Load())
 	}
+}
+
+// TestDeletedTopic: a topic that was there and is deleted is not waited for as long as brokers
+// that are away are, whatever is asked of it, and it is named.
+func TestDeletedTopic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until a topic was unknown for ten seconds")
+	}
+	t.Parallel()
+	c, _ := kfakeCluster(t, kfake.SeedTopics(1, "rows"))
+	admin, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	asks := []func(context.Context, *broker.Client) error{
+		func(ctx context.Context, c *broker.Client) error {
+			_, err := c.Identity(ctx, "rows")
+			return err
+		},
+		func(ctx context.Context, c *broker.Client) error {
+			_, err := c.Written(ctx, "rows", []int{0})
+			return err
+		},
+		func(ctx context.Context, c *broker.Client) error {
+			return c.Read(ctx, broker.Range{Topic: "rows", End: 1}, func(*broker.Record) error { return nil })
+		},
+		func(ctx context.Context, c *broker.Client) error {
+			w, err := c.NewWriter(ctx, "")
+			if err != nil {
+				return err
+			}
+			return w.Send(ctx, "rows", 0, broker.Record{})
+		},
+	}
+	var clients []*broker.Client
+	var told sync.Map
+	for range asks {
+		at := len(clients)
+		client := newClient(t, broker.Config{Brokers: c.ListenAddrs(), Patience: 24 * time.Hour, Told: func(text string) { told.Store(at, text) }})
+		if _, err := client.Partitions(t.Context(), "rows"); err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, client)
+	}
+	r, one := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
+	one.Topic = new("rows")
+	r.Topics, r.TopicNames = append(r.Topics, one), []string{"rows"}
+	if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].ErrorCode != 0 {
+		t.Fatalf("%+v: %v", answer, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	for at, ask := range asks {
+		all.Go(func() {
+			err := ask(ctx, clients[at])
+			text, _ := told.Load(at)
+			if !errors.Is(err, broker.ErrNoTopic) || !strings.Contains(err.Error(), `topic "rows"`) {
+				t.Errorf("request %d ends with %v", at, err)
+			}
+			for _, want := range []string{`topic "rows": the brokers do not know it`, "tried again until 10s are over"} {
+				if !strings.Contains(fmt.Sprint(text), want) {
+					t.Errorf("request %d: it is told %v, want %q", at, text, want)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
