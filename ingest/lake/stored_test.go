@@ -253,6 +253,11 @@ func TestStoredRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	_, err := lake.OpenStored(t.Context(), writersData("refuse", "float16.parquet"), []string{"h"}, 0)
+	if wantError(t, err, "it is float16", `"h"`); !errors.Is(err, lake.ErrNotKept) {
+		t.Errorf("float16: %v", err)
+	}
+	sameStored(t, writersData("refuse", "duration.parquet"), "du", 7)
 	src, err := lake.OpenStored(t.Context(), path, []string{"text"}, 0)
 	if err != nil {
 		t.Fatal(err)
