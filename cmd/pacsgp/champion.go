@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -196,6 +198,9 @@ func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) err
 	if errors.Is(err, errTooFew) || ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.Is(err, fs.ErrNotExist) && !present(p.output, known.Waiting) { // keep has removed it
+		better, why, err = false, "it is not in the output any more", nil
+	}
 	text := fmt.Sprintf("%s: certificate %.12s… is not current: %s", j.Name, known.Waiting, why)
 	switch {
 	case err != nil:
@@ -211,6 +216,12 @@ func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) err
 	}
 	known.Waiting, known.WaitingRun = "", 0
 	return s.record.save(j.Name, known, run, nil)
+}
+
+// present reports whether an output has a certificate.
+func present(folder, id string) bool {
+	_, err := os.Stat(filepath.Join(folder, sinklake.CertificateName(id)))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // pointTo moves the pointer of an output to one of its artifacts.

@@ -11,6 +11,8 @@ import (
 	"github.com/go-co-op/gocron/v2"
 	"github.com/jonboulle/clockwork"
 	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 func scheduleCommand(w system) *cobra.Command {
@@ -134,11 +136,11 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clockwork.Clock, once bool) error {
 	for _, j := range jobs { // no run begins if one of them was changed
 		known, err := s.record.job(j.Name)
-		if err == nil {
-			err = s.agree(ctx, j, known, clock.Now())
-		}
 		if err != nil {
 			return err
+		}
+		if err := s.agree(ctx, j, known, clock.Now()); errors.Is(err, pipeline.ErrConfig) {
+			return err // any other is told when the job is looked at
 		}
 	}
 	for _, j := range jobs {

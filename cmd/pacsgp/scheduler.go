@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A scheduler decides when which job is run, from its record and the time that it is
@@ -40,16 +43,27 @@ func (s *scheduler) recover(j *scheduled, now time.Time) error {
 	if err != nil || known.Open == 0 {
 		return err
 	}
-	run, err := s.record.run(known.Open)
-	if err != nil {
-		return err
+	run := s.record.kept(known.Open)
+	if run == nil { // so many runs of other jobs have come since that it has gone
+		run = &scheduledRun{Number: known.Open, Job: j.Name, Trigger: "unfinished run", Moment: now, Try: 1}
 	}
-	run.State, run.Fault = stateFailed, "the scheduler has ended before it"
-	run.Ended = &now
 	known.Open = 0
-	known.Retry = &retry{At: now, Tries: run.Try - 1, Trigger: run.Trigger, Moment: run.Moment}
+	if run.Kills++; run.Kills <= mostKills {
+		run.State, run.Fault, run.Ended = stateFailed, "the scheduler has ended before it", &now
+		known.Retry = &retry{At: now, Tries: run.Try - 1, Kills: run.Kills, Trigger: run.Trigger, Moment: run.Moment}
+	} else {
+		run.State, run.Kills = stateFailed, 0
+		s.failed(j, known, run, fmt.Errorf("the scheduler has ended before it for the %d. time (hint: does it have memory enough?)", mostKills+1), now)
+		if known.Topic != nil && known.Retry == nil {
+			known.Topic = known.Topic.without()
+		}
+	}
 	return s.record.save(j.Name, known, run, nil)
 }
+
+// mostKills is how often in a row a run is begun again whose scheduler has ended before it,
+// which is no failure of the run.
+const mostKills = 5
 
 // look does what is due for a job by now. The error is one of the record, which nothing
 // can be decided without; what becomes of a run stands there.
@@ -58,8 +72,12 @@ func (s *scheduler) look(ctx context.Context, j *scheduled, now time.Time) (*sch
 	if err != nil {
 		return nil, err
 	}
-	if err := s.agree(ctx, j, known, now); err != nil {
-		return nil, err
+	switch err := s.agree(ctx, j, known, now); {
+	case errors.Is(err, pipeline.ErrConfig) || ctx.Err() != nil:
+		return nil, errors.Join(err, ctx.Err())
+	case err != nil:
+		s.unseen(fmt.Errorf("%s: which numbers of its sequence are taken cannot be told: %w", j.Name, err))
+		return nil, nil
 	}
 	if known.Waiting != "" {
 		if err := s.wait(ctx, j, known); err != nil {
@@ -75,7 +93,7 @@ func (s *scheduler) look(ctx context.Context, j *scheduled, now time.Time) (*sch
 		if now.Before(r.At) {
 			return nil, nil
 		}
-		return s.begin(ctx, j, known, &scheduledRun{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1}, now)
+		return s.begin(ctx, j, known, &scheduledRun{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills}, now)
 	}
 	run, err := s.due(ctx, j, known, now)
 	if err != nil || run == nil {
@@ -150,6 +168,14 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 		return nil, ctx.Err()
 	}
 	fresh := newSince(all, known.Files)
+	if j.Files.Which == filesNew { // those that the run before did not take may have been taken by earlier ones
+		taken, err := s.record.taken(j.Name, fresh)
+		if err != nil {
+			return nil, err
+		}
+		i := -1
+		fresh = slices.DeleteFunc(fresh, func(manifestFile) bool { i++; return taken[i] })
+	}
 	for _, t := range j.Triggers {
 		if t.Files > 0 && int64(len(fresh)) >= int64(t.Files) || t.Rows > 0 && rowsOfFiles(fresh) >= int64(t.Rows) {
 			return &scheduledRun{Job: j.Name, Trigger: t.key(), Moment: now, Try: 1}, nil
@@ -181,7 +207,7 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 	if ctx.Err() != nil { // nothing was chosen, and it is due still
 		return nil, ctx.Err()
 	}
-	if errors.Is(err, errTaken) {
+	if errors.Is(err, errTaken) || errors.Is(err, sinklake.ErrLocked) { // it is due still
 		s.unseen(fmt.Errorf("%s: %w", j.Name, err))
 		return nil, nil
 	}
@@ -239,8 +265,12 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 	p.source, p.job = take.from, p.job.Numbered(j.Name, run.Sequence)
 	began := time.Now()
 	o, err := s.train(ctx, j, p)
-	if ctx.Err() != nil {
-		return ctx.Err() // the run stands as running, and is tried again
+	if ctx.Err() != nil { // the run stands as running, and is tried again
+		run.Kills-- // it was told to end
+		return errors.Join(ctx.Err(), s.record.save(j.Name, known, run, nil))
+	}
+	if err != nil && !errors.Is(err, sinklake.ErrLocked) {
+		o, err = s.standing(ctx, p, o, err)
 	}
 	ended := run.Began.Add(time.Since(began))
 	var taken []manifestFile
@@ -256,13 +286,21 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 		}
 		run.Exit = &exit
 		if exit == 0 {
-			run.Current, run.Why, err = s.challenge(ctx, j, known, p, o)
+			var fault error
+			run.Current, run.Why, fault = s.challenge(ctx, j, known, p, o)
+			if fault != nil {
+				exit, run.Why = exitFailure, fmt.Sprintf("whether it is to be current cannot be decided: %s (hint: when that is mended, pacsgp promote makes it current)", shortened(fault.Error()))
+			}
 			if known.Waiting == run.Certificate {
 				known.WaitingRun = run.Number
 			}
 		}
 	}
 	switch {
+	case errors.Is(err, sinklake.ErrLocked): // another scheduler, perhaps on the same window
+		exit := exitFailure
+		run.State, run.Ended, run.Exit, run.Fault = stateFailed, &ended, &exit, shortened(err.Error())
+		known.Retry = &retry{At: ended.Add(time.Duration(j.Backoff)), Tries: run.Try - 1, Kills: run.Kills, Trigger: run.Trigger, Moment: run.Moment}
 	case errors.Is(err, kafkalog.ErrNoRows):
 		run.State, run.Ended, run.Why = stateNothing, &ended, "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
 	case err != nil:
@@ -366,12 +404,12 @@ func (l *logging) another() *logging {
 
 // lastNumber is the largest number that a certificate of an output has in a sequence.
 func lastNumber(ctx context.Context, folder, name string) (last int64, err error) {
-	err = issued(ctx, folder, name, func(c certify.Certificate) { last = max(last, c.Delta.Sequence.Number) })
+	err = issued(ctx, folder, name, func(_ string, c certify.Certificate) { last = max(last, c.Delta.Sequence.Number) })
 	return last, err
 }
 
 // issued calls use with the certificates of an output that are of a sequence.
-func issued(ctx context.Context, folder, name string, use func(certify.Certificate)) error {
+func issued(ctx context.Context, folder, name string, use func(id string, c certify.Certificate)) error {
 	names, err := realFiles().List(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -380,15 +418,15 @@ func issued(ctx context.Context, folder, name string, use func(certify.Certifica
 		return err
 	}
 	for _, file := range names {
-		if !strings.HasPrefix(file, "certificate-") || !strings.HasSuffix(file, ".json") {
+		if id, ok := strings.CutPrefix(strings.TrimSuffix(file, ".json"), "certificate-"); !ok || file != sinklake.CertificateName(id) || len(id) != 2*sha256.Size {
 			continue
 		}
-		c, _, err := readCertificate(ctx, filepath.Join(folder, file))
+		c, id, err := readCertificate(ctx, filepath.Join(folder, file))
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w (hint: restore it from a copy, or take it away)", filepath.Join(folder, file), err)
 		}
 		if s := c.Delta.Sequence; s != nil && s.Name == name {
-			use(c)
+			use(id, c)
 		}
 	}
 	return nil

@@ -77,6 +77,7 @@ type jobState struct {
 type retry struct {
 	At      time.Time `json:"at"`
 	Tries   int       `json:"tries"` // that have failed
+	Kills   int       `json:"kills,omitempty"`
 	Trigger string    `json:"trigger"`
 	Moment  time.Time `json:"moment"`
 }
@@ -89,6 +90,7 @@ type scheduledRun struct {
 	Moment      time.Time      `json:"moment"` // that it was due
 	Missed      int            `json:"missed"` // moments that it stands for beside its own
 	Try         int            `json:"try"`
+	Kills       int            `json:"kills,omitempty"` // of this try that ended with their scheduler
 	State       state          `json:"state"`
 	Began       time.Time      `json:"began"`
 	Ended       *time.Time     `json:"ended,omitempty"`

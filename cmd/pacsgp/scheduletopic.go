@@ -181,7 +181,7 @@ func (k *kafkaOrigin) ahead(ctx context.Context, stand *topicState, patience tim
 		}
 	}
 	firsts, ends, err := cfg.Freeze(ctx)
-	if errors.Is(err, kafkalog.ErrGone) {
+	if errors.Is(err, kafkalog.ErrGone) || err != nil && stand.Ends != nil && !broker.Temporary(err) {
 		err = fmt.Errorf("%w: the next window was to begin there %s", err, hintAnew)
 	}
 	for _, p := range slices.Sorted(maps.Keys(firsts)) {
@@ -240,7 +240,7 @@ const lookPatience = 10 * time.Second
 func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState) error {
 	from := j.topic()
 	stand := &topicState{Topic: from.Topic}
-	err := issued(ctx, j.prepared.output, j.Name, func(c certify.Certificate) {
+	err := issued(ctx, j.prepared.output, j.Name, func(_ string, c certify.Certificate) {
 		for _, g := range c.Sample.Segments {
 			if g.Topic != from.Topic {
 				continue

@@ -24,12 +24,14 @@ import (
 // Rows a second of score, of the model alone and of the source alone: what the first has of
 // the lesser of the others is printed as of-lesser. The times of the three alternate, so
 // that they have the same of the machine. How much of the processors each takes for a row is
-// printed too, and what the broker takes, which runs on the same ones.
+// printed too, and what the broker takes, which runs on the same ones. A larger model, as
+// default training chooses for tens of thousands of rows, takes more of the time.
 //
 //	go test ./cmd/pacsgp -run - -bench Score
-func BenchmarkScoreFiles(b *testing.B) {
-	const rows = 800_000
-	dir, file := scored200(b, 8, rows/8)
+func BenchmarkScoreFiles(b *testing.B) { perModel(b, scoreFiles) }
+
+func scoreFiles(b *testing.B, inducing, rows int) {
+	dir, file := scoredBy(b, inducing, 8, int64(rows/8))
 	w := testSystem(discard{}, discard{}, plain(), nil)
 	c, err := loadScore(b.Context(), file, w)
 	if err != nil {
@@ -49,10 +51,11 @@ func BenchmarkScoreFiles(b *testing.B) {
 }
 
 // The same of one large file to a topic on a broker of its own.
-func BenchmarkScoreFilesToTopic(b *testing.B) {
+func BenchmarkScoreFilesToTopic(b *testing.B) { perModel(b, scoreFilesToTopic) }
+
+func scoreFilesToTopic(b *testing.B, inducing, rows int) {
 	s := brokertest.Start(b, brokertest.Options{})
-	const rows = 1_000_000
-	dir, file := scored200(b, 1, rows)
+	dir, file := scoredBy(b, inducing, 1, int64(rows))
 	w := testSystem(discard{}, discard{}, plain(), nil)
 	n := 0
 	compareWays(
@@ -74,10 +77,11 @@ func BenchmarkScoreFilesToTopic(b *testing.B) {
 }
 
 // The same of a topic on a broker of its own.
-func BenchmarkScoreTopic(b *testing.B) {
+func BenchmarkScoreTopic(b *testing.B) { perModel(b, scoreTopic) }
+
+func scoreTopic(b *testing.B, inducing, rows int) {
 	s := brokertest.Start(b, brokertest.Options{})
-	const rows = 1_000_000
-	dir, _ := scored200(b, 1, 40)
+	dir, _ := scoredBy(b, inducing, 1, 40)
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
 	if err != nil {
 		b.Fatal(err)
@@ -128,6 +132,15 @@ func BenchmarkScoreTopic(b *testing.B) {
 	compareWays(b, rows, s.Processor, ways...)
 }
 
+// perModel measures with models of several numbers of inducing points.
+func perModel(b *testing.B, run func(b *testing.B, inducing, rows int)) {
+	for _, inducing := range []int{200, 1000} {
+		if inducing == 200 || !testing.Short() {
+			b.Run(fmt.Sprintf("M=%d", inducing), func(b *testing.B) { run(b, inducing, 1_000_000) })
+		}
+	}
+}
+
 // A way is something that is done with all rows.
 type way struct {
 	name string
@@ -170,8 +183,8 @@ func compareWays(b *testing.B, rows int, broker func() time.Duration, ways ...wa
 	}
 }
 
-// scored200 is a folder with a model of 200 inducing points and rows to score in new/.
-func scored200(b *testing.B, files int, rows int64) (dir, score string) {
+// scoredBy is a folder with a model of so many inducing points and rows to score in new/.
+func scoredBy(b *testing.B, inducing, files int, rows int64) (dir, score string) {
 	dir = b.TempDir()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
 	if err != nil {
@@ -180,7 +193,7 @@ func scored200(b *testing.B, files int, rows int64) (dir, score string) {
 	if err := errors.Join(g.WriteLake(b.Context(), filepath.Join(dir, "lake"), 1, 0, 8000), g.WriteLake(b.Context(), filepath.Join(dir, "new"), files, 5000, rows*int64(files))); err != nil {
 		b.Fatal(err)
 	}
-	succeed(b, "train", "-c", tiny(jobFile{"inducing": "200"}).write(b, dir))
+	succeed(b, "train", "-c", tiny(jobFile{"inducing": fmt.Sprint(inducing)}).write(b, dir))
 	score = filepath.Join(dir, "score.yaml")
 	writeFile(b, score, []byte("model: out\nsource: {paths: [new]}\noutput: scored\n"))
 	return dir, score

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,18 +43,21 @@ type sequences struct {
 
 // readSequences returns what an output says of its sequences: of none, if it has no file.
 func readSequences(folder string) (sequences, error) {
-	all := sequences{sequencesFormat, map[string]sequenceState{}}
 	path := filepath.Join(folder, sequencesFile)
 	data, err := readSmall(path, "a list of sequences", maxSequences)
 	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
+		return sequences{sequencesFormat, map[string]sequenceState{}}, nil
 	}
+	var all sequences
 	if err != nil {
 		return all, err
 	}
 	err = json.Unmarshal(data, &all)
 	if err == nil && all.Format != sequencesFormat {
 		err = fmt.Errorf("its format is %q, this program knows %q", all.Format, sequencesFormat)
+	}
+	if err == nil && all.Sequences == nil {
+		err = errors.New("it has no sequences")
 	}
 	if err != nil {
 		return all, fmt.Errorf("%s: %w (hint: it says which numbers the certificates of this output have taken; restore it from a copy, or give the job another name and output)", path, err)
@@ -114,7 +119,7 @@ func (s *scheduler) agree(ctx context.Context, j *scheduled, known *jobState, no
 // uncertified leaves out what has got its certificate: a number is for one.
 func (s sequenceState) uncertified(ctx context.Context, j *scheduled) (sequenceState, error) {
 	done := map[int64]bool{}
-	err := issued(ctx, j.prepared.output, j.Name, func(c certify.Certificate) { done[c.Delta.Sequence.Number] = true })
+	err := issued(ctx, j.prepared.output, j.Name, func(_ string, c certify.Certificate) { done[c.Delta.Sequence.Number] = true })
 	if err != nil {
 		return s, err
 	}
@@ -170,4 +175,61 @@ func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, r
 	}
 	known.sequenceState = next
 	return nil
+}
+
+// An ownNumber is a sink that gives a number of a sequence to one certificate.
+type ownNumber struct {
+	pipeline.Sink
+
+	folder string
+}
+
+// PutCertificate refuses a certificate of which another one in the folder has the number: a
+// killed run was tried again, and what it reads, or the program, is no longer the same.
+func (s ownNumber) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
+	if of := c.Delta.Sequence; of != nil {
+		document, err := certify.Marshal(c)
+		if err != nil {
+			return "", err
+		}
+		sum := sha256.Sum256(document)
+		id := hex.EncodeToString(sum[:])
+		other, err := certified(ctx, s.folder, of.Name, of.Number)
+		if err == nil && other != "" && other != id {
+			err = fmt.Errorf("certificate %s in %s has number %d of sequence %q already, and this run ends with another: rows or program are not the same as when it was made", other, s.folder, of.Number, of.Name)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return s.Sink.PutCertificate(ctx, c)
+}
+
+// certified is the id of the certificate with a number of a sequence, or "".
+func certified(ctx context.Context, folder, name string, number int64) (id string, err error) {
+	err = issued(ctx, folder, name, func(found string, c certify.Certificate) {
+		if c.Delta.Sequence.Number == number {
+			id = found
+		}
+	})
+	return id, err
+}
+
+// standing is the outcome of a run that failed, if an earlier try of it has published its
+// certificate: a number has one, and that is what the run came to.
+func (s *scheduler) standing(ctx context.Context, p prepared, o *outcome, fault error) (*outcome, error) {
+	of := p.job.Sequence()
+	if p.shelf != nil || of == nil { // what is on its topics is not known here
+		return o, fault
+	}
+	id, err := certified(ctx, p.output, of.Name, of.Number)
+	if err != nil || id == "" {
+		return o, fault
+	}
+	found, err := contenderAt(ctx, p.output, id)
+	if err != nil {
+		return o, errors.Join(fault, err)
+	}
+	s.say(fmt.Sprintf("certificate %.12s… of an earlier try stands, though this one failed: %v", id, fault))
+	return &outcome{result: &pipeline.Result{Certificate: found.certificate, ID: id, ModelDigest: found.Model}, output: p.output, source: p.source}, nil
 }

@@ -153,7 +153,7 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 				}
 				return src, err
 			},
-			Ancestor: p.ancestor, Sink: out.sink(), Attempts: attempts, Checkpoints: at, Quarantine: p.quarantine(w, first),
+			Ancestor: p.ancestor, Sink: ownNumber{out.sink(), p.output}, Attempts: attempts, Checkpoints: at, Quarantine: p.quarantine(w, first),
 			Resources: p.resources, Observer: show.observer(p.watch), Software: software(),
 		}, nil
 	}
