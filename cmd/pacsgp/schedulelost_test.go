@@ -108,15 +108,18 @@ func TestWindowThatAnotherFills(t *testing.T) {
 		writeFile(t, path, []byte(text))
 		both[i] = onStage(t, path, true)
 	}
+	meanwhile := func() {
+		if run := both[1].at(t, someDay.Add(time.Minute)); run.State != stateFailed || !strings.Contains(run.Fault, "in use by another process") {
+			t.Errorf("%+v", run)
+		}
+	}
 	train := both[0].train
 	both[0].train = func(ctx context.Context, j *scheduled, p prepared) (*outcome, error) {
 		k := p.source.(*kafkaOrigin)
 		if _, err := k.open(ctx, reading{Choice: ingest.Choice{Features: p.job.Features, Target: p.job.Target}, bad: ingest.Marking(false)}); err != nil {
 			t.Fatal(err)
 		}
-		if run := both[1].at(t, someDay.Add(time.Minute)); run.State != stateFailed || !strings.Contains(run.Fault, "in use by another process") {
-			t.Errorf("%+v", run)
-		}
+		meanwhile()
 		if err := k.release(false); err != nil {
 			t.Fatal(err)
 		}
