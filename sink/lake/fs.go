@@ -199,5 +199,12 @@ func (OS) Lock(name string) (io.Closer, error) {
 	if err := lockFile(f); err != nil {
 		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: err}, f.Close())
 	}
-	return f, nil
+	return held{f}, nil
 }
+
+// held is a file with its lock.
+type held struct{ *os.File }
+
+// Close gives the lock back, then the file: a process that is being started may have the file
+// for an instant still, and would have the lock with it.
+func (h held) Close() error { return errors.Join(unlockFile(h.File), h.File.Close()) }

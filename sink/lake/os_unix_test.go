@@ -1,0 +1,36 @@
+//go:build unix
+
+package lake_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// A lock that is given back is free, though a process that is being started has its file still.
+func TestLockIsGivenBackWithItsFileOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ".lock")
+	lock, err := lake.OS{}.Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	also, err := unix.Dup(int(lock.(interface{ Fd() uintptr }).Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(also)
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := lake.OS{}.Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
