@@ -236,11 +236,6 @@ func pointTo(p prepared, to contender) (err error) {
 
 // promoted moves the pointer of a folder to the artifact of which the id begins so.
 func promoted(ctx context.Context, w system, folder, id string, who judged) (err error) {
-	out, err := openOutput(folder, w)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
 	whole, err := idIn(folder, id)
 	if err != nil {
 		return err
@@ -249,6 +244,11 @@ func promoted(ctx context.Context, w system, folder, id string, who judged) (err
 	if err != nil {
 		return err
 	}
+	out, err := openOutput(folder, w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
 	m, digest, err := readModel(ctx, filepath.Join(folder, sinklake.ModelName(to.Model)))
 	if err != nil {
 		return err

@@ -203,7 +203,7 @@ func TestKilledSchedulerTriesAgain(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 	all, err := s.record.runs()
-	if err != nil || len(all) != 2 || all[0].State != stateFailed {
+	if err != nil || len(all) != 2 || all[0].State != stateInterrupted {
 		t.Errorf("%+v, %v", all, err)
 	}
 }

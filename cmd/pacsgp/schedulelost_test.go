@@ -278,3 +278,31 @@ func TestWaitingChallengerIsRemoved(t *testing.T) {
 		t.Errorf("%q waits, %v; %q", known.Waiting, err, s.said)
 	}
 }
+
+// What only looks makes nothing: no record, and no folder.
+func TestLookingMakesNothing(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]")
+	pacsgp(t, "schedule", "-c", path, "--runs").says(t, exitFailure, "there is no record yet")
+	pacsgp(t, "promote", "4978aaaaaaaaaaaa", filepath.Join(dir, "nowhere")).says(t, exitFailure)
+	for _, name := range []string{"schedule.db", "nowhere"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	writeFile(t, filepath.Join(dir, "schedule.db"), []byte("no record"))
+	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "schedule.db.copy")
+}
+
+// Training by hand into the output of a schedule is told to be none of its sequence.
+func TestTrainIntoTheOutputOfASchedule(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	succeed(t, "schedule", "-c", writeSchedule(t, dir, job, "triggers: [{files: 1}]"), "--once")
+	addFile(t, dir, "b", 180, 60)
+	if log := succeed(t, "train", "-c", job).log; !strings.Contains(log, "is the output of a schedule") {
+		t.Errorf("it says %s", log)
+	}
+}

@@ -50,7 +50,7 @@ func (s *scheduler) recover(j *scheduled, now time.Time) error {
 	known.Open = 0
 	if run.Kills++; run.Kills <= mostKills {
 		run.State, run.Fault, run.Ended = stateFailed, "the scheduler has ended before it", &now
-		known.Retry = &retry{At: now, Tries: run.Try - 1, Kills: run.Kills, Trigger: run.Trigger, Moment: run.Moment}
+		known.Retry = run.again(now)
 	} else {
 		run.State, run.Kills = stateFailed, 0
 		s.failed(j, known, run, fmt.Errorf("the scheduler has ended before it for the %d. time (hint: does it have memory enough?)", mostKills+1), now)
@@ -153,7 +153,7 @@ const farAhead = 48 * time.Hour
 // so that how many rows there are, and when, is all that a moment depends on.
 func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState, now time.Time) (*scheduledRun, error) {
 	if now.Before(known.NotBefore) && known.NotBefore.Before(now.Add(2*longestBackoff)) {
-		s.unlisted = fmt.Errorf("%s: what it is to train on could not be chosen when it was looked last, which the record tells; it is looked again at %s", j.Name, known.NotBefore.Format(time.RFC3339))
+		s.unlisted = fmt.Errorf("%s: the last look has failed: %s; it is looked again at %s", j.Name, known.Fault, known.NotBefore.Format(time.RFC3339))
 		return nil, nil
 	}
 	if j.topic() != nil {
@@ -215,12 +215,12 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 		run.State, run.Window = stateFailed, nil
 		s.failed(j, known, run, err, now)
 		known.NotBefore = now.Add(min(longestBackoff, time.Duration(j.Backoff)<<min(known.Unchosen, 16)))
-		known.Unchosen++
+		known.Unchosen, known.Fault = known.Unchosen+1, run.Fault
 		err := s.record.save(j.Name, known, run, nil) // gives it its number
 		s.tell(true, run.words())
 		return run, err
 	}
-	known.Unchosen, known.NotBefore = 0, time.Time{}
+	known.Unchosen, known.NotBefore, known.Fault = 0, time.Time{}, ""
 	if take.none {
 		run.State, run.Ended, run.Why = stateNothing, &now, "there is no row that the run before had not"
 		s.say(j.Name + ": " + run.Why)
@@ -265,8 +265,10 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 	p.source, p.job = take.from, p.job.Numbered(j.Name, run.Sequence)
 	began := time.Now()
 	o, err := s.train(ctx, j, p)
-	if ctx.Err() != nil { // the run stands as running, and is tried again
-		run.Kills-- // it was told to end
+	if ctx.Err() != nil { // it was told to end
+		ended := run.Began.Add(time.Since(began))
+		run.State, run.Ended, run.Fault, known.Open = stateInterrupted, &ended, "the scheduler was stopped", 0
+		known.Retry = run.again(ended)
 		return errors.Join(ctx.Err(), s.record.save(j.Name, known, run, nil))
 	}
 	if err != nil && !errors.Is(err, sinklake.ErrLocked) {
@@ -275,7 +277,7 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 	ended := run.Began.Add(time.Since(began))
 	var taken []manifestFile
 	if err == nil {
-		run.State, run.Ended, run.Certificate, taken = stateFinished, &ended, o.result.ID, run.Files
+		run.State, run.Ended, run.Kills, run.Certificate, taken = stateFinished, &ended, 0, o.result.ID, run.Files
 		known.Done = take.digest
 		if run.Window == nil {
 			delete(known.Numbers, take.number) // another certificate of files that look the same is another number
@@ -300,7 +302,7 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 	case errors.Is(err, sinklake.ErrLocked): // another scheduler, perhaps on the same window
 		exit := exitFailure
 		run.State, run.Ended, run.Exit, run.Fault = stateFailed, &ended, &exit, shortened(err.Error())
-		known.Retry = &retry{At: ended.Add(time.Duration(j.Backoff)), Tries: run.Try - 1, Kills: run.Kills, Trigger: run.Trigger, Moment: run.Moment}
+		known.Retry = run.again(ended.Add(time.Duration(j.Backoff)))
 	case errors.Is(err, kafkalog.ErrNoRows):
 		run.State, run.Ended, run.Why = stateNothing, &ended, "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
 	case err != nil:
@@ -313,6 +315,11 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 	known.Open = 0
 	s.tell(run.Exit != nil && *run.Exit != 0, run.words())
 	return s.record.save(j.Name, known, run, taken)
+}
+
+// again is the same try, made once more: what has ended it was no failure of the run.
+func (r *scheduledRun) again(at time.Time) *retry {
+	return &retry{At: at, Tries: r.Try - 1, Kills: r.Kills, Trigger: r.Trigger, Moment: r.Moment}
 }
 
 // failed records a failure, and when the run is tried again. Faults of the job are not.
@@ -355,8 +362,11 @@ func (r *scheduledRun) words() string {
 	if r.Certificate != "" {
 		text += fmt.Sprintf(", certificate %.12s…", r.Certificate)
 	}
-	if r.Current {
+	switch {
+	case r.Current:
 		text += ", now current"
+	case r.Certificate != "" && r.Why != "":
+		text += ", not current"
 	}
 	if r.Why != "" {
 		text += ": " + r.Why

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -31,6 +33,9 @@ func copyOf(path string) string { return path + ".copy" }
 
 // readRecord opens a record to be read: the copy, where a scheduler has the record.
 func readRecord(path string) (*scheduleRecord, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no record yet (hint: the first run makes it)", path)
+	}
 	r, err := openRecord(path)
 	if !errors.Is(err, sinklake.ErrLocked) {
 		return r, err
@@ -69,6 +74,7 @@ type jobState struct {
 	WaitingRun uint64    `json:"waiting_run,omitempty"` // that it is of
 	Unchosen   int       `json:"unchosen,omitempty"`    // runs in a row whose files, or window, could not be chosen
 	NotBefore  time.Time `json:"not_before,omitzero"`   // rows, files and offsets are not counted again
+	Fault      string    `json:"fault,omitempty"`       // why
 
 	there int64 // the largest number that the output knew of when it was asked
 }
@@ -108,6 +114,8 @@ type scheduledRun struct {
 const (
 	stateSkipped state = "skipped" // missed, and not made up for
 	stateNothing state = "nothing" // there was no new row
+
+	stateInterrupted state = "interrupted" // the scheduler was told to end
 )
 
 // mostRuns is how many runs the record keeps, each with its files.
@@ -126,10 +134,10 @@ func openRecord(path string) (*scheduleRecord, error) {
 	}
 	db, err := bbolt.Open(path, 0o644, &bbolt.Options{Timeout: 100 * time.Millisecond})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%s: %w\nhint: one scheduler has the record; end it, or name another record", path, sinklake.ErrLocked)
+		return nil, fmt.Errorf("%s: %w\nhint: one scheduler has the record; wait until it has ended, or end it", path, sinklake.ErrLocked)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w (hint: if it is damaged, put its copy, %s, in its place)", path, err, copyOf(path))
 	}
 	r := &scheduleRecord{db: db, path: copyOf(path), step: func(effect func() error) error { return effect() }}
 	err = db.Update(func(tx *bbolt.Tx) error {

@@ -40,12 +40,16 @@ func scoreCommand(w system) *cobra.Command {
 			}
 			switch {
 			case c.onTopics():
-				return scoreTopics(cmd.Context(), w, c, once)
+				err = scoreTopics(cmd.Context(), w, c, once)
 			case c.toTopic():
-				return scoreToTopic(cmd.Context(), w, c, once)
+				err = scoreToTopic(cmd.Context(), w, c, once)
 			default:
-				return score(cmd.Context(), w, c, once)
+				err = score(cmd.Context(), w, c, once)
 			}
+			if !once && cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
+				return nil // it was told to end
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()

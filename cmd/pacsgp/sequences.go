@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -63,6 +64,12 @@ func readSequences(folder string) (sequences, error) {
 		return all, fmt.Errorf("%s: %w (hint: it says which numbers the certificates of this output have taken; restore it from a copy, or give the job another name and output)", path, err)
 	}
 	return all, nil
+}
+
+// scheduled reports whether a schedule has run in an output.
+func (o *output) scheduled() bool {
+	_, err := os.Stat(filepath.Join(o.path, sequencesFile))
+	return err == nil
 }
 
 // agreed is what follows from the record of a schedule and an output that knows of no more

@@ -52,7 +52,7 @@ func TestCertificatesOfNoRecord(t *testing.T) {
 	addFile(t, dir, "c", 240, 60)
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "certificate number 2 of sequence", "tell of 1", "hint:")
 	// What cannot go on is no success when it is asked again.
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "could not be chosen", "it is looked again at")
+	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "the last look has failed: ", "certificate number 2", "it is looked again at")
 	writeFile(t, list, olderList[:len(olderList)/2])
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, sequencesFile, "restore it from a copy")
 }

@@ -104,6 +104,9 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	if text := out.notice(); text != "" {
 		show.notice(text)
 	}
+	if p.job.Sequence() == nil && out.scheduled() {
+		show.notice(fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", p.output, currentFile))
+	}
 	if topic, ok := p.source.(*kafkaOrigin); ok {
 		if left := topic.others(p.output); len(left) > 0 {
 			show.notice(fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
