@@ -26,7 +26,7 @@ func runInducing(ctx context.Context, o options) error {
 			return err
 		}
 		for _, r := range some {
-			if r.Inducing > 0 && r.Alpha < 0 { // the paper's methods
+			if r.Inducing == o.inducing && r.Alpha < 0 { // the methods of the paper, with its number of points or fewer
 				rows = append(rows, r)
 			}
 		}
