@@ -166,7 +166,7 @@ func writeDiscretisation(rows []row, o options) error {
 			p.Add(line, dots, bars)
 			if i == 0 {
 				p.Legend.Add(fmt.Sprintf("L = %d", limit), line, dots)
-				p.Legend.Top, p.Legend.Left = true, true
+				p.Legend.Top = true
 			}
 		}
 		panels = append(panels, p)
