@@ -87,6 +87,23 @@ func TestNumberHasOneCertificate(t *testing.T) {
 	}
 }
 
+// What an earlier try has left is no outcome if its model is not the one it was published with.
+func TestDamagedModelBehindACertificate(t *testing.T) {
+	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
+	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 60}]")
+	s := diesWith(t, path, func() {
+		forget(t, address, 1, 30)
+		models, err := filepath.Glob(filepath.Join(dir, "out", "model-*"))
+		if err != nil || len(models) != 1 {
+			t.Fatal(models, err)
+		}
+		writeFile(t, models[0], readFile(t, models[0])[:100])
+	})
+	if run := s.at(t, someDay.Add(time.Hour)); run.State != stateFailed || run.Current || !strings.Contains(run.Fault, "of an earlier try") {
+		t.Errorf("%+v; %q", run, s.said)
+	}
+}
+
 // A certificate stands though retention has taken its rows before the record knew of it.
 func TestRetentionBehindACertificate(t *testing.T) {
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
@@ -215,15 +232,9 @@ func TestOpenRunThatHasGone(t *testing.T) {
 func TestDamagedOutputStopsOneJob(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
-	jobs := "jobs:\n"
-	for _, name := range []string{"first", "second"} {
-		writeFile(t, filepath.Join(dir, name+".yaml"), readFile(t, tiny(jobFile{"output": name}).write(t, dir)))
-		jobs += "  - {name: " + name + ", job: " + name + ".yaml, triggers: [{files: 1}]}\n"
-	}
-	path := filepath.Join(dir, "schedule.yaml")
-	writeFile(t, path, []byte("record: schedule.db\n"+jobs))
+	path := twoJobs(t, dir)
 	writeFile(t, filepath.Join(dir, "second", "certificate-of-the-paper.json"), []byte("{}")) // no certificate of ours
-	for i, text := range []string{"{", "", "{}", "null", `{"format":"pacsgp-sequences/1","sequences":null}`} {
+	for i, text := range []string{"{", "", "{}", "null", `{"format":"pacsgp-sequences/1","sequences":null}`, `{"format":"pacsgp-sequences/1","sequences":{"first":{"taken":9223372036854775807}}}`, `{"format":"pacsgp-sequences/1","sequences":{"first":{"numbers":{"a":3},"taken":2}}}`} {
 		addFile(t, dir, fmt.Sprint("more", i), 180+60*int64(i), 60)
 		writeFile(t, filepath.Join(dir, "first", sequencesFile), []byte(text))
 		pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "first: which numbers of its sequence are taken cannot be told", sequencesFile, "hint:")
@@ -232,7 +243,7 @@ func TestDamagedOutputStopsOneJob(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Join(dir, "second", "certificate-"+strings.Repeat("0", 64)+".json"), []byte("{"))
-	addFile(t, dir, "last", 600, 60)
+	addFile(t, dir, "last", 900, 60)
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "certificate-0000", "hint:")
 }
 

@@ -53,7 +53,7 @@ func (s *scheduler) recover(j *scheduled, now time.Time) error {
 		known.Retry = run.again(now)
 	} else {
 		run.State, run.Kills = stateFailed, 0
-		s.failed(j, known, run, fmt.Errorf("the scheduler has ended before it for the %d. time (hint: does it have memory enough?)", mostKills+1), now)
+		s.failed(j, known, run, fmt.Errorf("the scheduler has ended before it %d times in a row (hint: does it have memory enough?)", mostKills+1), now)
 		if known.Topic != nil && known.Retry == nil {
 			known.Topic = known.Topic.without()
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // sequencesFile is where an output says which numbers of its sequences are taken. It is
@@ -24,6 +25,7 @@ const (
 	sequencesFile   = "sequences.json"
 	sequencesFormat = "pacsgp-sequences/1"
 	maxSequences    = 16 << 20
+	maxTaken        = 1 << 52 // beyond all that are ever taken
 )
 
 // A sequenceState is what all certificates of one name share δ by. The record of a schedule
@@ -59,6 +61,15 @@ func readSequences(folder string) (sequences, error) {
 	}
 	if err == nil && all.Sequences == nil {
 		err = errors.New("it has no sequences")
+	}
+	for name, s := range all.Sequences {
+		wrong := s.Taken < 0 || s.Taken > maxTaken
+		for _, number := range s.Numbers {
+			wrong = wrong || number < 1 || number > s.Taken
+		}
+		if wrong && err == nil {
+			err = fmt.Errorf("sequence %q has numbers that were never taken", name)
+		}
 	}
 	if err != nil {
 		return all, fmt.Errorf("%s: %w (hint: it says which numbers the certificates of this output have taken; restore it from a copy, or give the job another name and output)", path, err)
@@ -237,6 +248,13 @@ func (s *scheduler) standing(ctx context.Context, p prepared, o *outcome, fault 
 	if err != nil {
 		return o, errors.Join(fault, err)
 	}
+	m, digest, err := readModel(ctx, filepath.Join(p.output, sinklake.ModelName(found.Model)))
+	if err == nil {
+		_, err = pipeline.Verify(ctx, found.certificate, m, digest, nil, p.resources)
+	}
+	if err != nil { // it is not what a run has published
+		return o, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
+	}
 	s.say(fmt.Sprintf("certificate %.12s… of an earlier try stands, though this one failed: %v", id, fault))
-	return &outcome{result: &pipeline.Result{Certificate: found.certificate, ID: id, ModelDigest: found.Model}, output: p.output, source: p.source}, nil
+	return &outcome{result: &pipeline.Result{Certificate: found.certificate, ID: id, ModelDigest: found.Model, Model: m}, output: p.output, source: p.source}, nil
 }

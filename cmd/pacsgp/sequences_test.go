@@ -71,10 +71,9 @@ func TestChangedJobWithANewRecord(t *testing.T) {
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitConfig, "another job than its first run had")
 }
 
-// One job that was changed is told before another one is run.
-func TestChangedJobStopsNoRunHalfway(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
+// twoJobs writes a schedule of two jobs, first and second, on the lake of dir.
+func twoJobs(t *testing.T, dir string) string {
+	t.Helper()
 	jobs := "jobs:\n"
 	for _, name := range []string{"first", "second"} {
 		writeFile(t, filepath.Join(dir, name+".yaml"), readFile(t, tiny(jobFile{"output": name}).write(t, dir)))
@@ -82,6 +81,14 @@ func TestChangedJobStopsNoRunHalfway(t *testing.T) {
 	}
 	path := filepath.Join(dir, "schedule.yaml")
 	writeFile(t, path, []byte("record: schedule.db\n"+jobs))
+	return path
+}
+
+// One job that was changed is told before another one is run.
+func TestChangedJobStopsNoRunHalfway(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	path := twoJobs(t, dir)
 	succeed(t, "schedule", "-c", path, "--once")
 	writeFile(t, filepath.Join(dir, "second.yaml"), readFile(t, tiny(jobFile{"output": "second", "delta": "0.2"}).write(t, dir)))
 	addFile(t, dir, "b", 180, 60)
