@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +18,7 @@ func modelIn(path string, data []byte) (pipeline.Model, string, error) {
 	if err != nil {
 		return m, "", fmt.Errorf("%s: %w", path, err)
 	}
-	sum := sha256.Sum256(data)
-	return m, hex.EncodeToString(sum[:]), nil
+	return m, hexOf(data), nil
 }
 
 func parseModel(data []byte) (pipeline.Model, error) {
@@ -51,8 +48,7 @@ func certificateIn(path string, data []byte) (certify.Certificate, string, error
 	if err != nil {
 		return c, "", fmt.Errorf("%s: %w", path, err)
 	}
-	sum := sha256.Sum256(document)
-	return c, hex.EncodeToString(sum[:]), nil
+	return c, hexOf(document), nil
 }
 
 func parseCertificate(data []byte) (certify.Certificate, error) {

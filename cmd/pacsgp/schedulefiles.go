@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -134,8 +132,7 @@ func manifested(files []lakedFile) []manifestFile {
 // digestOf names a list of files.
 func digestOf(files []manifestFile) string {
 	text, _ := json.Marshal(files) // texts and numbers
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hexOf(text)
 }
 
 // rowsOfFiles adds up the rows of files.

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,8 +92,7 @@ func digestOfAll(values ...any) string {
 	if err != nil {
 		panic("pacsgp: " + err.Error()) // plain values: two windows must never have one name
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hexOf(text)
 }
 
 // topic is where the rows of a job come from if that is a topic, or nil.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -83,8 +81,7 @@ func (f *follower) keepAbout(fsys sinklake.FS, folder string, current certify.Ce
 	if err != nil {
 		return err
 	}
-	id := sha256.Sum256(document)
-	path := filepath.Join(folder, "_"+sinklake.CertificateName(hex.EncodeToString(id[:])))
+	path := filepath.Join(folder, "_"+sinklake.CertificateName(hexOf(document)))
 	file, err := sinklake.Create(fsys, path)
 	if err != nil {
 		return err

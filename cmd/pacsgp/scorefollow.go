@@ -83,7 +83,7 @@ func (t *topicStand) artifact(ctx context.Context, p *pointer) (c certify.Certif
 	return c, p.ID, m, hexOf(a.Model), err
 }
 
-// hexOf is the SHA-256 of some bytes.
+// hexOf is the SHA-256 of some bytes, in hexadecimal.
 func hexOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

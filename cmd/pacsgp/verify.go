@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime"
@@ -192,8 +190,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 // modelDigest is the SHA-256 of a model's file.
 func modelDigest(m pipeline.Model) (string, error) {
 	data, err := sink.EncodeModel(m)
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), err
+	return hexOf(data), err
 }
 
 // byWord reports whether something is said about the mean of Q that is certified only
