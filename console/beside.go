@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // What train writes beside certificates: docs/format.md.
@@ -74,7 +74,7 @@ func manifestBeside(e *Entry, c certify.Certificate) (*Manifest, error) {
 
 // readBeside reads a JSON file of a bounded size.
 func readBeside(path string, most int64, into any) error {
-	f, err := lake.OpenRegular(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return err
 	}

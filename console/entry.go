@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -69,7 +70,7 @@ type Fault struct {
 // readCertificate reads a file of a certificate. It must hold what its name says, and not
 // contradict itself.
 func readCertificate(path string) (c certify.Certificate, id string, err error) {
-	f, err := lake.OpenRegular(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return c, "", plainly(err)
 	}

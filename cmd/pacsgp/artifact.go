@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -20,10 +21,10 @@ import (
 // of package sink.
 
 // fileSystem is what files are written through.
-type fileSystem = sinklake.FS
+type fileSystem = durable.FS
 
 // realFiles is the file system of the machine.
-func realFiles() fileSystem { return sinklake.OS{} }
+func realFiles() fileSystem { return durable.OS{} }
 
 // maxCertificate bounds a certificate, in either form. One about 1,000 columns has
 // some 200 KB.
@@ -102,7 +103,7 @@ func readSmall(path, what string, limit int64) ([]byte, error) {
 
 // openSized opens a regular file without waiting for it.
 func openSized(path string) (*os.File, int64, error) {
-	f, err := sinklake.OpenRegular(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -179,7 +180,7 @@ func (o *output) Close() error { return o.dir.Close() }
 func (o *output) sink() pipeline.Sink { return o.dir }
 
 // notice says what a user should know of the place, or is "".
-func (o *output) notice() string { return sinklake.SyncNotice(o.fs, o.path) }
+func (o *output) notice() string { return durable.SyncNotice(o.fs, o.path) }
 
 // forget removes what another training has left for its last pass.
 func (o *output) forget() error {
@@ -337,21 +338,21 @@ func hides(from origin, output string) string {
 
 // newFile begins a file that nobody sees until its Commit. reading are the files that
 // the command reads, from the data.
-func newFile(w system, path string, reading []string) (*sinklake.Pending, error) {
+func newFile(w system, path string, reading []string) (*durable.Pending, error) {
 	if err := mayReplace(path, reading); err != nil {
 		return nil, err
 	}
-	return sinklake.Create(w.fs, path)
+	return durable.Create(w.fs, path)
 }
 
 // tidy says what a user should know of the folder of a file that is to be written,
 // and removes what killed commands left there.
 func tidy(w system, path string) {
 	folder := filepath.Dir(path)
-	if text := sinklake.SyncNotice(w.fs, folder); text != "" {
+	if text := durable.SyncNotice(w.fs, folder); text != "" {
 		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", text)
 	}
-	if err := sinklake.Sweep(w.fs, folder); err != nil { // no reason not to write
+	if err := durable.Sweep(w.fs, folder); err != nil { // no reason not to write
 		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -427,7 +428,7 @@ func (c writer) fails(t *testing.T, kind string, failure error, at int) bool {
 	models, documents := 0, 0
 	for _, name := range names(t, c.in(out)) {
 		switch {
-		case strings.HasSuffix(name, lake.TempSuffix) && kind != opRemove:
+		case strings.HasSuffix(name, durable.TempSuffix) && kind != opRemove:
 			t.Errorf("%s: %s is left over", when, name)
 		case strings.HasPrefix(name, "model-"):
 			models++

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // The README's first command, and the examples, which run on the demo's lake.
@@ -18,7 +18,7 @@ func TestDemoAndExamples(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	dir := t.TempDir()
-	w := testSystem(&stdout, &stderr, lake.OS{}, nil)
+	w := testSystem(&stdout, &stderr, durable.OS{}, nil)
 	w.demo = theDemo
 	if err := run(t.Context(), []string{"demo", "-o", filepath.Join(dir, "out", "demo")}, w); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
@@ -32,7 +32,7 @@ func TestDemoAndExamples(t *testing.T) {
 		path := copyInto(t, filepath.Join("..", "..", "examples", example), filepath.Join(dir, "examples"))
 		stdout.Reset()
 		args := []string{"train", "-c", path, "--passes", "1", "--inducing", "60", "--limit", "0.9"}
-		if err := run(t.Context(), args, testSystem(&stdout, &stderr, lake.OS{}, nil)); err != nil {
+		if err := run(t.Context(), args, testSystem(&stdout, &stderr, durable.OS{}, nil)); err != nil {
 			t.Errorf("%s: %v", example, err)
 		}
 	}

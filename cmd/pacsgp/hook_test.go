@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // A hookFS is the real file system under a hook that decides what becomes of
@@ -10,11 +10,11 @@ import (
 // matters to these tests, and a disk's patience does not. (What a power cut
 // loses is tested in sink/lake.)
 type hookFS struct {
-	lake.OS
+	durable.OS
 	hook func(op operation, effect func() error) error
 }
 
-var _ lake.FS = hookFS{}
+var _ durable.FS = hookFS{}
 
 // Kinds of operations.
 const (
@@ -35,7 +35,7 @@ type operation struct {
 	half func() // of a write: writes half
 }
 
-func (h hookFS) CreateTemp(dir string) (f lake.File, err error) {
+func (h hookFS) CreateTemp(dir string) (f durable.File, err error) {
 	err = h.hook(operation{kind: opCreate, name: dir}, func() error { f, err = h.OS.CreateTemp(dir); return err })
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (h hookFS) CreateTemp(dir string) (f lake.File, err error) {
 	return hookFile{f, h}, nil
 }
 
-func (h hookFS) Append(name string) (f lake.File, err error) {
+func (h hookFS) Append(name string) (f durable.File, err error) {
 	err = h.hook(operation{kind: opAppend, name: name}, func() error { f, err = h.OS.Append(name); return err })
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (h hookFS) SyncDir(dir string) error {
 }
 
 type hookFile struct {
-	lake.File
+	durable.File
 	fs hookFS
 }
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
-	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-func testSystem(stdout, stderr io.Writer, fsys lake.FS, environment map[string]string) system {
+func testSystem(stdout, stderr io.Writer, fsys durable.FS, environment map[string]string) system {
 	return system{
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), memory: allowedMemory, room: func(string) (int64, bool) { return 0, false },
 		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16, judge: judgeDraw},
@@ -98,7 +98,7 @@ func pacsgp(t testing.TB, args ...string) answer {
 	return pacsgpOn(t, plain(), nil, args...)
 }
 
-func pacsgpOn(t testing.TB, fsys lake.FS, environment map[string]string, args ...string) answer {
+func pacsgpOn(t testing.TB, fsys durable.FS, environment map[string]string, args ...string) answer {
 	t.Helper()
 	var stdout, log, message bytes.Buffer
 	err := run(t.Context(), args, testSystem(&stdout, &log, fsys, environment))

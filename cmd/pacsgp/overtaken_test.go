@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // TestOvertaken: of two jobs on the same rows from where a group stands, the one that
@@ -26,7 +26,7 @@ func TestOvertaken(t *testing.T) {
 		}
 		return effect()
 	}}
-	for _, fsys := range []lake.FS{files, plain()} {
+	for _, fsys := range []durable.FS{files, plain()} {
 		a := pacsgpOn(t, fsys, nil, "train", "-c", jobSlow)
 		a.says(t, exitFailure, "another job has published these rows", "hint: remove the spool")
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // A predicted row is one row of the file that predict writes.
@@ -43,7 +43,7 @@ func TestPredict(t *testing.T) {
 	rows.write(t, lakeFile(dir, 0))
 	a := retrained(t, dir, jobFile{"loss": "{epsilon: 8}"})
 	output := filepath.Join(dir, "predictions.parquet")
-	killed := filepath.Join(dir, lake.TempPrefix+strings.Repeat("A", 26)+lake.TempSuffix) // a call before
+	killed := filepath.Join(dir, durable.TempPrefix+strings.Repeat("A", 26)+durable.TempSuffix) // a call before
 	writeFile(t, killed, []byte("rows"))
 	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
 	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -207,7 +208,7 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 	if ctx.Err() != nil { // nothing was chosen, and it is due still
 		return nil, ctx.Err()
 	}
-	if errors.Is(err, errTaken) || errors.Is(err, sinklake.ErrLocked) { // it is due still
+	if errors.Is(err, errTaken) || errors.Is(err, durable.ErrLocked) { // it is due still
 		s.unseen(fmt.Errorf("%s: %w", j.Name, err))
 		return nil, nil
 	}
@@ -271,7 +272,7 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 		known.Retry = run.again(ended)
 		return errors.Join(ctx.Err(), s.record.save(j.Name, known, run, nil))
 	}
-	if err != nil && !errors.Is(err, sinklake.ErrLocked) {
+	if err != nil && !errors.Is(err, durable.ErrLocked) {
 		o, err = s.standing(ctx, p, o, err)
 	}
 	ended := run.Began.Add(time.Since(began))
@@ -299,7 +300,7 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 		}
 	}
 	switch {
-	case errors.Is(err, sinklake.ErrLocked): // another scheduler, perhaps on the same window
+	case errors.Is(err, durable.ErrLocked): // another scheduler, perhaps on the same window
 		exit := exitFailure
 		run.State, run.Ended, run.Exit, run.Fault = stateFailed, &ended, &exit, shortened(err.Error())
 		known.Retry = run.again(ended.Add(time.Duration(j.Backoff)))

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // A scheduleRecord is the record of runs of a schedule: a file of bbolt, which one process
@@ -37,7 +37,7 @@ func readRecord(path string) (*scheduleRecord, error) {
 		return nil, fmt.Errorf("%s: there is no record yet (hint: the first run makes it)", path)
 	}
 	r, err := openRecord(path)
-	if !errors.Is(err, sinklake.ErrLocked) {
+	if !errors.Is(err, durable.ErrLocked) {
 		return r, err
 	}
 	db, err := bbolt.Open(copyOf(path), 0o644, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
@@ -49,7 +49,7 @@ func readRecord(path string) (*scheduleRecord, error) {
 
 // copy makes the copy anew, in one step.
 func (r *scheduleRecord) copy() error {
-	file, err := sinklake.Create(sinklake.OS{}, r.path)
+	file, err := durable.Create(durable.OS{}, r.path)
 	if err != nil {
 		return err
 	}
@@ -129,12 +129,12 @@ var (
 
 // openRecord opens the record, and holds its lock until Close.
 func openRecord(path string) (*scheduleRecord, error) {
-	if err := (sinklake.OS{}).MkdirAll(filepath.Dir(path)); err != nil {
+	if err := (durable.OS{}).MkdirAll(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	db, err := bbolt.Open(path, 0o644, &bbolt.Options{Timeout: 100 * time.Millisecond})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%s: %w\nhint: one scheduler has the record; wait until it has ended, or end it", path, sinklake.ErrLocked)
+		return nil, fmt.Errorf("%s: %w\nhint: one scheduler has the record; wait until it has ended, or end it", path, durable.ErrLocked)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w (hint: if it is damaged, put its copy, %s, in its place)", path, err, copyOf(path))

@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/inorder"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -268,7 +269,7 @@ func (s *scorer) sweep(folder string) error {
 	if err := s.w.fs.MkdirAll(folder); err != nil {
 		return err
 	}
-	if err := sinklake.Sweep(s.w.fs, folder); err != nil {
+	if err := durable.Sweep(s.w.fs, folder); err != nil {
 		return err
 	}
 	s.swept[folder] = true
@@ -331,7 +332,7 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 		return n, err
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
-	file, err := sinklake.Create(s.w.fs, f.to)
+	file, err := durable.Create(s.w.fs, f.to)
 	if err != nil {
 		return n, s.unwritten(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A keptRow is a prediction with columns beside it.
@@ -68,7 +68,7 @@ func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]b
 // point replaces the pointer as train does: in one step.
 func point(t testing.TB, dir string, pointer []byte) {
 	t.Helper()
-	p, err := lake.Create(lake.OS{}, filepath.Join(dir, "out", currentFile))
+	p, err := durable.Create(durable.OS{}, filepath.Join(dir, "out", currentFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 
 // renamedFS calls then behind each file that gets its last name.
 type renamedFS struct {
-	lake.FS
+	durable.FS
 
 	then func()
 }

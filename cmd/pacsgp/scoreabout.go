@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -71,7 +72,7 @@ func (f *follower) reads(ctx context.Context, folder string) error {
 
 // keepAbout makes the certificate of the model that predicts the one that a folder keeps,
 // if it keeps none.
-func (f *follower) keepAbout(fsys sinklake.FS, folder string, current certify.Certificate) error {
+func (f *follower) keepAbout(fsys durable.FS, folder string, current certify.Certificate) error {
 	f.keeping.Lock()
 	defer f.keeping.Unlock()
 	if f.about.Load() != nil {
@@ -82,7 +83,7 @@ func (f *follower) keepAbout(fsys sinklake.FS, folder string, current certify.Ce
 		return err
 	}
 	path := filepath.Join(folder, "_"+sinklake.CertificateName(hexOf(document)))
-	file, err := sinklake.Create(fsys, path)
+	file, err := durable.Create(fsys, path)
 	if err != nil {
 		return err
 	}

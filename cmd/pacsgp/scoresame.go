@@ -12,7 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // aboutOffsets begins the text beside the offsets. Behind it stand what the predictions are
@@ -156,7 +156,7 @@ func (w *lakeWriter) keepTopic() error {
 	if err != nil {
 		return err
 	}
-	file, err := sinklake.Create(w.s.w.fs, filepath.Join(w.s.Output.folder, lakeTopic(w.s.rows.Topic)))
+	file, err := durable.Create(w.s.w.fs, filepath.Join(w.s.Output.folder, lakeTopic(w.s.rows.Topic)))
 	if err != nil {
 		return err
 	}

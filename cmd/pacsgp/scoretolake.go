@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -33,7 +34,7 @@ type lakeWriter struct {
 
 // An openFile is the file that the predictions of a partition are written to.
 type openFile struct {
-	file       *sinklake.Pending
+	file       *durable.Pending
 	out        *sink.Predictions
 	first, end int64 // offsets
 }
@@ -57,7 +58,7 @@ func newLakeWriter(ctx context.Context, s *topicScorer) (w *lakeWriter, err erro
 func (s *topicScorer) lock(ctx context.Context) (*sinklake.Directory, error) {
 	for {
 		folder, err := sinklake.Open(s.Output.folder, s.w.fs)
-		if !errors.Is(err, sinklake.ErrLocked) || s.once {
+		if !errors.Is(err, durable.ErrLocked) || s.once {
 			return folder, err
 		}
 		if text := err.Error(); !s.told[text] {
@@ -167,7 +168,7 @@ func (w *lakeWriter) file(partition int, first int64) (*openFile, error) {
 	if f := w.open[partition]; f != nil {
 		return f, nil
 	}
-	file, err := sinklake.Create(w.s.w.fs, filepath.Join(w.s.Output.folder, lakeName(w.s.rows.Topic, partition, first, first)))
+	file, err := durable.Create(w.s.w.fs, filepath.Join(w.s.Output.folder, lakeName(w.s.rows.Topic, partition, first, first)))
 	if err != nil {
 		return nil, err
 	}

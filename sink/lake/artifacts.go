@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -49,7 +50,7 @@ func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest stri
 		before.Abort()
 		delete(d.staged, digest)
 	}
-	p, err := prepare(d.fs, d.Path(name), data)
+	p, err := durable.Prepare(d.fs, d.Path(name), data)
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +66,7 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	name := d.Path(ModelName(digest)) // for messages also before the file has it
 	from := name
 	if p := d.staged[digest]; p != nil {
-		from = p.file.Name()
+		from = p.Name()
 	}
 	data, err := readAtMost(d.fs, from, sink.MaxModelBytes)
 	if err != nil {
@@ -99,7 +100,7 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 		return "", err
 	}
 	id = hexDigest(document)
-	var files []*Pending // in the order in which they are to be seen
+	var files []*durable.Pending // in the order in which they are to be seen
 	if p := d.staged[c.Model.Digest]; p != nil {
 		files = append(files, p)
 		delete(d.staged, c.Model.Digest)
@@ -120,7 +121,7 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 		if same {
 			continue
 		}
-		p, err := prepare(d.fs, d.Path(f.name), f.data)
+		p, err := durable.Prepare(d.fs, d.Path(f.name), f.data)
 		if err != nil {
 			return "", err
 		}
@@ -131,7 +132,7 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 
 // publish gives finished files their names. The last is seen only where the
 // others are durable.
-func (d *Directory) publish(last string, files []*Pending) error {
+func (d *Directory) publish(last string, files []*durable.Pending) error {
 	var seen []string
 	back := func(err error) error {
 		for _, path := range seen {
@@ -140,15 +141,15 @@ func (d *Directory) publish(last string, files []*Pending) error {
 		return err
 	}
 	for i, p := range files {
-		if i > 0 && p.path == d.Path(last) {
+		if i > 0 && p.Path() == d.Path(last) {
 			if err := d.sync(last); err != nil {
 				return back(err)
 			}
 		}
-		if err := p.publish(); err != nil {
+		if err := p.Publish(); err != nil {
 			return back(err)
 		}
-		seen = append(seen, p.path)
+		seen = append(seen, p.Path())
 	}
 	return d.sync(last)
 }

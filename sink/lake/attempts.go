@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -32,15 +33,15 @@ type AttemptLog struct {
 	// which a killed job has left.
 	Notice func(string)
 
-	fs   FS
+	fs   durable.FS
 	path string
 }
 
 // NewAttemptLog returns the log of that path, which need not be there. A nil FS
-// means [OS].
-func NewAttemptLog(path string, fsys FS) *AttemptLog {
+// means [durable.OS].
+func NewAttemptLog(path string, fsys durable.FS) *AttemptLog {
 	if fsys == nil {
-		fsys = OS{}
+		fsys = durable.OS{}
 	}
 	return &AttemptLog{fs: fsys, path: path}
 }
@@ -57,7 +58,7 @@ func (l *AttemptLog) Path() string { return l.path }
 // other processes that record at the same time.
 func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
 	if err := l.fs.MkdirAll(filepath.Dir(l.path)); err != nil {
-		return 0, 0, explain(l.path, 0, err)
+		return 0, 0, durable.Explain(l.path, 0, err)
 	}
 	lock, err := l.lock(ctx)
 	if err != nil {
@@ -115,10 +116,10 @@ func (l *AttemptLog) lock(ctx context.Context) (io.Closer, error) {
 		switch {
 		case err == nil:
 			return lock, nil
-		case !errors.Is(err, ErrLocked):
-			return nil, explain(l.path, 0, err)
+		case !errors.Is(err, durable.ErrLocked):
+			return nil, durable.Explain(l.path, 0, err)
 		case time.Since(began) > lockPatience:
-			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", l.path, ErrLocked, lockPatience)
+			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", l.path, durable.ErrLocked, lockPatience)
 		}
 		select {
 		case <-pause.C:
@@ -273,7 +274,7 @@ func parseAttempt(line []byte, before string) (pipeline.Attempt, error) {
 // write appends lines, possibly none, in place of what stands behind the whole
 // ones, and makes the file and its name durable.
 func (l *AttemptLog) write(log attemptLines, lines []byte) error {
-	failed := func(err error) error { return explain(l.path, int64(len(lines)), err) }
+	failed := func(err error) error { return durable.Explain(l.path, int64(len(lines)), err) }
 	if log.torn {
 		if err := l.fs.Truncate(l.path, log.whole); err != nil {
 			return failed(err)
@@ -290,7 +291,7 @@ func (l *AttemptLog) write(log attemptLines, lines []byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = syncDir(l.fs, filepath.Dir(l.path))
+		err = durable.SyncDir(l.fs, filepath.Dir(l.path))
 	}
 	if err != nil {
 		return failed(err)

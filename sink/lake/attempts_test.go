@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -219,7 +220,7 @@ func TestLogIsARegularFile(t *testing.T) {
 func TestRecordWaitsForTheLock(t *testing.T) {
 	l := tried(t, oldAttempt)
 	hold := func(t *testing.T) io.Closer {
-		lock, err := lake.OS{}.Lock(l.Path())
+		lock, err := durable.OS{}.Lock(l.Path())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +228,7 @@ func TestRecordWaitsForTheLock(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		lock := hold(t)
-		if _, _, err := l.Record(t.Context(), newAttempt); !errors.Is(err, lake.ErrLocked) || !strings.Contains(err.Error(), "hint: ") {
+		if _, _, err := l.Record(t.Context(), newAttempt); !errors.Is(err, durable.ErrLocked) || !strings.Contains(err.Error(), "hint: ") {
 			t.Errorf("while another process has the lock: %v, want ErrLocked", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -246,7 +247,7 @@ func TestRecordWaitsForTheLock(t *testing.T) {
 
 // recordAttempts records the attempts of a range "<first>-<last>" and prints
 // their ranks.
-func recordAttempts(path, numbers string, fsys lake.FS) error {
+func recordAttempts(path, numbers string, fsys durable.FS) error {
 	from, to, _ := strings.Cut(numbers, "-")
 	first, err := strconv.Atoi(from)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
 )
 
@@ -65,7 +66,7 @@ func (c *Checkpoint) Others() ([]Leftover, error) {
 }
 
 // checkWhole returns what is wrong with a checkpoint file, in little memory.
-func checkWhole(fsys FS, path string) (err error) {
+func checkWhole(fsys durable.FS, path string) (err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (c *Checkpoint) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := Create(c.d.fs, c.Path())
+	p, err := durable.Create(c.d.fs, c.Path())
 	if err != nil {
 		return err
 	}
@@ -134,10 +135,10 @@ func (c *Checkpoint) Clear(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		err = syncDir(c.d.fs, c.d.path)
+		err = durable.SyncDir(c.d.fs, c.d.path)
 	}
 	if err != nil {
-		return explain(c.Path(), 0, err)
+		return durable.Explain(c.Path(), 0, err)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 const (
@@ -20,37 +22,37 @@ const (
 // A Directory is an output directory that this process alone may write to.
 // Its methods are for one goroutine at a time.
 type Directory struct {
-	fs   FS
+	fs   durable.FS
 	path string
 	lock io.Closer
 
 	// staged are the models of which no certificate speaks yet, by their digest:
 	// whole and durable, under names that readers pass over.
-	staged map[string]*Pending
+	staged map[string]*durable.Pending
 }
 
 // Open makes the directory if it is absent, takes its lock, and removes what
-// a killed job left unfinished. It returns [ErrLocked] while another job
-// works there. A nil FS means [OS].
-func Open(path string, fsys FS) (*Directory, error) {
+// a killed job left unfinished. It returns [durable.ErrLocked] while another job
+// works there. A nil FS means [durable.OS].
+func Open(path string, fsys durable.FS) (*Directory, error) {
 	if fsys == nil {
-		fsys = OS{}
+		fsys = durable.OS{}
 	}
 	if err := fsys.MkdirAll(path); err != nil {
-		return nil, explain(path, 0, err)
+		return nil, durable.Explain(path, 0, err)
 	}
 	lock, err := fsys.Lock(filepath.Join(path, lockName))
-	if errors.Is(err, ErrLocked) {
-		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other process, or choose another output directory)", path, ErrLocked)
+	if errors.Is(err, durable.ErrLocked) {
+		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other process, or choose another output directory)", path, durable.ErrLocked)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // though it was just made
 		return nil, fmt.Errorf("lake: %s is a link to a folder that does not exist; make it, or choose another output directory", path)
 	}
 	if err != nil {
-		return nil, explain(path, 0, err)
+		return nil, durable.Explain(path, 0, err)
 	}
-	d := &Directory{fs: fsys, path: path, lock: lock, staged: map[string]*Pending{}}
-	if err := Sweep(fsys, path); err != nil {
+	d := &Directory{fs: fsys, path: path, lock: lock, staged: map[string]*durable.Pending{}}
+	if err := durable.Sweep(fsys, path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
@@ -69,32 +71,6 @@ func (d *Directory) Close() error {
 // Path returns the path of an entry of the directory.
 func (d *Directory) Path(name string) string { return filepath.Join(d.path, name) }
 
-// Sweep removes the unfinished files of killed commands from dir: what has a
-// name of theirs, is a regular file, and is locked by nobody who is at work on it.
-func Sweep(fsys FS, dir string) error {
-	names, err := fsys.List(dir)
-	if err != nil {
-		return fmt.Errorf("lake: list %s: %w", dir, err)
-	}
-	for _, name := range names {
-		if !temporary.MatchString(name) {
-			continue
-		}
-		path := filepath.Join(dir, name)
-		lock, err := fsys.Lock(path)
-		if err != nil {
-			continue // in use, or no file of ours; nobody reads it in either case
-		}
-		if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("lake: remove leftover %s: %w", path, err), lock.Close())
-		}
-		if err := lock.Close(); err != nil {
-			return fmt.Errorf("lake: remove leftover %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
 // Put publishes one file under a plain name, in place of what was there. A
 // file that has the same bytes already is left as it is.
 func (d *Directory) Put(name string, data []byte) error {
@@ -106,7 +82,7 @@ func (d *Directory) Put(name string, data []byte) error {
 		return err
 	}
 	if !same {
-		return writeFile(d.fs, d.Path(name), data)
+		return durable.WriteFile(d.fs, d.Path(name), data)
 	}
 	// A job killed between rename and sync left the name visible, but not yet
 	// durable.
@@ -115,8 +91,8 @@ func (d *Directory) Put(name string, data []byte) error {
 
 // sync makes the names in the directory durable.
 func (d *Directory) sync(name string) error {
-	if err := syncDir(d.fs, d.path); err != nil {
-		return explain(d.Path(name), 0, err)
+	if err := durable.SyncDir(d.fs, d.path); err != nil {
+		return durable.Explain(d.Path(name), 0, err)
 	}
 	return nil
 }
@@ -125,13 +101,13 @@ func (d *Directory) sync(name string) error {
 func (d *Directory) Remove(name string) error {
 	names, err := d.fs.List(d.path)
 	if err != nil {
-		return explain(d.Path(name), 0, err)
+		return durable.Explain(d.Path(name), 0, err)
 	}
 	if !slices.Contains(names, name) {
 		return nil
 	}
 	if err := d.fs.Remove(d.Path(name)); err != nil {
-		return explain(d.Path(name), 0, err)
+		return durable.Explain(d.Path(name), 0, err)
 	}
 	return d.sync(name)
 }
@@ -172,7 +148,7 @@ func equalContent(r io.Reader, data []byte) (bool, error) {
 }
 
 // readAtMost returns the content of a file, at most limit bytes of it.
-func readAtMost(fsys FS, path string, limit int64) (data []byte, err error) {
+func readAtMost(fsys durable.FS, path string, limit int64) (data []byte, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, err

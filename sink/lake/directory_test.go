@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -42,7 +43,7 @@ func certificateOf(modelDigest, software string, attempt int) certify.Certificat
 
 // job is one run of a job against a directory: everything that a job writes,
 // in its order.
-func job(dir string, fsys lake.FS) (err error) {
+func job(dir string, fsys durable.FS) (err error) {
 	d, err := lake.Open(dir, fsys)
 	if err != nil {
 		return err
@@ -228,7 +229,7 @@ func TestTwoJobsNeverShareADirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lake.Open(dir, nil); !errors.Is(err, lake.ErrLocked) {
+	if _, err := lake.Open(dir, nil); !errors.Is(err, durable.ErrLocked) {
 		t.Errorf("second Open says %v, want ErrLocked", err)
 	} else if strings.Count(err.Error(), "lake: ") != 1 || strings.Count(err.Error(), "in use") != 1 {
 		t.Errorf("second Open says it twice: %v", err)
@@ -384,20 +385,20 @@ func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 func TestOpenRemovesItsOwnLeftoversOnly(t *testing.T) {
 	dir := t.TempDir()
 	random := strings.Repeat("A", 26)
-	own := lake.TempPrefix + random + lake.TempSuffix
-	foreign := []string{".notes.tmp", ".x.tmp", lake.TempPrefix + "mine" + lake.TempSuffix, lake.TempPrefix + random + ".tmp.txt", "." + random + ".tmp"}
+	own := durable.TempPrefix + random + durable.TempSuffix
+	foreign := []string{".notes.tmp", ".x.tmp", durable.TempPrefix + "mine" + durable.TempSuffix, durable.TempPrefix + random + ".tmp.txt", "." + random + ".tmp"}
 	for _, name := range append(foreign, own) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	folders := []string{".folder.tmp", lake.TempPrefix + strings.Repeat("B", 26) + lake.TempSuffix}
+	folders := []string{".folder.tmp", durable.TempPrefix + strings.Repeat("B", 26) + durable.TempSuffix}
 	for _, name := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, name, "deep"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	working, err := lake.Create(lake.OS{}, filepath.Join(dir, "predictions.parquet")) // another command
+	working, err := durable.Create(durable.OS{}, filepath.Join(dir, "predictions.parquet")) // another command
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +431,7 @@ func TestDirectoriesThatCannotBeSynced(t *testing.T) {
 		if err := job("out", m); (err == nil) != want {
 			t.Errorf("sync of a directory says %v: the job says %v", failure, err)
 		}
-		if notice := lake.SyncNotice(m, "out"); (notice != "") != want {
+		if notice := durable.SyncNotice(m, "out"); (notice != "") != want {
 			t.Errorf("sync of a directory says %v: the notice is %q", failure, notice)
 		}
 	}

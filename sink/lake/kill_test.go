@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 
 // A killFS is the real file system, under a process that kills itself.
 type killFS struct {
-	lake.OS
+	durable.OS
 	operations int
 	at         int
 	how        string // before, half (of a write), after
@@ -71,12 +72,12 @@ func die() {
 	select {}
 }
 
-func (k *killFS) CreateTemp(dir string) (f lake.File, err error) {
+func (k *killFS) CreateTemp(dir string) (f durable.File, err error) {
 	err = k.step(func() error { f, err = k.OS.CreateTemp(dir); return err })
 	return killFile{f, k}, err
 }
 
-func (k *killFS) Append(name string) (f lake.File, err error) {
+func (k *killFS) Append(name string) (f durable.File, err error) {
 	err = k.step(func() error { f, err = k.OS.Append(name); return err })
 	return killFile{f, k}, err
 }
@@ -98,7 +99,7 @@ func (k *killFS) SyncDir(dir string) error {
 }
 
 type killFile struct {
-	lake.File
+	durable.File
 	fs *killFS
 }
 
@@ -206,7 +207,7 @@ func leftovers(t *testing.T, dir string) []string {
 	}
 	var hidden []string
 	for _, name := range names {
-		if strings.HasSuffix(name, lake.TempSuffix) {
+		if strings.HasSuffix(name, durable.TempSuffix) {
 			hidden = append(hidden, name)
 		}
 	}

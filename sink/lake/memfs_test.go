@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // errPowerCut stops a job at a chosen operation.
@@ -33,7 +33,7 @@ type memFS struct {
 
 type memFile struct{ content, durable []byte }
 
-var _ lake.FS = (*memFS)(nil)
+var _ durable.FS = (*memFS)(nil)
 
 func newMemFS() *memFS {
 	return &memFS{names: map[string]*memFile{}, durable: map[string]*memFile{}, locked: map[string]bool{}}
@@ -64,15 +64,15 @@ func (m *memFS) step(effect func()) error {
 
 func (m *memFS) MkdirAll(string) error { return nil }
 
-func (m *memFS) CreateTemp(dir string) (lake.File, error) {
+func (m *memFS) CreateTemp(dir string) (durable.File, error) {
 	m.temps++
 	random := strings.Map(func(c rune) rune { return 'A' + c - '0' }, fmt.Sprintf("%026d", m.temps))
-	return m.open(filepath.Join(dir, lake.TempPrefix+random+lake.TempSuffix))
+	return m.open(filepath.Join(dir, durable.TempPrefix+random+durable.TempSuffix))
 }
 
-func (m *memFS) Append(name string) (lake.File, error) { return m.open(name) }
+func (m *memFS) Append(name string) (durable.File, error) { return m.open(name) }
 
-func (m *memFS) open(name string) (lake.File, error) {
+func (m *memFS) open(name string) (durable.File, error) {
 	err := m.step(func() {
 		if m.names[name] == nil {
 			m.names[name] = &memFile{}
@@ -124,7 +124,7 @@ func (m *memFS) List(dir string) ([]string, error) {
 
 func (m *memFS) Lock(name string) (io.Closer, error) {
 	if m.locked[name] {
-		return nil, lake.ErrLocked
+		return nil, durable.ErrLocked
 	}
 	m.locked[name] = true
 	return unlocker(func() { m.locked[name] = false }), nil

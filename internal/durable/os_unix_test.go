@@ -1,6 +1,6 @@
 //go:build unix
 
-package lake_test
+package durable_test
 
 import (
 	"path/filepath"
@@ -8,13 +8,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // A lock that is given back is free, though a process that is being started has its file still.
 func TestLockIsGivenBackWithItsFileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
-	lock, err := lake.OS{}.Lock(path)
+	lock, err := durable.OS{}.Lock(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestLockIsGivenBackWithItsFileOpen(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := lake.OS{}.Lock(path)
+	again, err := durable.OS{}.Lock(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package lake
+package durable
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris
 
-package lake
+package durable
 
 import (
 	"errors"

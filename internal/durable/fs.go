@@ -1,4 +1,10 @@
-package lake
+// Package durable writes files that are whole or absent, also after a kill, a full
+// disk or a power cut.
+//
+// Every file is written under a hidden name beside its destination, synced, renamed,
+// and the directory synced. What is left of a killed process are hidden files; [Sweep]
+// removes them.
+package durable
 
 import (
 	"crypto/rand"
@@ -68,9 +74,9 @@ var temporary = regexp.MustCompile("^" + regexp.QuoteMeta(TempPrefix) + "[A-Z2-7
 
 var errNotRegular = errors.New("it is no regular file")
 
-// syncDir makes the names in dir durable where the file system can do that. Some
+// SyncDir makes the names in dir durable where the file system can do that. Some
 // cannot, which ends no job: [SyncNotice] says so beforehand.
-func syncDir(fsys FS, dir string) error {
+func SyncDir(fsys FS, dir string) error {
 	if err := fsys.SyncDir(dir); err != nil && !cannotSync(err) {
 		return err
 	}
@@ -115,7 +121,7 @@ func (o OS) MkdirAll(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // G301: artifacts are published for others to read
 		return err
 	}
-	return syncDir(o, parent)
+	return SyncDir(o, parent)
 }
 
 // CreateTemp makes a new hidden file, with the permissions that the user's umask

@@ -1,4 +1,4 @@
-package lake
+package durable
 
 import (
 	"errors"
@@ -23,10 +23,16 @@ type Pending struct {
 func Create(fsys FS, path string) (*Pending, error) {
 	f, err := fsys.CreateTemp(filepath.Dir(path))
 	if err != nil {
-		return nil, explain(path, 0, err)
+		return nil, Explain(path, 0, err)
 	}
 	return &Pending{fs: fsys, file: f, path: path}, nil
 }
+
+// Path returns where the file is to be.
+func (p *Pending) Path() string { return p.path }
+
+// Name returns the hidden name that the file has before its publication.
+func (p *Pending) Name() string { return p.file.Name() }
 
 // Write appends to the file. A failure is final: Commit will return it too.
 func (p *Pending) Write(b []byte) (int, error) {
@@ -36,7 +42,7 @@ func (p *Pending) Write(b []byte) (int, error) {
 	n, err := p.file.Write(b)
 	p.written += int64(n)
 	if err != nil {
-		p.err = explain(p.path, p.written+int64(len(b)-n), err)
+		p.err = Explain(p.path, p.written+int64(len(b)-n), err)
 	}
 	return n, p.err
 }
@@ -60,11 +66,11 @@ func (p *Pending) CommitAs(name string) error {
 
 // announce publishes a finished file durably.
 func (p *Pending) announce() error {
-	if err := p.publish(); err != nil {
+	if err := p.Publish(); err != nil {
 		return err
 	}
-	if err := syncDir(p.fs, filepath.Dir(p.path)); err != nil {
-		return explain(p.path, p.written, err)
+	if err := SyncDir(p.fs, filepath.Dir(p.path)); err != nil {
+		return Explain(p.path, p.written, err)
 	}
 	return nil
 }
@@ -72,7 +78,7 @@ func (p *Pending) announce() error {
 // finish makes the content durable. Nobody sees it yet.
 func (p *Pending) finish() error {
 	if p.file == nil {
-		return fmt.Errorf("lake: %s: committed or given up before", p.path)
+		return fmt.Errorf("%s: committed or given up before", p.path)
 	}
 	if p.err == nil {
 		p.fail(p.file.Sync())
@@ -83,8 +89,8 @@ func (p *Pending) finish() error {
 	return p.err
 }
 
-// publish gives a finished file its name, which is not durable yet.
-func (p *Pending) publish() error {
+// Publish gives a finished file its name, which is not durable yet.
+func (p *Pending) Publish() error {
 	p.fail(p.file.Close())
 	if p.err == nil {
 		p.fail(p.fs.Rename(p.file.Name(), p.path))
@@ -111,23 +117,23 @@ func (p *Pending) Abort() {
 
 func (p *Pending) fail(err error) {
 	if err != nil && p.err == nil {
-		p.err = explain(p.path, p.written, err)
+		p.err = Explain(p.path, p.written, err)
 	}
 }
 
-// explain adds what to do about a failed write.
-func explain(path string, size int64, err error) error {
+// Explain adds what to do about a failed write.
+func Explain(path string, size int64, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("lake: write %s: %w (hint: no space is left for at least %d bytes; nothing half-written stays, so free some and run the same command again)", path, err, size)
+		return fmt.Errorf("write %s: %w (hint: no space is left for at least %d bytes; nothing half-written stays, so free some and run the same command again)", path, err, size)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("lake: write %s: %w (hint: choose an output directory that this user may write to)", path, err)
+		return fmt.Errorf("write %s: %w (hint: choose an output directory that this user may write to)", path, err)
 	}
-	return fmt.Errorf("lake: write %s: %w", path, err)
+	return fmt.Errorf("write %s: %w", path, err)
 }
 
-// prepare writes data to a hidden file that is to become path.
-func prepare(fsys FS, path string, data ...[]byte) (*Pending, error) {
+// Prepare writes data to a hidden file that is to become path.
+func Prepare(fsys FS, path string, data ...[]byte) (*Pending, error) {
 	p, err := Create(fsys, path)
 	if err != nil {
 		return nil, err
@@ -141,9 +147,9 @@ func prepare(fsys FS, path string, data ...[]byte) (*Pending, error) {
 	return p, p.finish()
 }
 
-// writeFile publishes data under path.
-func writeFile(fsys FS, path string, data ...[]byte) error {
-	p, err := prepare(fsys, path, data...)
+// WriteFile publishes data under path.
+func WriteFile(fsys FS, path string, data ...[]byte) error {
+	p, err := Prepare(fsys, path, data...)
 	if err != nil {
 		return err
 	}
