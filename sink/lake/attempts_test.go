@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -357,16 +358,16 @@ func TestSIGKILLAtEveryStepOfRecording(t *testing.T) {
 // somebody is there, and the log is never damaged.
 func TestPowerCutWhileRecording(t *testing.T) {
 	for at := 1; ; at++ {
-		m := newMemFS()
+		m := durabletest.NewMemory()
 		if _, _, err := lake.NewAttemptLog("out/log", m).Record(t.Context(), oldAttempt); err != nil {
 			t.Fatal(err)
 		}
-		m.failAt, m.failure = m.operations+at, errPowerCut
-		_, _, err := lake.NewAttemptLog("out/log", m).Record(t.Context(), newAttempt)
+		dying := durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: durabletest.Half, Err: durabletest.ErrKilled})
+		_, _, err := lake.NewAttemptLog("out/log", dying).Record(t.Context(), newAttempt)
 		if err == nil {
 			break
 		}
-		for how, found := range map[string]*memFS{"killed": m.killed(), "power cut": m.powerCut()} {
+		for how, found := range map[string]*durabletest.Memory{"killed": m.Killed(), "power cut": m.PowerCut()} {
 			l := lake.NewAttemptLog("out/log", found)
 			third := attempt('5', '5', 'z')
 			got := recorded(t, l, third)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -83,9 +84,9 @@ func job(dir string, fsys durable.FS) (err error) {
 }
 
 // prepared returns a file system on which an older job has been.
-func prepared(t *testing.T) *memFS {
+func prepared(t *testing.T) *durabletest.Memory {
 	t.Helper()
-	m := newMemFS()
+	m := durabletest.NewMemory()
 	d, err := lake.Open("out", m)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,6 @@ func prepared(t *testing.T) *memFS {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	m.operations = 0
 	return m
 }
 
@@ -151,41 +151,47 @@ func certificateID(files map[string]string) string {
 	return ""
 }
 
-func TestPowerCutLeavesWholeFilesAndARunAgainCompletes(t *testing.T) {
-	finished := prepared(t)
-	before := finished.visible()
-	if err := job("out", finished); err != nil {
+// finished is a job that met no fault, on a file system where an older one has been.
+func finished(t *testing.T) (files *durabletest.Memory, before map[string]string, operations int) {
+	t.Helper()
+	files = prepared(t)
+	before = files.Visible()
+	counted := durabletest.NewFaulty(files, durabletest.Fault{})
+	if err := job("out", counted); err != nil {
 		t.Fatal(err)
 	}
-	operations := finished.operations
-	want := finished.powerCut().visible()
-	if diff := cmp.Diff(finished.visible(), want); diff != "" {
+	if counted.Operations() < 30 {
+		t.Fatalf("only %d operations were seen", counted.Operations())
+	}
+	return files, before, counted.Operations()
+}
+
+func TestPowerCutLeavesWholeFilesAndARunAgainCompletes(t *testing.T) {
+	done, before, operations := finished(t)
+	want := done.PowerCut().Visible()
+	if diff := cmp.Diff(done.Visible(), want); diff != "" {
 		t.Fatalf("a finished job is not durable (-written +found after a power cut):\n%s", diff)
 	}
-	if operations < 30 {
-		t.Fatalf("only %d operations were seen", operations)
-	}
 	for at := 1; at <= operations; at++ {
-		for _, after := range []bool{false, true} {
-			when := fmt.Sprintf("operation %d, after=%v", at, after)
+		for _, moment := range durabletest.Moments {
+			when := fmt.Sprintf("%s operation %d", moment, at)
 			m := prepared(t)
-			m.failAt, m.failure, m.after = at, errPowerCut, after
-			if err := job("out", m); !errors.Is(err, errPowerCut) {
-				t.Fatalf("%s: the job says %v, want the power cut", when, err)
+			err := job("out", durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: moment, Err: durabletest.ErrKilled}))
+			if !errors.Is(err, durabletest.ErrKilled) {
+				t.Fatalf("%s: the job says %v, want ErrKilled", when, err)
 			}
 			// Once as after a kill (what was written is there), once as after
 			// a power cut (only what was synced is there).
-			killed := m.killed()
-			for how, found := range map[string]*memFS{"killed": killed, "power cut": m.powerCut()} {
-				wholeOrAbsent(t, when+", "+how, found.visible(), before, want)
+			for how, found := range map[string]*durabletest.Memory{"killed": m.Killed(), "power cut": m.PowerCut()} {
+				wholeOrAbsent(t, when+", "+how, found.Visible(), before, want)
 				if err := job("out", found); err != nil {
 					t.Fatalf("%s, %s: run again: %v", when, how, err)
 				}
-				if diff := cmp.Diff(want, found.visible()); diff != "" {
+				if diff := cmp.Diff(want, found.Visible()); diff != "" {
 					t.Errorf("%s, %s: other files after a run again (-want +got):\n%s", when, how, diff)
 				}
-				if names, _ := found.List("out"); len(names) != len(want) {
-					t.Errorf("%s, %s: leftovers among %q", when, how, names)
+				if left := found.Unpublished(); left != nil {
+					t.Errorf("%s, %s: leftovers %q", when, how, left)
 				}
 			}
 		}
@@ -193,30 +199,24 @@ func TestPowerCutLeavesWholeFilesAndARunAgainCompletes(t *testing.T) {
 }
 
 func TestFullDiskIsAnErrorAndNoHalfFile(t *testing.T) {
-	finished := prepared(t)
-	before := finished.visible()
-	if err := job("out", finished); err != nil {
-		t.Fatal(err)
-	}
-	want := finished.visible()
-	for at := 1; at <= finished.operations; at++ {
-		for _, once := range []bool{false, true} {
-			when := fmt.Sprintf("operation %d, once=%v", at, once)
+	done, before, operations := finished(t)
+	want := done.Visible()
+	for at := 1; at <= operations; at++ {
+		for _, passes := range []bool{false, true} {
+			when := fmt.Sprintf("operation %d, passes=%v", at, passes)
 			m := prepared(t)
-			m.failAt, m.failure, m.once = at, syscall.ENOSPC, once
-			err := job("out", m)
+			err := job("out", durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: durabletest.Half, Err: syscall.ENOSPC, Passes: passes}))
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("%s: the job says %v, want ENOSPC", when, err)
 			}
 			if !strings.Contains(err.Error(), "free some") {
 				t.Errorf("%s: no hint in %q", when, err)
 			}
-			wholeOrAbsent(t, when, m.visible(), before, want)
-			m.failAt = 0
+			wholeOrAbsent(t, when, m.Visible(), before, want)
 			if err := job("out", m); err != nil {
 				t.Fatalf("%s: run again with space: %v", when, err)
 			}
-			if diff := cmp.Diff(want, m.visible()); diff != "" {
+			if diff := cmp.Diff(want, m.Visible()); diff != "" {
 				t.Errorf("%s: other files after a run again (-want +got):\n%s", when, diff)
 			}
 		}
@@ -349,14 +349,13 @@ func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 	if left := leftovers(t, dir); left != nil {
 		t.Errorf("left over: %q", left)
 	}
-	for _, kind := range []bool{false, true} { // one operation fails, or all from then on
+	for _, passes := range []bool{true, false} { // one operation fails, or all from then on
 		for at := 1; ; at++ {
-			m := newMemFS()
-			d, err := lake.Open("out", m)
+			m := durabletest.NewMemory()
+			d, err := lake.Open("out", durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: durabletest.Half, Err: syscall.EIO, Passes: passes}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.failAt, m.failure, m.once = at, syscall.EIO, !kind
 			digest, err := d.PutModel(t.Context(), smallModel())
 			if err == nil {
 				_, err = d.PutCertificate(t.Context(), certificateOf(digest, "", 1))
@@ -365,7 +364,7 @@ func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 				break
 			}
 			documents, models := 0, 0
-			for name := range m.visible() {
+			for name := range m.Visible() {
 				if strings.HasSuffix(name, ".json") {
 					documents++
 				} else if strings.HasPrefix(name, "model-") {
@@ -373,7 +372,7 @@ func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 				}
 			}
 			// A file system that removes nothing any more keeps what was renamed.
-			if documents == 0 && models > 0 && m.once {
+			if documents == 0 && models > 0 && passes {
 				t.Errorf("operation %d fails: a model is seen without a certificate", at)
 			}
 		}
@@ -427,7 +426,12 @@ func TestOpenRemovesItsOwnLeftoversOnly(t *testing.T) {
 // Any other failure ends it.
 func TestDirectoriesThatCannotBeSynced(t *testing.T) {
 	for failure, want := range map[error]bool{syscall.EINVAL: true, syscall.ENOTSUP: true, syscall.ENOSYS: true, syscall.EIO: false} {
-		m := unsyncedFS{newMemFS(), failure}
+		m := durabletest.Hooked{FS: durabletest.NewMemory(), Hook: func(op durabletest.Operation, effect func() error) error {
+			if op.Kind == durabletest.SyncDir {
+				return &os.PathError{Op: "sync", Path: op.Name, Err: failure}
+			}
+			return effect()
+		}}
 		if err := job("out", m); (err == nil) != want {
 			t.Errorf("sync of a directory says %v: the job says %v", failure, err)
 		}
@@ -437,21 +441,11 @@ func TestDirectoriesThatCannotBeSynced(t *testing.T) {
 	}
 }
 
-type unsyncedFS struct {
-	*memFS
-	failure error
-}
-
-func (u unsyncedFS) SyncDir(dir string) error {
-	return &os.PathError{Op: "sync", Path: dir, Err: u.failure}
-}
-
 // Each step is durable when it returns, also where an earlier run had done it
 // and was killed before it was durable.
 func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
-	open := func(m *memFS) *lake.Directory {
-		clear(m.locked) // the lock of a killed job goes with it
-		d, err := lake.Open("out", m)
+	open := func(fsys durable.FS) *lake.Directory {
+		d, err := lake.Open("out", fsys)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -466,25 +460,26 @@ func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 		"checkpoint-x":  func(d *lake.Directory) error { return d.Checkpoint("x").Save(t.Context(), []byte("state")) },
 	}
 	for name, step := range steps {
-		m := newMemFS()
-		if err := step(open(m)); err != nil {
+		m := durabletest.NewMemory()
+		counted := durabletest.NewFaulty(m, durabletest.Fault{})
+		if err := step(open(counted)); err != nil {
 			t.Fatal(err)
 		}
-		want := m.visible()[name]
-		if got := m.powerCut().visible()[name]; got != want || want == "" {
+		want := m.Visible()[name]
+		if got := m.PowerCut().Visible()[name]; got != want || want == "" {
 			t.Errorf("%s after a power cut: %q, want %q", name, got, want)
 		}
-		for at := 1; at <= m.operations; at++ {
-			again := newMemFS()
-			again.failAt, again.failure, again.after = at, errPowerCut, true
-			if err := step(open(again)); !errors.Is(err, errPowerCut) {
-				t.Fatalf("%s: operation %d: %v, want the power cut", name, at, err)
+		for at := 1; at <= counted.Operations(); at++ {
+			first := durabletest.NewMemory()
+			dying := durabletest.NewFaulty(first, durabletest.Fault{At: at, Moment: durabletest.After, Err: durabletest.ErrKilled})
+			if err := step(open(dying)); !errors.Is(err, durabletest.ErrKilled) {
+				t.Fatalf("%s: operation %d: %v, want ErrKilled", name, at, err)
 			}
-			again = again.killed()
+			again := first.Killed()
 			if err := step(open(again)); err != nil {
 				t.Fatal(err)
 			}
-			if got := again.powerCut().visible()[name]; got != want {
+			if got := again.PowerCut().Visible()[name]; got != want {
 				t.Errorf("%s, killed at operation %d, run again, after a power cut: %q, want %q", name, at, got, want)
 			}
 		}

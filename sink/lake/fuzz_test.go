@@ -8,16 +8,17 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // logOf returns a log of attempts with the content, and its file system.
-func logOf(content []byte) (*lake.AttemptLog, *memFS) {
-	m := newMemFS()
+func logOf(content []byte) (*lake.AttemptLog, *durabletest.Memory) {
+	m := durabletest.NewMemory()
 	path := filepath.Join("out", "attempts.jsonl")
 	if content != nil {
-		m.names[path] = &memFile{content: bytes.Clone(content)}
+		m.Put(path, content)
 	}
 	return lake.NewAttemptLog(path, m), m
 }
@@ -31,10 +32,7 @@ func recordedFile(t testing.TB, attempts []pipeline.Attempt) []byte {
 			t.Fatalf("Record = %d, %v, want %d", n, err, i+1)
 		}
 	}
-	if f := m.names[log.Path()]; f != nil {
-		return f.content
-	}
-	return nil
+	return m.Content(log.Path())
 }
 
 // Any bytes are a damaged log or the very lines that recording their attempts
@@ -58,7 +56,7 @@ func FuzzAttemptLog(f *testing.F) {
 			if !errors.Is(err, lake.ErrDamagedAttempts) {
 				t.Fatalf("%v is no ErrDamagedAttempts", err)
 			}
-			if _, _, err := log.Record(t.Context(), newAttempt); err == nil || !bytes.Equal(m.names[log.Path()].content, content) {
+			if _, _, err := log.Record(t.Context(), newAttempt); err == nil || !bytes.Equal(m.Content(log.Path()), content) {
 				t.Errorf("an attempt is recorded in a damaged log: %v", err)
 			}
 			return
@@ -73,7 +71,7 @@ func FuzzAttemptLog(f *testing.F) {
 			t.Fatal(err)
 		}
 		after, err := log.Attempts(t.Context())
-		if err != nil || len(after) < n || after[n-1] != newAttempt || !bytes.HasPrefix(m.names[log.Path()].content, lines) {
+		if err != nil || len(after) < n || after[n-1] != newAttempt || !bytes.HasPrefix(m.Content(log.Path()), lines) {
 			t.Errorf("after one more attempt: %d, %d attempts, %v", n, len(after), err)
 		}
 	})

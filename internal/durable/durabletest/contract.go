@@ -1,0 +1,180 @@
+package durabletest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+)
+
+// TestFS checks what [durable.FS] says on a new file system and a folder of it that may be
+// absent.
+func TestFS(t *testing.T, fresh func(t *testing.T) (fsys durable.FS, dir string)) {
+	for name, check := range map[string]func(*testing.T, durable.FS, string){
+		"folders": testFolders, "files": testFiles, "temporary files": testTemporary, "locks": testLocks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			fsys, dir := fresh(t)
+			if err := fsys.MkdirAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			check(t, fsys, dir)
+		})
+	}
+}
+
+func testFolders(t *testing.T, fsys durable.FS, dir string) {
+	deep := filepath.Join(dir, "deep", "er")
+	if _, err := fsys.List(deep); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("List of a folder that is not there: %v, want ErrNotExist", err)
+	}
+	if _, err := fsys.Append(filepath.Join(deep, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Append there: %v, want ErrNotExist", err)
+	}
+	if _, err := fsys.CreateTemp(deep); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("CreateTemp there: %v, want ErrNotExist", err)
+	}
+	for range 2 {
+		if err := errors.Join(fsys.MkdirAll(deep), fsys.SyncDir(deep)); err != nil {
+			t.Error(err)
+		}
+	}
+	appendTo(t, fsys, filepath.Join(deep, "a"), "text")
+	if err := fsys.MkdirAll(filepath.Join(deep, "a", "b")); err == nil {
+		t.Error("MkdirAll makes a folder below a file")
+	}
+	if _, err := fsys.Append(deep); err == nil {
+		t.Error("Append opens a folder")
+	}
+	if names, err := fsys.List(filepath.Dir(deep)); err != nil || !slices.Equal(names, []string{"er"}) {
+		t.Errorf("List = %q, %v, want the folder", names, err)
+	}
+}
+
+func testFiles(t *testing.T, fsys durable.FS, dir string) {
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "B")
+	_, open := fsys.Open(a)
+	for operation, err := range map[string]error{"Open": open, "Truncate": fsys.Truncate(a, 0), "Rename": fsys.Rename(a, b), "Remove": fsys.Remove(a)} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of a file that is not there: %v, want ErrNotExist", operation, err)
+		}
+	}
+	appendTo(t, fsys, a, "one")
+	appendTo(t, fsys, a, "two")
+	appendTo(t, fsys, b, "other")
+	if names, err := fsys.List(dir); err != nil || !slices.Equal(names, []string{"B", "a"}) {
+		t.Errorf("List = %q, %v, want bytewise order", names, err)
+	}
+	if err := fsys.Truncate(a, 4); err != nil {
+		t.Error(err)
+	}
+	if err := fsys.Rename(a, b); err != nil {
+		t.Error(err)
+	}
+	if got := content(t, fsys, b); got != "onet" {
+		t.Errorf("after Truncate and Rename: %q, want onet", got)
+	}
+	if err := errors.Join(fsys.Remove(b), fsys.SyncDir(dir)); err != nil {
+		t.Error(err)
+	}
+	if names, err := fsys.List(dir); err != nil || len(names) > 0 {
+		t.Errorf("after Remove: %q, %v", names, err)
+	}
+}
+
+func testTemporary(t *testing.T, fsys durable.FS, dir string) {
+	names := map[string]bool{}
+	for range 3 {
+		f, err := fsys.CreateTemp(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := filepath.Base(f.Name())
+		if filepath.Dir(f.Name()) != dir || names[base] || !strings.HasPrefix(base, durable.TempPrefix) || !strings.HasSuffix(base, durable.TempSuffix) {
+			t.Errorf("CreateTemp makes %s", f.Name())
+		}
+		names[base] = true
+		if _, err := fsys.Lock(f.Name()); !errors.Is(err, durable.ErrLocked) {
+			t.Errorf("lock of a temporary file that is open: %v, want ErrLocked", err)
+		}
+		if err := durable.Sweep(fsys, dir); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.Write([]byte("text")); err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			t.Error(err)
+		}
+		if got := content(t, fsys, f.Name()); got != "text" {
+			t.Errorf("a temporary file has %q", got)
+		}
+	}
+	if err := durable.Sweep(fsys, dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := fsys.List(dir); err != nil || len(left) > 0 {
+		t.Errorf("Sweep leaves %q, %v", left, err)
+	}
+}
+
+func testLocks(t *testing.T, fsys durable.FS, dir string) {
+	path := filepath.Join(dir, ".lock")
+	lock, err := fsys.Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fsys.Lock(path); !errors.Is(err, durable.ErrLocked) {
+		t.Errorf("lock of a locked file: %v, want ErrLocked", err)
+	}
+	appendTo(t, fsys, path, "text")
+	if got := content(t, fsys, path); got != "text" {
+		t.Errorf("a locked file has %q", got)
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
+	}
+	again, err := fsys.Lock(path)
+	if err != nil {
+		t.Fatalf("lock of a file whose lock was given back: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func appendTo(t *testing.T, fsys durable.FS, name, text string) {
+	t.Helper()
+	f, err := fsys.Append(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte(text)); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func content(t *testing.T, fsys durable.FS, name string) string {
+	t.Helper()
+	f, err := fsys.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, f); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	return b.String()
+}

@@ -1,0 +1,330 @@
+// Package durabletest holds file systems for tests of what is written through
+// [durable.FS]: [Memory] forgets at a power cut what was not synced, [Hooked] asks before
+// every change, and [Faulty] fills up or dies at a chosen one.
+package durabletest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+)
+
+// A Memory is a file system in memory. It keeps what a careless disk keeps: content up to
+// the last Sync of its file, and the names in a folder up to its last SyncDir.
+type Memory struct {
+	mu           sync.Mutex // of all, and of the content of the files
+	names, disk  map[string]*memoryFile
+	folders      map[string]bool // durable at once
+	temps, locks int
+}
+
+type memoryFile struct {
+	content, disk []byte
+	lock          int // 0: free
+}
+
+var _ durable.FS = (*Memory)(nil)
+
+// NewMemory returns an empty file system.
+func NewMemory() *Memory {
+	return &Memory{names: map[string]*memoryFile{}, disk: map[string]*memoryFile{}, folders: map[string]bool{".": true, "/": true}}
+}
+
+// PowerCut returns the file system as a restart finds it: only what was synced.
+func (m *Memory) PowerCut() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	left := m.empty()
+	for name, f := range m.disk {
+		g := &memoryFile{content: bytes.Clone(f.disk), disk: bytes.Clone(f.disk)}
+		left.names[name], left.disk[name] = g, g
+	}
+	return left
+}
+
+// Killed returns the file system as a killed process leaves it: all that was written, and
+// no lock.
+func (m *Memory) Killed() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	left := m.empty()
+	same := map[*memoryFile]*memoryFile{}
+	for _, of := range []struct{ from, to map[string]*memoryFile }{{m.names, left.names}, {m.disk, left.disk}} {
+		for name, f := range of.from {
+			if same[f] == nil {
+				same[f] = &memoryFile{content: bytes.Clone(f.content), disk: bytes.Clone(f.disk)}
+			}
+			of.to[name] = same[f]
+		}
+	}
+	return left
+}
+
+// empty has the folders of m only.
+func (m *Memory) empty() *Memory {
+	left := NewMemory()
+	left.temps = m.temps
+	maps.Copy(left.folders, m.folders)
+	return left
+}
+
+// Put places a durable file, and its folders, without counting as an operation.
+func (m *Memory) Put(name string, content []byte) {
+	_ = m.MkdirAll(filepath.Dir(name)) // no file is in the way of a test
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := &memoryFile{content: bytes.Clone(content), disk: bytes.Clone(content)}
+	m.names[name], m.disk[name] = f, f
+}
+
+// Content returns the content of a file, or nil if it does not exist.
+func (m *Memory) Content(name string) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.names[name]; f != nil {
+		return append([]byte{}, f.content...)
+	}
+	return nil
+}
+
+// Visible returns the content of the files whose names have no leading dot, by their base
+// names.
+func (m *Memory) Visible() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := map[string]string{}
+	for name, f := range m.names {
+		if base := filepath.Base(name); !strings.HasPrefix(base, ".") {
+			seen[base] = string(f.content)
+		}
+	}
+	return seen
+}
+
+// Unpublished returns the base names of the temporary files.
+func (m *Memory) Unpublished() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var left []string
+	for name := range m.names {
+		if base := filepath.Base(name); strings.HasSuffix(base, durable.TempSuffix) {
+			left = append(left, base)
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// MkdirAll makes folders, which are durable at once.
+func (m *Memory) MkdirAll(dir string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for at := filepath.Clean(dir); !m.folders[at]; at = filepath.Dir(at) {
+		if m.names[at] != nil {
+			return &fs.PathError{Op: "mkdir", Path: at, Err: fs.ErrExist}
+		}
+	}
+	for at := filepath.Clean(dir); !m.folders[at]; at = filepath.Dir(at) {
+		m.folders[at] = true
+	}
+	return nil
+}
+
+// CreateTemp makes a hidden file with its lock.
+func (m *Memory) CreateTemp(dir string) (durable.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.temps++
+	random := strings.Map(func(c rune) rune { return 'A' + c - '0' }, fmt.Sprintf("%026d", m.temps))
+	f, err := m.open(filepath.Join(dir, durable.TempPrefix+random+durable.TempSuffix))
+	if err != nil {
+		return nil, err
+	}
+	f.unlock = m.take(f.file)
+	return f, nil
+}
+
+// Append opens a file for appending.
+func (m *Memory) Append(name string) (durable.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, err := m.open(name)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// open makes the file if it is absent.
+func (m *Memory) open(name string) (*memoryHandle, error) {
+	if !m.folders[filepath.Dir(name)] {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	if m.folders[name] {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if m.names[name] == nil {
+		m.names[name] = &memoryFile{}
+	}
+	return &memoryHandle{of: m, name: name, file: m.names[name]}, nil
+}
+
+// existing returns a file for the operation op.
+func (m *Memory) existing(op, name string) (*memoryFile, error) {
+	if f := m.names[name]; f != nil {
+		return f, nil
+	}
+	return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+}
+
+// Open opens a file for reading; later writes are not seen.
+func (m *Memory) Open(name string) (io.ReadCloser, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, err := m.existing("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(bytes.Clone(f.content))), nil
+}
+
+// Truncate cuts a file.
+func (m *Memory) Truncate(name string, size int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, err := m.existing("truncate", name)
+	if err == nil {
+		f.content = f.content[:size]
+	}
+	return err
+}
+
+// Rename replaces newName by oldName.
+func (m *Memory) Rename(oldName, newName string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, err := m.existing("rename", oldName)
+	if err != nil {
+		return err
+	}
+	if !m.folders[filepath.Dir(newName)] {
+		return &fs.PathError{Op: "rename", Path: newName, Err: fs.ErrNotExist}
+	}
+	delete(m.names, oldName)
+	m.names[newName] = f
+	return nil
+}
+
+// Remove removes one file.
+func (m *Memory) Remove(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.existing("remove", name)
+	delete(m.names, name)
+	return err
+}
+
+// SyncDir makes the names in dir durable.
+func (m *Memory) SyncDir(dir string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if dir = filepath.Clean(dir); !m.folders[dir] {
+		return &fs.PathError{Op: "sync", Path: dir, Err: fs.ErrNotExist}
+	}
+	maps.DeleteFunc(m.disk, func(name string, _ *memoryFile) bool { return filepath.Dir(name) == dir })
+	for name, f := range m.names {
+		if filepath.Dir(name) == dir {
+			m.disk[name] = f
+		}
+	}
+	return nil
+}
+
+// List returns the base names of files and folders in dir.
+func (m *Memory) List(dir string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if dir = filepath.Clean(dir); !m.folders[dir] {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
+	}
+	var names []string
+	for name := range m.names {
+		if filepath.Dir(name) == dir {
+			names = append(names, filepath.Base(name))
+		}
+	}
+	for name := range m.folders {
+		if filepath.Dir(name) == dir && name != dir {
+			names = append(names, filepath.Base(name))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Lock takes the lock of a file, which it makes if it is absent.
+func (m *Memory) Lock(name string) (io.Closer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, err := m.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if f.file.lock != 0 {
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: durable.ErrLocked}
+	}
+	f.unlock = m.take(f.file)
+	return f, nil
+}
+
+// take locks a free file and returns what gives its lock back.
+func (m *Memory) take(f *memoryFile) (unlock func()) {
+	m.locks++
+	mine := m.locks
+	f.lock = mine
+	return func() {
+		if f.lock == mine {
+			f.lock = 0
+		}
+	}
+}
+
+type memoryHandle struct {
+	of     *Memory
+	name   string
+	file   *memoryFile
+	unlock func() // nil: it has no lock
+}
+
+func (h *memoryHandle) Name() string { return h.name }
+
+func (h *memoryHandle) Write(b []byte) (int, error) {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.file.content = append(h.file.content, b...)
+	return len(b), nil
+}
+
+func (h *memoryHandle) Sync() error {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.file.disk = bytes.Clone(h.file.content)
+	return nil
+}
+
+func (h *memoryHandle) Close() error {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	if h.unlock != nil {
+		h.unlock()
+	}
+	return nil
+}
