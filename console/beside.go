@@ -3,8 +3,6 @@ package console
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -25,7 +23,7 @@ func pointedTo(path string) string {
 		Format string `json:"format"`
 		ID     string `json:"id"`
 	}
-	if err := readBeside(path, maxPointer, &pointer); err != nil || pointer.Format != "pacsgp-current/1" {
+	if err := readBeside(path, "a pointer", maxPointer, &pointer); err != nil || pointer.Format != "pacsgp-current/1" {
 		return ""
 	}
 	return pointer.ID
@@ -55,7 +53,7 @@ func (m *Manifest) Listed() []ManifestFile { return m.Files[:min(len(m.Files), m
 // manifestBeside reads the manifest of a certificate. Without one there is nothing.
 func manifestBeside(e *Entry, c certify.Certificate) (*Manifest, error) {
 	var m Manifest
-	err := readBeside(filepath.Join(filepath.Dir(e.Path), "manifest-"+e.ID+".json"), maxManifest, &m)
+	err := readBeside(filepath.Join(filepath.Dir(e.Path), "manifest-"+e.ID+".json"), "a manifest", maxManifest, &m)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -73,18 +71,10 @@ func manifestBeside(e *Entry, c certify.Certificate) (*Manifest, error) {
 }
 
 // readBeside reads a JSON file of a bounded size.
-func readBeside(path string, most int64, into any) error {
-	f, err := durable.OpenRegular(path)
+func readBeside(path, what string, most int64, into any) error {
+	data, err := durable.ReadSmall(path, what, most)
 	if err != nil {
 		return err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return err
-	}
-	if int64(len(data)) > most {
-		return fmt.Errorf("it is longer than %d MiB", most>>20)
 	}
 	return json.Unmarshal(data, into)
 }

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,17 +68,9 @@ type Fault struct {
 // readCertificate reads a file of a certificate. It must hold what its name says, and not
 // contradict itself.
 func readCertificate(path string) (c certify.Certificate, id string, err error) {
-	f, err := durable.OpenRegular(path)
+	data, err := durable.ReadSmall(path, "a certificate", maxCertificate)
 	if err != nil {
 		return c, "", plainly(err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, maxCertificate+1))
-	if err != nil {
-		return c, "", plainly(err)
-	}
-	if len(data) > maxCertificate {
-		return c, "", fmt.Errorf("it is longer than a certificate can be (%d MiB)", maxCertificate>>20)
 	}
 	sum := sha256.Sum256(data)
 	id = hex.EncodeToString(sum[:])

@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -72,7 +73,7 @@ type notedAncestor struct {
 // readAncestor reads what was noted, if it was, for a window of this topic and these rows.
 func (s *service) readAncestor(ctx context.Context, folder string, window *kafkalog.Window) (a pipeline.Ancestor, there bool, err error) {
 	path := filepath.Join(folder, ancestorFile)
-	text, err := readSmall(path, "an ancestor", 1<<20)
+	text, err := durable.ReadSmall(path, "an ancestor", 1<<20)
 	if err != nil {
 		return a, false, err
 	}

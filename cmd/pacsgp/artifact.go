@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -58,7 +57,7 @@ func readCertificate(ctx context.Context, reference string) (certify.Certificate
 	if err := errors.Join(ctx.Err(), local(reference)); err != nil {
 		return certify.Certificate{}, "", err
 	}
-	data, err := readSmall(reference, "a certificate", maxCertificate)
+	data, err := durable.ReadSmall(reference, "a certificate", maxCertificate)
 	if err != nil {
 		return certify.Certificate{}, "", err
 	}
@@ -75,7 +74,7 @@ func readArtifact(ctx context.Context, reference string) ([]byte, error) {
 	if err := errors.Join(ctx.Err(), local(reference)); err != nil {
 		return nil, err
 	}
-	f, size, err := openSized(reference)
+	f, size, err := durable.OpenRegular(reference)
 	if err != nil {
 		return nil, err
 	}
@@ -85,43 +84,12 @@ func readArtifact(ctx context.Context, reference string) ([]byte, error) {
 			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", reference, size, maxCertificate>>20, err)
 		}
 	}
-	return readSized(f, reference, size)
-}
-
-// readSmall returns the bytes of a file that cannot have more than limit of them.
-func readSmall(path, what string, limit int64) ([]byte, error) {
-	f, size, err := openSized(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if size > limit {
-		return nil, fmt.Errorf("%s: it is longer than %s can be (%d KiB); is it one?", path, what, limit>>10)
-	}
-	return readSized(f, path, size)
-}
-
-// openSized opens a regular file without waiting for it.
-func openSized(path string) (*os.File, int64, error) {
-	f, err := durable.OpenRegular(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
-	}
-	return f, info.Size(), nil
-}
-
-// readSized reads a file that has this size, and no more of one that grows.
-func readSized(f *os.File, path string, size int64) ([]byte, error) {
 	if err := affordable(size, allowedMemory()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", reference, err)
 	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(f, data); err != nil {
-		return nil, fmt.Errorf("%s: it has changed while it was read: %w", path, err)
+		return nil, fmt.Errorf("%s: it has changed while it was read: %w", reference, err)
 	}
 	return data, nil
 }
@@ -276,7 +244,7 @@ type handedOver struct {
 // readHandover reads what was left there for a job.
 func readHandover(folder string, job pipeline.Job) (handedOver, error) {
 	path := filepath.Join(folder, handoverFile)
-	data, err := readSmall(path, "a handover", maxHandover)
+	data, err := durable.ReadSmall(path, "a handover", maxHandover)
 	if errors.Is(err, fs.ErrNotExist) {
 		return handedOver{}, fmt.Errorf("%w\nhint: the last pass of a job goes on from pacsgp train --no-pass, in the same output directory", err)
 	}

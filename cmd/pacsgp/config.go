@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -137,7 +138,7 @@ type trainConfig struct {
 // readConfiguration reads a job file, or another one, with all that is wrong with it.
 // ${VAR} in a value is replaced by the variable that lookup finds.
 func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *jobText, error) {
-	raw, err := readSmall(path, "a job", maxJobBytes)
+	raw, err := durable.ReadSmall(path, "a job", maxJobBytes)
 	if err != nil {
 		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}

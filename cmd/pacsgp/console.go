@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/console"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // A consoleConfig says where the console is reached, and by whom.
@@ -139,7 +140,7 @@ func (c consoleConfig) guard() (console.Guard, *tls.Config, error) {
 	}
 	g.Hosts = append(g.Hosts, c.hosts...)
 	if c.token != "" {
-		text, err := readSmall(c.token, "a token", 1<<12)
+		text, err := durable.ReadSmall(c.token, "a token", 1<<12)
 		if err != nil {
 			return g, nil, err
 		}

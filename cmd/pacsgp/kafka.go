@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -137,7 +138,7 @@ func (c clusterConfig) client() (*broker.Client, error) {
 // password reads the secret.
 func (s saslConfig) password() (string, error) {
 	if s.PasswordFile != "" {
-		text, err := readSmall(s.PasswordFile, "a password", 1<<12)
+		text, err := durable.ReadSmall(s.PasswordFile, "a password", 1<<12)
 		return strings.TrimRight(string(text), "\r\n"), err
 	}
 	text, ok := os.LookupEnv(s.PasswordEnv)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -116,7 +117,7 @@ func (m manifest) holds(files []manifestFile) bool {
 // the sample that the certificate names is refused.
 func readManifest(path string, c certify.Certificate, id string) (manifest, error) {
 	var m manifest
-	data, err := readSmall(path, "a manifest", maxManifest)
+	data, err := durable.ReadSmall(path, "a manifest", maxManifest)
 	if err != nil {
 		return m, err
 	}

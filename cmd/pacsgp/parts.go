@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -209,7 +210,7 @@ func merged(paths []string) (all *pipeline.Pass, release func() error, err error
 		return err
 	}
 	for _, path := range paths {
-		file, size, err := openSized(path)
+		file, size, err := durable.OpenRegular(path)
 		if err != nil {
 			return nil, nil, errors.Join(err, release())
 		}

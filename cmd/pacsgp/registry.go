@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // A registry declares where schemas are.
@@ -59,7 +60,7 @@ const maxSchemaFile = 1 << 20
 func (k *kafkaOrigin) schemas() error {
 	switch {
 	case k.Schema != "":
-		text, err := readSmall(k.Schema, "an Avro schema", maxSchemaFile)
+		text, err := durable.ReadSmall(k.Schema, "an Avro schema", maxSchemaFile)
 		k.config.Schema = string(text)
 		return err
 	case k.Registry != (registry{}):

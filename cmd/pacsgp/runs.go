@@ -16,6 +16,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -141,7 +142,7 @@ func runsIn(folder string) (iter.Seq[*runState], error) {
 				continue
 			}
 			var r runState
-			data, err := readSmall(filepath.Join(folder, e.Name()), "a run record", maxRecord)
+			data, err := durable.ReadSmall(filepath.Join(folder, e.Name()), "a run record", maxRecord)
 			if err != nil || json.Unmarshal(data, &r) != nil || r.Format != runStateFormat {
 				continue
 			}
@@ -155,7 +156,7 @@ func runsIn(folder string) (iter.Seq[*runState], error) {
 // readPointer reads what is current in a folder; nil if nothing is.
 func readPointer(folder string) (*pointer, error) {
 	path := filepath.Join(folder, currentFile)
-	data, err := readSmall(path, "a pointer", 1<<20)
+	data, err := durable.ReadSmall(path, "a pointer", 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

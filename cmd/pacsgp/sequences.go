@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -45,7 +46,7 @@ type sequences struct {
 // readSequences returns what an output says of its sequences: of none, if it has no file.
 func readSequences(folder string) (sequences, error) {
 	path := filepath.Join(folder, sequencesFile)
-	data, err := readSmall(path, "a list of sequences", maxSequences)
+	data, err := durable.ReadSmall(path, "a list of sequences", maxSequences)
 	if errors.Is(err, fs.ErrNotExist) {
 		return sequences{sequencesFormat, map[string]sequenceState{}}, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pacsgp/pacsgp/console"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/serving"
 )
 
@@ -63,7 +64,7 @@ func (c serveConfig) start(ctx context.Context, about asked, say func(string)) (
 	s := c.server()
 	s.Registry, s.Ready = about.registry, about.ready
 	if c.TokenFile != "" {
-		text, err := readSmall(c.TokenFile, "a token", 1<<12)
+		text, err := durable.ReadSmall(c.TokenFile, "a token", 1<<12)
 		if err != nil {
 			return nil, fmt.Errorf("serve: %w", err)
 		}

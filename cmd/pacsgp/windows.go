@@ -20,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -187,7 +188,7 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 // of a certificate whose bound is known.
 func (s *service) number(ctx context.Context, folder string, window *kafkalog.Window) (k int64, err error) {
 	var noted notedNumber
-	text, err := readSmall(filepath.Join(folder, numberFile), "a number", 1<<10)
+	text, err := durable.ReadSmall(filepath.Join(folder, numberFile), "a number", 1<<10)
 	if err == nil {
 		if err = json.Unmarshal(text, &noted); err != nil || noted.Number < 1 {
 			return 0, fmt.Errorf("%s: it holds no number (hint: remove it, and the window takes a new one)", filepath.Join(folder, numberFile))
@@ -251,7 +252,7 @@ func (s *service) numbered(folder string, window *kafkalog.Window) (string, erro
 	if err != nil {
 		return "", err
 	}
-	ancestor, err := readSmall(filepath.Join(folder, ancestorFile), "an ancestor", 1<<20)
+	ancestor, err := durable.ReadSmall(filepath.Join(folder, ancestorFile), "an ancestor", 1<<20)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}

@@ -72,8 +72,6 @@ const (
 // temporary is a name that [FS.CreateTemp] gives.
 var temporary = regexp.MustCompile("^" + regexp.QuoteMeta(TempPrefix) + "[A-Z2-7]{26}" + regexp.QuoteMeta(TempSuffix) + "$")
 
-var errNotRegular = errors.New("it is no regular file")
-
 // SyncDir makes the names in dir durable where the file system can do that. Some
 // cannot, which ends no job: [SyncNotice] says so beforehand.
 func SyncDir(fsys FS, dir string) error {
@@ -152,27 +150,8 @@ func (OS) Append(name string) (File, error) {
 	return openRegular(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 }
 
-// Open opens name for reading.
-func (OS) Open(name string) (io.ReadCloser, error) { return OpenRegular(name) }
-
-// OpenRegular opens a file for reading. What is no regular file is refused, and
-// nothing waits for it: a pipe would be opened only when somebody writes to it.
-func OpenRegular(name string) (*os.File, error) { return openRegular(name, os.O_RDONLY) }
-
-func openRegular(name string, how int) (*os.File, error) {
-	f, err := os.OpenFile(name, how|nonblocking, 0o644) //nolint:gosec // G302, G304: the user names it, and what is published is for others to read
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
+// Open opens a regular file for reading.
+func (OS) Open(name string) (io.ReadCloser, error) { return openRegular(name, os.O_RDONLY) }
 
 // Truncate cuts a file.
 func (OS) Truncate(name string, size int64) error { return os.Truncate(name, size) }

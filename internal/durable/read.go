@@ -1,0 +1,60 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+var errNotRegular = errors.New("it is no regular file")
+
+// ReadSmall returns the bytes of a regular file that cannot have more than limit of them.
+// what says what it is to be, with its article. Errors name the path: they are or wrap a
+// [fs.PathError].
+func ReadSmall(path, what string, limit int64) ([]byte, error) {
+	f, size, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if size > limit {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it is longer than %s can be (%d KiB); is it one?", what, limit>>10)}
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil { // no more of one that grows
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has changed while it was read: %w", err)}
+	}
+	return data, nil
+}
+
+// OpenRegular opens a file for reading and returns its size. What is no regular file is
+// refused, and nothing waits for it: a pipe would be opened only when somebody writes to
+// it.
+func OpenRegular(name string) (f *os.File, size int64, err error) {
+	f, err = openRegular(name, os.O_RDONLY)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+func openRegular(name string, how int) (*os.File, error) {
+	f, err := os.OpenFile(name, how|nonblocking, 0o644) //nolint:gosec // G302, G304: the user names it, and what is published is for others to read
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
