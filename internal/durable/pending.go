@@ -7,14 +7,15 @@ import (
 	"syscall"
 )
 
-// A Pending is a file that nobody sees until [Pending.Commit]. It is written
-// under a hidden name in the directory of its destination, so that the final
-// rename stays inside one file system.
+// A Pending is a file that nobody sees until [Pending.Commit] or [CommitAll]. It is written
+// under a hidden name in the folder of its destination, so that the final rename stays
+// inside one file system. It is for one goroutine at a time.
 type Pending struct {
 	fs      FS
 	file    File
 	path    string
 	written int64
+	synced  bool  // all that was written is durable
 	err     error // the first failure; Commit returns it
 }
 
@@ -28,10 +29,7 @@ func Create(fsys FS, path string) (*Pending, error) {
 	return &Pending{fs: fsys, file: f, path: path}, nil
 }
 
-// Path returns where the file is to be.
-func (p *Pending) Path() string { return p.path }
-
-// Name returns the hidden name that the file has before its publication.
+// Name returns the hidden name that the file has before its publication, for its writer.
 func (p *Pending) Name() string { return p.file.Name() }
 
 // Write appends to the file. A failure is final: Commit will return it too.
@@ -39,6 +37,7 @@ func (p *Pending) Write(b []byte) (int, error) {
 	if p.err != nil {
 		return 0, p.err
 	}
+	p.synced = false
 	n, err := p.file.Write(b)
 	p.written += int64(n)
 	if err != nil {
@@ -47,41 +46,15 @@ func (p *Pending) Write(b []byte) (int, error) {
 	return n, p.err
 }
 
-// Commit publishes the file: content first, then the name, each made durable
-// before the next step. When it returns nil the file survives a power cut.
-// After an error nothing is at the destination but what was there before, or,
-// if only the last step failed, the whole new file.
-func (p *Pending) Commit() error {
-	if err := p.finish(); err != nil {
-		return err
-	}
-	return p.announce()
-}
-
-// CommitAs is Commit under another name in the same folder.
-func (p *Pending) CommitAs(name string) error {
-	p.path = filepath.Join(filepath.Dir(p.path), name)
-	return p.Commit()
-}
-
-// announce publishes a finished file durably.
-func (p *Pending) announce() error {
-	if err := p.Publish(); err != nil {
-		return err
-	}
-	if err := SyncDir(p.fs, filepath.Dir(p.path)); err != nil {
-		return Explain(p.path, p.written, err)
-	}
-	return nil
-}
-
-// finish makes the content durable. Nobody sees it yet.
-func (p *Pending) finish() error {
+// Sync makes the content durable under its hidden name. Commit does it too; a file that is
+// published later fails now if the disk is full. After an error the file is given up.
+func (p *Pending) Sync() error {
 	if p.file == nil {
 		return fmt.Errorf("%s: committed or given up before", p.path)
 	}
-	if p.err == nil {
+	if p.err == nil && !p.synced {
 		p.fail(p.file.Sync())
+		p.synced = true
 	}
 	if p.err != nil {
 		p.Abort()
@@ -89,9 +62,59 @@ func (p *Pending) finish() error {
 	return p.err
 }
 
-// Publish gives a finished file its name, which is not durable yet.
-func (p *Pending) Publish() error {
-	p.fail(p.file.Close())
+// Commit publishes the file: content first, then the name, each made durable
+// before the next step. When it returns nil the file survives a power cut.
+// After an error nothing is at the destination but what was there before, or,
+// if only the last step failed, the whole new file.
+func (p *Pending) Commit() error { return CommitAll(p) }
+
+// CommitAs is Commit under another name in the same folder.
+func (p *Pending) CommitAs(name string) error {
+	p.path = filepath.Join(filepath.Dir(p.path), name)
+	return p.Commit()
+}
+
+// CommitAll publishes new files of one folder in their order. The last is seen only where
+// the others are durable. After an error before that, all are given up, and none is seen
+// unless the file system refuses to remove it.
+func CommitAll(files ...*Pending) (err error) {
+	published := 0
+	defer func() {
+		if err == nil || published == len(files) {
+			return
+		}
+		for i, p := range files {
+			if i < published {
+				_ = p.fs.Remove(p.path) // the failure to report is the first one
+			}
+			p.Abort()
+		}
+	}()
+	for _, p := range files {
+		if err := p.Sync(); err != nil {
+			return err
+		}
+	}
+	for i, p := range files {
+		if i > 0 && i == len(files)-1 {
+			if err := p.syncDir(); err != nil {
+				return err
+			}
+		}
+		if err := p.publish(); err != nil {
+			return err
+		}
+		published++
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return files[len(files)-1].syncDir()
+}
+
+// publish gives a durable file its name, which is not durable yet.
+func (p *Pending) publish() error {
+	p.fail(p.file.Close()) // first: some systems rename no open file
 	if p.err == nil {
 		p.fail(p.fs.Rename(p.file.Name(), p.path))
 	}
@@ -102,6 +125,14 @@ func (p *Pending) Publish() error {
 	}
 	p.file = nil
 	return p.err
+}
+
+// syncDir makes the names in the folder of the file durable.
+func (p *Pending) syncDir() error {
+	if err := SyncDir(p.fs, filepath.Dir(p.path)); err != nil {
+		return Explain(p.path, p.written, err)
+	}
+	return nil
 }
 
 // Abort gives the file up and removes what was written. After Commit it does
@@ -121,7 +152,35 @@ func (p *Pending) fail(err error) {
 	}
 }
 
-// Explain adds what to do about a failed write.
+// Stage writes data to a file that Commit will publish as path. It is durable, and nobody
+// sees it yet.
+func Stage(fsys FS, path string, data []byte) (*Pending, error) {
+	p, err := Create(fsys, path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Write(data); err != nil {
+		p.Abort()
+		return nil, err
+	}
+	if err := p.Sync(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// WriteFile publishes data as path, in place of what may be there: [Stage] and
+// [Pending.Commit].
+func WriteFile(fsys FS, path string, data []byte) error {
+	p, err := Stage(fsys, path, data)
+	if err != nil {
+		return err
+	}
+	return p.Commit()
+}
+
+// Explain returns the failure err of a write of path, with what to do about it. At least
+// size bytes were to be written.
 func Explain(path string, size int64, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -130,28 +189,4 @@ func Explain(path string, size int64, err error) error {
 		return fmt.Errorf("write %s: %w (hint: choose an output directory that this user may write to)", path, err)
 	}
 	return fmt.Errorf("write %s: %w", path, err)
-}
-
-// Prepare writes data to a hidden file that is to become path.
-func Prepare(fsys FS, path string, data ...[]byte) (*Pending, error) {
-	p, err := Create(fsys, path)
-	if err != nil {
-		return nil, err
-	}
-	for _, b := range data {
-		if _, err := p.Write(b); err != nil {
-			p.Abort()
-			return nil, err
-		}
-	}
-	return p, p.finish()
-}
-
-// WriteFile publishes data under path.
-func WriteFile(fsys FS, path string, data ...[]byte) error {
-	p, err := Prepare(fsys, path, data...)
-	if err != nil {
-		return err
-	}
-	return p.announce()
 }

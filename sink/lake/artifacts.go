@@ -50,7 +50,7 @@ func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest stri
 		before.Abort()
 		delete(d.staged, digest)
 	}
-	p, err := durable.Prepare(d.fs, d.Path(name), data)
+	p, err := durable.Stage(d.fs, d.Path(name), data)
 	if err != nil {
 		return "", err
 	}
@@ -118,40 +118,19 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 		if err != nil {
 			return "", err
 		}
-		if same {
+		if same { // perhaps of a job that was killed before the name was durable
+			if err := d.sync(f.name); err != nil {
+				return "", err
+			}
 			continue
 		}
-		p, err := durable.Prepare(d.fs, d.Path(f.name), f.data)
+		p, err := durable.Stage(d.fs, d.Path(f.name), f.data)
 		if err != nil {
 			return "", err
 		}
 		files = append(files, p)
 	}
-	return id, d.publish(CertificateName(id), files)
-}
-
-// publish gives finished files their names. The last is seen only where the
-// others are durable.
-func (d *Directory) publish(last string, files []*durable.Pending) error {
-	var seen []string
-	back := func(err error) error {
-		for _, path := range seen {
-			_ = d.fs.Remove(path) // the failure to report is the first one
-		}
-		return err
-	}
-	for i, p := range files {
-		if i > 0 && p.Path() == d.Path(last) {
-			if err := d.sync(last); err != nil {
-				return back(err)
-			}
-		}
-		if err := p.Publish(); err != nil {
-			return back(err)
-		}
-		seen = append(seen, p.Path())
-	}
-	return d.sync(last)
+	return id, durable.CommitAll(files...)
 }
 
 func hexDigest(data []byte) string {
