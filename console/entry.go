@@ -14,7 +14,6 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/sink/lake"
-	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 // maxCertificate bounds a file. A certificate about 1,000 columns has some 200 KB.
@@ -99,7 +98,7 @@ func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) En
 	e := Entry{
 		ID: id, Path: path, Time: info.ModTime().UTC(),
 		Mean: aboutOf(c.About(certify.PredictorMean)), Draw: aboutOf(c.About(certify.PredictorDraw)),
-		Against: c.Baseline.Bound, Doubts: len(report.Doubts(c)),
+		Against: c.Baseline.Bound, Doubts: len(c.Doubts()),
 	}
 	e.N = max(e.Draw.N, e.Mean.N)
 	for _, g := range c.Conditional() {

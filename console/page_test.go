@@ -107,7 +107,7 @@ func TestCertificateIsAsInspected(t *testing.T) {
 				t.Errorf("%s: %q is not on the page", name, h.Statement)
 			}
 		}
-		for _, doubt := range report.Doubts(c) {
+		for _, doubt := range c.Doubts() {
 			if !strings.Contains(said, doubt) {
 				t.Errorf("%s: %q is not on the page", name, doubt)
 			}

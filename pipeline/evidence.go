@@ -61,7 +61,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
-			Columns: append(meta.featureNames(), meta.Target.Name), Segments: found.Segments,
+			Columns: append(meta.FeatureNames(), meta.Target.Name), Segments: found.Segments,
 		},
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,
@@ -175,7 +175,7 @@ func describe(job Job, features []Affine, target Affine, theta []certify.Paramet
 	}
 	meta.Target.Name = job.Target
 	meta.Loss = job.lossSpec(target)
-	names := certify.ParameterNames(meta.featureNames(), meta.ARD)
+	names := certify.ParameterNames(meta.FeatureNames(), meta.ARD)
 	if len(theta) != len(names) {
 		return meta, fmt.Errorf("%d hyper-parameters for %d features, want %d", len(theta), len(features), len(names))
 	}

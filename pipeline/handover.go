@@ -134,7 +134,7 @@ func (h *Handover) pass(ctx context.Context, job Job, choose func([]Shard) []int
 	if err != nil {
 		return nil, err
 	}
-	src, err := env.Open(ctx, m.Meta.featureNames())
+	src, err := env.Open(ctx, m.Meta.FeatureNames())
 	if err != nil {
 		return nil, err
 	}

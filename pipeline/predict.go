@@ -57,7 +57,7 @@ func (p *Ready) Close() { p.of.close() }
 // at the same time, and use gets one after the other. What it gets is its own until it
 // returns.
 func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) error) error {
-	if columns, want := src.Columns(), p.of.meta.featureNames(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
+	if columns, want := src.Columns(), p.of.meta.FeatureNames(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
 	var free sync.Pool // of *[]Prediction

@@ -144,7 +144,8 @@ func rowsOf(src Source) int64 {
 	return n
 }
 
-func (m ModelMeta) featureNames() []string {
+// FeatureNames are the names of the features, in order.
+func (m ModelMeta) FeatureNames() []string {
 	names := make([]string, len(m.Features))
 	for i, f := range m.Features {
 		names[i] = f.Name

@@ -57,7 +57,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if open == nil {
 		return v, nil
 	}
-	src, err := open(ctx, m.Meta.featureNames(), nil, m.Meta.Target.Name, job.BadRows.Some())
+	src, err := open(ctx, m.Meta.FeatureNames(), nil, m.Meta.Target.Name, job.BadRows.Some())
 	if err != nil {
 		return nil, err
 	}

@@ -179,7 +179,7 @@ func (s *service) kept(id string) (document, model []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	name, _, _ := publishedNames(id, c.Model.Digest)
+	name := sinklake.ModelName(c.Model.Digest)
 	model, err = os.ReadFile(filepath.Join(filepath.Dir(found[0]), name)) //nolint:gosec // of the output
 	if err == nil && hexOf(model) != c.Model.Digest {
 		err = fmt.Errorf("%s: its SHA-256 is not in its name", name)

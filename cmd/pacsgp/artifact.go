@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -103,137 +102,8 @@ func affordable(size, allowed int64) error {
 	return nil
 }
 
-// The names in the output directory that belong to the latest run. Model and
-// certificate are named by their content.
-const (
-	runFile  = "run.json"
-	plotFile = "run.png"
-)
-
-// What training leaves in its output directory for a last pass in parts. The model has
-// no certificate yet: its name is none that readers of the directory look for.
-const (
-	handoverFile  = "handover.json"
-	handoverModel = "handover.model"
-)
-
 // maxHandover bounds a handover, whose longest part is a line for each step of training.
 const maxHandover = 64 << 20
-
-// publishedNames are the names of the files of a published certificate.
-func publishedNames(id, modelDigest string) (model, certificate, row string) {
-	return sinklake.ModelName(modelDigest), sinklake.CertificateName(id), sinklake.RowName(id)
-}
-
-// An output is where a job publishes to, opened: nobody else writes there meanwhile.
-type output struct {
-	dir  *sinklake.Directory
-	path string
-	fs   fileSystem
-}
-
-// openOutput opens the output of a job, and makes it if it is not there.
-func openOutput(path string, w system) (*output, error) {
-	dir, err := sinklake.Open(path, w.fs)
-	if err != nil {
-		return nil, err
-	}
-	return &output{dir, path, w.fs}, nil
-}
-
-// Close gives the output back.
-func (o *output) Close() error { return o.dir.Close() }
-
-// sink is where model and certificate go.
-func (o *output) sink() pipeline.Sink { return o.dir }
-
-// notice says what a user should know of the place, or is "".
-func (o *output) notice() string { return durable.SyncNotice(o.fs, o.path) }
-
-// forget removes what another training has left for its last pass.
-func (o *output) forget() error {
-	for _, name := range []string{handoverFile, handoverModel} {
-		if err := o.dir.Remove(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// attempts is the log of attempts at a path, or with "" the one of the output, and
-// what it holds.
-func (o *output) attempts(ctx context.Context, path string, notice func(string)) (pipeline.Attempts, []pipeline.Attempt, error) {
-	log := o.dir.AttemptLog()
-	if path != "" {
-		log = sinklake.NewAttemptLog(path, o.fs)
-	}
-	log.Notice = notice
-	before, err := log.Attempts(ctx)
-	return log, before, err
-}
-
-// A checkpoint is the place of a job's checkpoint.
-type checkpoint interface {
-	pipeline.Checkpoints
-	Path() string
-}
-
-// checkpoints returns the places of the jobs' checkpoints and says which other jobs
-// have left theirs.
-func (o *output) checkpoints(jobs []pipeline.Job, notice func(string)) ([]checkpoint, error) {
-	var own []checkpoint
-	var one *sinklake.Checkpoint
-	paths := map[string]bool{}
-	for _, job := range jobs {
-		digest, err := job.Digest()
-		if err != nil {
-			return nil, err
-		}
-		one = o.dir.Checkpoint(digest.String())
-		own, paths[one.Path()] = append(own, one), true
-	}
-	others, err := one.Others()
-	for _, other := range others {
-		switch {
-		case paths[other.Path]:
-		case other.Fault != nil:
-			notice(fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job goes on from it, and it is left as it is", other.Path, other.Fault))
-		default:
-			notice(other.Path + " is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
-		}
-	}
-	return own, err
-}
-
-// leave writes what the last pass needs. The handover is last: where it is, the model
-// is.
-func (o *output) leave(ctx context.Context, h *pipeline.Handover) error {
-	m, err := o.dir.GetModel(ctx, h.Model)
-	if err != nil {
-		return err
-	}
-	data, err := sink.EncodeModel(m)
-	if err != nil {
-		return err
-	}
-	doc, err := json.MarshalIndent(h, "", "  ") //nolint:gosec // its secret is for those who read this file
-	if err != nil {
-		return fmt.Errorf("handover: %w", err)
-	}
-	return errors.Join(o.dir.Put(handoverModel, data), o.dir.Put(handoverFile, append(doc, '\n')))
-}
-
-// report writes the plot and the record of a run, which is last.
-func (o *output) report(record runRecord, plot []byte) error {
-	doc, err := json.MarshalIndent(record, "", "  ")
-	if err != nil {
-		return fmt.Errorf("run record: %w", err)
-	}
-	if err := o.dir.Put(plotFile, plot); err != nil {
-		return err
-	}
-	return o.dir.Put(runFile, append(doc, '\n'))
-}
 
 // A handedOver is what train --no-pass left in an output directory.
 type handedOver struct {
@@ -243,7 +113,7 @@ type handedOver struct {
 
 // readHandover reads what was left there for a job.
 func readHandover(folder string, job pipeline.Job) (handedOver, error) {
-	path := filepath.Join(folder, handoverFile)
+	path := filepath.Join(folder, sinklake.HandoverFile)
 	data, err := durable.ReadSmall(path, "a handover", maxHandover)
 	if errors.Is(err, fs.ErrNotExist) {
 		return handedOver{}, fmt.Errorf("%w\nhint: the last pass of a job goes on from pacsgp train --no-pass, in the same output directory", err)
@@ -263,12 +133,12 @@ func readHandover(folder string, job pipeline.Job) (handedOver, error) {
 
 // files are the paths of the handover.
 func (h handedOver) files() []string {
-	return []string{filepath.Join(h.folder, handoverModel), filepath.Join(h.folder, handoverFile)}
+	return []string{filepath.Join(h.folder, sinklake.HandoverModel), filepath.Join(h.folder, sinklake.HandoverFile)}
 }
 
 // model reads the trained model back from its file.
 func (h handedOver) model(ctx context.Context) (pipeline.Model, error) {
-	path := filepath.Join(h.folder, handoverModel)
+	path := filepath.Join(h.folder, sinklake.HandoverModel)
 	m, found, err := readModel(ctx, path)
 	if err == nil && found != h.Model {
 		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", path, pipeline.ErrChanged, found, h.Model)
@@ -295,8 +165,7 @@ func hides(from origin, output string) string {
 	if output == "" {
 		return ""
 	}
-	model, _, row := publishedNames("0", "0")
-	for _, name := range []string{model, row} {
+	for _, name := range []string{sinklake.ModelName("0"), sinklake.RowName("0")} {
 		if found := from.finds(filepath.Join(output, name)); found != "" {
 			return found
 		}

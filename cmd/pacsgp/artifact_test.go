@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pacsgp/pacsgp/sink"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // limitedTo runs the command in a process of its own that may have so many MiB of
@@ -147,10 +148,10 @@ func TestFilesBesideArtifacts(t *testing.T) {
 	a := trained(t)
 	job := filepath.Join(a.dir, "job.yaml")
 	for path, word := range map[string]string{
-		job:                                    "text, as a job file is",
-		filepath.Join(a.out, plotFile):         "a picture (PNG)",
-		filepath.Join(a.out, "attempts.jsonl"): "a log of attempts",
-		filepath.Join(a.out, runFile):          "a run record",
+		job:                                     "text, as a job file is",
+		filepath.Join(a.out, sinklake.PlotFile): "a picture (PNG)",
+		filepath.Join(a.out, "attempts.jsonl"):  "a log of attempts",
+		filepath.Join(a.out, sinklake.RunFile):  "a run record",
 	} {
 		for _, args := range [][]string{{"inspect", path}, {"verify", path, a.certificate}, {"verify", a.model, path}} {
 			pacsgp(t, args...).says(t, exitFailure, path+": it is "+word)

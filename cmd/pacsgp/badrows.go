@@ -121,7 +121,7 @@ func (d deadLetters) Put(ctx context.Context, _ []string, _ []pipeline.Shard, _ 
 }
 
 // quarantine is where the job's bad rows go, or nil.
-func (p prepared) quarantine(w system, from rows) pipeline.Quarantine {
+func (p prepared) quarantine(w system, from pipeline.Opened) pipeline.Quarantine {
 	if origin, ok := p.source.(*kafkaOrigin); ok && origin.letters != "" {
 		return deadLetters{origin: origin, topic: origin.letters}
 	}

@@ -30,7 +30,7 @@ func TestWhatAnEarlierRunLeftIsLookedAt(t *testing.T) {
 		t.Fatal("the same job on the same files trains again")
 	}
 
-	writeFile(t, filepath.Join(out, currentFile), []byte("[1"))
+	writeFile(t, filepath.Join(out, sinklake.CurrentFile), []byte("[1"))
 	if !idle() || current(t, out) == nil {
 		t.Error("a damaged pointer is not written again")
 	}
@@ -44,12 +44,12 @@ func TestWhatAnEarlierRunLeftIsLookedAt(t *testing.T) {
 	sum := sha256.Sum256(forged)
 	other := hex.EncodeToString(sum[:])
 	writeFile(t, filepath.Join(out, sinklake.CertificateName(other)), forged)
-	for _, name := range []string{manifestName(id), "run.json"} {
+	for _, name := range []string{sinklake.ManifestName(id), "run.json"} {
 		text := bytes.ReplaceAll(readFile(t, filepath.Join(out, name)), []byte(id), []byte(other))
 		writeFile(t, filepath.Join(out, strings.ReplaceAll(name, id, other)), text)
 	}
 	for _, r := range recorded(t, out) {
-		path := filepath.Join(out, r.name)
+		path := filepath.Join(out, sinklake.RunStateName(r))
 		writeFile(t, path, bytes.ReplaceAll(readFile(t, path), []byte(id), []byte(other)))
 	}
 	if idle() || current(t, out).ID == other {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 // cautions is what predict, score and promote say of the certificate of a model that is
@@ -19,7 +18,7 @@ func cautions(c certify.Certificate) []string {
 		said = append(said, fmt.Sprintf("predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
 	}
 	said = append(said, "the certificate was not checked against rows: how often the model missed is its maker's word (pacsgp verify with the data checks it)")
-	return append(said, report.Doubts(c)...)
+	return append(said, c.Doubts()...)
 }
 
 // speaksOf tells for each partition of a topic whether a certificate speaks of its rows. Where

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 
 // A contender is an artifact of an output directory.
 type contender struct {
-	artifactRef
+	pipeline.ArtifactRef
 	certificate certify.Certificate
 }
 
@@ -35,12 +36,12 @@ func contenderAt(ctx context.Context, folder, id string) (contender, error) {
 	if err := certify.Recompute(c); err != nil {
 		return contender{}, fmt.Errorf("%s: %w", sinklake.CertificateName(id), err)
 	}
-	return contender{artifactRef{id, c.Model.Digest}, c}, nil
+	return contender{pipeline.ArtifactRef{ID: id, Model: c.Model.Digest}, c}, nil
 }
 
 // incomparable says why two certificates speak of different things, or is "".
-func incomparable(a, b certify.Certificate, who judged) string {
-	x, y := judge(who, a), judge(who, b)
+func incomparable(a, b certify.Certificate, who pipeline.Judge) string {
+	x, y := who.Of(a), who.Of(b)
 	switch {
 	case x.Loss.Target != y.Loss.Target:
 		return fmt.Sprintf("the targets are %q and %q", x.Loss.Target, y.Loss.Target)
@@ -56,8 +57,8 @@ func incomparable(a, b certify.Certificate, who judged) string {
 // challenge decides by the job's rule whether a certified result becomes current, moves
 // the pointer if so, and says why.
 func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState, p prepared, o *outcome) (moved bool, why string, err error) {
-	challenger := contender{artifactRef{o.result.ID, o.result.ModelDigest}, o.result.Certificate}
-	current, err := readPointer(p.output)
+	challenger := contender{pipeline.ArtifactRef{ID: o.Result.ID, Model: o.Result.ModelDigest}, o.Result.Certificate}
+	current, err := sinklake.ReadPointer(nil, p.output)
 	if err != nil {
 		return false, "", err
 	}
@@ -74,7 +75,7 @@ func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState
 	if why := incomparable(champion.certificate, challenger.certificate, p.judge); why != "" {
 		return false, "it cannot be compared with the current one: " + why, nil
 	}
-	better, why := j.Promote.byBound(judge(p.judge, champion.certificate).Bound, judge(p.judge, challenger.certificate).Bound)
+	better, why := j.Promote.byBound(p.judge.Of(champion.certificate).Bound, p.judge.Of(challenger.certificate).Bound)
 	if j.Promote.Rule == promoteRows {
 		better, why, err = j.onNewRows(ctx, p, champion, challenger)
 		if errors.Is(err, errTooFew) {
@@ -107,7 +108,7 @@ func (j *scheduled) onNewRows(ctx context.Context, p prepared, champion, challen
 	}
 	known := map[string]bool{}
 	for _, c := range []contender{champion, challenger} {
-		list, err := readManifest(filepath.Join(p.output, manifestName(c.ID)), c.certificate, c.ID)
+		list, err := sinklake.ReadManifest(nil, filepath.Join(p.output, sinklake.ManifestName(c.ID)), c.certificate, c.ID)
 		if err != nil {
 			return false, "", err
 		}
@@ -118,7 +119,7 @@ func (j *scheduled) onNewRows(ctx context.Context, p prepared, champion, challen
 	var fresh lakeOrigin
 	var rows int64
 	for _, f := range all {
-		if !known[contentOf(f.manifestFile)] {
+		if !known[contentOf(f.ManifestFile)] {
 			fresh, rows = append(fresh, f.path), rows+f.Rows
 		}
 	}
@@ -135,7 +136,7 @@ func (j *scheduled) onNewRows(ctx context.Context, p prepared, champion, challen
 }
 
 // contentOf names a file wherever it stands, as far as its footer tells its content.
-func contentOf(f manifestFile) string { return fmt.Sprintf("%d %s", f.Bytes, f.Footer) }
+func contentOf(f pipeline.ManifestFile) string { return fmt.Sprintf("%d %s", f.Bytes, f.Footer) }
 
 // lossOn is what the judged predictor of a model loses on rows, without the bad ones that
 // the job tolerates, and on how many.
@@ -152,7 +153,7 @@ func lossOn(ctx context.Context, p prepared, c contender, rows lakeOrigin) (floa
 		return 0, 0, err
 	}
 	found, err := pipeline.EvaluateGood(ctx, src, m, p.resources.Workers)
-	if p.judge == judgeDraw {
+	if p.judge == pipeline.JudgeDraw {
 		return found.Draw, found.Rows, err
 	}
 	return found.Mean, found.Rows, err
@@ -174,7 +175,7 @@ func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) err
 		if err != nil {
 			return false, "", err
 		}
-		current, err := readPointer(p.output)
+		current, err := sinklake.ReadPointer(nil, p.output)
 		if err != nil {
 			return false, "", err
 		}
@@ -226,16 +227,17 @@ func present(folder, id string) bool {
 
 // pointTo moves the pointer of an output to one of its artifacts.
 func pointTo(p prepared, to contender) (err error) {
-	out, err := openOutput(p.output, system{fs: realFiles()})
+	out := sinklake.NewOutput(p.output, nil)
+	release, err := out.Hold()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	return out.point(to.certificate, to.artifactRef, p.judge, time.Now())
+	defer func() { err = errors.Join(err, release()) }()
+	return pipeline.PointTo(out, to.certificate, to.ArtifactRef, p.judge, time.Now())
 }
 
 // promoted moves the pointer of a folder to the artifact of which the id begins so.
-func promoted(ctx context.Context, w system, folder, id string, who judged) (err error) {
+func promoted(ctx context.Context, w system, folder, id string, who pipeline.Judge) (err error) {
 	whole, err := idIn(folder, id)
 	if err != nil {
 		return err
@@ -244,11 +246,12 @@ func promoted(ctx context.Context, w system, folder, id string, who judged) (err
 	if err != nil {
 		return err
 	}
-	out, err := openOutput(folder, w)
+	out := sinklake.NewOutput(folder, w.fs)
+	release, err := out.Hold()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	m, digest, err := readModel(ctx, filepath.Join(folder, sinklake.ModelName(to.Model)))
 	if err != nil {
 		return err
@@ -260,11 +263,11 @@ func promoted(ctx context.Context, w system, folder, id string, who judged) (err
 	if _, err := pipeline.Verify(ctx, to.certificate, m, digest, nil, res); err != nil {
 		return err
 	}
-	if g := judge(who, to.certificate); g.Status != certify.StatusCertified {
-		return notCertified{fmt.Sprintf("%s stays as it is: the guarantee of %.12s… for the %s is %s", currentFile, whole, g.Predictor, g.Status)}
+	if g := who.Of(to.certificate); g.Status != certify.StatusCertified {
+		return pipeline.NotCertified("%s stays as it is: the guarantee of %.12s… for the %s is %s", sinklake.CurrentFile, whole, g.Predictor, g.Status)
 	}
-	before, damaged := readPointer(folder) // which is replaced
-	if err := out.point(to.certificate, to.artifactRef, who, time.Now()); err != nil {
+	before, damaged := sinklake.ReadPointer(nil, folder) // which is replaced
+	if err := pipeline.PointTo(out, to.certificate, to.ArtifactRef, who, time.Now()); err != nil {
 		return err
 	}
 	show := newDisplay(w)
@@ -279,24 +282,17 @@ func promoted(ctx context.Context, w system, folder, id string, who judged) (err
 	if before != nil {
 		from = before.ID
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: now %s, before %s\n", filepath.Join(folder, currentFile), whole, from)
+	_, err = fmt.Fprintf(w.stdout, "%s: now %s, before %s\n", filepath.Join(folder, sinklake.CurrentFile), whole, from)
 	return err
 }
 
 // idIn is the id of the one certificate in a folder that begins so.
 func idIn(folder, begin string) (string, error) {
-	names, err := realFiles().List(folder)
+	all, err := sinklake.Certificates(realFiles(), folder)
 	if err != nil {
 		return "", err
 	}
-	var found []string
-	for _, name := range names {
-		id, ok := strings.CutPrefix(name, "certificate-")
-		id, json := strings.CutSuffix(id, ".json")
-		if ok && json && isID(id) && strings.HasPrefix(id, begin) {
-			found = append(found, id)
-		}
-	}
+	found := slices.DeleteFunc(all, func(id string) bool { return !strings.HasPrefix(id, begin) })
 	switch {
 	case len(found) == 1 && len(begin) >= 6:
 		return found[0], nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 func TestInspect(t *testing.T) {
@@ -50,7 +51,7 @@ func TestInspect(t *testing.T) {
 		"half a model":     readFile(t, a.model)[:999],
 		"half certificate": readFile(t, a.certificate)[:999],
 		"other JSON":       []byte("{}\n"),
-		"run record":       readFile(t, filepath.Join(a.out, runFile)),
+		"run record":       readFile(t, filepath.Join(a.out, sinklake.RunFile)),
 		"spaces after":     append(readFile(t, a.certificate), ' '),
 		"half a row":       readFile(t, row)[:2999],
 		"a forged number":  bytes.Replace(readFile(t, a.certificate), []byte(`"bound": 0.`), []byte(`"bound": 0.0`), 1),
@@ -62,7 +63,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	pacsgp(t, "inspect", lakeFile(a.dir, 0)).says(t, exitFailure, "it is Parquet, but neither model nor certificate\n")
-	pacsgp(t, "inspect", filepath.Join(a.out, runFile)).says(t, exitFailure, runFile+": it is a run record")
+	pacsgp(t, "inspect", filepath.Join(a.out, sinklake.RunFile)).says(t, exitFailure, sinklake.RunFile+": it is a run record")
 	pacsgp(t, "inspect", filepath.Join(a.dir, "none")).says(t, exitFailure, "no such file")
 }
 
@@ -369,7 +370,7 @@ func TestNotCertified(t *testing.T) {
 				t.Errorf("verify: status %d, %s: %s", checked.status, checked.message, checked.stdout)
 			}
 			limited := pacsgp(t, "train", "-c", tiny(c.change).write(t, dir), "-o", out, "--limit", "0.0001", "--json")
-			var shown runRecord
+			var shown pipeline.RunRecord
 			if err := json.Unmarshal([]byte(limited.stdout), &shown); err != nil || limited.status != exitNotCertified || shown.ID != r.ID {
 				t.Errorf("--json: %v, status %d, certificate %s", err, limited.status, shown.ID)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -18,7 +19,7 @@ func completions(root *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
 		"config": jobs, "source": jobs, "kafka": jobs, "from": folders, "output": folders,
 		"log-format": words(logText, logJSON), "format": words(formatText, formatJSON), "log-level": words("debug", "info", "warn", "error"),
-		"judge": words(string(judgeMean)+"\tof Q, which predict writes", string(judgeDraw)+"\tof Q"),
+		"judge": words(string(pipeline.JudgeMean)+"\tof Q, which predict writes", string(pipeline.JudgeDraw)+"\tof Q"),
 	}
 	rows := cobra.FixedCompletions([]string{"parquet", "parq", "pq", "arrow", "feather"}, cobra.ShellCompDirectiveFilterFileExt)
 	artifact := []cobra.CompletionFunc{artifacts("model-", ".parquet"), artifacts("certificate-", ".json", ".parquet"), rows}

@@ -39,18 +39,18 @@ type configuration struct {
 
 	Sweep []alternativeConfig `yaml:"sweep"`
 
-	Output     string        `yaml:"output"`
-	Publish    publishConfig `yaml:"publish"`
-	Stream     serviceConfig `yaml:"stream"`
-	Serve      serveConfig   `yaml:"serve"`
-	Attempts   string        `yaml:"attempts"`
-	Limit      float64       `yaml:"limit"`
-	Judge      judged        `yaml:"judge"`
-	Strict     bool          `yaml:"strict"`
-	Keep       int           `yaml:"keep"`
-	Workers    int           `yaml:"workers"`
-	Memory     byteSize      `yaml:"memory"`
-	Checkpoint span          `yaml:"checkpoint"`
+	Output     string         `yaml:"output"`
+	Publish    publishConfig  `yaml:"publish"`
+	Stream     serviceConfig  `yaml:"stream"`
+	Serve      serveConfig    `yaml:"serve"`
+	Attempts   string         `yaml:"attempts"`
+	Limit      float64        `yaml:"limit"`
+	Judge      pipeline.Judge `yaml:"judge"`
+	Strict     bool           `yaml:"strict"`
+	Keep       int            `yaml:"keep"`
+	Workers    int            `yaml:"workers"`
+	Memory     byteSize       `yaml:"memory"`
+	Checkpoint span           `yaml:"checkpoint"`
 
 	folder string // of the file
 }

@@ -21,7 +21,7 @@ type demoSize struct {
 	rows, fresh int64
 	files       int
 	inducing    int
-	judge       judged // "": as a job that does not say
+	judge       pipeline.Judge // "": as a job that does not say
 }
 
 // theDemo has far fewer inducing points than the default for so many rows: a minute is
@@ -92,8 +92,8 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 		return err
 	}
 	say("\nVerifying the artifact against the lake, and training again without the hold-out rows …\n")
-	model, certificate := filepath.Join(p.output, o.record.Model), filepath.Join(p.output, o.record.Certificate)
-	v, err := verification{model: model, certificate: certificate, id: o.record.ID, from: p.source, retrain: true, judge: p.judge}.run(ctx, w)
+	model, certificate := filepath.Join(p.output, o.Record.Model), filepath.Join(p.output, o.Record.Certificate)
+	v, err := verification{model: model, certificate: certificate, id: o.Record.ID, from: p.source, retrain: true, judge: p.judge}.run(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, size demoSiz
 	if err := generator.WriteLake(ctx, dir, 1, size.rows, size.fresh); err != nil {
 		return err
 	}
-	m := o.result.Model
+	m := o.Result.Model
 	src, err := lakeOrigin{dir}.open(ctx, reading{Choice: ingest.Choice{Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name}})
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, size demoSiz
 	if err != nil {
 		return err
 	}
-	mean, draw := judge(judgeMean, o.result.Certificate), judge(judgeDraw, o.result.Certificate)
+	mean, draw := pipeline.JudgeMean.Of(o.Result.Certificate), pipeline.JudgeDraw.Of(o.Result.Certificate)
 	say("  predictions (the mean of Q) miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, certify.AtMost(mean.Bound))
 	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, certify.AtMost(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {

@@ -81,7 +81,7 @@ func demoKafka(ctx context.Context, w system, output string, config synth.Config
 	}
 	say("\nVerifying it: the rows are replayed from the topic, and training is repeated …\n")
 	v, err := verification{
-		model: filepath.Join(pulled, o.record.Model), certificate: filepath.Join(pulled, o.record.Certificate), id: o.record.ID, from: p.source, retrain: true, judge: p.judge,
+		model: filepath.Join(pulled, o.Record.Model), certificate: filepath.Join(pulled, o.Record.Certificate), id: o.Record.ID, from: p.source, retrain: true, judge: p.judge,
 	}.run(ctx, w)
 	if err != nil {
 		return err

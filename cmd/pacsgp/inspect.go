@@ -65,7 +65,7 @@ func inspectCertificate(w system, path string, c certify.Certificate, asJSON boo
 		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; that it is true of a model and of rows is for pacsgp verify to find out.")
 		return err
 	}
-	for _, text := range report.Doubts(c) { // apart from the document, whose bytes are what its id is made of
+	for _, text := range c.Doubts() { // apart from the document, whose bytes are what its id is made of
 		newDisplay(w).notice(text)
 	}
 	doc, err := certify.Marshal(c)

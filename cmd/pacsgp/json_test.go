@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // What programs read has one form: names in snake_case, no nanoseconds, lists that
@@ -23,7 +25,7 @@ func TestJSONHasOneForm(t *testing.T) {
 	r := record(t, out)
 	model, certificate := filepath.Join(out, r.Model), filepath.Join(out, r.Certificate)
 	lake := filepath.Join(dir, "lake")
-	documents["run record"] = string(readFile(t, filepath.Join(out, runFile)))
+	documents["run record"] = string(readFile(t, filepath.Join(out, sinklake.RunFile)))
 	documents["inspect model"] = succeed(t, "inspect", model, "--json").stdout
 	documents["inspect certificate"] = succeed(t, "inspect", certificate, "--json").stdout
 	documents["verify"] = succeed(t, "verify", model, certificate, lake, "--json").stdout

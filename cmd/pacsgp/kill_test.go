@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A killer ends its own process at one operation.
@@ -100,11 +101,11 @@ func complete(t *testing.T, when, out string, want map[string]string, beside ...
 		t.Errorf("%s: other artifacts than those of an uninterrupted run (-want +got):\n%.2000s", when, diff)
 	}
 	known := maps.Clone(want)
-	for _, name := range append([]string{".lock", runFile, plotFile}, beside...) {
+	for _, name := range append([]string{".lock", sinklake.RunFile, sinklake.PlotFile}, beside...) {
 		known[name] = ""
 	}
 	for _, name := range names(t, out) {
-		if _, ok := known[name]; !ok && !runStateName.MatchString(name) && name != currentFile && !strings.HasPrefix(name, "manifest-") {
+		if _, ok := known[name]; !ok && !strings.HasPrefix(name, "run-") && name != sinklake.CurrentFile && !strings.HasPrefix(name, "manifest-") {
 			t.Errorf("%s: %s is left over", when, name)
 		}
 	}
@@ -119,25 +120,25 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 		fault := ""
 		switch {
 		case strings.HasPrefix(name, ".") || strings.HasPrefix(name, "checkpoint-"): // the next run refuses a damaged checkpoint
-		case name == runFile:
-			if err := json.Unmarshal(data, new(runRecord)); err != nil {
+		case name == sinklake.RunFile:
+			if err := json.Unmarshal(data, new(pipeline.RunRecord)); err != nil {
 				fault = err.Error()
 			}
-		case runStateName.MatchString(name):
-			if err := json.Unmarshal(data, new(runState)); err != nil {
+		case strings.HasPrefix(name, "run-"):
+			if err := json.Unmarshal(data, new(pipeline.RunState)); err != nil {
 				fault = err.Error()
 			}
 		case strings.HasPrefix(name, "manifest-"):
-			if err := json.Unmarshal(data, new(manifest)); err != nil {
+			if err := json.Unmarshal(data, new(pipeline.Manifest)); err != nil {
 				fault = err.Error()
 			}
-		case name == currentFile:
+		case name == sinklake.CurrentFile:
 			pointsToWhole(t, when, out)
-		case name == handoverFile && want[name] == "":
+		case name == sinklake.HandoverFile && want[name] == "":
 			if _, err := pipeline.ParseHandover(data); err != nil {
 				fault = err.Error()
 			}
-		case name == plotFile:
+		case name == sinklake.PlotFile:
 			if _, err := png.Decode(bytes.NewReader(data)); err != nil {
 				fault = err.Error()
 			}
@@ -158,16 +159,16 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 // pointsToWhole demands that what the pointer names is there.
 func pointsToWhole(t *testing.T, when, out string) {
 	t.Helper()
-	p, err := readPointer(out)
+	p, err := sinklake.ReadPointer(nil, out)
 	if err != nil || p == nil {
 		t.Errorf("%s: the pointer: %v", when, err)
 		return
 	}
-	_, digest, err := readModel(t.Context(), filepath.Join(out, p.Model))
+	_, digest, err := readModel(t.Context(), filepath.Join(out, sinklake.ModelName(p.Model)))
 	if err != nil {
 		t.Errorf("%s: the pointer names a model that is not there: %v", when, err)
 	}
-	c, id, err := readCertificate(t.Context(), filepath.Join(out, p.Certificate))
+	c, id, err := readCertificate(t.Context(), filepath.Join(out, sinklake.CertificateName(p.ID)))
 	if err != nil || id != p.ID || c.Model.Digest != digest {
 		t.Errorf("%s: the pointer names %s, and there is %s of the model %s: %v", when, p.ID, id, digest, err)
 	}
@@ -188,7 +189,7 @@ func names(t *testing.T, dir string) []string {
 
 // uninterrupted runs a tiny job of mini-batches with a checkpoint after every
 // step, and returns the job file, the artifacts and the run record.
-func uninterrupted(t *testing.T, inducing string) (job string, want map[string]string, r runRecord) {
+func uninterrupted(t *testing.T, inducing string) (job string, want map[string]string, r pipeline.RunRecord) {
 	t.Helper()
 	dir := t.TempDir()
 	smallLake(t, dir)

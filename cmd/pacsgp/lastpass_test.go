@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // meanwhile runs a job during which something happens after the model file is
@@ -49,7 +51,7 @@ func withoutCertificate(t *testing.T, a answer, out string, words ...string) {
 			t.Errorf("%s is published", name)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(out, runFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(out, sinklake.RunFile)); err == nil {
 		t.Error("a run record is published")
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // BenchmarkStreamLatency is the time from the last row of a window to its certificate, with
@@ -135,8 +137,8 @@ func measureLatency(b *testing.B, rows int, mode string, warm bool) {
 }
 
 // timedRecord is the record of a run.
-func timedRecord(b *testing.B, folder string) (r runRecord) {
-	if err := json.Unmarshal(readFile(b, filepath.Join(folder, runFile)), &r); err != nil {
+func timedRecord(b *testing.B, folder string) (r pipeline.RunRecord) {
+	if err := json.Unmarshal(readFile(b, filepath.Join(folder, sinklake.RunFile)), &r); err != nil {
 		b.Fatal(err)
 	}
 	return r

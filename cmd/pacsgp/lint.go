@@ -78,7 +78,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 		}
 		for _, f := range faults {
 			text := w.hide(errors.New(f.text)).Error()
-			out.Faults = append(out.Faults, lintedItem{path, max(f.line, 1), max(f.column, 1), f.key, shortened(inPlainWords(text))})
+			out.Faults = append(out.Faults, lintedItem{path, max(f.line, 1), max(f.column, 1), f.key, pipeline.Shortened(inPlainWords(text))})
 		}
 	}
 	if asJSON {

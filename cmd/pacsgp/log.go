@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -157,7 +158,7 @@ func messageLines(err error) []string {
 			faults++
 		}
 		if faults <= mostFaults {
-			lines = append(lines, shortened(inPlainWords(line)))
+			lines = append(lines, pipeline.Shortened(inPlainWords(line)))
 		}
 	}
 	if faults > mostFaults {

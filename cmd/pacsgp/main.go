@@ -11,14 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,15 +28,12 @@ import (
 
 // Exit statuses of the command.
 const (
-	exitFailure      = 1
+	exitFailure      = pipeline.ExitFailure
 	exitUsage        = 2
-	exitNotCertified = 3
-	exitConfig       = 78
+	exitNotCertified = pipeline.ExitNotCertified
+	exitConfig       = pipeline.ExitConfig
 	exitInterrupted  = 130
 )
-
-// errInterrupted says that a signal has ended a command before its end.
-var errInterrupted = errors.New("interrupted")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -53,7 +48,7 @@ func main() {
 	limit.Store(int64(patience))
 	w.patience = func(t time.Duration) { limit.Store(int64(t)) }
 	afterSignal(ctx, func() time.Duration { return time.Duration(limit.Load()) }, func() {
-		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", errInterrupted, time.Duration(limit.Load())))
+		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", pipeline.ErrInterrupted, time.Duration(limit.Load())))
 		os.Exit(exitInterrupted)
 	})
 	err := run(ctx, os.Args[1:], w)
@@ -125,8 +120,7 @@ func run(ctx context.Context, args []string, w system) error {
 	err := dispatch(ctx, args, w)
 	_ = log.Flush() // a terminal that cannot be written to stops no run
 	if lost := out.Flush(); lost != nil {
-		var verdict notCertified
-		if err == nil || errors.As(err, &verdict) {
+		if err == nil || errors.Is(err, pipeline.ErrNotCertified) {
 			err = fmt.Errorf("standard output: %w", lost)
 		}
 	}
@@ -193,7 +187,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	w.log.foresee(args)
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {
-		return errInterrupted // what it was at says nothing to a user
+		return pipeline.ErrInterrupted // what it was at says nothing to a user
 	}
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		return usageError{inOneLine(err)}
@@ -241,13 +235,6 @@ type usageError struct{ error }
 // Unwrap returns the fault.
 func (e usageError) Unwrap() error { return e.error }
 
-// notCertified says why a run that finished has no certificate of the required
-// kind.
-type notCertified struct{ reason string }
-
-// Error returns the reason.
-func (e notCertified) Error() string { return e.reason }
-
 // exactly wraps cobra's check of the number of arguments.
 func exactly(n int, names string) cobra.PositionalArgs {
 	return between(n, n, names)
@@ -264,65 +251,21 @@ func between(least, most int, names string) cobra.PositionalArgs {
 
 func status(err error) int {
 	var usage usageError
-	var verdict notCertified
 	var round roundError
 	switch {
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, pipeline.ErrInterrupted):
 		return exitInterrupted
 	case errors.As(err, &round):
 		return round.exit
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &verdict):
-		return exitNotCertified
-	case errors.Is(err, pipeline.ErrConfig) && !errors.Is(err, pipeline.ErrRefused): // a certificate's job is no job file
-		return exitConfig
 	default:
-		return exitFailure
+		return pipeline.ExitStatus(err)
 	}
 }
 
-// What an error shows of what was wrong: its first faults, the beginning of a text
-// in quotes and of a word, which may be a path, and of a line of many.
-const (
-	mostFaults  = 20
-	longQuoted  = 100
-	longWord    = 1000
-	longMessage = 4000
-)
-
-var (
-	quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-	wordText   = regexp.MustCompile(`\S+`)
-)
-
-// shortened cuts what a line repeats of a file that was far too long.
-func shortened(line string) string {
-	line = quotedText.ReplaceAllStringFunc(line, func(s string) string {
-		if len(s) <= longQuoted+2 {
-			return s
-		}
-		return beginning(s, longQuoted+1) + `…"`
-	})
-	line = wordText.ReplaceAllStringFunc(line, func(s string) string {
-		if len(s) <= longWord {
-			return s
-		}
-		return beginning(s, longQuoted) + "…"
-	})
-	if len(line) > longMessage {
-		line = fmt.Sprintf("%s… (%d bytes more)", beginning(line, longMessage), len(line)-longMessage)
-	}
-	return line
-}
-
-// beginning is what the first n bytes of s hold of whole characters.
-func beginning(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
+// mostFaults is how many faults an error shows.
+const mostFaults = 20
 
 // explain prints an error for people: each fault of several on its own line, and
 // hints among them as hints.

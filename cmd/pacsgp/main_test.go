@@ -17,6 +17,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -65,7 +67,7 @@ func TestMain(m *testing.M) {
 func testSystem(stdout, stderr io.Writer, fsys durable.FS, environment map[string]string) system {
 	return system{
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), memory: allowedMemory, room: func(string) (int64, bool) { return 0, false },
-		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16, judge: judgeDraw},
+		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16, judge: pipeline.JudgeDraw},
 		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	}
 }
@@ -208,9 +210,9 @@ func readFile(t testing.TB, path string) []byte {
 }
 
 // record reads the run record of an output directory.
-func record(t *testing.T, out string) (r runRecord) {
+func record(t *testing.T, out string) (r pipeline.RunRecord) {
 	t.Helper()
-	if err := json.Unmarshal(readFile(t, filepath.Join(out, runFile)), &r); err != nil {
+	if err := json.Unmarshal(readFile(t, filepath.Join(out, sinklake.RunFile)), &r); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // grown is a trained tiny job whose lake has got another file since.
@@ -25,7 +27,7 @@ func grown(t *testing.T) (dir string, a trainedArtifact) {
 	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake", "later"), 1, 180, 60); err != nil {
 		t.Fatal(err)
 	}
-	return dir, trainedArtifact{filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), filepath.Join(out, manifestName(r.ID))}
+	return dir, trainedArtifact{filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), filepath.Join(out, sinklake.ManifestName(r.ID))}
 }
 
 type trainedArtifact struct{ model, certificate, manifest string }
@@ -84,9 +86,9 @@ func TestManifestThatLiesIsRefused(t *testing.T) {
 	dir, a := grown(t)
 	lake := filepath.Join(dir, "lake")
 	good := readFile(t, a.manifest)
-	lie := func(what string, change func(m *manifest), want string) {
+	lie := func(what string, change func(m *pipeline.Manifest), want string) {
 		t.Helper()
-		var m manifest
+		var m pipeline.Manifest
 		if err := json.Unmarshal(good, &m); err != nil {
 			t.Fatal(err)
 		}
@@ -101,17 +103,17 @@ func TestManifestThatLiesIsRefused(t *testing.T) {
 			t.Errorf("%s: status %d, %q; want %q", what, got.status, got.message, want)
 		}
 	}
-	lie("a file less", func(m *manifest) { m.Files = m.Files[1:] }, "not as many as")
-	lie("two files swapped", func(m *manifest) { m.Files[0], m.Files[1] = m.Files[1], m.Files[0] }, "the sample digest")
-	lie("another shard", func(m *manifest) { m.Files[0].Shards[0].Digest = m.Files[1].Shards[0].Digest }, "the sample digest")
-	lie("another certificate", func(m *manifest) { m.Certificate = m.Sample }, "it is of the certificate")
-	lie("rows moved", func(m *manifest) { m.Files[0].Rows++; m.Files[1].Rows-- }, "and its shards")
-	lie("the descriptions of two files swapped", func(m *manifest) {
+	lie("a file less", func(m *pipeline.Manifest) { m.Files = m.Files[1:] }, "not as many as")
+	lie("two files swapped", func(m *pipeline.Manifest) { m.Files[0], m.Files[1] = m.Files[1], m.Files[0] }, "the sample digest")
+	lie("another shard", func(m *pipeline.Manifest) { m.Files[0].Shards[0].Digest = m.Files[1].Shards[0].Digest }, "the sample digest")
+	lie("another certificate", func(m *pipeline.Manifest) { m.Certificate = m.Sample }, "it is of the certificate")
+	lie("rows moved", func(m *pipeline.Manifest) { m.Files[0].Rows++; m.Files[1].Rows-- }, "and its shards")
+	lie("the descriptions of two files swapped", func(m *pipeline.Manifest) {
 		m.Files[0].Footer, m.Files[1].Footer = m.Files[1].Footer, m.Files[0].Footer
 		m.Files[0].Bytes, m.Files[1].Bytes = m.Files[1].Bytes, m.Files[0].Bytes
 	}, "its values have changed")
-	lie("a footer", func(m *manifest) { m.Files[0].Footer = m.Sample }, "has changed")
-	lie("not a number of rows", func(m *manifest) { m.Files[0].Shards[0].Rows = -1 }, "a shard of -1 rows")
+	lie("a footer", func(m *pipeline.Manifest) { m.Files[0].Footer = m.Sample }, "has changed")
+	lie("not a number of rows", func(m *pipeline.Manifest) { m.Files[0].Shards[0].Rows = -1 }, "a shard of -1 rows")
 	writeFile(t, a.manifest, []byte("{"))
 	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, "it is no manifest")
 }

@@ -19,13 +19,6 @@ type needs struct {
 	disk    int64 // in the folder for temporary files, to count copies
 }
 
-// leastForReading is what reading may take of memory whatever the budget is.
-const leastForReading = 512 << 20
-
-// forPages is what pages may take of memory while they are read, whatever the first ones
-// look like.
-func forPages(res pipeline.Resources) int64 { return max(res.Memory, leastForReading) }
-
 // surplus is how far what is needed may be below what is foreseen, in percent: tests
 // hold it to that.
 const surplus = 25
@@ -34,7 +27,7 @@ const surplus = 25
 // other ways to take less, in words.
 func (n needs) met(w system, budget int64, instead string) error {
 	var faults []error
-	if n.reading > forPages(pipeline.Resources{Memory: budget}) {
+	if n.reading > (pipeline.Resources{Memory: budget}).PageMemory() {
 		faults = append(faults, fmt.Errorf("reading these files takes %d MiB for pages that have to be in memory as a whole, and the budget is %d MiB\n"+
 			"hint: raise memory to %[1]d MiB, name fewer features, or write the files with smaller pages and without BYTE_STREAM_SPLIT%[3]s",
 			n.reading>>20+1, budget>>20, instead))

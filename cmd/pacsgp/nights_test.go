@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // Thirty nights of a lake in which things go wrong, each with what is to come of it as
@@ -102,7 +103,7 @@ func TestThirtyNights(t *testing.T) {
 			t.Fatalf("night %d: %d files, want %d; %s", night, len(run.Files), files(night), run.words())
 		}
 		if exit, bad := failed[night]; bad {
-			if run.State != stateFailed || *run.Exit != exit || run.Certificate != "" || !strings.Contains(run.Fault, says[night]) {
+			if run.State != pipeline.StateFailed || *run.Exit != exit || run.Certificate != "" || !strings.Contains(run.Fault, says[night]) {
 				t.Fatalf("night %d: status %d, %s", night, *run.Exit, run.words())
 			}
 			rows.write(t, path(yesterday, "part-00.parquet"))
@@ -112,7 +113,7 @@ func TestThirtyNights(t *testing.T) {
 			if night == 22 {
 				exit = exitNotCertified
 			}
-			if run.State != stateFinished || *run.Exit != exit {
+			if run.State != pipeline.StateFinished || *run.Exit != exit {
 				t.Fatalf("night %d: %s", night, run.words())
 			}
 			certificates[night] = run.Certificate
@@ -153,7 +154,7 @@ func TestThirtyNights(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := 0
-		if judge(judgeDraw, c.certificate).Status != certify.StatusCertified {
+		if pipeline.JudgeDraw.Of(c.certificate).Status != certify.StatusCertified {
 			want = exitNotCertified
 		}
 		a := pacsgp(t, "verify", filepath.Join(out, "model-"+c.Model+".parquet"), filepath.Join(out, "certificate-"+id+".json"), filepath.Join(dir, "lake"), "--judge", "draw")
@@ -227,10 +228,10 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 		}
 		finished := 0
 		for _, r := range all {
-			if r.State == stateFinished {
+			if r.State == pipeline.StateFinished {
 				finished++
 			}
-			if r.Sequence != 1 || r.State == stateRunning {
+			if r.Sequence != 1 || r.State == pipeline.StateRunning {
 				t.Errorf("%s: %s", when, r.words())
 			}
 		}

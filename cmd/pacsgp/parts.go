@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -150,7 +149,6 @@ func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output 
 }
 
 func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o *outcome, err error) {
-	began := time.Now()
 	show := newDisplay(w)
 	defer show.end()
 	h, err := readHandover(p.output, p.job)
@@ -162,42 +160,16 @@ func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	out, err := openOutput(p.output, w)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	state, err := out.begin(w.log.run, p.job, began)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { state.failed(out, err) }()
 	m, err := h.model(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := out.sink().PutModel(ctx, m); err != nil {
-		return nil, err
-	}
-	r, err := h.Certify(ctx, all, pipeline.Environment{Sink: out.sink(), Resources: p.resources, Observer: show.observer(), Software: software()})
+	out := p.out(w)
+	found, err := pipeline.CertifyParts(ctx, h.Handover, m, all, p.job, &jobRows{prepared: p, show: show}, out, p.how(w, show, out))
 	if err != nil {
 		return nil, err
 	}
-	o = &outcome{}
-	o.add(newOutcome(p, w.log.run, r, began), p.job)
-	o.record.Seconds = time.Since(began).Seconds()
-	o.judged(p)
-	read, err := p.open(ctx, nil, func(string) {})
-	if err == nil {
-		err = p.list(out, r, read)
-	}
-	if err != nil { // the rows were read elsewhere
-		show.notice("there is no manifest beside the certificate, for the files cannot be listed here: " + err.Error())
-	}
-	if err := o.write(out); err != nil {
-		return nil, err
-	}
-	return o, o.finish(out, state, p, []artifactRef{{r.ID, r.ModelDigest}})
+	return &outcome{found, p.output, p.source}, nil
 }
 
 // merged reads parts and merges them. Their files stay open until release.

@@ -15,7 +15,6 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
-	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func predictCommand(w system) *cobra.Command {
@@ -81,7 +80,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, f := range m.Meta.Features {
 		features = append(features, f.Name)
 	}
-	src, err := from.open(ctx, reading{Choice: ingest.Choice{Features: features}, bad: ingest.Mark, decoders: res.Workers, pages: forPages(res)})
+	src, err := from.open(ctx, reading{Choice: ingest.Choice{Features: features}, bad: ingest.Mark, decoders: res.Workers, pages: res.PageMemory()})
 	if err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 			Rows    int64    `json:"rows"`
 			Refused int64    `json:"rows_without_prediction"`
 			ID      string   `json:"certificate"` // "" if nothing is certified about the predictions
-		}{append([]string{}, report.Doubts(c)...), output, rows, refused, id})
+		}{append([]string{}, c.Doubts()...), output, rows, refused, id})
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n", output, certify.Count(rows, "row"), refused)
 	return err

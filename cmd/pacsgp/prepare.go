@@ -55,7 +55,7 @@ type prepared struct {
 	serve     serveConfig
 	watch     func(pipeline.Progress) // is told each step of training; nil: nobody is
 	limit     float64
-	judge     judged // judgeMean or judgeDraw
+	judge     pipeline.Judge // pipeline.JudgeMean or pipeline.JudgeDraw
 	strict    bool
 	resources pipeline.Resources
 	spooled   func(rows int64)        // is told how far a spool is; nil: nobody is
@@ -137,7 +137,7 @@ func prepare(c configuration) (prepared, error) {
 	fault(c.Train.Evaluations == nil || *c.Train.Evaluations != 0, "train.evaluations: 0 gradients move nothing; leave it out for the default")
 	fault(c.Grid.Step == nil || *c.Grid.Step != 0, "grid.step: 0 is not positive; leave it out for a step that goes by the number of rows")
 	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
-	fault(c.Judge == "" || c.Judge == judgeMean || c.Judge == judgeDraw, "judge: %q is neither mean nor draw", c.Judge)
+	fault(c.Judge == "" || c.Judge == pipeline.JudgeMean || c.Judge == pipeline.JudgeDraw, "judge: %q is neither mean nor draw", c.Judge)
 	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
 	fault(c.Keep >= 0, "keep: %d is negative", c.Keep)
 	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
@@ -148,7 +148,7 @@ func prepare(c configuration) (prepared, error) {
 	p := prepared{
 		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts, badRows: bad.path, stream: c.Stream, serve: c.Serve,
 		keep: c.Keep, folder: c.folder,
-		limit: c.Limit, judge: cmp.Or(c.Judge, judgeMean), strict: c.Strict, resources: resources.WithDefaults(),
+		limit: c.Limit, judge: cmp.Or(c.Judge, pipeline.JudgeMean), strict: c.Strict, resources: resources.WithDefaults(),
 	}
 	p.stream.check(fault)
 	if err := p.serve.check(); err != nil {
@@ -229,7 +229,7 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 // open opens the source of a job, with these features or, with nil, those that the job
 // chooses.
 func (p prepared) open(ctx context.Context, features []string, notice func(string)) (rows, error) {
-	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, bad: ingest.Marking(p.job.BadRows.Some()), decoders: p.resources.Workers, pages: forPages(p.resources)}
+	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, bad: ingest.Marking(p.job.BadRows.Some()), decoders: p.resources.Workers, pages: p.resources.PageMemory()}
 	if features == nil {
 		want.Features, want.Exclude = p.job.Features, p.job.Exclude
 	}

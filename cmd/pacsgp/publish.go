@@ -145,16 +145,16 @@ func (s *shelf) follows(ctx context.Context, client *broker.Client, p prepared, 
 // publish sends what a job has published to its output. A member of a group sends it again
 // when the group has come to another generation, or another process has ended its writer,
 // as long as it has the partitions.
-func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *outcome, p prepared) error {
+func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error, p prepared) error {
 	if s.members == nil {
-		return s.send(ctx, nil, all, best, p)
+		return s.send(ctx, nil, all, best, verdict, p)
 	}
 	for {
 		as, err := s.members.Now(ctx)
 		if err != nil {
 			return err
 		}
-		if err = s.send(ctx, &as, all, best, p); err != nil && s.failed != nil {
+		if err = s.send(ctx, &as, all, best, verdict, p); err != nil && s.failed != nil {
 			s.failed()
 		}
 		switch {
@@ -176,7 +176,7 @@ func (s *shelf) publish(ctx context.Context, all []*pipeline.Result, best *outco
 
 // send sends all artifacts, then the pointer to the best, then how far the topic of the
 // rows was read; of a window without rows only that.
-func (s *shelf) send(ctx context.Context, as *broker.Member, all []*pipeline.Result, best *outcome, p prepared) (err error) {
+func (s *shelf) send(ctx context.Context, as *broker.Member, all []*pipeline.Result, best *pipeline.Result, verdict error, p prepared) (err error) {
 	client, err := s.cluster.client()
 	if err != nil {
 		return err
@@ -224,10 +224,10 @@ func (s *shelf) send(ctx context.Context, as *broker.Member, all []*pipeline.Res
 	}
 	what := "no row"
 	if best != nil {
-		what = "certificate " + best.result.ID
-		if as == nil || best.verdict(p) == nil {
-			c := best.result.Certificate
-			if err := to.Point(ctx, c, c.About(predictorOf(p.judge))); err != nil { // what readers can believe
+		what = "certificate " + best.ID
+		if as == nil || verdict == nil {
+			c := best.Certificate
+			if err := to.Point(ctx, c, c.About(p.judge.Predictor())); err != nil { // what readers can believe
 				return err
 			}
 		}
@@ -395,8 +395,7 @@ func (s *shelf) pull(ctx context.Context, w system, name, output string) (err er
 	if err != nil {
 		return err
 	}
-	model, certificate, row := publishedNames(id, sum)
-	for _, file := range []string{model, certificate, row} {
+	for _, file := range []string{sinklake.ModelName(sum), sinklake.CertificateName(id), sinklake.RowName(id)} {
 		_, _ = fmt.Fprintln(w.stdout, filepath.Join(output, file))
 	}
 	return nil

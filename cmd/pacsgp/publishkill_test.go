@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // soak asks for more of what takes long and is drawn at random: make soak.
@@ -35,7 +37,7 @@ func (j topicJob) write(t *testing.T, dir string) string {
 }
 
 // whole is the record of a run that nobody disturbs, and how long it took.
-func (j topicJob) whole(t *testing.T) (want runRecord, took time.Duration) {
+func (j topicJob) whole(t *testing.T) (want pipeline.RunRecord, took time.Duration) {
 	t.Helper()
 	dir := t.TempDir()
 	job := j.write(t, dir)
@@ -48,7 +50,7 @@ func (j topicJob) whole(t *testing.T) (want runRecord, took time.Duration) {
 }
 
 // finish runs the job in dir to its end and checks what was published.
-func (j topicJob) finish(t *testing.T, when, dir string, want runRecord) {
+func (j topicJob) finish(t *testing.T, when, dir string, want pipeline.RunRecord) {
 	t.Helper()
 	job := filepath.Join(dir, "job.yaml")
 	succeed(t, "train", "-c", job)

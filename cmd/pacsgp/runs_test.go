@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // recorded are the run records of an output, the newest first.
-func recorded(t *testing.T, out string) []*runState {
+func recorded(t *testing.T, out string) []*pipeline.RunState {
 	t.Helper()
-	all, err := runsIn(out)
+	all, err := sinklake.Runs(nil, out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +22,7 @@ func recorded(t *testing.T, out string) []*runState {
 }
 
 // lastRun is the newest run record of an output.
-func lastRun(t *testing.T, out string) *runState {
+func lastRun(t *testing.T, out string) *pipeline.RunState {
 	t.Helper()
 	for _, r := range recorded(t, out) {
 		return r
@@ -28,9 +31,9 @@ func lastRun(t *testing.T, out string) *runState {
 	return nil
 }
 
-func current(t *testing.T, out string) *pointer {
+func current(t *testing.T, out string) *pipeline.Current {
 	t.Helper()
-	p, err := readPointer(out)
+	p, err := sinklake.ReadPointer(nil, out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +56,7 @@ func TestPointerMovesWithStatusZeroOnly(t *testing.T) {
 	if p := current(t, out); p != nil {
 		t.Errorf("a run above its limit moved the pointer to %s", p.ID)
 	}
-	if r := lastRun(t, out); r.State != stateFinished || *r.Exit != exitNotCertified || !strings.Contains(r.Fault, "limit") {
+	if r := lastRun(t, out); r.State != pipeline.StateFinished || *r.Exit != exitNotCertified || !strings.Contains(r.Fault, "limit") {
 		t.Errorf("its record says %+v", r)
 	}
 	if r := record(t, out); r.Exit != exitNotCertified || r.Fault == "" {
@@ -68,12 +71,12 @@ func TestPointerMovesWithStatusZeroOnly(t *testing.T) {
 	pointsToWhole(t, "after a run", out)
 
 	// A run that fails leaves pointer and run.json.
-	before := string(readFile(t, filepath.Join(out, runFile)))
+	before := string(readFile(t, filepath.Join(out, sinklake.RunFile)))
 	writeFile(t, filepath.Join(dir, "lake", "zz.parquet"), []byte("no Parquet at all, and long enough"))
 	if a := pacsgp(t, "train", "-c", tiny(jobFile{"delta": "0.04"}).write(t, dir)); a.status != exitFailure {
 		t.Fatalf("status %d", a.status)
 	}
-	if got := current(t, out); *got != *first || string(readFile(t, filepath.Join(out, runFile))) != before {
+	if got := current(t, out); *got != *first || string(readFile(t, filepath.Join(out, sinklake.RunFile))) != before {
 		t.Errorf("a run that failed changed the pointer to %+v", got)
 	}
 }
@@ -106,7 +109,7 @@ func TestOldRunsGo(t *testing.T) {
 	second := run("0.051")
 	third := run("0.052")
 	for id, want := range map[string]bool{first: false, second: true, third: true} {
-		for _, name := range artifactNames(id) {
+		for _, name := range []string{sinklake.CertificateName(id), sinklake.RowName(id), sinklake.ManifestName(id)} {
 			if _, err := os.Stat(filepath.Join(out, name)); (err == nil) != want {
 				t.Errorf("%s: %v, want there: %v", name, err, want)
 			}

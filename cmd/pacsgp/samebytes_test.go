@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // Workers, processors, memory and places change no byte of the artifacts. Mini-batches
@@ -37,7 +40,7 @@ func TestSameBytes(t *testing.T) {
 			if diff := cmp.Diff(want, published(t, out)); diff != "" {
 				t.Errorf("%s, %+v: other bytes than with one worker (-want +got):\n%.2000s", mode, variant, diff)
 			}
-			name := manifestName(record(t, out).ID)
+			name := sinklake.ManifestName(record(t, out).ID)
 			if !bytes.Equal(readFile(t, filepath.Join(reference, name)), readFile(t, filepath.Join(out, name))) {
 				t.Errorf("%s, %+v: another manifest than with one worker", mode, variant)
 			}
@@ -66,7 +69,7 @@ func TestOtherFilesAreAnotherSample(t *testing.T) {
 	dir := t.TempDir()
 	rows := lines(60)
 	rows.write(t, lakeFile(dir, 0))
-	succeedOrNot := func(job, out string) runRecord {
+	succeedOrNot := func(job, out string) pipeline.RunRecord {
 		if a := pacsgp(t, "train", "-c", job, "-o", out); a.status != 0 && a.status != exitNotCertified {
 			t.Fatal(a.message)
 		}
@@ -94,9 +97,9 @@ func TestAttempts(t *testing.T) {
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)
 	out := filepath.Join(dir, "out")
-	train := func(rank int64, flags ...string) runRecord {
+	train := func(rank int64, flags ...string) pipeline.RunRecord {
 		t.Helper()
-		var r runRecord // what it says: run.json is of the latest run that trained
+		var r pipeline.RunRecord // what it says: run.json is of the latest run that trained
 		if err := json.Unmarshal([]byte(succeed(t, append([]string{"train", "-c", job, "--json"}, flags...)...).stdout), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func scheduleCommand(w system) *cobra.Command {
 }
 
 func promoteCommand(w system) *cobra.Command {
-	who := judgeMean
+	who := pipeline.JudgeMean
 	cmd := &cobra.Command{
 		Use:   "promote ID DIR",
 		Short: "Make a certified model of an output directory the current one",
@@ -70,13 +70,13 @@ func promoteCommand(w system) *cobra.Command {
 			if err := local(args[1]); err != nil {
 				return err
 			}
-			if who != judgeMean && who != judgeDraw {
-				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", who, judgeMean, judgeDraw)}
+			if who != pipeline.JudgeMean && who != pipeline.JudgeDraw {
+				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", who, pipeline.JudgeMean, pipeline.JudgeDraw)}
 			}
 			return promoted(cmd.Context(), w, args[1], args[0], who)
 		},
 	}
-	cmd.Flags().StringVar((*string)(&who), "judge", string(judgeMean), "which guarantee is to be certified: mean or draw")
+	cmd.Flags().StringVar((*string)(&who), "judge", string(pipeline.JudgeMean), "which guarantee is to be certified: mean or draw")
 	return cmd
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // writeSchedule writes a schedule of one job, and returns its path.
@@ -62,7 +63,7 @@ func onStage(t *testing.T, path string, trains bool) *stage {
 		if trains {
 			return limited(ctx, j, p, w)
 		}
-		return &outcome{result: &pipeline.Result{Certificate: certify.Certificate{}, ID: "none"}}, nil // certifies nothing: status 3
+		return &outcome{Outcome: &pipeline.Outcome{Result: &pipeline.Result{Certificate: certify.Certificate{}, ID: "none"}}}, nil // certifies nothing: status 3
 	}
 	return s
 }
@@ -170,7 +171,7 @@ func TestRetries(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range all {
-		if r.State != stateFailed || r.Try != i+1 || r.Sequence != 1 || *r.Exit != exitFailure || !r.Moment.Equal(now) {
+		if r.State != pipeline.StateFailed || r.Try != i+1 || r.Sequence != 1 || *r.Exit != exitFailure || !r.Moment.Equal(now) {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -199,7 +200,7 @@ func TestKilledSchedulerTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := s.at(t, later)
-	if run == nil || run.State != stateFinished || run.Sequence != 1 || run.Try != 1 {
+	if run == nil || run.State != pipeline.StateFinished || run.Sequence != 1 || run.Try != 1 {
 		t.Errorf("%+v", run)
 	}
 	all, err := s.record.runs()
@@ -370,7 +371,7 @@ func TestChampionAndChallenger(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	for i, r := range runs {
-		if r.Sequence != int64(i+1) || r.State != stateFinished || r.Current != (i < 2) {
+		if r.Sequence != int64(i+1) || r.State != pipeline.StateFinished || r.Current != (i < 2) {
 			t.Errorf("run %d: %+v", i, r)
 		}
 		c, _, err := readCertificate(t.Context(), filepath.Join(out, "certificate-"+r.Certificate+".json"))
@@ -396,7 +397,7 @@ func TestChampionAndChallenger(t *testing.T) {
 		t.Errorf("an idle scheduler has moved the pointer to %s", got.ID)
 	}
 	pacsgp(t, "promote", "123456789", out).says(t, exitFailure, "there is no certificate")
-	if err := os.Remove(filepath.Join(out, second.Model)); err != nil {
+	if err := os.Remove(filepath.Join(out, sinklake.ModelName(second.Model))); err != nil {
 		t.Fatal(err)
 	}
 	if a := pacsgp(t, "promote", second.ID, out, "--judge", "draw"); a.status != exitFailure || current(t, out).ID != first.ID {

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A laked file is one of a lake: as a manifest describes it, and where it is.
 type lakedFile struct {
-	manifestFile
+	pipeline.ManifestFile
 	path string
 }
 
@@ -34,12 +35,10 @@ func (j *scheduled) lakeNow(ctx context.Context) ([]lakedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, here := make([]lakedFile, len(files)), listed(files, j.prepared.folder)
-	if err := stamp(here, files); err != nil {
-		return nil, err
-	}
-	for i, f := range here {
-		all[i] = lakedFile{f, files[i].Path}
+	all := make([]lakedFile, len(files))
+	for i, f := range files {
+		all[i] = lakedFile{f.Listed(j.prepared.folder), f.Path}
+		all[i].Modified = &f.Modified
 	}
 	return all, nil
 }
@@ -48,7 +47,7 @@ func (j *scheduled) lakeNow(ctx context.Context) ([]lakedFile, error) {
 // before took come first, in its order, and what has come since behind them, wherever it
 // stands in the lake: so a row that both samples have keeps its ordinal, and with it
 // its place among the hold-out rows, as long as no earlier file goes.
-func (j *scheduled) chosen(ctx context.Context, all []lakedFile, before []manifestFile, taken []bool, moment time.Time) ([]lakedFile, error) {
+func (j *scheduled) chosen(ctx context.Context, all []lakedFile, before []pipeline.ManifestFile, taken []bool, moment time.Time) ([]lakedFile, error) {
 	var some []lakedFile
 	for i, f := range all {
 		wanted := true
@@ -72,7 +71,7 @@ func (j *scheduled) chosen(ctx context.Context, all []lakedFile, before []manife
 	}
 	var ordered []lakedFile
 	for _, f := range before {
-		if i, ok := place[lakedFile{manifestFile: f}.key()]; ok {
+		if i, ok := place[lakedFile{ManifestFile: f}.key()]; ok {
 			ordered = append(ordered, some[i])
 			delete(place, some[i].key())
 		}
@@ -121,22 +120,22 @@ func (j *scheduled) until(ctx context.Context, f lakedFile) (time.Time, error) {
 }
 
 // manifested are files as a manifest describes them.
-func manifested(files []lakedFile) []manifestFile {
-	all := make([]manifestFile, len(files))
+func manifested(files []lakedFile) []pipeline.ManifestFile {
+	all := make([]pipeline.ManifestFile, len(files))
 	for i, f := range files {
-		all[i] = f.manifestFile
+		all[i] = f.ManifestFile
 	}
 	return all
 }
 
 // digestOf names a list of files.
-func digestOf(files []manifestFile) string {
+func digestOf(files []pipeline.ManifestFile) string {
 	text, _ := json.Marshal(files) // texts and numbers
 	return hexOf(text)
 }
 
 // rowsOfFiles adds up the rows of files.
-func rowsOfFiles(files []manifestFile) (n int64) {
+func rowsOfFiles(files []pipeline.ManifestFile) (n int64) {
 	for _, f := range files {
 		n += f.Rows
 	}
@@ -144,15 +143,15 @@ func rowsOfFiles(files []manifestFile) (n int64) {
 }
 
 // newSince are the files that a list does not have.
-func newSince(all []lakedFile, before []manifestFile) []manifestFile {
+func newSince(all []lakedFile, before []pipeline.ManifestFile) []pipeline.ManifestFile {
 	known := map[string]bool{}
 	for _, f := range before {
-		known[lakedFile{manifestFile: f}.key()] = true
+		known[lakedFile{ManifestFile: f}.key()] = true
 	}
-	var some []manifestFile
+	var some []pipeline.ManifestFile
 	for _, f := range all {
 		if !known[f.key()] {
-			some = append(some, f.manifestFile)
+			some = append(some, f.ManifestFile)
 		}
 	}
 	return some

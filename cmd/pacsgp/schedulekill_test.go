@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A scheduler that dies before or after any step of its record, and is started again when
@@ -59,7 +61,7 @@ func TestRecordOfAWindowKilled(t *testing.T) {
 			if err := s.recover(s.jobs[0], later); err != nil {
 				t.Fatal(err)
 			}
-			if run := s.at(t, later); frozen && (run == nil || run.State != stateFinished || run.Sequence != 1) {
+			if run := s.at(t, later); frozen && (run == nil || run.State != pipeline.StateFinished || run.Sequence != 1) {
 				t.Errorf("%s: %+v", when, run)
 			}
 			if got := published(t, filepath.Join(dir, "out")); !maps.Equal(got, want) {

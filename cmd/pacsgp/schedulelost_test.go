@@ -16,6 +16,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // diesWith runs what is due on a scheduler that dies once its run has ended, before the record
@@ -79,7 +81,7 @@ func TestNumberHasOneCertificate(t *testing.T) {
 	job := tiny(jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: avro, format: avro, schema: rows.avsc}}", address), "features": "[x1, x2]"}).write(t, dir)
 	s := diesWith(t, writeSchedule(t, dir, job, "triggers: [{lag: 60}]"), func() { schema("y", "x2", "x1") })
 	all := sequenceOf(t, filepath.Join(dir, "out"))
-	if run := s.at(t, someDay.Add(time.Hour)); run.State != stateFinished || run.Certificate != all[1].ID || !strings.Contains(fmt.Sprint(s.said), "of an earlier try stands") {
+	if run := s.at(t, someDay.Add(time.Hour)); run.State != pipeline.StateFinished || run.Certificate != all[1].ID || !strings.Contains(fmt.Sprint(s.said), "of an earlier try stands") {
 		t.Errorf("%+v; %q", run, s.said)
 	}
 	if all := sequenceOf(t, filepath.Join(dir, "out")); len(all) != 1 {
@@ -99,7 +101,7 @@ func TestDamagedModelBehindACertificate(t *testing.T) {
 		}
 		writeFile(t, models[0], readFile(t, models[0])[:100])
 	})
-	if run := s.at(t, someDay.Add(time.Hour)); run.State != stateFailed || run.Current || !strings.Contains(run.Fault, "of an earlier try") {
+	if run := s.at(t, someDay.Add(time.Hour)); run.State != pipeline.StateFailed || run.Current || !strings.Contains(run.Fault, "of an earlier try") {
 		t.Errorf("%+v; %q", run, s.said)
 	}
 }
@@ -109,7 +111,7 @@ func TestRetentionBehindACertificate(t *testing.T) {
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
 	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 60}]")
 	s := diesWith(t, path, func() { forget(t, address, 1, 30) })
-	if run := s.at(t, someDay.Add(time.Hour)); run.State != stateFinished || run.Sequence != 1 || !run.Current {
+	if run := s.at(t, someDay.Add(time.Hour)); run.State != pipeline.StateFinished || run.Sequence != 1 || !run.Current {
 		t.Errorf("%+v; %q", run, s.said)
 	}
 }
@@ -126,7 +128,7 @@ func TestWindowThatAnotherFills(t *testing.T) {
 		both[i] = onStage(t, path, true)
 	}
 	meanwhile := func() {
-		if run := both[1].at(t, someDay.Add(time.Minute)); run.State != stateFailed || !strings.Contains(run.Fault, "in use by another process") {
+		if run := both[1].at(t, someDay.Add(time.Minute)); run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "in use by another process") {
 			t.Errorf("%+v", run)
 		}
 	}
@@ -143,7 +145,7 @@ func TestWindowThatAnotherFills(t *testing.T) {
 		return train(ctx, j, p)
 	}
 	for i, s := range both { // the other one finds that it is done
-		if run := s.at(t, someDay.Add(time.Duration(i)*time.Hour)); run.State != stateFinished || run.Sequence != 1 {
+		if run := s.at(t, someDay.Add(time.Duration(i)*time.Hour)); run.State != pipeline.StateFinished || run.Sequence != 1 {
 			t.Errorf("%+v", run)
 		}
 	}
@@ -158,7 +160,7 @@ func TestNewFilesTriggerOnce(t *testing.T) {
 	smallLake(t, dir)
 	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{rows: 100}]", "files: new"), false)
 	for i := range 3 {
-		if run := s.at(t, someDay.Add(time.Duration(i)*time.Hour)); run == nil || run.State != stateFinished {
+		if run := s.at(t, someDay.Add(time.Duration(i)*time.Hour)); run == nil || run.State != pipeline.StateFinished {
 			t.Fatalf("%+v", run)
 		}
 		if run := s.at(t, someDay.Add(time.Duration(i)*time.Hour+time.Minute)); run != nil {
@@ -201,7 +203,7 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 	}
 	sendRows(t, address, 180, 60)
 	s := onStage(t, path, true)
-	if run := s.at(t, someDay.Add(24*time.Hour)); run == nil || run.State != stateFinished || run.Sequence != 2 || run.Window.Partitions[0].First != 60 {
+	if run := s.at(t, someDay.Add(24*time.Hour)); run == nil || run.State != pipeline.StateFinished || run.Sequence != 2 || run.Window.Partitions[0].First != 60 {
 		t.Errorf("the next window: %+v", run)
 	}
 }
@@ -223,7 +225,7 @@ func TestOpenRunThatHasGone(t *testing.T) {
 	if err := s.recover(s.jobs[0], someDay); err != nil {
 		t.Fatal(err)
 	}
-	if run := s.at(t, someDay); run == nil || run.State != stateFinished {
+	if run := s.at(t, someDay); run == nil || run.State != pipeline.StateFinished {
 		t.Errorf("%+v", run)
 	}
 }
@@ -253,16 +255,16 @@ func TestDamagedPointer(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	out := filepath.Join(dir, "out")
-	writeFile(t, filepath.Join(out, currentFile), []byte("{"))
+	writeFile(t, filepath.Join(out, sinklake.CurrentFile), []byte("{"))
 	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]", "retries: 3"), true)
 	run := s.at(t, someDay)
-	if run.State != stateFinished || run.Current || *run.Exit != exitFailure || !strings.Contains(run.Why, "pacsgp promote") {
+	if run.State != pipeline.StateFinished || run.Current || *run.Exit != exitFailure || !strings.Contains(run.Why, "pacsgp promote") {
 		t.Fatalf("%+v", run)
 	}
 	if run := s.at(t, someDay.Add(time.Hour)); run != nil {
 		t.Errorf("it runs again: %+v", run)
 	}
-	if err := os.Remove(filepath.Join(out, currentFile)); err != nil {
+	if err := os.Remove(filepath.Join(out, sinklake.CurrentFile)); err != nil {
 		t.Fatal(err)
 	}
 	succeed(t, "promote", run.Certificate, out, "--judge", "draw")
@@ -279,7 +281,7 @@ func TestWaitingChallengerIsRemoved(t *testing.T) {
 	if run.Current || !strings.Contains(run.Why, "waits for rows") {
 		t.Fatalf("%+v", run)
 	}
-	for _, name := range artifactNames(run.Certificate) {
+	for _, name := range []string{sinklake.CertificateName(run.Certificate), sinklake.RowName(run.Certificate), sinklake.ManifestName(run.Certificate)} {
 		if err := os.Remove(filepath.Join(dir, "out", name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}

@@ -61,13 +61,13 @@ func (m *scheduleMetrics) lagged(j *scheduled, offsets int64) {
 // ended is told how a run has ended.
 func (m *scheduleMetrics) ended(j *scheduled, o *outcome, err error) {
 	m.waits()
-	state, text := string(stateFinished), ""
+	state, text := string(pipeline.StateFinished), ""
 	if err != nil {
-		state, text = string(stateFailed), err.Error()
+		state, text = string(pipeline.StateFailed), err.Error()
 	} else {
-		bound := judge(j.prepared.judge, o.result.Certificate).Bound
+		bound := j.prepared.judge.Of(o.Result.Certificate).Bound
 		m.bound.WithLabelValues(j.Name).Set(bound)
-		text = fmt.Sprintf("certificate %.12s…, bound %.4f", o.result.ID, bound)
+		text = fmt.Sprintf("certificate %.12s…, bound %.4f", o.Result.ID, bound)
 	}
 	m.runs.WithLabelValues(j.Name, state).Inc()
 	m.live.fact("job "+j.Name, text)

@@ -50,10 +50,10 @@ func (s *scheduler) recover(j *scheduled, now time.Time) error {
 	}
 	known.Open = 0
 	if run.Kills++; run.Kills <= mostKills {
-		run.State, run.Fault, run.Ended = stateFailed, "the scheduler has ended before it", &now
+		run.State, run.Fault, run.Ended = pipeline.StateFailed, "the scheduler has ended before it", &now
 		known.Retry = run.again(now)
 	} else {
-		run.State, run.Kills = stateFailed, 0
+		run.State, run.Kills = pipeline.StateFailed, 0
 		s.failed(j, known, run, fmt.Errorf("the scheduler has ended before it %d times in a row (hint: does it have memory enough?)", mostKills+1), now)
 		if known.Topic != nil && known.Retry == nil {
 			known.Topic = known.Topic.without()
@@ -175,7 +175,7 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 			return nil, err
 		}
 		i := -1
-		fresh = slices.DeleteFunc(fresh, func(manifestFile) bool { i++; return taken[i] })
+		fresh = slices.DeleteFunc(fresh, func(pipeline.ManifestFile) bool { i++; return taken[i] })
 	}
 	for _, t := range j.Triggers {
 		if t.Files > 0 && int64(len(fresh)) >= int64(t.Files) || t.Rows > 0 && rowsOfFiles(fresh) >= int64(t.Rows) {
@@ -199,7 +199,7 @@ type taking struct {
 // begin chooses the files of a run, or its window, records it with its number in the
 // sequence, runs it, and records how it ended.
 func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, now time.Time) (*scheduledRun, error) {
-	run.Job, run.Began, run.State, run.Files = j.Name, now, stateRunning, []manifestFile{}
+	run.Job, run.Began, run.State, run.Files = j.Name, now, pipeline.StateRunning, []pipeline.ManifestFile{}
 	known.Retry = nil
 	take, err := s.take(ctx, j, known, run)
 	if err == nil && !take.none {
@@ -213,7 +213,7 @@ func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, ru
 		return nil, nil
 	}
 	if err != nil {
-		run.State, run.Window = stateFailed, nil
+		run.State, run.Window = pipeline.StateFailed, nil
 		s.failed(j, known, run, err, now)
 		known.NotBefore = now.Add(min(longestBackoff, time.Duration(j.Backoff)<<min(known.Unchosen, 16)))
 		known.Unchosen, known.Fault = known.Unchosen+1, run.Fault
@@ -276,9 +276,9 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 		o, err = s.standing(ctx, p, o, err)
 	}
 	ended := run.Began.Add(time.Since(began))
-	var taken []manifestFile
+	var taken []pipeline.ManifestFile
 	if err == nil {
-		run.State, run.Ended, run.Kills, run.Certificate, taken = stateFinished, &ended, 0, o.result.ID, run.Files
+		run.State, run.Ended, run.Kills, run.Certificate, taken = pipeline.StateFinished, &ended, 0, o.Result.ID, run.Files
 		known.Done = take.digest
 		if run.Window == nil {
 			delete(known.Numbers, take.number) // another certificate of files that look the same is another number
@@ -292,7 +292,7 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 			var fault error
 			run.Current, run.Why, fault = s.challenge(ctx, j, known, p, o)
 			if fault != nil {
-				exit, run.Why = exitFailure, fmt.Sprintf("whether it is to be current cannot be decided: %s (hint: when that is mended, pacsgp promote makes it current)", shortened(fault.Error()))
+				exit, run.Why = exitFailure, fmt.Sprintf("whether it is to be current cannot be decided: %s (hint: when that is mended, pacsgp promote makes it current)", pipeline.Shortened(fault.Error()))
 			}
 			if known.Waiting == run.Certificate {
 				known.WaitingRun = run.Number
@@ -302,12 +302,12 @@ func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, r
 	switch {
 	case errors.Is(err, durable.ErrLocked): // another scheduler, perhaps on the same window
 		exit := exitFailure
-		run.State, run.Ended, run.Exit, run.Fault = stateFailed, &ended, &exit, shortened(err.Error())
+		run.State, run.Ended, run.Exit, run.Fault = pipeline.StateFailed, &ended, &exit, pipeline.Shortened(err.Error())
 		known.Retry = run.again(ended.Add(time.Duration(j.Backoff)))
 	case errors.Is(err, kafkalog.ErrNoRows):
 		run.State, run.Ended, run.Why = stateNothing, &ended, "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
 	case err != nil:
-		run.State, known.Done = stateFailed, ""
+		run.State, known.Done = pipeline.StateFailed, ""
 		s.failed(j, known, run, err, ended)
 	}
 	if run.Window != nil && known.Retry == nil {
@@ -326,7 +326,7 @@ func (r *scheduledRun) again(at time.Time) *retry {
 // failed records a failure, and when the run is tried again. Faults of the job are not.
 func (s *scheduler) failed(j *scheduled, known *jobState, run *scheduledRun, err error, now time.Time) {
 	exit := status(err)
-	run.Fault, run.Exit, run.Ended = shortened(err.Error()), &exit, &now
+	run.Fault, run.Exit, run.Ended = pipeline.Shortened(err.Error()), &exit, &now
 	if run.Try <= j.Retries && exit == exitFailure {
 		wait := time.Duration(j.Backoff) << min(run.Try-1, 16)
 		known.Retry = &retry{At: now.Add(wait), Tries: run.Try, Trigger: run.Trigger, Moment: run.Moment}
@@ -400,7 +400,7 @@ func limited(ctx context.Context, j *scheduled, p prepared, w system) (*outcome,
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", time.Duration(j.Time))
 	}
-	if errors.Is(err, errInterrupted) && ctx.Err() != nil {
+	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return o, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // TestScheduleOnApacheKafka: windows by the lag of a topic of a real broker, with records of
@@ -27,7 +28,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	finished := func(now time.Time, number, rows int64) *scheduledRun {
 		t.Helper()
 		run := s.at(t, now)
-		if run == nil || run.State != stateFinished || run.Sequence != number {
+		if run == nil || run.State != pipeline.StateFinished || run.Sequence != number {
 			t.Fatalf("window %d: %+v; %q", number, run, s.said)
 		}
 		if got := sequenceOf(t, out)[number].certificate.Sample.Rows; got != rows {
@@ -89,7 +90,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	if run == nil || run.State != stateFinished || run.Sequence != 3 {
+	if run == nil || run.State != pipeline.StateFinished || run.Sequence != 3 {
 		t.Fatalf("the broker is back: %+v; %q", run, s.said)
 	}
 	follow(t, sequenceOf(t, out))
@@ -99,7 +100,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	end := run.Window.Partitions[0].End
 	forget(t, b.Address, 0, end+1)
 	now = now.Add(time.Hour)
-	if run := s.at(t, now); run == nil || run.State != stateFailed || !strings.Contains(run.Fault, "are gone") {
+	if run := s.at(t, now); run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "are gone") {
 		t.Errorf("of offsets that are gone: %+v", run)
 	}
 	client, err := broker.NewClient(broker.Config{Brokers: []string{b.Address}})
@@ -109,7 +110,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	defer client.Close()
 	remake(t, client, b.Address, "rows", 3)
 	sendRows(t, b.Address, 0, 900)
-	if run := s.at(t, now.Add(2*time.Hour)); run == nil || run.State != stateFailed || !strings.Contains(run.Fault, "another one than") {
+	if run := s.at(t, now.Add(2*time.Hour)); run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "another one than") {
 		t.Errorf("of a topic that was made anew: %+v", run)
 	}
 	if all := sequenceOf(t, out); len(all) != 3 {

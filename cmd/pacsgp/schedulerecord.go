@@ -14,6 +14,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A scheduleRecord is the record of runs of a schedule: a file of bbolt, which one process
@@ -64,12 +65,12 @@ func (r *scheduleRecord) copy() error {
 type jobState struct {
 	sequenceState
 
-	Last    map[string]time.Time `json:"last"` // moment that was dealt with last, by trigger
-	Open    uint64               `json:"open"` // the run that has begun and not ended; 0: none
-	Retry   *retry               `json:"retry,omitempty"`
-	Files   []manifestFile       `json:"files"`   // of the run that began last
-	Done    string               `json:"done"`    // digest of what the run that finished last took
-	Waiting string               `json:"waiting"` // id of a certificate that waits for rows to be compared on
+	Last    map[string]time.Time    `json:"last"` // moment that was dealt with last, by trigger
+	Open    uint64                  `json:"open"` // the run that has begun and not ended; 0: none
+	Retry   *retry                  `json:"retry,omitempty"`
+	Files   []pipeline.ManifestFile `json:"files"`   // of the run that began last
+	Done    string                  `json:"done"`    // digest of what the run that finished last took
+	Waiting string                  `json:"waiting"` // id of a certificate that waits for rows to be compared on
 
 	WaitingRun uint64    `json:"waiting_run,omitempty"` // that it is of
 	Unchosen   int       `json:"unchosen,omitempty"`    // runs in a row whose files, or window, could not be chosen
@@ -90,32 +91,32 @@ type retry struct {
 
 // A scheduledRun is the record of one run, or of why there was none.
 type scheduledRun struct {
-	Number      uint64         `json:"number"` // in this record
-	Job         string         `json:"job"`
-	Trigger     string         `json:"trigger"`
-	Moment      time.Time      `json:"moment"` // that it was due
-	Missed      int            `json:"missed"` // moments that it stands for beside its own
-	Try         int            `json:"try"`
-	Kills       int            `json:"kills,omitempty"` // of this try that ended with their scheduler
-	State       state          `json:"state"`
-	Began       time.Time      `json:"began"`
-	Ended       *time.Time     `json:"ended,omitempty"`
-	Exit        *int           `json:"exit_status,omitempty"`
-	Fault       string         `json:"fault,omitempty"`
-	Sequence    int64          `json:"sequence,omitempty"` // of the certificate
-	Files       []manifestFile `json:"files"`
-	Window      *topicWindow   `json:"window,omitempty"` // of a topic
-	Certificate string         `json:"certificate,omitempty"`
-	Current     bool           `json:"current"`       // whether it has become current
-	Why         string         `json:"why,omitempty"` // or why not
+	Number      uint64                  `json:"number"` // in this record
+	Job         string                  `json:"job"`
+	Trigger     string                  `json:"trigger"`
+	Moment      time.Time               `json:"moment"` // that it was due
+	Missed      int                     `json:"missed"` // moments that it stands for beside its own
+	Try         int                     `json:"try"`
+	Kills       int                     `json:"kills,omitempty"` // of this try that ended with their scheduler
+	State       pipeline.State          `json:"state"`
+	Began       time.Time               `json:"began"`
+	Ended       *time.Time              `json:"ended,omitempty"`
+	Exit        *int                    `json:"exit_status,omitempty"`
+	Fault       string                  `json:"fault,omitempty"`
+	Sequence    int64                   `json:"sequence,omitempty"` // of the certificate
+	Files       []pipeline.ManifestFile `json:"files"`
+	Window      *topicWindow            `json:"window,omitempty"` // of a topic
+	Certificate string                  `json:"certificate,omitempty"`
+	Current     bool                    `json:"current"`       // whether it has become current
+	Why         string                  `json:"why,omitempty"` // or why not
 }
 
 // Further states of a scheduled run.
 const (
-	stateSkipped state = "skipped" // missed, and not made up for
-	stateNothing state = "nothing" // there was no new row
+	stateSkipped pipeline.State = "skipped" // missed, and not made up for
+	stateNothing pipeline.State = "nothing" // there was no new row
 
-	stateInterrupted state = "interrupted" // the scheduler was told to end
+	stateInterrupted pipeline.State = "interrupted" // the scheduler was told to end
 )
 
 // mostRuns is how many runs the record keeps, each with its files.
@@ -177,7 +178,7 @@ func (r *scheduleRecord) job(name string) (*jobState, error) {
 
 // save writes the state of a job, and a run and the files that it has taken if there is
 // one, in one step. A run without a number gets the next.
-func (r *scheduleRecord) save(name string, s *jobState, run *scheduledRun, taken []manifestFile) error {
+func (r *scheduleRecord) save(name string, s *jobState, run *scheduledRun, taken []pipeline.ManifestFile) error {
 	err := r.step(func() error { return r.db.Update(func(tx *bbolt.Tx) error { return write(tx, name, s, run, taken) }) })
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (r *scheduleRecord) save(name string, s *jobState, run *scheduledRun, taken
 }
 
 // write is what save does in one step.
-func write(tx *bbolt.Tx, name string, s *jobState, run *scheduledRun, taken []manifestFile) error {
+func write(tx *bbolt.Tx, name string, s *jobState, run *scheduledRun, taken []pipeline.ManifestFile) error {
 	if run != nil {
 		runs := tx.Bucket(bucketRuns)
 		if run.Number == 0 {
@@ -195,7 +196,7 @@ func write(tx *bbolt.Tx, name string, s *jobState, run *scheduledRun, taken []ma
 				return err
 			}
 			run.Number = n
-			if run.State == stateRunning {
+			if run.State == pipeline.StateRunning {
 				s.Open = n
 			}
 		}
@@ -225,12 +226,12 @@ func put(b *bbolt.Bucket, key []byte, value any) error {
 }
 
 // takenKey names a file of a job by place and content.
-func takenKey(job string, f manifestFile) []byte {
+func takenKey(job string, f pipeline.ManifestFile) []byte {
 	return fmt.Appendf(nil, "%s\x00%s\x00%d\x00%s", job, f.Path, f.Bytes, f.Footer)
 }
 
 // taken reports which files a finished run of the job has taken.
-func (r *scheduleRecord) taken(job string, files []manifestFile) ([]bool, error) {
+func (r *scheduleRecord) taken(job string, files []pipeline.ManifestFile) ([]bool, error) {
 	found := make([]bool, len(files))
 	err := r.db.View(func(tx *bbolt.Tx) error {
 		for i, f := range files {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A challenger waits until there are rows that are new to both, and is compared on them; a
@@ -41,7 +44,7 @@ func TestComparedOnNewRows(t *testing.T) {
 	if !strings.Contains(run.Why, "on 39 rows that are new to both it loses") {
 		t.Errorf("the record says %q; %q", run.Why, s.said)
 	}
-	p, err := readPointer(filepath.Join(dir, "out"))
+	p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +78,7 @@ func TestLimitsOfARun(t *testing.T) {
 		smallLake(t, dir)
 		s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", limit), true)
 		s.at(t, someDay)
-		if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.State != stateFailed || !strings.Contains(run.Fault, want) {
+		if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, want) {
 			t.Errorf("%s: %+v", limit, run)
 		}
 	}
@@ -91,7 +94,7 @@ func TestFilesThatCannotBeChosen(t *testing.T) {
 	runs := 0
 	for minute := range 60 {
 		if run := s.at(t, someDay.Add(time.Duration(minute)*time.Minute)); run != nil {
-			if runs++; run.State != stateFailed || !strings.Contains(run.Fault, "is no date") {
+			if runs++; run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "is no date") {
 				t.Fatalf("%+v", run)
 			}
 		}

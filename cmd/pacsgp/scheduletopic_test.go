@@ -20,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // jobOnTopic writes a job on the topic rows, with these further keys of source.kafka.
@@ -47,7 +48,7 @@ func sequenceOf(t *testing.T, out string) map[int64]contender {
 		if _, twice := all[k]; twice {
 			t.Errorf("two certificates have the number %d", k)
 		}
-		all[k] = contender{artifactRef{id, c.Model.Digest}, c}
+		all[k] = contender{pipeline.ArtifactRef{ID: id, Model: c.Model.Digest}, c}
 	}
 	return all
 }
@@ -98,7 +99,7 @@ func TestLagOfATopic(t *testing.T) {
 		sendRows(t, address, sent, 1)
 		sent++
 		run := s.at(t, now.Add(time.Minute))
-		if run == nil || run.State != stateFinished || run.Trigger != "lag 181" || run.Sequence != int64(i+1) || !run.Current || run.Window.offsets() != 181 {
+		if run == nil || run.State != pipeline.StateFinished || run.Trigger != "lag 181" || run.Sequence != int64(i+1) || !run.Current || run.Window.offsets() != 181 {
 			t.Fatalf("window %d: %+v; %q", i+1, run, s.said)
 		}
 		if run := s.at(t, now.Add(2*time.Minute)); run != nil {
@@ -208,14 +209,14 @@ func TestFailedWindow(t *testing.T) {
 	}
 	sendRows(t, address, 180, 90)
 	second := s.at(t, someDay.Add(10*time.Minute))
-	if first.State != stateFailed || second.State != stateFailed || second.Try != 2 || first.Sequence != 1 || second.Sequence != 1 || digestOfAll(second.Window) != digestOfAll(first.Window) {
+	if first.State != pipeline.StateFailed || second.State != pipeline.StateFailed || second.Try != 2 || first.Sequence != 1 || second.Sequence != 1 || digestOfAll(second.Window) != digestOfAll(first.Window) {
 		t.Fatalf("%+v and %+v", first, second)
 	}
 	if n := spools(); n != 0 {
 		t.Errorf("%d spools of a window that nobody goes on with", n)
 	}
 	third := s.at(t, someDay.Add(time.Hour))
-	if third.State != stateFinished || third.Sequence != 2 || third.Window.offsets() != 90 || third.Window.Partitions[2].First != 60 {
+	if third.State != pipeline.StateFinished || third.Sequence != 2 || third.Window.offsets() != 90 || third.Window.Partitions[2].First != 60 {
 		t.Fatalf("%+v", third)
 	}
 	if err := p.ProduceSync(t.Context(), &kgo.Record{Partition: 1}).FirstErr(); err != nil {
@@ -225,7 +226,7 @@ func TestFailedWindow(t *testing.T) {
 		t.Fatalf("%+v", run)
 	}
 	sendRows(t, address, 270, 60)
-	if run := s.at(t, someDay.Add(3*time.Hour)); run.State != stateFinished || run.Sequence != 4 || run.Window.offsets() != 60 || run.Window.Partitions[1].First != 91 {
+	if run := s.at(t, someDay.Add(3*time.Hour)); run.State != pipeline.StateFinished || run.Sequence != 4 || run.Window.offsets() != 60 || run.Window.Partitions[1].First != 91 {
 		t.Fatalf("%+v", run)
 	}
 	if n := spools(); n != 0 {
@@ -254,7 +255,7 @@ func TestScheduleOfATopicMadeAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.train = trains
-		} else if run := s.at(t, someDay); run.State != stateFinished {
+		} else if run := s.at(t, someDay); run.State != pipeline.StateFinished {
 			t.Fatalf("%+v", run)
 		}
 		client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
@@ -272,7 +273,7 @@ func TestScheduleOfATopicMadeAnew(t *testing.T) {
 		}
 		for range 2 {
 			run := s.at(t, now)
-			if run == nil || run.State != stateFailed || !strings.Contains(run.Fault, "another one than") || !strings.Contains(run.Fault, "made anew") {
+			if run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "another one than") || !strings.Contains(run.Fault, "made anew") {
 				t.Fatalf("frozen %v: %+v", frozen, run)
 			}
 			now = now.Add(time.Hour)
@@ -297,7 +298,7 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	if run, err := s.look(ended, s.jobs[0], someDay.Add(time.Hour)); run != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", run, err)
 	}
-	if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.Number != 1 || run.State != stateFinished {
+	if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.Number != 1 || run.State != pipeline.StateFinished {
 		t.Fatalf("%+v", run)
 	}
 	if err := s.record.Close(); err != nil {
@@ -316,7 +317,7 @@ func TestScheduleBehindRetention(t *testing.T) {
 	c := smallTopic(t)
 	address, dir := c.ListenAddrs()[0], t.TempDir()
 	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"), false)
-	if run := s.at(t, someDay); run.State != stateFinished {
+	if run := s.at(t, someDay); run.State != pipeline.StateFinished {
 		t.Fatalf("%+v", run)
 	}
 	sendRows(t, address, 180, 180)
@@ -327,7 +328,7 @@ func TestScheduleBehindRetention(t *testing.T) {
 		if run == nil {
 			continue
 		}
-		if runs++; run.State != stateFailed || run.Sequence != 0 || !strings.Contains(run.Fault, "partition 1: the offsets 60 to 60 are gone") || !strings.Contains(run.Fault, "another name") {
+		if runs++; run.State != pipeline.StateFailed || run.Sequence != 0 || !strings.Contains(run.Fault, "partition 1: the offsets 60 to 60 are gone") || !strings.Contains(run.Fault, "another name") {
 			t.Fatalf("%+v", run)
 		}
 	}

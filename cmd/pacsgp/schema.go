@@ -177,7 +177,7 @@ func choices() map[string]any {
 		"job train.method":                 pipeline.Methods(),
 		"job train.mode":                   []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass, pipeline.TrainArrival},
 		"job delta_policy":                 []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
-		"job judge":                        []judged{judgeMean, judgeDraw},
+		"job judge":                        []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw},
 		"job source.stream":                []string{"-"},
 		"job stream.group":                 []string{groupSingle, groupShared},
 		"job source.kafka.format":          kafkalog.Formats,

@@ -278,33 +278,33 @@ func (s *scorer) sweep(folder string) error {
 
 // A knownFile is what the footer of a file says, as long as it stays as it is.
 type knownFile struct {
-	manifestFile
+	pipeline.ManifestFile
 
 	info os.FileInfo
 }
 
 // known returns what is known of a file. Its footer is read when it is new or has become
 // another one.
-func (s *scorer) known(ctx context.Context, path string) (manifestFile, error) {
+func (s *scorer) known(ctx context.Context, path string) (pipeline.ManifestFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return manifestFile{}, err
+		return pipeline.ManifestFile{}, err
 	}
 	if of, ok := s.files[path]; ok && os.SameFile(of.info, info) && of.info.Size() == info.Size() && of.info.ModTime().Equal(info.ModTime()) {
-		return of.manifestFile, nil
+		return of.ManifestFile, nil
 	}
 	found, _, err := ingestlake.Files(ctx, []string{path})
 	if err != nil {
-		return manifestFile{}, err
+		return pipeline.ManifestFile{}, err
 	}
-	s.files[path] = knownFile{listed(found, s.folder)[0], info}
-	return s.files[path].manifestFile, nil
+	s.files[path] = knownFile{found[0].Listed(s.folder), info}
+	return s.files[path].ManifestFile, nil
 }
 
 // open opens a file for a model.
 func (s *scorer) open(ctx context.Context, path string, m pipeline.Model) (rows, error) {
 	return lakeOrigin{path}.open(ctx, reading{
-		Choice: ingest.Choice{Features: featuresOf(m)}, bad: ingest.Mark, decoders: s.follower.res.Workers, pages: forPages(s.follower.res) / filesAtOnce, noDigests: true,
+		Choice: ingest.Choice{Features: featuresOf(m)}, bad: ingest.Mark, decoders: s.follower.res.Workers, pages: s.follower.res.PageMemory() / filesAtOnce, noDigests: true,
 	})
 }
 
@@ -314,7 +314,7 @@ func (s *scorer) openBoth(ctx context.Context, path string, m pipeline.Model) (r
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	kept, err := ingestlake.OpenStored(ctx, path, s.Keep, forPages(s.follower.res)/int64(filesAtOnce*max(1, len(s.Keep))))
+	kept, err := ingestlake.OpenStored(ctx, path, s.Keep, s.follower.res.PageMemory()/int64(filesAtOnce*max(1, len(s.Keep))))
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A keptRow is a prediction with columns beside it.
@@ -50,7 +51,7 @@ func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]b
 	smallLake(t, dir)
 	for i, passes := range []string{"{passes: 2}", "{passes: 2, seed: 2}"} {
 		succeed(t, "train", "-c", tiny(jobFile{"train": passes}).write(t, dir))
-		pointers[i] = readFile(t, filepath.Join(dir, "out", currentFile))
+		pointers[i] = readFile(t, filepath.Join(dir, "out", sinklake.CurrentFile))
 	}
 	point(t, dir, pointers[0])
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
@@ -68,7 +69,7 @@ func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]b
 // point replaces the pointer as train does: in one step.
 func point(t testing.TB, dir string, pointer []byte) {
 	t.Helper()
-	p, err := durable.Create(durable.OS{}, filepath.Join(dir, "out", currentFile))
+	p, err := durable.Create(durable.OS{}, filepath.Join(dir, "out", sinklake.CurrentFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +79,13 @@ func point(t testing.TB, dir string, pointer []byte) {
 	if err := p.Commit(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A pointer is current.json, as its readers see it.
+type pointer struct {
+	ID          string `json:"id"`
+	Certificate string `json:"certificate"`
+	Model       string `json:"model"`
 }
 
 func idOf(t *testing.T, document []byte) string {
@@ -393,7 +401,7 @@ func TestScoreRefusesOtherFeatures(t *testing.T) {
 		if a := pacsgp(t, "train", "-c", tiny(jobFile{"features": features}).write(t, dir)); a.status != 0 {
 			t.Fatal(a.message)
 		}
-		pointers[i] = readFile(t, filepath.Join(dir, "out", currentFile))
+		pointers[i] = readFile(t, filepath.Join(dir, "out", sinklake.CurrentFile))
 	}
 	score := filepath.Join(dir, "score.yaml")
 	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\noutput: scored\n"))

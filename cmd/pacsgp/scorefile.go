@@ -323,12 +323,12 @@ func (c scoreConfig) stand(told func(string), patience time.Duration) (stand, fu
 
 // predictionsOf is where the predictions of a file go: a path that follows from its own
 // and from its content.
-func (c scoreConfig) predictionsOf(f manifestFile) string {
+func (c scoreConfig) predictionsOf(f pipeline.ManifestFile) string {
 	path := f.Path
 	for strings.HasPrefix(path, "../") {
 		path = path[len("../"):]
 	}
 	path = strings.TrimPrefix(strings.ReplaceAll(path, ":", ""), "/")
 	name := strings.TrimSuffix(path, filepath.Ext(path))
-	return filepath.Join(c.Output.folder, filepath.FromSlash(name)+"-"+digestOf([]manifestFile{f})[:16]+".parquet")
+	return filepath.Join(c.Output.folder, filepath.FromSlash(name)+"-"+digestOf([]pipeline.ManifestFile{f})[:16]+".parquet")
 }

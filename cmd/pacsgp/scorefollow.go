@@ -19,30 +19,31 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A stand is where it is said which model is current, and where that is.
 type stand interface {
 	// current returns what is current; nil: nothing is.
-	current(ctx context.Context) (*pointer, error)
+	current(ctx context.Context) (*pipeline.Current, error)
 	// artifact returns what a pointer names, whose hashes are what the names say.
-	artifact(ctx context.Context, p *pointer) (c certify.Certificate, id string, m pipeline.Model, digest string, err error)
+	artifact(ctx context.Context, p *pipeline.Current) (c certify.Certificate, id string, m pipeline.Model, digest string, err error)
 }
 
 // A folderStand is the output directory of a job.
 type folderStand string
 
-func (f folderStand) current(context.Context) (*pointer, error) {
-	p, err := readPointer(string(f))
+func (f folderStand) current(context.Context) (*pipeline.Current, error) {
+	p, err := sinklake.ReadPointer(nil, string(f))
 	if err == nil && p == nil {
-		err = fmt.Errorf("%s: nothing is current", filepath.Join(string(f), currentFile))
+		err = fmt.Errorf("%s: nothing is current", filepath.Join(string(f), sinklake.CurrentFile))
 	}
 	return p, err
 }
 
-func (f folderStand) artifact(ctx context.Context, p *pointer) (c certify.Certificate, id string, m pipeline.Model, digest string, err error) {
-	if c, id, err = readCertificate(ctx, filepath.Join(string(f), p.Certificate)); err == nil {
-		m, digest, err = readModel(ctx, filepath.Join(string(f), p.Model))
+func (f folderStand) artifact(ctx context.Context, p *pipeline.Current) (c certify.Certificate, id string, m pipeline.Model, digest string, err error) {
+	if c, id, err = readCertificate(ctx, filepath.Join(string(f), sinklake.CertificateName(p.ID))); err == nil {
+		m, digest, err = readModel(ctx, filepath.Join(string(f), sinklake.ModelName(p.Model)))
 	}
 	return c, id, m, digest, err
 }
@@ -54,12 +55,12 @@ type topicStand struct {
 	name   string
 
 	looked time.Time
-	last   *pointer
+	last   *pipeline.Current
 }
 
 const lookEvery = time.Second
 
-func (t *topicStand) current(ctx context.Context) (*pointer, error) {
+func (t *topicStand) current(ctx context.Context) (*pipeline.Current, error) {
 	if t.last != nil && time.Since(t.looked) < lookEvery {
 		return t.last, nil
 	}
@@ -67,11 +68,11 @@ func (t *topicStand) current(ctx context.Context) (*pointer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.looked, t.last = time.Now(), &pointer{ID: p.Certificate, Certificate: "certificate " + p.Certificate, Predictor: judgeMean}
+	t.looked, t.last = time.Now(), &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: pipeline.JudgeMean}
 	return t.last, nil
 }
 
-func (t *topicStand) artifact(ctx context.Context, p *pointer) (c certify.Certificate, id string, m pipeline.Model, digest string, err error) {
+func (t *topicStand) artifact(ctx context.Context, p *pipeline.Current) (c certify.Certificate, id string, m pipeline.Model, digest string, err error) {
 	a, err := sinklog.Pull(ctx, t.client, t.topics, p.ID)
 	if err != nil {
 		return c, "", m, "", err
@@ -144,7 +145,7 @@ func (f *follower) follow(ctx context.Context, reads func(pipeline.Model) error)
 // subject is a word for what predictions of a model are about: it is the same for models
 // that can take each other's place.
 func subject(c certify.Certificate) (string, error) {
-	text, err := json.Marshal([]any{judge(judgeMean, c).Loss, c.RowRules})
+	text, err := json.Marshal([]any{pipeline.JudgeMean.Of(c).Loss, c.RowRules})
 	if err != nil {
 		return "", err
 	}
@@ -160,13 +161,13 @@ var errOddRows = fmt.Errorf("%w for these rows", pipeline.ErrRefused)
 
 // take makes the model of a pointer ready. It has to be what its certificate says, and to
 // speak of what the predictions are about that are there.
-func (f *follower) take(ctx context.Context, p *pointer, reads func(pipeline.Model) error) error {
+func (f *follower) take(ctx context.Context, p *pipeline.Current, reads func(pipeline.Model) error) error {
 	c, id, m, digest, err := f.from.artifact(ctx, p)
 	if err != nil {
 		return err
 	}
 	if id != p.ID {
-		return fmt.Errorf("%w: %s has the id %s, and the pointer names %s", pipeline.ErrRefused, p.Certificate, id, p.ID)
+		return fmt.Errorf("%w: %s has the id %s, and the pointer names %s", pipeline.ErrRefused, sinklake.CertificateName(p.ID), id, p.ID)
 	}
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, f.res); err != nil {
 		return err

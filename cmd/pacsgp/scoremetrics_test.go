@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // scoreMetricsPage is what the table of docs/metrics.md lists of score.
@@ -33,7 +34,7 @@ func scoreMetricsPage(t *testing.T) (names []string) {
 func TestDocumentedMetricsOfScoreMove(t *testing.T) {
 	s := topicOf(t, seededTopics(t), 60, "serve: {listen: '127.0.0.1:0'}\n")
 	s.send(t)
-	if err := (durable.OS{}).Remove(filepath.Join(s.dir, "out", currentFile)); err != nil {
+	if err := (durable.OS{}).Remove(filepath.Join(s.dir, "out", sinklake.CurrentFile)); err != nil {
 		t.Fatal(err)
 	}
 	r := startCommand(t, "score", "-c", s.score)

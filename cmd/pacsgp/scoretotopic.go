@@ -187,7 +187,7 @@ func (s *fileSender) predictFile(ctx context.Context, path string, next func(fil
 	if err != nil {
 		return err
 	}
-	key := sinklog.FileKey(f.Path, digestOf([]manifestFile{f})[:16])
+	key := sinklog.FileKey(f.Path, digestOf([]pipeline.ManifestFile{f})[:16])
 	from, done := s.out.Progress(key)
 	if done {
 		return nil

@@ -76,9 +76,9 @@ func readSequences(folder string) (sequences, error) {
 	return all, nil
 }
 
-// scheduled reports whether a schedule has run in an output.
-func (o *output) scheduled() bool {
-	_, err := os.Stat(filepath.Join(o.path, sequencesFile))
+// scheduledIn reports whether a schedule has run in an output.
+func scheduledIn(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, sequencesFile))
 	return err == nil
 }
 
@@ -154,11 +154,12 @@ var errTaken = errors.New("another scheduler has taken a number of its sequence 
 // number gives what a run takes its number in the sequence: before anything is known of a
 // bound, and for one certificate. The output knows of it, durably, before the record does.
 func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, take taking) (err error) {
-	out, err := openOutput(j.prepared.output, system{fs: s.fs})
+	out := sinklake.NewOutput(j.prepared.output, s.fs)
+	release, err := out.Hold()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	all, err := readSequences(j.prepared.output)
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, r
 	if err != nil {
 		return err
 	}
-	if err := out.dir.Put(sequencesFile, append(doc, '\n')); err != nil {
+	if err := out.Put(sequencesFile, append(doc, '\n')); err != nil {
 		return err
 	}
 	known.sequenceState = next
@@ -253,5 +254,5 @@ func (s *scheduler) standing(ctx context.Context, p prepared, o *outcome, fault 
 		return o, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
 	s.say(fmt.Sprintf("certificate %.12s… of an earlier try stands, though this one failed: %v", id, fault))
-	return &outcome{result: &pipeline.Result{Certificate: found.certificate, ID: id, ModelDigest: found.Model, Model: m}, output: p.output, source: p.source}, nil
+	return &outcome{&pipeline.Outcome{Result: &pipeline.Result{Certificate: found.certificate, ID: id, ModelDigest: found.Model, Model: m}}, p.output, p.source}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A record that was put back, or made anew, gives no number a second time: the output knows
@@ -112,17 +114,17 @@ func TestNewRecordOfAFailedWindow(t *testing.T) {
 	s := anew()
 	for i := range int64(2) {
 		s.fail = errors.New("it is to fail")
-		if run := s.at(t, someDay); run.State != stateFailed || run.Sequence != i+1 {
+		if run := s.at(t, someDay); run.State != pipeline.StateFailed || run.Sequence != i+1 {
 			t.Fatalf("%+v", run)
 		}
 		sendRows(t, address, 180+60*i, 60)
 	}
 	s = anew()
 	second := s.at(t, someDay)
-	if second.State != stateFinished || second.Sequence != 2 || second.Window.offsets() != 60 {
+	if second.State != pipeline.StateFinished || second.Sequence != 2 || second.Window.offsets() != 60 {
 		t.Fatalf("%+v; %q", second, s.said)
 	}
-	if third := s.at(t, someDay); third.State != stateFinished || third.Sequence != 3 || third.Window.offsets() != 60 || third.Window.Partitions[0].First != second.Window.Partitions[0].End {
+	if third := s.at(t, someDay); third.State != pipeline.StateFinished || third.Sequence != 3 || third.Window.offsets() != 60 || third.Window.Partitions[0].First != second.Window.Partitions[0].End {
 		t.Fatalf("%+v", third)
 	}
 	// A record that is new once more repeats nothing that has its certificate.
@@ -147,7 +149,7 @@ func TestTwoRecordsOnOneOutput(t *testing.T) {
 	var numbers []int64
 	note := func(run *scheduledRun) {
 		t.Helper()
-		if run == nil || run.State != stateFinished {
+		if run == nil || run.State != pipeline.StateFinished {
 			t.Fatalf("%+v; %q; %q", run, both[0].said, both[1].said)
 		}
 		numbers = append(numbers, run.Sequence)

@@ -46,7 +46,7 @@ type reading struct {
 type rows interface {
 	pipeline.Source
 	Notices() []string // what was left out, and why
-	Files() []ingestlake.File
+	Files() []pipeline.File
 	Told(ctx context.Context) ([]told, error)
 	BatchRows() int // the most of a batch
 	Overhead(ctx context.Context, readers int) (int64, error)
@@ -151,7 +151,7 @@ type opening func(ctx context.Context, features, exclude []string, target string
 func openData(from origin, res pipeline.Resources) opening {
 	return func(ctx context.Context, features, exclude []string, target string, mark bool) (rows, error) {
 		return from.open(ctx, reading{
-			Choice: ingest.Choice{Features: features, Exclude: exclude, Target: target}, bad: ingest.Marking(mark), decoders: res.Workers, pages: forPages(res),
+			Choice: ingest.Choice{Features: features, Exclude: exclude, Target: target}, bad: ingest.Marking(mark), decoders: res.Workers, pages: res.PageMemory(),
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // three is a sweep over [smallLake] with a best alternative that is not the
@@ -62,7 +63,7 @@ func TestSweep(t *testing.T) {
 	want := published(t, out)
 	again := succeed(t, "train", "-c", job, "--workers", "1", "--memory", "1B", "--json")
 	complete(t, "the same sweep again", out, want)
-	var shown runRecord
+	var shown pipeline.RunRecord
 	if err := json.Unmarshal([]byte(again.stdout), &shown); err != nil || shown.Best != 2 || len(shown.Alternatives) != 3 {
 		t.Errorf("--json: %v, %+v", err, shown.Alternatives)
 	}
@@ -86,24 +87,6 @@ func TestSweepWithoutAGoodBound(t *testing.T) {
 	best := record(t, filepath.Join(dir, "out"))
 	train(jobFile{"limit": fmt.Sprint(best.Bound)}, 0, "", "the best: of those that are certified")
 	train(jobFile{"sweep": "[{loss: {epsilon: 0.00001}}, {loss: {epsilon: 0.00002}}]"}, exitNotCertified, "vacuous", "none is certified")
-}
-
-func TestBetterAlternative(t *testing.T) {
-	certified, vacuous := certify.StatusCertified, certify.StatusVacuous
-	for _, c := range []struct {
-		a, b alternativeRecord
-		want bool
-	}{
-		{alternativeRecord{Status: certified, Bound: 0.4}, alternativeRecord{Status: vacuous, Bound: 0.1}, true},
-		{alternativeRecord{Status: vacuous, Bound: 0.1}, alternativeRecord{Status: certified, Bound: 0.4}, false},
-		{alternativeRecord{Status: certified, Bound: 0.3}, alternativeRecord{Status: certified, Bound: 0.4}, true},
-		{alternativeRecord{Status: certified, Bound: 0.4}, alternativeRecord{Status: certified, Bound: 0.4}, false}, // the first stays
-		{alternativeRecord{Status: vacuous, Bound: 0.3}, alternativeRecord{Status: vacuous, Bound: 0.4}, true},
-	} {
-		if got := c.a.better(c.b); got != c.want {
-			t.Errorf("%+v better than %+v: %v", c.a, c.b, got)
-		}
-	}
 }
 
 func TestBadSweep(t *testing.T) {

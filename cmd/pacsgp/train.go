@@ -1,19 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 func trainCommand(w system) *cobra.Command {
@@ -54,205 +55,65 @@ func trainCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// train runs a job, or all alternatives of its sweep; the outcome is the best's.
-func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
-	began := time.Now()
+// train runs a job, or all alternatives of its sweep; the outcome is the best's, nil if the
+// last pass is left to others.
+func train(ctx context.Context, p prepared, w system) (*outcome, error) {
 	show := newDisplay(w)
 	defer show.end()
 	p.spooled = show.spooled
 	if _, piped := p.source.(*streamOrigin); piped && p.noPass {
 		return nil, usageError{errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic")}
 	}
-	published := false
-	defer func() { err = errors.Join(err, p.source.release(published)) }()
-	// Opened before the output directory, so that a job without rows leaves none.
-	jobs := p.job.Alternatives()
-	first, err := p.of(jobs[0]).open(ctx, nil, show.notice)
-	if err != nil {
-		return nil, err
-	}
-	sample, err := sampleOf(ctx, first, p.resources.Workers)
-	if err != nil {
-		return nil, err
-	}
-	need := needs{reading: sample.Reader}
-	for _, job := range jobs {
-		need.memory = max(need.memory, pipeline.PeakMemory(job, sample, p.resources))
-		need.disk = max(need.disk, pipeline.SpillBytes(job, sample.Rows, p.resources))
-	}
-	if err := need.met(w, p.resources.Memory, less); err != nil {
-		return nil, err
-	}
-	if p.shelf != nil {
-		if err := p.shelf.check(ctx, p); err != nil {
-			return nil, err
-		}
-	}
-	for _, job := range jobs {
-		if job.Number > 1 {
-			if _, err := p.of(job).open(ctx, nil, func(string) {}); err != nil {
-				return nil, fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
-			}
-		}
-	}
-	w.limitMemory(need.memory)
-	out, err := openOutput(p.output, w)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if text := out.notice(); text != "" {
-		show.notice(text)
-	}
-	if p.job.Sequence() == nil && out.scheduled() {
-		show.notice(fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", p.output, currentFile))
-	}
-	if topic, ok := p.source.(*kafkaOrigin); ok {
-		if left := topic.others(p.output); len(left) > 0 {
-			show.notice(fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
-		}
-	}
-	if !p.noPass {
-		o, err := out.finishedBefore(ctx, p, first.Files())
-		if err != nil {
-			return nil, err
-		}
-		if o != nil {
-			return o, out.unchanged(ctx, o, jobs, show)
-		}
-	}
-	state, err := out.begin(w.log.run, jobs[0], began)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { state.failed(out, err) }()
-	if err := out.forget(); err != nil {
-		return nil, err
-	}
-	attempts, before, err := out.attempts(ctx, p.attempts, show.notice)
-	if err != nil { // damage is told before hours of reading
-		return nil, err
-	}
-	checkpoints, err := out.checkpoints(jobs, show.notice)
-	if err != nil {
-		return nil, err
-	}
-	if text := again(jobs[0], before, checkpoints); text != "" {
-		show.event(text)
-	}
-	var at checkpoint
-	read := first // by the last pass
-	with := func(job pipeline.Job) (pipeline.Environment, error) {
-		own := p.of(job)
-		at = checkpoints[max(job.Number, 1)-1]
-		return pipeline.Environment{
-			Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-				if features == nil && job.Number <= 1 {
-					return first, nil
-				}
-				src, err := own.open(ctx, features, show.notice)
-				if err == nil {
-					read = src
-				}
-				return src, err
-			},
-			Ancestor: p.ancestor, Sink: ownNumber{out.sink(), p.output}, Attempts: attempts, Checkpoints: at, Quarantine: p.quarantine(w, first),
-			Resources: p.resources, Observer: show.observer(p.watch), Software: software(),
-		}, nil
-	}
+	out := p.out(w)
+	how := p.how(w, show, out)
+	rows := &jobRows{prepared: p, show: show}
 	if p.noPass {
-		if err := p.fit(ctx, out, checkpoints[0], with); err != nil {
+		if err := pipeline.TrainForParts(ctx, p.job, rows, out, how); err != nil {
 			return nil, err
 		}
-		exit := 0
-		if err := state.end(out, stateFinished, &exit, nil, time.Now()); err != nil {
-			return nil, err
-		}
-		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.output, handoverFile))
-		return nil, err
-	}
-	o = &outcome{}
-	var results []*pipeline.Result
-	var refs []artifactRef
-	err = pipeline.Sweep(ctx, p.job, with, func(job pipeline.Job, r *pipeline.Result) error {
-		o.add(newOutcome(p, w.log.run, r, began), job)
-		if p.shelf != nil {
-			results = append(results, r)
-		}
-		refs = append(refs, artifactRef{r.ID, r.ModelDigest})
-		return p.list(out, r, read)
-	})
-	if errors.Is(err, context.Canceled) {
-		return nil, interruption(at.Path())
-	}
-	if err != nil {
-		return nil, err
-	}
-	o.record.Seconds = time.Since(began).Seconds()
-	o.judged(p)
-	if err := o.write(out); err != nil {
+		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.output, sinklake.HandoverFile))
 		return nil, err
 	}
 	if p.shelf != nil {
-		if err := p.shelf.publish(ctx, results, o, p); err != nil {
-			return nil, fmt.Errorf("the artifact is in %s, but not on its topics; run the job again: %w", p.output, err)
-		}
+		how.Publisher = publisher{p}
 	}
-	if err := o.finish(out, state, p, refs); err != nil {
+	o, err := pipeline.Train(ctx, p.job, rows, out, how)
+	if err != nil {
 		return nil, err
 	}
-	for _, c := range checkpoints {
-		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx))) // all is published: too late for an interruption
-	}
-	published = err == nil
-	return o, err
+	return &outcome{o, p.output, p.source}, nil
 }
 
-// list writes the manifest of a result on files.
-func (p prepared) list(to *output, r *pipeline.Result, read rows) error {
-	if _, ok := p.source.(lakeOrigin); !ok {
-		return nil
-	}
-	m, err := manifestOf(r, read.Files(), read.Shards(), p.folder)
-	if err != nil {
-		return err
-	}
-	return to.list(m)
+// out is the output of a job.
+func (p prepared) out(w system) *jobOutput {
+	return &jobOutput{Output: sinklake.NewOutput(p.output, w.fs), job: p}
 }
 
-// unchanged says that nothing is done, for all is there, and removes what a run left
-// that was killed when it had finished.
-func (o *output) unchanged(ctx context.Context, found *outcome, jobs []pipeline.Job, show *display) error {
-	show.notice(fmt.Sprintf("this job has finished on these files before, with certificate %s: nothing is trained (files are taken for the same by path, size and footer)", found.result.ID))
-	for _, job := range jobs {
-		digest, err := job.Digest()
-		if err != nil {
-			return err
+// A jobOutput is the output of a job. Of a job of a schedule, a number of its sequence has
+// one certificate.
+type jobOutput struct {
+	*sinklake.Output
+
+	job prepared
+}
+
+// PutCertificate publishes a certificate, if its number is its own.
+func (o *jobOutput) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
+	return ownNumber{o.Output, o.job.output}.PutCertificate(ctx, c)
+}
+
+// Notices say what a user should know of the place.
+func (o *jobOutput) Notices(jobs []pipeline.Digest) ([]string, error) {
+	said, err := o.Output.Notices(jobs)
+	if o.job.job.Sequence() == nil && scheduledIn(o.job.output) {
+		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", o.job.output, sinklake.CurrentFile))
+	}
+	if topic, ok := o.job.source.(*kafkaOrigin); ok {
+		if left := topic.others(o.job.output); len(left) > 0 {
+			said = append(said, fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
 		}
-		if err := o.dir.Checkpoint(digest.String()).Clear(ctx); err != nil {
-			return err
-		}
 	}
-	return nil
-}
-
-// fit trains, and leaves the last pass to others.
-func (p prepared) fit(ctx context.Context, out *output, at checkpoint, with func(pipeline.Job) (pipeline.Environment, error)) error {
-	env, err := with(p.job)
-	if err != nil {
-		return err
-	}
-	h, err := pipeline.Fit(ctx, p.job, env)
-	if errors.Is(err, context.Canceled) {
-		return interruption(at.Path())
-	}
-	if err != nil {
-		return err
-	}
-	if err := out.leave(ctx, h); err != nil {
-		return err
-	}
-	return at.Clear(context.WithoutCancel(ctx))
+	return said, err
 }
 
 // of is the prepared job of an alternative.
@@ -261,52 +122,111 @@ func (p prepared) of(job pipeline.Job) prepared {
 	return p
 }
 
-// again says that a job was begun before and is not resumed.
-func again(job pipeline.Job, before []pipeline.Attempt, checkpoints []checkpoint) string {
-	if job.DeltaPolicy != "" { // as one window after another is
-		return ""
+// run says how the runs of a job are judged.
+func (p prepared) run() pipeline.RunConfig {
+	return pipeline.RunConfig{Judge: p.judge, Limit: p.limit, Strict: p.strict}
+}
+
+// how says how a job is run.
+func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfig {
+	how := p.run()
+	how.Run, how.Keep, how.Folder, how.LeavePointer, how.Software = w.log.run, p.keep, p.folder, p.standing, software()
+	how.Ancestor, how.Resources, how.Observer = p.ancestor, p.resources, show.observer(p.watch)
+	path := p.attempts
+	if path == "" {
+		path = filepath.Join(p.output, sinklake.AttemptsFile)
 	}
-	identity, err := job.Identity()
-	if err != nil || !slices.ContainsFunc(before, func(a pipeline.Attempt) bool { return a.Configuration == identity }) {
-		return ""
+	log := sinklake.NewAttemptLog(path, w.fs)
+	log.Notice = show.notice
+	how.Attempts = log
+	if topic, ok := p.source.(*kafkaOrigin); p.badRows != "" || ok && topic.letters != "" {
+		how.BadRows = badRowsKeeper{p, w}
 	}
-	for _, c := range checkpoints {
-		if _, err := os.Stat(c.Path()); err == nil {
-			return ""
+	how.Afford = func(jobs []pipeline.Job, sample pipeline.Sample) error {
+		need := needs{reading: sample.Reader}
+		for _, job := range jobs {
+			need.memory = max(need.memory, pipeline.PeakMemory(job, sample, p.resources))
+			need.disk = max(need.disk, pipeline.SpillBytes(job, sample.Rows, p.resources))
 		}
-	}
-	return "this job was begun before, and has left no checkpoint: it trains anew, and on the same rows gives the same files and is the same attempt"
-}
-
-// interruption says what is left of an interrupted run and how it goes on.
-func interruption(checkpoint string) error {
-	if _, err := os.Stat(checkpoint); err != nil {
-		return fmt.Errorf("%w before there was anything to keep: the same command starts from the beginning", errInterrupted)
-	}
-	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", errInterrupted, checkpoint)
-}
-
-// verdict turns a finished run into an exit status: of the guarantee that the
-// job names, and of the dependence of rows if the job is strict about it.
-func (o *outcome) verdict(p prepared) error {
-	g := judge(p.judge, o.result.Certificate)
-	switch {
-	case g.Status != certify.StatusCertified:
-		return notCertified{fmt.Sprintf("finished, but the guarantee for the %s is %s: see the statement above", g.Predictor, g.Status)}
-	case p.limit > 0 && !(g.Bound <= p.limit):
-		return notCertified{fmt.Sprintf("finished and certified, but the bound for the %s, %s, is above the job's limit %v (judge: %s)",
-			g.Predictor, certify.AtMost(g.Bound), p.limit, p.judge)}
-	case p.strict && o.result.Certificate.Dependence.Suspicious:
-		return notCertified{"finished and certified, but consecutive rows are more alike than independent rows would be, and the job is strict about it: see the assumption independent-rows"}
-	default:
+		if err := need.met(w, p.resources.Memory, less); err != nil {
+			return err
+		}
+		w.limitMemory(need.memory)
 		return nil
 	}
+	how.Placed = func(err error, job pipeline.Job) error { return choicePlaced(err, p.place, job.Number) }
+	how.Report = func(o *pipeline.Outcome) error {
+		var plot bytes.Buffer
+		if err := figure(o.Result).WritePNG(&plot); err != nil {
+			return err
+		}
+		return out.PutReport(o.Record, plot.Bytes())
+	}
+	return how
 }
+
+// A publisher is where a job publishes beside its output.
+type publisher struct{ prepared }
+
+// Check asks whether it can.
+func (p publisher) Check(ctx context.Context) error { return p.shelf.check(ctx, p.prepared) }
+
+// Publish publishes.
+func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
+	return p.shelf.publish(ctx, all, best, verdict, p.prepared)
+}
+
+// A badRowsKeeper keeps the bad rows of a job in a file or on a topic.
+type badRowsKeeper struct {
+	prepared
+	w system
+}
+
+// Quarantine keeps those of a source.
+func (k badRowsKeeper) Quarantine(from pipeline.Opened) pipeline.Quarantine {
+	return k.quarantine(k.w, from)
+}
+
+// Kept reports whether the file is there; that of a topic goes with a publisher.
+func (k badRowsKeeper) Kept() bool {
+	_, err := os.Stat(k.badRows)
+	return err == nil
+}
+
+// jobRows are the rows that a job declares.
+type jobRows struct {
+	prepared
+	show *display
+}
+
+// Open opens them anew.
+func (r *jobRows) Open(ctx context.Context, c pipeline.Choice) (pipeline.Opened, error) {
+	src, err := r.source.open(ctx, reading{
+		Choice: ingest.Choice{Features: c.Features, Exclude: c.Exclude, Target: c.Target}, bad: ingest.Marking(c.Mark),
+		decoders: c.Decoders, pages: c.Pages, noDigests: c.NoDigests, spooled: r.spooled,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := r.source.(lakeOrigin); !ok {
+		return spooledRows{src}, nil
+	}
+	return src, nil
+}
+
+// spooledRows come from files that do not stay.
+type spooledRows struct{ rows }
+
+// Files are none that a manifest could list.
+func (spooledRows) Files() []pipeline.File { return nil }
+
+// Release gives back what reading took.
+func (r *jobRows) Release(published bool) error { return r.source.release(published) }
 
 // print shows the outcome on standard output.
 func (o *outcome) print(w system, asJSON bool) error {
 	if asJSON {
-		return printJSON(w.stdout, o.record)
+		return printJSON(w.stdout, o.Record)
 	}
 	return o.report(w)
 }

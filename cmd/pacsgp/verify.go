@@ -41,8 +41,8 @@ func verifyCommand(w system) *cobra.Command {
 				return err
 			}
 			v.model, v.certificate, v.from = args[0], args[1], from
-			if v.judge != judgeMean && v.judge != judgeDraw {
-				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, judgeMean, judgeDraw)}
+			if v.judge != pipeline.JudgeMean && v.judge != pipeline.JudgeDraw {
+				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw)}
 			}
 			if v.retrain && v.from == nil {
 				return usageError{errors.New("--retrain: name the data to train on")}
@@ -69,7 +69,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
-	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(judgeMean), "which guarantee the exit status speaks of: mean or draw")
+	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
 	cmd.Flags().StringVar(&v.memory, "memory", "", memoryUsage)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
 	cmd.Flags().StringVar(&v.ancestor, "ancestor", "", "the model that training began with, where the certificate names one")
@@ -84,7 +84,7 @@ type verification struct {
 	retrain                bool
 	ancestor               string // reference of the model that training began with; "": none
 	memory                 string
-	judge                  judged // which guarantee the exit status speaks of
+	judge                  pipeline.Judge // which guarantee the exit status speaks of
 }
 
 // A verified certificate does not contradict its model nor, where they were read
@@ -93,7 +93,7 @@ type verified struct {
 	certificate certify.Certificate
 	id          string
 	found       *pipeline.Verification
-	judge       judged
+	judge       pipeline.Judge
 	unrepeated  error  // why training could not be repeated, where that was asked for
 	unplaced    string // what the data tell of where they stood, and the certificate does not; "": nothing
 }
@@ -162,7 +162,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		return nil, err
 	}
 	found.Checked = append(lines, found.Checked...)
-	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, judgeMean)}
+	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, pipeline.JudgeMean)}
 	if v.from != nil {
 		if err := out.checkPlaces(ctx, v.from, res); err != nil {
 			return nil, err
@@ -220,7 +220,7 @@ func (v *verified) notChecked() []string {
 
 // said is what the certificate says about the predictor that is judged.
 func (v *verified) said() certify.Guarantee {
-	return v.certificate.About(predictorOf(v.judge), v.found.Known()...)
+	return v.certificate.About(v.judge.Predictor(), v.found.Known()...)
 }
 
 // judged is an error where what was asked for, or what is said about the predictor that
@@ -229,15 +229,15 @@ func (v *verified) judged() error {
 	said := v.said()
 	switch {
 	case v.unrepeated != nil:
-		return notCertified{v.unrepeated.Error()}
+		return pipeline.NotCertified("%s", v.unrepeated.Error())
 	case said.Status == certify.StatusCertified && !v.found.Evidence:
-		return notCertified{"nothing is certified without the rows: how often the model missed is its maker's word. Give the data to check it"}
+		return pipeline.NotCertified("nothing is certified without the rows: how often the model missed is its maker's word. Give the data to check it")
 	case said.Status == certify.StatusCertified:
 		return nil
-	case v.judge != judgeDraw && v.byWord():
-		return notCertified{"nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, " + strings.Join(v.notChecked(), "; ") + v.advice()}
+	case v.judge != pipeline.JudgeDraw && v.byWord():
+		return pipeline.NotCertified("nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, %s%s", strings.Join(v.notChecked(), "; "), v.advice())
 	default:
-		return notCertified{fmt.Sprintf("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)}
+		return pipeline.NotCertified("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)
 	}
 }
 
@@ -254,7 +254,7 @@ func (v *verified) verdict() string {
 	switch {
 	case !v.found.Evidence:
 		return "arithmetic consistent, evidence not rechecked: give the data to check everything"
-	case v.judge != judgeDraw && v.byWord():
+	case v.judge != pipeline.JudgeDraw && v.byWord():
 		return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
 	case v.said().Status != certify.StatusCertified:
 		return fmt.Sprintf("nothing is certified about the %s: so says the certificate, which follows from the model and these rows", v.said().Predictor)
@@ -308,17 +308,17 @@ type verdictDocument struct {
 
 type verdictGuarantee struct {
 	ID certify.GuaranteeID `json:"id"`
-	verdictRecord
+	pipeline.Verdict
 }
 
 func (v *verified) document() verdictDocument {
 	d := verdictDocument{
-		Doubts: append([]string{}, report.Doubts(v.certificate)...), Verdict: v.verdict(), Evidence: v.found.Evidence,
+		Doubts: append([]string{}, v.certificate.Doubts()...), Verdict: v.verdict(), Evidence: v.found.Evidence,
 		Retrained: v.found.Retrained, NotChecked: append([]string{}, v.notChecked()...),
 		ID: v.id, Checked: append([]string{}, v.found.Checked...), Guarantees: []verdictGuarantee{},
 	}
 	for _, g := range v.certificate.Guarantees {
-		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, verdictRecord{g.Given(v.found.Known()...).Status, g.Bound, g.Headline}})
+		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, pipeline.Verdict{g.Given(v.found.Known()...).Status, g.Bound, g.Headline}})
 	}
 	return d
 }

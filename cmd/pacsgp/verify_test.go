@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pacsgp/pacsgp/certify"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // An artifact is what a run left, by path.
@@ -111,8 +112,8 @@ func TestVerify(t *testing.T) {
 	row := strings.TrimSuffix(a.certificate, "json") + "parquet"
 	pacsgp(t, "verify", row, a.model).says(t, exitFailure, row, "it is a certificate: are MODEL and CERTIFICATE swapped?")
 	pacsgp(t, "verify", lakeFile(a.dir, 0), a.certificate).says(t, exitFailure, "it is Parquet, but no model")
-	for _, args := range [][]string{{a.model, filepath.Join(a.out, runFile)}, {filepath.Join(a.out, runFile), a.certificate}} {
-		pacsgp(t, "verify", args[0], args[1]).says(t, exitFailure, runFile+": it is a run record")
+	for _, args := range [][]string{{a.model, filepath.Join(a.out, sinklake.RunFile)}, {filepath.Join(a.out, sinklake.RunFile), a.certificate}} {
+		pacsgp(t, "verify", args[0], args[1]).says(t, exitFailure, sinklake.RunFile+": it is a run record")
 	}
 	pacsgp(t, "verify", a.model, filepath.Join(a.out, "none.json")).says(t, exitFailure, "no such file")
 	pacsgp(t, "verify", a.model, a.certificate, filepath.Join(a.dir, "nowhere")).says(t, exitFailure, "nowhere", "does not exist")

@@ -38,7 +38,7 @@ func (v *verified) checkPlaces(ctx context.Context, from origin, res pipeline.Re
 		v.unplaced = fmt.Sprintf("of which topic and partitions the rows are: the data have columns that tell it (%s), and the certificate names no segments, so that its sentences speak of no topic", columns)
 		return nil
 	}
-	if err := kafkalog.CheckPlaces(ctx, files, told, segments, forPages(res)); err != nil {
+	if err := kafkalog.CheckPlaces(ctx, files, told, segments, res.PageMemory()); err != nil {
 		return err
 	}
 	v.found.Checked = append(v.found.Checked, fmt.Sprintf("the columns %s of the data say of each row what the certificate's %s say", columns, certify.Count(int64(len(segments)), "segment")))

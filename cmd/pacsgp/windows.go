@@ -142,7 +142,7 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	shelf.members, shelf.share, shelf.failed = t.Membership, t.share, s.metrics.errors.Inc
 	p.shelf = &shelf
 	if f.window.Rows() == 0 { // tombstones that were skipped
-		if err := shelf.publish(ctx, nil, nil, p); err != nil {
+		if err := shelf.publish(ctx, nil, nil, nil, p); err != nil {
 			return err
 		}
 		s.quota.Release(filepath.Join(f.folder, spoolFolder))
@@ -175,11 +175,11 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	if verdict := o.verdict(p); verdict != nil {
 		outcome = "it is not current: " + verdict.Error()
 	}
-	if bad := o.result.Certificate.Ledger.Bad; bad > 0 {
+	if bad := o.Result.Certificate.Ledger.Bad; bad > 0 {
 		s.show.notice(fmt.Sprintf("%s of the window are left out", certify.Count(bad, "bad row")))
 	}
-	s.show.event(fmt.Sprintf("published certificate number %d, %s: %s; %s", k, o.record.ID, o.record.Mean.Headline, outcome))
-	s.metrics.certified(o.result.Certificate, o.record.Status, f.closed)
+	s.show.event(fmt.Sprintf("published certificate number %d, %s: %s; %s", k, o.Record.ID, o.Record.Mean.Headline, outcome))
+	s.metrics.certified(o.Result.Certificate, o.Record.Status, f.closed)
 	return s.done(f.folder, k)
 }
 

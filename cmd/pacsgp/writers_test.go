@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // What commands of [writers] write beside artifacts.
@@ -45,7 +47,7 @@ func writers(t *testing.T) map[string]writer {
 	succeed(t, "train", "-c", job, "-o", fitted, "--no-pass")
 	part := filepath.Join(t.TempDir(), partOfPass)
 	succeed(t, "pass", "-c", job, "--from", fitted, "-o", part)
-	handover := []string{handoverFile, handoverModel}
+	handover := []string{sinklake.HandoverFile, sinklake.HandoverModel}
 
 	odd := t.TempDir()
 	rows := lines(600)
@@ -65,7 +67,7 @@ func writers(t *testing.T) map[string]writer {
 		"sweep": {args: func(out string) []string { return []string{"train", "-c", sweep, "-o", out} }, stride: 4},
 		"train without its pass": {
 			args: func(out string) []string { return []string{"train", "-c", job, "-o", out, "--no-pass"} },
-			also: []string{handoverModel}, beside: []string{handoverFile}, stride: 2, // the handover has a secret of its own each time
+			also: []string{sinklake.HandoverModel}, beside: []string{sinklake.HandoverFile}, stride: 2, // the handover has a secret of its own each time
 		},
 		"pass": {
 			args: func(out string) []string {

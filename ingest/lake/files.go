@@ -10,19 +10,18 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A File is what a data file's footer says, for people.
+// A File is a data file, with what its footer says of its columns.
 type File struct {
-	Path      string
-	Bytes     int64
-	Rows      int64
-	RowGroups int               // with rows
-	Footer    [sha256.Size]byte // SHA-256 of the footer
-	Columns   []ingest.Column   // of the file, then the keys of its path
+	pipeline.File
+
+	Columns []ingest.Column // of the file, then the keys of its path
 }
 
 // List returns the paths of the data files that the declared paths mean, in the order of
@@ -59,6 +58,8 @@ type dataFile struct {
 	size    int64
 	rows    int64
 	groups  []group // with rows
+
+	modified time.Time
 	columns []column
 	places  map[string]int // of the columns, by name
 	arrow   bool           // an Arrow IPC file: its groups are record batches
@@ -79,6 +80,9 @@ func listWithFooters(ctx context.Context, from Store, paths []string) ([]*dataFi
 		f, err := describeFile(ctx, from, l, textKeys)
 		if err != nil {
 			return nil, nil, fmt.Errorf("lake: %s: %w", l.path, err)
+		}
+		if info, err := from.Stat(l.path); err == nil {
+			f.modified = info.ModTime().UTC()
 		}
 		if i > 0 && slices.Equal(f.columns, files[i-1].columns) {
 			f.columns, f.places = files[i-1].columns, files[i-1].places // most lakes have one schema
@@ -172,7 +176,7 @@ func (f *dataFile) key(name string) float64 {
 
 // summary describes the file for people.
 func (f *dataFile) summary() File {
-	s := File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum}
+	s := File{File: pipeline.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified}}
 	for _, c := range f.columns {
 		s.Columns = append(s.Columns, c.Column)
 	}

@@ -196,7 +196,13 @@ func (s *Source) BatchRows() int { return s.batchRows }
 func (s *Source) Notices() []string { return slices.Clone(s.notices) }
 
 // Files describes the files, by their footers.
-func (s *Source) Files() []File { return slices.Clone(s.files) }
+func (s *Source) Files() []pipeline.File {
+	all := make([]pipeline.File, len(s.files))
+	for i, f := range s.files {
+		all[i] = f.File
+	}
+	return all
+}
 
 // Shards returns the row groups in order. Empty ones are left out.
 func (s *Source) Shards() []pipeline.Shard {

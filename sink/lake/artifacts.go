@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -17,14 +19,18 @@ var (
 	_ pipeline.Checkpoints = (*Checkpoint)(nil)
 )
 
-// ModelName is the name of the model file with the SHA-256 digest.
-func ModelName(digest string) string { return "model-" + digest + ".parquet" }
+// The names of the files of an artifact.
+var (
+	ModelName       = pipeline.ModelName
+	CertificateName = pipeline.CertificateName
+	RowName         = pipeline.RowName
+)
 
-// CertificateName is the name of the JSON document of the certificate id.
-func CertificateName(id string) string { return "certificate-" + id + ".json" }
-
-// RowName is the name of the certificate id as one row of Parquet.
-func RowName(id string) string { return "certificate-" + id + ".parquet" }
+// modelDigest is the digest in the name of a model file; false: it is no such name.
+func modelDigest(name string) (string, bool) {
+	digest := strings.TrimSuffix(strings.TrimPrefix(name, "model-"), ".parquet")
+	return digest, name == ModelName(digest) && name == filepath.Base(name)
+}
 
 // PutModel stores a model under the SHA-256 of its bytes, which it returns.
 // Readers of the directory do not see it before [Directory.PutCertificate] has

@@ -47,7 +47,7 @@ func NewAttemptLog(path string, fsys durable.FS) *AttemptLog {
 }
 
 // AttemptLog returns the log of this directory.
-func (d *Directory) AttemptLog() *AttemptLog { return NewAttemptLog(d.Path(attemptsName), d.fs) }
+func (d *Directory) AttemptLog() *AttemptLog { return NewAttemptLog(d.Path(AttemptsFile), d.fs) }
 
 // Path returns the path of the file.
 func (l *AttemptLog) Path() string { return l.path }

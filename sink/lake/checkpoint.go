@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
@@ -42,27 +42,10 @@ func (d *Directory) Checkpoint(job string) *Checkpoint {
 // Path returns the path of the file, which need not be there.
 func (c *Checkpoint) Path() string { return c.d.Path(c.name) }
 
-// A Leftover is a file of the directory that has a checkpoint's name and is not
-// this job's.
-type Leftover struct {
-	Path  string
-	Fault error // nil: it is whole, and another job's
-}
-
-// Others returns the checkpoints that other jobs have left.
-func (c *Checkpoint) Others() ([]Leftover, error) {
+// Where is the path of the file, and whether it is there.
+func (c *Checkpoint) Where() (path string, there bool) {
 	names, err := c.d.fs.List(c.d.path)
-	if err != nil {
-		return nil, fmt.Errorf("lake: list %s: %w", c.d.path, err)
-	}
-	var others []Leftover
-	for _, name := range names {
-		if strings.HasPrefix(name, checkpointPrefix) && name != c.name {
-			path := c.d.Path(name)
-			others = append(others, Leftover{path, checkWhole(c.d.fs, path)})
-		}
-	}
-	return others, nil
+	return c.Path(), err == nil && slices.Contains(names, c.name)
 }
 
 // checkWhole returns what is wrong with a checkpoint file, in little memory.

@@ -97,7 +97,7 @@ func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, known ...ce
 func WriteDoubts(w io.Writer, c certify.Certificate, style Style) { writeDoubts(w, "", c, style) }
 
 func writeDoubts(w io.Writer, margin string, c certify.Certificate, style Style) {
-	for _, text := range Doubts(c) {
+	for _, text := range c.Doubts() {
 		_, _ = io.WriteString(w, style.paint(yellow, wrap(margin, text, style.width()))+"\n")
 	}
 }

@@ -42,7 +42,7 @@ func TestManyEqualRowsAreADoubt(t *testing.T) {
 		"none":        {certify.Copies{Policy: certify.CopiesDropped}, ""},
 		"independent": {certify.Copies{Policy: certify.CopiesIndependent, Rows: 1}, "separate draws is its maker's word"},
 	} {
-		got := strings.Join(Doubts(certify.Certificate{Copies: c.copies, Sample: certify.Sample{Rows: 1000}}), " ")
+		got := strings.Join(certify.Certificate{Copies: c.copies, Sample: certify.Sample{Rows: 1000}}.Doubts(), " ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", what, got, c.want)
 		}

@@ -58,7 +58,7 @@ func PageOf(c certify.Certificate, known ...certify.AssumptionID) (Page, error) 
 		return Page{}, fmt.Errorf("report: %w", err)
 	}
 	id := sha256.Sum256(document)
-	p := Page{ID: hex.EncodeToString(id[:]), Headlines: headlines(c, known), Doubts: Doubts(c), Remarks: remarks(c, known)}
+	p := Page{ID: hex.EncodeToString(id[:]), Headlines: headlines(c, known), Doubts: c.Doubts(), Remarks: remarks(c, known)}
 	add := func(s Section) { p.Sections = append(p.Sections, s) }
 	for _, g := range c.Guarantees {
 		add(Section{Title: fmt.Sprintf("%s: %s", g.ID, g.Predictor), Words: []string{g.Statement}})
@@ -114,42 +114,6 @@ func remarks(c certify.Certificate, known []certify.AssumptionID) []string {
 		words = append(words, "The run that trained knew that it had kept the hold-out rows apart, and printed CERTIFIED for what is CONDITIONAL here. For others it is that run's word, until training is repeated (pacsgp verify --retrain).")
 	}
 	return words
-}
-
-// fewCopies is the share of rows that may equal an earlier one without a word beside
-// the first lines: what a job that says nothing of copies allows.
-const fewCopies = 0.01
-
-// Doubts are what the one who decides must know beside the first lines.
-func Doubts(c certify.Certificate) []string {
-	var said []string
-	if c.Declared.Attempt.OnTheseRows > 1 {
-		said = append(said, OtherJobs(c)+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
-	}
-	if n := c.Copies.Rows; n > 0 && (c.Copies.Policy != certify.CopiesLimited || float64(n) > fewCopies*float64(c.Sample.Rows)) {
-		of := fmt.Sprintf("%d of %d rows equal an earlier row", n, c.Sample.Rows)
-		if c.Copies.Policy == certify.CopiesDropped {
-			said = append(said, of+" and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low.")
-		} else {
-			said = append(said, of+". That they are separate draws is its maker's word; if they are copies, the bounds are too low.")
-		}
-	}
-	if n := c.Ledger.Bad; n > 0 {
-		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
-			n, c.Sample.Rows, certify.RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
-	}
-	if c.Dependence.Suspicious {
-		said = append(said, fmt.Sprintf("Neighbouring rows are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", c.Dependence.Correlation))
-	}
-	return said
-}
-
-// OtherJobs says how many other jobs the maker counted on the same rows.
-func OtherJobs(c certify.Certificate) string {
-	if k := c.Declared.Attempt.OnTheseRows; k != 2 {
-		return fmt.Sprintf("%d other jobs were", k-1)
-	}
-	return "1 other job was"
 }
 
 // sum are the terms of the bound, each rounded up and per row, so that one sees where the

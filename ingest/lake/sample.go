@@ -1,0 +1,133 @@
+package lake
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A Sample is where the files of a manifest are among data.
+type Sample struct {
+	Paths   []string // of the files, in order
+	Others  []string // files of the data that are not in the sample
+	Missing []string // in words, what is not there or has changed
+}
+
+// Find looks for the files of a manifest among the data that the paths mean. A file is known
+// by size and footer, wherever the lake is now; of files that are alike, the one whose path
+// is most like the manifest's is taken. Files that are none of the sample are not opened
+// unless they have the size of one.
+func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (Sample, error) {
+	var found Sample
+	names, err := List(ctx, paths)
+	if err != nil {
+		return found, err
+	}
+	candidates, footers, taken := alike(names, files), map[string]string{}, map[string]bool{}
+	footer := func(name string) string {
+		sum, known := footers[name]
+		if !known {
+			if files, _, err := Files(ctx, []string{name}); err == nil && len(files) == 1 {
+				sum = hex.EncodeToString(files[0].Footer[:])
+			}
+			footers[name] = sum
+		}
+		return sum
+	}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return found, err
+		}
+		best, same := "", -1
+		for _, name := range candidates[f.Bytes] {
+			if taken[name] || footer(name) != f.Footer {
+				continue
+			}
+			if n := commonEnd(name, f.Path); n > same {
+				best, same = name, n
+			}
+		}
+		if best == "" {
+			found.Missing = append(found.Missing, absent(f, names))
+			continue
+		}
+		taken[best] = true
+		found.Paths = append(found.Paths, best)
+	}
+	for _, name := range names {
+		if !taken[name] {
+			found.Others = append(found.Others, name)
+		}
+	}
+	return found, nil
+}
+
+// alike are the files that have the size of one that is wanted, by size.
+func alike(names []string, files []pipeline.ManifestFile) map[int64][]string {
+	wanted := map[int64]bool{}
+	for _, f := range files {
+		wanted[f.Bytes] = true
+	}
+	candidates := map[int64][]string{}
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && wanted[info.Size()] {
+			candidates[info.Size()] = append(candidates[info.Size()], name)
+		}
+	}
+	return candidates
+}
+
+// commonEnd is how many names two paths have in common at their ends.
+func commonEnd(a, b string) int {
+	x, y := strings.Split(filepath.ToSlash(a), "/"), strings.Split(filepath.ToSlash(b), "/")
+	n := 0
+	for n < len(x) && n < len(y) && x[len(x)-1-n] == y[len(y)-1-n] {
+		n++
+	}
+	return n
+}
+
+// absent says what has become of a file that is not there as the manifest has it.
+func absent(f pipeline.ManifestFile, names []string) string {
+	end := f.Path
+	for strings.HasPrefix(end, "../") {
+		end = end[len("../"):]
+	}
+	size, whole := count(int(f.Bytes), "byte", "bytes"), len(strings.Split(end, "/"))
+	for _, name := range names {
+		if commonEnd(name, end) == whole {
+			return fmt.Sprintf("%s has changed: the manifest has a file of %s with another footer", name, size)
+		}
+	}
+	return fmt.Sprintf("%s is missing (%s, %s)", f.Path, size, count(int(f.Rows), "row", "rows"))
+}
+
+// Err says what is not there, nil if all is.
+func (s Sample) Err() error {
+	if len(s.Missing) == 0 {
+		return nil
+	}
+	const most = 10
+	shown := s.Missing[:min(most, len(s.Missing))]
+	text := strings.Join(shown, "; ")
+	if more := len(s.Missing) - len(shown); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return fmt.Errorf("%w: of %s of the sample %d are not among the data as the manifest has them: %s",
+		pipeline.ErrRefused, count(len(s.Paths)+len(s.Missing), "file", "files"), len(s.Missing), text)
+}
+
+// Lines say what was found, for people.
+func (s Sample) Lines() []string {
+	text := fmt.Sprintf("the manifest names %s, all of which are among the data", count(len(s.Paths), "file", "files"))
+	if len(s.Others) > 0 {
+		text += fmt.Sprintf("; not in the sample are %s of them, the first is %s. Who chose the sample by the values of its rows has no certificate: see that the choice does not depend on them",
+			count(len(s.Others), "file", "files"), s.Others[0])
+	}
+	return []string{text}
+}

@@ -1,0 +1,100 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// finishedBefore is the outcome of an earlier run of this job on the same files, if all
+// of it is still there; nil if there is none. No row is read: files are the same if their
+// names, sizes and footers are, and none was written since that run began.
+func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
+	files := s.first.Files()
+	if s.how.Publisher != nil || files == nil { // what is on topics is not known here
+		return nil, nil
+	}
+	identity, err := s.job.Identity()
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.out.Runs()
+	if err != nil {
+		return nil, err
+	}
+	for r := range all {
+		if r.State != StateFinished || r.Exit == nil || r.Job != identity.String() || r.Record == nil || len(r.Artifacts) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(files, func(f File) bool { return !f.Modified.Before(r.Began) }) {
+			return nil, nil
+		}
+		o, err := s.again(ctx, r, listed(files, s.how.Folder))
+		if o == nil || err != nil {
+			return nil, err
+		}
+		return o, s.unchanged(ctx, o)
+	}
+	return nil, nil
+}
+
+// again is the outcome of a finished run, nil if it was on other files or is not whole.
+func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*Outcome, error) {
+	if len(s.job.Sweep) > 0 && r.Record.Judge != s.how.Judge { // another alternative may be the best
+		return nil, nil
+	}
+	if s.how.BadRows != nil && !s.how.BadRows.Kept() { // they are to be put there again
+		return nil, nil
+	}
+	for _, a := range r.Artifacts {
+		c, err := s.out.GetCertificate(ctx, a.ID)
+		if err != nil {
+			return nil, ctx.Err()
+		}
+		list, err := s.out.GetManifest(c, a.ID)
+		if err != nil || !list.holds(files) {
+			return nil, ctx.Err()
+		}
+	}
+	best := r.Artifacts[0]
+	c, err := s.out.GetCertificate(ctx, best.ID)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.out.GetModel(ctx, best.Model)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	if _, err := Verify(ctx, c, m, best.Model, nil, s.how.Resources); err != nil {
+		return nil, ctx.Err() // not what a run has written
+	}
+	if !reflect.DeepEqual(c.Delta.Sequence, s.job.Sequence()) {
+		return nil, nil // it has another place, and so another share of delta
+	}
+	record := *r.Record
+	record.Judge, record.Limit = s.how.Judge, s.how.Limit
+	g := s.how.Judge.Of(c)
+	record.Status, record.Bound = g.Status, g.Bound
+	o := &Outcome{Result: &Result{Certificate: c, ID: best.ID, ModelDigest: best.Model, Model: m}, Record: record}
+	o.judged(s.how)
+	current, damaged := s.out.Current()
+	missing := damaged != nil || current == nil
+	if o.Record.Exit == 0 && !s.how.LeavePointer && (missing || *r.Exit != 0) { // or by another limit than then
+		err = PointTo(s.out, c, best, s.how.Judge, time.Now())
+	}
+	return o, err
+}
+
+// unchanged says that nothing is done, for all is there, and removes what a run left that
+// was killed when it had finished.
+func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
+	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %s: nothing is trained (files are taken for the same by path, size and footer)", o.Result.ID))
+	for _, c := range s.checkpoints {
+		if err := c.Clear(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

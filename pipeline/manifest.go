@@ -1,0 +1,143 @@
+package pipeline
+
+import (
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A Manifest lists the files of a certificate's sample, so that the sample is found in a
+// lake that has grown since. It proves nothing: what a certificate states follows from
+// the rows that are read. A manifest only says which files they stand in.
+type Manifest struct {
+	Format      string         `json:"format"`
+	Certificate string         `json:"certificate"` // id
+	Sample      string         `json:"sample"`      // digest
+	Files       []ManifestFile `json:"files"`       // in the order of their rows
+}
+
+// A ManifestFile is a file of a sample.
+type ManifestFile struct {
+	Path   string          `json:"path"` // relative to the folder of the job file where that can be
+	Bytes  int64           `json:"bytes"`
+	Rows   int64           `json:"rows"`
+	Footer string          `json:"footer"` // SHA-256
+	Shards []ManifestShard `json:"shards"` // the row groups that have rows
+
+	// Modified is when the file was written, in records of this machine; manifests are
+	// the same on all and leave it out. Two files can have one footer: those of Arrow say
+	// nothing of values.
+	Modified *time.Time `json:"modified,omitempty"`
+}
+
+// A ManifestShard is a row group that has rows.
+type ManifestShard struct {
+	Rows   int64  `json:"rows"`
+	Digest string `json:"digest"`
+}
+
+const manifestFormat = "pacsgp-manifest/1"
+
+// manifestOf lists the sample of a result, which was read from these files.
+func manifestOf(r *Result, files []File, shards []Shard, folder string) (Manifest, error) {
+	m := Manifest{Format: manifestFormat, Certificate: r.ID, Sample: r.Certificate.Sample.Digest, Files: listed(files, folder)}
+	groups := 0
+	for _, f := range files {
+		groups += f.RowGroups
+	}
+	if groups != len(shards) || groups != len(r.Shards) {
+		return m, fmt.Errorf("manifest: %d row groups in the files, %d in the sample", groups, len(r.Shards))
+	}
+	at := 0
+	for i, f := range files {
+		for range f.RowGroups {
+			m.Files[i].Shards = append(m.Files[i].Shards, ManifestShard{shards[at].Rows, r.Shards[at].String()})
+			at++
+		}
+	}
+	return m, nil
+}
+
+// listed describes files as a manifest does.
+func listed(files []File, folder string) []ManifestFile {
+	all := make([]ManifestFile, len(files))
+	for i, f := range files {
+		all[i] = f.Listed(folder)
+	}
+	return all
+}
+
+// Listed describes the file as a manifest does, without its shards: its path is relative
+// to a folder.
+func (f File) Listed(folder string) ManifestFile {
+	path := f.Path
+	if base, err := filepath.Abs(folder); err == nil {
+		if whole, err := filepath.Abs(path); err == nil {
+			if short, err := filepath.Rel(base, whole); err == nil {
+				path = short
+			}
+		}
+	}
+	return ManifestFile{filepath.ToSlash(path), f.Bytes, f.Rows, hex.EncodeToString(f.Footer[:]), []ManifestShard{}, nil}
+}
+
+// holds reports whether files are those of the manifest, as far as their footers tell.
+func (m Manifest) holds(files []ManifestFile) bool {
+	return slices.EqualFunc(m.Files, files, func(a, b ManifestFile) bool {
+		return a.Path == b.Path && a.Bytes == b.Bytes && a.Rows == b.Rows && a.Footer == b.Footer
+	})
+}
+
+// Digests are those of the shards, in order.
+func (m Manifest) Digests() []string {
+	var all []string
+	for _, f := range m.Files {
+		for _, s := range f.Shards {
+			all = append(all, s.Digest)
+		}
+	}
+	return all
+}
+
+// Check holds a manifest to a certificate, whose id is given. One whose digests do not make
+// the sample that the certificate names is refused.
+func (m Manifest) Check(c certify.Certificate, id string) error {
+	if m.Format != manifestFormat {
+		return fmt.Errorf("its format is %q, not %q", m.Format, manifestFormat)
+	}
+	if m.Certificate != id {
+		return fmt.Errorf("it is of the certificate %s, not of %s", m.Certificate, id)
+	}
+	var digests []Digest
+	var rows int64
+	for _, f := range m.Files {
+		var own int64
+		for _, s := range f.Shards {
+			var d Digest
+			if err := d.Parse(s.Digest); err != nil {
+				return err
+			}
+			if s.Rows < 1 || s.Rows > c.Sample.Rows {
+				return fmt.Errorf("%s: a shard of %d rows", f.Path, s.Rows)
+			}
+			digests, own = append(digests, d), own+s.Rows
+		}
+		if own != f.Rows {
+			return fmt.Errorf("%s has %d rows, and its shards %d", f.Path, f.Rows, own)
+		}
+		if rows += own; rows > c.Sample.Rows {
+			break
+		}
+	}
+	if rows != c.Sample.Rows {
+		return fmt.Errorf("its rows are not as many as the certificate's %d", c.Sample.Rows)
+	}
+	if got := SampleDigest(digests).String(); got != c.Sample.Digest || m.Sample != got {
+		return fmt.Errorf("its shards have the sample digest %s, the certificate says %s", got, c.Sample.Digest)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A Judge says which guarantee the status and the limit of a run are about.
+type Judge string
+
+// The judged predictors.
+const (
+	JudgeMean Judge = "mean" // the mean of Q
+	JudgeDraw Judge = "draw" // a function drawn from Q
+)
+
+// KnownToMaker is the assumption that a run knows to be true because it has seen to it, and
+// that its certificate cannot show to others.
+const KnownToMaker = certify.AssumeHoldoutUnseen
+
+// Of returns the guarantee of a certificate that a judge speaks of, as its maker knows it.
+func (j Judge) Of(c certify.Certificate) certify.Guarantee {
+	return c.About(j.Predictor(), KnownToMaker)
+}
+
+// Predictor is the one that is judged.
+func (j Judge) Predictor() certify.Predictor {
+	if j == JudgeMean {
+		return certify.PredictorMean
+	}
+	return certify.PredictorDraw
+}
+
+// An Outcome is what a finished run came to.
+type Outcome struct {
+	Result *Result // of a sweep: of the best alternative
+	Record RunRecord
+}
+
+// A RunRecord is what is true of one run and no part of any identity.
+type RunRecord struct {
+	Format      string          `json:"format"` // pacsgp-run/2
+	Run         string          `json:"run"`    // names the process in its log
+	Exit        int             `json:"exit_status"`
+	Fault       string          `json:"fault,omitempty"` // why it is not 0
+	Doubts      []string        `json:"doubts"`          // what speaks against believing the certificate, such as earlier attempts
+	Mean        Verdict         `json:"mean"`            // of the guarantee for the mean of Q, which predict writes
+	Draw        Verdict         `json:"draw"`            // of that for a draw of Q
+	Judge       Judge           `json:"judge"`           // which of them status and limit speak of
+	Status      certify.Status  `json:"status"`
+	Bound       float64         `json:"bound"`
+	Suspicious  bool            `json:"suspicious"` // consecutive rows are more alike than independent ones would be
+	Limit       float64         `json:"limit,omitempty"`
+	Certificate string          `json:"certificate"` // file names in the output directory
+	Row         string          `json:"certificate_row"`
+	Model       string          `json:"model"`
+	ID          string          `json:"id"` // of the certificate
+	Attempt     certify.Attempt `json:"attempt"`
+	Began       time.Time       `json:"began"`
+	Seconds     float64         `json:"seconds"`
+	Software    string          `json:"software"`
+	Go          string          `json:"go"`
+	Platform    string          `json:"platform"`
+	Workers     int             `json:"workers"`
+	Memory      int64           `json:"memory"`
+	Diagnostics Diagnostics     `json:"diagnostics"`
+	Training    Training        `json:"training"`
+
+	// Of a sweep: which alternative all of the above is about, and all of them.
+	Best         int                 `json:"best,omitempty"`
+	Alternatives []AlternativeRecord `json:"alternatives,omitempty"`
+}
+
+// A Verdict is a guarantee in short.
+type Verdict struct {
+	Status   certify.Status `json:"status"`
+	Bound    float64        `json:"bound"`
+	Headline string         `json:"headline"`
+}
+
+// An AlternativeRecord is what the run record says of one alternative of a sweep. The files
+// are in the output.
+type AlternativeRecord struct {
+	Alternative int            `json:"alternative"` // its number, from 1 on
+	Changes     string         `json:"changes"`     // in words: what it changes in the job
+	Mean        Verdict        `json:"mean"`
+	Draw        Verdict        `json:"draw"`
+	Status      certify.Status `json:"status"` // of the judged guarantee
+	Bound       float64        `json:"bound"`
+	Certificate string         `json:"certificate"`
+	Row         string         `json:"certificate_row"`
+	Model       string         `json:"model"`
+	ID          string         `json:"id"`
+}
+
+// outcome is what a result comes to.
+func (how RunConfig) outcome(r *Result, began time.Time) *Outcome {
+	mean, draw, judged := JudgeMean.Of(r.Certificate), JudgeDraw.Of(r.Certificate), how.Judge.Of(r.Certificate)
+	return &Outcome{Result: r, Record: RunRecord{
+		Format: "pacsgp-run/2", Run: how.Run, Doubts: append([]string{}, r.Certificate.Doubts()...),
+		Mean: Verdict{mean.Status, mean.Bound, mean.Headline}, Draw: Verdict{draw.Status, draw.Bound, draw.Headline},
+		Judge: how.Judge, Status: judged.Status, Bound: judged.Bound, Limit: how.Limit, Suspicious: r.Certificate.Dependence.Suspicious,
+		Certificate: CertificateName(r.ID), Row: RowName(r.ID), Model: ModelName(r.ModelDigest), ID: r.ID,
+		Attempt: r.Certificate.Declared.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
+		Software: how.Software, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Workers: how.Resources.Workers, Memory: how.Resources.Memory, Diagnostics: r.Diagnostics, Training: r.Training,
+	}}
+}
+
+// The names of the files of an artifact, by content.
+
+// ModelName is the name of the model file with the SHA-256 digest.
+func ModelName(digest string) string { return "model-" + digest + ".parquet" }
+
+// CertificateName is the name of the JSON document of the certificate id.
+func CertificateName(id string) string { return "certificate-" + id + ".json" }
+
+// RowName is the name of the certificate id as one row of Parquet.
+func RowName(id string) string { return "certificate-" + id + ".parquet" }
+
+// add takes the next result of a sweep, or the only one of a job. Of the others only what
+// the run record says is kept: a model can be large.
+func (o *Outcome) add(next *Outcome, job Job) {
+	if len(job.Sweep) == 0 {
+		*o = *next
+		return
+	}
+	r := next.Record
+	next.Result.Model = Model{}
+	all := append(o.Record.Alternatives, AlternativeRecord{job.Number, job.Changes(), r.Mean, r.Draw, r.Status, r.Bound, r.Certificate, r.Row, r.Model, r.ID})
+	if best := o.Record.Best; best == 0 || all[len(all)-1].better(all[best-1]) {
+		*o = *next
+		o.Record.Best = job.Number
+	}
+	o.Record.Alternatives = all
+}
+
+// better reports whether an alternative's record is better than another's: a certified one
+// than one that is not, then the lower bound, then the first.
+func (a AlternativeRecord) better(b AlternativeRecord) bool {
+	if one, other := a.Status == certify.StatusCertified, b.Status == certify.StatusCertified; one != other {
+		return one
+	}
+	return a.Bound < b.Bound
+}
+
+// ErrNotCertified says that a run has finished without a certificate of the required kind:
+// a vacuous one, one above the limit, or an indicative one.
+var ErrNotCertified = errors.New("not certified")
+
+// A notCertified is [ErrNotCertified] with the reason as its text.
+type notCertified string
+
+// Error returns the reason.
+func (e notCertified) Error() string { return string(e) }
+
+// Is reports whether the target is [ErrNotCertified].
+func (notCertified) Is(target error) bool { return target == ErrNotCertified }
+
+// NotCertified is [ErrNotCertified] for a reason.
+func NotCertified(format string, args ...any) error {
+	return notCertified(fmt.Sprintf(format, args...))
+}
+
+// Verdict is nil if the judged guarantee is certified within the limit and, where the job is
+// strict about it, neighbouring rows do not look dependent; else it is [ErrNotCertified] with
+// the reason.
+func (how RunConfig) Verdict(c certify.Certificate) error {
+	g := how.Judge.Of(c)
+	switch {
+	case g.Status != certify.StatusCertified:
+		return NotCertified("finished, but the guarantee for the %s is %s: see the statement above", g.Predictor, g.Status)
+	case how.Limit > 0 && !(g.Bound <= how.Limit):
+		return NotCertified("finished and certified, but the bound for the %s, %s, is above the job's limit %v (judge: %s)",
+			g.Predictor, certify.AtMost(g.Bound), how.Limit, how.Judge)
+	case how.Strict && c.Dependence.Suspicious:
+		return NotCertified("finished and certified, but consecutive rows are more alike than independent rows would be, and the job is strict about it: see the assumption independent-rows")
+	default:
+		return nil
+	}
+}
+
+// Exit statuses of a run, as the command has them.
+const (
+	ExitFailure      = 1
+	ExitNotCertified = 3
+	ExitConfig       = 78
+)
+
+// ExitStatus is the status of a run that ended with an error: [ExitNotCertified], [ExitConfig] where the
+// job is at fault, else [ExitFailure]; 0 for nil.
+func ExitStatus(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, ErrNotCertified):
+		return ExitNotCertified
+	case errors.Is(err, ErrConfig) && !errors.Is(err, ErrRefused): // a certificate's job is no job file
+		return ExitConfig
+	default:
+		return ExitFailure
+	}
+}
+
+// judged writes into the record what the exit status is, and why.
+func (o *Outcome) judged(how RunConfig) {
+	o.Record.Exit, o.Record.Fault = 0, ""
+	if verdict := how.Verdict(o.Result.Certificate); verdict != nil {
+		o.Record.Exit, o.Record.Fault = ExitStatus(verdict), verdict.Error()
+	}
+}

@@ -1,0 +1,435 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A RunConfig says how a job is run: what enters no identity. Attempts, Resources and
+// Software have to be given; other zero fields mean that there is none.
+type RunConfig struct {
+	Run      string // names the process in its log and records
+	Judge    Judge  // "": the mean
+	Limit    float64
+	Strict   bool   // a run whose neighbouring rows look dependent is not certified
+	Keep     int    // finished runs whose artifacts stay; 0: all
+	Folder   string // that manifests name files relative to
+	Software string // names the program in the certificate
+
+	LeavePointer bool // the pointer is left where it is
+
+	Attempts  AttemptLog
+	Ancestor  *Ancestor // whose posterior training begins with
+	BadRows   BadRowsKeeper
+	Publisher Publisher
+	Resources Resources
+	Observer  Observer
+
+	// Afford is asked, before anything is written, whether the machine gives what the
+	// alternatives of a job take.
+	Afford func(jobs []Job, sample Sample) error
+	// Placed says where a job is at fault whose rows cannot be opened as it chooses them.
+	Placed func(err error, job Job) error
+	// Report stores what is made of an outcome for people, before the pointer moves.
+	Report func(o *Outcome) error
+}
+
+// An AttemptLog is a log of attempts that can be read.
+type AttemptLog interface {
+	Attempts
+	// Attempts are those that the log holds. Damage is an error.
+	Attempts(ctx context.Context) ([]Attempt, error)
+}
+
+// A BadRowsKeeper is where the bad rows of a run are kept.
+type BadRowsKeeper interface {
+	// Quarantine keeps the bad rows of an opened source.
+	Quarantine(from Opened) Quarantine
+	// Kept reports whether what an earlier run has put there is there still.
+	Kept() bool
+}
+
+// A Publisher is where artifacts go beside the output.
+type Publisher interface {
+	// Check is asked before training whether it can be published there.
+	Check(ctx context.Context) error
+	// Publish publishes all results, then points to the best. verdict is why the run has
+	// not the required certificate; nil: it has.
+	Publish(ctx context.Context, all []*Result, best *Result, verdict error) error
+}
+
+// Train is the stage as a whole: it runs a job, or all alternatives of its sweep, on rows,
+// and publishes to an output, which it holds from the record of the run to the pointer. The
+// outcome is the best's. A job that has finished on the same files before is not trained again.
+//
+// Killed at any moment and called again with the same arguments it goes on from its
+// checkpoint, and gives the same bytes. The rows are released at the end.
+func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
+	s := newStage(job, rows, out, how)
+	published := false
+	defer func() { err = errors.Join(err, rows.Release(published)) }()
+	release, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if o, err := s.finishedBefore(ctx); o != nil || err != nil {
+		return o, err
+	}
+	if err := s.record(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { s.state.failed(out, err) }()
+	if o, err = s.sweep(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.finish(o); err != nil {
+		return nil, err
+	}
+	for _, c := range s.checkpoints {
+		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx))) // all is published: too late for an interruption
+	}
+	published = err == nil
+	return o, err
+}
+
+// TrainForParts is [Train] up to the last pass: it leaves a handover in the output, for
+// [Handover.Pass] and [CertifyParts]. The job has no sweep.
+func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (err error) {
+	s := newStage(job, rows, out, how)
+	defer func() { err = errors.Join(err, rows.Release(false)) }()
+	release, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if err := s.record(ctx); err != nil {
+		return err
+	}
+	defer func() { s.state.failed(out, err) }()
+	env, err := s.environment(job)
+	if err != nil {
+		return err
+	}
+	h, err := Fit(ctx, job, env)
+	if errors.Is(err, context.Canceled) {
+		return s.interruption()
+	}
+	if err != nil {
+		return err
+	}
+	if err := out.PutHandover(ctx, h); err != nil {
+		return err
+	}
+	if err := s.checkpoints[0].Clear(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	exit := 0
+	return s.state.end(out, StateFinished, &exit, "", time.Now())
+}
+
+// CertifyParts publishes what [TrainForParts] has left, with the model m of the handover,
+// once all parts of the last pass are merged. Rows that cannot be opened here leave no
+// manifest.
+func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
+	s := newStage(job, rows, out, how)
+	release, err := out.Hold()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if s.state, err = beginRun(out, how.Run, job, s.began); err != nil {
+		return nil, err
+	}
+	defer func() { s.state.failed(out, err) }()
+	if _, err := out.PutModel(ctx, m); err != nil {
+		return nil, err
+	}
+	r, err := h.Certify(ctx, all, Environment{Sink: out, Resources: how.Resources, Observer: how.Observer, Software: how.Software})
+	if err != nil {
+		return nil, err
+	}
+	if s.last, err = s.open(ctx, job, nil, func(string) {}); err == nil {
+		err = s.list(r)
+	}
+	if err != nil { // the rows were read elsewhere
+		how.Observer.notice("there is no manifest beside the certificate, for the files cannot be listed here: " + err.Error())
+	}
+	s.refs = []ArtifactRef{{r.ID, r.ModelDigest}}
+	o = &Outcome{}
+	o.add(how.outcome(r, s.began), job)
+	if err := s.close(o); err != nil {
+		return nil, err
+	}
+	return o, s.finish(o)
+}
+
+// A stage is a run at work.
+type stage struct {
+	how   RunConfig
+	job   Job
+	jobs  []Job // the alternatives, or the job
+	rows  Rows
+	out   Output
+	began time.Time
+
+	first       Opened       // the rows of the first alternative
+	last        Opened       // what the last pass reads
+	checkpoints []Checkpoint // of the jobs
+	at          Checkpoint   // of the one that is at work
+	state       *RunState
+	refs        []ArtifactRef
+}
+
+func newStage(job Job, rows Rows, out Output, how RunConfig) *stage {
+	if how.Judge == "" {
+		how.Judge = JudgeMean
+	}
+	how.Resources = how.Resources.WithDefaults()
+	return &stage{how: how, job: job, jobs: job.Alternatives(), rows: rows, out: out, began: time.Now()}
+}
+
+// begin opens the rows of all alternatives, sees whether the machine and the publisher
+// allow the run, and takes hold of the output, in this order: a job without rows leaves
+// no output behind.
+func (s *stage) begin(ctx context.Context) (release func() error, err error) {
+	if s.first, err = s.open(ctx, s.jobs[0], nil, s.how.Observer.notice); err != nil {
+		return nil, err
+	}
+	s.last = s.first
+	sample, err := sampleOf(ctx, s.first, s.how.Resources.Workers)
+	if err != nil {
+		return nil, err
+	}
+	if s.how.Afford != nil {
+		if err := s.how.Afford(s.jobs, sample); err != nil {
+			return nil, err
+		}
+	}
+	if s.how.Publisher != nil {
+		if err := s.how.Publisher.Check(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, job := range s.jobs {
+		if job.Number > 1 {
+			if _, err := s.open(ctx, job, nil, func(string) {}); err != nil {
+				return nil, fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
+			}
+		}
+	}
+	if release, err = s.out.Hold(); err != nil {
+		return nil, err
+	}
+	if err := s.place(); err != nil {
+		return nil, errors.Join(err, release())
+	}
+	return release, nil
+}
+
+// place finds the checkpoints of the jobs, and tells what is to be known of the output.
+func (s *stage) place() error {
+	var digests []Digest
+	for _, job := range s.jobs {
+		digest, err := job.Digest()
+		if err != nil {
+			return err
+		}
+		digests, s.checkpoints = append(digests, digest), append(s.checkpoints, s.out.Checkpoint(digest))
+	}
+	notices, err := s.out.Notices(digests)
+	for _, text := range notices {
+		s.how.Observer.notice(text)
+	}
+	return err
+}
+
+// open opens the rows of a job, with these features or, with nil, those that the job
+// chooses.
+func (s *stage) open(ctx context.Context, job Job, features []string, notice func(string)) (Opened, error) {
+	c := job.Choice(features, s.how.Resources)
+	src, err := s.rows.Open(ctx, c)
+	if err != nil && features == nil && s.how.Placed != nil { // with features: what the job chose was there before
+		err = s.how.Placed(err, job)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if features == nil {
+		for _, text := range src.Notices() {
+			notice(text)
+		}
+	}
+	return src, nil
+}
+
+// Choice is what a job reads of its rows: with these features, or, with nil, those that it chooses.
+func (j Job) Choice(features []string, res Resources) Choice {
+	c := Choice{Features: features, Target: j.Target, Mark: j.BadRows.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
+	if features == nil {
+		c.Features, c.Exclude = j.Features, j.Exclude
+	}
+	return c
+}
+
+// leastForReading is what reading may take of memory whatever the budget is.
+const leastForReading = 512 << 20
+
+// PageMemory is what pages may take of memory while they are read, in bytes.
+func (r Resources) PageMemory() int64 { return max(r.Memory, leastForReading) }
+
+// record notes that the run has begun, and removes what another training has left for its last pass.
+func (s *stage) record(ctx context.Context) (err error) {
+	if s.state, err = beginRun(s.out, s.how.Run, s.jobs[0], s.began); err != nil {
+		return err
+	}
+	err = s.out.DropHandover()
+	if err == nil {
+		var before []Attempt
+		if before, err = s.how.Attempts.Attempts(ctx); err == nil { // damage is told before hours of reading
+			err = s.tellAgain(before)
+		}
+	}
+	s.state.failed(s.out, err)
+	return err
+}
+
+// tellAgain says that a job was begun before and is not resumed.
+func (s *stage) tellAgain(before []Attempt) error {
+	if s.jobs[0].DeltaPolicy != "" { // as one window after another is
+		return nil
+	}
+	identity, err := s.jobs[0].Identity()
+	if err != nil || !slices.ContainsFunc(before, func(a Attempt) bool { return a.Configuration == identity }) {
+		return err
+	}
+	for _, c := range s.checkpoints {
+		if _, there := c.Where(); there {
+			return nil
+		}
+	}
+	s.how.Observer.event("this job was begun before, and has left no checkpoint: it trains anew, and on the same rows gives the same files and is the same attempt")
+	return nil
+}
+
+// environment is what an alternative works with.
+func (s *stage) environment(job Job) (Environment, error) {
+	s.at = s.checkpoints[max(job.Number, 1)-1]
+	env := Environment{
+		Open: func(ctx context.Context, features []string) (Source, error) {
+			if features == nil && job.Number <= 1 {
+				return s.first, nil
+			}
+			src, err := s.open(ctx, job, features, s.how.Observer.notice)
+			if err == nil {
+				s.last = src
+			}
+			return src, err
+		},
+		Ancestor: s.how.Ancestor, Sink: s.out, Attempts: s.how.Attempts, Checkpoints: s.at,
+		Resources: s.how.Resources, Observer: s.how.Observer, Software: s.how.Software,
+	}
+	if s.how.BadRows != nil {
+		env.Quarantine = s.how.BadRows.Quarantine(s.first)
+	}
+	return env, nil
+}
+
+// sweep runs the alternatives, publishes what they came to, and reports it.
+func (s *stage) sweep(ctx context.Context) (*Outcome, error) {
+	o := &Outcome{}
+	var results []*Result
+	err := Sweep(ctx, s.job, s.environment, func(job Job, r *Result) error {
+		o.add(s.how.outcome(r, s.began), job)
+		if s.how.Publisher != nil {
+			results = append(results, r)
+		}
+		s.refs = append(s.refs, ArtifactRef{r.ID, r.ModelDigest})
+		return s.list(r)
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil, s.interruption()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.close(o); err != nil {
+		return nil, err
+	}
+	if p := s.how.Publisher; p != nil {
+		if err := p.Publish(ctx, results, o.Result, s.how.Verdict(o.Result.Certificate)); err != nil {
+			return nil, fmt.Errorf("the artifact is in the output, but not on its topics; run the job again: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// close completes the record of an outcome, and reports it.
+func (s *stage) close(o *Outcome) error {
+	o.Record.Seconds = time.Since(s.began).Seconds()
+	o.judged(s.how)
+	if s.how.Report == nil {
+		return nil
+	}
+	return s.how.Report(o)
+}
+
+// list writes the manifest of a result on files.
+func (s *stage) list(r *Result) error {
+	files := s.last.Files()
+	if files == nil {
+		return nil
+	}
+	m, err := manifestOf(r, files, s.last.Shards(), s.how.Folder)
+	if err != nil {
+		return err
+	}
+	return s.out.PutManifest(m)
+}
+
+// ErrInterrupted says that a run was told to end before its end. The same run goes on from
+// what it has left.
+var ErrInterrupted = errors.New("interrupted")
+
+// interruption says what is left of an interrupted run and how it goes on.
+func (s *stage) interruption() error {
+	place, there := s.at.Where()
+	if !there {
+		return fmt.Errorf("%w before there was anything to keep: the same command starts from the beginning", ErrInterrupted)
+	}
+	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, place)
+}
+
+// finish records what a run has come to, and moves the pointer if its status is 0 and it
+// may: last of all the record says that it is finished.
+func (s *stage) finish(o *Outcome) error {
+	best := ArtifactRef{o.Result.ID, o.Result.ModelDigest}
+	s.state.Artifacts = append([]ArtifactRef{best}, slices.DeleteFunc(s.refs, func(a ArtifactRef) bool { return a == best })...)
+	if o.Record.Exit == 0 && !s.how.LeavePointer {
+		if err := PointTo(s.out, o.Result.Certificate, best, s.how.Judge, time.Now()); err != nil {
+			return err
+		}
+	}
+	s.state.Record = &o.Record
+	if err := s.state.end(s.out, StateFinished, &o.Record.Exit, o.Record.Fault, time.Now()); err != nil {
+		return err
+	}
+	if s.how.Keep == 0 {
+		return nil
+	}
+	return s.out.Retain(s.how.Keep)
+}
+
+// PointTo moves the pointer of an output to one of its artifacts, unless it is there
+// already.
+func PointTo(out Pointer, c certify.Certificate, a ArtifactRef, who Judge, now time.Time) error {
+	if old, err := out.Current(); err == nil && old != nil && old.ID == a.ID && old.Predictor == who {
+		return nil
+	}
+	return out.Point(Current{ArtifactRef: a, Predictor: who, Bound: who.Of(c).Bound, Since: now.UTC().Truncate(time.Second)})
+}

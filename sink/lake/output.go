@@ -1,0 +1,185 @@
+package lake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// Names in an output that belong to the latest run.
+const (
+	// RunFile is the record of the latest run that finished.
+	RunFile = "run.json"
+	// PlotFile is its plot.
+	PlotFile = "run.png"
+	// HandoverFile is what training has left for a last pass in parts.
+	HandoverFile = "handover.json"
+	// HandoverModel is the model of the handover. It has no certificate yet: its name is
+	// none that readers of the directory look for.
+	HandoverModel = "handover.model"
+)
+
+// maxCertificate bounds a certificate. One about 1,000 columns has some 200 KB.
+const maxCertificate = 16 << 20
+
+// An Output is a directory that a job publishes to.
+type Output struct {
+	*Directory // nil while it is not held
+
+	fs    durable.FS
+	path  string
+	holds int
+}
+
+var _ pipeline.Output = (*Output)(nil)
+
+// NewOutput returns the output in a folder, which need not be there. A nil FS means [durable.OS].
+func NewOutput(path string, fsys durable.FS) *Output {
+	if fsys == nil {
+		fsys = durable.OS{}
+	}
+	return &Output{fs: fsys, path: path}
+}
+
+// Folder is the path of the directory.
+func (o *Output) Folder() string { return o.path }
+
+// Hold opens the directory, unless this output has it open already. It returns
+// [durable.ErrLocked] while another job works there.
+func (o *Output) Hold() (release func() error, err error) {
+	if o.holds == 0 {
+		if o.Directory, err = Open(o.path, o.fs); err != nil {
+			return nil, err
+		}
+	}
+	o.holds++
+	return func() error {
+		if o.holds--; o.holds > 0 {
+			return nil
+		}
+		d := o.Directory
+		o.Directory = nil
+		return d.Close()
+	}, nil
+}
+
+// Notices say what a user should know of the place: that it cannot make files durable,
+// and which checkpoints other jobs than these have left.
+func (o *Output) Notices(jobs []pipeline.Digest) ([]string, error) {
+	var said []string
+	if text := durable.SyncNotice(o.fs, o.path); text != "" {
+		said = append(said, text)
+	}
+	own := map[string]bool{}
+	for _, job := range jobs {
+		own[checkpointPrefix+job.String()] = true
+	}
+	names, err := o.fs.List(o.path)
+	if err != nil {
+		return said, fmt.Errorf("lake: list %s: %w", o.path, err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, checkpointPrefix) || own[name] {
+			continue
+		}
+		path := o.Path(name)
+		if fault := checkWhole(o.fs, path); fault != nil {
+			said = append(said, fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job goes on from it, and it is left as it is", path, fault))
+		} else {
+			said = append(said, path+" is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
+		}
+	}
+	return said, nil
+}
+
+// Checkpoint is the place of a job's checkpoint.
+func (o *Output) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
+	return o.Directory.Checkpoint(job.String())
+}
+
+// GetCertificate reads a certificate that was published here.
+func (o *Output) GetCertificate(ctx context.Context, id string) (certify.Certificate, error) {
+	if err := ctx.Err(); err != nil {
+		return certify.Certificate{}, err
+	}
+	path := filepath.Join(o.path, CertificateName(id))
+	data, err := readAtMost(o.fs, path, maxCertificate)
+	if err != nil {
+		return certify.Certificate{}, err
+	}
+	c, err := certify.Parse(data)
+	if err == nil && hexDigest(data) != id {
+		err = fmt.Errorf("its id is %s", hexDigest(data))
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return c, err
+}
+
+// PutHandover writes what the last pass needs. The handover is last: where it is, the model
+// is.
+func (o *Output) PutHandover(ctx context.Context, h *pipeline.Handover) error {
+	m, err := o.GetModel(ctx, h.Model)
+	if err != nil {
+		return err
+	}
+	data, err := sink.EncodeModel(m)
+	if err != nil {
+		return err
+	}
+	if err := o.Put(HandoverModel, data); err != nil {
+		return err
+	}
+	return o.putJSON(HandoverFile, h)
+}
+
+// DropHandover removes what another training has left for its last pass.
+func (o *Output) DropHandover() error {
+	return errors.Join(o.Remove(HandoverFile), o.Remove(HandoverModel))
+}
+
+// putJSON publishes a value as an indented document.
+func (d *Directory) putJSON(name string, value any) error {
+	doc, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return d.Put(name, append(doc, '\n'))
+}
+
+// PutReport publishes the plot of a run, and then its record.
+func (o *Output) PutReport(record pipeline.RunRecord, plot []byte) error {
+	if err := o.Put(PlotFile, plot); err != nil {
+		return err
+	}
+	return o.putJSON(RunFile, record)
+}
+
+// Certificates are the ids of the certificates in a folder, in the order of their names.
+func Certificates(fsys durable.FS, folder string) ([]string, error) {
+	names, err := fsys.List(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []string
+	for _, name := range names {
+		id, ok := strings.CutPrefix(name, "certificate-")
+		id, json := strings.CutSuffix(id, ".json")
+		if ok && json && len(id) == 64 && strings.Trim(id, "0123456789abcdef") == "" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, err
+}

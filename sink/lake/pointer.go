@@ -1,0 +1,65 @@
+package lake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// CurrentFile is the pointer of an output: it says which certified model is current. It is
+// replaced in one step, and only when all that it names is there.
+const CurrentFile = "current.json"
+
+const (
+	pointerFormat = "pacsgp-current/1"
+	maxPointer    = 1 << 20
+)
+
+// A pointer is the file.
+type pointer struct {
+	Format      string         `json:"format"`
+	ID          string         `json:"id"` // of the certificate
+	Certificate string         `json:"certificate"`
+	Model       string         `json:"model"`
+	Predictor   pipeline.Judge `json:"predictor"` // that the bound is of
+	Bound       float64        `json:"bound"`
+	Since       time.Time      `json:"since"`
+}
+
+// ReadPointer reads what is current in a folder; nil if nothing is. A nil FS means [durable.OS].
+func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
+	if fsys == nil {
+		fsys = durable.OS{}
+	}
+	path := filepath.Join(folder, CurrentFile)
+	data, err := readAtMost(fsys, path, maxPointer)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var p pointer
+	if err := json.Unmarshal(data, &p); err != nil || p.Format != pointerFormat {
+		return nil, fmt.Errorf("%s: it is no pointer of the format %s", path, pointerFormat)
+	}
+	digest, ok := modelDigest(p.Model)
+	if !ok || p.Certificate != CertificateName(p.ID) {
+		return nil, fmt.Errorf("%s: %q and %q are not the names of a certificate and a model beside it", path, p.Certificate, p.Model)
+	}
+	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Since: p.Since}, nil
+}
+
+// Current reads the pointer.
+func (o *Output) Current() (*pipeline.Current, error) { return ReadPointer(o.fs, o.path) }
+
+// Point moves the pointer.
+func (o *Output) Point(to pipeline.Current) error {
+	return o.putJSON(CurrentFile, pointer{pointerFormat, to.ID, CertificateName(to.ID), ModelName(to.Model), to.Predictor, to.Bound, to.Since})
+}

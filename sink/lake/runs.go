@@ -1,0 +1,121 @@
+package lake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// maxRecord bounds a record, whose longest part is a line for each step of training.
+const maxRecord = 64 << 20
+
+var runStateName = regexp.MustCompile(`^run-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9a-f]+\.json$`)
+
+// RunStateName is the name of the record of a run. In the order of names a run comes behind
+// those that began before it.
+func RunStateName(r *pipeline.RunState) string {
+	return fmt.Sprintf("run-%s-%s.json", r.Began.UTC().Format("20060102T150405.000000000Z"), r.Run)
+}
+
+// PutRun stores the record of a run.
+func (o *Output) PutRun(r *pipeline.RunState) error { return o.putJSON(RunStateName(r), r) }
+
+// Runs are the records of the runs of the output, the newest first.
+func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) { return Runs(o.fs, o.path) }
+
+// Runs are the records of runs in a folder, the newest first, each read when it is asked
+// for. What has the name of one and cannot be read is passed over. A nil FS means [durable.OS].
+func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) {
+	if fsys == nil {
+		fsys = durable.OS{}
+	}
+	names, err := fsys.List(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	slices.Sort(names)
+	return func(yield func(*pipeline.RunState) bool) {
+		for _, name := range slices.Backward(names) {
+			if !runStateName.MatchString(name) {
+				continue
+			}
+			var r pipeline.RunState
+			data, err := readAtMost(fsys, filepath.Join(folder, name), maxRecord)
+			if err != nil || json.Unmarshal(data, &r) != nil || r.Format != pipeline.RunStateFormat || RunStateName(&r) != name {
+				continue
+			}
+			if !yield(&r) {
+				return
+			}
+		}
+	}, nil
+}
+
+// Retain keeps the newest finished runs, so many, with what they published, and all runs
+// that are newer than these. What a pointer or a kept run names stays.
+func (o *Output) Retain(keep int) error {
+	all, err := o.Runs()
+	if err != nil {
+		return err
+	}
+	current, err := o.Current()
+	if err != nil {
+		return err
+	}
+	certificates, models := map[string]bool{}, map[string]bool{}
+	if current != nil {
+		certificates[current.ID], models[current.Model] = true, true
+	}
+	finished := 0
+	var old []*pipeline.RunState
+	for r := range all {
+		if finished >= keep {
+			old = append(old, r)
+			continue
+		}
+		if r.State == pipeline.StateFinished {
+			finished++
+		}
+		for _, a := range r.Artifacts {
+			certificates[a.ID], models[a.Model] = true, true
+		}
+	}
+	for _, name := range obsolete(old, current, certificates, models) {
+		if err := o.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// obsolete are the names of what old runs have left and nothing needs: all certificates
+// first, for a model without one is not published; the records last, for they name what is
+// still there.
+func obsolete(old []*pipeline.RunState, current *pipeline.Current, certificates, models map[string]bool) []string {
+	var first, without, records []string
+	for _, r := range old {
+		stays := false
+		for _, a := range r.Artifacts {
+			stays = stays || current != nil && a.ID == current.ID // the record says where the current model comes from
+			if certificates[a.ID] {
+				continue
+			}
+			first = append(first, CertificateName(a.ID), RowName(a.ID), ManifestName(a.ID))
+			if !models[a.Model] {
+				without = append(without, ModelName(a.Model))
+			}
+		}
+		if !stays {
+			records = append(records, RunStateName(r))
+		}
+	}
+	return slices.Concat(first, without, records)
+}
