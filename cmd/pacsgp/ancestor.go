@@ -23,9 +23,6 @@ const (
 	ancestorModel = "ancestor.parquet"
 )
 
-// warm reports whether windows begin with the model of an earlier one.
-func (c serviceConfig) warm() bool { return c.WarmStart == nil || *c.WarmStart }
-
 // ancestor is the model that the training of a window begins with: the one that the
 // stream's pointer named when this was first asked of the window. It is noted on the disk,
 // so that a window that is gone on with keeps it. No row of the window may have been seen

@@ -320,21 +320,6 @@ func (t trainedModel) GetModel(ctx context.Context, _ string) (pipeline.Model, e
 	return t.from.model(ctx)
 }
 
-// hides returns a name under which readings of an origin would find what a job
-// publishes to its output, or "".
-func hides(from origin, output string) string {
-	if output == "" {
-		return ""
-	}
-	model, _, row := publishedNames("0", "0")
-	for _, name := range []string{model, row} {
-		if found := from.finds(filepath.Join(output, name)); found != "" {
-			return found
-		}
-	}
-	return ""
-}
-
 // newFile begins a file that nobody sees until its Commit. reading are the files that
 // the command reads, from the data.
 func newFile(w system, path string, reading []string) (*sinklake.Pending, error) {

@@ -74,7 +74,7 @@ func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState
 	if why := incomparable(champion.certificate, challenger.certificate, p.judge); why != "" {
 		return false, "it cannot be compared with the current one: " + why, nil
 	}
-	better, why := j.Promote.byBound(judge(p.judge, champion.certificate).Bound, judge(p.judge, challenger.certificate).Bound)
+	better, why := byBound(j.Promote, judge(p.judge, champion.certificate).Bound, judge(p.judge, challenger.certificate).Bound)
 	if j.Promote.Rule == promoteRows {
 		better, why, err = j.onNewRows(ctx, p, champion, challenger)
 		if errors.Is(err, errTooFew) {
@@ -88,7 +88,7 @@ func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState
 }
 
 // byBound compares two bounds by a rule that asks for nothing else.
-func (p promoteConfig) byBound(champion, challenger float64) (bool, string) {
+func byBound(p promoteConfig, champion, challenger float64) (bool, string) {
 	words := fmt.Sprintf("its bound is %s, that of the one before %s", certify.AtMost(challenger), certify.AtMost(champion))
 	if p.Rule == promoteBound {
 		return challenger <= champion+*p.NotWorseBy, words

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -132,16 +131,6 @@ type trainConfig struct {
 	Passes float64 `yaml:"passes"`
 	Time   span    `yaml:"time"`
 	Seed   uint64  `yaml:"seed"`
-}
-
-// readConfiguration reads a job file, or another one, with all that is wrong with it.
-// ${VAR} in a value is replaced by the variable that lookup finds.
-func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *jobText, error) {
-	raw, err := readSmall(path, "a job", maxJobBytes)
-	if err != nil {
-		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
-	}
-	return parseUntil[T](ctx, path, raw, lookup)
 }
 
 // job is the part of the configuration that decides the result.

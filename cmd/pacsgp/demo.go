@@ -79,10 +79,11 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 		Loss: lossConfig{Epsilon: epsilon{raw: 0.5}}, Inducing: oneOrMore{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
 		folder: output,
 	}
-	p, err := prepare(c)
+	task, err := prepare(c)
 	if err != nil {
 		return err
 	}
+	p := prepared{task: task}
 	say("Training on it: a prediction that is off by more than ε = %g counts as a miss …\n\n", p.job.Loss.Epsilon)
 	o, err := train(ctx, p, w)
 	if err != nil {

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
 	"reflect"
-
-	"github.com/goccy/go-yaml/ast"
 )
 
 // A fileKind is a kind of YAML file that commands read.
@@ -32,31 +29,4 @@ func kindOfFile[T any]() fileKind {
 		k.name, k.page, k.bad = kindScore, "docs/score.md", "bad score file"
 	}
 	return k
-}
-
-// checkFile finds all that can be known to be wrong with a file of any kind, which its keys
-// tell.
-func checkFile(ctx context.Context, path string, w system) ([]jobFault, error) {
-	_, t, err := readConfiguration[struct{}](ctx, path, w.lookup)
-	if err != nil {
-		return nil, err
-	}
-	has := func(key string) bool {
-		for _, entry := range entries(t.root) {
-			if name, ok := entry.Key.(*ast.StringNode); ok && name.Value == key {
-				return true
-			}
-		}
-		return false
-	}
-	var faults []jobFault
-	switch {
-	case has("jobs") || has("record"):
-		_, _, faults, err = checkSchedule(ctx, path, w)
-	case has("model") && !has("target"):
-		_, faults, err = checkScore(ctx, path, w)
-	default:
-		_, faults, err = checkJob(ctx, path, w, overrides{}, func(string) bool { return false })
-	}
-	return faults, err
 }

@@ -17,6 +17,7 @@ import (
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A kafkaConfig declares the window of a topic.
@@ -137,7 +138,7 @@ func (c clusterConfig) client() (*broker.Client, error) {
 // password reads the secret.
 func (s saslConfig) password() (string, error) {
 	if s.PasswordFile != "" {
-		text, err := readSmall(s.PasswordFile, "a password", 1<<12)
+		text, err := readShort(s.PasswordFile, "a password", 1<<12)
 		return strings.TrimRight(string(text), "\r\n"), err
 	}
 	text, ok := os.LookupEnv(s.PasswordEnv)
@@ -237,6 +238,15 @@ type kafkaOrigin struct {
 	lock      io.Closer
 }
 
+// ofMember is the origin of a window that a member of a group has spooled to a folder. What
+// is published of it is to follow what the group has committed.
+func (k *kafkaOrigin) ofMember(window *kafkalog.Window, folder string) *kafkaOrigin {
+	return &kafkaOrigin{
+		kafkaConfig: k.kafkaConfig, letters: k.letters, file: k.file, window: window,
+		config: kafkalog.Config{Topic: k.Topic, Columns: k.config.Columns, Folder: folder, From: kafkalog.Position{Time: kafkalog.Committed}},
+	}
+}
+
 func (k *kafkaOrigin) open(ctx context.Context, want reading) (rows, error) {
 	if k.window == nil {
 		if err := k.spool(ctx, want); err != nil {
@@ -284,7 +294,7 @@ func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
 		k.window, err = kafkalog.Replay(ctx, k.config, k.segments)
 		return err
 	}
-	files := realFiles()
+	files := sinklake.OS{}
 	if err := files.MkdirAll(k.config.Folder); err != nil {
 		return err
 	}

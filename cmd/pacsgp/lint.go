@@ -63,7 +63,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 	out := linted{Files: paths, Faults: []lintedItem{}}
 	bad := 0
 	for _, path := range paths {
-		faults, err := checkFile(ctx, path, w)
+		faults, err := checkFile(ctx, path, w.environment())
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

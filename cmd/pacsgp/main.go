@@ -241,6 +241,13 @@ type usageError struct{ error }
 // Unwrap returns the fault.
 func (e usageError) Unwrap() error { return e.error }
 
+// isUsage reports whether an error is a fault of the command line.
+func isUsage(err error) bool {
+	_, own := errors.AsType[usageError](err)
+	_, other := errors.AsType[argumentError](err)
+	return own || other
+}
+
 // notCertified says why a run that finished has no certificate of the required
 // kind.
 type notCertified struct{ reason string }
@@ -263,7 +270,6 @@ func between(least, most int, names string) cobra.PositionalArgs {
 }
 
 func status(err error) int {
-	var usage usageError
 	var verdict notCertified
 	var round roundError
 	switch {
@@ -271,7 +277,7 @@ func status(err error) int {
 		return exitInterrupted
 	case errors.As(err, &round):
 		return round.exit
-	case errors.As(err, &usage):
+	case isUsage(err):
 		return exitUsage
 	case errors.As(err, &verdict):
 		return exitNotCertified

@@ -19,13 +19,6 @@ type needs struct {
 	disk    int64 // in the folder for temporary files, to count copies
 }
 
-// leastForReading is what reading may take of memory whatever the budget is.
-const leastForReading = 512 << 20
-
-// forPages is what pages may take of memory while they are read, whatever the first ones
-// look like.
-func forPages(res pipeline.Resources) int64 { return max(res.Memory, leastForReading) }
-
 // surplus is how far what is needed may be below what is foreseen, in percent: tests
 // hold it to that.
 const surplus = 25

@@ -22,7 +22,7 @@ func machineOf(memory, room int64) system {
 // Pages that need more memory than the budget are refused; the message says how much.
 func TestPagesThatDoNotFit(t *testing.T) {
 	w := machineOf(0, -1)
-	if err := (needs{reading: leastForReading}).met(w, 64<<20, less); err != nil {
+	if err := (needs{reading: forPages(pipeline.Resources{})}).met(w, 64<<20, less); err != nil {
 		t.Error(err)
 	}
 	err := needs{reading: 4080 << 20}.met(w, 64<<20, less)

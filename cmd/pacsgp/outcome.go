@@ -62,28 +62,13 @@ type verdictRecord struct {
 	Headline string         `json:"headline"`
 }
 
-// A judged is who is judged by exit status and limit.
-type judged string
-
-const (
-	judgeMean judged = "mean"
-	judgeDraw judged = "draw"
-)
-
 // enforced is the assumption that a run knows to be true because it has seen to it, and
 // that its certificate cannot show to others.
 const enforced = certify.AssumeHoldoutUnseen
 
 // judge returns the guarantee that exit status and limit of a run speak of.
 func judge(who judged, c certify.Certificate) certify.Guarantee {
-	return c.About(predictorOf(who), enforced)
-}
-
-func predictorOf(who judged) certify.Predictor {
-	if who == judgeMean {
-		return certify.PredictorMean
-	}
-	return certify.PredictorDraw
+	return c.About(who.predictor(), enforced)
 }
 
 func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *outcome {

@@ -41,7 +41,7 @@ func passCommand(w system) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	o.flags(cmd, &job)
+	overrideFlags(cmd, &job, &o)
 	f.StringVar(&part, "part", "1/1", "which part, of how many, as in 1/2")
 	f.StringVarP(&output, "output", "o", "", "the file to write")
 	f.StringVar(&from, "from", "", "the output directory of train, if it is not that of the job file")
@@ -73,7 +73,7 @@ func certifyCommand(w system) *cobra.Command {
 			return outcome.verdict(p)
 		},
 	}
-	o.flags(cmd, &job)
+	overrideFlags(cmd, &job, &o)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output directory")
 	return cmd

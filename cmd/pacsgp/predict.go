@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -138,21 +137,6 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n", output, certify.Count(rows, "row"), refused)
 	return err
-}
-
-// mayCreate refuses an output, which the job names under this key, without a directory, or one that would be found
-// where the data are: the next call on the same data would read it.
-func mayCreate(key, output string, data origin) error {
-	dir := filepath.Dir(output)
-	if at, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: directory %s does not exist", key, dir)
-	} else if err == nil && !at.IsDir() {
-		return fmt.Errorf("%s: %s is no directory", key, dir)
-	}
-	if found := data.finds(output); found != "" {
-		return fmt.Errorf("%s: %s lies in the data %s; choose a place outside, or a name that begins with . or _", key, output, found)
-	}
-	return nil
 }
 
 // replaces says that predictions are replaced that stand there, and refuses to replace

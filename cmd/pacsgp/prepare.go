@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -26,25 +25,38 @@ type overrides struct {
 	seed                    uint64
 	workers                 int
 	scheduled               bool // by no flag: its windows are those of a schedule
+
+	given func(flag string) bool // reports whether a flag is there; nil: none is
 }
 
-// flags declares the flags that name a job file and override it, but for output.
-func (o *overrides) flags(cmd *cobra.Command, path *string) {
-	f := cmd.Flags()
-	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
-	f.StringVar(&o.epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
-	f.Float64Var(&o.delta, "delta", 0, "the certificate fails with probability at most delta")
-	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound that judge names is at most this")
-	f.IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points to choose from")
-	f.Float64Var(&o.passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
-	f.DurationVar(&o.time, "time", 0, "begin to finish training after this time")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of the optimiser")
-	f.IntVar(&o.workers, "workers", 0, "goroutines that compute (default: all processors)")
-	f.StringVar(&o.memory, "memory", "", "for rows kept between passes, as in 512MiB")
+// An environment is what a file is read in.
+type environment struct {
+	lookup func(string) (string, bool) // variables of the environment
+	stdin  io.Reader                   // of a stream; nil: there is none
+	notice func(string)                // hears why nothing goes on
 }
 
-// A prepared job is a configuration that can be run.
-type prepared struct {
+// An argumentError is a fault of the arguments of a command, and of no file.
+type argumentError struct{ err error }
+
+// Error returns the fault in words.
+func (e argumentError) Error() string { return e.err.Error() }
+
+// Unwrap returns the fault.
+func (e argumentError) Unwrap() error { return e.err }
+
+// readJob reads the job file, applies the flags and checks the whole.
+func readJob(ctx context.Context, path string, env environment, o overrides) (task, error) {
+	p, faults, err := checkJob(ctx, path, env, o)
+	if err == nil {
+		err = errorOf(faults)
+	}
+	return p, err
+}
+
+// A task is a job file that can be run: the job, where its rows come from and where what
+// it publishes goes.
+type task struct {
 	job       pipeline.Job
 	source    origin
 	shelf     *shelf // nil: nothing is published beside the output
@@ -53,57 +65,40 @@ type prepared struct {
 	badRows   string // file for bad rows, or ""
 	stream    serviceConfig
 	serve     serveConfig
-	watch     func(pipeline.Progress) // is told each step of training; nil: nobody is
 	limit     float64
 	judge     judged // judgeMean or judgeDraw
 	strict    bool
 	resources pipeline.Resources
-	spooled   func(rows int64)        // is told how far a spool is; nil: nobody is
-	noPass    bool                    // the last pass is left to others
 	keep      int                     // finished runs whose artifacts stay; 0: all
-	ancestor  *pipeline.Ancestor      // whose posterior training begins with, of a window of a stream; nil: none
-	standing  bool                    // the pointer is left where it is
 	folder    string                  // of the job file
 	place     func(key string) string // in the job file, with a blank behind it
 }
 
-// loadJob reads the job file, applies the flags and checks the whole.
-func loadJob(ctx context.Context, path string, w system, o overrides, changed func(string) bool) (prepared, error) {
-	if path == "" {
-		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
-	}
-	p, faults, err := checkJob(ctx, path, w, o, changed)
-	if err == nil {
-		err = errorOf(faults)
-	}
-	return p, err
-}
-
 // checkJob reads a job, and finds all that can be wrong with it before a row is read.
-func checkJob(ctx context.Context, path string, w system, o overrides, changed func(string) bool) (prepared, []jobFault, error) {
-	c, t, err := readConfiguration[configuration](ctx, path, w.lookup)
+func checkJob(ctx context.Context, path string, env environment, o overrides) (task, []jobFault, error) {
+	c, t, err := readConfiguration[configuration](ctx, path, env.lookup)
 	if err != nil {
-		return prepared{}, nil, err
+		return task{}, nil, err
 	}
 	if t.root == nil {
-		return prepared{}, t.faults, nil
+		return task{}, t.faults, nil
 	}
 	c.relativeTo(filepath.Dir(path))
-	c.Source.file, c.Source.stdin, c.Source.scheduled = path, w.stdin, o.scheduled
-	c.tell(newDisplay(w).notice)
-	if err := o.apply(&c, changed); err != nil {
-		return prepared{}, nil, usageError{err}
+	c.Source.file, c.Source.stdin, c.Source.scheduled = path, env.stdin, o.scheduled
+	c.tell(env.notice)
+	if err := o.apply(&c); err != nil {
+		return task{}, nil, argumentError{err}
 	}
 	p, err := prepare(c)
 	p.place = t.place
-	return p, t.judged(err, changed), nil
+	return p, t.judged(err, o.changed), nil
 }
 
 // maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
 const maxWorkers = 1024
 
 // prepare fills in the defaults and reports all faults.
-func prepare(c configuration) (prepared, error) {
+func prepare(c configuration) (task, error) {
 	job, err := c.job().WithDefaults()
 	faults := []error{}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -145,7 +140,7 @@ func prepare(c configuration) (prepared, error) {
 	if resources.Workers == 0 {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
-	p := prepared{
+	p := task{
 		job: job, source: from, shelf: shelf, output: c.Output, attempts: c.Attempts, badRows: bad.path, stream: c.Stream, serve: c.Serve,
 		keep: c.Keep, folder: c.folder,
 		limit: c.Limit, judge: cmp.Or(c.Judge, judgeMean), strict: c.Strict, resources: resources.WithDefaults(),
@@ -167,16 +162,6 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 // isRemote reports whether a path names a store by its address.
 func isRemote(path string) bool { return scheme.MatchString(path) }
 
-// local refuses the addresses of stores among the arguments of a command.
-func local(paths ...string) error {
-	for _, path := range paths {
-		if isRemote(path) {
-			return usageError{fmt.Errorf("%s: %s", path, wantLocal)}
-		}
-	}
-	return nil
-}
-
 // insideSource says why an output directory cannot be used.
 func insideSource(output, source string) string {
 	if strings.ContainsAny(source, "*?[") {
@@ -191,8 +176,11 @@ var flags = map[string]string{
 	"limit": "limit", "workers": "workers", "output": "output",
 }
 
-func (o overrides) apply(c *configuration, changed func(string) bool) error {
-	if changed("epsilon") {
+// changed reports whether a flag is there.
+func (o overrides) changed(flag string) bool { return o.given != nil && o.given(flag) }
+
+func (o overrides) apply(c *configuration) error {
+	if o.changed("epsilon") {
 		e, err := parseEpsilon(o.epsilon)
 		if err != nil {
 			return fmt.Errorf("--epsilon: %w", err)
@@ -202,7 +190,7 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 		}
 		c.Loss.Epsilon = e
 	}
-	if changed("memory") {
+	if o.changed("memory") {
 		size, err := parseSize(o.memory)
 		if err != nil {
 			return fmt.Errorf("--memory: %w", err)
@@ -219,7 +207,7 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 		"workers":  func() { c.Workers = o.workers },
 		"output":   func() { c.Output = o.output },
 	} {
-		if changed(name) {
+		if o.changed(name) {
 			set()
 		}
 	}
@@ -227,13 +215,13 @@ func (o overrides) apply(c *configuration, changed func(string) bool) error {
 }
 
 // open opens the source of a job, with these features or, with nil, those that the job
-// chooses.
-func (p prepared) open(ctx context.Context, features []string, notice func(string)) (rows, error) {
+// chooses. While rows are spooled, spooled is told how many there are, unless it is nil.
+func (p task) open(ctx context.Context, features []string, spooled func(rows int64), notice func(string)) (rows, error) {
 	want := reading{Choice: ingest.Choice{Features: features, Target: p.job.Target}, bad: ingest.Marking(p.job.BadRows.Some()), decoders: p.resources.Workers, pages: forPages(p.resources)}
 	if features == nil {
 		want.Features, want.Exclude = p.job.Features, p.job.Exclude
 	}
-	want.spooled = p.spooled
+	want.spooled = spooled
 	src, err := p.source.open(ctx, want)
 	if err != nil && features == nil {
 		err = choicePlaced(err, p.place, p.job.Number)

@@ -59,7 +59,7 @@ const maxSchemaFile = 1 << 20
 func (k *kafkaOrigin) schemas() error {
 	switch {
 	case k.Schema != "":
-		text, err := readSmall(k.Schema, "an Avro schema", maxSchemaFile)
+		text, err := readShort(k.Schema, "an Avro schema", maxSchemaFile)
 		k.config.Schema = string(text)
 		return err
 	case k.Registry != (registry{}):

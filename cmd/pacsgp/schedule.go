@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,9 +88,6 @@ func listRuns(w system, record *scheduleRecord) error {
 	return printJSON(w.stdout, all)
 }
 
-// defaultPoll is how often a scheduler looks whether anything is due.
-const defaultPoll = 30 * time.Second
-
 // schedule looks again and again what is due, or with once a single time. Runs follow one
 // another: a machine that trains two models at a time trains each at half the speed.
 func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled, record *scheduleRecord, clock clockwork.Clock, once bool) (err error) {
@@ -101,13 +97,13 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 	for _, j := range jobs {
 		outputs = append(outputs, j.prepared.output)
 	}
-	unserve, err := c.Serve.start(ctx, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
+	unserve, err := serve(ctx, c.Serve, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
 	s := &scheduler{
-		record: record, fs: w.fs, poll: cmp.Or(time.Duration(c.Poll), defaultPoll),
+		record: record, fs: w.fs, poll: c.poll(),
 		say: func(text string) {
 			show.event(text)
 			m.live.fact("last event", text)

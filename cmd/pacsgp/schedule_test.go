@@ -280,19 +280,19 @@ func TestScheduleFaults(t *testing.T) {
 		{"triggers: [{cron: \"30 2 * * *\"}]", "name the time zone"},
 		{"triggers: [{cron: \"30 2 * *\", zone: UTC}]", "want five fields"},
 		{"triggers: [{every: 1h, rows: 3}]", "want one of cron, every, rows, files"},
-		{"triggers: [{rows: 0}]", wantAtLeast},
-		{"triggers: [{every: 1h}, {files: 0}]", wantAtLeast},
+		{"triggers: [{rows: 0}]", "want a whole number of at least 1"},
+		{"triggers: [{every: 1h}, {files: 0}]", "want a whole number of at least 1"},
 		{"triggers: [{}]", "want one of cron, every, rows, files"},
 		{"triggers: [{every: 1h}]\n    files: some", "want all, new"},
 		{"triggers: [{every: 1h}]\n    files: {last: 30d}", "want all, new"},
-		{"triggers: [{every: 1h}]\n    promote: {bound_not_worse_by: 3}", wantRule},
+		{"triggers: [{every: 1h}]\n    promote: {bound_not_worse_by: 3}", "want always, within_limit, {bound_not_worse_by: 0.01} or {on_new_rows: 1000}"},
 		{"triggers: [{every: 1h}]\n    promote: within_limit", "the job has no limit"},
 		{"triggers: [{every: 1h}]\n    files: {last: 3d, column: y}", "no fair sample"},
 		{"triggers: [{every: 1h}]\n    missed: never", "neither run_once nor skip"},
 		{"trigger: []", "unknown field"},
 	} {
 		a := pacsgp(t, "schedule", "-c", writeSchedule(t, dir, job, c.key), "--once")
-		if a.status != exitConfig || !strings.Contains(a.message, c.want) || c.want == wantAtLeast && strings.Contains(a.message, "want one of") {
+		if a.status != exitConfig || !strings.Contains(a.message, c.want) || c.want == "want a whole number of at least 1" && strings.Contains(a.message, "want one of") {
 			t.Errorf("%s: status %d, %q; want %q", c.key, a.status, a.message, c.want)
 		}
 	}

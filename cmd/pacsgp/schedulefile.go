@@ -151,29 +151,30 @@ func (p *promoteConfig) readWord(word *ast.StringNode) error {
 
 const wantRule = "want always, within_limit, {bound_not_worse_by: 0.01} or {on_new_rows: 1000}"
 
-// A scheduled is a job of a schedule that can be run.
-type scheduled struct {
+// A scheduledTask is a job of a schedule that can be run.
+type scheduledTask struct {
 	scheduledJobConfig
-	prepared prepared
-	times    map[string]moments // by the key of the trigger
+
+	task  task
+	times map[string]moments // by the key of the trigger
 }
 
-// loadSchedule reads a schedule file and all its jobs, and reports all faults.
-func loadSchedule(ctx context.Context, path string, w system) (scheduleConfig, []*scheduled, error) {
-	if path == "" {
-		return scheduleConfig{}, nil, usageError{errors.New("-c: name the schedule file; examples/schedule/ has one")}
-	}
-	c, jobs, faults, err := checkSchedule(ctx, path, w)
+// readSchedule reads a schedule file and all its jobs, and reports all faults.
+func readSchedule(ctx context.Context, path string, env environment) (scheduleConfig, []*scheduledTask, error) {
+	c, jobs, faults, err := checkSchedule(ctx, path, env)
 	if err == nil {
 		err = errorOf(faults)
 	}
 	return c, jobs, err
 }
 
+// poll is how often is looked whether anything is due.
+func (c scheduleConfig) poll() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
+
 // checkSchedule reads a schedule file with its jobs, and finds all that can be wrong with
 // them before a row is read.
-func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, []*scheduled, []jobFault, error) {
-	c, t, err := readConfiguration[scheduleConfig](ctx, path, w.lookup)
+func checkSchedule(ctx context.Context, path string, env environment) (scheduleConfig, []*scheduledTask, []jobFault, error) {
+	c, t, err := readConfiguration[scheduleConfig](ctx, path, env.lookup)
 	if err != nil {
 		return c, nil, nil, err
 	}
@@ -194,12 +195,12 @@ func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, 
 	fault(c.Record != "" && !isRemote(c.Record), "record: name the file for the record of runs")
 	fault(c.Poll >= 0, "poll: %v is negative", time.Duration(c.Poll))
 	fault(len(c.Jobs) > 0, "jobs: there is none")
-	var jobs []*scheduled
+	var jobs []*scheduledTask
 	names := map[string]bool{}
 	outputs := map[string]string{}
 	for i, each := range c.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)
-		j := &scheduled{scheduledJobConfig: each, times: map[string]moments{}}
+		j := &scheduledTask{scheduledJobConfig: each, times: map[string]moments{}}
 		fault(certify.SequenceName(j.Name) == nil, "%s.name: %q: want a name, which stands in the certificates", at, j.Name)
 		fault(!names[j.Name], "%s.name: %q is the name of two jobs", at, j.Name)
 		names[j.Name] = true
@@ -209,7 +210,7 @@ func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, 
 			fault(false, "%s.job: name the job file", at)
 			continue
 		}
-		p, err := loadJob(ctx, j.Job, w, overrides{scheduled: true}, func(string) bool { return false })
+		p, err := readJob(ctx, j.Job, env, overrides{scheduled: true})
 		if err != nil {
 			if ctx.Err() != nil {
 				return c, nil, nil, ctx.Err()
@@ -224,15 +225,15 @@ func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, 
 			fault(false, "%s.job: its output %s is that of %s; a pointer is of one job", at, p.output, other)
 		}
 		outputs[p.output] = at
-		p.job.DeltaPolicy, p.standing = certify.DeltaSequence, true
-		j.prepared = p
+		p.job.DeltaPolicy = certify.DeltaSequence
+		j.task = p
 		jobs = append(jobs, j)
 	}
 	return c, jobs, t.judged(errors.Join(faults...), func(string) bool { return false }), nil
 }
 
 // check fills in the defaults and reports faults of what stands in the schedule.
-func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
+func (j *scheduledTask) check(at string, fault func(bool, string, ...any)) {
 	fault(len(j.Triggers) > 0, "%s.triggers: there is none", at)
 	for k, t := range j.Triggers {
 		kinds := 0
@@ -294,7 +295,7 @@ const (
 )
 
 // suits reports what a schedule cannot do with a job.
-func (j *scheduled) suits(at string, p prepared, fault func(bool, string, ...any)) {
+func (j *scheduledTask) suits(at string, p task, fault func(bool, string, ...any)) {
 	switch p.source.(type) {
 	case lakeOrigin:
 		j.Files.Which = cmp.Or(j.Files.Which, filesAll)

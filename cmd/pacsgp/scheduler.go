@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -256,7 +257,8 @@ func (s *scheduler) take(ctx context.Context, j *scheduled, known *jobState, run
 	}
 	run.Files = manifested(files)
 	digest := digestOf(run.Files)
-	return taking{paths, digest, digestOfAll(digest, versionLine()), len(files) == 0 || known.Done == digest}, nil
+	text, err := json.Marshal([]string{digest, versionLine()})
+	return taking{paths, digest, hexOf(text), len(files) == 0 || known.Done == digest}, err
 }
 
 // finish runs what is recorded as running.

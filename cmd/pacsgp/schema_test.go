@@ -287,7 +287,7 @@ func keysAreSaid(t *testing.T, kind string) {
 				at := strings.LastIndexByte(change, '.')
 				change, value = change[:at], "{"+change[at+1:]+": "+value+"}"
 			}
-			_, faults, err := checkJob(t.Context(), tiny(jobFile{change: value}).write(t, t.TempDir()), testSystem(os.Stdout, os.Stderr, nil, nil), overrides{}, func(string) bool { return false })
+			_, faults, err := checkJob(t.Context(), tiny(jobFile{change: value}).write(t, t.TempDir()), testSystem(os.Stdout, os.Stderr, nil, nil).environment(), overrides{})
 			refused := slices.ContainsFunc(faults, func(f jobFault) bool {
 				return strings.HasPrefix(f.text, key+": \""+word.(string)+"\" is n") || f.key == "kernel.family" && strings.Contains(f.text, word.(string))
 			})

@@ -59,7 +59,7 @@ func scoreCommand(w system) *cobra.Command {
 }
 
 // score predicts what is there and, unless it is once, what comes.
-func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) {
+func score(ctx context.Context, w system, c scoring, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	from, closeStand, err := c.stand(show.notice, 0)
@@ -113,7 +113,7 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 
 // A scorer writes the predictions of files that have none yet.
 type scorer struct {
-	scoreConfig
+	scoring
 	w        system
 	follower follower
 	say      func(string)
@@ -128,9 +128,9 @@ type scorer struct {
 	refused  int64
 }
 
-func newScorer(c scoreConfig, w system, from stand, say, event func(string)) *scorer {
+func newScorer(c scoring, w system, from stand, say, event func(string)) *scorer {
 	return &scorer{
-		scoreConfig: c, w: w, say: say, event: event, metrics: newScoreMetrics(), told: map[string]bool{}, swept: map[string]bool{}, files: map[string]knownFile{},
+		scoring: c, w: w, say: say, event: event, metrics: newScoreMetrics(), told: map[string]bool{}, swept: map[string]bool{}, files: map[string]knownFile{},
 		follower: follower{from: from, res: c.resources(), say: say},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -17,7 +16,6 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
-	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
 // A scoreConfig is a score file: one YAML document.
@@ -133,11 +131,9 @@ func (k scoreKafkaConfig) kafka() kafkaConfig {
 	}
 }
 
-func loadScore(ctx context.Context, path string, w system) (scoreConfig, error) {
-	if path == "" {
-		return scoreConfig{}, usageError{errors.New("-c: name the score file; examples/schedule/ has one")}
-	}
-	c, faults, err := checkScore(ctx, path, w)
+// readScore reads a score file, and reports all faults.
+func readScore(ctx context.Context, path string, env environment) (scoreConfig, error) {
+	c, faults, err := checkScore(ctx, path, env)
 	if err == nil {
 		err = errorOf(faults)
 	}
@@ -146,8 +142,8 @@ func loadScore(ctx context.Context, path string, w system) (scoreConfig, error) 
 
 // checkScore reads a score file, and finds all that can be wrong with it before a row is
 // read.
-func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobFault, error) {
-	c, t, err := readConfiguration[scoreConfig](ctx, path, w.lookup)
+func checkScore(ctx context.Context, path string, env environment) (scoreConfig, []jobFault, error) {
+	c, t, err := readConfiguration[scoreConfig](ctx, path, env.lookup)
 	if err != nil {
 		return c, nil, err
 	}
@@ -303,32 +299,4 @@ func (c scoreConfig) resources() pipeline.Resources {
 		r.Workers = runtime.GOMAXPROCS(0)
 	}
 	return r.WithDefaults()
-}
-
-// stand is where models are looked for. To be closed when it is a cluster.
-func (c scoreConfig) stand(told func(string), patience time.Duration) (stand, func() error, error) {
-	if c.Model.folder != "" {
-		return folderStand(c.Model.folder), func() error { return nil }, nil
-	}
-	cluster := c.modelCluster()
-	if cluster.told = told; cluster.Patience == 0 {
-		cluster.Patience = span(patience)
-	}
-	client, err := cluster.client()
-	if err != nil {
-		return nil, nil, err
-	}
-	return &topicStand{client: client, topics: sinklog.Topics(c.Model.Kafka.Topics), name: c.Model.Kafka.Name}, client.Close, nil
-}
-
-// predictionsOf is where the predictions of a file go: a path that follows from its own
-// and from its content.
-func (c scoreConfig) predictionsOf(f manifestFile) string {
-	path := f.Path
-	for strings.HasPrefix(path, "../") {
-		path = path[len("../"):]
-	}
-	path = strings.TrimPrefix(strings.ReplaceAll(path, ":", ""), "/")
-	name := strings.TrimSuffix(path, filepath.Ext(path))
-	return filepath.Join(c.Output.folder, filepath.FromSlash(name)+"-"+digestOf([]manifestFile{f})[:16]+".parquet")
 }

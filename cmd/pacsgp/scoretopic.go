@@ -19,7 +19,7 @@ import (
 
 // A topicScorer predicts rows of a topic.
 type topicScorer struct {
-	scoreConfig
+	scoring
 	w        system
 	show     *display
 	follower follower
@@ -47,11 +47,11 @@ func (t tally) and(more tally) tally {
 
 // scoreTopics predicts what comes on a topic, until ctx is done or, with once, there is no
 // more.
-func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err error) {
+func scoreTopics(ctx context.Context, w system, c scoring, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	k := c.Source.Kafka
-	s := &topicScorer{scoreConfig: c, w: w, show: show, once: once, metrics: newScoreMetrics().ofTopic(), told: map[string]bool{}, since: time.Now()}
+	s := &topicScorer{scoring: c, w: w, show: show, once: once, metrics: newScoreMetrics().ofTopic(), told: map[string]bool{}, since: time.Now()}
 	patience := time.Duration(0)
 	if !once {
 		patience = servicePatience

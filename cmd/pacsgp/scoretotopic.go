@@ -28,7 +28,7 @@ type fileSender struct {
 }
 
 // scoreToTopic predicts what files there are and, unless it is once, what comes, to a topic.
-func scoreToTopic(ctx context.Context, w system, c scoreConfig, once bool) (err error) {
+func scoreToTopic(ctx context.Context, w system, c scoring, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	patience := time.Duration(0)

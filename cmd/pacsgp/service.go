@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,29 +18,8 @@ import (
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// A serviceConfig declares how windows follow one another.
-type serviceConfig struct {
-	Group           string `yaml:"group"`
-	ShutdownTimeout *span  `yaml:"shutdown_timeout"`
-	SessionTimeout  *span  `yaml:"session_timeout"`
-	LeastRows       int64  `yaml:"least_rows"`
-	Keep            *int   `yaml:"keep"`
-	WarmStart       *bool  `yaml:"warm_start"`
-}
-
-// Kinds of groups.
-const (
-	groupSingle = "single" // one member has all partitions
-	groupShared = "shared" // members share them
-)
-
-// Defaults of a service.
-const (
-	keptWindows     = 20
-	sessionTimeout  = 20 * time.Second
-	leastRows       = 1000
-	servicePatience = 24 * time.Hour // brokers that are away are waited for
-)
+// servicePatience is how long brokers that are away are waited for, unless a file says it.
+const servicePatience = 24 * time.Hour
 
 func streamCommand(w system) *cobra.Command {
 	var path string
@@ -71,7 +49,7 @@ func streamCommand(w system) *cobra.Command {
 			return s.run(cmd.Context())
 		},
 	}
-	o.flags(cmd, &path)
+	overrideFlags(cmd, &path, &o)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output directory")
 	return cmd
 }
@@ -96,30 +74,18 @@ type service struct {
 
 // newService prepares a job that can go on for ever.
 func newService(p prepared, w system) (*service, error) {
-	var faults []error
-	p.mustGoOn(func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
-		}
-	})
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if err := p.demandStream(); err != nil {
+		return nil, err
 	}
 	if p.job.DeltaPolicy == "" {
 		p.job.DeltaPolicy = certify.DeltaSequence
 	}
 	p.job.Train.WarmStart = p.stream.warm() && p.job.Train.Method == pipeline.MethodFreeForm
-	s := &service{prepared: p, w: w, show: newDisplay(w), keep: keptWindows, session: sessionTimeout}
-	if t := p.stream.SessionTimeout; t != nil {
-		s.session = time.Duration(*t)
-	}
-	if p.stream.Keep != nil {
-		s.keep = *p.stream.Keep
-	}
+	s := &service{prepared: p, w: w, show: newDisplay(w), keep: p.stream.kept(), session: p.stream.session()}
 	from, _ := p.source.(*kafkaOrigin)
 	s.from, s.name = from, from.Topic+"/"+from.Group
 	if from.For > 0 {
-		from.config.Least = cmp.Or(p.stream.LeastRows, leastRows)
+		from.config.Least = p.stream.leastRows()
 	}
 	if from.Patience == 0 {
 		from.Patience = span(servicePatience)
@@ -155,7 +121,7 @@ func (s *service) run(ctx context.Context) (err error) {
 		return fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	unserve, err := s.serve.start(ctx, asked{s.metrics.registry, s.metrics.ready, []string{s.output}, s.metrics.live.live}, s.show.event)
+	unserve, err := serve(ctx, s.serve, asked{s.metrics.registry, s.metrics.ready, []string{s.output}, s.metrics.live.live}, s.show.event)
 	if err != nil {
 		return err
 	}

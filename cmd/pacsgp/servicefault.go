@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,12 +26,23 @@ func (c serviceConfig) check(fault func(ok bool, format string, args ...any)) {
 }
 
 // goesOn reports whether a job says that it is one of a stream. Others may be all the same.
-func (p prepared) goesOn() bool {
+func (p task) goesOn() bool {
 	return p.stream.declared() || p.serve.declared() || p.job.DeltaPolicy != ""
 }
 
+// demandStream refuses a job that cannot make one window after the other, for ever.
+func (p task) demandStream() error {
+	var faults []error
+	p.mustGoOn(func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
+		}
+	})
+	return errors.Join(faults...)
+}
+
 // mustGoOn demands a job that can make one window after the other, for ever.
-func (p prepared) mustGoOn(fault func(ok bool, format string, args ...any)) {
+func (p task) mustGoOn(fault func(ok bool, format string, args ...any)) {
 	fault(p.badRows == "", "bad_rows.to: a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	fault(len(p.job.Sweep) == 0, "sweep: a stream has one job")
 	fault(p.job.Train.Time == 0, "train.time: the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -108,23 +107,6 @@ func originOf(arguments []string) (origin, error) {
 		return nil, err
 	}
 	return lakeOrigin(arguments), nil
-}
-
-// dataOf is where a command reads rows: from its arguments, or from the source that a
-// job file declares; nil where neither is given.
-func dataOf(ctx context.Context, w system, arguments []string, job string) (origin, error) {
-	switch {
-	case job != "" && len(arguments) > 0:
-		return nil, usageError{errors.New("--source: DATA are given too; want one of them")}
-	case job != "":
-		p, err := loadJob(ctx, job, w, overrides{}, func(string) bool { return false })
-		makeTemporary(p.source, true) // the spool of the job is the job's
-		return p.source, err
-	case len(arguments) > 0:
-		return originOf(arguments)
-	default:
-		return nil, nil
-	}
 }
 
 // makeTemporary makes the spool of an origin, if it has one, a folder of its own that goes

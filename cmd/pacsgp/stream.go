@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A streamOrigin is the rows that arrive on standard input. Opened first, it is consumed
@@ -75,7 +76,7 @@ func (s *streamOrigin) spool(ctx context.Context, want reading) (err error) {
 			return err
 		}
 	} else {
-		files := realFiles()
+		files := sinklake.OS{}
 		if err := files.MkdirAll(s.config.Folder); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func trainCommand(w system) *cobra.Command {
 			return outcome.verdict(c)
 		},
 	}
-	o.flags(cmd, &path)
+	overrideFlags(cmd, &path, &o)
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass, in parts, and pacsgp certify")
@@ -84,7 +84,7 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 		return nil, err
 	}
 	if p.shelf != nil {
-		if err := p.shelf.check(ctx, p); err != nil {
+		if err := p.shelf.check(ctx, p.source); err != nil {
 			return nil, err
 		}
 	}
@@ -194,7 +194,7 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 		return nil, err
 	}
 	if p.shelf != nil {
-		if err := p.shelf.publish(ctx, results, o, p); err != nil {
+		if err := p.shelf.publish(ctx, publication{source: p.source, results: results, best: o.result, points: o.verdict(p) == nil, about: p.judge.predictor()}); err != nil {
 			return nil, fmt.Errorf("the artifact is in %s, but not on its topics; run the job again: %w", p.output, err)
 		}
 	}

@@ -220,7 +220,7 @@ func (v *verified) notChecked() []string {
 
 // said is what the certificate says about the predictor that is judged.
 func (v *verified) said() certify.Guarantee {
-	return v.certificate.About(predictorOf(v.judge), v.found.Known()...)
+	return v.certificate.About(v.judge.predictor(), v.found.Known()...)
 }
 
 // judged is an error where what was asked for, or what is said about the predictor that

@@ -132,16 +132,10 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	if p.attempts == "" {
 		p.attempts = filepath.Join(s.output, "attempts.jsonl")
 	}
-	p.source = &kafkaOrigin{
-		kafkaConfig: s.from.kafkaConfig, letters: s.from.letters, file: s.from.file, window: f.window,
-		// What is published is to follow what the group has committed.
-		config: kafkalog.Config{Topic: s.from.Topic, Columns: s.from.config.Columns, Folder: filepath.Join(f.folder, spoolFolder), From: kafkalog.Position{Time: kafkalog.Committed}},
-	}
-	shelf := *p.shelf
-	shelf.members, shelf.share, shelf.failed = t.Membership, t.share, s.metrics.errors.Inc
-	p.shelf = &shelf
+	p.source = s.from.ofMember(f.window, filepath.Join(f.folder, spoolFolder))
+	p.shelf = p.shelf.ofMember(t.Membership, t.share, s.metrics.errors.Inc)
 	if f.window.Rows() == 0 { // tombstones that were skipped
-		if err := shelf.publish(ctx, nil, nil, p); err != nil {
+		if err := p.shelf.publish(ctx, publication{source: p.source}); err != nil {
 			return err
 		}
 		s.quota.Release(filepath.Join(f.folder, spoolFolder))

@@ -1,0 +1,10 @@
+package main
+
+import "github.com/pacsgp/pacsgp/pipeline"
+
+// leastForReading is what reading may take of memory whatever the budget is.
+const leastForReading = 512 << 20
+
+// forPages is what pages may take of memory while they are read, whatever the first ones
+// look like.
+func forPages(res pipeline.Resources) int64 { return max(res.Memory, leastForReading) }

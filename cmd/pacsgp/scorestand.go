@@ -1,0 +1,40 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+)
+
+// A scoring is what a score file asks for.
+type scoring struct{ scoreConfig }
+
+// stand is where models are looked for. To be closed when it is a cluster.
+func (c scoring) stand(told func(string), patience time.Duration) (stand, func() error, error) {
+	if c.Model.folder != "" {
+		return folderStand(c.Model.folder), func() error { return nil }, nil
+	}
+	cluster := c.modelCluster()
+	if cluster.told = told; cluster.Patience == 0 {
+		cluster.Patience = span(patience)
+	}
+	client, err := cluster.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &topicStand{client: client, topics: sinklog.Topics(c.Model.Kafka.Topics), name: c.Model.Kafka.Name}, client.Close, nil
+}
+
+// predictionsOf is where the predictions of a file go: a path that follows from its own
+// and from its content.
+func (c scoring) predictionsOf(f manifestFile) string {
+	path := f.Path
+	for strings.HasPrefix(path, "../") {
+		path = path[len("../"):]
+	}
+	path = strings.TrimPrefix(strings.ReplaceAll(path, ":", ""), "/")
+	name := strings.TrimSuffix(path, filepath.Ext(path))
+	return filepath.Join(c.Output.folder, filepath.FromSlash(name)+"-"+digestOf([]manifestFile{f})[:16]+".parquet")
+}
