@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -34,14 +35,14 @@ func (q quarantine) Put(_ context.Context, columns []string, shards []pipeline.S
 }
 
 // quarantine is where the job's bad rows go, or nil.
-func (p prepared) quarantine(w system, from rows) pipeline.Quarantine {
-	if letters := p.deadLetters(); letters != nil {
+func (p prepared) quarantine(w system, from config.Source) pipeline.Quarantine {
+	if letters := p.DeadLetters(); letters != nil {
 		return letters
 	}
-	if p.badRows == "" {
+	if p.BadRows == "" {
 		return nil
 	}
-	q := quarantine{w: w, path: p.badRows}
+	q := quarantine{w: w, path: p.BadRows}
 	for _, f := range from.Files() {
 		q.read = append(q.read, f.Path)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -39,7 +40,7 @@ func contenderAt(ctx context.Context, folder, id string) (contender, error) {
 }
 
 // incomparable says why two certificates speak of different things, or is "".
-func incomparable(a, b certify.Certificate, who judged) string {
+func incomparable(a, b certify.Certificate, who config.Judge) string {
 	x, y := judge(who, a), judge(who, b)
 	switch {
 	case x.Loss.Target != y.Loss.Target:
@@ -57,7 +58,7 @@ func incomparable(a, b certify.Certificate, who judged) string {
 // the pointer if so, and says why.
 func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState, p prepared, o *outcome) (moved bool, why string, err error) {
 	challenger := contender{artifactRef{o.result.ID, o.result.ModelDigest}, o.result.Certificate}
-	current, err := readPointer(p.output)
+	current, err := readPointer(p.Output)
 	if err != nil {
 		return false, "", err
 	}
@@ -67,15 +68,15 @@ func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState
 	if current.ID == challenger.ID {
 		return true, "it was current", nil
 	}
-	champion, err := contenderAt(ctx, p.output, current.ID)
+	champion, err := contenderAt(ctx, p.Output, current.ID)
 	if err != nil {
 		return false, "", err
 	}
-	if why := incomparable(champion.certificate, challenger.certificate, p.judge); why != "" {
+	if why := incomparable(champion.certificate, challenger.certificate, p.Judge); why != "" {
 		return false, "it cannot be compared with the current one: " + why, nil
 	}
-	better, why := byBound(j.Promote, judge(p.judge, champion.certificate).Bound, judge(p.judge, challenger.certificate).Bound)
-	if j.Promote.Rule == promoteRows {
+	better, why := byBound(j.Promote, judge(p.Judge, champion.certificate).Bound, judge(p.Judge, challenger.certificate).Bound)
+	if j.Promote.Rule == config.PromoteRows {
 		better, why, err = j.onNewRows(ctx, p, champion, challenger)
 		if errors.Is(err, errTooFew) {
 			known.Waiting, better, why, err = challenger.ID, false, err.Error(), nil
@@ -88,9 +89,9 @@ func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState
 }
 
 // byBound compares two bounds by a rule that asks for nothing else.
-func byBound(p promoteConfig, champion, challenger float64) (bool, string) {
+func byBound(p config.Promotion, champion, challenger float64) (bool, string) {
 	words := fmt.Sprintf("its bound is %s, that of the one before %s", certify.AtMost(challenger), certify.AtMost(champion))
-	if p.Rule == promoteBound {
+	if p.Rule == config.PromoteBound {
 		return challenger <= champion+*p.NotWorseBy, words
 	}
 	return true, words // within a limit it is, as it is certified
@@ -107,7 +108,7 @@ func (j *scheduled) onNewRows(ctx context.Context, p prepared, champion, challen
 	}
 	known := map[string]bool{}
 	for _, c := range []contender{champion, challenger} {
-		list, err := readManifest(filepath.Join(p.output, manifestName(c.ID)), c.certificate, c.ID)
+		list, err := readManifest(filepath.Join(p.Output, manifestName(c.ID)), c.certificate, c.ID)
 		if err != nil {
 			return false, "", err
 		}
@@ -115,7 +116,7 @@ func (j *scheduled) onNewRows(ctx context.Context, p prepared, champion, challen
 			known[contentOf(f)] = true
 		}
 	}
-	var fresh lakeOrigin
+	var fresh config.Lake
 	var rows int64
 	for _, f := range all {
 		if !known[contentOf(f.manifestFile)] {
@@ -139,20 +140,20 @@ func contentOf(f manifestFile) string { return fmt.Sprintf("%d %s", f.Bytes, f.F
 
 // lossOn is what the judged predictor of a model loses on rows, without the bad ones that
 // the job tolerates, and on how many.
-func lossOn(ctx context.Context, p prepared, c contender, rows lakeOrigin) (float64, int64, error) {
-	m, digest, err := readModel(ctx, filepath.Join(p.output, sinklake.ModelName(c.Model)))
+func lossOn(ctx context.Context, p prepared, c contender, rows config.Lake) (float64, int64, error) {
+	m, digest, err := readModel(ctx, filepath.Join(p.Output, sinklake.ModelName(c.Model)))
 	if err != nil {
 		return 0, 0, err
 	}
 	if digest != c.Model {
 		return 0, 0, fmt.Errorf("the model of %s has the SHA-256 %s, not %s", c.ID, digest, c.Model)
 	}
-	src, err := rows.open(ctx, reading{Choice: ingest.Choice{Features: featuresOf(m), Target: m.Meta.Target.Name}, bad: ingest.Marking(p.job.BadRows.Some())})
+	src, err := rows.Open(ctx, config.Reading{Choice: ingest.Choice{Features: featuresOf(m), Target: m.Meta.Target.Name}, BadRows: ingest.Marking(p.Job.BadRows.Some())})
 	if err != nil {
 		return 0, 0, err
 	}
-	found, err := pipeline.EvaluateGood(ctx, src, m, p.resources.Workers)
-	if p.judge == judgeDraw {
+	found, err := pipeline.EvaluateGood(ctx, src, m, p.Resources.Workers)
+	if p.Judge == config.JudgeDraw {
 		return found.Draw, found.Rows, err
 	}
 	return found.Mean, found.Rows, err
@@ -170,22 +171,22 @@ func featuresOf(m pipeline.Model) []string {
 func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) error {
 	p := j.prepared
 	decide := func() (bool, string, error) {
-		challenger, err := contenderAt(ctx, p.output, known.Waiting)
+		challenger, err := contenderAt(ctx, p.Output, known.Waiting)
 		if err != nil {
 			return false, "", err
 		}
-		current, err := readPointer(p.output)
+		current, err := readPointer(p.Output)
 		if err != nil {
 			return false, "", err
 		}
 		if current == nil {
 			return true, "nothing was current", pointTo(p, challenger)
 		}
-		champion, err := contenderAt(ctx, p.output, current.ID)
+		champion, err := contenderAt(ctx, p.Output, current.ID)
 		if err != nil {
 			return false, "", err
 		}
-		if why := incomparable(champion.certificate, challenger.certificate, p.judge); why != "" {
+		if why := incomparable(champion.certificate, challenger.certificate, p.Judge); why != "" {
 			return false, "it cannot be compared with the current one: " + why, nil
 		}
 		better, why, err := j.onNewRows(ctx, p, champion, challenger)
@@ -198,7 +199,7 @@ func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) err
 	if errors.Is(err, errTooFew) || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if errors.Is(err, fs.ErrNotExist) && !present(p.output, known.Waiting) { // keep has removed it
+	if errors.Is(err, fs.ErrNotExist) && !present(p.Output, known.Waiting) { // keep has removed it
 		better, why, err = false, "it is not in the output any more", nil
 	}
 	text := fmt.Sprintf("%s: certificate %.12s… is not current: %s", j.Name, known.Waiting, why)
@@ -226,16 +227,16 @@ func present(folder, id string) bool {
 
 // pointTo moves the pointer of an output to one of its artifacts.
 func pointTo(p prepared, to contender) (err error) {
-	out, err := openOutput(p.output, system{fs: realFiles()})
+	out, err := openOutput(p.Output, system{fs: realFiles()})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	return out.point(to.certificate, to.artifactRef, p.judge, time.Now())
+	return out.point(to.certificate, to.artifactRef, p.Judge, time.Now())
 }
 
 // promoted moves the pointer of a folder to the artifact of which the id begins so.
-func promoted(ctx context.Context, w system, folder, id string, who judged) (err error) {
+func promoted(ctx context.Context, w system, folder, id string, who config.Judge) (err error) {
 	whole, err := idIn(folder, id)
 	if err != nil {
 		return err
@@ -293,7 +294,7 @@ func idIn(folder, begin string) (string, error) {
 	for _, name := range names {
 		id, ok := strings.CutPrefix(name, "certificate-")
 		id, json := strings.CutSuffix(id, ".json")
-		if ok && json && isID(id) && strings.HasPrefix(id, begin) {
+		if ok && json && config.IsID(id) && strings.HasPrefix(id, begin) {
 			found = append(found, id)
 		}
 	}

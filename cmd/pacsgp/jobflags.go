@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A prepared job is one that can be run, with what a command asks of the run.
 type prepared struct {
-	task
+	config.Task
 
 	watch    func(pipeline.Progress) // is told each step of training; nil: nobody is
 	spooled  func(rows int64)        // is told how far a spool is; nil: nobody is
@@ -21,72 +22,72 @@ type prepared struct {
 }
 
 // open opens the source of the job.
-func (p prepared) open(ctx context.Context, features []string, notice func(string)) (rows, error) {
-	return p.task.open(ctx, features, p.spooled, notice)
+func (p prepared) open(ctx context.Context, features []string, notice func(string)) (config.Source, error) {
+	return p.Task.Open(ctx, features, p.spooled, notice)
 }
 
 // A scheduled job is one of a schedule that can be run.
 type scheduled struct {
-	*scheduledTask
+	*config.ScheduledTask
 
 	prepared prepared
 }
 
 // environment is what files are read in.
-func (w system) environment() environment {
-	return environment{lookup: w.lookup, stdin: w.stdin, notice: newDisplay(w).notice}
+func (w system) environment() config.Environment {
+	return config.Environment{Lookup: w.lookup, Stdin: w.stdin, Notice: newDisplay(w).notice}
 }
 
 // overrideFlags declares the flags that name a job file and override it, but for output.
-func overrideFlags(cmd *cobra.Command, path *string, o *overrides) {
+func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	f := cmd.Flags()
 	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
-	f.StringVar(&o.epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
-	f.Float64Var(&o.delta, "delta", 0, "the certificate fails with probability at most delta")
-	f.Float64Var(&o.limit, "limit", 0, "exit with status 3 unless the bound that judge names is at most this")
-	f.IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points to choose from")
-	f.Float64Var(&o.passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
-	f.DurationVar(&o.time, "time", 0, "begin to finish training after this time")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of the optimiser")
-	f.IntVar(&o.workers, "workers", 0, "goroutines that compute (default: all processors)")
-	f.StringVar(&o.memory, "memory", "", "for rows kept between passes, as in 512MiB")
+	f.StringVar(&o.Epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
+	f.Float64Var(&o.Delta, "delta", 0, "the certificate fails with probability at most delta")
+	f.Float64Var(&o.Limit, "limit", 0, "exit with status 3 unless the bound that judge names is at most this")
+	f.IntSliceVar(&o.Inducing, "inducing", nil, "numbers of inducing points to choose from")
+	f.Float64Var(&o.Passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
+	f.DurationVar(&o.Time, "time", 0, "begin to finish training after this time")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the optimiser")
+	f.IntVar(&o.Workers, "workers", 0, "goroutines that compute (default: all processors)")
+	f.StringVar(&o.Memory, "memory", "", "for rows kept between passes, as in 512MiB")
 }
 
 // loadJob reads the job file, applies the flags and checks the whole.
-func loadJob(ctx context.Context, path string, w system, o overrides, changed func(string) bool) (prepared, error) {
+func loadJob(ctx context.Context, path string, w system, o config.Overrides, changed func(string) bool) (prepared, error) {
 	if path == "" {
 		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
 	}
-	o.given = changed
-	p, err := readJob(ctx, path, w.environment(), o)
-	return prepared{task: p}, err
+	o.Given = changed
+	p, err := config.ReadJob(ctx, path, w.environment(), o)
+	return prepared{Task: p}, err
 }
 
 // loadSchedule reads a schedule file and all its jobs, and reports all faults.
-func loadSchedule(ctx context.Context, path string, w system) (scheduleConfig, []*scheduled, error) {
+func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFile, []*scheduled, error) {
 	if path == "" {
-		return scheduleConfig{}, nil, usageError{errors.New("-c: name the schedule file; examples/schedule/ has one")}
+		return config.ScheduleFile{}, nil, usageError{errors.New("-c: name the schedule file; examples/schedule/ has one")}
 	}
-	c, all, err := readSchedule(ctx, path, w.environment())
+	c, all, err := config.ReadSchedule(ctx, path, w.environment())
 	var jobs []*scheduled
 	for _, j := range all {
-		jobs = append(jobs, &scheduled{scheduledTask: j, prepared: prepared{task: j.task, standing: true}})
+		jobs = append(jobs, &scheduled{ScheduledTask: j, prepared: prepared{Task: j.Task, standing: true}})
 	}
 	return c, jobs, err
 }
 
 // dataOf is where a command reads rows: from its arguments, or from the source that a
 // job file declares; nil where neither is given.
-func dataOf(ctx context.Context, w system, arguments []string, job string) (origin, error) {
+func dataOf(ctx context.Context, w system, arguments []string, job string) (config.Origin, error) {
 	switch {
 	case job != "" && len(arguments) > 0:
 		return nil, usageError{errors.New("--source: DATA are given too; want one of them")}
 	case job != "":
-		p, err := loadJob(ctx, job, w, overrides{}, func(string) bool { return false })
-		makeTemporary(p.source, true) // the spool of the job is the job's
-		return p.source, err
+		p, err := loadJob(ctx, job, w, config.Overrides{}, func(string) bool { return false })
+		config.MakeTemporary(p.Source, true) // the spool of the job is the job's
+		return p.Source, err
 	case len(arguments) > 0:
-		return originOf(arguments)
+		return config.OriginOf(arguments)
 	default:
 		return nil, nil
 	}
@@ -96,6 +97,6 @@ func loadScore(ctx context.Context, path string, w system) (scoring, error) {
 	if path == "" {
 		return scoring{}, usageError{errors.New("-c: name the score file; examples/schedule/ has one")}
 	}
-	c, err := readScore(ctx, path, w.environment())
+	c, err := config.ReadScore(ctx, path, w.environment())
 	return scoring{c}, err
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -224,7 +225,7 @@ func wantedByFlag(err error) error {
 	if cause == nil {
 		return err
 	}
-	want := wantTime
+	want := config.WantTime
 	if number, ok := errors.AsType[*strconv.NumError](cause); ok {
 		want = map[string]string{
 			"Atoi":      "want whole numbers, as in 500,1000",
@@ -244,7 +245,7 @@ func (e usageError) Unwrap() error { return e.error }
 // isUsage reports whether an error is a fault of the command line.
 func isUsage(err error) bool {
 	_, own := errors.AsType[usageError](err)
-	_, other := errors.AsType[argumentError](err)
+	_, other := errors.AsType[config.ArgumentError](err)
 	return own || other
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -65,7 +66,7 @@ func TestMain(m *testing.M) {
 func testSystem(stdout, stderr io.Writer, fsys lake.FS, environment map[string]string) system {
 	return system{
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), memory: allowedMemory, room: func(string) (int64, bool) { return 0, false },
-		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16, judge: judgeDraw},
+		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16, judge: config.JudgeDraw},
 		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -179,7 +180,7 @@ type foundSample struct {
 // footer, wherever the lake stands now; of files that are alike, the one whose path is
 // most like the manifest's is taken. Files that are none of the sample are not opened
 // unless they have the size of one.
-func (m manifest) find(ctx context.Context, data lakeOrigin) (foundSample, error) {
+func (m manifest) find(ctx context.Context, data config.Lake) (foundSample, error) {
 	found := foundSample{manifest: m}
 	names, err := ingestlake.List(ctx, data)
 	if err != nil {
@@ -288,13 +289,13 @@ func (f foundSample) error() error {
 // A sampleOrigin is the files of a sample. Shards that are not what the manifest says
 // are named as they are read.
 type sampleOrigin struct {
-	lakeOrigin
+	config.Lake
 	manifest manifest
 	columns  []string // that the digests are over
 }
 
-func (o sampleOrigin) open(ctx context.Context, want reading) (rows, error) {
-	src, err := o.lakeOrigin.open(ctx, want)
+func (o sampleOrigin) open(ctx context.Context, want config.Reading) (config.Source, error) {
+	src, err := o.Lake.Open(ctx, want)
 	if err != nil || !slices.Equal(src.Columns(), o.columns) {
 		return src, err
 	}
@@ -311,20 +312,20 @@ func (o sampleOrigin) open(ctx context.Context, want reading) (rows, error) {
 }
 
 type sampleRows struct {
-	rows
+	config.Source
 	digests []string
 }
 
 // Open reads a shard, whose digest is compared at its end.
 func (s sampleRows) Open(ctx context.Context, i int) (pipeline.Batches, error) {
-	return pipeline.Expected(ctx, s.rows, i, s.digests[i])
+	return pipeline.Expected(ctx, s.Source, i, s.digests[i])
 }
 
 // sampled is where the rows of a certificate are among the data, by the manifest beside
 // it or the one that is named; the data as they are if there is none. The lines say what
 // was found; so does a doubt, which matters if the data turn out to be other rows.
-func sampled(ctx context.Context, data origin, named, certificate string, c certify.Certificate, id string, m pipeline.Model) (from origin, lines []string, doubt, err error) {
-	lake, ok := data.(lakeOrigin)
+func sampled(ctx context.Context, data config.Origin, named, certificate string, c certify.Certificate, id string, m pipeline.Model) (from config.Origin, lines []string, doubt, err error) {
+	lake, ok := data.(config.Lake)
 	if !ok {
 		if named != "" {
 			err = usageError{errors.New("--manifest: it lists files, and the rows come from elsewhere")}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -27,7 +28,7 @@ const surplus = 25
 // other ways to take less, in words.
 func (n needs) met(w system, budget int64, instead string) error {
 	var faults []error
-	if n.reading > forPages(pipeline.Resources{Memory: budget}) {
+	if n.reading > config.PageMemory(pipeline.Resources{Memory: budget}) {
 		faults = append(faults, fmt.Errorf("reading these files takes %d MiB for pages that have to be in memory as a whole, and the budget is %d MiB\n"+
 			"hint: raise memory to %[1]d MiB, name fewer features, or write the files with smaller pages and without BYTE_STREAM_SPLIT%[3]s",
 			n.reading>>20+1, budget>>20, instead))
@@ -51,7 +52,7 @@ const less = ", or set fewer workers or fewer inducing points"
 const lessHere = ", or set GOMAXPROCS to fewer processors"
 
 // sampleOf is what is known of the rows as a whole before any is read.
-func sampleOf(ctx context.Context, src rows, workers int) (pipeline.Sample, error) {
+func sampleOf(ctx context.Context, src config.Source, workers int) (pipeline.Sample, error) {
 	s := pipeline.Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
 	for _, shard := range src.Shards() {
 		s.Rows += shard.Rows
@@ -70,7 +71,7 @@ const memoryUsage = "for counting copies and for large pages, as in 512MiB"
 func budgetOf(memory string, workers int) (pipeline.Resources, error) {
 	res := pipeline.Resources{Workers: workers}
 	if memory != "" {
-		size, err := parseSize(memory)
+		size, err := config.ParseSize(memory)
 		if err != nil {
 			return res, usageError{fmt.Errorf("--memory: %w", err)}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -22,7 +23,7 @@ func machineOf(memory, room int64) system {
 // Pages that need more memory than the budget are refused; the message says how much.
 func TestPagesThatDoNotFit(t *testing.T) {
 	w := machineOf(0, -1)
-	if err := (needs{reading: forPages(pipeline.Resources{})}).met(w, 64<<20, less); err != nil {
+	if err := (needs{reading: config.PageMemory(pipeline.Resources{})}).met(w, 64<<20, less); err != nil {
 		t.Error(err)
 	}
 	err := needs{reading: 4080 << 20}.met(w, 64<<20, less)

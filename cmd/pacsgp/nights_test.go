@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 )
 
@@ -153,7 +154,7 @@ func TestThirtyNights(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := 0
-		if judge(judgeDraw, c.certificate).Status != certify.StatusCertified {
+		if judge(config.JudgeDraw, c.certificate).Status != certify.StatusCertified {
 			want = exitNotCertified
 		}
 		a := pacsgp(t, "verify", filepath.Join(out, "model-"+c.Model+".parquet"), filepath.Join(out, "certificate-"+id+".json"), filepath.Join(dir, "lake"), "--judge", "draw")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -18,7 +19,7 @@ type outcome struct {
 	result *pipeline.Result
 	record runRecord
 	output string
-	source origin
+	source config.Origin
 }
 
 // A runRecord is what is true of one run and no part of any identity.
@@ -30,7 +31,7 @@ type runRecord struct {
 	Doubts      []string             `json:"doubts"`          // what speaks against believing the certificate, such as earlier attempts
 	Mean        verdictRecord        `json:"mean"`            // of the guarantee for the mean of Q, which predict writes
 	Draw        verdictRecord        `json:"draw"`            // of that for a draw of Q
-	Judge       judged               `json:"judge"`           // which of them status and limit speak of
+	Judge       config.Judge         `json:"judge"`           // which of them status and limit speak of
 	Status      certify.Status       `json:"status"`
 	Bound       float64              `json:"bound"`
 	Suspicious  bool                 `json:"suspicious"` // consecutive rows are more alike than independent ones would be
@@ -67,24 +68,24 @@ type verdictRecord struct {
 const enforced = certify.AssumeHoldoutUnseen
 
 // judge returns the guarantee that exit status and limit of a run speak of.
-func judge(who judged, c certify.Certificate) certify.Guarantee {
-	return c.About(who.predictor(), enforced)
+func judge(who config.Judge, c certify.Certificate) certify.Guarantee {
+	return c.About(who.Predictor(), enforced)
 }
 
 func newOutcome(p prepared, run string, r *pipeline.Result, began time.Time) *outcome {
-	mean, draw := judge(judgeMean, r.Certificate), judge(judgeDraw, r.Certificate)
-	judged := judge(p.judge, r.Certificate)
+	mean, draw := judge(config.JudgeMean, r.Certificate), judge(config.JudgeDraw, r.Certificate)
+	judged := judge(p.Judge, r.Certificate)
 	model, certificate, row := publishedNames(r.ID, r.ModelDigest)
 	return &outcome{
-		result: r, output: p.output, source: p.source,
+		result: r, output: p.Output, source: p.Source,
 		record: runRecord{
 			Format: "pacsgp-run/2", Run: run, Doubts: append([]string{}, report.Doubts(r.Certificate)...),
 			Mean: verdictRecord{mean.Status, mean.Bound, mean.Headline}, Draw: verdictRecord{draw.Status, draw.Bound, draw.Headline},
-			Judge: p.judge, Status: judged.Status, Bound: judged.Bound, Limit: p.limit, Suspicious: r.Certificate.Dependence.Suspicious,
+			Judge: p.Judge, Status: judged.Status, Bound: judged.Bound, Limit: p.Limit, Suspicious: r.Certificate.Dependence.Suspicious,
 			Certificate: certificate, Row: row, Model: model, ID: r.ID,
 			Attempt: r.Certificate.Declared.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 			Software: software(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-			Workers: p.resources.Workers, Memory: p.resources.Memory, Diagnostics: r.Diagnostics, Training: r.Training,
+			Workers: p.Resources.Workers, Memory: p.Resources.Memory, Diagnostics: r.Diagnostics, Training: r.Training,
 		},
 	}
 }
@@ -139,7 +140,7 @@ func (o *outcome) report(w system) error {
 	if err := report.WriteCertificate(w.paper, o.result.Certificate, w.style, enforced); err != nil {
 		return err
 	}
-	data := strings.Join(o.source.arguments(), " ")
+	data := strings.Join(o.source.Arguments(), " ")
 	path := func(name string) string { return filepath.Join(o.output, name) }
 	retrain := ""
 	if len(o.result.Certificate.Conditional()) > 0 {

@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 func passCommand(w system) *cobra.Command {
 	var job, part, output, from string
-	var o overrides
+	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "pass -c job.yaml --part 1/2 -o FILE",
 		Short: "Make a part of the last pass, for pacsgp certify",
@@ -32,7 +33,7 @@ func passCommand(w system) *cobra.Command {
 			if output == "" {
 				return usageError{errors.New("-o: name the file to write")}
 			}
-			o.output = from
+			o.Output = from
 			p, err := loadJob(cmd.Context(), job, w, o, flagsOf(cmd, map[string]string{"output": "from"}))
 			if err != nil {
 				return err
@@ -51,7 +52,7 @@ func passCommand(w system) *cobra.Command {
 func certifyCommand(w system) *cobra.Command {
 	var job string
 	var asJSON bool
-	var o overrides
+	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "certify -c job.yaml PART ...",
 		Short: "Certify a model from all parts of its last pass",
@@ -75,7 +76,7 @@ func certifyCommand(w system) *cobra.Command {
 	}
 	overrideFlags(cmd, &job, &o)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run record instead of the report")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output directory")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "output directory")
 	return cmd
 }
 
@@ -103,10 +104,10 @@ func parsePart(text string) (pipeline.Part, error) {
 func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output string) (err error) {
 	show := newDisplay(w)
 	defer show.end()
-	if err := mayCreate("-o", output, p.source); err != nil {
+	if err := config.MayCreate("-o", output, p.Source); err != nil {
 		return usageError{err}
 	}
-	h, err := readHandover(p.output, p.job)
+	h, err := readHandover(p.Output, p.Job)
 	if err != nil {
 		return err
 	}
@@ -119,14 +120,14 @@ func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output 
 			if err != nil {
 				return nil, err
 			}
-			sample, err := sampleOf(ctx, src, p.resources.Workers)
+			sample, err := sampleOf(ctx, src, p.Resources.Workers)
 			if err != nil {
 				return nil, err
 			}
-			need := needs{reading: sample.Reader, disk: pipeline.SpillBytes(p.job, sample.Rows, p.resources)}
-			return src, need.met(w, p.resources.Memory, less)
+			need := needs{reading: sample.Reader, disk: pipeline.SpillBytes(p.Job, sample.Rows, p.Resources)}
+			return src, need.met(w, p.Resources.Memory, less)
 		},
-		Sink: h.sink(), Resources: p.resources,
+		Sink: h.sink(), Resources: p.Resources,
 	})
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o 
 	began := time.Now()
 	show := newDisplay(w)
 	defer show.end()
-	h, err := readHandover(p.output, p.job)
+	h, err := readHandover(p.Output, p.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +162,12 @@ func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	out, err := openOutput(p.output, w)
+	out, err := openOutput(p.Output, w)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	state, err := out.begin(w.log.run, p.job, began)
+	state, err := out.begin(w.log.run, p.Job, began)
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +179,12 @@ func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o 
 	if _, err := out.sink().PutModel(ctx, m); err != nil {
 		return nil, err
 	}
-	r, err := h.Certify(ctx, all, pipeline.Environment{Sink: out.sink(), Resources: p.resources, Observer: show.observer(), Software: software()})
+	r, err := h.Certify(ctx, all, pipeline.Environment{Sink: out.sink(), Resources: p.Resources, Observer: show.observer(), Software: software()})
 	if err != nil {
 		return nil, err
 	}
 	o = &outcome{}
-	o.add(newOutcome(p, w.log.run, r, began), p.job)
+	o.add(newOutcome(p, w.log.run, r, began), p.Job)
 	o.record.Seconds = time.Since(began).Seconds()
 	o.judged(p)
 	read, err := p.open(ctx, nil, func(string) {})

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -39,14 +40,14 @@ func predictCommand(w system) *cobra.Command {
 			if from == nil {
 				return usageError{errors.New("name the DATA, or with --source a job file that says where they are")}
 			}
-			if err := mayCreate("-o", output, from); err != nil {
+			if err := config.MayCreate("-o", output, from); err != nil {
 				return usageError{err}
 			}
 			res, err := budgetOf(memory, runtime.GOMAXPROCS(0))
 			if err != nil {
 				return err
 			}
-			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, res, asJSON), from.release(false))
+			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, res, asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -56,7 +57,7 @@ func predictCommand(w system) *cobra.Command {
 	return cmd
 }
 
-func predict(ctx context.Context, w system, modelPath, certificatePath string, from origin, output string, res pipeline.Resources, asJSON bool) error {
+func predict(ctx context.Context, w system, modelPath, certificatePath string, from config.Origin, output string, res pipeline.Resources, asJSON bool) error {
 	m, digest, err := readModel(ctx, modelPath)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, f := range m.Meta.Features {
 		features = append(features, f.Name)
 	}
-	src, err := from.open(ctx, reading{Choice: ingest.Choice{Features: features}, bad: ingest.Mark, decoders: res.Workers, pages: forPages(res)})
+	src, err := from.Open(ctx, config.Reading{Choice: ingest.Choice{Features: features}, BadRows: ingest.Mark, Decoders: res.Workers, Pages: config.PageMemory(res)})
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 	if err != nil {
 		return err
 	}
-	_, err = lakeOrigin{output}.open(ctx, reading{Choice: ingest.Choice{Features: []string{"row", "mean", "deviation"}}})
+	_, err = config.Lake{output}.Open(ctx, config.Reading{Choice: ingest.Choice{Features: []string{"row", "mean", "deviation"}}})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -28,11 +29,11 @@ func topicsCommand(w system) *cobra.Command {
 			"and the one that bad_rows.to names.",
 		Args: exactly(0, "none, for the job file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadJob(cmd.Context(), path, w, overrides{}, cmd.Flags().Changed)
+			c, err := loadJob(cmd.Context(), path, w, config.Overrides{}, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
-			return c.makeTopics(cmd.Context(), partitions, replicas, func(topic string, made bool) {
+			return c.MakeTopics(cmd.Context(), partitions, replicas, func(topic string, made bool) {
 				word := "was there"
 				if made {
 					word = "made"
@@ -74,29 +75,29 @@ func pullCommand(w system) *cobra.Command {
 }
 
 // shelfOf is what --kafka names: a job file, or brokers with topics of the usual names.
-func shelfOf(ctx context.Context, w system, from string) (*shelf, error) {
+func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) {
 	switch {
 	case from == "":
 		return nil, usageError{errors.New("--kafka: name a job file, or brokers as in kafka-1:9092")}
 	case strings.HasSuffix(from, ".yaml") || strings.HasSuffix(from, ".yml"):
-		p, err := loadJob(ctx, from, w, overrides{}, func(string) bool { return false })
-		if err == nil && p.shelf == nil {
+		p, err := loadJob(ctx, from, w, config.Overrides{}, func(string) bool { return false })
+		if err == nil && p.Shelf == nil {
 			err = fmt.Errorf("%w: %s: publish.kafka is not declared", pipeline.ErrConfig, from)
 		}
-		return p.shelf, err
+		return p.Shelf, err
 	default:
-		return &shelf{cluster: clusterConfig{Brokers: strings.Split(from, ","), Patience: span(20 * time.Second), told: newDisplay(w).notice}}, nil
+		return &config.Shelf{Cluster: config.Cluster{Brokers: strings.Split(from, ","), Patience: config.Duration(20 * time.Second), Told: newDisplay(w).notice}}, nil
 	}
 }
 
 // pull writes an artifact into a directory.
-func pull(ctx context.Context, w system, s *shelf, name, output string) (err error) {
-	client, err := s.cluster.client()
+func pull(ctx context.Context, w system, s *config.Shelf, name, output string) (err error) {
+	client, err := s.Cluster.Client()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	a, err := kafkalog.Pull(ctx, client, s.topics, name)
+	a, err := kafkalog.Pull(ctx, client, s.Topics, name)
 	if err != nil {
 		return err
 	}

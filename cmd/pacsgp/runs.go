@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -23,13 +24,13 @@ import (
 // A pointer says which certified model is current. It is a file of the output, replaced
 // in one step, and only when all that it names is there.
 type pointer struct {
-	Format      string    `json:"format"`
-	ID          string    `json:"id"` // of the certificate
-	Certificate string    `json:"certificate"`
-	Model       string    `json:"model"`
-	Predictor   judged    `json:"predictor"` // that the bound is of
-	Bound       float64   `json:"bound"`
-	Since       time.Time `json:"since"`
+	Format      string       `json:"format"`
+	ID          string       `json:"id"` // of the certificate
+	Certificate string       `json:"certificate"`
+	Model       string       `json:"model"`
+	Predictor   config.Judge `json:"predictor"` // that the bound is of
+	Bound       float64      `json:"bound"`
+	Since       time.Time    `json:"since"`
 }
 
 const (
@@ -175,7 +176,7 @@ func readPointer(folder string) (*pointer, error) {
 }
 
 // point moves the pointer to an artifact that is in the output, whole.
-func (o *output) point(c certify.Certificate, a artifactRef, who judged, now time.Time) error {
+func (o *output) point(c certify.Certificate, a artifactRef, who config.Judge, now time.Time) error {
 	model, certificate, _ := publishedNames(a.ID, a.Model)
 	p := pointer{pointerFormat, a.ID, certificate, model, who, judge(who, c).Bound, now.UTC().Truncate(time.Second)}
 	if old, err := readPointer(o.path); err == nil && old != nil && old.ID == p.ID && old.Predictor == p.Predictor {
@@ -203,7 +204,7 @@ func (o *outcome) finish(to *output, r *runState, p prepared, refs []artifactRef
 	best := artifactRef{o.result.ID, o.result.ModelDigest}
 	r.Artifacts = append([]artifactRef{best}, slices.DeleteFunc(refs, func(a artifactRef) bool { return a == best })...)
 	if verdict == nil && !p.standing {
-		if err := to.point(o.result.Certificate, best, p.judge, time.Now()); err != nil {
+		if err := to.point(o.result.Certificate, best, p.Judge, time.Now()); err != nil {
 			return err
 		}
 	}
@@ -211,7 +212,7 @@ func (o *outcome) finish(to *output, r *runState, p prepared, refs []artifactRef
 	if err := r.end(to, stateFinished, &o.record.Exit, verdict, time.Now()); err != nil {
 		return err
 	}
-	return to.retain(p.keep)
+	return to.retain(p.Keep)
 }
 
 // retain keeps the newest so many finished runs with what they published, and all runs
@@ -281,10 +282,10 @@ func (o *output) retain(keep int) error {
 // of it is still there; nil if there is none. No row is read: files are the same if their
 // names, sizes and footers are, and none was written since that run began.
 func (o *output) finishedBefore(ctx context.Context, p prepared, files []ingestlake.File) (*outcome, error) {
-	if p.shelf != nil { // what is on the topics is not known here
+	if p.Shelf != nil { // what is on the topics is not known here
 		return nil, nil
 	}
-	identity, err := p.job.Identity()
+	identity, err := p.Job.Identity()
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +297,7 @@ func (o *output) finishedBefore(ctx context.Context, p prepared, files []ingestl
 		if r.State != stateFinished || r.Exit == nil || r.Job != identity.String() || r.Record == nil || len(r.Artifacts) == 0 {
 			continue
 		}
-		here := listed(files, p.folder)
+		here := listed(files, p.Folder)
 		if err := stamp(here, files); err != nil {
 			return nil, err
 		}
@@ -310,11 +311,11 @@ func (o *output) finishedBefore(ctx context.Context, p prepared, files []ingestl
 
 // again is the outcome of a finished run, nil if it was on other files or is not whole.
 func (o *output) again(ctx context.Context, p prepared, r *runState, files []manifestFile) (*outcome, error) {
-	if len(p.job.Sweep) > 0 && r.Record.Judge != p.judge { // another alternative may be the best
+	if len(p.Job.Sweep) > 0 && r.Record.Judge != p.Judge { // another alternative may be the best
 		return nil, nil
 	}
-	if p.badRows != "" {
-		if _, err := os.Stat(p.badRows); err != nil {
+	if p.BadRows != "" {
+		if _, err := os.Stat(p.BadRows); err != nil {
 			return nil, nil //nolint:nilerr // it is to be written again
 		}
 	}
@@ -337,25 +338,25 @@ func (o *output) again(ctx context.Context, p prepared, r *runState, files []man
 	if err != nil || digest != best.Model {
 		return nil, ctx.Err()
 	}
-	if _, err := pipeline.Verify(ctx, c, m, digest, nil, p.resources); err != nil {
+	if _, err := pipeline.Verify(ctx, c, m, digest, nil, p.Resources); err != nil {
 		return nil, ctx.Err() // not what a run has written
 	}
-	if !reflect.DeepEqual(c.Delta.Sequence, p.job.Sequence()) {
+	if !reflect.DeepEqual(c.Delta.Sequence, p.Job.Sequence()) {
 		return nil, nil // it has another place, and so another share of delta
 	}
 	record := *r.Record
-	record.Judge, record.Limit = p.judge, p.limit
-	g := judge(p.judge, c)
+	record.Judge, record.Limit = p.Judge, p.Limit
+	g := judge(p.Judge, c)
 	record.Status, record.Bound = g.Status, g.Bound
 	found := &outcome{
 		result: &pipeline.Result{Certificate: c, ID: best.ID, ModelDigest: best.Model, Model: m},
-		record: record, output: p.output, source: p.source,
+		record: record, output: p.Output, source: p.Source,
 	}
 	found.judged(p)
 	current, damaged := readPointer(o.path)
 	missing := damaged != nil || current == nil
 	if found.record.Exit == 0 && !p.standing && (missing || *r.Exit != 0) { // or by another limit than then
-		err = o.point(c, best, p.judge, time.Now())
+		err = o.point(c, best, p.Judge, time.Now())
 	}
 	return found, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jonboulle/clockwork"
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -58,7 +59,7 @@ func scheduleCommand(w system) *cobra.Command {
 }
 
 func promoteCommand(w system) *cobra.Command {
-	who := judgeMean
+	who := config.JudgeMean
 	cmd := &cobra.Command{
 		Use:   "promote ID DIR",
 		Short: "Make a certified model of an output directory the current one",
@@ -66,16 +67,16 @@ func promoteCommand(w system) *cobra.Command {
 			"certificate must be what follows from its model, and certify something.",
 		Args: exactly(2, "ID DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := local(args[1]); err != nil {
+			if err := config.Local(args[1]); err != nil {
 				return err
 			}
-			if who != judgeMean && who != judgeDraw {
-				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", who, judgeMean, judgeDraw)}
+			if who != config.JudgeMean && who != config.JudgeDraw {
+				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", who, config.JudgeMean, config.JudgeDraw)}
 			}
 			return promoted(cmd.Context(), w, args[1], args[0], who)
 		},
 	}
-	cmd.Flags().StringVar((*string)(&who), "judge", string(judgeMean), "which guarantee is to be certified: mean or draw")
+	cmd.Flags().StringVar((*string)(&who), "judge", string(config.JudgeMean), "which guarantee is to be certified: mean or draw")
 	return cmd
 }
 
@@ -90,12 +91,12 @@ func listRuns(w system, record *scheduleRecord) error {
 
 // schedule looks again and again what is due, or with once a single time. Runs follow one
 // another: a machine that trains two models at a time trains each at half the speed.
-func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled, record *scheduleRecord, clock clockwork.Clock, once bool) (err error) {
+func schedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*scheduled, record *scheduleRecord, clock clockwork.Clock, once bool) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
 	for _, j := range jobs {
-		outputs = append(outputs, j.prepared.output)
+		outputs = append(outputs, j.prepared.Output)
 	}
 	unserve, err := serve(ctx, c.Serve, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
 	if err != nil {
@@ -103,7 +104,7 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
 	s := &scheduler{
-		record: record, fs: w.fs, poll: c.poll(),
+		record: record, fs: w.fs, poll: c.Every(),
 		say: func(text string) {
 			show.event(text)
 			m.live.fact("last event", text)
@@ -123,7 +124,7 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 			return o, err
 		},
 	}
-	if c.Serve.declared() {
+	if c.Serve.Declared() {
 		s.lagged = m.lagged
 	}
 	return s.serve(ctx, jobs, clock, once)

@@ -15,6 +15,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -55,7 +56,7 @@ func onStage(t *testing.T, path string, trains bool) *stage {
 	s := &stage{jobs: jobs}
 	s.scheduler = &scheduler{record: record, poll: time.Minute, say: func(text string) { s.said = append(s.said, text) }}
 	s.train = func(ctx context.Context, j *scheduled, p prepared) (*outcome, error) {
-		s.trains = append(s.trains, strings.Join(p.source.arguments(), " "))
+		s.trains = append(s.trains, strings.Join(p.Source.Arguments(), " "))
 		if s.fail != nil {
 			return nil, s.fail
 		}
@@ -406,10 +407,10 @@ func TestChampionAndChallenger(t *testing.T) {
 
 // The schedules of the examples are some: of the demo's job, and of one on a topic.
 func TestExamplesOfSchedules(t *testing.T) {
-	for name, which := range map[string]string{"schedule.yaml": filesAll, "schedule-topic.yaml": filesNew} {
+	for name, which := range map[string]string{"schedule.yaml": config.FilesAll, "schedule-topic.yaml": config.FilesNew} {
 		path := filepath.Join("..", "..", "examples", "schedule", name)
 		_, jobs, err := loadSchedule(t.Context(), path, testSystem(discard{}, discard{}, plain(), nil))
-		if err != nil || len(jobs) != 1 || jobs[0].prepared.job.DeltaPolicy != certify.DeltaSequence || jobs[0].Files.Which != which {
+		if err != nil || len(jobs) != 1 || jobs[0].prepared.Job.DeltaPolicy != certify.DeltaSequence || jobs[0].Files.Which != which {
 			t.Errorf("%s: %+v, %v", name, jobs, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 )
 
@@ -29,12 +30,12 @@ func (f lakedFile) key() string {
 
 // lakeNow lists the files of a job's lake, by their footers.
 func (j *scheduled) lakeNow(ctx context.Context) ([]lakedFile, error) {
-	paths := j.prepared.source.(lakeOrigin) // as suits has seen to
+	paths := j.prepared.Source.(config.Lake) // as suits has seen to
 	files, _, err := ingestlake.Files(ctx, paths)
 	if err != nil {
 		return nil, err
 	}
-	all, here := make([]lakedFile, len(files)), listed(files, j.prepared.folder)
+	all, here := make([]lakedFile, len(files)), listed(files, j.prepared.Folder)
 	if err := stamp(here, files); err != nil {
 		return nil, err
 	}
@@ -53,9 +54,9 @@ func (j *scheduled) chosen(ctx context.Context, all []lakedFile, before []manife
 	for i, f := range all {
 		wanted := true
 		switch j.Files.Which {
-		case filesNew:
+		case config.FilesNew:
 			wanted = !taken[i]
-		case filesLast:
+		case config.FilesLast:
 			until, err := j.until(ctx, f)
 			if err != nil {
 				return nil, err

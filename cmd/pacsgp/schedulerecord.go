@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -90,24 +91,24 @@ type retry struct {
 
 // A scheduledRun is the record of one run, or of why there was none.
 type scheduledRun struct {
-	Number      uint64         `json:"number"` // in this record
-	Job         string         `json:"job"`
-	Trigger     string         `json:"trigger"`
-	Moment      time.Time      `json:"moment"` // that it was due
-	Missed      int            `json:"missed"` // moments that it stands for beside its own
-	Try         int            `json:"try"`
-	Kills       int            `json:"kills,omitempty"` // of this try that ended with their scheduler
-	State       state          `json:"state"`
-	Began       time.Time      `json:"began"`
-	Ended       *time.Time     `json:"ended,omitempty"`
-	Exit        *int           `json:"exit_status,omitempty"`
-	Fault       string         `json:"fault,omitempty"`
-	Sequence    int64          `json:"sequence,omitempty"` // of the certificate
-	Files       []manifestFile `json:"files"`
-	Window      *topicWindow   `json:"window,omitempty"` // of a topic
-	Certificate string         `json:"certificate,omitempty"`
-	Current     bool           `json:"current"`       // whether it has become current
-	Why         string         `json:"why,omitempty"` // or why not
+	Number      uint64              `json:"number"` // in this record
+	Job         string              `json:"job"`
+	Trigger     string              `json:"trigger"`
+	Moment      time.Time           `json:"moment"` // that it was due
+	Missed      int                 `json:"missed"` // moments that it stands for beside its own
+	Try         int                 `json:"try"`
+	Kills       int                 `json:"kills,omitempty"` // of this try that ended with their scheduler
+	State       state               `json:"state"`
+	Began       time.Time           `json:"began"`
+	Ended       *time.Time          `json:"ended,omitempty"`
+	Exit        *int                `json:"exit_status,omitempty"`
+	Fault       string              `json:"fault,omitempty"`
+	Sequence    int64               `json:"sequence,omitempty"` // of the certificate
+	Files       []manifestFile      `json:"files"`
+	Window      *config.TopicWindow `json:"window,omitempty"` // of a topic
+	Certificate string              `json:"certificate,omitempty"`
+	Current     bool                `json:"current"`       // whether it has become current
+	Why         string              `json:"why,omitempty"` // or why not
 }
 
 // Further states of a scheduled run.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
@@ -17,33 +18,33 @@ import (
 // end does not depend on what their rows say.
 
 // topic is where the rows of a job come from if that is a topic, or nil.
-func (j *scheduled) topic() *kafkaOrigin {
-	from, _ := j.prepared.source.(*kafkaOrigin)
+func (j *scheduled) topic() *config.Topic {
+	from, _ := j.prepared.Source.(*config.Topic)
 	return from
 }
 
 // window is that of a run: the one that is to have a certificate still, or the next one.
 func (j *scheduled) window(ctx context.Context, known *jobState, run *scheduledRun) (taking, error) {
-	var w topicWindow
+	var w config.TopicWindow
 	if known.Topic != nil && known.Topic.Window != nil {
 		w = *known.Topic.Window
 	} else {
 		var err error
-		if w, err = j.topic().ahead(ctx, known.Topic, 0); err != nil {
+		if w, err = j.topic().Ahead(ctx, known.Topic, 0); err != nil {
 			return taking{}, err
 		}
 	}
 	run.Window = &w
-	digest := j.topic().numbered(w, versionLine())
-	return taking{j.topic().within(w, j.prepared.output), digest, digest, w.offsets() == 0}, nil
+	digest := j.topic().Numbered(w, versionLine())
+	return taking{j.topic().Within(w, j.prepared.Output), digest, digest, w.Offsets() == 0}, nil
 }
 
 // leave notes that no run goes on with a window: it has its certificate, or gets none.
 func (s *scheduler) leave(j *scheduled, known *jobState, take taking) {
-	known.Topic = known.Topic.without()
+	known.Topic = known.Topic.Without()
 	delete(known.Numbers, take.number)
-	if from, ok := take.from.(*kafkaOrigin); ok && !from.Spool.Keep {
-		if err := kafkalog.Remove(from.config.Folder); err != nil {
+	if from, ok := take.from.(*config.Topic); ok && !from.Spool.Keep {
+		if err := kafkalog.Remove(from.Config.Folder); err != nil {
 			s.say(fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
 		}
 	}
@@ -57,8 +58,8 @@ const lookPatience = 10 * time.Second
 // at the latest offset, at what that is now.
 func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState) error {
 	from := j.topic()
-	stand := &topicState{Topic: from.Topic}
-	err := issued(ctx, j.prepared.output, j.Name, func(_ string, c certify.Certificate) {
+	stand := &config.TopicState{Topic: from.Topic}
+	err := issued(ctx, j.prepared.Output, j.Name, func(_ string, c certify.Certificate) {
 		for _, g := range c.Sample.Segments {
 			if g.Topic != from.Topic {
 				continue
@@ -72,13 +73,13 @@ func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState
 	if err != nil {
 		return err
 	}
-	if stand.Ends == nil && from.config.From.Offsets == nil && from.config.From.Time == broker.Latest {
-		w, err := from.ahead(ctx, stand, lookPatience)
+	if stand.Ends == nil && from.Config.From.Offsets == nil && from.Config.From.Time == broker.Latest {
+		w, err := from.Ahead(ctx, stand, lookPatience)
 		if err != nil {
 			s.unseen(fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
 			return ctx.Err()
 		}
-		stand = stand.with(w).without()
+		stand = stand.With(w).Without()
 	}
 	known.Topic = stand
 	return s.record.save(j.Name, known, nil, nil)
@@ -86,11 +87,11 @@ func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState
 
 // dueByLag asks the triggers that count offsets.
 func (s *scheduler) dueByLag(ctx context.Context, j *scheduled, known *jobState, now time.Time) (*scheduledRun, error) {
-	at := slices.IndexFunc(j.Triggers, func(t triggerConfig) bool { return t.Lag > 0 })
+	at := slices.IndexFunc(j.Triggers, func(t config.Trigger) bool { return t.Lag > 0 })
 	if at < 0 && s.lagged == nil {
 		return nil, nil
 	}
-	w, err := j.topic().ahead(ctx, known.Topic, lookPatience)
+	w, err := j.topic().Ahead(ctx, known.Topic, lookPatience)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -99,14 +100,14 @@ func (s *scheduler) dueByLag(ctx context.Context, j *scheduled, known *jobState,
 		return nil, nil
 	case err == nil:
 		if s.lagged != nil {
-			s.lagged(j, w.offsets())
+			s.lagged(j, w.Offsets())
 		}
-		at = slices.IndexFunc(j.Triggers, func(t triggerConfig) bool { return t.Lag > 0 && w.offsets() >= int64(t.Lag) })
+		at = slices.IndexFunc(j.Triggers, func(t config.Trigger) bool { return t.Lag > 0 && w.Offsets() >= int64(t.Lag) })
 	}
 	if at < 0 {
 		return nil, nil
 	}
-	return &scheduledRun{Trigger: j.Triggers[at].key(), Moment: now, Try: 1}, nil // what no repetition mends is recorded as a run that failed
+	return &scheduledRun{Trigger: j.Triggers[at].Key(), Moment: now, Try: 1}, nil // what no repetition mends is recorded as a run that failed
 }
 
 // once says what is not to be said at every look.

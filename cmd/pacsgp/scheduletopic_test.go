@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 )
@@ -99,7 +100,7 @@ func TestLagOfATopic(t *testing.T) {
 		sendRows(t, address, sent, 1)
 		sent++
 		run := s.at(t, now.Add(time.Minute))
-		if run == nil || run.State != stateFinished || run.Trigger != "lag 181" || run.Sequence != int64(i+1) || !run.Current || run.Window.offsets() != 181 {
+		if run == nil || run.State != stateFinished || run.Trigger != "lag 181" || run.Sequence != int64(i+1) || !run.Current || run.Window.Offsets() != 181 {
 			t.Fatalf("window %d: %+v; %q", i+1, run, s.said)
 		}
 		if run := s.at(t, now.Add(2*time.Minute)); run != nil {
@@ -216,7 +217,7 @@ func TestFailedWindow(t *testing.T) {
 		t.Errorf("%d spools of a window that nobody goes on with", n)
 	}
 	third := s.at(t, someDay.Add(time.Hour))
-	if third.State != stateFinished || third.Sequence != 2 || third.Window.offsets() != 90 || third.Window.Partitions[2].First != 60 {
+	if third.State != stateFinished || third.Sequence != 2 || third.Window.Offsets() != 90 || third.Window.Partitions[2].First != 60 {
 		t.Fatalf("%+v", third)
 	}
 	if err := p.ProduceSync(t.Context(), &kgo.Record{Partition: 1}).FirstErr(); err != nil {
@@ -226,7 +227,7 @@ func TestFailedWindow(t *testing.T) {
 		t.Fatalf("%+v", run)
 	}
 	sendRows(t, address, 270, 60)
-	if run := s.at(t, someDay.Add(3*time.Hour)); run.State != stateFinished || run.Sequence != 4 || run.Window.offsets() != 60 || run.Window.Partitions[1].First != 91 {
+	if run := s.at(t, someDay.Add(3*time.Hour)); run.State != stateFinished || run.Sequence != 4 || run.Window.Offsets() != 60 || run.Window.Partitions[1].First != 91 {
 		t.Fatalf("%+v", run)
 	}
 	if n := spools(); n != 0 {
@@ -393,22 +394,22 @@ func TestBeginOfTheFirstWindow(t *testing.T) {
 
 // A number belongs to the window and to how its records are read.
 func TestNumberOfAWindow(t *testing.T) {
-	origin := func(kafka string) *kafkaOrigin {
-		p, err := loadJob(t.Context(), jobOnTopic(t, t.TempDir(), "127.0.0.1:1", kafka, nil), testSystem(discard{}, discard{}, plain(), nil), overrides{}, func(string) bool { return false })
+	origin := func(kafka string) *config.Topic {
+		p, err := loadJob(t.Context(), jobOnTopic(t, t.TempDir(), "127.0.0.1:1", kafka, nil), testSystem(discard{}, discard{}, plain(), nil), config.Overrides{}, func(string) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p.source.(*kafkaOrigin)
+		return p.Source.(*config.Topic)
 	}
-	w := topicWindow{Topic: "rows", Partitions: []windowPart{{0, 0, 60}}}
-	own := origin("").numbered(w, "software")
-	if again := origin("patience: 2m").numbered(w, "software"); again != own {
+	w := config.TopicWindow{Topic: "rows", Partitions: []config.WindowPart{{End: 60}}}
+	own := origin("").Numbered(w, "software")
+	if again := origin("patience: 2m").Numbered(w, "software"); again != own {
 		t.Errorf("the same window has %s and %s", own, again)
 	}
 	further, anew := w, w
-	further.Partitions, anew.Identity.Topic = []windowPart{{0, 0, 61}}, "another"
+	further.Partitions, anew.Identity.Topic = []config.WindowPart{{End: 61}}, "another"
 	for what, other := range map[string]string{
-		"tombstones": origin("tombstones: skip").numbered(w, "software"), "end": origin("").numbered(further, "software"), "topic": origin("").numbered(anew, "software"),
+		"tombstones": origin("tombstones: skip").Numbered(w, "software"), "end": origin("").Numbered(further, "software"), "topic": origin("").Numbered(anew, "software"),
 	} {
 		if other == own {
 			t.Errorf("%s: another window has the same number", what)

@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/cmd/config"
 )
 
 func schemaCommand(w system) *cobra.Command {
-	kinds := []string{kindJob, kindSchedule, kindScore}
+	kinds := []string{config.KindJob, config.KindSchedule, config.KindScore}
 	return &cobra.Command{
 		Use:   "schema [job|schedule|score]",
 		Short: "Print the JSON Schema of a job file, or of another one, for editors",
@@ -23,11 +25,11 @@ func schemaCommand(w system) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			kind := kindJob
+			kind := config.KindJob
 			if len(args) > 0 {
 				kind = args[0]
 			}
-			return printJSON(w.stdout, schemaFor(kind))
+			return printJSON(w.stdout, config.Schema(kind))
 		},
 	}
 }

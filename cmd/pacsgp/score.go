@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/inorder"
@@ -39,9 +40,9 @@ func scoreCommand(w system) *cobra.Command {
 				return err
 			}
 			switch {
-			case c.onTopics():
+			case c.OnTopics():
 				err = scoreTopics(cmd.Context(), w, c, once)
-			case c.toTopic():
+			case c.ToTopic():
 				err = scoreToTopic(cmd.Context(), w, c, once)
 			default:
 				err = score(cmd.Context(), w, c, once)
@@ -67,13 +68,13 @@ func score(ctx context.Context, w system, c scoring, once bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStand()) }()
-	out, err := sinklake.Open(c.Output.folder, w.fs)
+	out, err := sinklake.Open(c.Output.Folder, w.fs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	s := newScorer(c, w, from, show.notice, show.event)
-	if err := s.follower.reads(ctx, c.Output.folder); err != nil {
+	if err := s.follower.reads(ctx, c.Output.Folder); err != nil {
 		return err
 	}
 	defer func() {
@@ -86,7 +87,7 @@ func score(ctx context.Context, w system, c scoring, once bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	wait := time.NewTicker(c.poll())
+	wait := time.NewTicker(c.Every())
 	defer wait.Stop()
 	for {
 		failed, err := s.round(ctx)
@@ -94,14 +95,14 @@ func score(ctx context.Context, w system, c scoring, once bool) (err error) {
 			return withSpaceHint(err)
 		}
 		if errors.Is(err, errFull) {
-			err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, c.poll())
+			err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, c.Every())
 		}
 		if err != nil {
 			s.once(err)
 			s.metrics.fails(err)
 		}
 		if once {
-			return s.summary(s.Output.folder, "column", failed)
+			return s.summary(s.Output.Folder, "column", failed)
 		}
 		select {
 		case <-wait.C:
@@ -131,7 +132,7 @@ type scorer struct {
 func newScorer(c scoring, w system, from stand, say, event func(string)) *scorer {
 	return &scorer{
 		scoring: c, w: w, say: say, event: event, metrics: newScoreMetrics(), told: map[string]bool{}, swept: map[string]bool{}, files: map[string]knownFile{},
-		follower: follower{from: from, res: c.resources(), say: say},
+		follower: follower{from: from, res: c.Resources(), say: say},
 	}
 }
 
@@ -296,24 +297,24 @@ func (s *scorer) known(ctx context.Context, path string) (manifestFile, error) {
 	if err != nil {
 		return manifestFile{}, err
 	}
-	s.files[path] = knownFile{listed(found, s.folder)[0], info}
+	s.files[path] = knownFile{listed(found, s.Folder)[0], info}
 	return s.files[path].manifestFile, nil
 }
 
 // open opens a file for a model.
-func (s *scorer) open(ctx context.Context, path string, m pipeline.Model) (rows, error) {
-	return lakeOrigin{path}.open(ctx, reading{
-		Choice: ingest.Choice{Features: featuresOf(m)}, bad: ingest.Mark, decoders: s.follower.res.Workers, pages: forPages(s.follower.res) / filesAtOnce, noDigests: true,
+func (s *scorer) open(ctx context.Context, path string, m pipeline.Model) (config.Source, error) {
+	return config.Lake{path}.Open(ctx, config.Reading{
+		Choice: ingest.Choice{Features: featuresOf(m)}, BadRows: ingest.Mark, Decoders: s.follower.res.Workers, Pages: config.PageMemory(s.follower.res) / filesAtOnce, NoDigests: true,
 	})
 }
 
 // openBoth opens a file for a model, and its columns that are kept.
-func (s *scorer) openBoth(ctx context.Context, path string, m pipeline.Model) (rows, *ingestlake.Stored, []sink.Kept, error) {
+func (s *scorer) openBoth(ctx context.Context, path string, m pipeline.Model) (config.Source, *ingestlake.Stored, []sink.Kept, error) {
 	src, err := s.open(ctx, path, m)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	kept, err := ingestlake.OpenStored(ctx, path, s.Keep, forPages(s.follower.res)/int64(filesAtOnce*max(1, len(s.Keep))))
+	kept, err := ingestlake.OpenStored(ctx, path, s.Keep, config.PageMemory(s.follower.res)/int64(filesAtOnce*max(1, len(s.Keep))))
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -352,7 +353,7 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 	if err != nil {
 		return n, err
 	}
-	for _, step := range []func() error{out.Close, func() error { return s.follower.keepAbout(s.w.fs, s.Output.folder, f.current) }, file.Commit} {
+	for _, step := range []func() error{out.Close, func() error { return s.follower.keepAbout(s.w.fs, s.Output.Folder, f.current) }, file.Commit} {
 		if err := step(); err != nil {
 			return n, s.unwritten(err)
 		}

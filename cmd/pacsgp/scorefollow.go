@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -67,7 +68,7 @@ func (t *topicStand) current(ctx context.Context) (*pointer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.looked, t.last = time.Now(), &pointer{ID: p.Certificate, Certificate: "certificate " + p.Certificate, Predictor: judgeMean}
+	t.looked, t.last = time.Now(), &pointer{ID: p.Certificate, Certificate: "certificate " + p.Certificate, Predictor: config.JudgeMean}
 	return t.last, nil
 }
 
@@ -144,7 +145,7 @@ func (f *follower) follow(ctx context.Context, reads func(pipeline.Model) error)
 // subject is a word for what predictions of a model are about: it is the same for models
 // that can take each other's place.
 func subject(c certify.Certificate) (string, error) {
-	text, err := json.Marshal([]any{judge(judgeMean, c).Loss, c.RowRules})
+	text, err := json.Marshal([]any{judge(config.JudgeMean, c).Loss, c.RowRules})
 	if err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ func (c scoring) unwritten(err error) error {
 func (c scoring) full(err error) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, full) {
-			return fmt.Errorf("%w: %s: %w", errFull, c.Output.folder, full)
+			return fmt.Errorf("%w: %s: %w", errFull, c.Output.Folder, full)
 		}
 	}
 	return err

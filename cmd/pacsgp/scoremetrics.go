@@ -112,8 +112,8 @@ func (m *scoreMetrics) ready() error {
 // serve begins to answer, if the file asks for it.
 func (c scoring) serve(ctx context.Context, m *scoreMetrics, say func(string)) (func() error, error) {
 	var folders []string
-	if c.Model.folder != "" {
-		folders = []string{c.Model.folder}
+	if c.Model.Folder != "" {
+		folders = []string{c.Model.Folder}
 	}
 	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders, m.live.live}, say)
 }

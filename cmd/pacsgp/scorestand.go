@@ -5,22 +5,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
 // A scoring is what a score file asks for.
-type scoring struct{ scoreConfig }
+type scoring struct{ config.ScoreFile }
 
 // stand is where models are looked for. To be closed when it is a cluster.
 func (c scoring) stand(told func(string), patience time.Duration) (stand, func() error, error) {
-	if c.Model.folder != "" {
-		return folderStand(c.Model.folder), func() error { return nil }, nil
+	if c.Model.Folder != "" {
+		return folderStand(c.Model.Folder), func() error { return nil }, nil
 	}
-	cluster := c.modelCluster()
-	if cluster.told = told; cluster.Patience == 0 {
-		cluster.Patience = span(patience)
+	cluster := c.ModelCluster()
+	if cluster.Told = told; cluster.Patience == 0 {
+		cluster.Patience = config.Duration(patience)
 	}
-	client, err := cluster.client()
+	client, err := cluster.Client()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -36,5 +37,5 @@ func (c scoring) predictionsOf(f manifestFile) string {
 	}
 	path = strings.TrimPrefix(strings.ReplaceAll(path, ":", ""), "/")
 	name := strings.TrimSuffix(path, filepath.Ext(path))
-	return filepath.Join(c.Output.folder, filepath.FromSlash(name)+"-"+digestOf([]manifestFile{f})[:16]+".parquet")
+	return filepath.Join(c.Output.Folder, filepath.FromSlash(name)+"-"+digestOf([]manifestFile{f})[:16]+".parquet")
 }

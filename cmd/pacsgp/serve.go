@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/console"
 	"github.com/pacsgp/pacsgp/internal/serving"
 )
@@ -25,11 +26,11 @@ type asked struct {
 }
 
 // serve begins to answer, if the section is there. The function that it returns ends that.
-func serve(ctx context.Context, c serveConfig, about asked, say func(string)) (end func() error, err error) {
-	if !c.declared() {
+func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (end func() error, err error) {
+	if !c.Declared() {
 		return func() error { return nil }, nil
 	}
-	s := c.server()
+	s := c.Server()
 	s.Registry, s.Ready = about.registry, about.ready
 	if c.TokenFile != "" {
 		text, err := readSmall(c.TokenFile, "a token", 1<<12)
@@ -71,7 +72,7 @@ func serve(ctx context.Context, c serveConfig, about asked, say func(string)) (e
 }
 
 // pages are those of the console, behind the same token.
-func pages(c serveConfig, index *console.Index, token string, live func() console.Live) http.Handler {
+func pages(c config.Serve, index *console.Index, token string, live func() console.Live) http.Handler {
 	guard := console.Guard{Hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...), Token: token, Secure: c.Certificate != ""}
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && host != "" {
 		if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() {

@@ -5,6 +5,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -55,7 +56,7 @@ func (o *outcome) add(next *outcome, job pipeline.Job) {
 }
 
 // the names who is judged, in a sentence.
-var the = map[judged]string{judgeMean: "the mean of Q", judgeDraw: "a draw of Q"}
+var the = map[config.Judge]string{config.JudgeMean: "the mean of Q", config.JudgeDraw: "a draw of Q"}
 
 // sweepTable prints what the alternatives came to.
 func (o *outcome) sweepTable(to system) error {

@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 func trainCommand(w system) *cobra.Command {
 	var path string
 	var asJSON, noPass bool
-	var o overrides
+	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "train -c job.yaml",
 		Short: "Fit a model to a lake, certify it and publish both",
@@ -32,7 +33,7 @@ func trainCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if c.job.DeltaPolicy != "" {
+			if c.Job.DeltaPolicy != "" {
 				return fmt.Errorf("%w: delta_policy: it is of a job that makes one certificate after another, which pacsgp stream runs", pipeline.ErrConfig)
 			}
 			c.noPass = noPass
@@ -50,7 +51,7 @@ func trainCommand(w system) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass, in parts, and pacsgp certify")
-	f.StringVarP(&o.output, "output", "o", "", "output directory")
+	f.StringVarP(&o.Output, "output", "o", "", "output directory")
 	return cmd
 }
 
@@ -60,31 +61,31 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	show := newDisplay(w)
 	defer show.end()
 	p.spooled = show.spooled
-	if _, piped := p.source.(*streamOrigin); piped && p.noPass {
+	if _, piped := p.Source.(*config.Stdin); piped && p.noPass {
 		return nil, usageError{errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic")}
 	}
 	published := false
-	defer func() { err = errors.Join(err, p.source.release(published)) }()
+	defer func() { err = errors.Join(err, p.Source.Release(published)) }()
 	// Opened before the output directory, so that a job without rows leaves none.
-	jobs := p.job.Alternatives()
+	jobs := p.Job.Alternatives()
 	first, err := p.of(jobs[0]).open(ctx, nil, show.notice)
 	if err != nil {
 		return nil, err
 	}
-	sample, err := sampleOf(ctx, first, p.resources.Workers)
+	sample, err := sampleOf(ctx, first, p.Resources.Workers)
 	if err != nil {
 		return nil, err
 	}
 	need := needs{reading: sample.Reader}
 	for _, job := range jobs {
-		need.memory = max(need.memory, pipeline.PeakMemory(job, sample, p.resources))
-		need.disk = max(need.disk, pipeline.SpillBytes(job, sample.Rows, p.resources))
+		need.memory = max(need.memory, pipeline.PeakMemory(job, sample, p.Resources))
+		need.disk = max(need.disk, pipeline.SpillBytes(job, sample.Rows, p.Resources))
 	}
-	if err := need.met(w, p.resources.Memory, less); err != nil {
+	if err := need.met(w, p.Resources.Memory, less); err != nil {
 		return nil, err
 	}
-	if p.shelf != nil {
-		if err := p.shelf.check(ctx, p.source); err != nil {
+	if p.Shelf != nil {
+		if err := p.Shelf.Check(ctx, p.Source); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +97,7 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 		}
 	}
 	w.limitMemory(need.memory)
-	out, err := openOutput(p.output, w)
+	out, err := openOutput(p.Output, w)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +105,11 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	if text := out.notice(); text != "" {
 		show.notice(text)
 	}
-	if p.job.Sequence() == nil && out.scheduled() {
-		show.notice(fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", p.output, currentFile))
+	if p.Job.Sequence() == nil && out.scheduled() {
+		show.notice(fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", p.Output, currentFile))
 	}
-	if topic, ok := p.source.(*kafkaOrigin); ok {
-		if left := topic.others(p.output); len(left) > 0 {
+	if topic, ok := p.Source.(*config.Topic); ok {
+		if left := topic.Others(p.Output); len(left) > 0 {
 			show.notice(fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
 		}
 	}
@@ -129,7 +130,7 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	if err := out.forget(); err != nil {
 		return nil, err
 	}
-	attempts, before, err := out.attempts(ctx, p.attempts, show.notice)
+	attempts, before, err := out.attempts(ctx, p.Attempts, show.notice)
 	if err != nil { // damage is told before hours of reading
 		return nil, err
 	}
@@ -156,8 +157,8 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 				}
 				return src, err
 			},
-			Ancestor: p.ancestor, Sink: ownNumber{out.sink(), p.output}, Attempts: attempts, Checkpoints: at, Quarantine: p.quarantine(w, first),
-			Resources: p.resources, Observer: show.observer(p.watch), Software: software(),
+			Ancestor: p.ancestor, Sink: ownNumber{out.sink(), p.Output}, Attempts: attempts, Checkpoints: at, Quarantine: p.quarantine(w, first),
+			Resources: p.Resources, Observer: show.observer(p.watch), Software: software(),
 		}, nil
 	}
 	if p.noPass {
@@ -168,15 +169,15 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 		if err := state.end(out, stateFinished, &exit, nil, time.Now()); err != nil {
 			return nil, err
 		}
-		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.output, handoverFile))
+		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, handoverFile))
 		return nil, err
 	}
 	o = &outcome{}
 	var results []*pipeline.Result
 	var refs []artifactRef
-	err = pipeline.Sweep(ctx, p.job, with, func(job pipeline.Job, r *pipeline.Result) error {
+	err = pipeline.Sweep(ctx, p.Job, with, func(job pipeline.Job, r *pipeline.Result) error {
 		o.add(newOutcome(p, w.log.run, r, began), job)
-		if p.shelf != nil {
+		if p.Shelf != nil {
 			results = append(results, r)
 		}
 		refs = append(refs, artifactRef{r.ID, r.ModelDigest})
@@ -193,9 +194,9 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 	if err := o.write(out); err != nil {
 		return nil, err
 	}
-	if p.shelf != nil {
-		if err := p.shelf.publish(ctx, publication{source: p.source, results: results, best: o.result, points: o.verdict(p) == nil, about: p.judge.predictor()}); err != nil {
-			return nil, fmt.Errorf("the artifact is in %s, but not on its topics; run the job again: %w", p.output, err)
+	if p.Shelf != nil {
+		if err := p.Shelf.Publish(ctx, config.Publication{Source: p.Source, Results: results, Best: o.result, Points: o.verdict(p) == nil, About: p.Judge.Predictor()}); err != nil {
+			return nil, fmt.Errorf("the artifact is in %s, but not on its topics; run the job again: %w", p.Output, err)
 		}
 	}
 	if err := o.finish(out, state, p, refs); err != nil {
@@ -209,11 +210,11 @@ func train(ctx context.Context, p prepared, w system) (o *outcome, err error) {
 }
 
 // list writes the manifest of a result on files.
-func (p prepared) list(to *output, r *pipeline.Result, read rows) error {
-	if _, ok := p.source.(lakeOrigin); !ok {
+func (p prepared) list(to *output, r *pipeline.Result, read config.Source) error {
+	if _, ok := p.Source.(config.Lake); !ok {
 		return nil
 	}
-	m, err := manifestOf(r, read.Files(), read.Shards(), p.folder)
+	m, err := manifestOf(r, read.Files(), read.Shards(), p.Folder)
 	if err != nil {
 		return err
 	}
@@ -238,11 +239,11 @@ func (o *output) unchanged(ctx context.Context, found *outcome, jobs []pipeline.
 
 // fit trains, and leaves the last pass to others.
 func (p prepared) fit(ctx context.Context, out *output, at checkpoint, with func(pipeline.Job) (pipeline.Environment, error)) error {
-	env, err := with(p.job)
+	env, err := with(p.Job)
 	if err != nil {
 		return err
 	}
-	h, err := pipeline.Fit(ctx, p.job, env)
+	h, err := pipeline.Fit(ctx, p.Job, env)
 	if errors.Is(err, context.Canceled) {
 		return interruption(at.Path())
 	}
@@ -257,7 +258,7 @@ func (p prepared) fit(ctx context.Context, out *output, at checkpoint, with func
 
 // of is the prepared job of an alternative.
 func (p prepared) of(job pipeline.Job) prepared {
-	p.job = job
+	p.Job = job
 	return p
 }
 
@@ -289,14 +290,14 @@ func interruption(checkpoint string) error {
 // verdict turns a finished run into an exit status: of the guarantee that the
 // job names, and of the dependence of rows if the job is strict about it.
 func (o *outcome) verdict(p prepared) error {
-	g := judge(p.judge, o.result.Certificate)
+	g := judge(p.Judge, o.result.Certificate)
 	switch {
 	case g.Status != certify.StatusCertified:
 		return notCertified{fmt.Sprintf("finished, but the guarantee for the %s is %s: see the statement above", g.Predictor, g.Status)}
-	case p.limit > 0 && !(g.Bound <= p.limit):
+	case p.Limit > 0 && !(g.Bound <= p.Limit):
 		return notCertified{fmt.Sprintf("finished and certified, but the bound for the %s, %s, is above the job's limit %v (judge: %s)",
-			g.Predictor, certify.AtMost(g.Bound), p.limit, p.judge)}
-	case p.strict && o.result.Certificate.Dependence.Suspicious:
+			g.Predictor, certify.AtMost(g.Bound), p.Limit, p.Judge)}
+	case p.Strict && o.result.Certificate.Dependence.Suspicious:
 		return notCertified{"finished and certified, but consecutive rows are more alike than independent rows would be, and the job is strict about it: see the assumption independent-rows"}
 	default:
 		return nil

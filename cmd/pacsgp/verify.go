@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -41,8 +42,8 @@ func verifyCommand(w system) *cobra.Command {
 				return err
 			}
 			v.model, v.certificate, v.from = args[0], args[1], from
-			if v.judge != judgeMean && v.judge != judgeDraw {
-				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, judgeMean, judgeDraw)}
+			if v.judge != config.JudgeMean && v.judge != config.JudgeDraw {
+				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, config.JudgeMean, config.JudgeDraw)}
 			}
 			if v.retrain && v.from == nil {
 				return usageError{errors.New("--retrain: name the data to train on")}
@@ -69,7 +70,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
-	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(judgeMean), "which guarantee the exit status speaks of: mean or draw")
+	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(config.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
 	cmd.Flags().StringVar(&v.memory, "memory", "", memoryUsage)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
 	cmd.Flags().StringVar(&v.ancestor, "ancestor", "", "the model that training began with, where the certificate names one")
@@ -79,12 +80,12 @@ func verifyCommand(w system) *cobra.Command {
 // A verification is what is to be checked, against what.
 type verification struct {
 	model, certificate, id string
-	manifest               string // "": the one beside the certificate, if there is one
-	from                   origin // nil: no rows are read
+	manifest               string        // "": the one beside the certificate, if there is one
+	from                   config.Origin // nil: no rows are read
 	retrain                bool
 	ancestor               string // reference of the model that training began with; "": none
 	memory                 string
-	judge                  judged // which guarantee the exit status speaks of
+	judge                  config.Judge // which guarantee the exit status speaks of
 }
 
 // A verified certificate does not contradict its model nor, where they were read
@@ -93,14 +94,14 @@ type verified struct {
 	certificate certify.Certificate
 	id          string
 	found       *pipeline.Verification
-	judge       judged
+	judge       config.Judge
 	unrepeated  error  // why training could not be repeated, where that was asked for
 	unplaced    string // what the data tell of where they stood, and the certificate does not; "": nothing
 }
 
 // foreseen opens data and refuses them, before a row is read, where a check takes more
 // than there is.
-func (v verification) foreseen(w system, open opening, c certify.Certificate, m pipeline.Model, res pipeline.Resources) pipeline.OpenData {
+func (v verification) foreseen(w system, open config.Opening, c certify.Certificate, m pipeline.Model, res pipeline.Resources) pipeline.OpenData {
 	met := false // the data are opened several times
 	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
 		src, err := open(ctx, features, exclude, target, mark)
@@ -144,15 +145,15 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	var lines []string
 	var doubt error
 	if v.from != nil {
-		if v.from, err = v.from.replay(c); err != nil {
+		if v.from, err = v.from.Replay(c); err != nil {
 			return nil, err
 		}
 		replayed := v.from
-		defer func() { err = errors.Join(err, replayed.release(false)) }()
+		defer func() { err = errors.Join(err, replayed.Release(false)) }()
 		if v.from, lines, doubt, err = sampled(ctx, replayed, v.manifest, v.certificate, c, got, m); err != nil {
 			return nil, err
 		}
-		open = v.foreseen(w, openData(v.from, res), c, m, res)
+		open = v.foreseen(w, config.OpenData(v.from, res), c, m, res)
 	}
 	found, err := pipeline.Verify(ctx, c, m, digest, open, res)
 	if errors.Is(err, pipeline.ErrRefused) && doubt != nil {
@@ -162,7 +163,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		return nil, err
 	}
 	found.Checked = append(lines, found.Checked...)
-	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, judgeMean)}
+	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, config.JudgeMean)}
 	if v.from != nil {
 		if err := out.checkPlaces(ctx, v.from, res); err != nil {
 			return nil, err
@@ -220,7 +221,7 @@ func (v *verified) notChecked() []string {
 
 // said is what the certificate says about the predictor that is judged.
 func (v *verified) said() certify.Guarantee {
-	return v.certificate.About(v.judge.predictor(), v.found.Known()...)
+	return v.certificate.About(v.judge.Predictor(), v.found.Known()...)
 }
 
 // judged is an error where what was asked for, or what is said about the predictor that
@@ -234,7 +235,7 @@ func (v *verified) judged() error {
 		return notCertified{"nothing is certified without the rows: how often the model missed is its maker's word. Give the data to check it"}
 	case said.Status == certify.StatusCertified:
 		return nil
-	case v.judge != judgeDraw && v.byWord():
+	case v.judge != config.JudgeDraw && v.byWord():
 		return notCertified{"nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, " + strings.Join(v.notChecked(), "; ") + v.advice()}
 	default:
 		return notCertified{fmt.Sprintf("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)}
@@ -254,7 +255,7 @@ func (v *verified) verdict() string {
 	switch {
 	case !v.found.Evidence:
 		return "arithmetic consistent, evidence not rechecked: give the data to check everything"
-	case v.judge != judgeDraw && v.byWord():
+	case v.judge != config.JudgeDraw && v.byWord():
 		return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
 	case v.said().Status != certify.StatusCertified:
 		return fmt.Sprintf("nothing is certified about the %s: so says the certificate, which follows from the model and these rows", v.said().Predictor)

@@ -1,0 +1,183 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// A decoder fills a configuration from the nodes of a job file. The YAML library's own
+// stops at the first fault, cuts fractions to size where whole numbers are wanted, and
+// drops a whole section that has a key which is no text, as {step: 0,1} does, where a comma
+// stands for a decimal point.
+type decoder struct{ *jobText }
+
+// value sets v to what a node says. What is null is left as it is.
+func (d decoder) value(key string, node ast.Node, v reflect.Value) {
+	if node == nil || node.Type() == ast.NullType {
+		return
+	}
+	if word, ok := node.(*ast.StringNode); ok {
+		if section, ok := reflect.TypeAssert[wordReader](v.Addr()); ok {
+			d.add(key, section.readWord(word))
+			return
+		}
+	}
+	if own, ok := reflect.TypeAssert[yaml.NodeUnmarshaler](v.Addr()); ok {
+		d.add(key, own.UnmarshalYAML(node))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		to := reflect.New(v.Type().Elem())
+		d.value(key, node, to.Elem())
+		v.Set(to)
+	case reflect.Struct, reflect.Map:
+		d.section(key, node, v)
+	case reflect.Slice:
+		d.list(key, node, v)
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		n, err := wholeNumber(node, v.Kind() == reflect.Uint64)
+		d.add(key, err)
+		if v.CanInt() {
+			v.SetInt(n)
+		} else {
+			v.SetUint(uint64(n)) //nolint:gosec // its bits
+		}
+	default:
+		if err := yaml.NodeToValue(node, v.Addr().Interface()); err != nil {
+			d.add(key, fault(node, "want "+wanted(v.Type())))
+		}
+	}
+}
+
+// A wordReader is a section in the place of which a word may stand.
+type wordReader interface {
+	readWord(word *ast.StringNode) error
+}
+
+// section sets the keys of a structure or a map. Other keys are faults.
+func (d decoder) section(key string, node ast.Node, v reflect.Value) {
+	switch node.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+	default:
+		d.add(key, fault(node, "want "+wanted(v.Type())))
+		return
+	}
+	for _, entry := range entries(node) {
+		if badKey(entry) != "" {
+			continue // told by index
+		}
+		name := entry.Key.GetToken().Value
+		below := within(key, name)
+		if v.Kind() == reflect.Map {
+			if v.IsNil() {
+				v.Set(reflect.MakeMap(v.Type()))
+			}
+			of := reflect.New(v.Type().Elem()).Elem()
+			d.value(below, entry.Value, of)
+			v.SetMapIndex(reflect.ValueOf(name), of)
+			continue
+		}
+		if i, ok := fieldOf(v.Type(), name); ok {
+			d.value(below, entry.Value, v.Field(i))
+			continue
+		}
+		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.kind.didYouMean(name, key, v.Type()), d.kind.page)
+		if strings.HasPrefix(key, "sweep[") && d.kind.has(name) {
+			text = fmt.Sprintf("an alternative does not take the key %q here; %s lists what it takes", name, d.kind.page)
+		}
+		d.tell(Fault{Key: below, Text: text}, entry.Key.GetToken())
+	}
+}
+
+// list appends the entries of a list.
+func (d decoder) list(key string, node ast.Node, v reflect.Value) {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok {
+		d.add(key, fault(node, "want "+wanted(v.Type())))
+		return
+	}
+	all := reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values))
+	for i, one := range list.Values {
+		d.value(fmt.Sprintf("%s[%d]", key, i), one, all.Index(i))
+	}
+	v.Set(all)
+}
+
+// fieldOf is the number of the field of a structure that a key sets.
+func fieldOf(t reflect.Type, key string) (int, bool) {
+	for i := range t.NumField() {
+		if name := keyName(t.Field(i)); name != "" && name == key {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// badKey says what is wrong with a key of a section, "" if nothing is.
+func badKey(entry *ast.MappingValueNode) string {
+	if strings.ContainsAny(entry.Key.GetToken().Value, marks) {
+		return "variables of the environment stand in values, not in keys"
+	}
+	if _, text := entry.Key.(*ast.StringNode); !text {
+		return "this is no key, which is a word " +
+			"(hint: inside braces a comma begins the next key, so write 0.1 for a decimal number; put a column's name that looks like a number in quotes)"
+	}
+	return ""
+}
+
+// keyName is the key that sets a field, or "".
+func keyName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return strings.TrimPrefix(name, "-") // what no key sets
+}
+
+// within is the name of a key of a section.
+func within(section, key string) string {
+	if section == "" {
+		return key
+	}
+	return section + "." + key
+}
+
+// entries are the keys of a mapping with their values, none of another node.
+func entries(node ast.Node) []*ast.MappingValueNode {
+	switch m := node.(type) {
+	case *ast.MappingNode:
+		return m.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{m}
+	default:
+		return nil
+	}
+}
+
+// decimal is a number as people write it: YAML takes 010 for 8 and 1_0 for 10.
+var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
+
+// wholeNumber returns the value of a node that is a whole number in the range of
+// int64, or of uint64 as its bits.
+func wholeNumber(node ast.Node, unsigned bool) (int64, error) {
+	if n, ok := node.(*ast.IntegerNode); ok && decimal.MatchString(n.Token.Value) {
+		switch v := n.Value.(type) {
+		case int64:
+			if v >= 0 || !unsigned {
+				return v, nil
+			}
+		case uint64:
+			if v <= math.MaxInt64 || unsigned {
+				return int64(v), nil //nolint:gosec // as its bits
+			}
+		}
+	}
+	if unsigned {
+		return 0, fault(node, "want a whole number from 0 to 2⁶⁴−1")
+	}
+	return 0, fault(node, "want a whole number")
+}

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest"
+)
+
+// guaranteesConfig lists methods: one, a list of them, whose weights are the default, or a
+// mapping from methods to the weights by which delta is divided among them.
+type guaranteesConfig []certify.MethodWeight
+
+// UnmarshalYAML reads the three forms.
+func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
+	*g = nil
+	want := fmt.Sprintf("want a list of %q, or weights as in {%s: 1, %s: 3}", certify.Methods(), certify.MethodPACBayes, certify.MethodHoldout)
+	var one certify.MethodID
+	var list []certify.MethodID
+	switch n := node.(type) {
+	case *ast.NullNode:
+	case *ast.MappingNode, *ast.MappingValueNode:
+		var faults []error
+		for _, pair := range entries(n) {
+			faults = append(faults, g.weigh(pair, want))
+		}
+		return errors.Join(faults...)
+	case *ast.SequenceNode:
+		if err := yaml.NodeToValue(n, &list); err != nil {
+			return fault(node, want)
+		}
+	default:
+		if err := yaml.NodeToValue(n, &one); err != nil {
+			return fault(node, want)
+		}
+		list = []certify.MethodID{one}
+	}
+	for _, id := range list {
+		if err := knownMethod(node, id); err != nil {
+			return err
+		}
+		*g = append(*g, certify.MethodWeight{ID: id})
+	}
+	return nil
+}
+
+// weigh takes one method with its weight.
+func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error {
+	var id certify.MethodID
+	if err := yaml.NodeToValue(pair.Key, &id); err != nil {
+		return fault(pair.Key, want)
+	}
+	if err := knownMethod(pair.Key, id); err != nil {
+		return err
+	}
+	weight, err := wholeNumber(pair.Value, false)
+	if err != nil || weight == 0 {
+		return fault(pair.Value, want)
+	}
+	*g = append(*g, certify.MethodWeight{ID: id, Weight: weight})
+	return nil
+}
+
+// knownMethod refuses what is no method, before anything that follows from it.
+func knownMethod(node ast.Node, id certify.MethodID) error {
+	var names []string
+	for _, m := range certify.Methods() {
+		if m == id {
+			return nil
+		}
+		names = append(names, string(m))
+	}
+	return fault(node, fmt.Sprintf("%q is no method, want %s%s", id, strings.Join(names, " or "), ingest.DidYouMean(string(id), names)))
+}
+
+// holdoutConfig is a share of the rows, as in 10 % or 0.1.
+type holdoutConfig float64
+
+// UnmarshalYAML reads the two forms.
+func (h *holdoutConfig) UnmarshalYAML(node ast.Node) error {
+	var text string
+	if node.Type() == ast.NullType {
+		return nil
+	}
+	if err := yaml.NodeToValue(node, &text); err != nil {
+		return fault(node, wantHoldout)
+	}
+	share, err := shareOf(text)
+	if err != nil || !(0 < share && share < 1) {
+		return fault(node, wantHoldout)
+	}
+	*h = holdoutConfig(share)
+	return nil
+}
+
+const wantHoldout = "want a share of the rows, as in 10 % or 0.1"

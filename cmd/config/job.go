@@ -1,0 +1,251 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A JobFile is a job file: one YAML document. Its keys are those of the
+// structs below; any other key is an error.
+type JobFile struct {
+	Source   SourceSection `yaml:"source"`
+	Target   string        `yaml:"target"`
+	Features []string      `yaml:"features"`
+	Exclude  []string      `yaml:"exclude"`
+	Loss     LossSection   `yaml:"loss"`
+	Delta    *float64      `yaml:"delta"`
+
+	DeltaPolicy string `yaml:"delta_policy"`
+
+	Kernel   kernelConfig  `yaml:"kernel"`
+	Grid     gridConfig    `yaml:"grid"`
+	Inducing OneOrMore     `yaml:"inducing"`
+	Scaling  scalingConfig `yaml:"scaling"`
+	Roles    rolesConfig   `yaml:"roles"`
+	Copies   copiesConfig  `yaml:"copies"`
+	BadRows  badRowsConfig `yaml:"bad_rows"`
+	Train    trainConfig   `yaml:"train"`
+
+	Guarantees guaranteesConfig `yaml:"guarantees"`
+
+	Sweep []alternativeConfig `yaml:"sweep"`
+
+	Output     string        `yaml:"output"`
+	Publish    publishConfig `yaml:"publish"`
+	Stream     Stream        `yaml:"stream"`
+	Serve      Serve         `yaml:"serve"`
+	Attempts   string        `yaml:"attempts"`
+	Limit      float64       `yaml:"limit"`
+	Judge      Judge         `yaml:"judge"`
+	Strict     bool          `yaml:"strict"`
+	Keep       int           `yaml:"keep"`
+	Workers    int           `yaml:"workers"`
+	Memory     Size          `yaml:"memory"`
+	Checkpoint Duration      `yaml:"checkpoint"`
+
+	Folder string // of the file
+}
+
+type SourceSection struct {
+	Paths  pathList     `yaml:"paths"`
+	Kafka  KafkaSection `yaml:"kafka"`
+	Stream string       `yaml:"stream"`
+	Spool  SpoolSection `yaml:"spool"` // of the stream
+
+	file      string // that the section stands in
+	letters   string // topic for records of bad rows, or ""
+	scheduled bool   // the job is one of a schedule, which says where windows of a topic begin and end
+	stdin     io.Reader
+}
+
+type LossSection struct {
+	Kind    string  `yaml:"kind"`
+	Epsilon Epsilon `yaml:"epsilon"`
+	Below   float64 `yaml:"below"`
+	Above   float64 `yaml:"above"`
+	Unit    string  `yaml:"unit"`
+}
+
+type kernelConfig struct {
+	Family    nameList `yaml:"family"`
+	Isotropic bool     `yaml:"isotropic"`
+}
+
+type gridConfig struct {
+	Min   *float64      `yaml:"min"`
+	Max   *float64      `yaml:"max"`
+	Step  *float64      `yaml:"step"`
+	Prior certify.Prior `yaml:"prior"`
+	Width float64       `yaml:"width"`
+}
+
+// paperGrid stands for the keys of the paper.
+const paperGrid = "paper"
+
+// readWord reads the word.
+func (g *gridConfig) readWord(word *ast.StringNode) error {
+	if word.Value != paperGrid {
+		return fault(word, "want "+paperGrid+", or keys such as step and prior")
+	}
+	p := pipeline.PaperGrid
+	*g = gridConfig{Min: &p.Min, Max: &p.Max, Step: &p.Step, Prior: p.Prior}
+	return nil
+}
+
+type scalingConfig struct {
+	Mode     string                  `yaml:"mode"`
+	Features map[string]affineConfig `yaml:"features"`
+	Target   *affineConfig           `yaml:"target"`
+}
+
+type affineConfig struct {
+	Centre float64 `yaml:"centre"`
+	Scale  float64 `yaml:"scale"`
+}
+
+type rolesConfig struct {
+	By        string        `yaml:"by"`
+	Reference int64         `yaml:"reference"`
+	Key       string        `yaml:"key"`
+	Holdout   holdoutConfig `yaml:"holdout"`
+}
+
+type trainConfig struct {
+	Method      string    `yaml:"method"`
+	Alpha       *float64  `yaml:"alpha"`
+	FreeAlpha   bool      `yaml:"free_alpha"`
+	Evaluations *int      `yaml:"evaluations"`
+	Noise       []float64 `yaml:"noise"`
+
+	Mode   string   `yaml:"mode"`
+	Rows   int64    `yaml:"rows"`
+	Batch  int      `yaml:"batch"`
+	Buffer int      `yaml:"buffer"`
+	Passes float64  `yaml:"passes"`
+	Time   Duration `yaml:"time"`
+	Seed   uint64   `yaml:"seed"`
+}
+
+// job is the part of the configuration that decides the result.
+func (c JobFile) job() pipeline.Job {
+	scaling := pipeline.Scaling{Mode: pipeline.ScalingMode(c.Scaling.Mode)}
+	for name, a := range c.Scaling.Features {
+		if scaling.Features == nil {
+			scaling.Features = map[string]pipeline.Affine{}
+		}
+		scaling.Features[name] = pipeline.Affine{Name: name, Centre: a.Centre, Scale: a.Scale}
+	}
+	if a := c.Scaling.Target; a != nil {
+		scaling.Target = &pipeline.Affine{Name: c.Target, Centre: a.Centre, Scale: a.Scale}
+	}
+	return pipeline.Job{
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude,
+		Loss: pipeline.LossDecl{
+			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
+			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
+		},
+		Delta:    c.delta(),
+		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},
+		Grid:     c.Grid.declared(),
+		Inducing: c.Inducing,
+		Scaling:  scaling,
+		Roles:    c.Roles.declared(),
+		Copies:   pipeline.CopiesDecl(c.Copies),
+		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
+		Train: pipeline.TrainDecl{
+			Method: pipeline.NamedMethod(c.Train.Method), Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
+			Evaluations: c.Train.evaluations(), Noise: c.Train.Noise,
+			Mode: pipeline.TrainMode(c.Train.Mode), Rows: c.planned(), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
+			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
+		},
+		Guarantees:  c.Guarantees,
+		Sweep:       c.alternatives(),
+		DeltaPolicy: certify.DeltaPolicy(c.DeltaPolicy),
+	}
+}
+
+// evaluations is the number that is given, or 0.
+func (t trainConfig) evaluations() int {
+	if t.Evaluations == nil {
+		return 0
+	}
+	return *t.Evaluations
+}
+
+// declared writes by: hash as it is in a job, which is not at all.
+func (r rolesConfig) declared() pipeline.RolesDecl {
+	by := pipeline.RolesBy(r.By)
+	if r.By == "hash" {
+		by = pipeline.RolesByHash
+	}
+	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout), By: by, Reference: r.Reference}
+}
+
+// delta is δ, or 0 if it is not given.
+func (c JobFile) delta() float64 {
+	if c.Delta == nil {
+		return 0
+	}
+	return *c.Delta
+}
+
+// sharpened says of a number that is given as 0 what is wrong with it: to the
+// job's own check it looks like one that is missing.
+func (c JobFile) sharpened(fault error) error {
+	e := c.Loss.Epsilon
+	switch key, _ := keyOf(fault); {
+	case key == "delta" && c.Delta != nil && *c.Delta == 0:
+		return fmt.Errorf("%w: delta: 0 is not between 0 and 1, both excluded", pipeline.ErrConfig)
+	case key == "loss.epsilon" && e.given && e.Raw == 0 && e.std == 0:
+		return fmt.Errorf("%w: loss.epsilon: 0 is not positive", pipeline.ErrConfig)
+	default:
+		return fault
+	}
+}
+
+// declared fills in what the grid leaves out, key by key.
+func (g gridConfig) declared() pipeline.GridDecl {
+	or := func(x *float64, value float64) float64 {
+		if x == nil {
+			return value
+		}
+		return *x
+	}
+	d := pipeline.DefaultGrid
+	return pipeline.GridDecl{
+		Min: or(g.Min, d.Min), Max: or(g.Max, d.Max), Step: or(g.Step, d.Step), Prior: g.Prior, Width: g.Width,
+	}
+}
+
+func (c JobFile) resources() pipeline.Resources {
+	return pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory), Checkpoint: time.Duration(c.Checkpoint)}
+}
+
+// relativeTo makes the file's relative paths relative to the file's folder.
+func (c *JobFile) relativeTo(folder string) {
+	c.Folder = folder
+	c.Source.relativeTo(folder)
+	c.Publish.Kafka.relativeTo(folder)
+	relativePaths(folder, c.Serve.files())
+	for _, p := range []*string{&c.Output, &c.Attempts, &c.BadRows.To.path} {
+		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
+			*p = filepath.Join(folder, *p)
+		}
+	}
+}
+
+// planned is the number of rows of a job that trains while they arrive: of a window of a
+// topic it is declared there.
+func (c JobFile) planned() int64 {
+	if c.Train.Rows == 0 && c.Train.Mode == string(pipeline.TrainArrival) {
+		return c.Source.Kafka.Rows
+	}
+	return c.Train.Rows
+}

@@ -1,0 +1,161 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// said checks that a job has what a decoded YAML value says: no number is cut to
+// size, no section is dropped. Types that read their values themselves are left
+// out.
+func said(t *testing.T, path string, got reflect.Value, want any) {
+	t.Helper()
+	if want == nil || reflect.PointerTo(got.Type()).Implements(reflect.TypeFor[yaml.NodeUnmarshaler]()) || got.Type() == reflect.TypeFor[gridConfig]() {
+		return
+	}
+	if got.Kind() == reflect.Pointer {
+		if got.IsNil() {
+			t.Errorf("%s is missing, the file says %v", path, want)
+			return
+		}
+		got = got.Elem()
+	}
+	differs := false
+	switch got.Kind() {
+	case reflect.Struct:
+		section, ok := want.(map[string]any)
+		differs = !ok
+		for key, value := range section {
+			field, ok := keyField(got, key)
+			if !ok {
+				t.Errorf("%s has no key %q", path, key)
+				continue
+			}
+			said(t, path+"."+key, field, value)
+		}
+	case reflect.Slice:
+		list, ok := want.([]any)
+		differs = !ok || len(list) != got.Len()
+		for i := 0; !differs && i < len(list); i++ {
+			said(t, fmt.Sprintf("%s[%d]", path, i), got.Index(i), list[i])
+		}
+	case reflect.Int, reflect.Int64:
+		differs = fmt.Sprint(want) != fmt.Sprint(got.Int())
+	case reflect.Uint64:
+		differs = fmt.Sprint(want) != fmt.Sprint(got.Uint())
+	case reflect.Bool:
+		differs = want != got.Bool()
+	default:
+	}
+	if differs {
+		t.Errorf("%s is %v, the file says %v", path, got, want)
+	}
+}
+
+func keyField(v reflect.Value, key string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name == key {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// One word stands for the paper's grid.
+func TestGridOfThePaper(t *testing.T) {
+	for text, want := range map[string]pipeline.GridDecl{
+		"grid: paper\n": pipeline.PaperGrid, "grid: {step: 0.5}\n": {Min: -6, Max: 6, Step: 0.5}, "grid:\ntarget: y\n": pipeline.DefaultGrid, "target: y\n": pipeline.DefaultGrid,
+	} {
+		c, read := parseJob[JobFile]("job.yaml", []byte(text), noVariables)
+		if read.faults != nil || c.job().Grid != want {
+			t.Errorf("%q: %+v (%v), want %+v", text, c.job().Grid, read.faults, want)
+		}
+	}
+}
+
+// Any text is an error in words or a job that has what the text says, in memory
+// that is in proportion to it.
+func FuzzJobFile(f *testing.F) {
+	examples, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
+	if err != nil || len(examples) == 0 {
+		f.Fatalf("%d examples, %v", len(examples), err)
+	}
+	for _, name := range examples {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	for _, text := range []string{
+		"---\n", "a: &a [x]\nb: *a\n", "grid: {step: 0,1}\n", "kernel: {isotropic: true, 1}\n", "train: {passes: 2,5}\n",
+		"inducing: 10.7\n", "train: {seed: 18446744073709551616}\n", "delta: 0.01\n---\ndelta: 0.2\n", "scaling: {mode: declared, features: {a: {centre: 1, scale: 2}}}",
+		"target: y\n---", "---\ntarget: y\n---\n---", "target: ${X}\n", "output: '${X}/${Y}' # ${Z}\n", "${X}: 1\n", "&${X} a: *b\n", "grid: {min: -2, step: 0,1, max: 2}\n",
+		"copies: 100 %\n", "workers: 9000000000000000000\n", "train: {passes: 1e300}\n", "target: \"\\x1b\\u202e\"\n", "? [a]\n: b\n", "a: !!binary x\n", "memory: 512\n",
+		strings.Repeat("[", 100), strings.Repeat("- ", 100), "memory: 512MiB\ncheckpoint: 30s\nworkers: 3\nlimit: 0.5\n", "%YAML 1.2\n---\ntarget: |\n  y\n", "loss: {epsilon: {std: 0.6}, unit: \"°C\"}",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c, read := parseJob[JobFile]("job.yaml", text, noVariables)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<12*uint64(len(text))+1<<20 {
+			t.Errorf("%d bytes were allocated for %d", used, len(text))
+		}
+		for _, f := range read.faults {
+			if strings.TrimSpace(f.Text) == "" {
+				t.Errorf("%#v has no words", f)
+			}
+		}
+		if read.faults != nil {
+			return
+		}
+		var file map[string]any
+		if err := yaml.Unmarshal([]byte(read.root.String()), &file); err != nil {
+			return // the library cannot read what it prints
+		}
+		said(t, "the job", reflect.ValueOf(c), file)
+		// Behind a second line of dashes the library finds nothing.
+		if again, read := parseJob[JobFile]("job.yaml", append([]byte("# a comment\n---\n"), text...), noVariables); read.faults == nil && !cmp.Equal(c, again, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.Comparer(sameNumber)) {
+			t.Errorf("after a comment the job is another one:\n%s", cmp.Diff(c, again, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.Comparer(sameNumber)))
+		}
+		_ = c.job()
+	})
+}
+
+// Whatever a variable holds, it is one value, or the job is refused.
+func FuzzVariable(f *testing.F) {
+	for _, value := range []string{"", "y", "a: b", "y\nlimit: 0.5", "\"", "' # x", "{a: 1}", "[a, b]", "*a", "&a", "!!str", "---", "1e300", "~", "null", "${V}", "\x00", "\u202e", "- a", "| x", "\\n", "<<"} {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		lookup := func(string) (string, bool) { return value, true }
+		c, read := parseJob[JobFile]("job.yaml", []byte("target: ${V}\noutput: 'a/${V}/b'\nattempts: \"${V}\"\nfeatures: [${V}, x]\nsource: {paths: [p/${V}]} # ${V}\n"), lookup)
+		if read.faults != nil {
+			return
+		}
+		want := JobFile{Target: c.Target, Output: "a/" + value + "/b", Attempts: value, Features: []string{c.Target, "x"}, Source: SourceSection{Paths: []string{"p/" + value}}}
+		if diff := cmp.Diff(want, c, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", value, diff)
+		}
+		if c.Target != value && len(value) > 400 {
+			t.Errorf("%q became %q", value, c.Target)
+		}
+	})
+}
+
+func noVariables(string) (string, bool) { return "", false }
+
+func sameNumber(a, b float64) bool { return a == b || a != a && b != b }

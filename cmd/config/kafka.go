@@ -1,0 +1,353 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// A KafkaSection declares the window of a topic.
+type KafkaSection struct {
+	Brokers    brokerList   `yaml:"brokers"`
+	TLS        tlsConfig    `yaml:"tls"`
+	SASL       saslConfig   `yaml:"sasl"`
+	Patience   Duration     `yaml:"patience"`
+	Topic      string       `yaml:"topic"`
+	Partitions []int        `yaml:"partitions"`
+	From       position     `yaml:"from"`
+	To         position     `yaml:"to"`
+	Rows       int64        `yaml:"rows"`
+	For        Duration     `yaml:"for"`
+	Group      string       `yaml:"group"`
+	Format     string       `yaml:"format"`
+	Schema     string       `yaml:"schema"`
+	Registry   registry     `yaml:"registry"`
+	Tombstones string       `yaml:"tombstones"`
+	Spool      SpoolSection `yaml:"spool"`
+
+	told func(string)
+}
+
+// A Cluster says how brokers are reached.
+type Cluster struct {
+	Brokers  []string
+	TLS      tlsConfig
+	SASL     saslConfig
+	Patience Duration
+	Told     func(string) // hears why nothing goes on
+}
+
+type tlsConfig struct {
+	Enabled     bool   `yaml:"enabled"`
+	CA          string `yaml:"ca"`
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
+	ServerName  string `yaml:"server_name"`
+}
+
+type saslConfig struct {
+	Mechanism    string `yaml:"mechanism"`
+	User         string `yaml:"user"`
+	PasswordEnv  string `yaml:"password_env"`
+	PasswordFile string `yaml:"password_file"`
+}
+
+type SpoolSection struct {
+	Folder string `yaml:"folder"`
+	Limit  Size   `yaml:"limit"`
+	Keep   bool   `yaml:"keep"`
+}
+
+// declared reports whether the section is there.
+func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
+
+func (k KafkaSection) Cluster() Cluster {
+	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Told: k.told}
+}
+
+func (k *KafkaSection) relativeTo(folder string) {
+	relativePaths(folder, k.TLS.files(), k.SASL.files(), []*string{&k.Spool.Folder, &k.Schema, &k.Registry.CA, &k.Registry.PasswordFile})
+}
+
+func (k *topicsConfig) relativeTo(folder string) {
+	relativePaths(folder, k.TLS.files(), k.SASL.files())
+}
+
+func (t *tlsConfig) files() []*string { return []*string{&t.CA, &t.Certificate, &t.Key} }
+
+func (s *saslConfig) files() []*string { return []*string{&s.PasswordFile} }
+
+// relativePaths makes relative paths, where they are given, relative to a folder.
+func relativePaths(folder string, paths ...[]*string) {
+	for _, p := range slices.Concat(paths...) {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(folder, *p)
+		}
+	}
+}
+
+// check tells the faults of the declaration one by one.
+func (c Cluster) check(key string, fault func(ok bool, format string, args ...any)) {
+	fault(len(c.Brokers) > 0, "%s.brokers: name at least one, as in [broker.example.org:9092]", key)
+	fault(c.Patience >= 0, "%s.patience: %v is negative", key, time.Duration(c.Patience))
+	s := c.SASL
+	if s == (saslConfig{}) {
+		return
+	}
+	fault(slices.Contains([]string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}, s.Mechanism),
+		"%s.sasl.mechanism: %q is none of %s, %s, %s", key, s.Mechanism, broker.Plain, broker.ScramSHA256, broker.ScramSHA512)
+	fault(s.User != "", "%s.sasl.user: name the user", key)
+	fault((s.PasswordEnv == "") != (s.PasswordFile == ""), "%s.sasl: name where the password is: password_env, a variable of the environment, or password_file", key)
+}
+
+// Client connects to the cluster.
+func (c Cluster) Client() (*broker.Client, error) {
+	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Told: c.Told}
+	var err error
+	if t := c.TLS; t != (tlsConfig{}) {
+		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key, ServerName: t.ServerName}).Load(); err != nil {
+			return nil, err
+		}
+	}
+	if c.SASL.Mechanism != "" {
+		password, err := c.SASL.password()
+		if err != nil {
+			return nil, err
+		}
+		if config.SASL, err = broker.Login(c.SASL.Mechanism, c.SASL.User, password); err != nil {
+			return nil, err
+		}
+	}
+	return broker.NewClient(config)
+}
+
+// password reads the secret.
+func (s saslConfig) password() (string, error) {
+	if s.PasswordFile != "" {
+		text, err := readShort(s.PasswordFile, "a password", 1<<12)
+		return strings.TrimRight(string(text), "\r\n"), err
+	}
+	text, ok := os.LookupEnv(s.PasswordEnv)
+	if !ok || text == "" {
+		return "", fmt.Errorf("%w: sasl.password_env: there is no variable %s in the environment", pipeline.ErrConfig, s.PasswordEnv)
+	}
+	return text, nil
+}
+
+// topic is the window of a topic for a job.
+func (s SourceSection) topic(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) Origin {
+	const key = "source.kafka"
+	k := s.Kafka
+	k.check(key, fault)
+	config := kafkalog.Config{
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Limit: int64(k.Spool.Limit),
+	}
+	if s.scheduled {
+		k.firstWindow(key, &config, fault)
+	} else {
+		k.window(key, &config, fault)
+	}
+	fault(s.letters == "" || s.letters != k.Topic, "bad_rows.to: %s is the topic that the rows come from", s.letters)
+	config.Letters = s.letters != ""
+	config.Columns = spooledColumns(job, "the records of a topic", fault)
+	config.Folder = k.Spool.Folder
+	if config.Folder == "" {
+		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
+	}
+	return &Topic{KafkaSection: k, Config: config, Letters: s.letters, file: s.file}
+}
+
+// window says where the only window of a job, or one of a stream, begins and ends.
+func (k KafkaSection) window(key string, config *kafkalog.Config, fault func(ok bool, format string, args ...any)) {
+	var err error
+	open := k.Rows != 0 || k.For != 0
+	fault(k.Rows >= 0 && k.For >= 0, key+": rows: %d and for: %v: a window has some", k.Rows, time.Duration(k.For))
+	fault(k.Rows == 0 || k.For == 0, key+": rows and for are both declared; name one of them")
+	fault(!open || k.To.word == "" && k.To.offsets == nil, key+": rows and for close the window in the place of to; name one of them")
+	config.Rows, config.For = k.Rows, time.Duration(k.For)
+	begin := broker.Earliest
+	if open && k.Group != "" {
+		begin = kafkalog.Committed
+	}
+	config.From, err = k.From.of(k.Partitions, begin)
+	fault(err == nil, key+".from: %v", err)
+	config.To, err = k.To.of(k.Partitions, broker.Latest)
+	fault(err == nil, key+".to: %v", err)
+	fault(config.To.Time != kafkalog.Committed, key+".to: what is committed is where a window begins")
+	fault(config.From.Time != kafkalog.Committed || k.Group != "", key+".from: committed by which group? name it under group")
+	config.Group = k.Group
+}
+
+// check tells the faults of the topic and of what its records are.
+func (k KafkaSection) check(key string, fault func(ok bool, format string, args ...any)) {
+	k.Cluster().check(key, fault)
+	fault(k.Topic != "", "%s.topic: name the topic", key)
+	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", "%s.tombstones: %q is neither bad nor skip", key, k.Tombstones)
+	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), "%s.format: %q is none of %s", key, k.Format, strings.Join(kafkalog.Formats, ", "))
+	fault(k.Format == kafkalog.FormatAvro || k.Schema == "" && k.Registry == (registry{}), "%s.schema and registry are of format: avro", key)
+	fault(k.Schema == "" || k.Registry == (registry{}), "%s: schema and registry are both declared; name one of them", key)
+	k.Registry.check(key+".registry", fault)
+}
+
+// spooledColumns are the features and targets of a job and its alternatives.
+func spooledColumns(job pipeline.Job, what string, fault func(ok bool, format string, args ...any)) (columns []string) {
+	for _, j := range job.Alternatives() {
+		fault(j.Features != nil, "features: name them, for %s do not say which members they all have", what)
+		for _, name := range append(slices.Clone(j.Features), j.Target) {
+			if !slices.Contains(columns, name) {
+				columns = append(columns, name)
+			}
+		}
+	}
+	return columns
+}
+
+// spoolPrefix begins the names of spools in an output directory.
+const spoolPrefix = "_spool-"
+
+// digest names the window among those of an output.
+func (k KafkaSection) digest(c kafkalog.Config) string {
+	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
+}
+
+// A Topic is the window of a topic. Opened first, it is consumed into its spool,
+// which every opening reads.
+type Topic struct {
+	KafkaSection
+
+	Config    kafkalog.Config
+	Letters   string             // topic for records of bad rows, or ""
+	file      string             // job file
+	segments  []pipeline.Segment // that are replayed; nil: the window is a new one
+	temporary bool               // the spool goes when it was read
+	window    *kafkalog.Window
+	lock      io.Closer
+}
+
+// OfMember is the origin of a window that a member of a group has spooled to a folder. What
+// is published of it is to follow what the group has committed.
+func (k *Topic) OfMember(window *kafkalog.Window, folder string) *Topic {
+	return &Topic{
+		KafkaSection: k.KafkaSection, Letters: k.Letters, file: k.file, window: window,
+		Config: kafkalog.Config{Topic: k.Topic, Columns: k.Config.Columns, Folder: folder, From: kafkalog.Position{Time: kafkalog.Committed}},
+	}
+}
+
+func (k *Topic) Open(ctx context.Context, want Reading) (Source, error) {
+	if k.window == nil {
+		if err := k.spool(ctx, want); err != nil {
+			return nil, err
+		}
+	}
+	src, err := k.window.Open(ctx, ingestlake.Config{
+		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: want.BadRows, Decoders: want.Decoders,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return src, nil
+}
+
+// spool consumes the window.
+func (k *Topic) spool(ctx context.Context, want Reading) (err error) {
+	if k.Config.Columns == nil {
+		if k.Config.Columns = slices.Clone(want.Features); want.Target != "" {
+			k.Config.Columns = append(k.Config.Columns, want.Target)
+		}
+	}
+	if err := k.Schemas(); err != nil {
+		return err
+	}
+	if k.Config.Client, err = k.Cluster().Client(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()
+	if k.temporary {
+		if k.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-"); err != nil {
+			return err
+		}
+	}
+	if k.temporary { // nothing is sent anywhere
+		k.Config.Letters = false
+	}
+	if k.Config.Letters {
+		if _, err := k.Config.Client.Partitions(ctx, k.Letters); err != nil {
+			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
+		}
+	}
+	k.Config.Progress = want.spooled
+	if k.segments != nil {
+		k.window, err = kafkalog.Replay(ctx, k.Config, k.segments)
+		return err
+	}
+	files := sinklake.OS{}
+	if err := files.MkdirAll(k.Config.Folder); err != nil {
+		return err
+	}
+	if k.lock, err = files.Lock(filepath.Join(k.Config.Folder, ".lock")); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	k.window, err = kafkalog.Spool(ctx, k.Config)
+	return err
+}
+
+// Others are the spools of other windows in an output directory: of jobs that failed and
+// were changed.
+func (k *Topic) Others(output string) []string {
+	found, err := filepath.Glob(filepath.Join(output, spoolPrefix+"*"))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.Config.Folder) })
+}
+
+func (k *Topic) Finds(string) string { return "" }
+
+func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
+
+func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
+	if len(c.Sample.Segments) == 0 {
+		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
+	}
+	for _, s := range c.Sample.Segments {
+		if s.Topic != k.Topic || k.Partitions != nil && !slices.Contains(k.Partitions, int(s.Partition)) {
+			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", pipeline.ErrRefused, s.Topic, s.Partition)
+		}
+	}
+	again := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, segments: c.Sample.Segments, temporary: true}
+	again.Config.Topic = k.Topic
+	again.Config.Columns = slices.Clone(c.Sample.Columns)
+	return again, nil
+}
+
+func (k *Topic) Release(published bool) error {
+	var err error
+	if k.lock != nil {
+		err = k.lock.Close()
+		k.lock = nil
+	}
+	if k.Config.Client == nil { // nothing was spooled
+		return err
+	}
+	done := published && !k.Spool.Keep && k.window != nil
+	// A frozen window without rows would have none in later runs either.
+	empty := k.window != nil && k.window.Rows() == 0
+	if k.temporary || done || empty {
+		err = errors.Join(err, kafkalog.Remove(k.Config.Folder))
+	}
+	return err
+}

@@ -1,0 +1,115 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// brokerList is a list of host:port.
+type brokerList []string
+
+// UnmarshalYAML reads the list. Within braces the YAML library takes host:port for a key
+// and its value.
+func (b *brokerList) UnmarshalYAML(node ast.Node) error {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok {
+		return fault(node, "want a list, as in [kafka-1:9092, kafka-2:9092]")
+	}
+	var faults []error
+	for _, one := range list.Values {
+		address := ""
+		if text, ok := one.(*ast.StringNode); ok {
+			address = text.Value
+		} else if pair := entries(one); len(pair) == 1 {
+			address = pair[0].Key.GetToken().Value + ":" + pair[0].Value.GetToken().Value
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			faults = append(faults, fault(one, "want host:port, as in kafka-1:9092"))
+			continue
+		}
+		*b = append(*b, address)
+	}
+	return errors.Join(faults...)
+}
+
+// A position is where a window begins or ends.
+type position struct {
+	word    string // earliest, latest, committed, or a time
+	offsets []int  // one a partition
+}
+
+const wantPosition = "want earliest, latest, committed (of from), a time such as 2026-01-31T12:00:00Z, or a list with an offset for each partition"
+
+// UnmarshalYAML reads the forms.
+func (p *position) UnmarshalYAML(node ast.Node) error {
+	switch list := node.(type) {
+	case *ast.SequenceNode:
+		if len(list.Values) == 0 {
+			return fault(node, wantPosition)
+		}
+		var faults []error
+		for _, one := range list.Values {
+			v, err := wholeNumber(one, false)
+			if err != nil || v < 0 {
+				faults = append(faults, fault(one, "want an offset, which is a whole number from 0 on"))
+				continue
+			}
+			p.offsets = append(p.offsets, int(v))
+		}
+		return errors.Join(faults...)
+	default:
+		if err := yaml.NodeToValue(node, &p.word); err != nil {
+			return fault(node, wantPosition)
+		}
+		if _, err := p.time(broker.Earliest); err != nil {
+			return fault(node, wantPosition)
+		}
+		return nil
+	}
+}
+
+// time is the point in time that the word means.
+func (p position) time(missing int64) (int64, error) {
+	switch p.word {
+	case "":
+		return missing, nil
+	case "earliest":
+		return broker.Earliest, nil
+	case "latest":
+		return broker.Latest, nil
+	case "committed":
+		return kafkalog.Committed, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, p.word)
+	if err == nil && t.UnixMilli() < 0 {
+		err = errors.New("a time before 1970")
+	}
+	return t.UnixMilli(), err
+}
+
+// of is the position in these partitions; nil: all, from 0 on.
+func (p position) of(partitions []int, missing int64) (kafkalog.Position, error) {
+	at, err := p.time(missing)
+	if p.offsets == nil || err != nil {
+		return kafkalog.Position{Time: at}, err
+	}
+	if partitions != nil && len(partitions) != len(p.offsets) {
+		return kafkalog.Position{}, fmt.Errorf("%d offsets for %d partitions", len(p.offsets), len(partitions))
+	}
+	offsets := make(map[int]int64, len(p.offsets))
+	for i, offset := range p.offsets {
+		if partitions != nil {
+			i = partitions[i]
+		}
+		offsets[i] = int64(offset)
+	}
+	return kafkalog.Position{Offsets: offsets}, nil
+}

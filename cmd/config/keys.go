@@ -1,0 +1,162 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// has reports whether a word is a key of such a file or of one of its sections.
+func (k fileKind) has(word string) bool {
+	var in func(t reflect.Type) bool
+	in = func(t reflect.Type) bool {
+		for f := range t.Fields() {
+			if name := keyName(f); name != "" && (name == word || f.Type.Kind() == reflect.Struct && in(f.Type)) {
+				return true
+			}
+		}
+		return false
+	}
+	return in(k.of)
+}
+
+// didYouMean suggests a key for one that is none: one of the section, of this type, that is
+// written much like it, or else one of the file, or the same one where it belongs.
+func (k fileKind) didYouMean(unknown, section string, of reflect.Type) string {
+	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "" // a suggestion would hide what is wrong with it
+	}
+	var names []string
+	paths := map[string]string{}
+	var add func(prefix string, t reflect.Type, deep bool)
+	add = func(prefix string, t reflect.Type, deep bool) {
+		for f := range t.Fields() {
+			name := keyName(f)
+			if name == "" {
+				continue
+			}
+			if _, taken := paths[name]; !taken {
+				names, paths[name] = append(names, name), within(prefix, name)
+			}
+			below := f.Type
+			if below.Kind() == reflect.Slice {
+				below = below.Elem()
+			}
+			if deep && below.Kind() == reflect.Struct {
+				add(within(prefix, name), below, deep)
+			}
+		}
+	}
+	suggestion := func() string {
+		text := ingest.DidYouMean(unknown, names)
+		for _, name := range names {
+			if strings.Contains(text, strconv.Quote(name)) {
+				return strings.Replace(text, strconv.Quote(name), paths[name], 1)
+			}
+		}
+		return ""
+	}
+	if add(listIndex.ReplaceAllString(section, ""), of, false); suggestion() == "" {
+		add("", k.of, true)
+	}
+	return suggestion()
+}
+
+// wanted names the values that a key takes.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Uint64:
+		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	case reflect.Slice:
+		return "a list, as in [a, b]"
+	default:
+		return "keys with values"
+	}
+}
+
+// keyOf cuts a fault of a job into the key, with which its text starts, and the
+// rest.
+func keyOf(fault error) (key, rest string) {
+	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ":")
+	return key, rest
+}
+
+// choicePlaced makes faults of a choice of columns faults of the job, with the
+// place where the alternative (0: the job) makes that choice.
+func choicePlaced(err error, place func(key string) string, alternative int) error {
+	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok {
+		return err
+	}
+	all := separate(err)
+	for i, fault := range all {
+		choice, ok := errors.AsType[*ingest.ChoiceError](fault)
+		if !ok {
+			continue
+		}
+		key := choice.Key
+		if choice.Index >= 0 {
+			key = fmt.Sprintf("%s[%d]", key, choice.Index)
+		}
+		at := place(fmt.Sprintf("sweep[%d].%s", alternative-1, key))
+		for _, other := range []string{key, choice.Key} {
+			if at == "" {
+				at = place(other)
+			}
+		}
+		all[i] = fmt.Errorf("%w: %s%s: %s", pipeline.ErrConfig, at, choice.Key, choice.Text)
+	}
+	return errors.Join(all...)
+}
+
+// separate are the errors that were joined into one, in their order.
+func separate(err error) (all []error) {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() { // other than a join it has words of its own
+		return []error{err}
+	}
+	for _, fault := range joined.Unwrap() {
+		all = append(all, separate(fault)...)
+	}
+	return all
+}
+
+var (
+	listIndex     = regexp.MustCompile(`\[[0-9]+\]`)
+	ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
+)
+
+// takesText reports whether a key is set to a text or a list of texts,
+// which a fault shows as it is or in quotes: so it is found and hidden.
+func (k fileKind) takesText(key string) bool {
+	t := k.of
+	for name := range strings.SplitSeq(listIndex.ReplaceAllString(key, ""), ".") {
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			return false
+		}
+		field, ok := fieldOf(t, name)
+		if !ok {
+			return false
+		}
+		t = t.Field(field).Type
+	}
+	return t.Kind() == reflect.String || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"testing"
+	"time"
+)
+
+func instants(t *testing.T, text, zone, from string, n int) []string {
+	t.Helper()
+	c, err := newCrontab(text, zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := time.Parse(time.RFC3339, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for range n {
+		at = c.Next(at)
+		all = append(all, at.In(c.zone).Format(time.RFC3339))
+	}
+	return all
+}
+
+// Berlin put its clocks forward on 29 March 2026 at 02:00 and puts them back on 25
+// October at 03:00.
+func TestCronWhereClocksChange(t *testing.T) {
+	for _, c := range []struct {
+		text, from string
+		want       []string
+	}{
+		{"30 2 * * *", "2026-03-27T12:00:00Z", []string{"2026-03-28T02:30:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"}},
+		{"0,30 2 * * *", "2026-03-28T12:00:00Z", []string{"2026-03-29T03:00:00+02:00", "2026-03-30T02:00:00+02:00"}},
+		{"30 2 * * *", "2026-10-24T12:00:00Z", []string{"2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"}},
+		{"0 3 * * *", "2026-03-28T12:00:00Z", []string{"2026-03-29T03:00:00+02:00", "2026-03-30T03:00:00+02:00"}},
+		{"30 * * * *", "2026-03-29T00:00:00Z", []string{"2026-03-29T01:30:00+01:00", "2026-03-29T03:30:00+02:00"}},
+		{"30 * * * *", "2026-10-25T00:00:00Z", []string{"2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00", "2026-10-25T03:30:00+01:00"}},
+		{"0 12 * * 1", "2026-10-24T12:00:00Z", []string{"2026-10-26T12:00:00+01:00", "2026-11-02T12:00:00+01:00"}},
+	} {
+		got := instants(t, c.text, "Europe/Berlin", c.from, len(c.want))
+		for i := range c.want {
+			if got[i] != c.want[i] {
+				t.Errorf("%s after %s: %v, want %v", c.text, c.from, got, c.want)
+				break
+			}
+		}
+	}
+	for _, bad := range [][2]string{{"30 2 * *", "UTC"}, {"61 2 * * *", "UTC"}, {"0 0 30 2 *", "UTC"}, {"0 0 * * *", "Mars/Base"}, {"TZ=UTC 0 0 * *", "UTC"}} {
+		if _, err := newCrontab(bad[0], bad[1]); err == nil {
+			t.Errorf("%q in %q is taken", bad[0], bad[1])
+		}
+	}
+}
+
+// A day of an hourly trigger has 24 moments, whatever steps the time is looked at in,
+// and none of them twice where the clock jumps.
+func TestMomentsAreCountedOnce(t *testing.T) {
+	start := time.Date(2026, 5, 1, 0, 0, 30, 0, time.UTC)
+	c, err := newCrontab("0 * * * *", "UTC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := JitterOf("", 0)
+	for name, looks := range map[string][]time.Duration{
+		"each minute": {time.Minute}, "each five hours": {5 * time.Hour},
+		"with jumps": {90 * time.Minute, -80 * time.Minute, 3 * time.Hour, -time.Hour, time.Second},
+	} {
+		last, now, seen := start, start, 0
+		for i := 0; now.Sub(start) < 24*time.Hour; i++ {
+			now = now.Add(looks[i%len(looks)])
+			if d := DueSince(c, last, now, none); d.Count > 0 {
+				last, seen = d.Moment, seen+d.Count
+			}
+		}
+		if want := int(now.Truncate(time.Hour).Sub(start.Truncate(time.Hour)) / time.Hour); seen < 24 || seen > max(want, 25) && name != "each five hours" || seen > 30 {
+			t.Errorf("%s: %d moments, want %d", name, seen, want)
+		}
+	}
+	most := 10 * time.Minute
+	jitter := JitterOf("delays", most)
+	at := start.Truncate(time.Hour).Add(time.Hour)
+	if j := jitter(at); j < 0 || j >= most || j != jitter(at) || j == jitter(at.Add(time.Hour)) {
+		t.Errorf("jitter %v, and %v an hour later", j, jitter(at.Add(time.Hour)))
+	}
+	if d := DueSince(c, start, at.Add(jitter(at)-time.Second), jitter); d.Count != 0 {
+		t.Error("due before its jitter")
+	}
+	if d := DueSince(c, start, at.Add(jitter(at)), jitter); d.Count != 1 || !d.Moment.Equal(at) {
+		t.Errorf("with its jitter %+v, want %v", d, at)
+	}
+	if d := DueSince(interval(time.Millisecond), start, start.Add(1000*time.Hour), none); d.Count != mostMoments {
+		t.Errorf("%d moments were counted", d.Count)
+	}
+}

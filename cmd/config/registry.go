@@ -1,0 +1,72 @@
+package config
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sr"
+
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/broker"
+)
+
+// A registry declares where schemas are.
+type registry struct {
+	URL          string `yaml:"url"`
+	CA           string `yaml:"ca"`
+	User         string `yaml:"user"`
+	PasswordEnv  string `yaml:"password_env"`
+	PasswordFile string `yaml:"password_file"`
+}
+
+// check tells the faults of the declaration one by one.
+func (r registry) check(key string, fault func(ok bool, format string, args ...any)) {
+	if r == (registry{}) {
+		return
+	}
+	at, err := url.Parse(r.URL)
+	fault(err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.User == nil, key+".url: want an address as in https://registry.example.org:8081, without a password")
+	fault(r.User == "" || (r.PasswordEnv == "") != (r.PasswordFile == ""), key+": name where the password is: password_env, a variable of the environment, or password_file")
+	fault(r.User != "" || r.PasswordEnv == "" && r.PasswordFile == "", key+".user: name the user")
+}
+
+// registryTimeout bounds one request.
+const registryTimeout = 10 * time.Second
+
+// client is the registry's.
+func (r registry) client() (*sr.Client, error) {
+	tls, err := broker.TLSFiles{CA: r.CA}.Load()
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{TLSClientConfig: tls, Proxy: http.ProxyFromEnvironment}
+	options := []sr.ClientOpt{sr.URLs(r.URL), sr.HTTPClient(&http.Client{Timeout: registryTimeout, Transport: transport})}
+	if r.User != "" {
+		password, err := (saslConfig{PasswordEnv: r.PasswordEnv, PasswordFile: r.PasswordFile}).password()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, sr.BasicAuth(r.User, password))
+	}
+	return sr.NewClient(options...)
+}
+
+// maxSchemaFile bounds a file with a schema.
+const maxSchemaFile = 1 << 20
+
+// Schemas reads the declared schema, or connects to the registry.
+func (k *Topic) Schemas() error {
+	switch {
+	case k.Schema != "":
+		text, err := readShort(k.Schema, "an Avro schema", maxSchemaFile)
+		k.Config.Schema = string(text)
+		return err
+	case k.Registry != (registry{}):
+		client, err := k.Registry.client()
+		k.Config.Registry = &kafkalog.Schemas{Client: client}
+		return err
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,319 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// printed is a schema in JSON.
+func printed(t *testing.T, kind string) []byte {
+	t.Helper()
+	text, err := json.Marshal(Schema(kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// printedSchema is what the command prints, compiled.
+func printedSchema(t *testing.T, kind string) *jsonschema.Schema {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(printed(t, kind)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("job.json", value); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compiler.Compile("job.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
+// plainValue is what an editor sees of a part of a job.
+func plainValue(node ast.Node) any {
+	switch n := node.(type) {
+	case *ast.NullNode:
+		return nil
+	case *ast.BoolNode:
+		return n.Value
+	case *ast.IntegerNode, *ast.FloatNode:
+		return json.Number(n.GetToken().Value)
+	case *ast.SequenceNode:
+		list := []any{}
+		for _, one := range n.Values {
+			// goccy/go-yaml takes host:port for a key within braces; others do not.
+			if pair := entries(one); len(pair) == 1 && pair[0].Key.GetToken().Position.Column+len(pair[0].Key.GetToken().Value)+1 == pair[0].Value.GetToken().Position.Column {
+				list = append(list, pair[0].Key.GetToken().Value+":"+pair[0].Value.GetToken().Value)
+				continue
+			}
+			list = append(list, plainValue(one))
+		}
+		return list
+	case *ast.MappingNode, *ast.MappingValueNode:
+		section := map[string]any{}
+		for _, entry := range entries(n) {
+			section[entry.Key.GetToken().Value] = plainValue(entry.Value)
+		}
+		return section
+	default:
+		return n.GetToken().Value
+	}
+}
+
+// The schema takes the examples, and what the pages show of jobs.
+func TestSchemaTakesExamples(t *testing.T) {
+	compiled := map[string]*jsonschema.Schema{KindJob: printedSchema(t, KindJob), KindSchedule: printedSchema(t, KindSchedule), KindScore: printedSchema(t, KindScore)}
+	takes := func(name, text string, fragment bool) {
+		t.Helper()
+		_, read := parseJob[JobFile](name, []byte(text), func(name string) (string, bool) { return "${" + name + "}", true })
+		job, ok := plainValue(read.root).(map[string]any)
+		if !ok {
+			t.Errorf("%s: no sections: %v", name, read.faults)
+			return
+		}
+		kind := KindJob
+		switch {
+		case job["jobs"] != nil:
+			kind = KindSchedule
+		case job["model"] != nil:
+			kind = KindScore
+		}
+		if fragment && kind == KindJob {
+			for key, value := range map[string]any{"source": map[string]any{"paths": []any{"lake"}}, "target": "y"} {
+				if _, said := job[key]; !said {
+					job[key] = value
+				}
+			}
+		}
+		if err := compiled[kind].Validate(job); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	examples, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("%d examples, %v", len(examples), err)
+	}
+	examples = append(examples, filepath.Join("..", "..", "examples", "schedule", "schedule.yaml"), filepath.Join("..", "..", "examples", "schedule", "schedule-topic.yaml"),
+		filepath.Join("..", "..", "examples", "schedule", "job-of-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score.yaml"),
+		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score-topic-to-files.yaml"),
+		filepath.Join("..", "..", "examples", "schedule", "score-files-to-topic.yaml"))
+	for _, path := range examples {
+		faults, err := Check(t.Context(), path, with(nil))
+		if err != nil || slices.ContainsFunc(faults, func(f Fault) bool { return !strings.Contains(f.Text, "no variable") }) {
+			t.Errorf("%s: %v, %v", path, faults, err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		takes(path, string(text), false)
+	}
+	blocks := 0
+	for _, page := range []string{"../../docs/job.md", "../../docs/schedule.md", "../../docs/score.md", "../../docs/certificate.md", "../../README.md"} {
+		text, err := os.ReadFile(filepath.FromSlash(page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range strings.Split(string(text), "```yaml\n")[1:] {
+			block, _, _ = strings.Cut(block, "```")
+			if strings.HasPrefix(block, "apiVersion:") { // of Kubernetes
+				continue
+			}
+			takes(page+" block "+strconv.Itoa(i+1), block, true)
+			blocks++
+		}
+	}
+	if blocks < 5 {
+		t.Errorf("%d blocks in the pages", blocks)
+	}
+}
+
+// Forms that lint takes, the schema takes, and what lint cannot read, it refuses.
+func TestSchemaAndLintAgree(t *testing.T) {
+	compiled := printedSchema(t, KindJob)
+	for _, good := range []keys{
+		{"inducing": "[10, 20]"},
+		{"inducing": "7"},
+		{"loss": "{epsilon: {std: 0.6}, unit: minutes}"},
+		{"loss": "{kind: band, below: 1, above: 2}"},
+		{"kernel": "{family: [matern-3/2, matern-5/2], isotropic: true}"},
+		{"kernel": "{family: matern-5/2}"},
+		{"grid": "paper"},
+		{"grid": "{step: 0.5, prior: flat}"},
+		{"guarantees": "pac-bayes"},
+		{"guarantees": "[pac-bayes, holdout]"},
+		{"guarantees": "{pac-bayes: 1, holdout: 3}"},
+		{"roles": "{holdout: 10 %}"},
+		{"roles": "{holdout: 0.2, key: a}"},
+		{"copies": "1 %"},
+		{"copies": "0.003"},
+		{"copies": "drop"},
+		{"copies": "99.9%"},
+		{"bad_rows": "{tolerance: 0.1 %, to: elsewhere.parquet}"},
+		{"memory": "512MiB"},
+		{"checkpoint": "1m30s"},
+		{"train": "{seed: 18446744073709551615, time: 1.5h}"},
+		{"judge": "draw"},
+		{"limit": "0.5"},
+		{"delta": "${A_NUMBER}"},
+		{"workers": "${A_COUNT}"},
+		{"memory": "${A_SIZE}"},
+		{"target": "${A_NAME}"},
+		{"sweep": "[{}, {loss: {epsilon: 3}}, {features: [x1]}, {kernel: {isotropic: true}}]"},
+		{"features": "[x1, 3, 2.5]"},
+		{"scaling": "{mode: declared, features: {a: {centre: 0, scale: 1}}, target: {centre: 0, scale: 1}}", "features": "[a]"},
+	} {
+		value, read := readForSchema(t, good)
+		if read.faults != nil {
+			t.Errorf("lint: %v: %v", good, read.faults)
+		}
+		if err := compiled.Validate(value); err != nil {
+			t.Errorf("schema: %v: %v", good, err)
+		}
+	}
+	for _, bad := range []keys{
+		{"targt": "y"},
+		{"train": "{epochs: 3}"},
+		{"delta": "small"},
+		{"delta": "[0.01]"},
+		{"inducing": "many"},
+		{"inducing": "[10, 10.7]"},
+		{"inducing": "[]"},
+		{"train": "3"},
+		{"source": "{paths: 3}"},
+		{"source": "{paths: ['']}"},
+		{"source": "{paths: [1]}"},
+		{"kernel": "{isotropic: maybe}"},
+		{"kernel": "{family: 3}"},
+		{"kernel": "{family: [matern-3/2, 5]}"},
+		{"train": "{seed: -1}"},
+		{"workers": "1.5"},
+		{"checkpoint": "30"},
+		{"train": "{time: soon}"},
+		{"guarantees": "[hold-out]"},
+		{"guarantees": "{pacbayes: 1}"},
+		{"guarantees": "{holdout: 0}"},
+		{"bad_rows": "{tolerance: 100 %}"},
+		{"bad_rows": "{to: {topic: x}}"},
+		{"loss": "{epsilon: {sd: 1}}"},
+		{"copies": "remove"},
+		{"copies": "101 %"},
+		{"copies": "-0.1"},
+		{"copies": "1"},
+		{"copies": "100.0%"},
+		{"copies": "[drop]"},
+		{"grid": "papers"},
+		{"memory": "0B"},
+		{"memory": "512"},
+		{"memory": "much"},
+		{"roles": "{holdout: 0}"},
+		{"sweep": "[{delta: 0.5}]"},
+		{"sweep": "[{loss: {below: 0}}]"},
+		{"source": "{kafka: {brokers: a, topic: t}}"},
+		{"source": "{kafka: {topic: t, from: yesterday}}"},
+		{"source": "{kafka: {topic: t, from: [-1]}}"},
+		{"source": "{kafka: {topic: t, to: []}}"},
+	} {
+		value, read := readForSchema(t, bad)
+		if read.faults == nil {
+			t.Errorf("lint takes %v", bad)
+		}
+		if compiled.Validate(value) == nil {
+			t.Errorf("the schema takes %v, of which lint says %v", bad, read.faults)
+		}
+	}
+}
+
+func readForSchema(t *testing.T, change keys) (any, *jobText) {
+	t.Helper()
+	given := map[string]string{"A_NUMBER": "0.1", "A_COUNT": "3", "A_SIZE": "1GB", "A_NAME": "y"}
+	text, err := os.ReadFile(tiny(change).write(t, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, read := parseJob[JobFile]("job.yaml", text, func(name string) (string, bool) { value, ok := given[name]; return value, ok })
+	_, shown := parseJob[JobFile]("job.yaml", text, func(name string) (string, bool) { return "${" + name + "}", true })
+	return plainValue(shown.root), read
+}
+
+// leaves calls f for the keys of a schema, with the words that a key takes, if it takes
+// words.
+func leaves(key string, s map[string]any, f func(key string, words []any)) {
+	forms, _ := s["anyOf"].([]any)
+	var words []any
+	for _, form := range append([]any{s}, forms...) {
+		form, _ := form.(map[string]any)
+		if enum, ok := form["enum"].([]any); ok {
+			words = enum
+		}
+		if items, ok := form["items"].(map[string]any); ok && (key == "sweep" || key == "jobs" || key == "jobs.triggers") {
+			leaves(key, items, f)
+		}
+		properties, _ := form["properties"].(map[string]any)
+		for name, below := range properties {
+			leaves(within(key, name), below.(map[string]any), f)
+		}
+	}
+	f(key, words)
+}
+
+// Each key is described on the page, which describes no other; the words that a key takes
+// are those that lint takes.
+func TestSchemaSaysWhatKeysAre(t *testing.T) {
+	for _, kind := range []string{KindJob, KindSchedule, KindScore} {
+		t.Run(kind, func(t *testing.T) { keysAreSaid(t, kind) })
+	}
+}
+
+func keysAreSaid(t *testing.T, kind string) {
+	var shown map[string]any
+	if err := json.Unmarshal(printed(t, kind), &shown); err != nil {
+		t.Fatal(err)
+	}
+	said, all := described(pageOf(kind)), map[string]bool{}
+	leaves("", shown, func(key string, words []any) {
+		all[key] = true
+		known := slices.ContainsFunc(slices.Collect(maps.Keys(said)), func(other string) bool {
+			return other == key || strings.HasPrefix(key, other+".") || strings.HasPrefix(other, key+".") || key == ""
+		})
+		if !known {
+			t.Errorf("the page has no row for %q", key)
+		}
+		if kind != KindJob || strings.HasPrefix(key, "sweep") || key == "" || key == "source.stream" {
+			return
+		}
+		for _, word := range append(slices.Clone(words), "no-such-word") {
+			change, value := key, word.(string)
+			for strings.Contains(change, ".") {
+				at := strings.LastIndexByte(change, '.')
+				change, value = change[:at], "{"+change[at+1:]+": "+value+"}"
+			}
+			_, faults, err := checkJob(t.Context(), tiny(keys{change: value}).write(t, t.TempDir()), with(nil), Overrides{})
+			refused := slices.ContainsFunc(faults, func(f Fault) bool {
+				return strings.HasPrefix(f.Text, key+": \""+word.(string)+"\" is n") || f.Key == "kernel.family" && strings.Contains(f.Text, word.(string))
+			})
+			if want := word == "no-such-word" && words != nil; err != nil || refused != want && !slices.Contains([]string{"guarantees", "copies", "grid"}, key) { // these read their words themselves
+				t.Errorf("%s: %v: refused: %v (%v, %v)", key, word, refused, faults, err)
+			}
+		}
+	})
+	for key := range said {
+		if !all[key] {
+			t.Errorf("the page describes %q, which is no key", key)
+		}
+	}
+}

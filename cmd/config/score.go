@@ -1,0 +1,302 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// A ScoreFile is a score file: one YAML document.
+type ScoreFile struct {
+	Model          scoreModelConfig  `yaml:"model"`
+	Source         scoreSourceConfig `yaml:"source"`
+	Keep           []string          `yaml:"keep"`
+	Output         scoreOutputConfig `yaml:"output"`
+	ExactlyOnce    bool              `yaml:"exactly_once"`
+	SessionTimeout *Duration         `yaml:"session_timeout"`
+	Poll           Duration          `yaml:"poll"`
+	Serve          Serve             `yaml:"serve"`
+	Workers        int               `yaml:"workers"`
+	Memory         Size              `yaml:"memory"`
+
+	Folder string // of the file
+}
+
+// A scoreModelConfig says where to look which model is current: an output directory, or
+// topics.
+type scoreModelConfig struct {
+	Folder string
+	Kafka  scoreTopicsConfig `yaml:"kafka"`
+}
+
+func (m *scoreModelConfig) readWord(word *ast.StringNode) error {
+	m.Folder = word.Value
+	return someWord(word)
+}
+
+// someWord is an error of an empty text.
+func someWord(word *ast.StringNode) error {
+	if word.Value == "" {
+		return fault(word, "want a directory, or topics")
+	}
+	return nil
+}
+
+func (scoreModelConfig) words() []string { return nil }
+
+// A scoreTopicsConfig declares the topics of artifacts.
+type scoreTopicsConfig struct {
+	Brokers  brokerList `yaml:"brokers"`
+	TLS      tlsConfig  `yaml:"tls"`
+	SASL     saslConfig `yaml:"sasl"`
+	Patience Duration   `yaml:"patience"`
+	Name     string     `yaml:"name"`
+	Topics   topicNames `yaml:"topics"`
+}
+
+type scoreSourceConfig struct {
+	Paths pathList         `yaml:"paths"`
+	Kafka scoreKafkaConfig `yaml:"kafka"`
+}
+
+// A scoreKafkaConfig declares the topic that rows come from.
+type scoreKafkaConfig struct {
+	Brokers    brokerList `yaml:"brokers"`
+	TLS        tlsConfig  `yaml:"tls"`
+	SASL       saslConfig `yaml:"sasl"`
+	Patience   Duration   `yaml:"patience"`
+	Topic      string     `yaml:"topic"`
+	Group      string     `yaml:"group"`
+	Format     string     `yaml:"format"`
+	Schema     string     `yaml:"schema"`
+	Registry   registry   `yaml:"registry"`
+	Tombstones string     `yaml:"tombstones"`
+}
+
+// A scoreOutputConfig says where predictions go: a directory, or a topic.
+type scoreOutputConfig struct {
+	Folder string
+	Kafka  scoreOutputTopicConfig `yaml:"kafka"`
+}
+
+// A scoreOutputTopicConfig names the topic for predictions. That of rows of a topic is on
+// their cluster; files have none.
+type scoreOutputTopicConfig struct {
+	Topic    string     `yaml:"topic"`
+	Brokers  brokerList `yaml:"brokers"`
+	TLS      tlsConfig  `yaml:"tls"`
+	SASL     saslConfig `yaml:"sasl"`
+	Patience Duration   `yaml:"patience"`
+	Record   string     `yaml:"record"`
+}
+
+func (o *scoreOutputTopicConfig) readWord(word *ast.StringNode) error {
+	if o.Topic = word.Value; o.Topic == "" {
+		return fault(word, "want the name of a topic")
+	}
+	return nil
+}
+
+func (scoreOutputTopicConfig) words() []string { return nil }
+
+func (o *scoreOutputConfig) readWord(word *ast.StringNode) error {
+	o.Folder = word.Value
+	return someWord(word)
+}
+
+func (scoreOutputConfig) words() []string { return nil }
+
+// OnTopics reports whether rows come from a topic.
+func (c ScoreFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
+
+// ToTopic reports whether predictions go to a topic.
+func (c ScoreFile) ToTopic() bool { return !reflect.ValueOf(c.Output.Kafka).IsZero() }
+
+func (k scoreKafkaConfig) Kafka() KafkaSection {
+	return KafkaSection{
+		Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Topic: k.Topic, Format: k.Format,
+		Schema: k.Schema, Registry: k.Registry, Tombstones: k.Tombstones,
+	}
+}
+
+// ReadScore reads a score file, and reports all faults.
+func ReadScore(ctx context.Context, path string, env Environment) (ScoreFile, error) {
+	c, faults, err := checkScore(ctx, path, env)
+	if err == nil {
+		err = errorOf(faults)
+	}
+	return c, err
+}
+
+// checkScore reads a score file, and finds all that can be wrong with it before a row is
+// read.
+func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, []Fault, error) {
+	c, t, err := readConfiguration[ScoreFile](ctx, path, env.Lookup)
+	if err != nil {
+		return c, nil, err
+	}
+	if t.root == nil {
+		return c, t.faults, nil
+	}
+	c.Folder = filepath.Dir(path)
+	k := &c.Source.Kafka
+	relativePaths(c.Folder, c.Serve.files(), k.TLS.files(), k.SASL.files(), c.Model.Kafka.TLS.files(), c.Model.Kafka.SASL.files(),
+		c.Output.Kafka.TLS.files(), c.Output.Kafka.SASL.files(),
+		[]*string{&k.Schema, &k.Registry.CA, &k.Registry.PasswordFile, &c.Model.Folder, &c.Output.Folder})
+	var faults []error
+	fault := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
+		}
+	}
+	c.checkModel(fault)
+	if c.OnTopics() {
+		c.checkTopics(fault)
+	} else {
+		c.checkFiles(fault)
+	}
+	for i, name := range c.Keep {
+		err := c.canKeep(name)
+		if err == nil && c.OnTopics() {
+			err = kafkalog.CanKeep(k.Format, name)
+		}
+		if err != nil {
+			fault(false, "keep[%d]: %w", i, err)
+		}
+		fault(!slices.Contains(c.Keep[:i], name), "keep[%d]: %q is named twice", i, name)
+	}
+	if err := c.Serve.check(); err != nil {
+		fault(false, "serve: %w", err)
+	}
+	fault(c.Poll >= 0, "poll: %v is negative", time.Duration(c.Poll))
+	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
+	return c, t.judged(errors.Join(faults...), func(string) bool { return false }), nil
+}
+
+// canKeep returns an error unless what is kept can have this name.
+func (c ScoreFile) canKeep(name string) error {
+	switch {
+	case c.OnTopics() && c.ToTopic():
+		return sink.CanKeepObject(name)
+	case c.OnTopics():
+		return sink.CanKeepPlaced(name)
+	case c.ToTopic():
+		return sink.CanKeepOfFile(name)
+	default:
+		return sink.CanKeep(name)
+	}
+}
+
+// checkModel tells the faults of where models come from.
+func (c ScoreFile) checkModel(fault func(ok bool, format string, args ...any)) {
+	k := c.Model.Kafka
+	if reflect.ValueOf(k).IsZero() {
+		fault(c.Model.Folder != "" && !isRemote(c.Model.Folder), "model: name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
+		return
+	}
+	const key = "model.kafka"
+	fault(k.Name != "", key+".name: under which name is the model published?")
+	if len(k.Brokers) > 0 || !c.OnTopics() {
+		c.ModelCluster().check(key, fault)
+		return
+	}
+	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of source.kafka have their own")
+	fault(k.Patience == 0, key+".patience: it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers")
+}
+
+// ModelCluster is that of the topics of models: without brokers, the one of the rows.
+func (c ScoreFile) ModelCluster() Cluster {
+	k := c.Model.Kafka
+	if len(k.Brokers) == 0 && c.OnTopics() {
+		return c.Source.Kafka.Kafka().Cluster()
+	}
+	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
+}
+
+// checkFiles tells the faults of a file about files.
+func (c *ScoreFile) checkFiles(fault func(ok bool, format string, args ...any)) {
+	source := SourceSection{Paths: c.Source.Paths}
+	source.relativeTo(c.Folder)
+	c.Source.Paths = source.Paths
+	from := source.origin(pipeline.Job{}, c.Output.Folder, fault)
+	if c.ToTopic() {
+		c.checkOutput(fault)
+	} else {
+		fault(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output: name the directory for the predictions, or a topic, as in {kafka: {topic: predictions, brokers: [\"localhost:9092\"]}}")
+	}
+	if c.Output.Folder != "" {
+		found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet"))
+		fault(found == "", "output: %s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
+	}
+	fault(!c.ExactlyOnce, "exactly_once: it is about rows of a topic; no row of a file is predicted twice anyhow")
+	fault(c.SessionTimeout == nil, "session_timeout: it is about the group of a topic")
+}
+
+// checkOutput tells the faults of a topic for predictions of files.
+func (c ScoreFile) checkOutput(fault func(ok bool, format string, args ...any)) {
+	const key = "output.kafka"
+	k := c.Output.Kafka
+	fault(k.Topic != "", key+".topic: name the topic for the predictions")
+	fault(k.Record == "" || k.Record != k.Topic, key+".record: %s is the topic for the predictions; the record is another one", k.Record)
+	if len(k.Brokers) > 0 || len(c.Model.Kafka.Brokers) == 0 {
+		c.OutputCluster().check(key, fault)
+		return
+	}
+	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of model.kafka have their own")
+	fault(k.Patience == 0, key+".patience: it is given without brokers, and has no effect then; model.kafka.patience is that of its brokers")
+}
+
+// OutputCluster is that of predictions of files: without brokers, the one of the topics of
+// models.
+func (c ScoreFile) OutputCluster() Cluster {
+	k := c.Output.Kafka
+	if len(k.Brokers) == 0 && len(c.Model.Kafka.Brokers) > 0 {
+		return c.ModelCluster()
+	}
+	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
+}
+
+// checkTopics tells the faults of a file about topics.
+func (c ScoreFile) checkTopics(fault func(ok bool, format string, args ...any)) {
+	const key = "source.kafka"
+	k := c.Source.Kafka
+	fault(len(c.Source.Paths) == 0, "source: paths and kafka are both declared; name one of them")
+	k.Kafka().check(key, fault)
+	fault(k.Group != "", key+".group: name the group whose offsets say what has been predicted")
+	out := c.Output.Kafka
+	fault((c.Output.Folder == "") != (out.Topic == "") && !isRemote(c.Output.Folder), "output: name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
+	fault(out.Topic == "" || out.Topic != k.Topic, "output.kafka: %s is the topic that the rows come from", out.Topic)
+	fault(len(out.Brokers) == 0 && out.TLS == (tlsConfig{}) && out.SASL == (saslConfig{}) && out.Patience == 0, "output.kafka: brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
+	fault(out.Record == "", "output.kafka.record: it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
+	fault(c.Session() >= time.Second, "session_timeout: %v: want some seconds, as in 20s", c.Session())
+	fault(c.Poll == 0 || !c.ToTopic(), "poll: it is about files; predictions on a topic go there as rows come")
+}
+
+func (c ScoreFile) Session() time.Duration {
+	if c.SessionTimeout == nil {
+		return sessionTimeout
+	}
+	return time.Duration(*c.SessionTimeout)
+}
+
+func (c ScoreFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
+
+func (c ScoreFile) Resources() pipeline.Resources {
+	r := pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
+	if r.Workers == 0 {
+		r.Workers = runtime.GOMAXPROCS(0)
+	}
+	return r.WithDefaults()
+}

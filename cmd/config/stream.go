@@ -1,0 +1,115 @@
+package config
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// A Stdin is the rows that arrive on standard input. Opened first, it is consumed
+// into a spool, which every opening reads.
+type Stdin struct {
+	in        io.Reader
+	config    kafkalog.Config
+	keep      bool
+	file      string // job file
+	temporary bool   // the spool goes when it was read
+	mine      bool   // it was made
+	window    *kafkalog.Window
+	lock      io.Closer
+}
+
+// piped is the stream for a job.
+func (s SourceSection) piped(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) Origin {
+	fault(s.Stream == "-", "source.stream: %q: want \"-\", which is standard input", s.Stream)
+	config := kafkalog.Config{Tolerant: job.BadRows.Some(), Limit: int64(s.Spool.Limit), Folder: s.Spool.Folder}
+	config.Columns = spooledColumns(job, "the rows of a stream", fault)
+	if config.Folder == "" {
+		config.Folder = filepath.Join(output, "_stream")
+	}
+	return &Stdin{in: s.stdin, config: config, keep: s.Spool.Keep, file: s.file}
+}
+
+func (s *Stdin) Open(ctx context.Context, want Reading) (Source, error) {
+	if s.window == nil {
+		if err := s.spool(ctx, want); err != nil {
+			return nil, err
+		}
+	}
+	src, err := s.window.Open(ctx, ingestlake.Config{
+		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: want.BadRows, Decoders: want.Decoders,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return src, nil
+}
+
+// spool consumes the stream.
+func (s *Stdin) spool(ctx context.Context, want Reading) (err error) {
+	if s.in == nil {
+		return errors.New("stream: there is no standard input")
+	}
+	if s.config.Columns == nil {
+		if s.config.Columns = slices.Clone(want.Features); want.Target != "" {
+			s.config.Columns = append(s.config.Columns, want.Target)
+		}
+	}
+	// What an earlier run has kept goes only when something comes.
+	in := bufio.NewReader(s.in)
+	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
+		return errors.New("stream: nothing came")
+	}
+	if s.temporary {
+		if s.config.Folder, err = os.MkdirTemp("", "pacsgp-spool-"); err != nil {
+			return err
+		}
+	} else {
+		files := sinklake.OS{}
+		if err := files.MkdirAll(s.config.Folder); err != nil {
+			return err
+		}
+		if s.lock, err = files.Lock(filepath.Join(s.config.Folder, ".lock")); err != nil {
+			return fmt.Errorf("spool: %w", err)
+		}
+	}
+	s.mine, s.config.Progress = true, want.spooled
+	s.window, err = kafkalog.SpoolStream(ctx, s.config, in)
+	return err
+}
+
+func (s *Stdin) Finds(string) string { return "" }
+
+func (s *Stdin) Arguments() []string {
+	if s.keep {
+		return []string{s.config.Folder}
+	}
+	return []string{"--source", s.file, "<", "ROWS"} // the same rows on standard input
+}
+
+func (s *Stdin) Replay(certify.Certificate) (Origin, error) { return s, nil }
+
+// Release removes the spool, also one of a job that failed: the rows have to be sent again
+// anyhow.
+func (s *Stdin) Release(bool) error {
+	var err error
+	if s.lock != nil {
+		err = s.lock.Close()
+		s.lock = nil
+	}
+	if s.mine && (s.temporary || !s.keep || s.window == nil) {
+		err = errors.Join(err, kafkalog.Remove(s.config.Folder))
+	}
+	return err
+}
