@@ -52,6 +52,7 @@ type Observer struct {
 	Progress func(Progress)
 	Notice   func(text string) // something that a user should know and that is no error
 	Event    func(text string) // something that has happened as it was meant to
+	Spooled  func(rows int64)  // how many rows a spool has; several goroutines call it
 }
 
 func (o Observer) progress(p Progress) {

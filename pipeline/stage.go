@@ -253,6 +253,7 @@ func (s *stage) place() error {
 // chooses.
 func (s *stage) open(ctx context.Context, job Job, features []string, notice func(string)) (Opened, error) {
 	c := job.Choice(features, s.how.Resources)
+	c.Spooled = s.how.Observer.Spooled
 	src, err := s.rows.Open(ctx, c)
 	if err != nil && features == nil && s.how.Placed != nil { // with features: what the job chose was there before
 		err = s.how.Placed(err, job)

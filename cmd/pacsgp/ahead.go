@@ -62,7 +62,7 @@ func (a *ahead) begin(s *service, w openWindow, from *pipeline.Ancestor) error {
 	if err := a.close(); err != nil {
 		return err
 	}
-	digest, err := s.job.Digest()
+	digest, err := s.Job.Digest()
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func (a *ahead) begin(s *service, w openWindow, from *pipeline.Ancestor) error {
 	}
 	// Nobody is told of the bound before the window has its number.
 	observer := pipeline.Observer{Notice: s.show.notice, Progress: func(pipeline.Progress) { s.metrics.steps.Inc() }}
-	a.serial, a.of = w.serial, pipeline.NewAhead(s.job, pipeline.Environment{
-		Checkpoints: a.dir.Checkpoint(digest.String()), Ancestor: from, Resources: s.resources, Observer: observer,
+	a.serial, a.of = w.serial, pipeline.NewAhead(s.Job, pipeline.Environment{
+		Checkpoints: a.dir.Checkpoint(digest.String()), Ancestor: from, Resources: s.Resources, Observer: observer,
 	})
 	return nil
 }
@@ -122,7 +122,7 @@ func (s *service) trainAhead(ctx context.Context, t tenure, w openWindow) error 
 		}
 	}
 	src, err := w.window.Open(ctx, ingestlake.Config{
-		Features: s.job.Features, Target: s.job.Target, BadRows: ingest.Marking(s.job.BadRows.Some()), Decoders: s.resources.Workers,
+		Features: s.Job.Features, Target: s.Job.Target, BadRows: ingest.Marking(s.Job.BadRows.Some()), Decoders: s.Resources.Workers,
 	})
 	if err == nil {
 		err = a.of.Add(ctx, src)

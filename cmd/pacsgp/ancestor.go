@@ -24,15 +24,12 @@ const (
 	ancestorModel = "ancestor.parquet"
 )
 
-// warm reports whether windows begin with the model of an earlier one.
-func (c serviceConfig) warm() bool { return c.WarmStart == nil || *c.WarmStart }
-
 // ancestor is the model that the training of a window begins with: the one that the
 // stream's pointer named when this was first asked of the window. It is noted on the disk,
 // so that a window that is gone on with keeps it. No row of the window may have been seen
 // by it or by an ancestor of it.
 func (s *service) ancestor(ctx context.Context, t tenure, folder string, window *kafkalog.Window) (a pipeline.Ancestor, there bool, err error) {
-	if !s.job.Train.WarmStart {
+	if !s.Job.Train.WarmStart {
 		return a, false, nil
 	}
 	a, there, err = s.readAncestor(ctx, folder, window)
@@ -104,16 +101,16 @@ type chosenAncestor struct {
 // nor an ancestor of it, which it was held against in the same way. Offsets of a topic that was
 // made anew, or is on another cluster, are not known to be those of other rows.
 func (s *service) chosen(ctx context.Context, t tenure, window *kafkalog.Window) (a chosenAncestor, there bool, err error) {
-	client, err := s.shelf.cluster.client()
+	client, err := s.Shelf.Cluster.Client()
 	if err != nil {
 		return a, false, err
 	}
 	defer func() { _ = client.Close() }()
-	name := s.shelf.name
+	name := s.Shelf.Name
 	if t.share != nil {
-		name = sinklog.NameOf(name, t.share.partitions[0])
+		name = sinklog.NameOf(name, t.share.Partitions[0])
 	}
-	pointer, err := sinklog.Current(ctx, client, s.shelf.topics, name)
+	pointer, err := sinklog.Current(ctx, client, s.Shelf.Topics, name)
 	if errors.Is(err, sinklog.ErrNotFound) {
 		return a, false, nil
 	}
@@ -123,7 +120,7 @@ func (s *service) chosen(ctx context.Context, t tenure, window *kafkalog.Window)
 	id := pointer.Certificate
 	document, model, err := s.kept(id)
 	if err != nil {
-		pulled, err := sinklog.Pull(ctx, client, s.shelf.topics, id)
+		pulled, err := sinklog.Pull(ctx, client, s.Shelf.Topics, id)
 		if errors.Is(err, sinklog.ErrNotFound) {
 			s.show.notice("training begins anew: " + err.Error())
 			return a, false, nil
@@ -168,7 +165,7 @@ func sees(rows []certify.Span, topic string, begins map[int]int64) bool {
 
 // kept reads an artifact that this member has published and still has.
 func (s *service) kept(id string) (document, model []byte, err error) {
-	found, err := filepath.Glob(filepath.Join(s.output, donePrefix+"*", "certificate-"+id+".json"))
+	found, err := filepath.Glob(filepath.Join(s.Output, donePrefix+"*", "certificate-"+id+".json"))
 	if err != nil || len(found) == 0 {
 		return nil, nil, errors.Join(err, fs.ErrNotExist)
 	}

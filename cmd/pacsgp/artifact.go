@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -31,7 +32,7 @@ const maxCertificate = 16 << 20
 // readModel reads the model that a reference names and returns the SHA-256 of its
 // bytes with it.
 func readModel(ctx context.Context, reference string) (pipeline.Model, string, error) {
-	if a, ok, err := onTopics(ctx, reference); ok || err != nil {
+	if a, ok, err := config.OnTopics(ctx, reference); ok || err != nil {
 		if err != nil {
 			return pipeline.Model{}, "", err
 		}
@@ -47,13 +48,13 @@ func readModel(ctx context.Context, reference string) (pipeline.Model, string, e
 // readCertificate reads the certificate that a reference names, its JSON document or
 // its Parquet row, and returns its id with it: the SHA-256 of the document.
 func readCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
-	if a, ok, err := onTopics(ctx, reference); ok || err != nil {
+	if a, ok, err := config.OnTopics(ctx, reference); ok || err != nil {
 		if err != nil {
 			return certify.Certificate{}, "", err
 		}
 		return certificateIn(reference, a.Document)
 	}
-	if err := errors.Join(ctx.Err(), local(reference)); err != nil {
+	if err := errors.Join(ctx.Err(), config.Local(reference)); err != nil {
 		return certify.Certificate{}, "", err
 	}
 	data, err := durable.ReadSmall(reference, "a certificate", maxCertificate)
@@ -67,10 +68,10 @@ func readCertificate(ctx context.Context, reference string) (certify.Certificate
 // many as a certificate can have, or as a model's own footer says. On topics it is the
 // certificate.
 func readArtifact(ctx context.Context, reference string) ([]byte, error) {
-	if a, ok, err := onTopics(ctx, reference); ok || err != nil {
+	if a, ok, err := config.OnTopics(ctx, reference); ok || err != nil {
 		return a.Document, err
 	}
-	if err := errors.Join(ctx.Err(), local(reference)); err != nil {
+	if err := errors.Join(ctx.Err(), config.Local(reference)); err != nil {
 		return nil, err
 	}
 	f, size, err := durable.OpenRegular(reference)
@@ -157,20 +158,6 @@ type trainedModel struct {
 // GetModel reads the model back from its file.
 func (t trainedModel) GetModel(ctx context.Context, _ string) (pipeline.Model, error) {
 	return t.from.model(ctx)
-}
-
-// hides returns a name under which readings of an origin would find what a job
-// publishes to its output, or "".
-func hides(from origin, output string) string {
-	if output == "" {
-		return ""
-	}
-	for _, name := range []string{sinklake.ModelName("0"), sinklake.RowName("0")} {
-		if found := from.finds(filepath.Join(output, name)); found != "" {
-			return found
-		}
-	}
-	return ""
 }
 
 // newFile begins a file that nobody sees until its Commit. reading are the files that

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -57,8 +57,8 @@ func incomparable(a, b certify.Certificate, who pipeline.Judge) string {
 // challenge decides by the job's rule whether a certified result becomes current, moves
 // the pointer if so, and says why.
 func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState, p prepared, o *outcome) (moved bool, why string, err error) {
-	challenger := contender{pipeline.ArtifactRef{ID: o.Result.ID, Model: o.Result.ModelDigest}, o.Result.Certificate}
-	current, err := sinklake.ReadPointer(nil, p.output)
+	challenger := contender{pipeline.ArtifactRef{o.Result.ID, o.Result.ModelDigest}, o.Result.Certificate}
+	current, err := sinklake.ReadPointer(nil, p.Output)
 	if err != nil {
 		return false, "", err
 	}
@@ -68,15 +68,15 @@ func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState
 	if current.ID == challenger.ID {
 		return true, "it was current", nil
 	}
-	champion, err := contenderAt(ctx, p.output, current.ID)
+	champion, err := contenderAt(ctx, p.Output, current.ID)
 	if err != nil {
 		return false, "", err
 	}
-	if why := incomparable(champion.certificate, challenger.certificate, p.judge); why != "" {
+	if why := incomparable(champion.certificate, challenger.certificate, p.Judge); why != "" {
 		return false, "it cannot be compared with the current one: " + why, nil
 	}
-	better, why := j.Promote.byBound(p.judge.Of(champion.certificate).Bound, p.judge.Of(challenger.certificate).Bound)
-	if j.Promote.Rule == promoteRows {
+	better, why := byBound(j.Promote, p.Judge.Of(champion.certificate).Bound, p.Judge.Of(challenger.certificate).Bound)
+	if j.Promote.Rule == config.PromoteRows {
 		better, why, err = j.onNewRows(ctx, p, champion, challenger)
 		if errors.Is(err, errTooFew) {
 			known.Waiting, better, why, err = challenger.ID, false, err.Error(), nil
@@ -89,9 +89,9 @@ func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState
 }
 
 // byBound compares two bounds by a rule that asks for nothing else.
-func (p promoteConfig) byBound(champion, challenger float64) (bool, string) {
+func byBound(p config.Promotion, champion, challenger float64) (bool, string) {
 	words := fmt.Sprintf("its bound is %s, that of the one before %s", certify.AtMost(challenger), certify.AtMost(champion))
-	if p.Rule == promoteBound {
+	if p.Rule == config.PromoteBound {
 		return challenger <= champion+*p.NotWorseBy, words
 	}
 	return true, words // within a limit it is, as it is certified
@@ -108,7 +108,7 @@ func (j *scheduled) onNewRows(ctx context.Context, p prepared, champion, challen
 	}
 	known := map[string]bool{}
 	for _, c := range []contender{champion, challenger} {
-		list, err := sinklake.ReadManifest(nil, filepath.Join(p.output, sinklake.ManifestName(c.ID)), c.certificate, c.ID)
+		list, err := sinklake.ReadManifest(nil, filepath.Join(p.Output, sinklake.ManifestName(c.ID)), c.certificate, c.ID)
 		if err != nil {
 			return false, "", err
 		}
@@ -116,7 +116,7 @@ func (j *scheduled) onNewRows(ctx context.Context, p prepared, champion, challen
 			known[contentOf(f)] = true
 		}
 	}
-	var fresh lakeOrigin
+	var fresh config.Lake
 	var rows int64
 	for _, f := range all {
 		if !known[contentOf(f.ManifestFile)] {
@@ -140,20 +140,20 @@ func contentOf(f pipeline.ManifestFile) string { return fmt.Sprintf("%d %s", f.B
 
 // lossOn is what the judged predictor of a model loses on rows, without the bad ones that
 // the job tolerates, and on how many.
-func lossOn(ctx context.Context, p prepared, c contender, rows lakeOrigin) (float64, int64, error) {
-	m, digest, err := readModel(ctx, filepath.Join(p.output, sinklake.ModelName(c.Model)))
+func lossOn(ctx context.Context, p prepared, c contender, rows config.Lake) (float64, int64, error) {
+	m, digest, err := readModel(ctx, filepath.Join(p.Output, sinklake.ModelName(c.Model)))
 	if err != nil {
 		return 0, 0, err
 	}
 	if digest != c.Model {
 		return 0, 0, fmt.Errorf("the model of %s has the SHA-256 %s, not %s", c.ID, digest, c.Model)
 	}
-	src, err := rows.open(ctx, reading{Choice: ingest.Choice{Features: featuresOf(m), Target: m.Meta.Target.Name}, bad: ingest.Marking(p.job.BadRows.Some())})
+	src, err := rows.Open(ctx, pipeline.Choice{Features: featuresOf(m), Target: m.Meta.Target.Name, Mark: p.Job.BadRows.Some()})
 	if err != nil {
 		return 0, 0, err
 	}
-	found, err := pipeline.EvaluateGood(ctx, src, m, p.resources.Workers)
-	if p.judge == pipeline.JudgeDraw {
+	found, err := pipeline.EvaluateGood(ctx, src, m, p.Resources.Workers)
+	if p.Judge == pipeline.JudgeDraw {
 		return found.Draw, found.Rows, err
 	}
 	return found.Mean, found.Rows, err
@@ -171,22 +171,22 @@ func featuresOf(m pipeline.Model) []string {
 func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) error {
 	p := j.prepared
 	decide := func() (bool, string, error) {
-		challenger, err := contenderAt(ctx, p.output, known.Waiting)
+		challenger, err := contenderAt(ctx, p.Output, known.Waiting)
 		if err != nil {
 			return false, "", err
 		}
-		current, err := sinklake.ReadPointer(nil, p.output)
+		current, err := sinklake.ReadPointer(nil, p.Output)
 		if err != nil {
 			return false, "", err
 		}
 		if current == nil {
 			return true, "nothing was current", pointTo(p, challenger)
 		}
-		champion, err := contenderAt(ctx, p.output, current.ID)
+		champion, err := contenderAt(ctx, p.Output, current.ID)
 		if err != nil {
 			return false, "", err
 		}
-		if why := incomparable(champion.certificate, challenger.certificate, p.judge); why != "" {
+		if why := incomparable(champion.certificate, challenger.certificate, p.Judge); why != "" {
 			return false, "it cannot be compared with the current one: " + why, nil
 		}
 		better, why, err := j.onNewRows(ctx, p, champion, challenger)
@@ -199,7 +199,7 @@ func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) err
 	if errors.Is(err, errTooFew) || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if errors.Is(err, fs.ErrNotExist) && !present(p.output, known.Waiting) { // keep has removed it
+	if errors.Is(err, fs.ErrNotExist) && !present(p.Output, known.Waiting) { // keep has removed it
 		better, why, err = false, "it is not in the output any more", nil
 	}
 	text := fmt.Sprintf("%s: certificate %.12s… is not current: %s", j.Name, known.Waiting, why)
@@ -227,13 +227,13 @@ func present(folder, id string) bool {
 
 // pointTo moves the pointer of an output to one of its artifacts.
 func pointTo(p prepared, to contender) (err error) {
-	out := sinklake.NewOutput(p.output, nil)
+	out := sinklake.NewOutput(p.Output, nil)
 	release, err := out.Hold()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	return pipeline.PointTo(out, to.certificate, to.ArtifactRef, p.judge, time.Now())
+	return pipeline.PointTo(out, to.certificate, to.ArtifactRef, p.Judge, time.Now())
 }
 
 // promoted moves the pointer of a folder to the artifact of which the id begins so.

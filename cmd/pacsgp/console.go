@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/console"
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
@@ -39,7 +40,7 @@ func consoleCommand(w system) *cobra.Command {
 			if len(args) == 0 {
 				return usageError{errors.New("DIR...: name the output directories of train")}
 			}
-			return local(args...)
+			return config.Local(args...)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return serveConsole(cmd.Context(), w, args, c) },
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -62,9 +62,9 @@ func demoCommand(w system) *cobra.Command {
 	return cmd
 }
 
-func demo(ctx context.Context, w system, output string, config synth.Config) error {
+func demo(ctx context.Context, w system, output string, generate synth.Config) error {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(w.stdout, format, args...) }
-	generator, err := synth.New(config)
+	generator, err := synth.New(generate)
 	if err != nil {
 		return usageError{err}
 	}
@@ -74,16 +74,17 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 		return err
 	}
 	delta := 0.01
-	c := configuration{
-		Source: sourceConfig{Paths: []string{path}}, Target: "y", Delta: &delta,
-		Loss: lossConfig{Epsilon: epsilon{raw: 0.5}}, Inducing: oneOrMore{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
-		folder: output,
+	c := config.JobFile{
+		Source: config.SourceSection{Paths: []string{path}}, Target: "y", Delta: &delta,
+		Loss: config.LossSection{Epsilon: config.Epsilon{Raw: 0.5}}, Inducing: config.OneOrMore{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
+		Folder: output,
 	}
-	p, err := prepare(c)
+	task, err := config.NewTask(c)
 	if err != nil {
 		return err
 	}
-	say("Training on it: a prediction that is off by more than ε = %g counts as a miss …\n\n", p.job.Loss.Epsilon)
+	p := prepared{Task: task}
+	say("Training on it: a prediction that is off by more than ε = %g counts as a miss …\n\n", p.Job.Loss.Epsilon)
 	o, err := train(ctx, p, w)
 	if err != nil {
 		return err
@@ -92,8 +93,8 @@ func demo(ctx context.Context, w system, output string, config synth.Config) err
 		return err
 	}
 	say("\nVerifying the artifact against the lake, and training again without the hold-out rows …\n")
-	model, certificate := filepath.Join(p.output, o.Record.Model), filepath.Join(p.output, o.Record.Certificate)
-	v, err := verification{model: model, certificate: certificate, id: o.Record.ID, from: p.source, retrain: true, judge: p.judge}.run(ctx, w)
+	model, certificate := filepath.Join(p.Output, o.Record.Model), filepath.Join(p.Output, o.Record.Certificate)
+	v, err := verification{model: model, certificate: certificate, id: o.Record.ID, from: p.Source, retrain: true, judge: p.Judge}.run(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, size demoSiz
 		return err
 	}
 	m := o.Result.Model
-	src, err := lakeOrigin{dir}.open(ctx, reading{Choice: ingest.Choice{Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name}})
+	src, err := config.Lake{dir}.Open(ctx, pipeline.Choice{Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
@@ -37,9 +38,9 @@ publish:
 `
 
 // demoKafka is the demo over topics.
-func demoKafka(ctx context.Context, w system, output string, config synth.Config) (err error) {
+func demoKafka(ctx context.Context, w system, output string, generate synth.Config) (err error) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(w.stdout, format, args...) }
-	generator, err := synth.New(config)
+	generator, err := synth.New(generate)
 	if err != nil {
 		return usageError{err}
 	}
@@ -63,7 +64,7 @@ func demoKafka(ctx context.Context, w system, output string, config synth.Config
 		return err
 	}
 	say("\n")
-	p, err := loadJob(ctx, path, w, overrides{}, func(string) bool { return false })
+	p, err := loadJob(ctx, path, w, config.Overrides{}, func(string) bool { return false })
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func demoKafka(ctx context.Context, w system, output string, config synth.Config
 	}
 	say("\nVerifying it: the rows are replayed from the topic, and training is repeated …\n")
 	v, err := verification{
-		model: filepath.Join(pulled, o.Record.Model), certificate: filepath.Join(pulled, o.Record.Certificate), id: o.Record.ID, from: p.source, retrain: true, judge: p.judge,
+		model: filepath.Join(pulled, o.Record.Model), certificate: filepath.Join(pulled, o.Record.Certificate), id: o.Record.ID, from: p.Source, retrain: true, judge: p.Judge,
 	}.run(ctx, w)
 	if err != nil {
 		return err
@@ -94,8 +95,8 @@ func demoKafka(ctx context.Context, w system, output string, config synth.Config
 
 // demoProduce makes the topic of rows on brokers and fills it. One that is there is left
 // as it is: its rows would stand there twice.
-func demoProduce(ctx context.Context, w system, brokers []string, config synth.Config) (err error) {
-	generator, err := synth.New(config)
+func demoProduce(ctx context.Context, w system, brokers []string, generate synth.Config) (err error) {
+	generator, err := synth.New(generate)
 	if err != nil {
 		return usageError{err}
 	}

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pacsgp/pacsgp/cmd/config"
 )
 
 // Every document of the manifests is one of its kind, to the last field, and the job in
@@ -59,7 +61,7 @@ func TestKubernetesManifests(t *testing.T) {
 func accepted(t *testing.T, path string) {
 	t.Helper()
 	w := testSystem(&bytes.Buffer{}, &bytes.Buffer{}, plain(), nil)
-	p, err := loadJob(t.Context(), path, w, overrides{}, func(string) bool { return false })
+	p, err := loadJob(t.Context(), path, w, config.Overrides{}, func(string) bool { return false })
 	if err == nil {
 		_, err = newService(p, w)
 	}

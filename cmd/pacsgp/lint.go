@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -63,13 +64,13 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 	out := linted{Files: paths, Faults: []lintedItem{}}
 	bad := 0
 	for _, path := range paths {
-		faults, err := checkFile(ctx, path, w)
+		faults, err := config.Check(ctx, path, w.environment())
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, pipeline.ErrConfig): // it could not be read
 			text := inPlainWords(strings.TrimPrefix(err.Error(), pipeline.ErrConfig.Error()+": "))
-			faults = []jobFault{{file: path, text: strings.TrimPrefix(text, path+": ")}}
+			faults = []config.Fault{{File: path, Text: strings.TrimPrefix(text, path+": ")}}
 		case err != nil:
 			return err
 		}
@@ -77,8 +78,8 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 			bad++
 		}
 		for _, f := range faults {
-			text := w.hide(errors.New(f.text)).Error()
-			out.Faults = append(out.Faults, lintedItem{path, max(f.line, 1), max(f.column, 1), f.key, pipeline.Shortened(inPlainWords(text))})
+			text := w.hide(errors.New(f.Text)).Error()
+			out.Faults = append(out.Faults, lintedItem{path, max(f.Line, 1), max(f.Column, 1), f.Key, pipeline.Shortened(inPlainWords(text))})
 		}
 	}
 	if asJSON {

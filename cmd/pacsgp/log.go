@@ -164,7 +164,7 @@ func messageLines(err error) []string {
 	if faults > mostFaults {
 		lines = append(lines, fmt.Sprintf("and %d more faults", faults-mostFaults))
 	}
-	if _, ok := errors.AsType[usageError](err); ok {
+	if isUsage(err) {
 		lines = append(lines, "hint: pacsgp --help lists the commands, pacsgp COMMAND --help their flags")
 	}
 	return lines

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -218,7 +219,7 @@ func wantedByFlag(err error) error {
 	if cause == nil {
 		return err
 	}
-	want := wantTime
+	want := config.WantTime
 	if number, ok := errors.AsType[*strconv.NumError](cause); ok {
 		want = map[string]string{
 			"Atoi":      "want whole numbers, as in 500,1000",
@@ -235,6 +236,13 @@ type usageError struct{ error }
 // Unwrap returns the fault.
 func (e usageError) Unwrap() error { return e.error }
 
+// isUsage reports whether an error is a fault of the command line.
+func isUsage(err error) bool {
+	_, own := errors.AsType[usageError](err)
+	_, other := errors.AsType[config.ArgumentError](err)
+	return own || other
+}
+
 // exactly wraps cobra's check of the number of arguments.
 func exactly(n int, names string) cobra.PositionalArgs {
 	return between(n, n, names)
@@ -250,14 +258,13 @@ func between(least, most int, names string) cobra.PositionalArgs {
 }
 
 func status(err error) int {
-	var usage usageError
 	var round roundError
 	switch {
 	case errors.Is(err, pipeline.ErrInterrupted):
 		return exitInterrupted
 	case errors.As(err, &round):
 		return round.exit
-	case errors.As(err, &usage):
+	case isUsage(err):
 		return exitUsage
 	default:
 		return pipeline.ExitStatus(err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -16,13 +17,14 @@ import (
 // A sampleOrigin is the files of a sample. Shards that are not what the manifest says
 // are named as they are read.
 type sampleOrigin struct {
-	lakeOrigin
+	config.Lake
 	manifest pipeline.Manifest
 	columns  []string // that the digests are over
 }
 
-func (o sampleOrigin) open(ctx context.Context, want reading) (rows, error) {
-	src, err := o.lakeOrigin.open(ctx, want)
+// Open opens the files.
+func (o sampleOrigin) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+	src, err := o.Lake.Open(ctx, want)
 	if err != nil || !slices.Equal(src.Columns(), o.columns) {
 		return src, err
 	}
@@ -34,20 +36,20 @@ func (o sampleOrigin) open(ctx context.Context, want reading) (rows, error) {
 }
 
 type sampleRows struct {
-	rows
+	pipeline.Opened
 	digests []string
 }
 
 // Open reads a shard, whose digest is compared at its end.
 func (s sampleRows) Open(ctx context.Context, i int) (pipeline.Batches, error) {
-	return pipeline.Expected(ctx, s.rows, i, s.digests[i])
+	return pipeline.Expected(ctx, s.Opened, i, s.digests[i])
 }
 
 // sampled is where the rows of a certificate are among the data, by the manifest beside
 // it or the one that is named; the data as they are if there is none. The lines say what
 // was found; so does a doubt, which matters if the data turn out to be other rows.
-func sampled(ctx context.Context, data origin, named, certificate string, c certify.Certificate, id string, m pipeline.Model) (from origin, lines []string, doubt, err error) {
-	lake, ok := data.(lakeOrigin)
+func sampled(ctx context.Context, data config.Origin, named, certificate string, c certify.Certificate, id string, m pipeline.Model) (from config.Origin, lines []string, doubt, err error) {
+	lake, ok := data.(config.Lake)
 	if !ok {
 		if named != "" {
 			err = usageError{errors.New("--manifest: it lists files, and the rows come from elsewhere")}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -118,11 +118,11 @@ func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			from, err := originOf([]string{a.lake})
+			from, err := config.OriginOf([]string{a.lake})
 			if err != nil {
 				t.Fatal(err)
 			}
-			src, err := from.open(t.Context(), reading{Choice: ingest.Choice{Target: "y"}})
+			src, err := from.Open(t.Context(), pipeline.Choice{Target: "y"})
 			if err != nil {
 				t.Fatal(err)
 			}

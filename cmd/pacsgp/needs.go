@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -51,7 +52,7 @@ const less = ", or set fewer workers or fewer inducing points"
 const lessHere = ", or set GOMAXPROCS to fewer processors"
 
 // sampleOf is what is known of the rows as a whole before any is read.
-func sampleOf(ctx context.Context, src rows, workers int) (pipeline.Sample, error) {
+func sampleOf(ctx context.Context, src pipeline.Opened, workers int) (pipeline.Sample, error) {
 	s := pipeline.Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
 	for _, shard := range src.Shards() {
 		s.Rows += shard.Rows
@@ -70,7 +71,7 @@ const memoryUsage = "for counting copies and for large pages, as in 512MiB"
 func budgetOf(memory string, workers int) (pipeline.Resources, error) {
 	res := pipeline.Resources{Workers: workers}
 	if memory != "" {
-		size, err := parseSize(memory)
+		size, err := config.ParseSize(memory)
 		if err != nil {
 			return res, usageError{fmt.Errorf("--memory: %w", err)}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -16,7 +17,7 @@ type outcome struct {
 	*pipeline.Outcome
 
 	output string
-	source origin
+	source config.Origin
 }
 
 // verdict says why the exit status is not 0, nil if it is.
@@ -63,7 +64,7 @@ func (o *outcome) report(w system) error {
 	if err := report.WriteCertificate(w.paper, o.Result.Certificate, w.style, pipeline.KnownToMaker); err != nil {
 		return err
 	}
-	data := strings.Join(o.source.arguments(), " ")
+	data := strings.Join(o.source.Arguments(), " ")
 	path := func(name string) string { return filepath.Join(o.output, name) }
 	retrain := ""
 	if len(o.Result.Certificate.Conditional()) > 0 {

@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 func passCommand(w system) *cobra.Command {
 	var job, part, output, from string
-	var o overrides
+	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "pass -c job.yaml --part 1/2 -o FILE",
 		Short: "Make a part of the last pass, for pacsgp certify",
@@ -32,7 +33,7 @@ func passCommand(w system) *cobra.Command {
 			if output == "" {
 				return usageError{errors.New("-o: name the file to write")}
 			}
-			o.output = from
+			o.Output = from
 			p, err := loadJob(cmd.Context(), job, w, o, flagsOf(cmd, map[string]string{"output": "from"}))
 			if err != nil {
 				return err
@@ -41,7 +42,7 @@ func passCommand(w system) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	o.flags(cmd, &job)
+	overrideFlags(cmd, &job, &o)
 	f.StringVar(&part, "part", "1/1", "which part, of how many, as in 1/2")
 	f.StringVarP(&output, "output", "o", "", "the file to write")
 	f.StringVar(&from, "from", "", "the output directory of train, if it is not that of the job file")
@@ -51,7 +52,7 @@ func passCommand(w system) *cobra.Command {
 func certifyCommand(w system) *cobra.Command {
 	var job string
 	var asJSON bool
-	var o overrides
+	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "certify -c job.yaml PART ...",
 		Short: "Certify a model from all parts of its last pass",
@@ -73,9 +74,9 @@ func certifyCommand(w system) *cobra.Command {
 			return outcome.verdict(p)
 		},
 	}
-	o.flags(cmd, &job)
+	overrideFlags(cmd, &job, &o)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run record instead of the report")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output directory")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "output directory")
 	return cmd
 }
 
@@ -103,10 +104,10 @@ func parsePart(text string) (pipeline.Part, error) {
 func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output string) (err error) {
 	show := newDisplay(w)
 	defer show.end()
-	if err := mayCreate("-o", output, p.source); err != nil {
+	if err := config.MayCreate("-o", output, p.Source); err != nil {
 		return usageError{err}
 	}
-	h, err := readHandover(p.output, p.job)
+	h, err := readHandover(p.Output, p.Job)
 	if err != nil {
 		return err
 	}
@@ -115,18 +116,18 @@ func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output 
 	}
 	found, err := h.Pass(ctx, part, pipeline.Environment{
 		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			src, err := p.open(ctx, features, show.notice)
+			src, err := p.Source.Open(ctx, p.Job.Choice(features, p.Resources))
 			if err != nil {
 				return nil, err
 			}
-			sample, err := sampleOf(ctx, src, p.resources.Workers)
+			sample, err := sampleOf(ctx, src, p.Resources.Workers)
 			if err != nil {
 				return nil, err
 			}
-			need := needs{reading: sample.Reader, disk: pipeline.SpillBytes(p.job, sample.Rows, p.resources)}
-			return src, need.met(w, p.resources.Memory, less)
+			need := needs{reading: sample.Reader, disk: pipeline.SpillBytes(p.Job, sample.Rows, p.Resources)}
+			return src, need.met(w, p.Resources.Memory, less)
 		},
-		Sink: h.sink(), Resources: p.resources,
+		Sink: h.sink(), Resources: p.Resources,
 	})
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output 
 func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o *outcome, err error) {
 	show := newDisplay(w)
 	defer show.end()
-	h, err := readHandover(p.output, p.job)
+	h, err := readHandover(p.Output, p.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -165,11 +166,11 @@ func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o 
 		return nil, err
 	}
 	out := p.out(w)
-	found, err := pipeline.CertifyParts(ctx, h.Handover, m, all, p.job, &jobRows{prepared: p, show: show}, out, p.how(w, show, out))
+	found, err := pipeline.CertifyParts(ctx, h.Handover, m, all, p.Job, p.Source, out, p.how(w, show, out))
 	if err != nil {
 		return nil, err
 	}
-	return &outcome{found, p.output, p.source}, nil
+	return &outcome{found, p.Output, p.Source}, nil
 }
 
 // merged reads parts and merges them. Their files stay open until release.

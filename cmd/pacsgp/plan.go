@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -23,7 +24,7 @@ import (
 func planCommand(w system) *cobra.Command {
 	var path string
 	var asJSON bool
-	var o overrides
+	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "plan -c job.yaml",
 		Short: "Say what a job would read and what so many rows can certify, from footers alone",
@@ -38,9 +39,9 @@ func planCommand(w system) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&o.epsilon, "epsilon", "", "tolerance, as for train")
-	cmd.Flags().Float64Var(&o.delta, "delta", 0, "delta, as for train")
-	cmd.Flags().IntSliceVar(&o.inducing, "inducing", nil, "numbers of inducing points, as for train")
+	cmd.Flags().StringVar(&o.Epsilon, "epsilon", "", "tolerance, as for train")
+	cmd.Flags().Float64Var(&o.Delta, "delta", 0, "delta, as for train")
+	cmd.Flags().IntSliceVar(&o.Inducing, "inducing", nil, "numbers of inducing points, as for train")
 	return cmd
 }
 
@@ -83,12 +84,12 @@ type plannedColumn struct {
 const notCounted = "not counted, for plan reads no row: train counts them in its first pass, and stops before it trains if there are more than the job allows"
 
 func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
-	makeTemporary(p.source, false)
-	defer func() { err = errors.Join(err, p.source.release(false)) }()
+	config.MakeTemporary(p.Source, false)
+	defer func() { err = errors.Join(err, p.Source.Release(false)) }()
 	show := newDisplay(w)
 	defer show.end()
 	p.spooled = show.spooled
-	jobs := p.job.Alternatives()
+	jobs := p.Job.Alternatives()
 	var out planned
 	var least, most float64
 	var need needs
@@ -108,7 +109,7 @@ func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
 		}
 		if job.Number > 0 {
 			out.Alternatives = append(out.Alternatives, plannedAlternative{
-				job.Number, job.Changes(), each.Features, fmt.Sprintf("1/%d", len(p.job.Alternatives())), each.LnInverseWeight, each.Confidence,
+				job.Number, job.Changes(), each.Features, fmt.Sprintf("1/%d", len(p.Job.Alternatives())), each.LnInverseWeight, each.Confidence,
 			})
 		}
 		faults = faults.and(each.faults)
@@ -122,46 +123,46 @@ func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(faults.error(), need.met(w, p.resources.Memory, less))
+	return errors.Join(faults.error(), need.met(w, p.Resources.Memory, less))
 }
 
 // plan looks at the footers of a job that is no sweep, or is one of its
 // alternatives.
 func (p prepared) plan(ctx context.Context) (planned, error) {
-	src, err := p.open(ctx, nil, func(string) {})
+	src, err := p.open(ctx)
 	if err != nil {
 		return planned{}, err
 	}
-	out := planned{Delta: p.job.Delta, Files: []plannedFile{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
+	out := planned{Delta: p.Job.Delta, Files: []plannedFile{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
 	for _, f := range src.Files() {
 		out.Files = append(out.Files, plannedFile{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}
-	sample, err := sampleOf(ctx, src, p.resources.Workers)
+	sample, err := sampleOf(ctx, src, p.Resources.Workers)
 	if err != nil {
 		return planned{}, err
 	}
-	if err := p.job.Suits(src.Columns(), sample.Rows); err != nil {
+	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
 		return planned{}, err
 	}
-	columns, err := src.Told(ctx)
+	columns, err := src.(config.Source).Told(ctx)
 	if err != nil {
 		return planned{}, err
 	}
 	for _, c := range columns {
 		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})
 	}
-	out.faults = faultsOf(p.job, columns, sample.Rows)
+	out.faults = faultsOf(p.Job, columns, sample.Rows)
 	if out.faults == nil {
 		for _, c := range columns {
 			sample.Bad = max(sample.Bad, c.Nulls)
 		}
 		out.leftOut = sample.Bad
 	}
-	if out.Plan, err = pipeline.NewPlan(p.job, sample, p.resources); err != nil {
+	if out.Plan, err = pipeline.NewPlan(p.Job, sample, p.Resources); err != nil {
 		return planned{}, err
 	}
-	out.Estimate, err = pipeline.NewEstimate(p.job, sample, p.resources)
-	out.Disk, out.reading = pipeline.SpillBytes(p.job, sample.Rows, p.resources), sample.Reader
+	out.Estimate, err = pipeline.NewEstimate(p.Job, sample, p.Resources)
+	out.Disk, out.reading = pipeline.SpillBytes(p.Job, sample.Rows, p.Resources), sample.Reader
 	return out, err
 }
 
@@ -187,7 +188,7 @@ const (
 )
 
 // faultsOf finds what the footers tell against the columns.
-func faultsOf(job pipeline.Job, columns []told, rows int64) columnFaults {
+func faultsOf(job pipeline.Job, columns []config.Told, rows int64) columnFaults {
 	var faults columnFaults
 	for _, c := range columns {
 		if c.Nulls > 0 && !(float64(c.Nulls) <= job.BadRows.Tolerance*float64(rows)) {

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -39,14 +38,14 @@ func predictCommand(w system) *cobra.Command {
 			if from == nil {
 				return usageError{errors.New("name the DATA, or with --source a job file that says where they are")}
 			}
-			if err := mayCreate("-o", output, from); err != nil {
+			if err := config.MayCreate("-o", output, from); err != nil {
 				return usageError{err}
 			}
 			res, err := budgetOf(memory, runtime.GOMAXPROCS(0))
 			if err != nil {
 				return err
 			}
-			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, res, asJSON), from.release(false))
+			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, res, asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -56,7 +55,7 @@ func predictCommand(w system) *cobra.Command {
 	return cmd
 }
 
-func predict(ctx context.Context, w system, modelPath, certificatePath string, from origin, output string, res pipeline.Resources, asJSON bool) error {
+func predict(ctx context.Context, w system, modelPath, certificatePath string, from config.Origin, output string, res pipeline.Resources, asJSON bool) error {
 	m, digest, err := readModel(ctx, modelPath)
 	if err != nil {
 		return err
@@ -80,7 +79,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, f := range m.Meta.Features {
 		features = append(features, f.Name)
 	}
-	src, err := from.open(ctx, reading{Choice: ingest.Choice{Features: features}, bad: ingest.Mark, decoders: res.Workers, pages: res.PageMemory()})
+	src, err := from.Open(ctx, pipeline.Choice{Features: features, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
 	if err != nil {
 		return err
 	}
@@ -139,21 +138,6 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	return err
 }
 
-// mayCreate refuses an output, which the job names under this key, without a directory, or one that would be found
-// where the data are: the next call on the same data would read it.
-func mayCreate(key, output string, data origin) error {
-	dir := filepath.Dir(output)
-	if at, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: directory %s does not exist", key, dir)
-	} else if err == nil && !at.IsDir() {
-		return fmt.Errorf("%s: %s is no directory", key, dir)
-	}
-	if found := data.finds(output); found != "" {
-		return fmt.Errorf("%s: %s lies in the data %s; choose a place outside, or a name that begins with . or _", key, output, found)
-	}
-	return nil
-}
-
 // replaces says that predictions are replaced that stand there, and refuses to replace
 // anything else.
 func replaces(ctx context.Context, output string, notice func(string)) error {
@@ -164,7 +148,7 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 	if err != nil {
 		return err
 	}
-	_, err = lakeOrigin{output}.open(ctx, reading{Choice: ingest.Choice{Features: []string{"row", "mean", "deviation"}}})
+	_, err = config.Lake{output}.Open(ctx, pipeline.Choice{Features: []string{"row", "mean", "deviation"}})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

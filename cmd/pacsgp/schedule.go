@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/jonboulle/clockwork"
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -67,7 +67,7 @@ func promoteCommand(w system) *cobra.Command {
 			"certificate must be what follows from its model, and certify something.",
 		Args: exactly(2, "ID DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := local(args[1]); err != nil {
+			if err := config.Local(args[1]); err != nil {
 				return err
 			}
 			if who != pipeline.JudgeMean && who != pipeline.JudgeDraw {
@@ -89,25 +89,22 @@ func listRuns(w system, record *scheduleRecord) error {
 	return printJSON(w.stdout, all)
 }
 
-// defaultPoll is how often a scheduler looks whether anything is due.
-const defaultPoll = 30 * time.Second
-
 // schedule looks again and again what is due, or with once a single time. Runs follow one
 // another: a machine that trains two models at a time trains each at half the speed.
-func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled, record *scheduleRecord, clock clockwork.Clock, once bool) (err error) {
+func schedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*scheduled, record *scheduleRecord, clock clockwork.Clock, once bool) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
 	for _, j := range jobs {
-		outputs = append(outputs, j.prepared.output)
+		outputs = append(outputs, j.prepared.Output)
 	}
-	unserve, err := c.Serve.start(ctx, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
+	unserve, err := serve(ctx, c.Serve, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
 	s := &scheduler{
-		record: record, fs: w.fs, poll: cmp.Or(time.Duration(c.Poll), defaultPoll),
+		record: record, fs: w.fs, poll: c.Every(),
 		say: func(text string) {
 			show.event(text)
 			m.live.fact("last event", text)
@@ -127,7 +124,7 @@ func schedule(ctx context.Context, w system, c scheduleConfig, jobs []*scheduled
 			return o, err
 		},
 	}
-	if c.Serve.declared() {
+	if c.Serve.Declared() {
 		s.lagged = m.lagged
 	}
 	return s.serve(ctx, jobs, clock, once)

@@ -15,6 +15,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -56,7 +57,7 @@ func onStage(t *testing.T, path string, trains bool) *stage {
 	s := &stage{jobs: jobs}
 	s.scheduler = &scheduler{record: record, poll: time.Minute, say: func(text string) { s.said = append(s.said, text) }}
 	s.train = func(ctx context.Context, j *scheduled, p prepared) (*outcome, error) {
-		s.trains = append(s.trains, strings.Join(p.source.arguments(), " "))
+		s.trains = append(s.trains, strings.Join(p.Source.Arguments(), " "))
 		if s.fail != nil {
 			return nil, s.fail
 		}
@@ -281,19 +282,19 @@ func TestScheduleFaults(t *testing.T) {
 		{"triggers: [{cron: \"30 2 * * *\"}]", "name the time zone"},
 		{"triggers: [{cron: \"30 2 * *\", zone: UTC}]", "want five fields"},
 		{"triggers: [{every: 1h, rows: 3}]", "want one of cron, every, rows, files"},
-		{"triggers: [{rows: 0}]", wantAtLeast},
-		{"triggers: [{every: 1h}, {files: 0}]", wantAtLeast},
+		{"triggers: [{rows: 0}]", "want a whole number of at least 1"},
+		{"triggers: [{every: 1h}, {files: 0}]", "want a whole number of at least 1"},
 		{"triggers: [{}]", "want one of cron, every, rows, files"},
 		{"triggers: [{every: 1h}]\n    files: some", "want all, new"},
 		{"triggers: [{every: 1h}]\n    files: {last: 30d}", "want all, new"},
-		{"triggers: [{every: 1h}]\n    promote: {bound_not_worse_by: 3}", wantRule},
+		{"triggers: [{every: 1h}]\n    promote: {bound_not_worse_by: 3}", "want always, within_limit, {bound_not_worse_by: 0.01} or {on_new_rows: 1000}"},
 		{"triggers: [{every: 1h}]\n    promote: within_limit", "the job has no limit"},
 		{"triggers: [{every: 1h}]\n    files: {last: 3d, column: y}", "no fair sample"},
 		{"triggers: [{every: 1h}]\n    missed: never", "neither run_once nor skip"},
 		{"trigger: []", "unknown field"},
 	} {
 		a := pacsgp(t, "schedule", "-c", writeSchedule(t, dir, job, c.key), "--once")
-		if a.status != exitConfig || !strings.Contains(a.message, c.want) || c.want == wantAtLeast && strings.Contains(a.message, "want one of") {
+		if a.status != exitConfig || !strings.Contains(a.message, c.want) || c.want == "want a whole number of at least 1" && strings.Contains(a.message, "want one of") {
 			t.Errorf("%s: status %d, %q; want %q", c.key, a.status, a.message, c.want)
 		}
 	}
@@ -407,10 +408,10 @@ func TestChampionAndChallenger(t *testing.T) {
 
 // The schedules of the examples are some: of the demo's job, and of one on a topic.
 func TestExamplesOfSchedules(t *testing.T) {
-	for name, which := range map[string]string{"schedule.yaml": filesAll, "schedule-topic.yaml": filesNew} {
+	for name, which := range map[string]string{"schedule.yaml": config.FilesAll, "schedule-topic.yaml": config.FilesNew} {
 		path := filepath.Join("..", "..", "examples", "schedule", name)
 		_, jobs, err := loadSchedule(t.Context(), path, testSystem(discard{}, discard{}, plain(), nil))
-		if err != nil || len(jobs) != 1 || jobs[0].prepared.job.DeltaPolicy != certify.DeltaSequence || jobs[0].Files.Which != which {
+		if err != nil || len(jobs) != 1 || jobs[0].prepared.Job.DeltaPolicy != certify.DeltaSequence || jobs[0].Files.Which != which {
 			t.Errorf("%s: %+v, %v", name, jobs, err)
 		}
 	}

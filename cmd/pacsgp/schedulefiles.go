@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -30,14 +31,14 @@ func (f lakedFile) key() string {
 
 // lakeNow lists the files of a job's lake, by their footers.
 func (j *scheduled) lakeNow(ctx context.Context) ([]lakedFile, error) {
-	paths := j.prepared.source.(lakeOrigin) // as suits has seen to
+	paths := j.prepared.Source.(config.Lake) // as suits has seen to
 	files, _, err := ingestlake.Files(ctx, paths)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]lakedFile, len(files))
 	for i, f := range files {
-		all[i] = lakedFile{f.Listed(j.prepared.folder), f.Path}
+		all[i] = lakedFile{f.Listed(j.prepared.Folder), f.Path}
 		all[i].Modified = &f.Modified
 	}
 	return all, nil
@@ -52,9 +53,9 @@ func (j *scheduled) chosen(ctx context.Context, all []lakedFile, before []pipeli
 	for i, f := range all {
 		wanted := true
 		switch j.Files.Which {
-		case filesNew:
+		case config.FilesNew:
 			wanted = !taken[i]
-		case filesLast:
+		case config.FilesLast:
 			until, err := j.until(ctx, f)
 			if err != nil {
 				return nil, err

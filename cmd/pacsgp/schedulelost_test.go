@@ -14,7 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -134,12 +134,12 @@ func TestWindowThatAnotherFills(t *testing.T) {
 	}
 	train := both[0].train
 	both[0].train = func(ctx context.Context, j *scheduled, p prepared) (*outcome, error) {
-		k := p.source.(*kafkaOrigin)
-		if _, err := k.open(ctx, reading{Choice: ingest.Choice{Features: p.job.Features, Target: p.job.Target}, bad: ingest.Marking(false)}); err != nil {
+		k := p.Source.(*config.Topic)
+		if _, err := k.Open(ctx, pipeline.Choice{Features: p.Job.Features, Target: p.Job.Target}); err != nil {
 			t.Fatal(err)
 		}
 		meanwhile()
-		if err := k.release(false); err != nil {
+		if err := k.Release(false); err != nil {
 			t.Fatal(err)
 		}
 		return train(ctx, j, p)

@@ -40,7 +40,7 @@ func (m *scheduleMetrics) waits() { m.live.does("Nothing runs: waiting for what 
 // began is told that a run begins, and returns who is to be told its steps.
 func (m *scheduleMetrics) began(j *scheduled, p prepared) func(pipeline.Progress) {
 	number := int64(0)
-	if s := p.job.Sequence(); s != nil {
+	if s := p.Job.Sequence(); s != nil {
 		number = s.Number
 	}
 	m.live.does(fmt.Sprintf("Job %s runs, for certificate number %d of its sequence.", j.Name, number))
@@ -65,7 +65,7 @@ func (m *scheduleMetrics) ended(j *scheduled, o *outcome, err error) {
 	if err != nil {
 		state, text = string(pipeline.StateFailed), err.Error()
 	} else {
-		bound := j.prepared.judge.Of(o.Result.Certificate).Bound
+		bound := j.prepared.Judge.Of(o.Result.Certificate).Bound
 		m.bound.WithLabelValues(j.Name).Set(bound)
 		text = fmt.Sprintf("certificate %.12s…, bound %.4f", o.Result.ID, bound)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -56,7 +58,7 @@ func (s *scheduler) recover(j *scheduled, now time.Time) error {
 		run.State, run.Kills = pipeline.StateFailed, 0
 		s.failed(j, known, run, fmt.Errorf("the scheduler has ended before it %d times in a row (hint: does it have memory enough?)", mostKills+1), now)
 		if known.Topic != nil && known.Retry == nil {
-			known.Topic = known.Topic.without()
+			known.Topic = known.Topic.Without()
 		}
 	}
 	return s.record.save(j.Name, known, run, nil)
@@ -112,22 +114,22 @@ func (s *scheduler) look(ctx context.Context, j *scheduled, now time.Time) (*sch
 func (s *scheduler) due(ctx context.Context, j *scheduled, known *jobState, now time.Time) (*scheduledRun, error) {
 	var found *scheduledRun
 	begun := false
-	jitter := jitterOf(j.Name, time.Duration(j.Jitter))
-	for _, key := range slices.Sorted(maps.Keys(j.times)) {
+	jitter := config.JitterOf(j.Name, time.Duration(j.Jitter))
+	for _, key := range slices.Sorted(maps.Keys(j.Times)) {
 		last, seen := known.Last[key]
 		if !seen || last.After(now.Add(farAhead)) { // new; or the clock was far ahead
 			known.Last[key], begun = now, true
 			continue
 		}
-		d := dueSince(j.times[key], last, now, jitter)
-		if d.count == 0 {
+		d := config.DueSince(j.Times[key], last, now, jitter)
+		if d.Count == 0 {
 			continue
 		}
-		known.Last[key] = d.moment
-		late := now.Sub(d.moment.Add(jitter(d.moment))) > 2*s.poll
-		run := &scheduledRun{Job: j.Name, Trigger: key, Moment: d.moment, Missed: d.count - 1, Try: 1}
-		if late && j.Missed == missedSkip {
-			run.State, run.Missed = stateSkipped, d.count
+		known.Last[key] = d.Moment
+		late := now.Sub(d.Moment.Add(jitter(d.Moment))) > 2*s.poll
+		run := &scheduledRun{Job: j.Name, Trigger: key, Moment: d.Moment, Missed: d.Count - 1, Try: 1}
+		if late && j.Missed == config.MissedSkip {
+			run.State, run.Missed = stateSkipped, d.Count
 		}
 		if found == nil || found.State == stateSkipped && run.State != stateSkipped {
 			found = run
@@ -160,7 +162,7 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 	if j.topic() != nil {
 		return s.dueByLag(ctx, j, known, now)
 	}
-	if !slices.ContainsFunc(j.Triggers, func(t triggerConfig) bool { return t.Rows > 0 || t.Files > 0 }) {
+	if !slices.ContainsFunc(j.Triggers, func(t config.Trigger) bool { return t.Rows > 0 || t.Files > 0 }) {
 		return nil, nil
 	}
 	all, err := j.lakeNow(ctx)
@@ -169,7 +171,7 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 		return nil, ctx.Err()
 	}
 	fresh := newSince(all, known.Files)
-	if j.Files.Which == filesNew { // those that the run before did not take may have been taken by earlier ones
+	if j.Files.Which == config.FilesNew { // those that the run before did not take may have been taken by earlier ones
 		taken, err := s.record.taken(j.Name, fresh)
 		if err != nil {
 			return nil, err
@@ -179,7 +181,7 @@ func (s *scheduler) dueByData(ctx context.Context, j *scheduled, known *jobState
 	}
 	for _, t := range j.Triggers {
 		if t.Files > 0 && int64(len(fresh)) >= int64(t.Files) || t.Rows > 0 && rowsOfFiles(fresh) >= int64(t.Rows) {
-			return &scheduledRun{Job: j.Name, Trigger: t.key(), Moment: now, Try: 1}, nil
+			return &scheduledRun{Job: j.Name, Trigger: t.Key(), Moment: now, Try: 1}, nil
 		}
 	}
 	return nil, nil
@@ -190,7 +192,7 @@ const longestBackoff = time.Hour
 
 // A taking is what a run takes.
 type taking struct {
-	from   origin
+	from   config.Origin
 	digest string // names it
 	number string // names what has one number in the sequence
 	none   bool   // nothing that the run before had not
@@ -251,19 +253,20 @@ func (s *scheduler) take(ctx context.Context, j *scheduled, known *jobState, run
 	if err != nil {
 		return taking{}, err
 	}
-	paths := make(lakeOrigin, len(files))
+	paths := make(config.Lake, len(files))
 	for i, f := range files {
 		paths[i] = f.path
 	}
 	run.Files = manifested(files)
 	digest := digestOf(run.Files)
-	return taking{paths, digest, digestOfAll(digest, versionLine()), len(files) == 0 || known.Done == digest}, nil
+	text, err := json.Marshal([]string{digest, versionLine()})
+	return taking{paths, digest, hexOf(text), len(files) == 0 || known.Done == digest}, err
 }
 
 // finish runs what is recorded as running.
 func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, take taking) error {
 	p := j.prepared
-	p.source, p.job = take.from, p.job.Numbered(j.Name, run.Sequence)
+	p.Source, p.Job = take.from, p.Job.Numbered(j.Name, run.Sequence)
 	began := time.Now()
 	o, err := s.train(ctx, j, p)
 	if ctx.Err() != nil { // it was told to end
@@ -355,7 +358,7 @@ func (s *scheduler) tell(failed bool, text string) {
 func (r *scheduledRun) words() string {
 	text := fmt.Sprintf("%s: run %d (%s): %s", r.Job, r.Number, r.Trigger, r.State)
 	if r.Window != nil {
-		text += ", " + r.Window.words()
+		text += ", " + r.Window.Words()
 	}
 	if r.Sequence > 0 {
 		text += fmt.Sprintf(", number %d of its sequence", r.Sequence)

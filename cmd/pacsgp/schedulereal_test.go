@@ -66,15 +66,15 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	for range 600 { // until the markers are written in all partitions
 		if known, err := s.record.job("waves"); err != nil {
 			t.Fatal(err)
-		} else if w, err := s.jobs[0].topic().ahead(t.Context(), known.Topic, 0); err != nil {
+		} else if w, err := s.jobs[0].topic().Ahead(t.Context(), known.Topic, 0); err != nil {
 			t.Fatal(err)
-		} else if w.offsets() == 183 {
+		} else if w.Offsets() == 183 {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	if run = finished(now, 2, 150); run.Window.offsets() != 183 {
-		t.Errorf("the second window has %d offsets, want 183", run.Window.offsets())
+	if run = finished(now, 2, 150); run.Window.Offsets() != 183 {
+		t.Errorf("the second window has %d offsets, want 183", run.Window.Offsets())
 	}
 
 	sendRows(t, b.Address, 400, 180)

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -105,7 +106,7 @@ type scheduledRun struct {
 	Fault       string                  `json:"fault,omitempty"`
 	Sequence    int64                   `json:"sequence,omitempty"` // of the certificate
 	Files       []pipeline.ManifestFile `json:"files"`
-	Window      *topicWindow            `json:"window,omitempty"` // of a topic
+	Window      *config.TopicWindow     `json:"window,omitempty"` // of a topic
 	Certificate string                  `json:"certificate,omitempty"`
 	Current     bool                    `json:"current"`       // whether it has become current
 	Why         string                  `json:"why,omitempty"` // or why not

@@ -1,20 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A job on a topic has one window after the other: each begins where the one before ended
@@ -22,207 +17,34 @@ import (
 // is read, and never again: its rows get a certificate, or none. So where windows begin and
 // end does not depend on what their rows say.
 
-// A topicWindow is a frozen window.
-type topicWindow struct {
-	Topic      string          `json:"topic"`
-	Identity   broker.Identity `json:"identity"` // as far as brokers tell
-	Partitions []windowPart    `json:"partitions"`
-}
-
-// A windowPart is the window of one partition: from its first offset up to, and without,
-// its end.
-type windowPart struct {
-	Partition int   `json:"partition"`
-	First     int64 `json:"first"`
-	End       int64 `json:"end"`
-}
-
-// A topicState says where the windows of a job have come to.
-type topicState struct {
-	Topic    string          `json:"topic"`
-	Identity broker.Identity `json:"identity"`
-	// Ends are where the window that was frozen last ends, by partition, or where the first
-	// one is to begin; nil: that is where the job says.
-	Ends map[int]int64 `json:"ends,omitempty"`
-	// Window is frozen and has no certificate yet; nil: there is none that is to have one.
-	Window *topicWindow `json:"window,omitempty"`
-}
-
-// with is the state once this window is frozen. Partitions that it leaves out stand where
-// they stood.
-func (s *topicState) with(w topicWindow) *topicState {
-	next := &topicState{Topic: w.Topic, Identity: w.Identity, Ends: map[int]int64{}, Window: &w}
-	if s != nil {
-		maps.Copy(next.Ends, s.Ends)
-	}
-	for _, part := range w.Partitions {
-		next.Ends[part.Partition] = part.End
-	}
-	return next
-}
-
-// without is the state once its window has its certificate, or gets none.
-func (s *topicState) without() *topicState {
-	next := *s
-	next.Window = nil
-	return &next
-}
-
-// offsets counts those of a window, markers of transactions and aborted records included.
-func (w topicWindow) offsets() (n int64) {
-	for _, part := range w.Partitions {
-		n += part.End - part.First
-	}
-	return n
-}
-
-func (w topicWindow) words() string {
-	return fmt.Sprintf("%s of topic %s", certify.Count(w.offsets(), "offset"), w.Topic)
-}
-
-// numbered names what a number of the sequence belongs to: the window, how its records are
-// read, and the program with its instruction set. Two certificates that can differ have two
-// numbers.
-func (k *kafkaOrigin) numbered(w topicWindow) string {
-	return digestOfAll(w, k.digest(k.config), versionLine())
-}
-
-func digestOfAll(values ...any) string {
-	text, err := json.Marshal(values)
-	if err != nil {
-		panic("pacsgp: " + err.Error()) // plain values: two windows must never have one name
-	}
-	return hexOf(text)
-}
-
 // topic is where the rows of a job come from if that is a topic, or nil.
-func (j *scheduled) topic() *kafkaOrigin {
-	from, _ := j.prepared.source.(*kafkaOrigin)
+func (j *scheduled) topic() *config.Topic {
+	from, _ := j.prepared.Source.(*config.Topic)
 	return from
-}
-
-// firstWindow says where the first window of a scheduled job begins. All else of its windows
-// the record decides, and no key of the job.
-func (k kafkaConfig) firstWindow(key string, config *kafkalog.Config, fault func(ok bool, format string, args ...any)) {
-	for _, c := range []struct {
-		key   string
-		given bool
-	}{
-		{"to", k.To.word != "" || k.To.offsets != nil},
-		{"rows", k.Rows != 0},
-		{"for", k.For != 0},
-		{"group", k.Group != ""},
-	} {
-		fault(!c.given, "%s.%s: windows of a schedule begin where the one before ended, by the record, and end at what is committed when their run begins: leave it out", key, c.key)
-	}
-	var err error
-	config.From, err = k.From.of(k.Partitions, broker.Earliest)
-	fault(err == nil, "%s.from: %v", key, err)
-	fault(config.From.Time != kafkalog.Committed, "%s.from: windows of a schedule go by its record and not by the offsets of a group: leave it out, or say where the first one begins: earliest, latest, a time, or a list of offsets", key)
-	config.To = kafkalog.Position{Time: broker.Latest}
-}
-
-// suitsTopic reports what a schedule cannot do with a job on a topic.
-func (j *scheduled) suitsTopic(at string, fault func(bool, string, ...any)) {
-	fault(j.Files.Which == "" || j.Files.Which == filesNew, "%s.files: windows of a topic follow one another, which is new: leave it out", at)
-	j.Files.Which = filesNew
-	fault(j.Promote.Rule != promoteRows, "%s.promote: on_new_rows reads files that no run has had, and rows of a topic are read by the next run only: take bound_not_worse_by", at)
-	for k, t := range j.Triggers {
-		fault(t.Rows == 0, "%s.triggers[%d].rows: brokers do not tell how many rows a topic has: write {lag: %d}, which counts offsets", at, k, t.Rows)
-		fault(t.Files == 0, "%s.triggers[%d].files: the rows come from a topic: write {lag: 100000}, which counts offsets", at, k)
-	}
-}
-
-// hintAnew says what to do when windows cannot follow one another.
-const hintAnew = "(hint: give the job another name and output; source.kafka.from says where its first window begins)"
-
-// ahead is the window that a run would have now. No row is read.
-func (k *kafkaOrigin) ahead(ctx context.Context, stand *topicState, patience time.Duration) (w topicWindow, err error) {
-	if stand == nil {
-		stand = &topicState{Topic: k.Topic}
-	}
-	if stand.Topic != k.Topic {
-		return w, fmt.Errorf("%w: source.kafka.topic: it is %q, and the windows before are of %q %s", pipeline.ErrConfig, k.Topic, stand.Topic, hintAnew)
-	}
-	cluster := k.cluster()
-	if patience > 0 {
-		cluster.Patience, cluster.told = min(cmp.Or(cluster.Patience, span(patience)), span(patience)), nil
-	}
-	cfg := k.config
-	if cfg.Client, err = cluster.client(); err != nil {
-		return w, err
-	}
-	defer func() { err = errors.Join(err, cfg.Client.Close()) }()
-	there, err := cfg.Client.Partitions(ctx, k.Topic)
-	if err != nil {
-		return w, err
-	}
-	w.Topic = k.Topic
-	if w.Identity, err = cfg.Client.Identity(ctx, k.Topic); err != nil {
-		return w, err
-	}
-	if err = w.Identity.Same(stand.Identity, k.Topic, "the one that the windows before are of"); err != nil {
-		return w, fmt.Errorf("%w %s", err, hintAnew)
-	}
-	if w.Identity == (broker.Identity{}) { // a broker of an older version
-		w.Identity = stand.Identity
-	}
-	if stand.Ends != nil {
-		for p := range stand.Ends {
-			if !slices.Contains(there, p) {
-				return w, fmt.Errorf("kafka: topic %q has no partition %d, of which windows before have rows: it was made anew %s", k.Topic, p, hintAnew)
-			}
-		}
-		if cfg.From, err = cfg.Following(ctx, stand.Ends); err != nil {
-			return w, err
-		}
-	}
-	firsts, ends, err := cfg.Freeze(ctx)
-	if errors.Is(err, kafkalog.ErrGone) || err != nil && stand.Ends != nil && !broker.Temporary(err) {
-		err = fmt.Errorf("%w: the next window was to begin there %s", err, hintAnew)
-	}
-	for _, p := range slices.Sorted(maps.Keys(firsts)) {
-		w.Partitions = append(w.Partitions, windowPart{p, firsts[p], ends[p]})
-	}
-	return w, err
-}
-
-// within is the origin of the rows of a frozen window.
-func (k *kafkaOrigin) within(w topicWindow, output string) *kafkaOrigin {
-	one := &kafkaOrigin{kafkaConfig: k.kafkaConfig, config: k.config, letters: k.letters, file: k.file}
-	c := &one.config
-	c.Identity, c.Partitions = w.Identity, nil
-	c.From, c.To = kafkalog.Position{Offsets: map[int]int64{}}, kafkalog.Position{Offsets: map[int]int64{}}
-	for _, part := range w.Partitions {
-		c.Partitions = append(c.Partitions, part.Partition)
-		c.From.Offsets[part.Partition], c.To.Offsets[part.Partition] = part.First, part.End
-	}
-	c.Folder = filepath.Join(cmp.Or(k.Spool.Folder, output), spoolPrefix+digestOfAll(w, k.digest(k.config))[:16])
-	return one
 }
 
 // window is that of a run: the one that is to have a certificate still, or the next one.
 func (j *scheduled) window(ctx context.Context, known *jobState, run *scheduledRun) (taking, error) {
-	var w topicWindow
+	var w config.TopicWindow
 	if known.Topic != nil && known.Topic.Window != nil {
 		w = *known.Topic.Window
 	} else {
 		var err error
-		if w, err = j.topic().ahead(ctx, known.Topic, 0); err != nil {
+		if w, err = j.topic().Ahead(ctx, known.Topic, 0); err != nil {
 			return taking{}, err
 		}
 	}
 	run.Window = &w
-	digest := j.topic().numbered(w)
-	return taking{j.topic().within(w, j.prepared.output), digest, digest, w.offsets() == 0}, nil
+	digest := j.topic().Numbered(w, versionLine())
+	return taking{j.topic().Within(w, j.prepared.Output), digest, digest, w.Offsets() == 0}, nil
 }
 
 // leave notes that no run goes on with a window: it has its certificate, or gets none.
 func (s *scheduler) leave(j *scheduled, known *jobState, take taking) {
-	known.Topic = known.Topic.without()
+	known.Topic = known.Topic.Without()
 	delete(known.Numbers, take.number)
-	if from, ok := take.from.(*kafkaOrigin); ok && !from.Spool.Keep {
-		if err := kafkalog.Remove(from.config.Folder); err != nil {
+	if from, ok := take.from.(*config.Topic); ok && !from.Spool.Keep {
+		if err := kafkalog.Remove(from.Config.Folder); err != nil {
 			s.say(fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
 		}
 	}
@@ -236,8 +58,8 @@ const lookPatience = 10 * time.Second
 // at the latest offset, at what that is now.
 func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState) error {
 	from := j.topic()
-	stand := &topicState{Topic: from.Topic}
-	err := issued(ctx, j.prepared.output, j.Name, func(_ string, c certify.Certificate) {
+	stand := &config.TopicState{Topic: from.Topic}
+	err := issued(ctx, j.prepared.Output, j.Name, func(_ string, c certify.Certificate) {
 		for _, g := range c.Sample.Segments {
 			if g.Topic != from.Topic {
 				continue
@@ -251,13 +73,13 @@ func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState
 	if err != nil {
 		return err
 	}
-	if stand.Ends == nil && from.config.From.Offsets == nil && from.config.From.Time == broker.Latest {
-		w, err := from.ahead(ctx, stand, lookPatience)
+	if stand.Ends == nil && from.Config.From.Offsets == nil && from.Config.From.Time == broker.Latest {
+		w, err := from.Ahead(ctx, stand, lookPatience)
 		if err != nil {
 			s.unseen(fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
 			return ctx.Err()
 		}
-		stand = stand.with(w).without()
+		stand = stand.With(w).Without()
 	}
 	known.Topic = stand
 	return s.record.save(j.Name, known, nil, nil)
@@ -265,11 +87,11 @@ func (s *scheduler) firstSeen(ctx context.Context, j *scheduled, known *jobState
 
 // dueByLag asks the triggers that count offsets.
 func (s *scheduler) dueByLag(ctx context.Context, j *scheduled, known *jobState, now time.Time) (*scheduledRun, error) {
-	at := slices.IndexFunc(j.Triggers, func(t triggerConfig) bool { return t.Lag > 0 })
+	at := slices.IndexFunc(j.Triggers, func(t config.Trigger) bool { return t.Lag > 0 })
 	if at < 0 && s.lagged == nil {
 		return nil, nil
 	}
-	w, err := j.topic().ahead(ctx, known.Topic, lookPatience)
+	w, err := j.topic().Ahead(ctx, known.Topic, lookPatience)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -278,14 +100,14 @@ func (s *scheduler) dueByLag(ctx context.Context, j *scheduled, known *jobState,
 		return nil, nil
 	case err == nil:
 		if s.lagged != nil {
-			s.lagged(j, w.offsets())
+			s.lagged(j, w.Offsets())
 		}
-		at = slices.IndexFunc(j.Triggers, func(t triggerConfig) bool { return t.Lag > 0 && w.offsets() >= int64(t.Lag) })
+		at = slices.IndexFunc(j.Triggers, func(t config.Trigger) bool { return t.Lag > 0 && w.Offsets() >= int64(t.Lag) })
 	}
 	if at < 0 {
 		return nil, nil
 	}
-	return &scheduledRun{Trigger: j.Triggers[at].key(), Moment: now, Try: 1}, nil // what no repetition mends is recorded as a run that failed
+	return &scheduledRun{Trigger: j.Triggers[at].Key(), Moment: now, Try: 1}, nil // what no repetition mends is recorded as a run that failed
 }
 
 // once says what is not to be said at every look.

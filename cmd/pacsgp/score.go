@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/inorder"
@@ -40,9 +40,9 @@ func scoreCommand(w system) *cobra.Command {
 				return err
 			}
 			switch {
-			case c.onTopics():
+			case c.OnTopics():
 				err = scoreTopics(cmd.Context(), w, c, once)
-			case c.toTopic():
+			case c.ToTopic():
 				err = scoreToTopic(cmd.Context(), w, c, once)
 			default:
 				err = score(cmd.Context(), w, c, once)
@@ -60,7 +60,7 @@ func scoreCommand(w system) *cobra.Command {
 }
 
 // score predicts what is there and, unless it is once, what comes.
-func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) {
+func score(ctx context.Context, w system, c scoring, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	from, closeStand, err := c.stand(show.notice, 0)
@@ -68,13 +68,13 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStand()) }()
-	out, err := sinklake.Open(c.Output.folder, w.fs)
+	out, err := sinklake.Open(c.Output.Folder, w.fs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	s := newScorer(c, w, from, show.notice, show.event)
-	if err := s.follower.reads(ctx, c.Output.folder); err != nil {
+	if err := s.follower.reads(ctx, c.Output.Folder); err != nil {
 		return err
 	}
 	defer func() {
@@ -87,7 +87,7 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	wait := time.NewTicker(c.poll())
+	wait := time.NewTicker(c.Every())
 	defer wait.Stop()
 	for {
 		failed, err := s.round(ctx)
@@ -95,14 +95,14 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 			return withSpaceHint(err)
 		}
 		if errors.Is(err, errFull) {
-			err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, c.poll())
+			err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, c.Every())
 		}
 		if err != nil {
 			s.once(err)
 			s.metrics.fails(err)
 		}
 		if once {
-			return s.summary(s.Output.folder, "column", failed)
+			return s.summary(s.Output.Folder, "column", failed)
 		}
 		select {
 		case <-wait.C:
@@ -114,7 +114,7 @@ func score(ctx context.Context, w system, c scoreConfig, once bool) (err error) 
 
 // A scorer writes the predictions of files that have none yet.
 type scorer struct {
-	scoreConfig
+	scoring
 	w        system
 	follower follower
 	say      func(string)
@@ -129,10 +129,10 @@ type scorer struct {
 	refused  int64
 }
 
-func newScorer(c scoreConfig, w system, from stand, say, event func(string)) *scorer {
+func newScorer(c scoring, w system, from stand, say, event func(string)) *scorer {
 	return &scorer{
-		scoreConfig: c, w: w, say: say, event: event, metrics: newScoreMetrics(), told: map[string]bool{}, swept: map[string]bool{}, files: map[string]knownFile{},
-		follower: follower{from: from, res: c.resources(), say: say},
+		scoring: c, w: w, say: say, event: event, metrics: newScoreMetrics(), told: map[string]bool{}, swept: map[string]bool{}, files: map[string]knownFile{},
+		follower: follower{from: from, res: c.Resources(), say: say},
 	}
 }
 
@@ -297,19 +297,19 @@ func (s *scorer) known(ctx context.Context, path string) (pipeline.ManifestFile,
 	if err != nil {
 		return pipeline.ManifestFile{}, err
 	}
-	s.files[path] = knownFile{found[0].Listed(s.folder), info}
+	s.files[path] = knownFile{found[0].Listed(s.Folder), info}
 	return s.files[path].ManifestFile, nil
 }
 
 // open opens a file for a model.
-func (s *scorer) open(ctx context.Context, path string, m pipeline.Model) (rows, error) {
-	return lakeOrigin{path}.open(ctx, reading{
-		Choice: ingest.Choice{Features: featuresOf(m)}, bad: ingest.Mark, decoders: s.follower.res.Workers, pages: s.follower.res.PageMemory() / filesAtOnce, noDigests: true,
+func (s *scorer) open(ctx context.Context, path string, m pipeline.Model) (pipeline.Opened, error) {
+	return config.Lake{path}.Open(ctx, pipeline.Choice{
+		Features: featuresOf(m), Mark: true, Decoders: s.follower.res.Workers, Pages: s.follower.res.PageMemory() / filesAtOnce, NoDigests: true,
 	})
 }
 
 // openBoth opens a file for a model, and its columns that are kept.
-func (s *scorer) openBoth(ctx context.Context, path string, m pipeline.Model) (rows, *ingestlake.Stored, []sink.Kept, error) {
+func (s *scorer) openBoth(ctx context.Context, path string, m pipeline.Model) (pipeline.Opened, *ingestlake.Stored, []sink.Kept, error) {
 	src, err := s.open(ctx, path, m)
 	if err != nil {
 		return nil, nil, nil, err
@@ -353,7 +353,7 @@ func (s *scorer) predict(ctx context.Context, f scoredFile) (n tally, err error)
 	if err != nil {
 		return n, err
 	}
-	for _, step := range []func() error{out.Close, func() error { return s.follower.keepAbout(s.w.fs, s.Output.folder, f.current) }, file.Commit} {
+	for _, step := range []func() error{out.Close, func() error { return s.follower.keepAbout(s.w.fs, s.Output.Folder, f.current) }, file.Commit} {
 		if err := step(); err != nil {
 			return n, s.unwritten(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/ingest/synth"
@@ -39,11 +40,11 @@ func scoreFiles(b *testing.B, inducing, rows int) {
 	}
 	n := 0
 	compareWays(
-		b, rows, nil, way{"model", modelAlone(b, dir, rows, c.resources().Workers)},
-		way{"source", filesAlone(b, dir, c.resources().Workers)},
+		b, rows, nil, way{"model", modelAlone(b, dir, rows, c.Resources().Workers)},
+		way{"source", filesAlone(b, dir, c.Resources().Workers)},
 		way{"score", func() {
 			n++
-			c.Output.folder = filepath.Join(dir, fmt.Sprintf("scored%d", n))
+			c.Output.Folder = filepath.Join(dir, fmt.Sprintf("scored%d", n))
 			if err := score(b.Context(), w, c, true); err != nil {
 				b.Fatal(err)
 			}
@@ -229,7 +230,7 @@ func modelAlone(b *testing.B, dir string, rows, workers int) func() {
 // filesAlone reads the files.
 func filesAlone(b *testing.B, dir string, workers int) func() {
 	return func() {
-		src, err := lakeOrigin{filepath.Join(dir, "new")}.open(b.Context(), reading{Choice: ingest.Choice{Features: []string{"x1", "x2"}}, bad: ingest.Mark, decoders: workers, noDigests: true})
+		src, err := config.Lake{filepath.Join(dir, "new")}.Open(b.Context(), pipeline.Choice{Features: []string{"x1", "x2"}, Mark: true, Decoders: workers, NoDigests: true})
 		if err != nil {
 			b.Fatal(err)
 		}

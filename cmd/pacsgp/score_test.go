@@ -414,7 +414,7 @@ func TestScoreRefusesOtherFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	s := newScorer(c, w, folderStand(c.Model.folder), func(text string) { said = append(said, text) }, func(string) {})
+	s := newScorer(c, w, folderStand(c.Model.Folder), func(text string) { said = append(said, text) }, func(string) {})
 	point(t, dir, pointers[0])
 	if failed, err := s.predictAll(t.Context(), []string{filepath.Join(dir, "new", "a.parquet")}); err != nil || failed > 0 {
 		t.Fatal(failed, err)

@@ -14,7 +14,7 @@ var errFull = fmt.Errorf("%w, for the disk is full", errOutput)
 
 // unwritten is an error of writing to the output. Which of its files it was, whose names are
 // no one's affair while they are written, does not matter on a disk that is full.
-func (c scoreConfig) unwritten(err error) error {
+func (c scoring) unwritten(err error) error {
 	if full := c.full(err); errors.Is(full, errFull) {
 		return full
 	}
@@ -22,10 +22,10 @@ func (c scoreConfig) unwritten(err error) error {
 }
 
 // full is an error that says which folder is full, where that is what has happened.
-func (c scoreConfig) full(err error) error {
+func (c scoring) full(err error) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, full) {
-			return fmt.Errorf("%w: %s: %w", errFull, c.Output.folder, full)
+			return fmt.Errorf("%w: %s: %w", errFull, c.Output.Folder, full)
 		}
 	}
 	return err

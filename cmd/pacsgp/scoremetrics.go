@@ -110,10 +110,10 @@ func (m *scoreMetrics) ready() error {
 }
 
 // serve begins to answer, if the file asks for it.
-func (c scoreConfig) serve(ctx context.Context, m *scoreMetrics, say func(string)) (func() error, error) {
+func (c scoring) serve(ctx context.Context, m *scoreMetrics, say func(string)) (func() error, error) {
 	var folders []string
-	if c.Model.folder != "" {
-		folders = []string{c.Model.folder}
+	if c.Model.Folder != "" {
+		folders = []string{c.Model.Folder}
 	}
-	return c.Serve.start(ctx, asked{m.registry, m.ready, folders, m.live.live}, say)
+	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders, m.live.live}, say)
 }

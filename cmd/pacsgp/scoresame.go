@@ -89,7 +89,7 @@ func (s *topicScorer) behind(err error, group, files map[int]int64) error {
 	}
 	switch p := e.Partition; {
 	case files[p] == e.Next && group[p] < e.Next:
-		err = fmt.Errorf("%w; the names of the files in %s say that rows up to there are predicted", err, s.Output.folder)
+		err = fmt.Errorf("%w; the names of the files in %s say that rows up to there are predicted", err, s.Output.Folder)
 	case group[p] == e.Next:
 		err = fmt.Errorf("%w; group %q stands there", err, s.rows.Group)
 	}
@@ -100,7 +100,7 @@ func (s *topicScorer) behind(err error, group, files map[int]int64) error {
 // predicted, what to do.
 func (s *topicScorer) anew(err error) error {
 	output := "topic"
-	if !s.toTopic() {
+	if !s.ToTopic() {
 		output = "directory"
 	}
 	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {
@@ -126,7 +126,7 @@ func (w *lakeWriter) readTopic(names []string) error {
 	if w.topic = slices.Contains(names, name); !w.topic {
 		return nil
 	}
-	path := filepath.Join(w.s.Output.folder, name)
+	path := filepath.Join(w.s.Output.Folder, name)
 	file, err := w.s.w.fs.Open(path)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (w *lakeWriter) keepTopic() error {
 	if err != nil {
 		return err
 	}
-	file, err := durable.Create(w.s.w.fs, filepath.Join(w.s.Output.folder, lakeTopic(w.s.rows.Topic)))
+	file, err := durable.Create(w.s.w.fs, filepath.Join(w.s.Output.Folder, lakeTopic(w.s.rows.Topic)))
 	if err != nil {
 		return err
 	}

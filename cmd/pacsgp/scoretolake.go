@@ -57,7 +57,7 @@ func newLakeWriter(ctx context.Context, s *topicScorer) (w *lakeWriter, err erro
 // leader of the group may not know yet that it is no longer.
 func (s *topicScorer) lock(ctx context.Context) (*sinklake.Directory, error) {
 	for {
-		folder, err := sinklake.Open(s.Output.folder, s.w.fs)
+		folder, err := sinklake.Open(s.Output.Folder, s.w.fs)
 		if !errors.Is(err, durable.ErrLocked) || s.once {
 			return folder, err
 		}
@@ -105,7 +105,7 @@ func lakePlace(topic, name string) (partition int, end int64, ok bool) {
 // stands are the ends of the files that are there. They have to be of the topic that is
 // there now.
 func (w *lakeWriter) stands() (map[int]int64, error) {
-	names, err := w.s.w.fs.List(w.s.Output.folder)
+	names, err := w.s.w.fs.List(w.s.Output.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (w *lakeWriter) stands() (map[int]int64, error) {
 }
 
 func (w *lakeWriter) due() (rows int64, pause bool, every time.Duration) {
-	return lakeRows, false, w.s.poll()
+	return lakeRows, false, w.s.Every()
 }
 
 // pack makes the columns of each partition.
@@ -168,7 +168,7 @@ func (w *lakeWriter) file(partition int, first int64) (*openFile, error) {
 	if f := w.open[partition]; f != nil {
 		return f, nil
 	}
-	file, err := durable.Create(w.s.w.fs, filepath.Join(w.s.Output.folder, lakeName(w.s.rows.Topic, partition, first, first)))
+	file, err := durable.Create(w.s.w.fs, filepath.Join(w.s.Output.Folder, lakeName(w.s.rows.Topic, partition, first, first)))
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (w *lakeWriter) publish() error {
 		if err := f.out.Close(); err != nil {
 			return err
 		}
-		if err := w.s.follower.keepAbout(w.s.w.fs, w.s.Output.folder, w.of.current); err != nil {
+		if err := w.s.follower.keepAbout(w.s.w.fs, w.s.Output.Folder, w.of.current); err != nil {
 			return err
 		}
 		if err := w.keepTopic(); err != nil {

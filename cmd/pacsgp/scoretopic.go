@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/inorder"
@@ -19,7 +20,7 @@ import (
 
 // A topicScorer predicts rows of a topic.
 type topicScorer struct {
-	scoreConfig
+	scoring
 	w        system
 	show     *display
 	follower follower
@@ -47,11 +48,11 @@ func (t tally) and(more tally) tally {
 
 // scoreTopics predicts what comes on a topic, until ctx is done or, with once, there is no
 // more.
-func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err error) {
+func scoreTopics(ctx context.Context, w system, c scoring, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	k := c.Source.Kafka
-	s := &topicScorer{scoreConfig: c, w: w, show: show, once: once, metrics: newScoreMetrics().ofTopic(), told: map[string]bool{}, since: time.Now()}
+	s := &topicScorer{scoring: c, w: w, show: show, once: once, metrics: newScoreMetrics().ofTopic(), told: map[string]bool{}, since: time.Now()}
 	patience := time.Duration(0)
 	if !once {
 		patience = servicePatience
@@ -61,27 +62,27 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStand()) }()
-	s.follower = follower{from: from, res: c.resources(), say: show.notice}
+	s.follower = follower{from: from, res: c.Resources(), say: show.notice}
 	defer func() {
 		if s.follower.ready != nil {
 			s.follower.ready.Close()
 		}
 	}()
-	origin := &kafkaOrigin{kafkaConfig: k.kafka()}
-	if err := origin.schemas(); err != nil {
+	origin := &config.Topic{KafkaSection: k.Kafka()}
+	if err := origin.Schemas(); err != nil {
 		return err
 	}
-	cluster := k.kafka().cluster()
-	if cluster.told = show.notice; cluster.Patience == 0 {
-		cluster.Patience = span(patience)
+	cluster := k.Kafka().Cluster()
+	if cluster.Told = show.notice; cluster.Patience == 0 {
+		cluster.Patience = config.Duration(patience)
 	}
-	if s.client, err = cluster.client(); err != nil {
+	if s.client, err = cluster.Client(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.client.Close()) }()
 	s.rows = kafkalog.Config{
 		Client: s.client, Topic: k.Topic, Group: k.Group, Format: k.Format, SkipTombstones: k.Tombstones == "skip",
-		Schema: origin.config.Schema, Registry: origin.config.Registry,
+		Schema: origin.Config.Schema, Registry: origin.Config.Registry,
 	}
 	unserve, err := c.serve(ctx, s.metrics, show.event)
 	if err != nil {
@@ -89,9 +90,9 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
 	topics := []string{k.Topic}
-	if c.toTopic() {
+	if c.ToTopic() {
 		topics = append(topics, c.Output.Kafka.Topic)
-	} else if err := s.follower.reads(ctx, c.Output.folder); err != nil {
+	} else if err := s.follower.reads(ctx, c.Output.Folder); err != nil {
 		return err
 	}
 	for _, topic := range topics { // before the group, which says less
@@ -103,11 +104,11 @@ func scoreTopics(ctx context.Context, w system, c scoreConfig, once bool) (err e
 	defer measuring.Wait()
 	measured, stop := context.WithCancel(ctx)
 	defer stop()
-	if c.Serve.declared() {
+	if c.Serve.Declared() {
 		measuring.Go(func() { s.measureLag(measured) })
 	}
 	show.event(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
-	return s.ending(ctx, withSpaceHint(s.anew(s.client.Lead(ctx, broker.Group{Name: k.Group, Topic: k.Topic, Session: c.session(), Told: s.metrics.membership}, s.lead))))
+	return s.ending(ctx, withSpaceHint(s.anew(s.client.Lead(ctx, broker.Group{Name: k.Group, Topic: k.Topic, Session: c.Session(), Told: s.metrics.membership}, s.lead))))
 }
 
 // ending is how the command ends: a service that is stopped has done what it was asked to.
@@ -128,8 +129,8 @@ func (s *topicScorer) ending(ctx context.Context, err error) error {
 		return err
 	}
 	where, what := "topic "+s.Output.Kafka.Topic, "member"
-	if !s.toTopic() {
-		where, what = s.Output.folder, "column"
+	if !s.ToTopic() {
+		where, what = s.Output.Folder, "column"
 	}
 	_, err = fmt.Fprintf(s.w.stdout, "%s: predictions of %s, %d of them without a prediction (%s reason says why)\n",
 		where, certify.Count(s.sum.rows, "row"), s.sum.refused, what)
@@ -217,7 +218,7 @@ func (s *topicScorer) predictAs(ctx context.Context, as broker.Member) (err erro
 
 // writer is where predictions go.
 func (s *topicScorer) writer(ctx context.Context) (lotWriter, error) {
-	if !s.toTopic() {
+	if !s.ToTopic() {
 		return newLakeWriter(ctx, s)
 	}
 	out, err := sinklog.NewPredictions(ctx, sinklog.PredictionsConfig{

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/inorder"
@@ -28,7 +29,7 @@ type fileSender struct {
 }
 
 // scoreToTopic predicts what files there are and, unless it is once, what comes, to a topic.
-func scoreToTopic(ctx context.Context, w system, c scoreConfig, once bool) (err error) {
+func scoreToTopic(ctx context.Context, w system, c scoring, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	patience := time.Duration(0)
@@ -40,11 +41,11 @@ func scoreToTopic(ctx context.Context, w system, c scoreConfig, once bool) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStand()) }()
-	cluster := c.outputCluster()
-	if cluster.told = show.notice; cluster.Patience == 0 {
-		cluster.Patience = span(patience)
+	cluster := c.OutputCluster()
+	if cluster.Told = show.notice; cluster.Patience == 0 {
+		cluster.Patience = config.Duration(patience)
 	}
-	client, err := cluster.client()
+	client, err := cluster.Client()
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *fileSender) run(ctx context.Context, client *broker.Client, once bool) 
 	defer func() { err = errors.Join(err, s.out.Abort(ctx)) }()
 	s.follower.means = s.out.About()
 	s.event(fmt.Sprintf("predictions go to topic %q, which has those of %s", s.Output.Kafka.Topic, certify.Count(int64(s.out.Files()), "file")))
-	wait := time.NewTicker(s.poll())
+	wait := time.NewTicker(s.Every())
 	defer wait.Stop()
 	for {
 		failed, missing, err := s.round(ctx)

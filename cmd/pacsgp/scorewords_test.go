@@ -32,7 +32,8 @@ func TestScoreCountsInWords(t *testing.T) {
 // Of a file that an earlier process has begun, it says how many rows were left.
 func TestScoreSaysWhichRowsOfAFile(t *testing.T) {
 	var said []string
-	c := scoreConfig{Output: scoreOutputConfig{Kafka: scoreOutputTopicConfig{Topic: "predictions"}}}
+	var c scoring
+	c.Output.Kafka.Topic = "predictions"
 	s := &fileSender{scorer: newScorer(c, system{}, nil, nil, func(text string) { said = append(said, text) })}
 	for _, rows := range []int64{5000, 4000, 1} {
 		s.sent(sending{files: []filePart{{path: "a.parquet", now: sinklog.Progress{Rows: 5000, Done: true}, n: tally{rows: rows, refused: 1}}}})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -34,7 +35,7 @@ type sequenceState struct {
 	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by what they take
 	Taken    int64            `json:"taken"`    // the largest number that was ever taken
 
-	Topic *topicState `json:"topic,omitempty"` // of a job on a topic
+	Topic *config.TopicState `json:"topic,omitempty"` // of a job on a topic
 }
 
 // A sequences is the content of the file.
@@ -92,7 +93,7 @@ func (s sequenceState) agreed(there sequenceState) sequenceState {
 	s.Numbers = maps.Clone(s.Numbers)
 	maps.DeleteFunc(s.Numbers, func(digest string, number int64) bool { return there.Numbers[digest] != number })
 	if t := s.Topic; t != nil && t.Window != nil && there.Topic != nil && there.Topic.Window == nil {
-		s.Topic = t.without()
+		s.Topic = t.Without()
 	}
 	return s
 }
@@ -100,11 +101,11 @@ func (s sequenceState) agreed(there sequenceState) sequenceState {
 // agree takes up what the output knows of a job's sequence and the record does not: numbers
 // that were taken, and how far the windows are. It refuses another job.
 func (s *scheduler) agree(ctx context.Context, j *scheduled, known *jobState, now time.Time) error {
-	identity, err := j.prepared.job.Identity()
+	identity, err := j.prepared.Job.Identity()
 	if err != nil {
 		return err
 	}
-	all, err := readSequences(j.prepared.output)
+	all, err := readSequences(j.prepared.Output)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (s *scheduler) agree(ctx context.Context, j *scheduled, known *jobState, no
 	if there, err = there.uncertified(ctx, j); err != nil {
 		return err
 	}
-	s.say(fmt.Sprintf("%s: %s tells of number %d of its sequence, and the record of %d: it is new, older or not the only one of this output, or its scheduler was killed. It goes on from there", j.Name, filepath.Join(j.prepared.output, sequencesFile), there.Taken, known.Taken))
+	s.say(fmt.Sprintf("%s: %s tells of number %d of its sequence, and the record of %d: it is new, older or not the only one of this output, or its scheduler was killed. It goes on from there", j.Name, filepath.Join(j.prepared.Output, sequencesFile), there.Taken, known.Taken))
 	known.sequenceState = there
 	if t := there.Topic; t != nil && t.Window != nil && known.Retry == nil {
 		known.Retry = &retry{At: now, Trigger: "unfinished window", Moment: now}
@@ -136,14 +137,14 @@ func (s *scheduler) agree(ctx context.Context, j *scheduled, known *jobState, no
 // uncertified leaves out what has got its certificate: a number is for one.
 func (s sequenceState) uncertified(ctx context.Context, j *scheduled) (sequenceState, error) {
 	done := map[int64]bool{}
-	err := issued(ctx, j.prepared.output, j.Name, func(_ string, c certify.Certificate) { done[c.Delta.Sequence.Number] = true })
+	err := issued(ctx, j.prepared.Output, j.Name, func(_ string, c certify.Certificate) { done[c.Delta.Sequence.Number] = true })
 	if err != nil {
 		return s, err
 	}
 	s.Numbers = maps.Clone(s.Numbers)
 	maps.DeleteFunc(s.Numbers, func(_ string, number int64) bool { return done[number] })
 	if t := s.Topic; t != nil && t.Window != nil && done[s.Taken] {
-		s.Topic = t.without()
+		s.Topic = t.Without()
 	}
 	return s, nil
 }
@@ -154,13 +155,13 @@ var errTaken = errors.New("another scheduler has taken a number of its sequence 
 // number gives what a run takes its number in the sequence: before anything is known of a
 // bound, and for one certificate. The output knows of it, durably, before the record does.
 func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, take taking) (err error) {
-	out := sinklake.NewOutput(j.prepared.output, s.fs)
+	out := sinklake.NewOutput(j.prepared.Output, s.fs)
 	release, err := out.Hold()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	all, err := readSequences(j.prepared.output)
+	all, err := readSequences(j.prepared.Output)
 	if err != nil {
 		return err
 	}
@@ -170,18 +171,18 @@ func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, r
 	next := known.sequenceState
 	next.Numbers = maps.Clone(next.Numbers)
 	if _, same := next.Numbers[take.number]; !same {
-		last, err := lastNumber(ctx, j.prepared.output, j.Name)
+		last, err := lastNumber(ctx, j.prepared.Output, j.Name)
 		if err != nil {
 			return err
 		}
 		if next.Taken > 0 && last > next.Taken { // with none taken all is new
-			return fmt.Errorf("%s has certificate number %d of sequence %q, and the record and %s tell of %d: they are older (hint: restore those that have them, or give the job another name and output)", j.prepared.output, last, j.Name, sequencesFile, next.Taken)
+			return fmt.Errorf("%s has certificate number %d of sequence %q, and the record and %s tell of %d: they are older (hint: restore those that have them, or give the job another name and output)", j.prepared.Output, last, j.Name, sequencesFile, next.Taken)
 		}
 		next.Taken = max(next.Taken, last) + 1
 		next.Numbers[take.number] = next.Taken
 	}
 	if run.Window != nil {
-		next.Topic = next.Topic.with(*run.Window)
+		next.Topic = next.Topic.With(*run.Window)
 	}
 	all.Sequences[j.Name] = next
 	doc, err := json.MarshalIndent(all, "", "  ")
@@ -234,25 +235,25 @@ func certified(ctx context.Context, folder, name string, number int64) (id strin
 // standing is the outcome of a run that failed, if an earlier try of it has published its
 // certificate: a number has one, and that is what the run came to.
 func (s *scheduler) standing(ctx context.Context, p prepared, o *outcome, fault error) (*outcome, error) {
-	of := p.job.Sequence()
-	if p.shelf != nil || of == nil { // what is on its topics is not known here
+	of := p.Job.Sequence()
+	if p.Shelf != nil || of == nil { // what is on its topics is not known here
 		return o, fault
 	}
-	id, err := certified(ctx, p.output, of.Name, of.Number)
+	id, err := certified(ctx, p.Output, of.Name, of.Number)
 	if err != nil || id == "" {
 		return o, fault
 	}
-	found, err := contenderAt(ctx, p.output, id)
+	found, err := contenderAt(ctx, p.Output, id)
 	if err != nil {
 		return o, errors.Join(fault, err)
 	}
-	m, digest, err := readModel(ctx, filepath.Join(p.output, sinklake.ModelName(found.Model)))
+	m, digest, err := readModel(ctx, filepath.Join(p.Output, sinklake.ModelName(found.Model)))
 	if err == nil {
-		_, err = pipeline.Verify(ctx, found.certificate, m, digest, nil, p.resources)
+		_, err = pipeline.Verify(ctx, found.certificate, m, digest, nil, p.Resources)
 	}
 	if err != nil { // it is not what a run has published
 		return o, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
 	s.say(fmt.Sprintf("certificate %.12s… of an earlier try stands, though this one failed: %v", id, fault))
-	return &outcome{&pipeline.Outcome{Result: &pipeline.Result{Certificate: found.certificate, ID: id, ModelDigest: found.Model, Model: m}}, p.output, p.source}, nil
+	return &outcome{&pipeline.Outcome{Result: &pipeline.Result{Certificate: found.certificate, ID: id, ModelDigest: found.Model, Model: m}}, p.Output, p.Source}, nil
 }

@@ -121,10 +121,10 @@ func TestNewRecordOfAFailedWindow(t *testing.T) {
 	}
 	s = anew()
 	second := s.at(t, someDay)
-	if second.State != pipeline.StateFinished || second.Sequence != 2 || second.Window.offsets() != 60 {
+	if second.State != pipeline.StateFinished || second.Sequence != 2 || second.Window.Offsets() != 60 {
 		t.Fatalf("%+v; %q", second, s.said)
 	}
-	if third := s.at(t, someDay); third.State != pipeline.StateFinished || third.Sequence != 3 || third.Window.offsets() != 60 || third.Window.Partitions[0].First != second.Window.Partitions[0].End {
+	if third := s.at(t, someDay); third.State != pipeline.StateFinished || third.Sequence != 3 || third.Window.Offsets() != 60 || third.Window.Partitions[0].First != second.Window.Partitions[0].End {
 		t.Fatalf("%+v", third)
 	}
 	// A record that is new once more repeats nothing that has its certificate.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -13,40 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/console"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/serving"
 )
-
-// A serveConfig declares where a service can be asked how it is.
-type serveConfig struct {
-	Listen      string   `yaml:"listen"`
-	Hosts       []string `yaml:"hosts"`
-	TokenFile   string   `yaml:"token_file"`
-	Certificate string   `yaml:"certificate"`
-	Key         string   `yaml:"key"`
-	Pprof       bool     `yaml:"pprof"`
-}
-
-// declared reports whether the section is there.
-func (c serveConfig) declared() bool { return !reflect.ValueOf(c).IsZero() }
-
-func (c *serveConfig) files() []*string { return []*string{&c.TokenFile, &c.Certificate, &c.Key} }
-
-// server is the configuration without its token.
-func (c serveConfig) server() serving.Config {
-	return serving.Config{Address: c.Listen, Certificate: c.Certificate, Key: c.Key, Profiles: c.Pprof}
-}
-
-// check reports what is wrong with the declaration; the files are not read.
-func (c serveConfig) check() error {
-	if !c.declared() {
-		return nil
-	}
-	s := c.server()
-	s.Token = c.TokenFile // that there is one
-	return s.Check()
-}
 
 // asked is what a service can be asked.
 type asked struct {
@@ -56,12 +26,12 @@ type asked struct {
 	live     func() console.Live
 }
 
-// start begins to answer, if the section is there. The function that it returns ends that.
-func (c serveConfig) start(ctx context.Context, about asked, say func(string)) (end func() error, err error) {
-	if !c.declared() {
+// serve begins to answer, if the section is there. The function that it returns ends that.
+func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (end func() error, err error) {
+	if !c.Declared() {
 		return func() error { return nil }, nil
 	}
-	s := c.server()
+	s := c.Server()
 	s.Registry, s.Ready = about.registry, about.ready
 	if c.TokenFile != "" {
 		text, err := durable.ReadSmall(c.TokenFile, "a token", 1<<12)
@@ -73,7 +43,7 @@ func (c serveConfig) start(ctx context.Context, about asked, say func(string)) (
 		}
 	}
 	index := console.NewIndex(about.folders)
-	s.Pages = c.pages(index, s.Token, about.live)
+	s.Pages = pages(c, index, s.Token, about.live)
 	server, err := serving.Start(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
@@ -103,7 +73,7 @@ func (c serveConfig) start(ctx context.Context, about asked, say func(string)) (
 }
 
 // pages are those of the console, behind the same token.
-func (c serveConfig) pages(index *console.Index, token string, live func() console.Live) http.Handler {
+func pages(c config.Serve, index *console.Index, token string, live func() console.Live) http.Handler {
 	guard := console.Guard{Hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...), Token: token, Secure: c.Certificate != ""}
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && host != "" {
 		if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() {

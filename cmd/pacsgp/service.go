@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,39 +12,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// A serviceConfig declares how windows follow one another.
-type serviceConfig struct {
-	Group           string `yaml:"group"`
-	ShutdownTimeout *span  `yaml:"shutdown_timeout"`
-	SessionTimeout  *span  `yaml:"session_timeout"`
-	LeastRows       int64  `yaml:"least_rows"`
-	Keep            *int   `yaml:"keep"`
-	WarmStart       *bool  `yaml:"warm_start"`
-}
-
-// Kinds of groups.
-const (
-	groupSingle = "single" // one member has all partitions
-	groupShared = "shared" // members share them
-)
-
-// Defaults of a service.
-const (
-	keptWindows     = 20
-	sessionTimeout  = 20 * time.Second
-	leastRows       = 1000
-	servicePatience = 24 * time.Hour // brokers that are away are waited for
-)
+// servicePatience is how long brokers that are away are waited for, unless a file says it.
+const servicePatience = 24 * time.Hour
 
 func streamCommand(w system) *cobra.Command {
 	var path string
-	var o overrides
+	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "stream -c job.yaml",
 		Short: "Train and certify window after window of a topic, for ever",
@@ -71,8 +50,8 @@ func streamCommand(w system) *cobra.Command {
 			return s.run(cmd.Context())
 		},
 	}
-	o.flags(cmd, &path)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output directory")
+	overrideFlags(cmd, &path, &o)
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "output directory")
 	return cmd
 }
 
@@ -82,7 +61,7 @@ type service struct {
 
 	w       system
 	show    *display
-	from    *kafkaOrigin
+	from    *config.Topic
 	client  *broker.Client
 	quota   *kafkalog.Quota
 	name    string // of the sequence of certificates
@@ -96,36 +75,24 @@ type service struct {
 
 // newService prepares a job that can go on for ever.
 func newService(p prepared, w system) (*service, error) {
-	var faults []error
-	p.mustGoOn(func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
-		}
-	})
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if err := p.DemandStream(); err != nil {
+		return nil, err
 	}
-	if p.job.DeltaPolicy == "" {
-		p.job.DeltaPolicy = certify.DeltaSequence
+	if p.Job.DeltaPolicy == "" {
+		p.Job.DeltaPolicy = certify.DeltaSequence
 	}
-	p.job.Train.WarmStart = p.stream.warm() && p.job.Train.Method == pipeline.MethodFreeForm
-	s := &service{prepared: p, w: w, show: newDisplay(w), keep: keptWindows, session: sessionTimeout}
-	if t := p.stream.SessionTimeout; t != nil {
-		s.session = time.Duration(*t)
-	}
-	if p.stream.Keep != nil {
-		s.keep = *p.stream.Keep
-	}
-	from, _ := p.source.(*kafkaOrigin)
+	p.Job.Train.WarmStart = p.Stream.Warm() && p.Job.Train.Method == pipeline.MethodFreeForm
+	s := &service{prepared: p, w: w, show: newDisplay(w), keep: p.Stream.Kept(), session: p.Stream.Session()}
+	from, _ := p.Source.(*config.Topic)
 	s.from, s.name = from, from.Topic+"/"+from.Group
 	if from.For > 0 {
-		from.config.Least = cmp.Or(p.stream.LeastRows, leastRows)
+		from.Config.Least = p.Stream.Least()
 	}
 	if from.Patience == 0 {
-		from.Patience = span(servicePatience)
+		from.Patience = config.Duration(servicePatience)
 	}
-	if p.shelf.cluster.Patience == 0 {
-		p.shelf.cluster.Patience = span(servicePatience)
+	if p.Shelf.Cluster.Patience == 0 {
+		p.Shelf.Cluster.Patience = config.Duration(servicePatience)
 	}
 	s.quota = kafkalog.NewQuota(int64(from.Spool.Limit))
 	s.metrics = newMetrics(s.quota, int64(from.Spool.Limit))
@@ -136,26 +103,26 @@ func newService(p prepared, w system) (*service, error) {
 
 // run works until ctx is done, which is no error, or something fails for good.
 func (s *service) run(ctx context.Context) (err error) {
-	if t := s.stream.ShutdownTimeout; t != nil && s.w.patience != nil {
+	if t := s.Stream.ShutdownTimeout; t != nil && s.w.patience != nil {
 		s.w.patience(time.Duration(*t))
 	}
-	if err := s.from.schemas(); err != nil {
+	if err := s.from.Schemas(); err != nil {
 		return err
 	}
-	if s.client, err = s.from.cluster().client(); err != nil {
+	if s.client, err = s.from.Cluster().Client(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.client.Close()) }()
 	files := realFiles()
-	if err := files.MkdirAll(s.output); err != nil {
+	if err := files.MkdirAll(s.Output); err != nil {
 		return err
 	}
-	lock, err := files.Lock(filepath.Join(s.output, ".stream.lock"))
+	lock, err := files.Lock(filepath.Join(s.Output, ".stream.lock"))
 	if err != nil {
 		return fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	unserve, err := s.serve.start(ctx, asked{s.metrics.registry, s.metrics.ready, []string{s.output}, s.metrics.live.live}, s.show.event)
+	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}, s.metrics.live.live}, s.show.event)
 	if err != nil {
 		return err
 	}
@@ -173,7 +140,7 @@ func (s *service) run(ctx context.Context) (err error) {
 	measuring.Go(func() { s.measureLag(ctx) })
 	s.show.event(fmt.Sprintf("member of group %q: waiting for its partitions", s.from.Group))
 	err = s.client.Lead(ctx, broker.Group{
-		Name: s.from.Group, Topic: s.from.Topic, Shared: s.stream.shared(), Session: s.session, Told: s.metrics.membership,
+		Name: s.from.Group, Topic: s.from.Topic, Shared: s.Stream.Shared(), Session: s.session, Told: s.metrics.membership,
 	}, s.lead)
 	if ctx.Err() != nil {
 		s.show.event("stopped: started again, it goes on from its spool")
@@ -205,32 +172,32 @@ func (s *service) measureLag(ctx context.Context) {
 
 // checkTopics demands topics that can be published to, before hours of training.
 func (s *service) checkTopics(ctx context.Context) (err error) {
-	if s.from.letters != "" {
-		if _, err := s.client.Partitions(ctx, s.from.letters); err != nil {
+	if s.from.Letters != "" {
+		if _, err := s.client.Partitions(ctx, s.from.Letters); err != nil {
 			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
-	client, err := s.shelf.cluster.client()
+	client, err := s.Shelf.Cluster.Client()
 	if err != nil {
 		return err
 	}
-	return errors.Join(sinklog.Check(ctx, client, s.shelf.topics), client.Close())
+	return errors.Join(sinklog.Check(ctx, client, s.Shelf.Topics), client.Close())
 }
 
 // A tenure is the time in which this member has the same partitions.
 type tenure struct {
 	*broker.Membership
 
-	share *share // nil: they are all of the topic
+	share *config.Share // nil: they are all of the topic
 }
 
 // lead works while this member has the partitions.
 func (s *service) lead(ctx context.Context, m *broker.Membership) error {
 	t := tenure{Membership: m}
 	what := "the partitions"
-	if s.stream.shared() {
-		t.share = &share{partitions: m.Partitions()}
-		what = fmt.Sprintf("the partitions %v", t.share.partitions)
+	if s.Stream.Shared() {
+		t.share = &config.Share{Partitions: m.Partitions()}
+		what = fmt.Sprintf("the partitions %v", t.share.Partitions)
 	}
 	s.show.event("this member has " + what)
 	for {

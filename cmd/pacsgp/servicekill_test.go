@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 )
 
 // A killedService is a stream on the small topic, with a group and topics of its own.
@@ -22,9 +23,9 @@ type killedService struct {
 
 func (k killedService) write(t *testing.T, dir string) string {
 	t.Helper()
-	kind := groupSingle
+	kind := config.GroupSingle
 	if k.shared {
-		kind = groupShared
+		kind = config.GroupShared
 	}
 	job := serviceJob(t, k.c.ListenAddrs()[0], dir, jobFile{
 		"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: group-%s, rows: 120, spool: {limit: 10MB}}}", k.c.ListenAddrs()[0], k.name),

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
@@ -62,14 +63,14 @@ func startProducer(t *testing.T, address, topic string, atOnce int, every time.D
 // least one.
 func TestMembers(t *testing.T) {
 	s := brokertest.Start(t, brokertest.Options{Properties: map[string]string{"group.min.session.timeout.ms": "500"}})
-	for _, kind := range []string{groupSingle, groupShared} {
+	for _, kind := range []string{config.GroupSingle, config.GroupShared} {
 		t.Run(kind+" exactly once", func(t *testing.T) {
 			all := members(t, s.Address, kind, true)
 			certified := int64(0)
 			for _, end := range onceEach(t, kind+"-true", all) {
 				certified += end
 			}
-			if countOf(all, "[0 1 2]") == len(all) && kind == groupShared {
+			if countOf(all, "[0 1 2]") == len(all) && kind == config.GroupShared {
 				t.Error("all certificates speak of all partitions: they are not shared")
 			}
 			if certified != int64(len(all))*120 {

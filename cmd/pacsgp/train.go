@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -20,7 +20,7 @@ import (
 func trainCommand(w system) *cobra.Command {
 	var path string
 	var asJSON, noPass bool
-	var o overrides
+	var o config.Overrides
 	cmd := &cobra.Command{
 		Use:   "train -c job.yaml",
 		Short: "Fit a model to a lake, certify it and publish both",
@@ -33,7 +33,7 @@ func trainCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if c.job.DeltaPolicy != "" {
+			if c.Job.DeltaPolicy != "" {
 				return fmt.Errorf("%w: delta_policy: it is of a job that makes one certificate after another, which pacsgp stream runs", pipeline.ErrConfig)
 			}
 			c.noPass = noPass
@@ -47,11 +47,11 @@ func trainCommand(w system) *cobra.Command {
 			return outcome.verdict(c)
 		},
 	}
-	o.flags(cmd, &path)
+	overrideFlags(cmd, &path, &o)
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass, in parts, and pacsgp certify")
-	f.StringVarP(&o.output, "output", "o", "", "output directory")
+	f.StringVarP(&o.Output, "output", "o", "", "output directory")
 	return cmd
 }
 
@@ -61,32 +61,31 @@ func train(ctx context.Context, p prepared, w system) (*outcome, error) {
 	show := newDisplay(w)
 	defer show.end()
 	p.spooled = show.spooled
-	if _, piped := p.source.(*streamOrigin); piped && p.noPass {
+	if _, piped := p.Source.(*config.Stdin); piped && p.noPass {
 		return nil, usageError{errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic")}
 	}
 	out := p.out(w)
 	how := p.how(w, show, out)
-	rows := &jobRows{prepared: p, show: show}
 	if p.noPass {
-		if err := pipeline.TrainForParts(ctx, p.job, rows, out, how); err != nil {
+		if err := pipeline.TrainForParts(ctx, p.Job, p.Source, out, how); err != nil {
 			return nil, err
 		}
-		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.output, sinklake.HandoverFile))
+		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, sinklake.HandoverFile))
 		return nil, err
 	}
-	if p.shelf != nil {
+	if p.Shelf != nil {
 		how.Publisher = publisher{p}
 	}
-	o, err := pipeline.Train(ctx, p.job, rows, out, how)
+	o, err := pipeline.Train(ctx, p.Job, p.Source, out, how)
 	if err != nil {
 		return nil, err
 	}
-	return &outcome{o, p.output, p.source}, nil
+	return &outcome{o, p.Output, p.Source}, nil
 }
 
 // out is the output of a job.
 func (p prepared) out(w system) *jobOutput {
-	return &jobOutput{Output: sinklake.NewOutput(p.output, w.fs), job: p}
+	return &jobOutput{Output: sinklake.NewOutput(p.Output, w.fs), job: p}
 }
 
 // A jobOutput is the output of a job. Of a job of a schedule, a number of its sequence has
@@ -99,17 +98,17 @@ type jobOutput struct {
 
 // PutCertificate publishes a certificate, if its number is its own.
 func (o *jobOutput) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
-	return ownNumber{o.Output, o.job.output}.PutCertificate(ctx, c)
+	return ownNumber{o.Output, o.job.Output}.PutCertificate(ctx, c)
 }
 
 // Notices say what a user should know of the place.
 func (o *jobOutput) Notices(jobs []pipeline.Digest) ([]string, error) {
 	said, err := o.Output.Notices(jobs)
-	if o.job.job.Sequence() == nil && scheduledIn(o.job.output) {
-		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", o.job.output, sinklake.CurrentFile))
+	if o.job.Job.Sequence() == nil && scheduledIn(o.job.Output) {
+		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", o.job.Output, sinklake.CurrentFile))
 	}
-	if topic, ok := o.job.source.(*kafkaOrigin); ok {
-		if left := topic.others(o.job.output); len(left) > 0 {
+	if topic, ok := o.job.Source.(*config.Topic); ok {
+		if left := topic.Others(o.job.Output); len(left) > 0 {
 			said = append(said, fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
 		}
 	}
@@ -118,43 +117,44 @@ func (o *jobOutput) Notices(jobs []pipeline.Digest) ([]string, error) {
 
 // of is the prepared job of an alternative.
 func (p prepared) of(job pipeline.Job) prepared {
-	p.job = job
+	p.Job = job
 	return p
 }
 
 // run says how the runs of a job are judged.
 func (p prepared) run() pipeline.RunConfig {
-	return pipeline.RunConfig{Judge: p.judge, Limit: p.limit, Strict: p.strict}
+	return pipeline.RunConfig{Judge: p.Judge, Limit: p.Limit, Strict: p.Strict}
 }
 
 // how says how a job is run.
 func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfig {
 	how := p.run()
-	how.Run, how.Keep, how.Folder, how.LeavePointer, how.Software = w.log.run, p.keep, p.folder, p.standing, software()
-	how.Ancestor, how.Resources, how.Observer = p.ancestor, p.resources, show.observer(p.watch)
-	path := p.attempts
+	how.Run, how.Keep, how.Folder, how.LeavePointer, how.Software = w.log.run, p.Keep, p.Folder, p.standing, software()
+	how.Ancestor, how.Resources, how.Observer = p.ancestor, p.Resources, show.observer(p.watch)
+	how.Observer.Spooled = p.spooled
+	path := p.Attempts
 	if path == "" {
-		path = filepath.Join(p.output, sinklake.AttemptsFile)
+		path = filepath.Join(p.Output, sinklake.AttemptsFile)
 	}
 	log := sinklake.NewAttemptLog(path, w.fs)
 	log.Notice = show.notice
 	how.Attempts = log
-	if topic, ok := p.source.(*kafkaOrigin); p.badRows != "" || ok && topic.letters != "" {
+	if p.BadRows != "" || p.DeadLetters() != nil {
 		how.BadRows = badRowsKeeper{p, w}
 	}
 	how.Afford = func(jobs []pipeline.Job, sample pipeline.Sample) error {
 		need := needs{reading: sample.Reader}
 		for _, job := range jobs {
-			need.memory = max(need.memory, pipeline.PeakMemory(job, sample, p.resources))
-			need.disk = max(need.disk, pipeline.SpillBytes(job, sample.Rows, p.resources))
+			need.memory = max(need.memory, pipeline.PeakMemory(job, sample, p.Resources))
+			need.disk = max(need.disk, pipeline.SpillBytes(job, sample.Rows, p.Resources))
 		}
-		if err := need.met(w, p.resources.Memory, less); err != nil {
+		if err := need.met(w, p.Resources.Memory, less); err != nil {
 			return err
 		}
 		w.limitMemory(need.memory)
 		return nil
 	}
-	how.Placed = func(err error, job pipeline.Job) error { return choicePlaced(err, p.place, job.Number) }
+	how.Placed = p.Placed
 	how.Report = func(o *pipeline.Outcome) error {
 		var plot bytes.Buffer
 		if err := figure(o.Result).WritePNG(&plot); err != nil {
@@ -169,11 +169,11 @@ func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfi
 type publisher struct{ prepared }
 
 // Check asks whether it can.
-func (p publisher) Check(ctx context.Context) error { return p.shelf.check(ctx, p.prepared) }
+func (p publisher) Check(ctx context.Context) error { return p.Shelf.Check(ctx, p.Source) }
 
 // Publish publishes.
 func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
-	return p.shelf.publish(ctx, all, best, verdict, p.prepared)
+	return p.Shelf.Publish(ctx, config.Publication{Source: p.Source, Results: all, Best: best, Points: verdict == nil, About: p.Judge.Predictor()})
 }
 
 // A badRowsKeeper keeps the bad rows of a job in a file or on a topic.
@@ -189,39 +189,9 @@ func (k badRowsKeeper) Quarantine(from pipeline.Opened) pipeline.Quarantine {
 
 // Kept reports whether the file is there; that of a topic goes with a publisher.
 func (k badRowsKeeper) Kept() bool {
-	_, err := os.Stat(k.badRows)
+	_, err := os.Stat(k.BadRows)
 	return err == nil
 }
-
-// jobRows are the rows that a job declares.
-type jobRows struct {
-	prepared
-	show *display
-}
-
-// Open opens them anew.
-func (r *jobRows) Open(ctx context.Context, c pipeline.Choice) (pipeline.Opened, error) {
-	src, err := r.source.open(ctx, reading{
-		Choice: ingest.Choice{Features: c.Features, Exclude: c.Exclude, Target: c.Target}, bad: ingest.Marking(c.Mark),
-		decoders: c.Decoders, pages: c.Pages, noDigests: c.NoDigests, spooled: r.spooled,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := r.source.(lakeOrigin); !ok {
-		return spooledRows{src}, nil
-	}
-	return src, nil
-}
-
-// spooledRows come from files that do not stay.
-type spooledRows struct{ rows }
-
-// Files are none that a manifest could list.
-func (spooledRows) Files() []pipeline.File { return nil }
-
-// Release gives back what reading took.
-func (r *jobRows) Release(published bool) error { return r.source.release(published) }
 
 // print shows the outcome on standard output.
 func (o *outcome) print(w system, asJSON bool) error {

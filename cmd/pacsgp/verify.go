@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -79,8 +80,8 @@ func verifyCommand(w system) *cobra.Command {
 // A verification is what is to be checked, against what.
 type verification struct {
 	model, certificate, id string
-	manifest               string // "": the one beside the certificate, if there is one
-	from                   origin // nil: no rows are read
+	manifest               string        // "": the one beside the certificate, if there is one
+	from                   config.Origin // nil: no rows are read
 	retrain                bool
 	ancestor               string // reference of the model that training began with; "": none
 	memory                 string
@@ -100,7 +101,7 @@ type verified struct {
 
 // foreseen opens data and refuses them, before a row is read, where a check takes more
 // than there is.
-func (v verification) foreseen(w system, open opening, c certify.Certificate, m pipeline.Model, res pipeline.Resources) pipeline.OpenData {
+func (v verification) foreseen(w system, open config.Opening, c certify.Certificate, m pipeline.Model, res pipeline.Resources) pipeline.OpenData {
 	met := false // the data are opened several times
 	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
 		src, err := open(ctx, features, exclude, target, mark)
@@ -144,15 +145,15 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	var lines []string
 	var doubt error
 	if v.from != nil {
-		if v.from, err = v.from.replay(c); err != nil {
+		if v.from, err = v.from.Replay(c); err != nil {
 			return nil, err
 		}
 		replayed := v.from
-		defer func() { err = errors.Join(err, replayed.release(false)) }()
+		defer func() { err = errors.Join(err, replayed.Release(false)) }()
 		if v.from, lines, doubt, err = sampled(ctx, replayed, v.manifest, v.certificate, c, got, m); err != nil {
 			return nil, err
 		}
-		open = v.foreseen(w, openData(v.from, res), c, m, res)
+		open = v.foreseen(w, config.OpenData(v.from, res), c, m, res)
 	}
 	found, err := pipeline.Verify(ctx, c, m, digest, open, res)
 	if errors.Is(err, pipeline.ErrRefused) && doubt != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -14,13 +15,13 @@ import (
 // checkPlaces holds what files say of where their rows stood in a topic, as those of a spool
 // do, against the segments of a certificate. Rows that are of the topic no file can show:
 // whoever gives the certificate may have written the files too.
-func (v *verified) checkPlaces(ctx context.Context, from origin, res pipeline.Resources) error {
+func (v *verified) checkPlaces(ctx context.Context, from config.Origin, res pipeline.Resources) error {
 	var paths []string
 	switch from := from.(type) {
-	case lakeOrigin:
+	case config.Lake:
 		paths = from
 	case sampleOrigin:
-		paths = from.lakeOrigin
+		paths = from.Lake
 	default: // a replay reads the rows where they stand
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -62,12 +63,12 @@ func (s *service) windows(ctx context.Context, t tenure) error {
 // spool fills one window after the other. Those that an earlier process has left on this
 // disk are gone on with, if nobody else has certified their rows meanwhile.
 func (s *service) spool(ctx context.Context, t tenure, frozen chan<- frozenWindow) error {
-	cfg := s.from.config
+	cfg := s.from.Config
 	if t.share != nil {
-		cfg.Partitions = t.share.partitions
+		cfg.Partitions = t.share.Partitions
 	}
 	cfg.Client, cfg.Quota, cfg.Group = s.client, s.quota, s.from.Group
-	left, err := serials(s.output, workingPrefix)
+	left, err := serials(s.Output, workingPrefix)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (s *service) spool(ctx context.Context, t tenure, frozen chan<- frozenWindo
 			left, there = nil, 0
 		}
 		cfg.Progress = s.metrics.filling(there)
-		if s.job.Train.Mode == pipeline.TrainArrival {
+		if s.Job.Train.Mode == pipeline.TrainArrival {
 			cfg.Round, cfg.Stored = max(1, cfg.Rows/rounds), func(w *kafkalog.Window) { s.ahead.offer(openWindow{serial, folder, w}) }
 		}
 		window, err := kafkalog.Spool(ctx, cfg)
@@ -106,7 +107,7 @@ func (s *service) spool(ctx context.Context, t tenure, frozen chan<- frozenWindo
 		}
 		cfg.Progress(window.Rows()) // of a window that closes by time the last ones were not told
 		var number int64
-		if t.share != nil && s.job.Train.Mode == pipeline.TrainArrival && window.Rows() > 0 {
+		if t.share != nil && s.Job.Train.Mode == pipeline.TrainArrival && window.Rows() > 0 {
 			// Now, and not when steps on it are done: their time depends on its values, and
 			// which of two members takes a number first would too.
 			if number, err = s.number(ctx, folder, window); err != nil {
@@ -129,20 +130,14 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 		return err
 	}
 	p := s.prepared
-	p.output = f.folder
-	if p.attempts == "" {
-		p.attempts = filepath.Join(s.output, "attempts.jsonl")
+	p.Output = f.folder
+	if p.Attempts == "" {
+		p.Attempts = filepath.Join(s.Output, "attempts.jsonl")
 	}
-	p.source = &kafkaOrigin{
-		kafkaConfig: s.from.kafkaConfig, letters: s.from.letters, file: s.from.file, window: f.window,
-		// What is published is to follow what the group has committed.
-		config: kafkalog.Config{Topic: s.from.Topic, Columns: s.from.config.Columns, Folder: filepath.Join(f.folder, spoolFolder), From: kafkalog.Position{Time: kafkalog.Committed}},
-	}
-	shelf := *p.shelf
-	shelf.members, shelf.share, shelf.failed = t.Membership, t.share, s.metrics.errors.Inc
-	p.shelf = &shelf
+	p.Source = s.from.OfMember(f.window, filepath.Join(f.folder, spoolFolder))
+	p.Shelf = p.Shelf.OfMember(t.Membership, t.share, s.metrics.errors.Inc)
 	if f.window.Rows() == 0 { // tombstones that were skipped
-		if err := shelf.publish(ctx, nil, nil, nil, p); err != nil {
+		if err := p.Shelf.Publish(ctx, config.Publication{Source: p.Source}); err != nil {
 			return err
 		}
 		s.quota.Release(filepath.Join(f.folder, spoolFolder))
@@ -165,7 +160,7 @@ func (s *service) certify(ctx context.Context, t tenure, f frozenWindow) error {
 	if warm {
 		p.ancestor = &from
 	}
-	p.job = p.job.Numbered(s.name, k)
+	p.Job = p.Job.Numbered(s.name, k)
 	s.show.event(fmt.Sprintf("window of %s: certificate number %d", certify.Count(f.window.Rows(), "row"), k))
 	o, err := train(ctx, p, s.w)
 	if err != nil {
@@ -200,13 +195,13 @@ func (s *service) number(ctx context.Context, folder string, window *kafkalog.Wi
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	client, err := s.shelf.cluster.client()
+	client, err := s.Shelf.Cluster.Client()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	for {
-		if noted.Number, err = sinklog.TakeNumber(ctx, client, s.shelf.topics, s.name); !broker.Fenced(err) {
+		if noted.Number, err = sinklog.TakeNumber(ctx, client, s.Shelf.Topics, s.name); !broker.Fenced(err) {
 			break
 		}
 		select { // another member has taken one at the same time
@@ -248,7 +243,7 @@ type notedNumber struct {
 // segments, the job, the program and its instruction set, and the model that training begins
 // with. Two certificates that can differ have two numbers.
 func (s *service) numbered(folder string, window *kafkalog.Window) (string, error) {
-	job, err := s.job.Identity()
+	job, err := s.Job.Identity()
 	if err != nil {
 		return "", err
 	}
@@ -269,15 +264,15 @@ func (s *service) done(folder string, k int64) error {
 		}
 	}
 	s.quota.Release(spool)
-	if err := os.Rename(folder, filepath.Join(s.output, donePrefix+form(k))); err != nil {
+	if err := os.Rename(folder, filepath.Join(s.Output, donePrefix+form(k))); err != nil {
 		return err
 	}
-	kept, err := serials(s.output, donePrefix)
+	kept, err := serials(s.Output, donePrefix)
 	if err != nil {
 		return err
 	}
 	for len(kept) > s.keep {
-		if err := os.RemoveAll(filepath.Join(s.output, donePrefix+form(kept[0]))); err != nil {
+		if err := os.RemoveAll(filepath.Join(s.Output, donePrefix+form(kept[0]))); err != nil {
 			return err
 		}
 		kept = kept[1:]
@@ -292,7 +287,7 @@ func (s *service) discard(folder string) error {
 }
 
 func (s *service) working(serial int64) string {
-	return filepath.Join(s.output, workingPrefix+form(serial))
+	return filepath.Join(s.Output, workingPrefix+form(serial))
 }
 
 // form is a number in names, whose bytewise order is that of the numbers.

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -28,7 +28,7 @@ func TestCopiesInTheJobFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, read, err := readConfiguration[configuration](t.Context(), path, os.LookupEnv)
+		c, read, err := readConfiguration[JobFile](t.Context(), path, os.LookupEnv)
 		if err != nil || read.faults != nil || c.job().Copies != want {
 			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Copies, err, want)
 		}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -101,7 +101,7 @@ func choicePlaced(err error, place func(key string) string, alternative int) err
 		return err
 	}
 	all := separate(err)
-	for i, fault := range all[:min(len(all), mostFaults)] { // the others are not shown
+	for i, fault := range all {
 		choice, ok := errors.AsType[*ingest.ChoiceError](fault)
 		if !ok {
 			continue

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 // What is replayed is the topic of whoever verifies: a certificate that names another
 // one, or another partition, is refused.
 func TestReplayIsOfTheOwnTopic(t *testing.T) {
-	own := &kafkaOrigin{kafkaConfig: kafkaConfig{Topic: "flights", Partitions: []int{0, 2}}}
+	own := &Topic{KafkaSection: KafkaSection{Topic: "flights", Partitions: []int{0, 2}}}
 	for _, c := range []struct {
 		segment certify.Segment
 		refused bool
@@ -20,7 +20,7 @@ func TestReplayIsOfTheOwnTopic(t *testing.T) {
 		{certify.Segment{Topic: "flights", Partition: 1, End: 5, Rows: 5}, true},
 		{certify.Segment{Topic: "rehearsal", Partition: 0, End: 5, Rows: 5}, true},
 	} {
-		_, err := own.replay(certify.Certificate{Sample: certify.Sample{Segments: []certify.Segment{c.segment}}})
+		_, err := own.Replay(certify.Certificate{Sample: certify.Sample{Segments: []certify.Segment{c.segment}}})
 		if errors.Is(err, pipeline.ErrRefused) != c.refused {
 			t.Errorf("%+v: %v, want refused: %v", c.segment, err, c.refused)
 		}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -14,42 +14,42 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A jobFault is one thing that is wrong with a job file.
-type jobFault struct {
-	file         string
+// A Fault is one thing that is wrong with a job file.
+type Fault struct {
+	File         string
 	flag         string // by which the key was set, or ""
-	key          string // that it is about, or ""
-	line, column int    // 0: nowhere in the file
+	Key          string // that it is about, or ""
+	Line, Column int    // 0: nowhere in the file
 	missing      bool   // the file does not have the key: the place is that of its section
-	text         string // shows no value of a variable
+	Text         string // shows no value of a variable
 	unread       bool   // the value of the key could not be read
 	bad          string // what is wrong: "bad job", unless it says another kind of file
 }
 
 // Error is the fault in one line.
-func (f jobFault) Error() string {
-	at := f.file + ": "
+func (f Fault) Error() string {
+	at := f.File + ": "
 	switch {
 	case f.flag != "":
 		at = ""
-	case f.line > 0 && !f.missing:
-		at += fmt.Sprintf("[%d:%d] ", f.line, f.column)
+	case f.Line > 0 && !f.missing:
+		at += fmt.Sprintf("[%d:%d] ", f.Line, f.Column)
 	}
-	return cmp.Or(f.bad, pipeline.ErrConfig.Error()) + ": " + at + f.text
+	return cmp.Or(f.bad, pipeline.ErrConfig.Error()) + ": " + at + f.Text
 }
 
 // Unwrap says that it is a fault of a job.
-func (f jobFault) Unwrap() error { return pipeline.ErrConfig }
+func (f Fault) Unwrap() error { return pipeline.ErrConfig }
 
 // tell adds a fault at a place of the file. There is one at a place: others would follow
 // from it.
-func (t *jobText) tell(f jobFault, at *token.Token) {
-	f.file, f.bad = t.path, t.kind.bad
+func (t *jobText) tell(f Fault, at *token.Token) {
+	f.File, f.bad = t.path, t.kind.bad
 	if at != nil && at.Position != nil {
-		f.line, f.column = at.Position.Line, at.Position.Column
+		f.Line, f.Column = at.Position.Line, at.Position.Column
 	}
-	place := [2]int{f.line, f.column}
-	if f.line > 0 && t.told[place] {
+	place := [2]int{f.Line, f.Column}
+	if f.Line > 0 && t.told[place] {
 		return
 	}
 	t.told[place] = true
@@ -60,15 +60,15 @@ func (t *jobText) tell(f jobFault, at *token.Token) {
 // secret: if variables are in it, it is not shown. What only says what it wants shows none.
 func (t *jobText) add(key string, err error) {
 	for _, one := range separate(err) {
-		f := jobFault{key: key, text: one.Error(), unread: true}
+		f := Fault{Key: key, Text: one.Error(), unread: true}
 		at, ok := errors.AsType[yaml.Error](one)
 		if !ok {
 			t.tell(f, nil)
 			continue
 		}
-		f.text = at.GetMessage()
-		if names := t.from.of(at.GetToken()); names != "" && !strings.HasPrefix(f.text, "want ") {
-			f.text = t.kind.unseen(names)
+		f.Text = at.GetMessage()
+		if names := t.from.of(at.GetToken()); names != "" && !strings.HasPrefix(f.Text, "want ") {
+			f.Text = t.kind.unseen(names)
 		}
 		t.tell(f, at.GetToken())
 	}
@@ -79,8 +79,8 @@ func (t *jobText) add(key string, err error) {
 func (t *jobText) own(key string, node ast.Node) {
 	at := node.GetToken().Position
 	for i, f := range t.faults {
-		if f.key == "" && f.line == at.Line && f.column == at.Column {
-			t.faults[i].key = key
+		if f.Key == "" && f.Line == at.Line && f.Column == at.Column {
+			t.faults[i].Key = key
 		}
 	}
 }
@@ -88,14 +88,14 @@ func (t *jobText) own(key string, node ast.Node) {
 // judged are the faults of the file together with those that err joins, which were found in
 // what it says. The latter are about a key, with which their text starts; what follows from
 // a value that could not be read is left out.
-func (t *jobText) judged(err error, changed func(string) bool) []jobFault {
+func (t *jobText) judged(err error, changed func(string) bool) []Fault {
 	faults := slices.Clone(t.faults)
 	variables := map[string]string{} // by key: many faults may be about one long list
 	for _, one := range separate(err) {
 		key, rest := keyOf(one)
-		f := jobFault{file: t.path, key: key, text: key + ":" + rest, bad: t.kind.bad}
+		f := Fault{File: t.path, Key: key, Text: key + ":" + rest, bad: t.kind.bad}
 		if flag, ok := flags[key]; ok && changed(flag) {
-			f.flag, f.text = flag, "--"+flag+":"+rest
+			f.flag, f.Text = flag, "--"+flag+":"+rest
 			faults = append(faults, f)
 			continue
 		}
@@ -110,20 +110,20 @@ func (t *jobText) judged(err error, changed func(string) bool) []jobFault {
 			variables[key] = names
 		}
 		if names != "" && !t.kind.takesText(key) {
-			f.text = key + ": " + t.kind.unseen(names)
+			f.Text = key + ": " + t.kind.unseen(names)
 		}
-		f.line, f.column, f.missing = t.nearest(key)
+		f.Line, f.Column, f.missing = t.nearest(key)
 		faults = append(faults, f)
 	}
-	slices.SortStableFunc(faults, func(a, b jobFault) int {
-		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return faults
 }
 
 // follows reports whether a fault may be there only because of another one: that of a value
 // that could not be read, of which it speaks.
-func (f jobFault) follows(other jobFault) bool {
+func (f Fault) follows(other Fault) bool {
 	if !other.unread {
 		return false
 	}
@@ -131,7 +131,7 @@ func (f jobFault) follows(other jobFault) bool {
 		rest, ok := strings.CutPrefix(key, section)
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	}
-	return other.key == "" || inside(f.key, other.key) || inside(other.key, f.key) || strings.Contains(f.text, other.key)
+	return other.Key == "" || inside(f.Key, other.Key) || inside(other.Key, f.Key) || strings.Contains(f.Text, other.Key)
 }
 
 // nearest is where a key stands, or the innermost section that lacks it.
@@ -160,7 +160,7 @@ func (t *jobText) place(key string) string {
 }
 
 // errorOf joins faults.
-func errorOf(faults []jobFault) error {
+func errorOf(faults []Fault) error {
 	var all []error
 	for _, f := range faults {
 		all = append(all, f)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -20,35 +21,35 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A kafkaConfig declares the window of a topic.
-type kafkaConfig struct {
-	Brokers    brokerList  `yaml:"brokers"`
-	TLS        tlsConfig   `yaml:"tls"`
-	SASL       saslConfig  `yaml:"sasl"`
-	Patience   span        `yaml:"patience"`
-	Topic      string      `yaml:"topic"`
-	Partitions []int       `yaml:"partitions"`
-	From       position    `yaml:"from"`
-	To         position    `yaml:"to"`
-	Rows       int64       `yaml:"rows"`
-	For        span        `yaml:"for"`
-	Group      string      `yaml:"group"`
-	Format     string      `yaml:"format"`
-	Schema     string      `yaml:"schema"`
-	Registry   registry    `yaml:"registry"`
-	Tombstones string      `yaml:"tombstones"`
-	Spool      spoolConfig `yaml:"spool"`
+// A KafkaSection declares the window of a topic.
+type KafkaSection struct {
+	Brokers    brokerList   `yaml:"brokers"`
+	TLS        tlsConfig    `yaml:"tls"`
+	SASL       saslConfig   `yaml:"sasl"`
+	Patience   Duration     `yaml:"patience"`
+	Topic      string       `yaml:"topic"`
+	Partitions []int        `yaml:"partitions"`
+	From       position     `yaml:"from"`
+	To         position     `yaml:"to"`
+	Rows       int64        `yaml:"rows"`
+	For        Duration     `yaml:"for"`
+	Group      string       `yaml:"group"`
+	Format     string       `yaml:"format"`
+	Schema     string       `yaml:"schema"`
+	Registry   registry     `yaml:"registry"`
+	Tombstones string       `yaml:"tombstones"`
+	Spool      SpoolSection `yaml:"spool"`
 
 	told func(string)
 }
 
-// A clusterConfig says how brokers are reached.
-type clusterConfig struct {
+// A Cluster says how brokers are reached.
+type Cluster struct {
 	Brokers  []string
 	TLS      tlsConfig
 	SASL     saslConfig
-	Patience span
-	told     func(string) // hears why nothing goes on
+	Patience Duration
+	Told     func(string) // hears why nothing goes on
 }
 
 type tlsConfig struct {
@@ -66,20 +67,20 @@ type saslConfig struct {
 	PasswordFile string `yaml:"password_file"`
 }
 
-type spoolConfig struct {
-	Folder string   `yaml:"folder"`
-	Limit  byteSize `yaml:"limit"`
-	Keep   bool     `yaml:"keep"`
+type SpoolSection struct {
+	Folder string `yaml:"folder"`
+	Limit  Size   `yaml:"limit"`
+	Keep   bool   `yaml:"keep"`
 }
 
 // declared reports whether the section is there.
-func (k kafkaConfig) declared() bool { return !reflect.ValueOf(k).IsZero() }
+func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
-func (k kafkaConfig) cluster() clusterConfig {
-	return clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, told: k.told}
+func (k KafkaSection) Cluster() Cluster {
+	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Told: k.told}
 }
 
-func (k *kafkaConfig) relativeTo(folder string) {
+func (k *KafkaSection) relativeTo(folder string) {
 	relativePaths(folder, k.TLS.files(), k.SASL.files(), []*string{&k.Spool.Folder, &k.Schema, &k.Registry.CA, &k.Registry.PasswordFile})
 }
 
@@ -101,7 +102,7 @@ func relativePaths(folder string, paths ...[]*string) {
 }
 
 // check tells the faults of the declaration one by one.
-func (c clusterConfig) check(key string, fault func(ok bool, format string, args ...any)) {
+func (c Cluster) check(key string, fault func(ok bool, format string, args ...any)) {
 	fault(len(c.Brokers) > 0, "%s.brokers: name at least one, as in [broker.example.org:9092]", key)
 	fault(c.Patience >= 0, "%s.patience: %v is negative", key, time.Duration(c.Patience))
 	s := c.SASL
@@ -114,9 +115,9 @@ func (c clusterConfig) check(key string, fault func(ok bool, format string, args
 	fault((s.PasswordEnv == "") != (s.PasswordFile == ""), "%s.sasl: name where the password is: password_env, a variable of the environment, or password_file", key)
 }
 
-// client connects to the cluster.
-func (c clusterConfig) client() (*broker.Client, error) {
-	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Told: c.told}
+// Client connects to the cluster.
+func (c Cluster) Client() (*broker.Client, error) {
+	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Told: c.Told}
 	var err error
 	if t := c.TLS; t != (tlsConfig{}) {
 		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key, ServerName: t.ServerName}).Load(); err != nil {
@@ -149,7 +150,7 @@ func (s saslConfig) password() (string, error) {
 }
 
 // topic is the window of a topic for a job.
-func (s sourceConfig) topic(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) origin {
+func (s SourceSection) topic(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) Origin {
 	const key = "source.kafka"
 	k := s.Kafka
 	k.check(key, fault)
@@ -168,11 +169,11 @@ func (s sourceConfig) topic(job pipeline.Job, output string, fault func(ok bool,
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
 	}
-	return &kafkaOrigin{kafkaConfig: k, config: config, letters: s.letters, file: s.file}
+	return &Topic{KafkaSection: k, Config: config, Letters: s.letters, file: s.file}
 }
 
 // window says where the only window of a job, or one of a stream, begins and ends.
-func (k kafkaConfig) window(key string, config *kafkalog.Config, fault func(ok bool, format string, args ...any)) {
+func (k KafkaSection) window(key string, config *kafkalog.Config, fault func(ok bool, format string, args ...any)) {
 	var err error
 	open := k.Rows != 0 || k.For != 0
 	fault(k.Rows >= 0 && k.For >= 0, key+": rows: %d and for: %v: a window has some", k.Rows, time.Duration(k.For))
@@ -193,8 +194,8 @@ func (k kafkaConfig) window(key string, config *kafkalog.Config, fault func(ok b
 }
 
 // check tells the faults of the topic and of what its records are.
-func (k kafkaConfig) check(key string, fault func(ok bool, format string, args ...any)) {
-	k.cluster().check(key, fault)
+func (k KafkaSection) check(key string, fault func(ok bool, format string, args ...any)) {
+	k.Cluster().check(key, fault)
 	fault(k.Topic != "", "%s.topic: name the topic", key)
 	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", "%s.tombstones: %q is neither bad nor skip", key, k.Tombstones)
 	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), "%s.format: %q is none of %s", key, k.Format, strings.Join(kafkalog.Formats, ", "))
@@ -220,17 +221,17 @@ func spooledColumns(job pipeline.Job, what string, fault func(ok bool, format st
 const spoolPrefix = "_spool-"
 
 // digest names the window among those of an output.
-func (k kafkaConfig) digest(c kafkalog.Config) string {
+func (k KafkaSection) digest(c kafkalog.Config) string {
 	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
 }
 
-// A kafkaOrigin is the window of a topic. Opened first, it is consumed into its spool,
+// A Topic is the window of a topic. Opened first, it is consumed into its spool,
 // which every opening reads.
-type kafkaOrigin struct {
-	kafkaConfig
+type Topic struct {
+	KafkaSection
 
-	config    kafkalog.Config
-	letters   string             // topic for records of bad rows, or ""
+	Config    kafkalog.Config
+	Letters   string             // topic for records of bad rows, or ""
 	file      string             // job file
 	segments  []pipeline.Segment // that are replayed; nil: the window is a new one
 	temporary bool               // the spool goes when it was read
@@ -238,79 +239,88 @@ type kafkaOrigin struct {
 	lock      io.Closer
 }
 
-func (k *kafkaOrigin) open(ctx context.Context, want reading) (rows, error) {
+// OfMember is the origin of a window that a member of a group has spooled to a folder. What
+// is published of it is to follow what the group has committed.
+func (k *Topic) OfMember(window *kafkalog.Window, folder string) *Topic {
+	return &Topic{
+		KafkaSection: k.KafkaSection, Letters: k.Letters, file: k.file, window: window,
+		Config: kafkalog.Config{Topic: k.Topic, Columns: k.Config.Columns, Folder: folder, From: kafkalog.Position{Time: kafkalog.Committed}},
+	}
+}
+
+func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
 	if k.window == nil {
 		if err := k.spool(ctx, want); err != nil {
 			return nil, err
 		}
 	}
 	src, err := k.window.Open(ctx, ingestlake.Config{
-		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: want.bad, Decoders: want.decoders,
+		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return src, nil
+	return spooled{src}, nil
 }
 
 // spool consumes the window.
-func (k *kafkaOrigin) spool(ctx context.Context, want reading) (err error) {
-	if k.config.Columns == nil {
-		if k.config.Columns = slices.Clone(want.Features); want.Target != "" {
-			k.config.Columns = append(k.config.Columns, want.Target)
+func (k *Topic) spool(ctx context.Context, want pipeline.Choice) (err error) {
+	if k.Config.Columns == nil {
+		if k.Config.Columns = slices.Clone(want.Features); want.Target != "" {
+			k.Config.Columns = append(k.Config.Columns, want.Target)
 		}
 	}
-	if err := k.schemas(); err != nil {
+	if err := k.Schemas(); err != nil {
 		return err
 	}
-	if k.config.Client, err = k.cluster().client(); err != nil {
+	if k.Config.Client, err = k.Cluster().Client(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, k.config.Client.Close()) }()
+	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()
 	if k.temporary {
-		if k.config.Folder, err = os.MkdirTemp("", "pacsgp-spool-"); err != nil {
+		if k.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-"); err != nil {
 			return err
 		}
 	}
 	if k.temporary { // nothing is sent anywhere
-		k.config.Letters = false
+		k.Config.Letters = false
 	}
-	if k.config.Letters {
-		if _, err := k.config.Client.Partitions(ctx, k.letters); err != nil {
+	if k.Config.Letters {
+		if _, err := k.Config.Client.Partitions(ctx, k.Letters); err != nil {
 			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
-	k.config.Progress = want.spooled
+	k.Config.Progress = want.Spooled
 	if k.segments != nil {
-		k.window, err = kafkalog.Replay(ctx, k.config, k.segments)
+		k.window, err = kafkalog.Replay(ctx, k.Config, k.segments)
 		return err
 	}
-	files := realFiles()
-	if err := files.MkdirAll(k.config.Folder); err != nil {
+	files := durable.OS{}
+	if err := files.MkdirAll(k.Config.Folder); err != nil {
 		return err
 	}
-	if k.lock, err = files.Lock(filepath.Join(k.config.Folder, ".lock")); err != nil {
+	if k.lock, err = files.Lock(filepath.Join(k.Config.Folder, ".lock")); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
-	k.window, err = kafkalog.Spool(ctx, k.config)
+	k.window, err = kafkalog.Spool(ctx, k.Config)
 	return err
 }
 
-// others are the spools of other windows in an output directory: of jobs that failed and
+// Others are the spools of other windows in an output directory: of jobs that failed and
 // were changed.
-func (k *kafkaOrigin) others(output string) []string {
+func (k *Topic) Others(output string) []string {
 	found, err := filepath.Glob(filepath.Join(output, spoolPrefix+"*"))
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.config.Folder) })
+	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.Config.Folder) })
 }
 
-func (k *kafkaOrigin) finds(string) string { return "" }
+func (k *Topic) Finds(string) string { return "" }
 
-func (k *kafkaOrigin) arguments() []string { return []string{"--source", k.file} }
+func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
 
-func (k *kafkaOrigin) replay(c certify.Certificate) (origin, error) {
+func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	if len(c.Sample.Segments) == 0 {
 		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
 	}
@@ -319,26 +329,26 @@ func (k *kafkaOrigin) replay(c certify.Certificate) (origin, error) {
 			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", pipeline.ErrRefused, s.Topic, s.Partition)
 		}
 	}
-	again := &kafkaOrigin{kafkaConfig: k.kafkaConfig, config: k.config, file: k.file, segments: c.Sample.Segments, temporary: true}
-	again.config.Topic = k.Topic
-	again.config.Columns = slices.Clone(c.Sample.Columns)
+	again := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, segments: c.Sample.Segments, temporary: true}
+	again.Config.Topic = k.Topic
+	again.Config.Columns = slices.Clone(c.Sample.Columns)
 	return again, nil
 }
 
-func (k *kafkaOrigin) release(published bool) error {
+func (k *Topic) Release(published bool) error {
 	var err error
 	if k.lock != nil {
 		err = k.lock.Close()
 		k.lock = nil
 	}
-	if k.config.Client == nil { // nothing was spooled
+	if k.Config.Client == nil { // nothing was spooled
 		return err
 	}
 	done := published && !k.Spool.Keep && k.window != nil
 	// A frozen window without rows would have none in later runs either.
 	empty := k.window != nil && k.window.Rows() == 0
 	if k.temporary || done || empty {
-		err = errors.Join(err, kafkalog.Remove(k.config.Folder))
+		err = errors.Join(err, kafkalog.Remove(k.Config.Folder))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -64,16 +64,16 @@ func (n *nameList) UnmarshalYAML(node ast.Node) error {
 	return errors.Join(faults...)
 }
 
-// epsilon is a number in raw units, or {std: number}.
-type epsilon struct {
-	raw, std float64
+// Epsilon is a number in raw units, or {std: number}.
+type Epsilon struct {
+	Raw, std float64
 	given    bool // even if as 0
 }
 
 // UnmarshalYAML reads the two forms.
-func (e *epsilon) UnmarshalYAML(node ast.Node) error {
+func (e *Epsilon) UnmarshalYAML(node ast.Node) error {
 	e.given = node.Type() != ast.NullType
-	if err := yaml.NodeToValue(node, &e.raw); err == nil {
+	if err := yaml.NodeToValue(node, &e.Raw); err == nil {
 		return nil
 	}
 	var form struct {
@@ -87,16 +87,16 @@ func (e *epsilon) UnmarshalYAML(node ast.Node) error {
 }
 
 // parseEpsilon reads the flag's form: a number, or a number followed by "std".
-func parseEpsilon(s string) (epsilon, error) {
+func parseEpsilon(s string) (Epsilon, error) {
 	number, inStd := strings.CutSuffix(s, "std")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	switch {
 	case err != nil:
-		return epsilon{}, fmt.Errorf("%q: want a number in the target's units, or a number of standard deviations as in 0.6std", s)
+		return Epsilon{}, fmt.Errorf("%q: want a number in the target's units, or a number of standard deviations as in 0.6std", s)
 	case inStd:
-		return epsilon{std: x, given: true}, nil
+		return Epsilon{std: x, given: true}, nil
 	default:
-		return epsilon{raw: x, given: true}, nil
+		return Epsilon{Raw: x, given: true}, nil
 	}
 }
 
@@ -109,11 +109,11 @@ func positive(node ast.Node) (float64, error) {
 	return x, nil
 }
 
-// oneOrMore is a number or a list of numbers.
-type oneOrMore []int
+// OneOrMore is a number or a list of numbers.
+type OneOrMore []int
 
 // UnmarshalYAML reads the two forms.
-func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
+func (o *OneOrMore) UnmarshalYAML(node ast.Node) error {
 	nodes := []ast.Node{node}
 	if list, ok := node.(*ast.SequenceNode); ok {
 		nodes = list.Values
@@ -134,38 +134,38 @@ func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
 	return errors.Join(faults...)
 }
 
-const wantTime = "want a time such as 90s, 15m or 2h"
+const WantTime = "want a time such as 90s, 15m or 2h"
 
-// span is a time with its unit: a plain number would be taken for seconds by
+// Duration is a time with its unit: a plain number would be taken for seconds by
 // its writer and for nanoseconds by Go.
-type span time.Duration
+type Duration time.Duration
 
 // UnmarshalYAML reads the time.
-func (s *span) UnmarshalYAML(node ast.Node) error {
+func (s *Duration) UnmarshalYAML(node ast.Node) error {
 	var text string
 	err := yaml.NodeToValue(node, &text)
 	d, parsed := time.ParseDuration(text)
 	if err != nil || parsed != nil {
-		return fault(node, wantTime)
+		return fault(node, WantTime)
 	}
-	*s = span(d)
+	*s = Duration(d)
 	return nil
 }
 
-// byteSize is a number of bytes with an optional unit: 512MiB, 2GB.
-type byteSize int64
+// Size is a number of bytes with an optional unit: 512MiB, 2GB.
+type Size int64
 
 const sizeUnits = `B|[KMGT]i?B`
 
 var sizePattern = regexp.MustCompile(`^([0-9]+) *(|` + sizeUnits + `)$`)
 
 // UnmarshalYAML reads the size.
-func (b *byteSize) UnmarshalYAML(node ast.Node) error {
+func (b *Size) UnmarshalYAML(node ast.Node) error {
 	var s string
 	if err := yaml.NodeToValue(node, &s); err != nil {
 		return fault(node, "want a size such as 512MiB")
 	}
-	size, err := parseSize(s)
+	size, err := ParseSize(s)
 	if err != nil {
 		return fault(node, err.Error())
 	}
@@ -178,7 +178,7 @@ func fault(node ast.Node, text string) error {
 	return &yaml.SyntaxError{Message: text, Token: node.GetToken()}
 }
 
-func parseSize(s string) (byteSize, error) {
+func ParseSize(s string) (Size, error) {
 	m := sizePattern.FindStringSubmatch(s)
 	if m == nil {
 		return 0, fmt.Errorf("%q is no size: want for instance 512MiB or 2GB", s)
@@ -205,5 +205,5 @@ func parseSize(s string) (byteSize, error) {
 			n *= base
 		}
 	}
-	return byteSize(n), nil
+	return Size(n), nil
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bufio"
@@ -11,14 +11,16 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A streamOrigin is the rows that arrive on standard input. Opened first, it is consumed
+// A Stdin is the rows that arrive on standard input. Opened first, it is consumed
 // into a spool, which every opening reads.
-type streamOrigin struct {
+type Stdin struct {
 	in        io.Reader
 	config    kafkalog.Config
 	keep      bool
@@ -30,33 +32,33 @@ type streamOrigin struct {
 }
 
 // piped is the stream for a job.
-func (s sourceConfig) piped(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) origin {
+func (s SourceSection) piped(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) Origin {
 	fault(s.Stream == "-", "source.stream: %q: want \"-\", which is standard input", s.Stream)
 	config := kafkalog.Config{Tolerant: job.BadRows.Some(), Limit: int64(s.Spool.Limit), Folder: s.Spool.Folder}
 	config.Columns = spooledColumns(job, "the rows of a stream", fault)
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, "_stream")
 	}
-	return &streamOrigin{in: s.stdin, config: config, keep: s.Spool.Keep, file: s.file}
+	return &Stdin{in: s.stdin, config: config, keep: s.Spool.Keep, file: s.file}
 }
 
-func (s *streamOrigin) open(ctx context.Context, want reading) (rows, error) {
+func (s *Stdin) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
 	if s.window == nil {
 		if err := s.spool(ctx, want); err != nil {
 			return nil, err
 		}
 	}
 	src, err := s.window.Open(ctx, ingestlake.Config{
-		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: want.bad, Decoders: want.decoders,
+		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return src, nil
+	return spooled{src}, nil
 }
 
 // spool consumes the stream.
-func (s *streamOrigin) spool(ctx context.Context, want reading) (err error) {
+func (s *Stdin) spool(ctx context.Context, want pipeline.Choice) (err error) {
 	if s.in == nil {
 		return errors.New("stream: there is no standard input")
 	}
@@ -75,7 +77,7 @@ func (s *streamOrigin) spool(ctx context.Context, want reading) (err error) {
 			return err
 		}
 	} else {
-		files := realFiles()
+		files := durable.OS{}
 		if err := files.MkdirAll(s.config.Folder); err != nil {
 			return err
 		}
@@ -83,25 +85,25 @@ func (s *streamOrigin) spool(ctx context.Context, want reading) (err error) {
 			return fmt.Errorf("spool: %w", err)
 		}
 	}
-	s.mine, s.config.Progress = true, want.spooled
+	s.mine, s.config.Progress = true, want.Spooled
 	s.window, err = kafkalog.SpoolStream(ctx, s.config, in)
 	return err
 }
 
-func (s *streamOrigin) finds(string) string { return "" }
+func (s *Stdin) Finds(string) string { return "" }
 
-func (s *streamOrigin) arguments() []string {
+func (s *Stdin) Arguments() []string {
 	if s.keep {
 		return []string{s.config.Folder}
 	}
 	return []string{"--source", s.file, "<", "ROWS"} // the same rows on standard input
 }
 
-func (s *streamOrigin) replay(certify.Certificate) (origin, error) { return s, nil }
+func (s *Stdin) Replay(certify.Certificate) (Origin, error) { return s, nil }
 
-// release removes the spool, also one of a job that failed: the rows have to be sent again
+// Release removes the spool, also one of a job that failed: the rows have to be sent again
 // anyhow.
-func (s *streamOrigin) release(bool) error {
+func (s *Stdin) Release(bool) error {
 	var err error
 	if s.lock != nil {
 		err = s.lock.Close()
@@ -112,3 +114,9 @@ func (s *streamOrigin) release(bool) error {
 	}
 	return err
 }
+
+// spooled are rows of a spool, whose files do not stay.
+type spooled struct{ Source }
+
+// Files are none that a manifest could list.
+func (spooled) Files() []pipeline.File { return nil }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type jobText struct {
 	root   ast.Node // nil: it says nothing, or could not be taken apart
 	from   origins
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
-	faults []jobFault
+	faults []Fault
 	told   map[[2]int]bool // places of faults
 }
 
@@ -105,7 +105,7 @@ func (t *jobText) index(key string, node ast.Node) {
 	}
 	for _, entry := range entries(node) {
 		if text := badKey(entry); text != "" {
-			t.tell(jobFault{key: key, text: text, unread: key != ""}, entry.Key.GetToken())
+			t.tell(Fault{Key: key, Text: text, unread: key != ""}, entry.Key.GetToken())
 			continue
 		}
 		t.index(within(key, entry.Key.GetToken().Value), entry.Value)

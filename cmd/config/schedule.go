@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -17,37 +17,37 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A scheduleConfig is a schedule file: one YAML document.
-type scheduleConfig struct {
-	Record string               `yaml:"record"`
-	Poll   span                 `yaml:"poll"`
-	Serve  serveConfig          `yaml:"serve"`
-	Jobs   []scheduledJobConfig `yaml:"jobs"`
+// A ScheduleFile is a schedule file: one YAML document.
+type ScheduleFile struct {
+	Record string         `yaml:"record"`
+	Poll   Duration       `yaml:"poll"`
+	Serve  Serve          `yaml:"serve"`
+	Jobs   []ScheduledJob `yaml:"jobs"`
 }
 
-type scheduledJobConfig struct {
-	Name     string          `yaml:"name"`
-	Job      string          `yaml:"job"`
-	Triggers []triggerConfig `yaml:"triggers"`
-	Files    filesConfig     `yaml:"files"`
-	Missed   string          `yaml:"missed"`
-	Jitter   span            `yaml:"jitter"`
-	Retries  int             `yaml:"retries"`
-	Backoff  span            `yaml:"backoff"`
-	Time     span            `yaml:"time"`
-	Memory   byteSize        `yaml:"memory"`
-	Promote  promoteConfig   `yaml:"promote"`
+type ScheduledJob struct {
+	Name     string      `yaml:"name"`
+	Job      string      `yaml:"job"`
+	Triggers []Trigger   `yaml:"triggers"`
+	Files    filesConfig `yaml:"files"`
+	Missed   string      `yaml:"missed"`
+	Jitter   Duration    `yaml:"jitter"`
+	Retries  int         `yaml:"retries"`
+	Backoff  Duration    `yaml:"backoff"`
+	Time     Duration    `yaml:"time"`
+	Memory   Size        `yaml:"memory"`
+	Promote  Promotion   `yaml:"promote"`
 }
 
-// A triggerConfig is one of: a cron expression, an interval, new rows, new files, new
+// A Trigger is one of: a cron expression, an interval, new rows, new files, new
 // offsets of a topic.
-type triggerConfig struct {
-	Cron  string  `yaml:"cron"`
-	Zone  string  `yaml:"zone"`
-	Every span    `yaml:"every"`
-	Rows  atLeast `yaml:"rows"`
-	Files atLeast `yaml:"files"`
-	Lag   atLeast `yaml:"lag"`
+type Trigger struct {
+	Cron  string   `yaml:"cron"`
+	Zone  string   `yaml:"zone"`
+	Every Duration `yaml:"every"`
+	Rows  atLeast  `yaml:"rows"`
+	Files atLeast  `yaml:"files"`
+	Lag   atLeast  `yaml:"lag"`
 }
 
 // atLeast is a number that has to be reached. At 0 it always would be.
@@ -65,8 +65,8 @@ func (a *atLeast) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// key names a trigger in the record: one that is changed begins anew.
-func (t triggerConfig) key() string {
+// Key names a trigger in the record: one that is changed begins anew.
+func (t Trigger) Key() string {
 	switch {
 	case t.Cron != "":
 		return "cron " + t.Cron + " " + t.Zone
@@ -90,14 +90,14 @@ type filesConfig struct {
 }
 
 const (
-	filesAll  = "all"
-	filesNew  = "new"
-	filesLast = "last"
+	FilesAll  = "all"
+	FilesNew  = "new"
+	FilesLast = "last"
 )
 
 // readWord reads the word that stands for the keys.
 func (f *filesConfig) readWord(word *ast.StringNode) error {
-	if word.Value != filesAll && word.Value != filesNew {
+	if word.Value != FilesAll && word.Value != FilesNew {
 		return fault(word, "want all, new, or {last: 30d, key: day}")
 	}
 	f.Which = word.Value
@@ -118,7 +118,7 @@ func (b *timeBack) UnmarshalYAML(node ast.Node) error {
 			return nil
 		}
 	}
-	var s span
+	var s Duration
 	if err := s.UnmarshalYAML(node); err != nil {
 		return fault(node, "want a time such as 30d or 12h")
 	}
@@ -126,8 +126,8 @@ func (b *timeBack) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// A promoteConfig is the rule by which a challenger becomes current.
-type promoteConfig struct {
+// A Promotion is the rule by which a challenger becomes current.
+type Promotion struct {
 	Rule       string   `yaml:"-"`
 	NotWorseBy *float64 `yaml:"bound_not_worse_by"`
 	OnNewRows  int64    `yaml:"on_new_rows"`
@@ -136,12 +136,12 @@ type promoteConfig struct {
 const (
 	promoteAlways = "always"
 	promoteWithin = "within_limit"
-	promoteBound  = "bound_not_worse_by"
-	promoteRows   = "on_new_rows"
+	PromoteBound  = "bound_not_worse_by"
+	PromoteRows   = "on_new_rows"
 )
 
 // readWord reads a rule without a number.
-func (p *promoteConfig) readWord(word *ast.StringNode) error {
+func (p *Promotion) readWord(word *ast.StringNode) error {
 	if word.Value != promoteAlways && word.Value != promoteWithin {
 		return fault(word, wantRule)
 	}
@@ -151,29 +151,30 @@ func (p *promoteConfig) readWord(word *ast.StringNode) error {
 
 const wantRule = "want always, within_limit, {bound_not_worse_by: 0.01} or {on_new_rows: 1000}"
 
-// A scheduled is a job of a schedule that can be run.
-type scheduled struct {
-	scheduledJobConfig
-	prepared prepared
-	times    map[string]moments // by the key of the trigger
+// A ScheduledTask is a job of a schedule that can be run.
+type ScheduledTask struct {
+	ScheduledJob
+
+	Task  Task
+	Times map[string]Moments // by the key of the trigger
 }
 
-// loadSchedule reads a schedule file and all its jobs, and reports all faults.
-func loadSchedule(ctx context.Context, path string, w system) (scheduleConfig, []*scheduled, error) {
-	if path == "" {
-		return scheduleConfig{}, nil, usageError{errors.New("-c: name the schedule file; examples/schedule/ has one")}
-	}
-	c, jobs, faults, err := checkSchedule(ctx, path, w)
+// ReadSchedule reads a schedule file and all its jobs, and reports all faults.
+func ReadSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []*ScheduledTask, error) {
+	c, jobs, faults, err := checkSchedule(ctx, path, env)
 	if err == nil {
 		err = errorOf(faults)
 	}
 	return c, jobs, err
 }
 
+// Every is how often is looked whether anything is due.
+func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
+
 // checkSchedule reads a schedule file with its jobs, and finds all that can be wrong with
 // them before a row is read.
-func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, []*scheduled, []jobFault, error) {
-	c, t, err := readConfiguration[scheduleConfig](ctx, path, w.lookup)
+func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []*ScheduledTask, []Fault, error) {
+	c, t, err := readConfiguration[ScheduleFile](ctx, path, env.Lookup)
 	if err != nil {
 		return c, nil, nil, err
 	}
@@ -194,12 +195,12 @@ func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, 
 	fault(c.Record != "" && !isRemote(c.Record), "record: name the file for the record of runs")
 	fault(c.Poll >= 0, "poll: %v is negative", time.Duration(c.Poll))
 	fault(len(c.Jobs) > 0, "jobs: there is none")
-	var jobs []*scheduled
+	var jobs []*ScheduledTask
 	names := map[string]bool{}
 	outputs := map[string]string{}
 	for i, each := range c.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)
-		j := &scheduled{scheduledJobConfig: each, times: map[string]moments{}}
+		j := &ScheduledTask{ScheduledJob: each, Times: map[string]Moments{}}
 		fault(certify.SequenceName(j.Name) == nil, "%s.name: %q: want a name, which stands in the certificates", at, j.Name)
 		fault(!names[j.Name], "%s.name: %q is the name of two jobs", at, j.Name)
 		names[j.Name] = true
@@ -209,7 +210,7 @@ func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, 
 			fault(false, "%s.job: name the job file", at)
 			continue
 		}
-		p, err := loadJob(ctx, j.Job, w, overrides{scheduled: true}, func(string) bool { return false })
+		p, err := ReadJob(ctx, j.Job, env, Overrides{scheduled: true})
 		if err != nil {
 			if ctx.Err() != nil {
 				return c, nil, nil, ctx.Err()
@@ -220,19 +221,19 @@ func checkSchedule(ctx context.Context, path string, w system) (scheduleConfig, 
 			continue
 		}
 		j.suits(at, p, fault)
-		if other, taken := outputs[p.output]; taken {
-			fault(false, "%s.job: its output %s is that of %s; a pointer is of one job", at, p.output, other)
+		if other, taken := outputs[p.Output]; taken {
+			fault(false, "%s.job: its output %s is that of %s; a pointer is of one job", at, p.Output, other)
 		}
-		outputs[p.output] = at
-		p.job.DeltaPolicy, p.standing = certify.DeltaSequence, true
-		j.prepared = p
+		outputs[p.Output] = at
+		p.Job.DeltaPolicy = certify.DeltaSequence
+		j.Task = p
 		jobs = append(jobs, j)
 	}
 	return c, jobs, t.judged(errors.Join(faults...), func(string) bool { return false }), nil
 }
 
 // check fills in the defaults and reports faults of what stands in the schedule.
-func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
+func (j *ScheduledTask) check(at string, fault func(bool, string, ...any)) {
 	fault(len(j.Triggers) > 0, "%s.triggers: there is none", at)
 	for k, t := range j.Triggers {
 		kinds := 0
@@ -252,36 +253,36 @@ func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
 			}
 			c, err := newCrontab(t.Cron, t.Zone)
 			fault(err == nil, "%s.cron: %w", where, err)
-			j.times[t.key()] = c
+			j.Times[t.Key()] = c
 		case t.Zone != "":
 			fault(false, "%s.zone: it belongs to cron", where)
 		case t.Every != 0:
-			fault(t.Every >= span(time.Second), "%s.every: %v is less than a second", where, time.Duration(t.Every))
-			j.times[t.key()] = interval(t.Every)
+			fault(t.Every >= Duration(time.Second), "%s.every: %v is less than a second", where, time.Duration(t.Every))
+			j.Times[t.Key()] = interval(t.Every)
 		}
 	}
 	if j.Files.Which == "" && j.Files != (filesConfig{}) { // what nothing means depends on the job
-		j.Files.Which = filesLast
+		j.Files.Which = FilesLast
 		fault(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), "%s.files: want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time", at)
 	}
 	if j.Missed == "" {
 		j.Missed = missedRunOnce
 	}
 	if j.Backoff == 0 {
-		j.Backoff = span(time.Minute)
+		j.Backoff = Duration(time.Minute)
 	}
 	switch r := &j.Promote; {
-	case *r == (promoteConfig{}):
+	case *r == (Promotion{}):
 		r.Rule = promoteAlways
 	case r.Rule != "":
 	case r.NotWorseBy != nil && r.OnNewRows == 0 && *r.NotWorseBy >= 0 && *r.NotWorseBy <= 1:
-		r.Rule = promoteBound
+		r.Rule = PromoteBound
 	case r.NotWorseBy == nil && r.OnNewRows > 0:
-		r.Rule = promoteRows
+		r.Rule = PromoteRows
 	default:
 		fault(false, "%s.promote: %s", at, wantRule)
 	}
-	fault(slices.Contains([]string{missedRunOnce, missedSkip}, j.Missed), "%s.missed: %q is neither %s nor %s", at, j.Missed, missedRunOnce, missedSkip)
+	fault(slices.Contains([]string{missedRunOnce, MissedSkip}, j.Missed), "%s.missed: %q is neither %s nor %s", at, j.Missed, missedRunOnce, MissedSkip)
 	fault(j.Jitter >= 0, "%s.jitter: %v is negative", at, time.Duration(j.Jitter))
 	fault(j.Retries >= 0 && j.Retries <= 100, "%s.retries: %d is not in 0 to 100", at, j.Retries)
 	fault(j.Backoff >= 0, "%s.backoff: %v is negative", at, time.Duration(j.Backoff))
@@ -290,38 +291,38 @@ func (j *scheduled) check(at string, fault func(bool, string, ...any)) {
 
 const (
 	missedRunOnce = "run_once"
-	missedSkip    = "skip"
+	MissedSkip    = "skip"
 )
 
 // suits reports what a schedule cannot do with a job.
-func (j *scheduled) suits(at string, p prepared, fault func(bool, string, ...any)) {
-	switch p.source.(type) {
-	case lakeOrigin:
-		j.Files.Which = cmp.Or(j.Files.Which, filesAll)
+func (j *ScheduledTask) suits(at string, p Task, fault func(bool, string, ...any)) {
+	switch p.Source.(type) {
+	case Lake:
+		j.Files.Which = cmp.Or(j.Files.Which, FilesAll)
 		for k, t := range j.Triggers {
 			fault(t.Lag == 0, "%s.triggers[%d].lag: it is of a topic, and the rows come from files: write {rows: %d}", at, k, t.Lag)
 		}
-	case *kafkaOrigin:
+	case *Topic:
 		j.suitsTopic(at, fault)
 	default:
 		fault(false, "%s.job: its rows come from elsewhere than files or a topic", at)
 	}
-	fault(p.shelf == nil || j.Promote.Rule == promoteAlways, "%s.promote: the job publishes to topics, whose pointer moves always", at)
-	fault(p.job.Loss.EpsilonStd == 0, "%s.job: a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units", at)
-	fault(j.Promote.Rule != promoteWithin || p.limit > 0, "%s.promote: within_limit, and the job has no limit", at)
+	fault(p.Shelf == nil || j.Promote.Rule == promoteAlways, "%s.promote: the job publishes to topics, whose pointer moves always", at)
+	fault(p.Job.Loss.EpsilonStd == 0, "%s.job: a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units", at)
+	fault(j.Promote.Rule != promoteWithin || p.Limit > 0, "%s.promote: within_limit, and the job has no limit", at)
 	if column := j.Files.Column; column != "" {
-		used := column == p.job.Target || slices.Contains(p.job.Features, column) || len(p.job.Features) == 0 && !slices.Contains(p.job.Exclude, column)
+		used := column == p.Job.Target || slices.Contains(p.Job.Features, column) || len(p.Job.Features) == 0 && !slices.Contains(p.Job.Exclude, column)
 		fault(!used, "%s.files: the job uses %q, and files chosen by what their rows say of it are no fair sample of the source: name another column, or take it out of the features by exclude", at, column)
 	}
-	fault(p.job.Train.Time == 0, "%s.job: train.time: the number of a run is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes", at)
-	fault(len(p.job.Sweep) == 0, "%s.job: a sweep is not scheduled", at)
+	fault(p.Job.Train.Time == 0, "%s.job: train.time: the number of a run is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes", at)
+	fault(len(p.Job.Sweep) == 0, "%s.job: a sweep is not scheduled", at)
 	for _, c := range []struct {
 		key   string
 		given bool
 	}{
-		{"stream", p.stream.declared()},
-		{"serve", p.serve.declared()},
-		{"delta_policy", p.job.DeltaPolicy != ""},
+		{"stream", p.Stream.declared()},
+		{"serve", p.Serve.Declared()},
+		{"delta_policy", p.Job.DeltaPolicy != ""},
 	} {
 		fault(!c.given, "%s.job: %s: it is for pacsgp stream, and a schedule does not use it: leave it out", at, c.key)
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -92,7 +92,7 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 		if strings.HasPrefix(key, "sweep[") && d.kind.has(name) {
 			text = fmt.Sprintf("an alternative does not take the key %q here; %s lists what it takes", name, d.kind.page)
 		}
-		d.tell(jobFault{key: below, text: text}, entry.Key.GetToken())
+		d.tell(Fault{Key: below, Text: text}, entry.Key.GetToken())
 	}
 }
 

@@ -1,6 +1,7 @@
-package main
+package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -14,10 +15,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
+// printed is a schema in JSON.
+func printed(t *testing.T, kind string) []byte {
+	t.Helper()
+	text, err := json.Marshal(Schema(kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // printedSchema is what the command prints, compiled.
 func printedSchema(t *testing.T, kind string) *jsonschema.Schema {
 	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(succeed(t, "schema", kind).stdout))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(printed(t, kind)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,23 +76,23 @@ func plainValue(node ast.Node) any {
 
 // The schema takes the examples, and what the pages show of jobs.
 func TestSchemaTakesExamples(t *testing.T) {
-	compiled := map[string]*jsonschema.Schema{kindJob: printedSchema(t, kindJob), kindSchedule: printedSchema(t, kindSchedule), kindScore: printedSchema(t, kindScore)}
+	compiled := map[string]*jsonschema.Schema{KindJob: printedSchema(t, KindJob), KindSchedule: printedSchema(t, KindSchedule), KindScore: printedSchema(t, KindScore)}
 	takes := func(name, text string, fragment bool) {
 		t.Helper()
-		_, read := parseJob[configuration](name, []byte(text), func(name string) (string, bool) { return "${" + name + "}", true })
+		_, read := parseJob[JobFile](name, []byte(text), func(name string) (string, bool) { return "${" + name + "}", true })
 		job, ok := plainValue(read.root).(map[string]any)
 		if !ok {
 			t.Errorf("%s: no sections: %v", name, read.faults)
 			return
 		}
-		kind := kindJob
+		kind := KindJob
 		switch {
 		case job["jobs"] != nil:
-			kind = kindSchedule
+			kind = KindSchedule
 		case job["model"] != nil:
-			kind = kindScore
+			kind = KindScore
 		}
-		if fragment && kind == kindJob {
+		if fragment && kind == KindJob {
 			for key, value := range map[string]any{"source": map[string]any{"paths": []any{"lake"}}, "target": "y"} {
 				if _, said := job[key]; !said {
 					job[key] = value
@@ -101,8 +112,9 @@ func TestSchemaTakesExamples(t *testing.T) {
 		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score-topic-to-files.yaml"),
 		filepath.Join("..", "..", "examples", "schedule", "score-files-to-topic.yaml"))
 	for _, path := range examples {
-		if a := pacsgp(t, "lint", path); a.status != 0 && !strings.Contains(a.stdout, "no variable") {
-			t.Errorf("lint: %s", a.stdout)
+		faults, err := Check(t.Context(), path, with(nil))
+		if err != nil || slices.ContainsFunc(faults, func(f Fault) bool { return !strings.Contains(f.Text, "no variable") }) {
+			t.Errorf("%s: %v, %v", path, faults, err)
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -132,8 +144,8 @@ func TestSchemaTakesExamples(t *testing.T) {
 
 // Forms that lint takes, the schema takes, and what lint cannot read, it refuses.
 func TestSchemaAndLintAgree(t *testing.T) {
-	compiled := printedSchema(t, kindJob)
-	for _, good := range []jobFile{
+	compiled := printedSchema(t, KindJob)
+	for _, good := range []keys{
 		{"inducing": "[10, 20]"},
 		{"inducing": "7"},
 		{"loss": "{epsilon: {std: 0.6}, unit: minutes}"},
@@ -173,7 +185,7 @@ func TestSchemaAndLintAgree(t *testing.T) {
 			t.Errorf("schema: %v: %v", good, err)
 		}
 	}
-	for _, bad := range []jobFile{
+	for _, bad := range []keys{
 		{"targt": "y"},
 		{"train": "{epochs: 3}"},
 		{"delta": "small"},
@@ -226,12 +238,15 @@ func TestSchemaAndLintAgree(t *testing.T) {
 	}
 }
 
-func readForSchema(t *testing.T, change jobFile) (any, *jobText) {
+func readForSchema(t *testing.T, change keys) (any, *jobText) {
 	t.Helper()
 	given := map[string]string{"A_NUMBER": "0.1", "A_COUNT": "3", "A_SIZE": "1GB", "A_NAME": "y"}
-	text := readFile(t, tiny(change).write(t, t.TempDir()))
-	_, read := parseJob[configuration]("job.yaml", text, func(name string) (string, bool) { value, ok := given[name]; return value, ok })
-	_, shown := parseJob[configuration]("job.yaml", text, func(name string) (string, bool) { return "${" + name + "}", true })
+	text, err := os.ReadFile(tiny(change).write(t, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, read := parseJob[JobFile]("job.yaml", text, func(name string) (string, bool) { value, ok := given[name]; return value, ok })
+	_, shown := parseJob[JobFile]("job.yaml", text, func(name string) (string, bool) { return "${" + name + "}", true })
 	return plainValue(shown.root), read
 }
 
@@ -259,26 +274,26 @@ func leaves(key string, s map[string]any, f func(key string, words []any)) {
 // Each key is described on the page, which describes no other; the words that a key takes
 // are those that lint takes.
 func TestSchemaSaysWhatKeysAre(t *testing.T) {
-	for _, kind := range []string{kindJob, kindSchedule, kindScore} {
+	for _, kind := range []string{KindJob, KindSchedule, KindScore} {
 		t.Run(kind, func(t *testing.T) { keysAreSaid(t, kind) })
 	}
 }
 
 func keysAreSaid(t *testing.T, kind string) {
-	var printed map[string]any
-	if err := json.Unmarshal([]byte(succeed(t, "schema", kind).stdout), &printed); err != nil {
+	var shown map[string]any
+	if err := json.Unmarshal(printed(t, kind), &shown); err != nil {
 		t.Fatal(err)
 	}
-	said, keys := described(pageOf(kind)), map[string]bool{}
-	leaves("", printed, func(key string, words []any) {
-		keys[key] = true
+	said, all := described(pageOf(kind)), map[string]bool{}
+	leaves("", shown, func(key string, words []any) {
+		all[key] = true
 		known := slices.ContainsFunc(slices.Collect(maps.Keys(said)), func(other string) bool {
 			return other == key || strings.HasPrefix(key, other+".") || strings.HasPrefix(other, key+".") || key == ""
 		})
 		if !known {
 			t.Errorf("the page has no row for %q", key)
 		}
-		if kind != kindJob || strings.HasPrefix(key, "sweep") || key == "" || key == "source.stream" {
+		if kind != KindJob || strings.HasPrefix(key, "sweep") || key == "" || key == "source.stream" {
 			return
 		}
 		for _, word := range append(slices.Clone(words), "no-such-word") {
@@ -287,9 +302,9 @@ func keysAreSaid(t *testing.T, kind string) {
 				at := strings.LastIndexByte(change, '.')
 				change, value = change[:at], "{"+change[at+1:]+": "+value+"}"
 			}
-			_, faults, err := checkJob(t.Context(), tiny(jobFile{change: value}).write(t, t.TempDir()), testSystem(os.Stdout, os.Stderr, nil, nil), overrides{}, func(string) bool { return false })
-			refused := slices.ContainsFunc(faults, func(f jobFault) bool {
-				return strings.HasPrefix(f.text, key+": \""+word.(string)+"\" is n") || f.key == "kernel.family" && strings.Contains(f.text, word.(string))
+			_, faults, err := checkJob(t.Context(), tiny(keys{change: value}).write(t, t.TempDir()), with(nil), Overrides{})
+			refused := slices.ContainsFunc(faults, func(f Fault) bool {
+				return strings.HasPrefix(f.Text, key+": \""+word.(string)+"\" is n") || f.Key == "kernel.family" && strings.Contains(f.Text, word.(string))
 			})
 			if want := word == "no-such-word" && words != nil; err != nil || refused != want && !slices.Contains([]string{"guarantees", "copies", "grid"}, key) { // these read their words themselves
 				t.Errorf("%s: %v: refused: %v (%v, %v)", key, word, refused, faults, err)
@@ -297,7 +312,7 @@ func keysAreSaid(t *testing.T, kind string) {
 		}
 	})
 	for key := range said {
-		if !keys[key] {
+		if !all[key] {
 			t.Errorf("the page describes %q, which is no key", key)
 		}
 	}

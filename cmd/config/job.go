@@ -1,7 +1,6 @@
-package main
+package config
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,25 +9,24 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A configuration is a job file: one YAML document. Its keys are those of the
+// A JobFile is a job file: one YAML document. Its keys are those of the
 // structs below; any other key is an error.
-type configuration struct {
-	Source   sourceConfig `yaml:"source"`
-	Target   string       `yaml:"target"`
-	Features []string     `yaml:"features"`
-	Exclude  []string     `yaml:"exclude"`
-	Loss     lossConfig   `yaml:"loss"`
-	Delta    *float64     `yaml:"delta"`
+type JobFile struct {
+	Source   SourceSection `yaml:"source"`
+	Target   string        `yaml:"target"`
+	Features []string      `yaml:"features"`
+	Exclude  []string      `yaml:"exclude"`
+	Loss     LossSection   `yaml:"loss"`
+	Delta    *float64      `yaml:"delta"`
 
 	DeltaPolicy string `yaml:"delta_policy"`
 
 	Kernel   kernelConfig  `yaml:"kernel"`
 	Grid     gridConfig    `yaml:"grid"`
-	Inducing oneOrMore     `yaml:"inducing"`
+	Inducing OneOrMore     `yaml:"inducing"`
 	Scaling  scalingConfig `yaml:"scaling"`
 	Roles    rolesConfig   `yaml:"roles"`
 	Copies   copiesConfig  `yaml:"copies"`
@@ -41,25 +39,25 @@ type configuration struct {
 
 	Output     string         `yaml:"output"`
 	Publish    publishConfig  `yaml:"publish"`
-	Stream     serviceConfig  `yaml:"stream"`
-	Serve      serveConfig    `yaml:"serve"`
+	Stream     Stream         `yaml:"stream"`
+	Serve      Serve          `yaml:"serve"`
 	Attempts   string         `yaml:"attempts"`
 	Limit      float64        `yaml:"limit"`
 	Judge      pipeline.Judge `yaml:"judge"`
 	Strict     bool           `yaml:"strict"`
 	Keep       int            `yaml:"keep"`
 	Workers    int            `yaml:"workers"`
-	Memory     byteSize       `yaml:"memory"`
-	Checkpoint span           `yaml:"checkpoint"`
+	Memory     Size           `yaml:"memory"`
+	Checkpoint Duration       `yaml:"checkpoint"`
 
-	folder string // of the file
+	Folder string // of the file
 }
 
-type sourceConfig struct {
-	Paths  pathList    `yaml:"paths"`
-	Kafka  kafkaConfig `yaml:"kafka"`
-	Stream string      `yaml:"stream"`
-	Spool  spoolConfig `yaml:"spool"` // of the stream
+type SourceSection struct {
+	Paths  pathList     `yaml:"paths"`
+	Kafka  KafkaSection `yaml:"kafka"`
+	Stream string       `yaml:"stream"`
+	Spool  SpoolSection `yaml:"spool"` // of the stream
 
 	file      string // that the section stands in
 	letters   string // topic for records of bad rows, or ""
@@ -67,9 +65,9 @@ type sourceConfig struct {
 	stdin     io.Reader
 }
 
-type lossConfig struct {
+type LossSection struct {
 	Kind    string  `yaml:"kind"`
-	Epsilon epsilon `yaml:"epsilon"`
+	Epsilon Epsilon `yaml:"epsilon"`
 	Below   float64 `yaml:"below"`
 	Above   float64 `yaml:"above"`
 	Unit    string  `yaml:"unit"`
@@ -126,27 +124,17 @@ type trainConfig struct {
 	Evaluations *int      `yaml:"evaluations"`
 	Noise       []float64 `yaml:"noise"`
 
-	Mode   string  `yaml:"mode"`
-	Rows   int64   `yaml:"rows"`
-	Batch  int     `yaml:"batch"`
-	Buffer int     `yaml:"buffer"`
-	Passes float64 `yaml:"passes"`
-	Time   span    `yaml:"time"`
-	Seed   uint64  `yaml:"seed"`
-}
-
-// readConfiguration reads a job file, or another one, with all that is wrong with it.
-// ${VAR} in a value is replaced by the variable that lookup finds.
-func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *jobText, error) {
-	raw, err := durable.ReadSmall(path, "a job", maxJobBytes)
-	if err != nil {
-		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
-	}
-	return parseUntil[T](ctx, path, raw, lookup)
+	Mode   string   `yaml:"mode"`
+	Rows   int64    `yaml:"rows"`
+	Batch  int      `yaml:"batch"`
+	Buffer int      `yaml:"buffer"`
+	Passes float64  `yaml:"passes"`
+	Time   Duration `yaml:"time"`
+	Seed   uint64   `yaml:"seed"`
 }
 
 // job is the part of the configuration that decides the result.
-func (c configuration) job() pipeline.Job {
+func (c JobFile) job() pipeline.Job {
 	scaling := pipeline.Scaling{Mode: pipeline.ScalingMode(c.Scaling.Mode)}
 	for name, a := range c.Scaling.Features {
 		if scaling.Features == nil {
@@ -160,7 +148,7 @@ func (c configuration) job() pipeline.Job {
 	return pipeline.Job{
 		Target: c.Target, Features: c.Features, Exclude: c.Exclude,
 		Loss: pipeline.LossDecl{
-			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.raw, EpsilonStd: c.Loss.Epsilon.std,
+			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
 		},
 		Delta:    c.delta(),
@@ -201,7 +189,7 @@ func (r rolesConfig) declared() pipeline.RolesDecl {
 }
 
 // delta is δ, or 0 if it is not given.
-func (c configuration) delta() float64 {
+func (c JobFile) delta() float64 {
 	if c.Delta == nil {
 		return 0
 	}
@@ -210,12 +198,12 @@ func (c configuration) delta() float64 {
 
 // sharpened says of a number that is given as 0 what is wrong with it: to the
 // job's own check it looks like one that is missing.
-func (c configuration) sharpened(fault error) error {
+func (c JobFile) sharpened(fault error) error {
 	e := c.Loss.Epsilon
 	switch key, _ := keyOf(fault); {
 	case key == "delta" && c.Delta != nil && *c.Delta == 0:
 		return fmt.Errorf("%w: delta: 0 is not between 0 and 1, both excluded", pipeline.ErrConfig)
-	case key == "loss.epsilon" && e.given && e.raw == 0 && e.std == 0:
+	case key == "loss.epsilon" && e.given && e.Raw == 0 && e.std == 0:
 		return fmt.Errorf("%w: loss.epsilon: 0 is not positive", pipeline.ErrConfig)
 	default:
 		return fault
@@ -236,13 +224,13 @@ func (g gridConfig) declared() pipeline.GridDecl {
 	}
 }
 
-func (c configuration) resources() pipeline.Resources {
+func (c JobFile) resources() pipeline.Resources {
 	return pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory), Checkpoint: time.Duration(c.Checkpoint)}
 }
 
 // relativeTo makes the file's relative paths relative to the file's folder.
-func (c *configuration) relativeTo(folder string) {
-	c.folder = folder
+func (c *JobFile) relativeTo(folder string) {
+	c.Folder = folder
 	c.Source.relativeTo(folder)
 	c.Publish.Kafka.relativeTo(folder)
 	relativePaths(folder, c.Serve.files())
@@ -255,7 +243,7 @@ func (c *configuration) relativeTo(folder string) {
 
 // planned is the number of rows of a job that trains while they arrive: of a window of a
 // topic it is declared there.
-func (c configuration) planned() int64 {
+func (c JobFile) planned() int64 {
 	if c.Train.Rows == 0 && c.Train.Mode == string(pipeline.TrainArrival) {
 		return c.Source.Kafka.Rows
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -17,34 +16,33 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
-	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// A scoreConfig is a score file: one YAML document.
-type scoreConfig struct {
+// A ScoreFile is a score file: one YAML document.
+type ScoreFile struct {
 	Model          scoreModelConfig  `yaml:"model"`
 	Source         scoreSourceConfig `yaml:"source"`
 	Keep           []string          `yaml:"keep"`
 	Output         scoreOutputConfig `yaml:"output"`
 	ExactlyOnce    bool              `yaml:"exactly_once"`
-	SessionTimeout *span             `yaml:"session_timeout"`
-	Poll           span              `yaml:"poll"`
-	Serve          serveConfig       `yaml:"serve"`
+	SessionTimeout *Duration         `yaml:"session_timeout"`
+	Poll           Duration          `yaml:"poll"`
+	Serve          Serve             `yaml:"serve"`
 	Workers        int               `yaml:"workers"`
-	Memory         byteSize          `yaml:"memory"`
+	Memory         Size              `yaml:"memory"`
 
-	folder string // of the file
+	Folder string // of the file
 }
 
 // A scoreModelConfig says where to look which model is current: an output directory, or
 // topics.
 type scoreModelConfig struct {
-	folder string
+	Folder string
 	Kafka  scoreTopicsConfig `yaml:"kafka"`
 }
 
 func (m *scoreModelConfig) readWord(word *ast.StringNode) error {
-	m.folder = word.Value
+	m.Folder = word.Value
 	return someWord(word)
 }
 
@@ -63,7 +61,7 @@ type scoreTopicsConfig struct {
 	Brokers  brokerList `yaml:"brokers"`
 	TLS      tlsConfig  `yaml:"tls"`
 	SASL     saslConfig `yaml:"sasl"`
-	Patience span       `yaml:"patience"`
+	Patience Duration   `yaml:"patience"`
 	Name     string     `yaml:"name"`
 	Topics   topicNames `yaml:"topics"`
 }
@@ -78,7 +76,7 @@ type scoreKafkaConfig struct {
 	Brokers    brokerList `yaml:"brokers"`
 	TLS        tlsConfig  `yaml:"tls"`
 	SASL       saslConfig `yaml:"sasl"`
-	Patience   span       `yaml:"patience"`
+	Patience   Duration   `yaml:"patience"`
 	Topic      string     `yaml:"topic"`
 	Group      string     `yaml:"group"`
 	Format     string     `yaml:"format"`
@@ -89,7 +87,7 @@ type scoreKafkaConfig struct {
 
 // A scoreOutputConfig says where predictions go: a directory, or a topic.
 type scoreOutputConfig struct {
-	folder string
+	Folder string
 	Kafka  scoreOutputTopicConfig `yaml:"kafka"`
 }
 
@@ -100,7 +98,7 @@ type scoreOutputTopicConfig struct {
 	Brokers  brokerList `yaml:"brokers"`
 	TLS      tlsConfig  `yaml:"tls"`
 	SASL     saslConfig `yaml:"sasl"`
-	Patience span       `yaml:"patience"`
+	Patience Duration   `yaml:"patience"`
 	Record   string     `yaml:"record"`
 }
 
@@ -114,30 +112,28 @@ func (o *scoreOutputTopicConfig) readWord(word *ast.StringNode) error {
 func (scoreOutputTopicConfig) words() []string { return nil }
 
 func (o *scoreOutputConfig) readWord(word *ast.StringNode) error {
-	o.folder = word.Value
+	o.Folder = word.Value
 	return someWord(word)
 }
 
 func (scoreOutputConfig) words() []string { return nil }
 
-// onTopics reports whether rows come from a topic.
-func (c scoreConfig) onTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
+// OnTopics reports whether rows come from a topic.
+func (c ScoreFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
 
-// toTopic reports whether predictions go to a topic.
-func (c scoreConfig) toTopic() bool { return !reflect.ValueOf(c.Output.Kafka).IsZero() }
+// ToTopic reports whether predictions go to a topic.
+func (c ScoreFile) ToTopic() bool { return !reflect.ValueOf(c.Output.Kafka).IsZero() }
 
-func (k scoreKafkaConfig) kafka() kafkaConfig {
-	return kafkaConfig{
+func (k scoreKafkaConfig) Kafka() KafkaSection {
+	return KafkaSection{
 		Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Topic: k.Topic, Format: k.Format,
 		Schema: k.Schema, Registry: k.Registry, Tombstones: k.Tombstones,
 	}
 }
 
-func loadScore(ctx context.Context, path string, w system) (scoreConfig, error) {
-	if path == "" {
-		return scoreConfig{}, usageError{errors.New("-c: name the score file; examples/schedule/ has one")}
-	}
-	c, faults, err := checkScore(ctx, path, w)
+// ReadScore reads a score file, and reports all faults.
+func ReadScore(ctx context.Context, path string, env Environment) (ScoreFile, error) {
+	c, faults, err := checkScore(ctx, path, env)
 	if err == nil {
 		err = errorOf(faults)
 	}
@@ -146,19 +142,19 @@ func loadScore(ctx context.Context, path string, w system) (scoreConfig, error) 
 
 // checkScore reads a score file, and finds all that can be wrong with it before a row is
 // read.
-func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobFault, error) {
-	c, t, err := readConfiguration[scoreConfig](ctx, path, w.lookup)
+func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, []Fault, error) {
+	c, t, err := readConfiguration[ScoreFile](ctx, path, env.Lookup)
 	if err != nil {
 		return c, nil, err
 	}
 	if t.root == nil {
 		return c, t.faults, nil
 	}
-	c.folder = filepath.Dir(path)
+	c.Folder = filepath.Dir(path)
 	k := &c.Source.Kafka
-	relativePaths(c.folder, c.Serve.files(), k.TLS.files(), k.SASL.files(), c.Model.Kafka.TLS.files(), c.Model.Kafka.SASL.files(),
+	relativePaths(c.Folder, c.Serve.files(), k.TLS.files(), k.SASL.files(), c.Model.Kafka.TLS.files(), c.Model.Kafka.SASL.files(),
 		c.Output.Kafka.TLS.files(), c.Output.Kafka.SASL.files(),
-		[]*string{&k.Schema, &k.Registry.CA, &k.Registry.PasswordFile, &c.Model.folder, &c.Output.folder})
+		[]*string{&k.Schema, &k.Registry.CA, &k.Registry.PasswordFile, &c.Model.Folder, &c.Output.Folder})
 	var faults []error
 	fault := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -166,14 +162,14 @@ func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobF
 		}
 	}
 	c.checkModel(fault)
-	if c.onTopics() {
+	if c.OnTopics() {
 		c.checkTopics(fault)
 	} else {
 		c.checkFiles(fault)
 	}
 	for i, name := range c.Keep {
 		err := c.canKeep(name)
-		if err == nil && c.onTopics() {
+		if err == nil && c.OnTopics() {
 			err = kafkalog.CanKeep(k.Format, name)
 		}
 		if err != nil {
@@ -190,13 +186,13 @@ func checkScore(ctx context.Context, path string, w system) (scoreConfig, []jobF
 }
 
 // canKeep returns an error unless what is kept can have this name.
-func (c scoreConfig) canKeep(name string) error {
+func (c ScoreFile) canKeep(name string) error {
 	switch {
-	case c.onTopics() && c.toTopic():
+	case c.OnTopics() && c.ToTopic():
 		return sink.CanKeepObject(name)
-	case c.onTopics():
+	case c.OnTopics():
 		return sink.CanKeepPlaced(name)
-	case c.toTopic():
+	case c.ToTopic():
 		return sink.CanKeepOfFile(name)
 	default:
 		return sink.CanKeep(name)
@@ -204,131 +200,103 @@ func (c scoreConfig) canKeep(name string) error {
 }
 
 // checkModel tells the faults of where models come from.
-func (c scoreConfig) checkModel(fault func(ok bool, format string, args ...any)) {
+func (c ScoreFile) checkModel(fault func(ok bool, format string, args ...any)) {
 	k := c.Model.Kafka
 	if reflect.ValueOf(k).IsZero() {
-		fault(c.Model.folder != "" && !isRemote(c.Model.folder), "model: name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
+		fault(c.Model.Folder != "" && !isRemote(c.Model.Folder), "model: name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
 		return
 	}
 	const key = "model.kafka"
 	fault(k.Name != "", key+".name: under which name is the model published?")
-	if len(k.Brokers) > 0 || !c.onTopics() {
-		c.modelCluster().check(key, fault)
+	if len(k.Brokers) > 0 || !c.OnTopics() {
+		c.ModelCluster().check(key, fault)
 		return
 	}
 	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of source.kafka have their own")
 	fault(k.Patience == 0, key+".patience: it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers")
 }
 
-// modelCluster is that of the topics of models: without brokers, the one of the rows.
-func (c scoreConfig) modelCluster() clusterConfig {
+// ModelCluster is that of the topics of models: without brokers, the one of the rows.
+func (c ScoreFile) ModelCluster() Cluster {
 	k := c.Model.Kafka
-	if len(k.Brokers) == 0 && c.onTopics() {
-		return c.Source.Kafka.kafka().cluster()
+	if len(k.Brokers) == 0 && c.OnTopics() {
+		return c.Source.Kafka.Kafka().Cluster()
 	}
-	return clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
+	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
 }
 
 // checkFiles tells the faults of a file about files.
-func (c *scoreConfig) checkFiles(fault func(ok bool, format string, args ...any)) {
-	source := sourceConfig{Paths: c.Source.Paths}
-	source.relativeTo(c.folder)
+func (c *ScoreFile) checkFiles(fault func(ok bool, format string, args ...any)) {
+	source := SourceSection{Paths: c.Source.Paths}
+	source.relativeTo(c.Folder)
 	c.Source.Paths = source.Paths
-	from := source.origin(pipeline.Job{}, c.Output.folder, fault)
-	if c.toTopic() {
+	from := source.origin(pipeline.Job{}, c.Output.Folder, fault)
+	if c.ToTopic() {
 		c.checkOutput(fault)
 	} else {
-		fault(c.Output.folder != "" && !isRemote(c.Output.folder), "output: name the directory for the predictions, or a topic, as in {kafka: {topic: predictions, brokers: [\"localhost:9092\"]}}")
+		fault(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output: name the directory for the predictions, or a topic, as in {kafka: {topic: predictions, brokers: [\"localhost:9092\"]}}")
 	}
-	if c.Output.folder != "" {
-		found := from.finds(filepath.Join(c.Output.folder, "lake", "predictions.parquet"))
-		fault(found == "", "output: %s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.folder, found)
+	if c.Output.Folder != "" {
+		found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet"))
+		fault(found == "", "output: %s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
 	}
 	fault(!c.ExactlyOnce, "exactly_once: it is about rows of a topic; no row of a file is predicted twice anyhow")
 	fault(c.SessionTimeout == nil, "session_timeout: it is about the group of a topic")
 }
 
 // checkOutput tells the faults of a topic for predictions of files.
-func (c scoreConfig) checkOutput(fault func(ok bool, format string, args ...any)) {
+func (c ScoreFile) checkOutput(fault func(ok bool, format string, args ...any)) {
 	const key = "output.kafka"
 	k := c.Output.Kafka
 	fault(k.Topic != "", key+".topic: name the topic for the predictions")
 	fault(k.Record == "" || k.Record != k.Topic, key+".record: %s is the topic for the predictions; the record is another one", k.Record)
 	if len(k.Brokers) > 0 || len(c.Model.Kafka.Brokers) == 0 {
-		c.outputCluster().check(key, fault)
+		c.OutputCluster().check(key, fault)
 		return
 	}
 	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of model.kafka have their own")
 	fault(k.Patience == 0, key+".patience: it is given without brokers, and has no effect then; model.kafka.patience is that of its brokers")
 }
 
-// outputCluster is that of predictions of files: without brokers, the one of the topics of
+// OutputCluster is that of predictions of files: without brokers, the one of the topics of
 // models.
-func (c scoreConfig) outputCluster() clusterConfig {
+func (c ScoreFile) OutputCluster() Cluster {
 	k := c.Output.Kafka
 	if len(k.Brokers) == 0 && len(c.Model.Kafka.Brokers) > 0 {
-		return c.modelCluster()
+		return c.ModelCluster()
 	}
-	return clusterConfig{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
+	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
 }
 
 // checkTopics tells the faults of a file about topics.
-func (c scoreConfig) checkTopics(fault func(ok bool, format string, args ...any)) {
+func (c ScoreFile) checkTopics(fault func(ok bool, format string, args ...any)) {
 	const key = "source.kafka"
 	k := c.Source.Kafka
 	fault(len(c.Source.Paths) == 0, "source: paths and kafka are both declared; name one of them")
-	k.kafka().check(key, fault)
+	k.Kafka().check(key, fault)
 	fault(k.Group != "", key+".group: name the group whose offsets say what has been predicted")
 	out := c.Output.Kafka
-	fault((c.Output.folder == "") != (out.Topic == "") && !isRemote(c.Output.folder), "output: name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
+	fault((c.Output.Folder == "") != (out.Topic == "") && !isRemote(c.Output.Folder), "output: name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
 	fault(out.Topic == "" || out.Topic != k.Topic, "output.kafka: %s is the topic that the rows come from", out.Topic)
 	fault(len(out.Brokers) == 0 && out.TLS == (tlsConfig{}) && out.SASL == (saslConfig{}) && out.Patience == 0, "output.kafka: brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
 	fault(out.Record == "", "output.kafka.record: it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
-	fault(c.session() >= time.Second, "session_timeout: %v: want some seconds, as in 20s", c.session())
-	fault(c.Poll == 0 || !c.toTopic(), "poll: it is about files; predictions on a topic go there as rows come")
+	fault(c.Session() >= time.Second, "session_timeout: %v: want some seconds, as in 20s", c.Session())
+	fault(c.Poll == 0 || !c.ToTopic(), "poll: it is about files; predictions on a topic go there as rows come")
 }
 
-func (c scoreConfig) session() time.Duration {
+func (c ScoreFile) Session() time.Duration {
 	if c.SessionTimeout == nil {
 		return sessionTimeout
 	}
 	return time.Duration(*c.SessionTimeout)
 }
 
-func (c scoreConfig) poll() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
+func (c ScoreFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
-func (c scoreConfig) resources() pipeline.Resources {
+func (c ScoreFile) Resources() pipeline.Resources {
 	r := pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
 	if r.Workers == 0 {
 		r.Workers = runtime.GOMAXPROCS(0)
 	}
 	return r.WithDefaults()
-}
-
-// stand is where models are looked for. To be closed when it is a cluster.
-func (c scoreConfig) stand(told func(string), patience time.Duration) (stand, func() error, error) {
-	if c.Model.folder != "" {
-		return folderStand(c.Model.folder), func() error { return nil }, nil
-	}
-	cluster := c.modelCluster()
-	if cluster.told = told; cluster.Patience == 0 {
-		cluster.Patience = span(patience)
-	}
-	client, err := cluster.client()
-	if err != nil {
-		return nil, nil, err
-	}
-	return &topicStand{client: client, topics: sinklog.Topics(c.Model.Kafka.Topics), name: c.Model.Kafka.Name}, client.Close, nil
-}
-
-// predictionsOf is where the predictions of a file go: a path that follows from its own
-// and from its content.
-func (c scoreConfig) predictionsOf(f pipeline.ManifestFile) string {
-	path := f.Path
-	for strings.HasPrefix(path, "../") {
-		path = path[len("../"):]
-	}
-	path = strings.TrimPrefix(strings.ReplaceAll(path, ":", ""), "/")
-	name := strings.TrimSuffix(path, filepath.Ext(path))
-	return filepath.Join(c.Output.folder, filepath.FromSlash(name)+"-"+digestOf([]pipeline.ManifestFile{f})[:16]+".parquet")
 }

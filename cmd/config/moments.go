@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 	"github.com/go-co-op/gocron/v2"
 )
 
-// A moments is an endless series of points in time. It has no clock: what is due follows
+// A Moments is an endless series of points in time. It has no clock: what is due follows
 // from the record and from the time that it is.
-type moments interface {
-	// next is the first moment after t.
-	next(t time.Time) time.Time
+type Moments interface {
+	// Next is the first moment after t.
+	Next(t time.Time) time.Time
 }
 
 // interval is every so long after the moment before.
 type interval time.Duration
 
-func (i interval) next(t time.Time) time.Time { return t.Add(time.Duration(i)) }
+func (i interval) Next(t time.Time) time.Time { return t.Add(time.Duration(i)) }
 
 // A crontab is five fields, in a time zone.
 //
@@ -52,7 +52,7 @@ func newCrontab(text, zone string) (crontab, error) {
 	return c, nil
 }
 
-func (c crontab) next(t time.Time) time.Time {
+func (c crontab) Next(t time.Time) time.Time {
 	at := c.cron.Next(t)
 	if c.byHour || at.IsZero() {
 		return at
@@ -82,30 +82,30 @@ func onWall(t time.Time) time.Time {
 
 func sameWall(a, b time.Time) bool { return onWall(a).Equal(onWall(b)) }
 
-// A due is what a series of moments asks for by now.
-type due struct {
-	moment time.Time // the latest
-	count  int       // how many have come since the last one that was dealt with
+// A Due is what a series of moments asks for by now.
+type Due struct {
+	Moment time.Time // the latest
+	Count  int       // how many have come since the last one that was dealt with
 }
 
 // mostMoments bounds how many moments are counted after a long absence.
 const mostMoments = 100_000
 
-// dueSince returns the moments after last of which the time has come, delayed by jitter.
-func dueSince(m moments, last, now time.Time, jitter func(time.Time) time.Duration) due {
-	var d due
-	for at := m.next(last); !at.IsZero() && !at.Add(jitter(at)).After(now); at = m.next(at) {
-		if d.moment, d.count = at, d.count+1; d.count == mostMoments {
-			d.moment = now
+// DueSince returns the moments after last of which the time has come, delayed by jitter.
+func DueSince(m Moments, last, now time.Time, jitter func(time.Time) time.Duration) Due {
+	var d Due
+	for at := m.Next(last); !at.IsZero() && !at.Add(jitter(at)).After(now); at = m.Next(at) {
+		if d.Moment, d.Count = at, d.Count+1; d.Count == mostMoments {
+			d.Moment = now
 			break
 		}
 	}
 	return d
 }
 
-// jitterOf spreads moments of a job over a span, each by the same amount whenever it is
+// JitterOf spreads moments of a job over a span, each by the same amount whenever it is
 // asked for.
-func jitterOf(name string, most time.Duration) func(time.Time) time.Duration {
+func JitterOf(name string, most time.Duration) func(time.Time) time.Duration {
 	return func(at time.Time) time.Duration {
 		if most <= 0 {
 			return 0

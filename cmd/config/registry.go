@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"net/http"
@@ -56,16 +56,16 @@ func (r registry) client() (*sr.Client, error) {
 // maxSchemaFile bounds a file with a schema.
 const maxSchemaFile = 1 << 20
 
-// schemas reads the declared schema, or connects to the registry.
-func (k *kafkaOrigin) schemas() error {
+// Schemas reads the declared schema, or connects to the registry.
+func (k *Topic) Schemas() error {
 	switch {
 	case k.Schema != "":
 		text, err := durable.ReadSmall(k.Schema, "an Avro schema", maxSchemaFile)
-		k.config.Schema = string(text)
+		k.Config.Schema = string(text)
 		return err
 	case k.Registry != (registry{}):
 		client, err := k.Registry.client()
-		k.config.Registry = &kafkalog.Schemas{Client: client}
+		k.Config.Registry = &kafkalog.Schemas{Client: client}
 		return err
 	default:
 		return nil

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ func instants(t *testing.T, text, zone, from string, n int) []string {
 	}
 	var all []string
 	for range n {
-		at = c.next(at)
+		at = c.Next(at)
 		all = append(all, at.In(c.zone).Format(time.RFC3339))
 	}
 	return all
@@ -61,7 +61,7 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	none := jitterOf("", 0)
+	none := JitterOf("", 0)
 	for name, looks := range map[string][]time.Duration{
 		"each minute": {time.Minute}, "each five hours": {5 * time.Hour},
 		"with jumps": {90 * time.Minute, -80 * time.Minute, 3 * time.Hour, -time.Hour, time.Second},
@@ -69,8 +69,8 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 		last, now, seen := start, start, 0
 		for i := 0; now.Sub(start) < 24*time.Hour; i++ {
 			now = now.Add(looks[i%len(looks)])
-			if d := dueSince(c, last, now, none); d.count > 0 {
-				last, seen = d.moment, seen+d.count
+			if d := DueSince(c, last, now, none); d.Count > 0 {
+				last, seen = d.Moment, seen+d.Count
 			}
 		}
 		if want := int(now.Truncate(time.Hour).Sub(start.Truncate(time.Hour)) / time.Hour); seen < 24 || seen > max(want, 25) && name != "each five hours" || seen > 30 {
@@ -78,18 +78,18 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 		}
 	}
 	most := 10 * time.Minute
-	jitter := jitterOf("delays", most)
+	jitter := JitterOf("delays", most)
 	at := start.Truncate(time.Hour).Add(time.Hour)
 	if j := jitter(at); j < 0 || j >= most || j != jitter(at) || j == jitter(at.Add(time.Hour)) {
 		t.Errorf("jitter %v, and %v an hour later", j, jitter(at.Add(time.Hour)))
 	}
-	if d := dueSince(c, start, at.Add(jitter(at)-time.Second), jitter); d.count != 0 {
+	if d := DueSince(c, start, at.Add(jitter(at)-time.Second), jitter); d.Count != 0 {
 		t.Error("due before its jitter")
 	}
-	if d := dueSince(c, start, at.Add(jitter(at)), jitter); d.count != 1 || !d.moment.Equal(at) {
+	if d := DueSince(c, start, at.Add(jitter(at)), jitter); d.Count != 1 || !d.Moment.Equal(at) {
 		t.Errorf("with its jitter %+v, want %v", d, at)
 	}
-	if d := dueSince(interval(time.Millisecond), start, start.Add(1000*time.Hour), none); d.count != mostMoments {
-		t.Errorf("%d moments were counted", d.count)
+	if d := DueSince(interval(time.Millisecond), start, start.Add(1000*time.Hour), none); d.Count != mostMoments {
+		t.Errorf("%d moments were counted", d.Count)
 	}
 }

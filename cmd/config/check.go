@@ -1,0 +1,52 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Check finds all that can be known to be wrong with a file of any kind, which its keys
+// tell.
+func Check(ctx context.Context, path string, env Environment) ([]Fault, error) {
+	_, t, err := readConfiguration[struct{}](ctx, path, env.Lookup)
+	if err != nil {
+		return nil, err
+	}
+	has := func(key string) bool {
+		for _, entry := range entries(t.root) {
+			if name, ok := entry.Key.(*ast.StringNode); ok && name.Value == key {
+				return true
+			}
+		}
+		return false
+	}
+	var faults []Fault
+	switch {
+	case has("jobs") || has("record"):
+		_, _, faults, err = checkSchedule(ctx, path, env)
+	case has("model") && !has("target"):
+		_, faults, err = checkScore(ctx, path, env)
+	default:
+		_, faults, err = checkJob(ctx, path, env, Overrides{})
+	}
+	return faults, err
+}
+
+// readConfiguration reads a job file, or another one, with all that is wrong with it.
+// ${VAR} in a value is replaced by the variable that lookup finds.
+func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *jobText, error) {
+	raw, err := durable.ReadSmall(path, "a job", maxJobBytes)
+	if err != nil {
+		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
+	}
+	return parseUntil[T](ctx, path, raw, lookup)
+}
+
+// defaultPoll is how often a scheduler looks whether anything is due.
+const defaultPoll = 30 * time.Second

@@ -1,0 +1,286 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/docs"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A schema is a JSON Schema of draft 7, which editors know best.
+type schema map[string]any
+
+// Schema is the JSON Schema of a kind of files: keys, what they mean, and the form of
+// their values.
+func Schema(kind string) map[string]any {
+	switch kind {
+	case KindSchedule:
+		return schemaOf[ScheduleFile](pageOf(kind), "record", "jobs")
+	case KindScore:
+		return schemaOf[ScoreFile](pageOf(kind), "model", "source", "output")
+	default:
+		return schemaOf[JobFile](pageOf(kind), "source", "target") // for the others there are flags
+	}
+}
+
+// pageOf is the page whose tables explain the keys of a kind of files.
+func pageOf(kind string) string {
+	return map[string]string{KindJob: docs.Job, KindSchedule: docs.Schedule, KindScore: docs.Score}[kind]
+}
+
+// schemaOf is made of the types that a file is decoded into: structures give keys, types
+// that read their values themselves say of which form these are, and the page what the
+// keys mean.
+func schemaOf[T any](page string, required ...string) schema {
+	kind := kindOfFile[T]()
+	s := (&schemer{kind, described(page)}).of("", kind.of)
+	s["$schema"] = "http://json-schema.org/draft-07/schema#"
+	s["title"] = "pacsgp " + kind.name
+	s["required"] = required
+	s["definitions"] = schema{
+		"variable": schema{"type": "string", "pattern": `\$\{[A-Za-z_][A-Za-z0-9_]*\}`, "description": "with variables of the environment"},
+	}
+	return s
+}
+
+// A valued type says of which form its values are.
+type valued interface{ schema() schema }
+
+// A schemer makes the schema of a type.
+type schemer struct {
+	kind      fileKind
+	described map[string]string
+}
+
+func (m *schemer) of(key string, t reflect.Type) schema {
+	s := m.form(key, t)
+	for _, name := range []string{key, strings.TrimPrefix(key, "sweep.")} {
+		if text, ok := m.described[name]; ok {
+			s["description"] = text
+			break
+		}
+	}
+	return s
+}
+
+func (m *schemer) form(key string, t reflect.Type) schema {
+	if t.Kind() == reflect.Pointer { // whose methods are those of what it points to
+		return m.form(key, t.Elem())
+	}
+	if own, ok := reflect.TypeAssert[valued](reflect.Zero(t)); ok {
+		if s := own.schema(); s["type"] == "array" {
+			return s // a variable is a part of one value
+		}
+		return orVariable(own.schema())
+	}
+	if words, ok := choices()[m.kind.name+" "+strings.TrimPrefix(key, "sweep.")]; ok {
+		return orVariable(schema{"enum": words})
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		section := m.section(key, t)
+		if word, ok := reflect.TypeAssert[worded](reflect.Zero(t)); ok {
+			words := schema{"enum": word.words()}
+			if word.words() == nil { // any
+				words = schema{"type": "string"}
+			}
+			return schema{"anyOf": []schema{words, section}}
+		}
+		return section
+	case reflect.Map:
+		return schema{"type": "object", "additionalProperties": m.form(key, t.Elem())}
+	case reflect.Slice:
+		return schema{"type": "array", "items": m.form(key, t.Elem())}
+	case reflect.Bool:
+		return orVariable(schema{"type": "boolean"})
+	case reflect.Int, reflect.Int64:
+		return orVariable(schema{"type": "integer"})
+	case reflect.Uint64:
+		return orVariable(schema{"type": "integer", "minimum": 0})
+	case reflect.Float64:
+		return orVariable(schema{"type": "number"})
+	case reflect.String:
+		return schema{"type": []string{"string", "number", "boolean"}} // which are taken as they are written
+	default:
+		panic(fmt.Sprintf("pacsgp: a job has a value of type %v", t))
+	}
+}
+
+func (m *schemer) section(key string, t reflect.Type) schema {
+	properties := schema{}
+	for f := range t.Fields() {
+		if name := keyName(f); name != "" {
+			properties[name] = m.of(within(key, name), f.Type)
+		}
+	}
+	return schema{"type": "object", "additionalProperties": false, "properties": properties}
+}
+
+// A worded section may be a word instead.
+type worded interface{ words() []string }
+
+func (gridConfig) words() []string { return []string{paperGrid} }
+
+func (filesConfig) words() []string { return []string{FilesAll, FilesNew} }
+
+func (Promotion) words() []string { return []string{promoteAlways, promoteWithin} }
+
+// orVariable admits ${VAR} in the place of a value.
+func orVariable(s schema) schema {
+	forms, ok := s["anyOf"].([]schema)
+	if !ok || len(s) > 1 {
+		forms = []schema{s}
+	}
+	return schema{"anyOf": append(forms, schema{"$ref": "#/definitions/variable"})}
+}
+
+// choices are the words that keys of texts take.
+func choices() map[string]any {
+	mechanisms := []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}
+	return map[string]any{
+		"job loss.kind":                    certify.LossKinds(),
+		"job grid.prior":                   []certify.Prior{certify.PriorPeaked, certify.PriorFlat},
+		"job scaling.mode":                 []pipeline.ScalingMode{pipeline.ScalingReference, pipeline.ScalingAllRows, pipeline.ScalingDeclared},
+		"job roles.by":                     []string{"hash", string(pipeline.RolesByPosition)},
+		"job train.method":                 pipeline.Methods(),
+		"job train.mode":                   []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass, pipeline.TrainArrival},
+		"job delta_policy":                 []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
+		"job judge":                        []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw},
+		"job source.stream":                []string{"-"},
+		"job stream.group":                 []string{GroupSingle, GroupShared},
+		"job source.kafka.format":          kafkalog.Formats,
+		"job source.kafka.tombstones":      []string{"bad", "skip"},
+		"job source.kafka.sasl.mechanism":  mechanisms,
+		"schedule jobs.missed":             []string{missedRunOnce, MissedSkip},
+		"schedule jobs.delta":              []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
+		"job publish.kafka.sasl.mechanism": mechanisms,
+
+		"score model.kafka.sasl.mechanism":  mechanisms,
+		"score source.kafka.sasl.mechanism": mechanisms,
+		"score output.kafka.sasl.mechanism": mechanisms,
+		"score source.kafka.format":         kafkalog.Formats,
+		"score source.kafka.tombstones":     []string{"bad", "skip"},
+	}
+}
+
+func (pathList) schema() schema {
+	return schema{"type": "array", "items": schema{"type": "string", "minLength": 1}}
+}
+
+func (nameList) schema() schema {
+	name := schema{"enum": certify.Families()}
+	return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
+}
+
+func (brokerList) schema() schema {
+	return schema{"type": "array", "items": schema{"type": "string", "pattern": `:[^:]*$|\$\{`}}
+}
+
+func (Epsilon) schema() schema {
+	std := schema{"type": "object", "additionalProperties": false, "required": []string{"std"}, "properties": schema{"std": orVariable(schema{"type": "number"})}}
+	return schema{"anyOf": []schema{{"type": "number"}, std}}
+}
+
+func (tolerance) schema() schema { return schema{"type": "number", "exclusiveMinimum": 0} }
+
+func (OneOrMore) schema() schema {
+	return schema{"anyOf": []schema{{"type": "integer"}, {"type": "array", "items": orVariable(schema{"type": "integer"}), "minItems": 1}}}
+}
+
+func (Duration) schema() schema {
+	return schema{"type": "string", "pattern": `^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
+}
+
+func (atLeast) schema() schema { return schema{"type": "integer", "minimum": 1} }
+
+func (timeBack) schema() schema {
+	return schema{"anyOf": []schema{{"type": "string", "pattern": inDays.String()}, Duration(0).schema()}}
+}
+
+func (Size) schema() schema {
+	return schema{"type": "string", "pattern": `^[0-9]*[1-9][0-9]* *(` + sizeUnits + `)$`}
+}
+
+func (position) schema() schema {
+	return schema{"anyOf": []schema{
+		{"type": "string", "pattern": `^(earliest|latest|committed|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*)$`},
+		{"type": "array", "items": schema{"type": "integer", "minimum": 0}, "minItems": 1},
+	}}
+}
+
+// A share below 1 as text, in percent or as a decimal.
+const shareBelowOne = `^((0*[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+) *%|0+(\.[0-9]*)?|\.[0-9]+)$`
+
+func shares() []schema {
+	return []schema{{"type": "number", "minimum": 0, "exclusiveMaximum": 1}, {"type": "string", "pattern": shareBelowOne}}
+}
+
+func (toleratedShare) schema() schema { return schema{"anyOf": shares()} }
+
+func (holdoutConfig) schema() schema {
+	return schema{"anyOf": shares(), "not": schema{"const": 0}}
+}
+
+func (copiesConfig) schema() schema {
+	return schema{"anyOf": append(shares(), schema{"enum": []certify.CopiesPolicy{pipeline.CopiesDropped, pipeline.CopiesIndependent}})}
+}
+
+func (badRowsTo) schema() schema {
+	topic := schema{"type": "object", "additionalProperties": false, "required": []string{"kafka"}, "properties": schema{"kafka": schema{"type": "string"}}}
+	return schema{"anyOf": []schema{{"type": "string"}, topic}}
+}
+
+func (guaranteesConfig) schema() schema {
+	method := schema{"enum": certify.Methods()}
+	weights := schema{"type": "object", "propertyNames": method, "additionalProperties": schema{"type": "integer", "not": schema{"const": 0}}}
+	return schema{"anyOf": []schema{method, {"type": "array", "items": method}, weights}}
+}
+
+var (
+	nameInTable = regexp.MustCompile("`([a-z_.\\[\\]]+)`")
+	keyTable    = regexp.MustCompile("^\\| key(?: of `([a-z_.]+)`)? \\|")
+	mdLink      = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+)
+
+// described is what the tables of a page say of the keys of a job.
+func described(page string) map[string]string {
+	said := map[string]string{}
+	section, inTable := "", false
+	for line := range strings.Lines(page) {
+		line = strings.TrimSpace(line)
+		head := keyTable.FindStringSubmatch(line)
+		switch {
+		case head != nil:
+			section, inTable = head[1], true
+			continue
+		case !strings.HasPrefix(line, "| `"):
+			inTable = inTable && strings.HasPrefix(line, "|--")
+			continue
+		case !inTable:
+			continue
+		}
+		cells := strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), " |")
+		text := mdLink.ReplaceAllString(strings.Join(cells[2:len(cells)-1], " |"), "$1")
+		text = strings.TrimSpace(strings.ReplaceAll(text, "\x00", "|"))
+		if value := strings.TrimSpace(strings.TrimPrefix(cells[1], "|")); value != "" {
+			text += ". Default: " + mdLink.ReplaceAllString(value, "$1")
+		}
+		above := ""
+		for i, name := range nameInTable.FindAllStringSubmatch(cells[0], -1) {
+			key := strings.TrimPrefix(strings.ReplaceAll(name[1], "[]", ""), ".")
+			if at := strings.LastIndexByte(key, '.'); i == 0 && at > 0 {
+				above = key[:at]
+			} else if at < 0 {
+				key = within(above, key) // of the same section as the first
+			}
+			said[within(section, key)] = text
+		}
+	}
+	return said
+}

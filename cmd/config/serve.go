@@ -1,0 +1,37 @@
+package config
+
+import (
+	"reflect"
+
+	"github.com/pacsgp/pacsgp/internal/serving"
+)
+
+// A Serve declares where a service can be asked how it is.
+type Serve struct {
+	Listen      string   `yaml:"listen"`
+	Hosts       []string `yaml:"hosts"`
+	TokenFile   string   `yaml:"token_file"`
+	Certificate string   `yaml:"certificate"`
+	Key         string   `yaml:"key"`
+	Pprof       bool     `yaml:"pprof"`
+}
+
+// Declared reports whether the section is there.
+func (c Serve) Declared() bool { return !reflect.ValueOf(c).IsZero() }
+
+func (c *Serve) files() []*string { return []*string{&c.TokenFile, &c.Certificate, &c.Key} }
+
+// Server is the configuration without its token.
+func (c Serve) Server() serving.Config {
+	return serving.Config{Address: c.Listen, Certificate: c.Certificate, Key: c.Key, Profiles: c.Pprof}
+}
+
+// check reports what is wrong with the declaration; the files are not read.
+func (c Serve) check() error {
+	if !c.Declared() {
+		return nil
+	}
+	s := c.Server()
+	s.Token = c.TokenFile // that there is one
+	return s.Check()
+}

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// An Origin is where rows come from: what the section source of a job declares, or
+// the arguments DATA of a command. This file and kafka.go alone know the adapters
+// behind it; a new one is a type, and a case in origin and originOf.
+type Origin interface {
+	// Open gives a [Source].
+	pipeline.Rows
+	// Finds returns the name under which a later opening would read a file that
+	// is at this path, or "".
+	Finds(path string) string
+	// Arguments are what means the same as DATA of a command.
+	Arguments() []string
+	// Replay is the origin of the rows that a certificate names, read again.
+	Replay(c certify.Certificate) (Origin, error)
+}
+
+// A Source is opened rows whose columns can be told of.
+type Source interface {
+	pipeline.Opened
+	// Told says what is known of the values of the columns before they are read.
+	Told(ctx context.Context) ([]Told, error)
+}
+
+// Told is what is known of the values of a column before they are read.
+type Told = ingestlake.Told
+
+// maxPaths bounds the declared paths, each of which is looked up several times.
+const maxPaths = 10_000
+
+// relativeTo makes relative paths relative to a folder.
+func (s *SourceSection) relativeTo(folder string) {
+	for i, p := range s.Paths {
+		if !filepath.IsAbs(p) && !isRemote(p) {
+			s.Paths[i] = filepath.Join(folder, p)
+		}
+	}
+	s.Kafka.relativeTo(folder)
+	relativePaths(folder, []*string{&s.Spool.Folder})
+}
+
+// origin is what the section declares for a job. Its faults are told one by one.
+func (s SourceSection) origin(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) Origin {
+	fault(s.Stream != "" || s.Spool == (SpoolSection{}), "source.spool: it is of a stream; that of a topic is source.kafka.spool")
+	if s.Stream != "" {
+		fault(len(s.Paths) == 0 && !s.Kafka.declared(), "source: paths, kafka and stream: name one of them")
+		fault(s.letters == "", "bad_rows.to: a topic takes records of a topic, and the rows come from a stream; name a file")
+		return s.piped(job, output, fault)
+	}
+	if s.Kafka.declared() {
+		fault(len(s.Paths) == 0, "source: paths and kafka are both declared; name one of them")
+		return s.topic(job, output, fault)
+	}
+	fault(s.letters == "", "bad_rows.to: a topic takes records of a topic, and the rows come from files; name a file")
+	fault(len(s.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
+	for i, path := range s.Paths {
+		fault(!isRemote(path), "source.paths[%d]: %s: %s", i, path, wantLocal)
+		if _, err := filepath.Match(path, ""); err != nil {
+			_, missing := os.Lstat(path)
+			fault(missing == nil, "source.paths[%d]: %q is no pattern: a bracket is not closed, or nothing stands in it", i, path)
+		}
+	}
+	if len(s.Paths) > maxPaths {
+		fault(false, "source.paths: %d paths, want at most %d; name folders or globs", len(s.Paths), maxPaths)
+		return Lake(nil)
+	}
+	for i, path := range s.Paths {
+		if err := ingestlake.CheckPath(path); err != nil {
+			fault(false, "source.paths[%d]: %s: %w", i, path, err)
+		}
+	}
+	return Lake(s.Paths)
+}
+
+// OriginOf is what arguments DATA mean.
+func OriginOf(arguments []string) (Origin, error) {
+	if err := Local(arguments...); err != nil {
+		return nil, err
+	}
+	return Lake(arguments), nil
+}
+
+// MakeTemporary makes the spool of an origin, if it has one, a folder of its own that goes
+// when it was read: with the columns that are asked for, or else with those of the job.
+func MakeTemporary(from Origin, asked bool) {
+	var c *kafkalog.Config
+	switch from := from.(type) {
+	case *Topic:
+		from.temporary, c = true, &from.Config
+	case *Stdin:
+		from.temporary, c = true, &from.config
+	default:
+		return
+	}
+	if asked {
+		c.Columns = nil
+	}
+}
+
+// Opening is [pipeline.OpenData], with what is known of the rows.
+type Opening func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Opened, error)
+
+// OpenData opens an origin for a check of a certificate.
+func OpenData(from Origin, res pipeline.Resources) Opening {
+	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Opened, error) {
+		return from.Open(ctx, pipeline.Choice{Features: features, Exclude: exclude, Target: target, Mark: mark, Decoders: res.Workers, Pages: res.PageMemory()})
+	}
+}
+
+// A Lake lists the files, directories and globs of a Parquet lake.
+type Lake []string
+
+// Open opens the files.
+func (l Lake) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+	src, err := ingestlake.Open(ctx, ingestlake.Config{
+		Paths: l, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
+		Pages: want.Pages, NoDigests: want.NoDigests,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return src, nil
+}
+
+func (l Lake) Finds(path string) string { return ingestlake.Finds(l, path) }
+
+func (l Lake) Arguments() []string { return l }
+
+func (l Lake) Replay(certify.Certificate) (Origin, error) { return l, nil }
+
+func (l Lake) Release(bool) error { return nil }

@@ -1,0 +1,232 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Overrides are what a command changes of a job file: the flags of train, and for whom it is read.
+type Overrides struct {
+	Epsilon, Memory, Output string
+	Delta, Passes, Limit    float64
+	Inducing                []int
+	Time                    time.Duration
+	Seed                    uint64
+	Workers                 int
+	scheduled               bool // by no flag: its windows are those of a schedule
+
+	Given func(flag string) bool // reports whether a flag is there; nil: none is
+}
+
+// An Environment is what a file is read in.
+type Environment struct {
+	Lookup func(string) (string, bool) // variables of the environment
+	Stdin  io.Reader                   // of a stream; nil: there is none
+	Notice func(string)                // hears why nothing goes on
+}
+
+// An ArgumentError is a fault of the arguments of a command, and of no file.
+type ArgumentError struct{ err error }
+
+// Error returns the fault in words.
+func (e ArgumentError) Error() string { return e.err.Error() }
+
+// Unwrap returns the fault.
+func (e ArgumentError) Unwrap() error { return e.err }
+
+// ReadJob reads the job file, applies the flags and checks the whole.
+func ReadJob(ctx context.Context, path string, env Environment, o Overrides) (Task, error) {
+	p, faults, err := checkJob(ctx, path, env, o)
+	if err == nil {
+		err = errorOf(faults)
+	}
+	return p, err
+}
+
+// A Task is a job file that can be run: the job, where its rows come from and where what
+// it publishes goes.
+type Task struct {
+	Job       pipeline.Job
+	Source    Origin
+	Shelf     *Shelf // nil: nothing is published beside the output
+	Output    string
+	Attempts  string // the log, or "" for the one in output
+	BadRows   string // file for bad rows, or ""
+	Stream    Stream
+	Serve     Serve
+	Limit     float64
+	Judge     pipeline.Judge // pipeline.JudgeMean or pipeline.JudgeDraw
+	Strict    bool
+	Resources pipeline.Resources
+	Keep      int                     // finished runs whose artifacts stay; 0: all
+	Folder    string                  // of the job file
+	place     func(key string) string // in the job file, with a blank behind it
+}
+
+// checkJob reads a job, and finds all that can be wrong with it before a row is read.
+func checkJob(ctx context.Context, path string, env Environment, o Overrides) (Task, []Fault, error) {
+	c, t, err := readConfiguration[JobFile](ctx, path, env.Lookup)
+	if err != nil {
+		return Task{}, nil, err
+	}
+	if t.root == nil {
+		return Task{}, t.faults, nil
+	}
+	c.relativeTo(filepath.Dir(path))
+	c.Source.file, c.Source.stdin, c.Source.scheduled = path, env.Stdin, o.scheduled
+	c.tell(env.Notice)
+	if err := o.apply(&c); err != nil {
+		return Task{}, nil, ArgumentError{err}
+	}
+	p, err := NewTask(c)
+	p.place = t.place
+	return p, t.judged(err, o.changed), nil
+}
+
+// maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
+const maxWorkers = 1024
+
+// NewTask fills in the defaults and reports all faults.
+func NewTask(c JobFile) (Task, error) {
+	job, err := c.job().WithDefaults()
+	faults := []error{}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, fault := range joined.Unwrap() {
+			faults = append(faults, c.sharpened(fault))
+		}
+	}
+	fault := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
+		}
+	}
+	faults = append(faults, c.sweepFaults()...)
+	c.Source.letters = c.BadRows.To.topic
+	from := c.Source.origin(job, c.Output, fault)
+	shelf := c.shelf(fault)
+	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
+	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)
+	fault(c.Output != "", "output: name the directory for model and certificate")
+	if source := hides(from, c.Output); source != "" {
+		fault(false, "output: %s", insideSource(c.Output, source))
+	}
+	bad := c.BadRows.To
+	fault(!isRemote(bad.path), "bad_rows.to: %s: %s", bad.path, wantLocal)
+	fault(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "bad_rows.to: no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
+	if bad.path != "" && !isRemote(bad.path) {
+		if err := MayCreate("bad_rows.to", bad.path, from); err != nil {
+			fault(false, "%w", err)
+		}
+	}
+	fault(c.Train.Evaluations == nil || *c.Train.Evaluations != 0, "train.evaluations: 0 gradients move nothing; leave it out for the default")
+	fault(c.Grid.Step == nil || *c.Grid.Step != 0, "grid.step: 0 is not positive; leave it out for a step that goes by the number of rows")
+	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
+	fault(c.Judge == "" || c.Judge == pipeline.JudgeMean || c.Judge == pipeline.JudgeDraw, "judge: %q is neither mean nor draw", c.Judge)
+	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
+	fault(c.Keep >= 0, "keep: %d is negative", c.Keep)
+	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
+	resources := c.resources()
+	if resources.Workers == 0 {
+		resources.Workers = runtime.GOMAXPROCS(0)
+	}
+	p := Task{
+		Job: job, Source: from, Shelf: shelf, Output: c.Output, Attempts: c.Attempts, BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
+		Keep: c.Keep, Folder: c.Folder,
+		Limit: c.Limit, Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Strict: c.Strict, Resources: resources.WithDefaults(),
+	}
+	p.Stream.check(fault)
+	if err := p.Serve.check(); err != nil {
+		fault(false, "serve: %w", err)
+	}
+	if p.goesOn() && !c.Source.scheduled {
+		p.mustGoOn(fault)
+	}
+	return p, errors.Join(faults...)
+}
+
+const wantLocal = "remote stores are not read or written: mount it, or copy the files, and give a path of this machine"
+
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// isRemote reports whether a path names a store by its address.
+func isRemote(path string) bool { return scheme.MatchString(path) }
+
+// insideSource says why an output directory cannot be used.
+func insideSource(output, source string) string {
+	if strings.ContainsAny(source, "*?[") {
+		return fmt.Sprintf("the source %s would find the model in %s; choose another directory", source, output)
+	}
+	return fmt.Sprintf("%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or .", output, source)
+}
+
+// flags are the flags that override a key whose value prepare checks, by key.
+var flags = map[string]string{
+	"loss.epsilon": "epsilon", "delta": "delta", "inducing": "inducing", "train.passes": "passes", "train.time": "time",
+	"limit": "limit", "workers": "workers", "output": "output",
+}
+
+// changed reports whether a flag is there.
+func (o Overrides) changed(flag string) bool { return o.Given != nil && o.Given(flag) }
+
+func (o Overrides) apply(c *JobFile) error {
+	if o.changed("epsilon") {
+		e, err := parseEpsilon(o.Epsilon)
+		if err != nil {
+			return fmt.Errorf("--epsilon: %w", err)
+		}
+		if err := c.overridden(); err != nil {
+			return err
+		}
+		c.Loss.Epsilon = e
+	}
+	if o.changed("memory") {
+		size, err := ParseSize(o.Memory)
+		if err != nil {
+			return fmt.Errorf("--memory: %w", err)
+		}
+		c.Memory = size
+	}
+	for name, set := range map[string]func(){
+		"delta":    func() { c.Delta = &o.Delta },
+		"limit":    func() { c.Limit = o.Limit },
+		"inducing": func() { c.Inducing = o.Inducing },
+		"passes":   func() { c.Train.Passes = o.Passes },
+		"time":     func() { c.Train.Time = Duration(o.Time) },
+		"seed":     func() { c.Train.Seed = o.Seed },
+		"workers":  func() { c.Workers = o.Workers },
+		"output":   func() { c.Output = o.Output },
+	} {
+		if o.changed(name) {
+			set()
+		}
+	}
+	return nil
+}
+
+// Open opens the source of a job as the job chooses. While rows are spooled, spooled is told
+// how many there are, unless it is nil.
+func (p Task) Open(ctx context.Context, spooled func(rows int64)) (pipeline.Opened, error) {
+	want := p.Job.Choice(nil, p.Resources)
+	want.Spooled = spooled
+	src, err := p.Source.Open(ctx, want)
+	if err != nil {
+		return nil, p.Placed(err, p.Job)
+	}
+	return src, nil
+}
+
+// Placed is an error of opening the source as a job chooses, with the place in the job file
+// that it is about.
+func (p Task) Placed(err error, job pipeline.Job) error {
+	return choicePlaced(err, p.place, job.Number)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A prepared job is one that can be run, with what a command asks of the run.
+type prepared struct {
+	config.Task
+
+	watch    func(pipeline.Progress) // is told each step of training; nil: nobody is
+	spooled  func(rows int64)        // is told how far a spool is; nil: nobody is
+	noPass   bool                    // the last pass is left to others
+	ancestor *pipeline.Ancestor      // whose posterior training begins with, of a window of a stream; nil: none
+	standing bool                    // the pointer is left where it is
+}
+
+// open opens the source of the job as the job chooses.
+func (p prepared) open(ctx context.Context) (pipeline.Opened, error) {
+	return p.Task.Open(ctx, p.spooled)
+}
+
+// A scheduled job is one of a schedule that can be run.
+type scheduled struct {
+	*config.ScheduledTask
+
+	prepared prepared
+}
+
+// environment is what files are read in.
+func (w system) environment() config.Environment {
+	return config.Environment{Lookup: w.lookup, Stdin: w.stdin, Notice: newDisplay(w).notice}
+}
+
+// overrideFlags declares the flags that name a job file and override it, but for output.
+func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
+	f := cmd.Flags()
+	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
+	f.StringVar(&o.Epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
+	f.Float64Var(&o.Delta, "delta", 0, "the certificate fails with probability at most delta")
+	f.Float64Var(&o.Limit, "limit", 0, "exit with status 3 unless the bound that judge names is at most this")
+	f.IntSliceVar(&o.Inducing, "inducing", nil, "numbers of inducing points to choose from")
+	f.Float64Var(&o.Passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
+	f.DurationVar(&o.Time, "time", 0, "begin to finish training after this time")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the optimiser")
+	f.IntVar(&o.Workers, "workers", 0, "goroutines that compute (default: all processors)")
+	f.StringVar(&o.Memory, "memory", "", "for rows kept between passes, as in 512MiB")
+}
+
+// loadJob reads the job file, applies the flags and checks the whole.
+func loadJob(ctx context.Context, path string, w system, o config.Overrides, changed func(string) bool) (prepared, error) {
+	if path == "" {
+		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
+	}
+	o.Given = changed
+	p, err := config.ReadJob(ctx, path, w.environment(), o)
+	return prepared{Task: p}, err
+}
+
+// loadSchedule reads a schedule file and all its jobs, and reports all faults.
+func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFile, []*scheduled, error) {
+	if path == "" {
+		return config.ScheduleFile{}, nil, usageError{errors.New("-c: name the schedule file; examples/schedule/ has one")}
+	}
+	c, all, err := config.ReadSchedule(ctx, path, w.environment())
+	var jobs []*scheduled
+	for _, j := range all {
+		jobs = append(jobs, &scheduled{ScheduledTask: j, prepared: prepared{Task: j.Task, standing: true}})
+	}
+	return c, jobs, err
+}
+
+// dataOf is where a command reads rows: from its arguments, or from the source that a
+// job file declares; nil where neither is given.
+func dataOf(ctx context.Context, w system, arguments []string, job string) (config.Origin, error) {
+	switch {
+	case job != "" && len(arguments) > 0:
+		return nil, usageError{errors.New("--source: DATA are given too; want one of them")}
+	case job != "":
+		p, err := loadJob(ctx, job, w, config.Overrides{}, func(string) bool { return false })
+		config.MakeTemporary(p.Source, true) // the spool of the job is the job's
+		return p.Source, err
+	case len(arguments) > 0:
+		return config.OriginOf(arguments)
+	default:
+		return nil, nil
+	}
+}
+
+func loadScore(ctx context.Context, path string, w system) (scoring, error) {
+	if path == "" {
+		return scoring{}, usageError{errors.New("-c: name the score file; examples/schedule/ has one")}
+	}
+	c, err := config.ReadScore(ctx, path, w.environment())
+	return scoring{c}, err
+}
