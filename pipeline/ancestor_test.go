@@ -15,13 +15,13 @@ import (
 
 // logged is a lake whose shards are segments of a topic, from an offset on.
 type logged struct {
-	*pipelinetest.Memory
+	pipeline.Source
 
 	from int64
 }
 
 func (l logged) Shards() []pipeline.Shard {
-	all := l.Memory.Shards()
+	all := l.Source.Shards()
 	for i := range all {
 		first := l.from + all[i].First
 		all[i].Segment = &pipeline.Segment{Topic: "rows", First: first, End: first + all[i].Rows, Rows: all[i].Rows}

@@ -338,10 +338,10 @@ func TestCopiesThatChangeMeanwhileAreNoticed(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return &faulty{Memory: src, batch: -1, seen: func(_, batch int) {
+			return &faulty{Source: src, batch: -1, seen: func(_, batch int) {
 				if batch == 0 {
 					if readings++; readings == opened+1 {
-						src.Set(7, 2, 99)
+						changed[2][7] = 99
 					}
 				}
 			}}, nil
