@@ -33,8 +33,8 @@ func (l logged) Shards() []pipeline.Shard {
 func (l *lake) window(store *pipelinetest.Store, from int64, ancestor *pipeline.Ancestor) pipeline.Environment {
 	env := l.environment(store)
 	env.Ancestor = ancestor
-	env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
-		src, err := l.open(features)
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		src, err := l.open(ctx, features)
 		return logged{src, from}, err
 	}
 	return env

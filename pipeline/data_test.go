@@ -128,11 +128,11 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 			var store pipelinetest.Store
 			env := before.environment(&store)
 			opened := 0
-			env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
+			env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
 				if opened++; opened == 1 {
-					return before.open(features)
+					return before.open(ctx, features)
 				}
-				return after.open(features)
+				return after.open(ctx, features)
 			}
 			_, err := pipeline.Run(t.Context(), job(t, tiny), env)
 			if !errors.Is(err, pipeline.ErrChanged) {

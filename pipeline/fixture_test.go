@@ -26,17 +26,17 @@ func newLake(columns [][]float64, shards ...int) *lake {
 	return &lake{names: []string{"a", "b", "y"}, columns: columns, shards: shards}
 }
 
-func (l *lake) open(features []string) (pipeline.Source, error) {
+func (l *lake) open(ctx context.Context, features []string) (pipeline.Source, error) {
 	last := len(l.names) - 1
 	if features == nil {
 		features = l.names[:last]
 	}
-	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Data(context.Background(), features, nil, l.names[last], l.mark)
+	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Data(ctx, features, nil, l.names[last], l.mark)
 }
 
 func (l *lake) environment(store *pipelinetest.Store) pipeline.Environment {
 	env := environment(nil, store)
-	env.Open = func(_ context.Context, features []string) (pipeline.Source, error) { return l.open(features) }
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) { return l.open(ctx, features) }
 	return env
 }
 
@@ -65,8 +65,8 @@ func (p *published) verify(t testing.TB, c certify.Certificate, m pipeline.Model
 	if l == nil {
 		return pipeline.Verify(t.Context(), c, m, digest, nil, pipeline.Resources{})
 	}
-	return pipeline.Verify(t.Context(), c, m, digest, func(_ context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
-		return l.open(features)
+	return pipeline.Verify(t.Context(), c, m, digest, func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
+		return l.open(ctx, features)
 	}, pipeline.Resources{})
 }
 
