@@ -15,13 +15,13 @@ import (
 
 // logged is a lake whose shards are segments of a topic, from an offset on.
 type logged struct {
-	*pipelinetest.Memory
+	pipeline.Source
 
 	from int64
 }
 
 func (l logged) Shards() []pipeline.Shard {
-	all := l.Memory.Shards()
+	all := l.Source.Shards()
 	for i := range all {
 		first := l.from + all[i].First
 		all[i].Segment = &pipeline.Segment{Topic: "rows", First: first, End: first + all[i].Rows, Rows: all[i].Rows}
@@ -33,8 +33,8 @@ func (l logged) Shards() []pipeline.Shard {
 func (l *lake) window(store *pipelinetest.Store, from int64, ancestor *pipeline.Ancestor) pipeline.Environment {
 	env := l.environment(store)
 	env.Ancestor = ancestor
-	env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
-		src, err := l.open(features)
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		src, err := l.open(ctx, features)
 		return logged{src, from}, err
 	}
 	return env

@@ -247,6 +247,9 @@ func (a *Ahead) Add(ctx context.Context, src Source) error {
 		return nil
 	}
 	if a.survey == nil {
+		if err := errors.Join(a.job.complete(), a.env.needs("Checkpoints")); err != nil {
+			return err
+		}
 		s, err := survey(ctx, a.firstOf(src), a.job, a.env.Resources)
 		if err != nil {
 			return err

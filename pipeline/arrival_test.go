@@ -93,7 +93,7 @@ func (l *lake) first(t *testing.T, k int) pipeline.Source {
 	for _, c := range l.columns {
 		part.columns = append(part.columns, c[:rows])
 	}
-	src, err := part.open(nil)
+	src, err := part.open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,9 @@ func TestAheadOfOtherRowsIsNotResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := newLake(waves(480, 0.1, 7), 160, 120, 200)
-	env.Open = func(_ context.Context, features []string) (pipeline.Source, error) { return other.open(features) }
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		return other.open(ctx, features)
+	}
 	if r := run(t, j, env); r.Training.Resumed {
 		t.Error("a checkpoint of other shards was resumed")
 	}

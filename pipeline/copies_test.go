@@ -183,7 +183,7 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	if text := assumption(c, certify.AssumeIndependentRows).Diagnostic; !strings.Contains(text, "copies, made after the rows were drawn") {
 		t.Errorf("the assumption of independent rows says %q", text)
 	}
-	src, err := newLake(waves(20_000, 0.5, 170)).open(nil)
+	src, err := newLake(waves(20_000, 0.5, 170)).open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,15 +333,15 @@ func TestCopiesThatChangeMeanwhileAreNoticed(t *testing.T) {
 		var store pipelinetest.Store
 		env := l.environment(&store)
 		readings := 0
-		env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
-			src, err := l.open(features)
+		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+			src, err := l.open(ctx, features)
 			if err != nil {
 				return nil, err
 			}
-			return &faulty{Memory: src, batch: -1, seen: func(_, batch int) {
+			return &faulty{Source: src, batch: -1, seen: func(_, batch int) {
 				if batch == 0 {
 					if readings++; readings == opened+1 {
-						src.Set(7, 2, 99)
+						changed[2][7] = 99
 					}
 				}
 			}}, nil

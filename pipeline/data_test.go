@@ -43,7 +43,7 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 		{"overflow", [][]float64{huge(), good[1], good[2]}, nil, "overflow"},
 		{"overflow of all rows", [][]float64{good[0], huge(), good[2]}, func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }, "overflow"},
 		{"undeclared scaling of a feature", good, func(j *pipeline.Job) { declared(j); delete(j.Scaling.Features, "b") }, `"b" is a feature without declared centre`},
-		{"NaN", [][]float64{good[0], good[1], append(slices.Clone(good[2][:99]), math.NaN())}, nil, `row 99, column "y"`},
+		{"NaN", [][]float64{good[0], good[1], append(slices.Clone(good[2][:99]), math.NaN())}, nil, `row 99 (from 0), column "y"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var store pipelinetest.Store
@@ -128,11 +128,11 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 			var store pipelinetest.Store
 			env := before.environment(&store)
 			opened := 0
-			env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
+			env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
 				if opened++; opened == 1 {
-					return before.open(features)
+					return before.open(ctx, features)
 				}
-				return after.open(features)
+				return after.open(ctx, features)
 			}
 			_, err := pipeline.Run(t.Context(), job(t, tiny), env)
 			if !errors.Is(err, pipeline.ErrChanged) {
@@ -244,8 +244,9 @@ func TestRunAfterAFaultOfTheSource(t *testing.T) {
 	faults := 0
 	for fault := 1; ; fault += 2 {
 		readings = 0
-		src := &faulty{Memory: source(columns, 150, 150), batch: -1}
-		src.BatchRows = 50
+		table := source(columns, 150, 150)
+		table.BatchRows = 50
+		src := &faulty{Source: table, batch: -1}
 		src.seen = func(shard, batch int) {
 			if shard == 1 && batch == 1 {
 				if readings++; readings == fault {

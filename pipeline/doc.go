@@ -19,8 +19,14 @@
 // train row gives its expected loss; all that this pass gets from training is a
 // [Handover]. What it found goes to package certify as plain numbers.
 //
-// [Run] is that way; [Verify] walks the last part of it again for anybody who holds
-// model, certificate and rows.
+// # Entry points
+//
+// A program declares a [Job], completes it by [Job.WithDefaults], and opens its rows: an
+// adapter's, or its own by [Columns]. [Run] walks the way above, [Sweep] for each
+// alternative of a job, [Fit] up to a last pass that is made in parts. [Verify] walks the
+// last part of it again for anybody who holds model, certificate and rows. [Predict]
+// predicts a source once; a [Ready] predicts sources, batches and single rows.
+// docs/library.md has examples.
 //
 // # The fold
 //

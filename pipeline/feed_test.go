@@ -200,8 +200,9 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		for _, mode := range []pipeline.TrainMode{pipeline.TrainFullPass, pipeline.TrainMiniBatch} {
 			for _, memory := range []int64{kept, streamed} {
 				synctest.Test(t, func(t *testing.T) {
-					src := &faulty{Memory: source(waves(300, 0.2, 24), 100, 120, 80), batch: -1}
-					src.BatchRows = 30
+					table := source(waves(300, 0.2, 24), 100, 120, 80)
+					table.BatchRows = 30
+					src := &faulty{Source: table, batch: -1}
 					var store pipelinetest.Store
 					env := environment(src, &store)
 					env.Resources = pipeline.Resources{Workers: 3, Memory: memory}
@@ -224,8 +225,9 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 func TestErrorsOfASourceComeOut(t *testing.T) {
 	columns := waves(400, 0.2, 25)
 	for _, at := range []struct{ shard, batch int }{{0, 0}, {0, 3}, {2, 0}, {2, 1}} {
-		src := &faulty{Memory: source(columns, 150, 150, 100), batch: -1}
-		src.BatchRows = 40
+		table := source(columns, 150, 150, 100)
+		table.BatchRows = 40
+		src := &faulty{Source: table, batch: -1}
 		f, err := pipeline.NewFeed(t.Context(), src, job(t, nil), pipeline.Resources{Memory: streamed})
 		if err != nil {
 			t.Fatal(err)

@@ -3,8 +3,6 @@ package pipeline_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -28,28 +26,17 @@ func newLake(columns [][]float64, shards ...int) *lake {
 	return &lake{names: []string{"a", "b", "y"}, columns: columns, shards: shards}
 }
 
-func (l *lake) open(features []string) (*pipelinetest.Memory, error) {
+func (l *lake) open(ctx context.Context, features []string) (pipeline.Source, error) {
 	last := len(l.names) - 1
 	if features == nil {
 		features = l.names[:last]
 	}
-	names := append(slices.Clone(features), l.names[last])
-	columns := make([][]float64, len(names))
-	for i, name := range names {
-		at := slices.Index(l.names, name)
-		if at < 0 {
-			return nil, fmt.Errorf("no column %q", name)
-		}
-		columns[i] = l.columns[at]
-	}
-	m := pipelinetest.NewMemory(names, columns, l.shards...)
-	m.Mark = l.mark
-	return m, nil
+	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Data(ctx, features, nil, l.names[last], l.mark)
 }
 
 func (l *lake) environment(store *pipelinetest.Store) pipeline.Environment {
 	env := environment(nil, store)
-	env.Open = func(_ context.Context, features []string) (pipeline.Source, error) { return l.open(features) }
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) { return l.open(ctx, features) }
 	return env
 }
 
@@ -78,8 +65,8 @@ func (p *published) verify(t testing.TB, c certify.Certificate, m pipeline.Model
 	if l == nil {
 		return pipeline.Verify(t.Context(), c, m, digest, nil, pipeline.Resources{})
 	}
-	return pipeline.Verify(t.Context(), c, m, digest, func(_ context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
-		return l.open(features)
+	return pipeline.Verify(t.Context(), c, m, digest, func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
+		return l.open(ctx, features)
 	}, pipeline.Resources{})
 }
 
@@ -114,7 +101,7 @@ var errSource = errors.New("the disk is on fire")
 // A faulty source fails at a batch of a shard, if it is told to, and counts
 // what was opened and closed.
 type faulty struct {
-	*pipelinetest.Memory
+	pipeline.Source
 	shard, batch   int                    // where to fail; batch < 0: never
 	seen           func(shard, batch int) // may be nil
 	opened, closed atomic.Int64
@@ -122,7 +109,7 @@ type faulty struct {
 
 // Open starts to read shard i.
 func (f *faulty) Open(ctx context.Context, i int) (pipeline.Batches, error) {
-	b, err := f.Memory.Open(ctx, i)
+	b, err := f.Source.Open(ctx, i)
 	if err != nil {
 		return nil, err
 	}

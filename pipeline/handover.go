@@ -115,7 +115,7 @@ func Fit(ctx context.Context, job Job, env Environment) (found *Handover, err er
 // read back. Of env it uses Open, Sink for the model, and Resources. Close what it returns.
 func (h *Handover) Pass(ctx context.Context, part Part, env Environment) (*Pass, error) {
 	job, err := h.job()
-	if err != nil {
+	if err := errors.Join(err, env.needs("Open", "Sink")); err != nil {
 		return nil, err
 	}
 	if part.Number < 1 || part.Number > part.Of {
@@ -147,7 +147,7 @@ func (h *Handover) pass(ctx context.Context, job Job, choose func([]Shard) []int
 // wraps [ErrPart].
 func (h *Handover) Certify(ctx context.Context, pass *Pass, env Environment) (*Result, error) {
 	job, err := h.job()
-	if err != nil {
+	if err := errors.Join(err, env.needs("Sink", "Software")); err != nil {
 		return nil, err
 	}
 	env.Resources = env.Resources.WithDefaults()

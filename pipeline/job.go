@@ -173,7 +173,8 @@ func (r Resources) WithDefaults() Resources {
 	return r
 }
 
-// ErrConfig marks a fault of the job's declaration: no retry helps.
+// ErrConfig marks a fault of the job's declaration, or of what it is run with: no retry
+// helps.
 var ErrConfig = errors.New("bad job")
 
 // WithDefaults returns the job with its defaults filled in, or all faults that
@@ -252,6 +253,28 @@ func (j Job) WithDefaults() (Job, error) {
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	j.checkArrival(fault)
 	return j, errors.Join(faults...)
+}
+
+// complete returns what a run misses in a job: its faults, or that its defaults are not
+// filled in.
+func (j Job) complete() error {
+	declared := j
+	if j.declaration != nil {
+		declared = *j.declaration
+	}
+	filled, err := declared.WithDefaults()
+	if err != nil {
+		return err
+	}
+	want, err := filled.Digest()
+	if err != nil {
+		return err
+	}
+	found, err := declared.Digest()
+	if err == nil && found != want {
+		err = fmt.Errorf("%w: its defaults are not filled in: run what Job.WithDefaults returns", ErrConfig)
+	}
+	return err
 }
 
 // positions reports what is wrong with the rule and its number of reference rows.

@@ -103,12 +103,46 @@ func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, erro
 	return p.block(b, out)
 }
 
+// Row predicts one row: its values are those of the model's features, in their order and
+// in raw units. It gives the numbers that [Ready.Batch] gives, to the bit. A NaN or an
+// infinity is a reason, another number of values an error. Several goroutines may call it;
+// as many as there are workers compute at the same time.
+func (p *Ready) Row(values []float64) (Prediction, error) {
+	features := p.of.meta.Features
+	if len(values) != len(features) {
+		return Prediction{}, fmt.Errorf("pipeline: a row of %d values, the model wants %d", len(values), len(features))
+	}
+	var found Prediction
+	for j, v := range values {
+		if fault := faultOf(v); fault != "" {
+			found.Reason = alsoWrong(found.Reason, features[j].Name, fault)
+		}
+	}
+	if found.Reason != "" {
+		return found, nil
+	}
+	w := p.space()
+	defer p.spaces.Put(w)
+	w.gatherRow(values)
+	laws, err := w.predict()
+	if err != nil {
+		return found, err
+	}
+	found.fill(laws, 0, p.of.meta.Target, readerLimits(p.of.meta))
+	return found, nil
+}
+
+// space is a workspace that nobody uses. Put it back into spaces.
+func (p *Ready) space() *workspace {
+	if w, ok := p.spaces.Get().(*workspace); ok {
+		return w
+	}
+	return &workspace{of: p.of}
+}
+
 // block appends the predictions of a block's rows.
 func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
-	w, ok := p.spaces.Get().(*workspace)
-	if !ok {
-		w = &workspace{of: p.of}
-	}
+	w := p.space()
 	defer p.spaces.Put(w)
 	w.reset(b.rows)
 	w.gather(b, 0, b.rows)
@@ -118,7 +152,13 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 	}
 	limits := readerLimits(p.of.meta)
 	for i := range b.rows {
-		out = append(out, prediction(b, i, laws, p.of.meta.Target, limits))
+		found := Prediction{Ordinal: b.first + int64(i)}
+		if b.reasons != nil && b.reasons.IsValid(i) {
+			found.Reason = b.reasons.Value(i)
+		} else {
+			found.fill(laws, i, p.of.meta.Target, limits)
+		}
+		out = append(out, found)
 	}
 	return out, nil
 }
@@ -132,21 +172,17 @@ func readerLimits(meta ModelMeta) limits {
 	return limits{tau, tau * (tau / accuracyPart)}
 }
 
-func prediction(b block, i int, laws model.Laws, target Affine, most limits) Prediction {
-	p := Prediction{Ordinal: b.first + int64(i)}
-	if b.reasons != nil && b.reasons.IsValid(i) {
-		p.Reason = b.reasons.Value(i)
-		return p
-	}
-	p.Mean = laws.Mean[i]*target.Scale + target.Centre
+// fill says what the law of row i gives, or why that is not known well enough.
+func (p *Prediction) fill(laws model.Laws, i int, target Affine, most limits) {
+	mean := laws.Mean[i]*target.Scale + target.Centre
 	// Three operations round, each relative to what the mean is made of.
-	rounding := 0x1p-51 * (math.Abs(p.Mean) + math.Abs(target.Centre))
+	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(target.Centre))
 	if !(laws.MeanError[i]*target.Scale+rounding <= most.mean) {
-		return Prediction{Ordinal: p.Ordinal, Reason: "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"}
+		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
+		return
 	}
-	p.Deviation = math.Sqrt(max(0, laws.Variance[i])) * target.Scale
+	p.Mean, p.Deviation = mean, math.Sqrt(max(0, laws.Variance[i]))*target.Scale
 	if off := laws.VarianceError[i]*target.Scale*target.Scale + 1e-15*p.Deviation*p.Deviation; !(off <= most.square) {
 		p.Deviation = math.NaN()
 	}
-	return p
 }

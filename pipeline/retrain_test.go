@@ -17,8 +17,8 @@ import (
 // retrain verifies a certificate with its rows and trains again.
 func (p *published) retrain(t testing.TB, c certify.Certificate, m pipeline.Model, digest string, res pipeline.Resources) (*pipeline.Verification, error) {
 	t.Helper()
-	open := func(_ context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
-		return p.lake.open(features)
+	open := func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
+		return p.lake.open(ctx, features)
 	}
 	v, err := pipeline.Verify(t.Context(), c, m, digest, open, pipeline.Resources{})
 	if err != nil {

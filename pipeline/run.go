@@ -14,7 +14,8 @@ import (
 // model was trained. Nothing is published.
 var ErrChanged = errors.New("changed since training")
 
-// Environment is what a run works with.
+// Environment is what a run works with. It needs Open, Sink, Attempts, Checkpoints and
+// Software; the zero value of every other field will do.
 type Environment struct {
 	// Open opens the source anew with these features (nil: those that the
 	// job declares) and the job's target. It is called for training and
@@ -28,6 +29,21 @@ type Environment struct {
 	Resources   Resources
 	Observer    Observer
 	Software    string // names the program in the certificate
+}
+
+// needs returns an error for each of these fields that is not there.
+func (e Environment) needs(fields ...string) error {
+	lacking := map[string]bool{
+		"Open": e.Open == nil, "Sink": e.Sink == nil, "Attempts": e.Attempts == nil, "Checkpoints": e.Checkpoints == nil,
+		"Software": e.Software == "",
+	}
+	var faults []error
+	for _, field := range fields {
+		if lacking[field] {
+			faults = append(faults, fmt.Errorf("%w: %s of the environment is not set", ErrConfig, field))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // A Result is what a finished run published, and how it went.
@@ -65,7 +81,8 @@ type PlotRows struct {
 }
 
 // Run trains, makes the last pass and publishes. The job must have its defaults
-// filled in, and no sweep. Killed at any moment and called again with the same
+// filled in, and no sweep. What job and environment lack is one error, before anything is
+// read. Killed at any moment and called again with the same
 // arguments it goes on from its last checkpoint and gives the same bytes. What
 // it returns without an error is durable in the sink. The checkpoint stays until
 // the caller has dealt with the result and clears it.

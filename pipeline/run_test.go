@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -26,7 +27,7 @@ func waves(n int, noise float64, seed uint64) [][]float64 {
 	return columns
 }
 
-func source(columns [][]float64, shards ...int) *pipelinetest.Memory {
+func source(columns [][]float64, shards ...int) *pipeline.Table {
 	return pipelinetest.NewMemory([]string{"a", "b", "y"}, columns, shards...)
 }
 
@@ -132,5 +133,90 @@ func TestResumeGivesSameBytes(t *testing.T) {
 	}
 	if !bytes.Equal(store.Certificates[0], whole.Certificates[0]) {
 		t.Error("a run that was stopped and resumed gave another certificate")
+	}
+}
+
+// What a run needs and does not have is told before anything is read: all of it at once.
+func TestRunNeedsItsEnvironment(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*pipeline.Environment)
+		field  string
+	}{
+		"source":      {func(e *pipeline.Environment) { e.Open = nil }, "Open"},
+		"sink":        {func(e *pipeline.Environment) { e.Sink = nil }, "Sink"},
+		"attempts":    {func(e *pipeline.Environment) { e.Attempts = nil }, "Attempts"},
+		"checkpoints": {func(e *pipeline.Environment) { e.Checkpoints = nil }, "Checkpoints"},
+		"software":    {func(e *pipeline.Environment) { e.Software = "" }, "Software"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var store pipelinetest.Store
+			env := environment(nil, &store)
+			env.Open = func(context.Context, []string) (pipeline.Source, error) {
+				t.Error("the source is opened")
+				return nil, errSource
+			}
+			c.change(&env)
+			want := []string{c.field + " of the environment is not set"}
+			_, err := pipeline.Run(t.Context(), job(t, nil), env)
+			demandFaults(t, "Run", err, want)
+			_, err = pipeline.Fit(t.Context(), job(t, nil), env)
+			demandFaults(t, "Fit", err, want)
+		})
+	}
+	_, err := pipeline.Run(t.Context(), pipeline.Job{Target: "y"}, pipeline.Environment{})
+	demandFaults(t, "Run with nothing", err, []string{
+		"delta: say the confidence", "loss.epsilon: say the tolerance", "Open of", "Sink of", "Attempts of", "Checkpoints of", "Software of",
+	})
+}
+
+func TestRunNeedsDefaults(t *testing.T) {
+	j := pipeline.Job{Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6}, Delta: 0.01}
+	swept := j
+	swept.Sweep = []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{EpsilonStd: 1}}}
+	late := job(t, nil) // a change that has a default of its own
+	late.Grid = pipeline.GridDecl{}
+	for name, j := range map[string]pipeline.Job{"a job": j, "a sweep": swept, "a job changed later": late} {
+		var store pipelinetest.Store
+		env := environment(source(waves(600, 0.1, 1), 600), &store)
+		err := pipeline.Sweep(t.Context(), j, func(pipeline.Job) (pipeline.Environment, error) { return env, nil }, nil)
+		demandFaults(t, name, err, []string{"its defaults are not filled in"})
+		if len(store.Log) > 0 {
+			t.Errorf("%s: the attempt was counted", name)
+		}
+	}
+}
+
+// The parts of a last pass, and training ahead, need a part of the environment each.
+func TestPartsNeedTheirEnvironment(t *testing.T) {
+	var store pipelinetest.Store
+	env := environment(source(waves(600, 0.1, 1), 600), &store)
+	h, err := pipeline.Fit(t.Context(), job(t, tiny), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Pass(t.Context(), pipeline.Whole, pipeline.Environment{})
+	demandFaults(t, "Pass", err, []string{"Open of", "Sink of"})
+	pass, err := h.Pass(t.Context(), pipeline.Whole, pipeline.Environment{Open: env.Open, Sink: env.Sink})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pass.Close()
+	_, err = h.Certify(t.Context(), pass, pipeline.Environment{})
+	demandFaults(t, "Certify", err, []string{"Sink of", "Software of"})
+	if _, err := h.Certify(t.Context(), pass, pipeline.Environment{Sink: env.Sink, Software: env.Software}); err != nil {
+		t.Error(err)
+	}
+	j := job(t, func(j *pipeline.Job) { tiny(j); j.Train.Mode, j.Train.Rows = pipeline.TrainArrival, 600 })
+	err = pipeline.NewAhead(j, pipeline.Environment{}).Add(t.Context(), source(waves(600, 0.1, 1), 300, 300))
+	demandFaults(t, "Ahead", err, []string{"Checkpoints of"})
+}
+
+// demandFaults demands an error about the declaration that tells all these faults.
+func demandFaults(t *testing.T, who string, err error, want []string) {
+	t.Helper()
+	for _, fault := range want {
+		if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), fault) {
+			t.Errorf("%s: error %v, want ErrConfig and %q", who, err, fault)
+		}
 	}
 }

@@ -88,6 +88,15 @@ func (w *workspace) gather(b block, from, to int) {
 	w.n += to - from
 }
 
+// gatherRow takes one raw row without its target, in place of what was gathered.
+func (w *workspace) gatherRow(values []float64) {
+	w.reset(1)
+	for j, a := range w.of.scale.features {
+		w.x[j] = (values[j] - a.Centre) / a.Scale
+	}
+	w.n = 1
+}
+
 // gatherScaled takes rows that are scaled already.
 func (w *workspace) gatherScaled(x, y []float64) {
 	w.reset(len(y))

@@ -72,8 +72,11 @@ type sweep struct {
 
 func (s *sweep) environment(job Job) (Environment, error) {
 	env, err := s.with(job)
+	if err != nil {
+		return env, err
+	}
 	env.Resources = env.Resources.WithDefaults()
-	return env, err
+	return env, env.needs("Open", "Sink", "Attempts", "Checkpoints", "Software")
 }
 
 // declare makes the first pass of each alternative and counts the attempt:
@@ -82,10 +85,8 @@ func (s *sweep) declare(ctx context.Context) (certify.Attempt, error) {
 	var env Environment
 	var err error
 	for i, job := range s.alternatives {
-		if err := job.placed(); err != nil {
-			return certify.Attempt{}, err
-		}
-		if env, err = s.environment(job); err != nil {
+		env, err = s.environment(job)
+		if err := errors.Join(job.complete(), job.placed(), err); err != nil {
 			return certify.Attempt{}, err
 		}
 		if err := s.survey(ctx, job, env); err != nil {

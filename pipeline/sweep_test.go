@@ -37,14 +37,14 @@ func variety(j *pipeline.Job) {
 
 // openFor opens the lake for a job, as the command does.
 func (l *lake) openFor(job pipeline.Job) func(context.Context, []string) (pipeline.Source, error) {
-	return func(_ context.Context, features []string) (pipeline.Source, error) {
+	return func(ctx context.Context, features []string) (pipeline.Source, error) {
 		if features == nil {
 			features = job.Features
 		}
 		if features == nil {
 			features = slices.DeleteFunc(slices.Clone(l.names[:len(l.names)-1]), func(name string) bool { return slices.Contains(job.Exclude, name) })
 		}
-		return l.open(features)
+		return l.open(ctx, features)
 	}
 }
 

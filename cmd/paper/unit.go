@@ -134,27 +134,24 @@ func (u unit) job(names []string) pipeline.Job {
 	return j
 }
 
-// shardRows is small enough for the workers to share the rows.
-const shardRows = 4096
-
-func source(t dataTable) *pipelinetest.Memory {
-	var shards []int
-	for left := t.Rows(); left > 0; left -= shardRows {
-		shards = append(shards, min(left, shardRows))
-	}
-	return pipelinetest.NewMemory(t.Names, t.Columns, shards...)
-}
-
 // fit trains and certifies the unit, and then looks at the test rows.
 func (u unit) fit(ctx context.Context, train, test dataTable) (finding, pipeline.Model, error) {
 	job, err := u.job(train.Names).WithDefaults()
 	if err != nil {
 		return finding{}, pipeline.Model{}, err
 	}
+	rows, err := pipeline.Columns(train.Names, train.Columns)
+	if err != nil {
+		return finding{}, pipeline.Model{}, err
+	}
+	fresh, err := pipeline.Columns(test.Names, test.Columns)
+	if err != nil {
+		return finding{}, pipeline.Model{}, err
+	}
 	var store pipelinetest.Store
 	began := time.Now()
 	r, err := pipeline.Run(ctx, job, pipeline.Environment{
-		Open: func(context.Context, []string) (pipeline.Source, error) { return source(train), nil },
+		Open: func(context.Context, []string) (pipeline.Source, error) { return rows, nil },
 		Sink: &store, Attempts: &store, Checkpoints: &store, Software: "paper",
 		Resources: pipeline.Resources{Workers: runtime.NumCPU()},
 	})
@@ -169,7 +166,7 @@ func (u unit) fit(ctx context.Context, train, test dataTable) (finding, pipeline
 	// The paper's test column is the 0-1 risk of a draw, whatever the loss was.
 	model := r.Model
 	model.Meta.Loss = certify.Loss{Kind: certify.LossZeroOne, Epsilon: u.Epsilon}
-	found, err := pipeline.Evaluate(ctx, source(test), model, runtime.NumCPU())
+	found, err := pipeline.Evaluate(ctx, fresh, model, runtime.NumCPU())
 	if err != nil {
 		return f, r.Model, err
 	}

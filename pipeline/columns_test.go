@@ -1,0 +1,212 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// squares are n rows of y = x².
+func squares(n int) [][]float64 {
+	x, y := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i], y[i] = float64(i)/8, float64(i*i)
+	}
+	return [][]float64{x, y}
+}
+
+func TestColumns(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) pipeline.Source{
+		"given shards": func(*testing.T) pipeline.Source {
+			m := pipelinetest.NewMemory([]string{"x", "y"}, squares(25), 10, 0, 7)
+			m.BatchRows = 4
+			return m
+		},
+		"no shards given": func(*testing.T) pipeline.Source {
+			return pipelinetest.NewMemory([]string{"x", "y"}, squares(10_000))
+		},
+		"chosen": func(t *testing.T) pipeline.Source {
+			m := pipelinetest.NewMemory([]string{"y", "x"}, squares(50))
+			m.BatchRows = 8
+			src, err := m.Data(t.Context(), []string{"x"}, nil, "y", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return src
+		},
+	} {
+		t.Run(name, func(t *testing.T) { pipelinetest.TestSource(t, open) })
+	}
+}
+
+func TestColumnsCutsRowsIntoShards(t *testing.T) {
+	var rows []int64
+	for _, s := range pipelinetest.NewMemory([]string{"x", "y"}, squares(10_000), 5).Shards() {
+		rows = append(rows, s.Rows)
+	}
+	if want := []int64{5, 4096, 4096, 1803}; !slices.Equal(rows, want) {
+		t.Errorf("shards of %v rows, want %v", rows, want)
+	}
+}
+
+func TestColumnsOfAnotherFormAreErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		names  []string
+		data   [][]float64
+		shards []int
+		want   string
+	}{
+		"nothing":         {want: "0 names for 0 columns"},
+		"a name too few":  {names: []string{"x"}, data: [][]float64{{1}, {2}}, want: "1 names for 2 columns"},
+		"a name twice":    {names: []string{"x", "y", "x"}, data: [][]float64{{1}, {2}, {3}}, want: `two columns "x"`},
+		"a short column":  {names: []string{"x", "y"}, data: [][]float64{{1, 2}, {3}}, want: `"y" has 1 rows, "x" has 2`},
+		"too many shards": {names: []string{"x"}, data: [][]float64{{1, 2}}, shards: []int{1, 2}, want: "shards of [1 2] rows in a table of 2"},
+		"negative shards": {names: []string{"x"}, data: [][]float64{{1, 2}}, shards: []int{-1}, want: "shards of [-1] rows"},
+	} {
+		if _, err := pipeline.Columns(c.names, c.data, c.shards...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestColumnsAreChosen(t *testing.T) {
+	table := pipelinetest.NewMemory([]string{"c", "y", "a", "b"}, [][]float64{{1}, {2}, {3}, {4}})
+	for name, c := range map[string]struct {
+		features, exclude []string
+		target            string
+		want              []string
+		faults            []string
+	}{
+		"all but the target":  {target: "y", want: []string{"a", "b", "c", "y"}},
+		"all":                 {want: []string{"a", "b", "c", "y"}},
+		"some are left out":   {exclude: []string{"a"}, target: "b", want: []string{"c", "y", "b"}},
+		"in their own order":  {features: []string{"b", "a"}, target: "y", want: []string{"b", "a", "y"}},
+		"unknown names":       {features: []string{"b", "d"}, target: "z", faults: []string{`features: the rows have no column "d"`, `target: the rows have no column "z"`}},
+		"unknown exclusions":  {exclude: []string{"d", "e"}, target: "y", faults: []string{`exclude: the rows have no column "d"`, `column "e"`}},
+		"no feature":          {exclude: []string{"a", "b", "c"}, target: "y", faults: []string{"no column is left"}},
+		"a feature twice":     {features: []string{"a", "a"}, target: "y", faults: []string{`features: column "a" is named twice`}},
+		"the target, as both": {features: []string{"a", "y"}, target: "y", faults: []string{`target: column "y" is named twice`}},
+	} {
+		src, err := table.Data(t.Context(), c.features, c.exclude, c.target, false)
+		if c.faults == nil {
+			if err != nil || !slices.Equal(src.Columns(), c.want) {
+				t.Errorf("%s: %v, %v, want the columns %q", name, src, err, c.want)
+			}
+			continue
+		}
+		for _, fault := range c.faults {
+			if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), fault) {
+				t.Errorf("%s: %v, want ErrConfig and %q", name, err, fault)
+			}
+		}
+	}
+}
+
+func TestColumnsForAJob(t *testing.T) {
+	table := pipelinetest.NewMemory([]string{"y", "a", "b"}, [][]float64{{1}, {math.NaN()}, {3}})
+	open := table.For(pipeline.Job{Target: "y", Exclude: []string{"a"}})
+	src, err := open(t.Context(), nil)
+	if err != nil || !slices.Equal(src.Columns(), []string{"b", "y"}) {
+		t.Errorf("of the job: %v, %v, want b and y", src, err)
+	}
+	src, err = open(t.Context(), []string{"a"})
+	if err != nil || !slices.Equal(src.Columns(), []string{"a", "y"}) {
+		t.Errorf("of a model: %v, %v, want a and y", src, err)
+	}
+	if _, err := first(t.Context(), src); err == nil || !strings.Contains(err.Error(), `row 0 (from 0), column "a" is NaN`) {
+		t.Errorf("a bad row: %v, want an error that names it", err)
+	}
+	src, err = table.For(pipeline.Job{Target: "y", Features: []string{"b"}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.1}})(t.Context(), nil)
+	if err != nil || !slices.Equal(src.Columns(), []string{"b", "y"}) {
+		t.Errorf("features of the job: %v, %v, want b and y", src, err)
+	}
+}
+
+func TestColumnsMarkBadRows(t *testing.T) {
+	a := []float64{1, math.NaN(), 3, math.Inf(1)}
+	src := pipelinetest.NewMemory([]string{"a", "b"}, [][]float64{a, {1, 2, 3, math.Inf(-1)}})
+	src.Mark = true
+	record, err := first(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer record.Release()
+	reasons, ok := record.Column(2).(*array.String)
+	if !ok {
+		t.Fatalf("the last column is a %T", record.Column(2))
+	}
+	for i, want := range []string{"", "a is NaN", "", "a is infinite; b is infinite"} {
+		if reasons.IsNull(i) != (want == "") || want != "" && reasons.Value(i) != want {
+			t.Errorf("row %d: reason %q, want %q", i, reasons.Value(i), want)
+		}
+	}
+	values, ok := record.Column(0).(*array.Float64)
+	if !ok || !math.IsNaN(values.Value(3)) || !math.IsInf(a[3], 1) {
+		t.Errorf("the bad cell is %v of %v: want NaN in the batch, and the caller's column as it was", record.Column(0), a)
+	}
+}
+
+// first reads the first batch of a source.
+func first(ctx context.Context, src pipeline.Source) (arrow.Record, error) {
+	b, err := src.Open(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	record, err := b.Next(ctx)
+	return record, errors.Join(err, b.Close())
+}
+
+// A table keeps the caller's columns: values that change between two readings have other
+// digests.
+func TestColumnsAreNotCopied(t *testing.T) {
+	y := []float64{1, 2, 3}
+	m := pipelinetest.NewMemory([]string{"y"}, [][]float64{y})
+	_, before := pipelinetest.Read(t, m, 0)
+	y[1] = 2.5
+	values, after := pipelinetest.Read(t, m, 0)
+	if values[0][1] != 2.5 {
+		t.Errorf("row 1 after the change = %v, want 2.5", values[0][1])
+	}
+	if before[0] == after[0] {
+		t.Error("the digest did not notice the change")
+	}
+}
+
+// A run on a table is verified, and gives the certificate that it gives on the columns
+// in another order.
+func TestRunOnColumns(t *testing.T) {
+	columns := waves(400, 0.2, 91)
+	var document []byte
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
+		var names []string
+		var data [][]float64
+		for _, c := range order {
+			names, data = append(names, []string{"a", "b", "y"}[c]), append(data, columns[c])
+		}
+		table := pipelinetest.NewMemory(names, data)
+		j := job(t, tiny)
+		var store pipelinetest.Store
+		env := environment(nil, &store)
+		env.Open = table.For(j)
+		r := run(t, j, env)
+		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, table.Data, pipeline.Resources{})
+		if err != nil || !v.Evidence {
+			t.Errorf("columns %q: verification %v, %v", names, v, err)
+		}
+		if document == nil {
+			document = store.Certificates[0]
+		}
+		if !slices.Equal(document, store.Certificates[0]) {
+			t.Errorf("columns %q: another certificate than in the order a, b, y", names)
+		}
+	}
+}
