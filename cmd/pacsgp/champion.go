@@ -57,7 +57,7 @@ func incomparable(a, b certify.Certificate, who pipeline.Judge) string {
 // challenge decides by the job's rule whether a certified result becomes current, moves
 // the pointer if so, and says why.
 func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState, p prepared, o *outcome) (moved bool, why string, err error) {
-	challenger := contender{pipeline.ArtifactRef{o.Result.ID, o.Result.ModelDigest}, o.Result.Certificate}
+	challenger := contender{pipeline.ArtifactRef{ID: o.Result.ID, Model: o.Result.ModelDigest}, o.Result.Certificate}
 	current, err := sinklake.ReadPointer(nil, p.Output)
 	if err != nil {
 		return false, "", err

@@ -319,7 +319,7 @@ func (v *verified) document() verdictDocument {
 		ID: v.id, Checked: append([]string{}, v.found.Checked...), Guarantees: []verdictGuarantee{},
 	}
 	for _, g := range v.certificate.Guarantees {
-		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, pipeline.Verdict{g.Given(v.found.Known()...).Status, g.Bound, g.Headline}})
+		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, pipeline.Verdict{Status: g.Given(v.found.Known()...).Status, Bound: g.Bound, Headline: g.Headline}})
 	}
 	return d
 }
