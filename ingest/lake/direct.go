@@ -43,7 +43,7 @@ func (ch *chunk) isDirect(c *column, h *parquetmeta.PageHeader, small bool) bool
 }
 
 // direct starts a data page of version 1.
-func (c *cursor) direct(h *parquetmeta.PageHeader) error {
+func (c *walker[V]) direct(h *parquetmeta.PageHeader) error {
 	c.leveled = c.col.optional
 	if !c.leveled {
 		return c.startDirect(0)
@@ -59,13 +59,13 @@ func (c *cursor) direct(h *parquetmeta.PageHeader) error {
 }
 
 // direct2 starts a data page of version 2 with so many bytes of definition levels.
-func (c *cursor) direct2(definition int32) error {
+func (c *walker[V]) direct2(definition int32) error {
 	c.leveled = c.col.optional && definition > 0
 	return c.startDirect(int64(definition))
 }
 
 // startDirect reads n bytes of definition levels, behind which the values stand.
-func (c *cursor) startDirect(n int64) error {
+func (c *walker[V]) startDirect(n int64) error {
 	if n < 0 || n > int64(c.pages.size-c.pages.taken) {
 		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
 	}
@@ -75,7 +75,7 @@ func (c *cursor) startDirect(n int64) error {
 	}
 	c.levels.reset(levels, 1)
 	h := &c.pages.header
-	err := c.values.reset(c.col, h.Encoding, nil, nil, nil)
+	err := c.values.reset(h.Encoding, nil, nil, nil)
 	c.values.pages = &c.pages
 	if err == nil && h.Encoding == format.ByteStreamSplit {
 		err = c.values.startSplit()
@@ -85,8 +85,8 @@ func (c *cursor) startDirect(n int64) error {
 
 // startSplit compares the checksum of a page in BYTE_STREAM_SPLIT and keeps those of its
 // streams.
-func (v *valueReader) startSplit() error {
-	p, width := v.pages, v.col.width
+func (v *valueReader[V]) startSplit() error {
+	p, width := v.pages, v.width
 	v.size = p.size - p.taken
 	v.checks = v.checks[:0]
 	if p.verified {
@@ -123,7 +123,7 @@ type streamSum struct{ want, got uint32 }
 
 // compareStreams makes sure, after the last value, that what was read is what the
 // page's checksum was compared with.
-func (v *valueReader) compareStreams() error {
+func (v *valueReader[V]) compareStreams() error {
 	for _, s := range v.checks {
 		if s.got != s.want {
 			return v.pages.wrongSum()

@@ -150,16 +150,16 @@ var (
 	fuzzedKinds = []column{
 		{kind: kindDouble, width: 8},
 		{kind: kindFloat, width: 4},
-		{kind: kindInt32, width: 4},
-		{kind: kindInt64, width: 8},
-		{kind: kindUint32, width: 4},
-		{kind: kindUint64, width: 8},
+		{physical: format.Int32, kind: kindInt32, width: 4},
+		{physical: format.Int64, kind: kindInt64, width: 8},
+		{physical: format.Int32, kind: kindUint32, width: 4},
+		{physical: format.Int64, kind: kindUint64, width: 8},
 		{kind: kindBoolean},
-		{kind: kindDate, width: 4},
-		{kind: kindTimestamp, width: 8, digits: 6},
+		{physical: format.Int32, kind: kindDate, width: 4},
+		{physical: format.Int64, kind: kindTimestamp, width: 8, digits: 6},
 		{kind: kindInt96, width: 12},
-		{kind: kindDecimal32, width: 4, digits: 2},
-		{kind: kindDecimal64, width: 8, digits: 18},
+		{physical: format.Int32, kind: kindDecimal32, width: 4, digits: 2},
+		{physical: format.Int64, kind: kindDecimal64, width: 8, digits: 18},
 		{kind: kindDecimalBytes, width: 11, digits: 3},
 	}
 	fuzzedEncodings = []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit, format.RLE}
@@ -182,8 +182,8 @@ func FuzzValues(f *testing.F) {
 		e := fuzzedEncodings[int(encoding)%len(fuzzedEncodings)]
 		table := []float64{1, 2, 4, 8, 16}
 		read := func(step int) ([]float64, error) {
-			var v valueReader
-			if err := v.reset(&c, e, padded(data), table, nil); err != nil {
+			v := valueReader[float64]{col: &c, width: c.width, to: &c}
+			if err := v.reset(e, padded(data), table, nil); err != nil {
 				return nil, err
 			}
 			dst := make([]float64, n)

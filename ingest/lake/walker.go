@@ -2,17 +2,146 @@ package lake
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
+// A walker steps through the pages of one chunk, whatever its values become: it
+// decompresses them, bounds and checks what they claim, and decodes the dictionary, levels
+// and values. It keeps one page, unless that is read directly, and the dictionary.
+type walker[V any] struct {
+	col   *column
+	chunk chunk
+	pages pageReader
+	codec *decompressor
+	left  int64 // rows of the chunk that are in later pages
+
+	raw    []byte // own buffer for stored pages, if they are not decompressed
+	body   []byte // of the current page, decompressed
+	own    []byte // the levels of a page of version 2
+	values valueReader[V]
+	levels hybrid
+	level  []int32 // levels of the rows being read
+	table  []V     // the dictionary
+	null   V
+
+	most    int64  // bytes of a page, which is read as a whole; 0: what its values can have
+	allowed *share // nil: there is no limit
+	taken   int64  // of it
+
+	whole   int     // how large a page may be to be read whole
+	more    *window // of a page that is read in pieces
+	streams bool    // the current page is one
+
+	rows    int   // rows of the page that are still to be read
+	nulls   int64 // nulls of the page so far
+	leveled bool  // the page has definition levels
+}
+
+// reset makes c a walker before the first row of a chunk, whose values have width bytes in
+// PLAIN. It keeps its buffers. shared is a buffer for stored pages that the walkers of one
+// goroutine may share.
+func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, codec *decompressor, shared *[]byte) {
+	c.col, c.chunk, c.codec, c.left = col, ch, codec, ch.rows
+	c.values.col, c.values.width = col, width
+	c.most, c.allowed, c.taken = 0, nil, 0
+	c.rows, c.leveled, c.streams, c.table = 0, false, false, c.table[:0]
+	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
+	if ch.codec == format.Uncompressed {
+		c.pages.raw = &c.raw // values are read from where the page was stored
+	}
+}
+
+// page makes sure that there are rows of the current page.
+func (c *walker[V]) page() error {
+	for c.rows == 0 {
+		if err := c.nextPage(); errors.Is(err, io.EOF) {
+			return c.endsEarly()
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endsEarly is the error of a chunk that has no more pages, but should.
+func (c *walker[V]) endsEarly() error {
+	return fmt.Errorf("the chunk ends %d rows early: %w", c.left, errMalformed)
+}
+
+// passed takes n rows that were read off the page, and holds it against its header after
+// the last one.
+func (c *walker[V]) passed(n int) error {
+	if c.rows -= n; c.rows > 0 {
+		return nil
+	}
+	if c.leveled {
+		if err := c.levels.finished(); err != nil {
+			return err
+		}
+	}
+	if h := &c.pages.header; h.Kind == format.DataPageV2 && c.nulls != int64(h.Nulls) {
+		return fmt.Errorf("the page has %d nulls, its header says %d: %w", c.nulls, h.Nulls, errMalformed)
+	}
+	return c.values.finished()
+}
+
+// finish makes sure that the chunk has no more rows.
+func (c *walker[V]) finish() error {
+	for c.rows == 0 && c.left == 0 {
+		if err := c.nextPage(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%d rows were not read", int64(c.rows)+c.left)
+}
+
+// readNullable decodes values of the current page, some of which may be null.
+func (c *walker[V]) readNullable(dst []V) error {
+	if cap(c.level) < len(dst) {
+		c.level = make([]int32, len(dst))
+	}
+	level := c.level[:len(dst)]
+	if err := c.levels.read(level); err != nil {
+		return err
+	}
+	present := 0
+	for _, l := range level {
+		if l&^1 != 0 {
+			return fmt.Errorf("definition level %d of a flat column: %w", l, errMalformed)
+		}
+		present += int(l)
+	}
+	if err := c.values.read(dst[:present]); err != nil {
+		return err
+	}
+	if present == len(dst) {
+		return nil
+	}
+	c.nulls += int64(len(dst) - present)
+	// Spread from the end, so that no value is overwritten before it moved.
+	from := present
+	for i := len(dst) - 1; i >= 0; i-- {
+		if level[i] == 0 {
+			dst[i] = c.null
+			continue
+		}
+		from--
+		dst[i] = dst[from]
+	}
+	return nil
+}
+
 // nextPage makes the next data page the current one. It passes over index pages
 // and reads dictionary pages on the way.
-func (c *cursor) nextPage() error {
+func (c *walker[V]) nextPage() error {
 	for {
 		if err := c.pages.next(); err != nil {
 			return err
@@ -40,60 +169,13 @@ func (c *cursor) nextPage() error {
 }
 
 // wayOf is how the current page is read.
-func (c *cursor) wayOf(h *parquetmeta.PageHeader) way {
+func (c *walker[V]) wayOf(h *parquetmeta.PageHeader) way {
+	if c.most > 0 {
+		return asAWhole
+	}
 	w := c.chunk.wayOf(c.col, h, c.pages.firstBytes(), c.whole)
 	c.streams = w == inPieces
 	return w
-}
-
-// endPage holds the page, whose last value was read, against its header.
-func (c *cursor) endPage() error {
-	if c.leveled {
-		if err := c.levels.finished(); err != nil {
-			return err
-		}
-	}
-	if h := &c.pages.header; h.Kind == format.DataPageV2 && c.nulls != int64(h.Nulls) {
-		return fmt.Errorf("the page has %d nulls, its header says %d: %w", c.nulls, h.Nulls, errMalformed)
-	}
-	return c.values.finished()
-}
-
-// readNullable decodes values of the current page, some of which may be null.
-func (c *cursor) readNullable(dst []float64) error {
-	if cap(c.level) < len(dst) {
-		c.level = make([]int32, len(dst))
-	}
-	level := c.level[:len(dst)]
-	if err := c.levels.read(level); err != nil {
-		return err
-	}
-	present := 0
-	for _, l := range level {
-		if l&^1 != 0 {
-			return fmt.Errorf("definition level %d of a flat column: %w", l, errMalformed)
-		}
-		present += int(l)
-	}
-	if err := c.values.read(dst[:present]); err != nil {
-		return err
-	}
-	if present == len(dst) {
-		return nil
-	}
-	c.nulls += int64(len(dst) - present)
-	// Spread from the end, so that no value is overwritten before it moved.
-	null := ingest.Null.Cell()
-	from := present
-	for i := len(dst) - 1; i >= 0; i-- {
-		if level[i] == 0 {
-			dst[i] = null
-			continue
-		}
-		from--
-		dst[i] = dst[from]
-	}
-	return nil
 }
 
 // Bytes that a page may have beyond those of its values: 8 a value for levels,
@@ -112,27 +194,45 @@ func (c *column) mostBytes(values int64, whole int) int64 {
 	return values*int64(c.width+slackOfValue) + int64(min(max(whole, smallestWhole), pageSlack))
 }
 
-// decompressed returns the first size bytes of what is stored, of a page with so
-// many values, in buf if they had to be decompressed.
-func (c *cursor) decompressed(buf *[]byte, stored []byte, size, values int64) ([]byte, error) {
-	if c.chunk.codec == format.Uncompressed {
-		if size != int64(len(stored)) {
-			return nil, wrongLength(len(stored), int(size))
-		}
+// tooLarge is the error of a page that needs more memory than there is.
+func (c *walker[V]) tooLarge(bytes int64) error {
+	return fmt.Errorf("a page has %d MiB, and at most %d are read of a column that is kept: give more memory, or write smaller pages", bytes>>20+1, c.most>>20)
+}
+
+// unpacked returns the size bytes of what is stored, of a page with so many values, where
+// it may stay until the next page.
+func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size, values int64) ([]byte, error) {
+	own := c.pages.raw == &c.raw && !c.values.keeps
+	switch {
+	case codec == format.Uncompressed && size != int64(len(stored)):
+		return nil, wrongLength(len(stored), int(size))
+	case codec == format.Uncompressed && own:
 		return stored, nil
-	}
-	if size < 0 || size > maxPage || size > c.chunk.uncompressed {
+	case codec == format.Uncompressed:
+	case size < 0 || size > maxPage || size > c.chunk.uncompressed:
 		return nil, fmt.Errorf("a page claims %d bytes, its chunk has %d (at most %d are read): %w", size, c.chunk.uncompressed, maxPage, errMalformed)
+	case c.most > 0 && size > c.most:
+		return nil, c.tooLarge(size)
+	case c.most == 0 && size > c.col.mostBytes(values, c.whole):
+		return nil, fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, c.col.mostBytes(values, c.whole), errMalformed)
+	case size/mostRatio(codec) > int64(len(stored)):
+		return nil, fmt.Errorf("a page claims %d bytes, and codec %v cannot make so many of %d: %w", size, codec, len(stored), errMalformed)
+	case size == 0: // a page of nulls stores nothing, in some codecs not even that
+		return nil, nil
 	}
-	if most := c.col.mostBytes(values, c.whole); size > most {
-		return nil, fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, most, errMalformed)
+	if c.values.keeps {
+		c.body = nil // the values of the page before have it
 	}
-	dst := grow(buf, int(size))
-	return dst, c.codec.decompress(c.chunk.codec, dst, stored)
+	dst := grow(&c.body, int(size))
+	if codec == format.Uncompressed {
+		copy(dst, stored)
+		return dst, nil
+	}
+	return dst, c.codec.decompress(codec, dst, stored)
 }
 
 // dictionary decodes the dictionary page.
-func (c *cursor) dictionary(h *parquetmeta.PageHeader) error {
+func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
 	stored, err := c.pages.body()
 	if err != nil {
 		return err
@@ -140,31 +240,40 @@ func (c *cursor) dictionary(h *parquetmeta.PageHeader) error {
 	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary { //nolint:staticcheck // older writers use the deprecated name
 		return fmt.Errorf("encoding %v is not read", h.Encoding)
 	}
-	if c.col.width == 0 {
-		return fmt.Errorf("booleans with a dictionary: %w", errMalformed)
+	width := c.values.width
+	switch {
+	case width == 0:
+		return errBooleanTable
+	case width < 0:
+		width = 4 // the least: a text has its length in front
 	}
 	n := int64(h.Values)
-	b, err := c.decompressed(&c.body, stored, int64(h.Uncompressed), min(n, c.chunk.rows))
+	b, err := c.unpacked(c.chunk.codec, stored, int64(h.Uncompressed), min(n, c.chunk.rows))
 	if err != nil {
 		return err
 	}
-	if n < 0 || n*int64(c.col.width) != int64(len(b)) {
+	if n < 0 || n > int64(len(b)/width) {
 		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
 	}
 	if int64(cap(c.table)) < n {
 		if err := c.allowed.take(8 * n); err != nil {
 			return err
 		}
-		c.table = make([]float64, n)
+		c.table = make([]V, n)
 	}
 	c.table = c.table[:n]
-	c.col.plain(c.table, b)
-	return nil
+	if err := c.values.reset(format.Plain, b, nil, nil); err != nil {
+		return err
+	}
+	if err := c.values.read(c.table); err != nil {
+		return err
+	}
+	return c.values.finished()
 }
 
 // dataPage starts a data page of version 1: levels and values are compressed
 // together, the levels with their length in front.
-func (c *cursor) dataPage(h *parquetmeta.PageHeader) error {
+func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if err := c.start(h.Values); err != nil {
 		return err
 	}
@@ -179,7 +288,7 @@ func (c *cursor) dataPage(h *parquetmeta.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	b, err := c.decompressed(&c.body, stored, int64(h.Uncompressed), int64(c.rows))
+	b, err := c.unpacked(c.chunk.codec, stored, int64(h.Uncompressed), int64(c.rows))
 	if err != nil {
 		return err
 	}
@@ -192,7 +301,7 @@ func (c *cursor) dataPage(h *parquetmeta.PageHeader) error {
 		c.levels.reset(b[4:4+n], 1)
 		b = b[4+n:]
 	}
-	return c.values.reset(c.col, h.Encoding, b, c.table, nil)
+	return c.values.reset(h.Encoding, b, c.table, nil)
 }
 
 // levelBytes is how many bytes of definition levels follow the first four of a page of
@@ -214,15 +323,12 @@ func refusedLevels(h *parquetmeta.PageHeader) error {
 
 // dataPage2 starts a data page of version 2: the levels stand uncompressed
 // before the values.
-func (c *cursor) dataPage2(h *parquetmeta.PageHeader) error {
+func (c *walker[V]) dataPage2(h *parquetmeta.PageHeader) error {
 	if err := c.start(h.Values); err != nil {
 		return err
 	}
 	if err := c.col.flat(h); err != nil {
 		return err
-	}
-	if h.Repetition != 0 {
-		return fmt.Errorf("a page of a flat column has repetition levels: %w", errMalformed)
 	}
 	switch c.wayOf(h) {
 	case directly:
@@ -235,29 +341,18 @@ func (c *cursor) dataPage2(h *parquetmeta.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	repetition, definition := int64(h.Repetition), int64(h.Definition)
-	if repetition < 0 || definition < 0 || repetition+definition > int64(len(stored)) {
-		return fmt.Errorf("levels of %d and %d bytes in a page of %d: %w", repetition, definition, len(stored), errMalformed)
+	n := int64(h.Definition)
+	if n < 0 || n > int64(len(stored)) {
+		return fmt.Errorf("levels of %d bytes in a page of %d: %w", n, len(stored), errMalformed)
 	}
-	levels := stored[repetition : repetition+definition]
-	values := stored[repetition+definition:]
-	size := int64(h.Uncompressed) - repetition - definition
-	c.leveled = c.col.optional && definition > 0
-	switch {
-	case c.chunk.codec != format.Uncompressed && h.Stored:
-		if size != int64(len(values)) {
-			return wrongLength(len(values), int(size))
-		}
-		values = keep(&c.body, values)
-	case size != 0: // a page of nulls stores nothing, in some codecs not even that
-		if values, err = c.decompressed(&c.body, values, size, int64(c.rows)); err != nil {
-			return err
-		}
+	if c.leveled = c.col.optional && n > 0; c.leveled {
+		c.levels.reset(keep(&c.own, stored[:n]), 1)
 	}
-	if c.leveled {
-		c.levels.reset(keep(&c.own, levels), 1)
+	b, err := c.unpacked(c.chunk.codecOf(h), stored[n:], int64(h.Uncompressed)-n, int64(c.rows))
+	if err != nil {
+		return err
 	}
-	return c.values.reset(c.col, h.Encoding, values, c.table, nil)
+	return c.values.reset(h.Encoding, b, c.table, nil)
 }
 
 // flat makes sure that a page of version 2 is one of this column, whose rows have a
@@ -268,12 +363,14 @@ func (c *column) flat(h *parquetmeta.PageHeader) error {
 		return fmt.Errorf("a page claims %d rows, %d values and %d nulls: %w", h.Rows, h.Values, h.Nulls, errMalformed)
 	case !c.optional && (h.Nulls > 0 || h.Definition != 0), h.Nulls > 0 && h.Definition == 0:
 		return fmt.Errorf("a page claims %d nulls and %d bytes of levels for them: %w", h.Nulls, h.Definition, errMalformed)
+	case h.Repetition != 0:
+		return fmt.Errorf("a page of a flat column has repetition levels: %w", errMalformed)
 	}
 	return nil
 }
 
 // start takes the rows of a data page off those of the chunk.
-func (c *cursor) start(values int32) error {
+func (c *walker[V]) start(values int32) error {
 	if values < 0 || int64(values) > c.left {
 		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", values, c.left, errMalformed)
 	}
