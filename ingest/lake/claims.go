@@ -93,13 +93,9 @@ func (c *cursor) skimPage(h *parquetmeta.PageHeader, table bool) error {
 		return fmt.Errorf("%d bytes are stored, and codec %v cannot make so many of them: %w", h.Compressed, c.chunk.codec, errMalformed)
 	}
 	if h.Values/rowsOfByte <= h.Uncompressed {
-		return c.start(h.Values)
+		return c.start(h)
 	}
-	read := c.dataPage
-	if h.Kind == format.DataPageV2 {
-		read = c.dataPage2
-	}
-	if err := read(h); err != nil {
+	if err := c.dataPage(h); err != nil {
 		return err
 	}
 	present := c.rows

@@ -279,7 +279,6 @@ func (c *walker[V]) startStream(h *parquetmeta.PageHeader) error {
 		if err := c.pages.take(levels); err != nil {
 			return err
 		}
-		c.leveled = c.col.optional && definition > 0
 		c.levels.reset(levels, 1)
 		size -= definition
 	}
@@ -297,11 +296,9 @@ func (c *walker[V]) startStream(h *parquetmeta.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	if h.Kind == format.DataPage {
-		if c.leveled = c.col.optional; c.leveled {
-			if data, err = c.streamLevels(h, data); err != nil {
-				return err
-			}
+	if c.leveled && h.Kind == format.DataPage {
+		if data, err = c.streamLevels(h, data); err != nil {
+			return err
 		}
 	}
 	return c.values.reset(h.Encoding, data, c.table, w)

@@ -154,10 +154,8 @@ func (c *walker[V]) nextPage() error {
 			if err := c.dictionary(h); err != nil {
 				return fmt.Errorf("dictionary: %w", err)
 			}
-		case h.Kind == format.DataPage && h.Described:
+		case (h.Kind == format.DataPage || h.Kind == format.DataPageV2) && h.Described:
 			return c.dataPage(h)
-		case h.Kind == format.DataPageV2 && h.Described:
-			return c.dataPage2(h)
 		case h.Kind == format.IndexPage:
 			if _, err := c.pages.body(); err != nil {
 				return err
@@ -271,10 +269,15 @@ func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
 	return c.values.finished()
 }
 
-// dataPage starts a data page of version 1: levels and values are compressed
-// together, the levels with their length in front.
+// dataPage starts a data page. In version 1 levels and values are compressed together,
+// the levels with their length in front; in version 2 the levels stand before them, and
+// are not.
 func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
-	if err := c.start(h.Values); err != nil {
+	err := c.start(h)
+	if err == nil && h.Kind == format.DataPageV2 {
+		err = c.col.flat(h)
+	}
+	if err != nil {
 		return err
 	}
 	switch c.wayOf(h) {
@@ -288,19 +291,22 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	b, err := c.unpacked(c.chunk.codec, stored, int64(h.Uncompressed), int64(c.rows))
+	n := int(h.Definition) // none in version 1
+	if n < 0 || n > len(stored) {
+		return fmt.Errorf("levels of %d bytes in a page of %d: %w", n, len(stored), errMalformed)
+	}
+	levels := keep(&c.own, stored[:n])
+	b, err := c.unpacked(c.chunk.codecOf(h), stored[n:], int64(h.Uncompressed)-int64(n), int64(c.rows))
 	if err != nil {
 		return err
 	}
-	c.leveled = c.col.optional
-	if c.leveled {
-		n, err := levelBytes(h, b, 0)
-		if err != nil {
+	if c.leveled && h.Kind == format.DataPage {
+		if n, err = levelBytes(h, b, 0); err != nil {
 			return err
 		}
-		c.levels.reset(b[4:4+n], 1)
-		b = b[4+n:]
+		levels, b = b[4:4+n], b[4+n:]
 	}
+	c.levels.reset(levels, 1)
 	return c.values.reset(h.Encoding, b, c.table, nil)
 }
 
@@ -321,40 +327,6 @@ func refusedLevels(h *parquetmeta.PageHeader) error {
 	return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.DefinitionLevels)
 }
 
-// dataPage2 starts a data page of version 2: the levels stand uncompressed
-// before the values.
-func (c *walker[V]) dataPage2(h *parquetmeta.PageHeader) error {
-	if err := c.start(h.Values); err != nil {
-		return err
-	}
-	if err := c.col.flat(h); err != nil {
-		return err
-	}
-	switch c.wayOf(h) {
-	case directly:
-		return c.direct2(h.Definition)
-	case inPieces:
-		return c.startStream(h)
-	case asAWhole:
-	}
-	stored, err := c.pages.body()
-	if err != nil {
-		return err
-	}
-	n := int64(h.Definition)
-	if n < 0 || n > int64(len(stored)) {
-		return fmt.Errorf("levels of %d bytes in a page of %d: %w", n, len(stored), errMalformed)
-	}
-	if c.leveled = c.col.optional && n > 0; c.leveled {
-		c.levels.reset(keep(&c.own, stored[:n]), 1)
-	}
-	b, err := c.unpacked(c.chunk.codecOf(h), stored[n:], int64(h.Uncompressed)-n, int64(c.rows))
-	if err != nil {
-		return err
-	}
-	return c.values.reset(h.Encoding, b, c.table, nil)
-}
-
 // flat makes sure that a page of version 2 is one of this column, whose rows have a
 // value each, or a null if they may.
 func (c *column) flat(h *parquetmeta.PageHeader) error {
@@ -370,11 +342,14 @@ func (c *column) flat(h *parquetmeta.PageHeader) error {
 }
 
 // start takes the rows of a data page off those of the chunk.
-func (c *walker[V]) start(values int32) error {
-	if values < 0 || int64(values) > c.left {
-		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", values, c.left, errMalformed)
+func (c *walker[V]) start(h *parquetmeta.PageHeader) error {
+	if h.Values < 0 || int64(h.Values) > c.left {
+		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", h.Values, c.left, errMalformed)
 	}
-	c.rows, c.nulls, c.streams = int(values), 0, false
-	c.left -= int64(values)
+	c.rows, c.nulls, c.streams, c.leveled = int(h.Values), 0, false, c.col.optional
+	c.left -= int64(h.Values)
+	if h.Kind == format.DataPageV2 {
+		c.leveled = c.leveled && h.Definition > 0
+	}
 	return nil
 }
