@@ -35,7 +35,10 @@ func (s *share) take(bytes int64) error {
 
 // takePage makes sure that there is room for the current page, which takes the place of
 // the one before.
-func (c *cursor) takePage() error {
+func (c *walker[V]) takePage() error {
+	if c.most > 0 && int64(c.pages.size) > c.most {
+		return c.tooLarge(int64(c.pages.size))
+	}
 	if c.allowed == nil {
 		return nil
 	}

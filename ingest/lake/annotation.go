@@ -2,7 +2,6 @@ package lake
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 
@@ -33,11 +32,47 @@ const (
 	annotatedOther // not read
 )
 
+// olderTypes are the logical types that older files mean by a converted type. Those of
+// time leave the zone open.
+var olderTypes = map[deprecated.ConvertedType]parquetmeta.Logical{
+	deprecated.UTF8:            {Kind: parquetmeta.LogicalString},
+	deprecated.Enum:            {Kind: parquetmeta.LogicalEnum},
+	deprecated.Json:            {Kind: parquetmeta.LogicalJSON},
+	deprecated.Bson:            {Kind: parquetmeta.LogicalBSON},
+	deprecated.Decimal:         {Kind: parquetmeta.LogicalDecimal},
+	deprecated.Date:            {Kind: parquetmeta.LogicalDate},
+	deprecated.TimeMillis:      {Kind: parquetmeta.LogicalTime, Unit: parquetmeta.UnitMillis, UTC: true},
+	deprecated.TimeMicros:      {Kind: parquetmeta.LogicalTime, Unit: parquetmeta.UnitMicros, UTC: true},
+	deprecated.TimestampMillis: {Kind: parquetmeta.LogicalTimestamp, Unit: parquetmeta.UnitMillis},
+	deprecated.TimestampMicros: {Kind: parquetmeta.LogicalTimestamp, Unit: parquetmeta.UnitMicros},
+	deprecated.Uint8:           {Kind: parquetmeta.LogicalInteger, Bits: 8},
+	deprecated.Uint16:          {Kind: parquetmeta.LogicalInteger, Bits: 16},
+	deprecated.Uint32:          {Kind: parquetmeta.LogicalInteger, Bits: 32},
+	deprecated.Uint64:          {Kind: parquetmeta.LogicalInteger, Bits: 64},
+	deprecated.Int8:            {Kind: parquetmeta.LogicalInteger, Bits: 8, Signed: true},
+	deprecated.Int16:           {Kind: parquetmeta.LogicalInteger, Bits: 16, Signed: true},
+	deprecated.Int32:           {Kind: parquetmeta.LogicalInteger, Bits: 32, Signed: true},
+	deprecated.Int64:           {Kind: parquetmeta.LogicalInteger, Bits: 64, Signed: true},
+}
+
+// logicalOf is the logical type of a leaf, in older files that of its converted type.
+func logicalOf(e *parquetmeta.Element) parquetmeta.Logical {
+	if e.Logical.Kind != parquetmeta.LogicalNone {
+		return e.Logical
+	}
+	l := olderTypes[e.Converted]
+	l.Precision, l.Scale = e.Precision, e.Scale
+	return l
+}
+
 // annotationOf reads the annotation of a leaf.
 func annotationOf(e *parquetmeta.Element) annotation {
-	switch l := e.Logical; l.Kind {
+	switch l := logicalOf(e); l.Kind {
 	case parquetmeta.LogicalNone:
-		return convertedAnnotation(e)
+		if e.Converted < 0 {
+			return annotation{}
+		}
+		return annotation{kind: annotatedOther, name: fmt.Sprintf("of converted type %d", e.Converted), why: hintCast}
 	case parquetmeta.LogicalInteger:
 		return integerAnnotation(int(l.Bits), l.Signed)
 	case parquetmeta.LogicalDecimal:
@@ -46,7 +81,10 @@ func annotationOf(e *parquetmeta.Element) annotation {
 		return annotation{kind: annotatedDate}
 	case parquetmeta.LogicalTimestamp:
 		zone := aLocalTime
-		if l.UTC {
+		switch {
+		case e.Logical.Kind == parquetmeta.LogicalNone:
+			zone = aTime
+		case l.UTC:
 			zone = aTimeInUTC
 		}
 		switch l.Unit {
@@ -71,32 +109,6 @@ func annotationOf(e *parquetmeta.Element) annotation {
 	}
 }
 
-// convertedAnnotation reads the annotation of older files.
-func convertedAnnotation(e *parquetmeta.Element) annotation {
-	switch t := e.Converted; t {
-	case -1:
-		return annotation{}
-	case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64:
-		return integerAnnotation(8<<(t-deprecated.Uint8), false)
-	case deprecated.Int8, deprecated.Int16, deprecated.Int32, deprecated.Int64:
-		return integerAnnotation(8<<(t-deprecated.Int8), true)
-	case deprecated.Decimal:
-		return decimalAnnotation(e.Precision, e.Scale)
-	case deprecated.Date:
-		return annotation{kind: annotatedDate}
-	case deprecated.TimestampMillis:
-		return timestampAnnotation("ms", 3, aTime)
-	case deprecated.TimestampMicros:
-		return timestampAnnotation("us", 6, aTime)
-	case deprecated.UTF8, deprecated.Enum, deprecated.Json, deprecated.Bson:
-		return annotation{kind: annotatedOther, name: "text", why: hintText}
-	case deprecated.TimeMillis, deprecated.TimeMicros:
-		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number"}
-	default:
-		return annotation{kind: annotatedOther, name: fmt.Sprintf("of converted type %d", t), why: hintCast}
-	}
-}
-
 // contradiction says what in the description of a leaf cannot be, "" if all is well.
 // The schema says much of it twice, for old readers and new ones.
 func contradiction(e *parquetmeta.Element) string {
@@ -112,61 +124,13 @@ func contradiction(e *parquetmeta.Element) string {
 	if e.Logical.Kind == parquetmeta.LogicalNone || e.Converted < 0 {
 		return ""
 	}
-	if e.Converted != converted(e.Logical) {
+	if older, l := olderTypes[e.Converted], e.Logical; older.Kind != l.Kind || older.Unit != l.Unit || older.Bits != l.Bits || older.Signed != l.Signed {
 		return fmt.Sprintf("logical type %d, converted type %d", e.Logical.Kind, e.Converted)
 	}
 	if l := e.Logical; l.Kind == parquetmeta.LogicalDecimal && (l.Scale != e.Scale || l.Precision != e.Precision) {
 		return fmt.Sprintf("decimal(%d,%d) and decimal(%d,%d)", l.Precision, l.Scale, e.Precision, e.Scale)
 	}
 	return ""
-}
-
-// converted is the converted type that goes with a logical type, −1 if there is none.
-func converted(l parquetmeta.Logical) deprecated.ConvertedType {
-	switch l.Kind {
-	case parquetmeta.LogicalString:
-		return deprecated.UTF8
-	case parquetmeta.LogicalEnum:
-		return deprecated.Enum
-	case parquetmeta.LogicalDecimal:
-		return deprecated.Decimal
-	case parquetmeta.LogicalDate:
-		return deprecated.Date
-	case parquetmeta.LogicalTime, parquetmeta.LogicalTimestamp:
-		return convertedTime(l)
-	case parquetmeta.LogicalInteger:
-		return convertedInteger(l)
-	case parquetmeta.LogicalJSON:
-		return deprecated.Json
-	case parquetmeta.LogicalBSON:
-		return deprecated.Bson
-	default:
-		return -1
-	}
-}
-
-func convertedTime(l parquetmeta.Logical) deprecated.ConvertedType {
-	first := deprecated.TimeMillis // and of microseconds, then the same of timestamps
-	if l.Kind == parquetmeta.LogicalTimestamp {
-		first = deprecated.TimestampMillis
-	}
-	if l.Unit != parquetmeta.UnitMillis && l.Unit != parquetmeta.UnitMicros {
-		return -1
-	}
-	return first + deprecated.ConvertedType(l.Unit-parquetmeta.UnitMillis)
-}
-
-func convertedInteger(l parquetmeta.Logical) deprecated.ConvertedType {
-	first := deprecated.Uint8 // of 8, 16, 32 and 64 bits, then the same of signed ones
-	if l.Signed {
-		first = deprecated.Int8
-	}
-	switch l.Bits {
-	case 8, 16, 32, 64:
-		return first + deprecated.ConvertedType(bits.TrailingZeros8(uint8(l.Bits))-3)
-	default:
-		return -1
-	}
 }
 
 func integerAnnotation(width int, signed bool) annotation {

@@ -2,6 +2,7 @@ package lake_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -283,6 +284,50 @@ func BenchmarkDecodeWorkers(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			src := openBench(b, benchFile(b, c), true)
 			turns(b, src, &contender{metric: "digest-MB/s", read: func() { readShards(b, src, runtime.GOMAXPROCS(0)) }})
+		})
+	}
+}
+
+// BenchmarkStored reads columns as they are stored: bytes of values, and what is
+// allocated for them.
+func BenchmarkStored(b *testing.B) {
+	const rows = 100_000
+	type row struct {
+		Text   string  `parquet:"text"`
+		Named  string  `parquet:"named,dict"`
+		Double float64 `parquet:"double"`
+		Delta  int64   `parquet:"delta,delta"`
+		Maybe  *int64  `parquet:"maybe,optional"`
+	}
+	all := make([]row, rows)
+	for i := range all {
+		all[i] = row{Text: fmt.Sprintf("text number %d", i*i), Named: fmt.Sprint("name ", i%100), Double: float64(i) / 3, Delta: int64(i * i)}
+		if i%3 > 0 {
+			all[i].Maybe = &all[i].Delta
+		}
+	}
+	path := filepath.Join(b.TempDir(), "a.parquet")
+	if err := parquet.WriteFile(path, all, parquet.Compression(&parquet.Snappy)); err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"text", "named", "double", "delta", "maybe"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				src, err := lake.OpenStored(b.Context(), path, []string{name}, 0)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for range rows / 1000 {
+					if _, err := src.Next(b.Context(), 1000); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := src.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(rows*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
 		})
 	}
 }

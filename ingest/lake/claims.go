@@ -87,24 +87,15 @@ func (c *cursor) skim(ctx context.Context) error {
 	return nil
 }
 
-// endsEarly is the error of a chunk that has no more pages, but should.
-func (c *cursor) endsEarly() error {
-	return fmt.Errorf("the chunk ends %d rows early: %w", c.left, errMalformed)
-}
-
 // skimPage makes sure that a data page can have its values. There may be a dictionary.
 func (c *cursor) skimPage(h *parquetmeta.PageHeader, table bool) error {
 	if int64(h.Uncompressed)/mostRatio(c.chunk.codec) > int64(h.Compressed) {
 		return fmt.Errorf("%d bytes are stored, and codec %v cannot make so many of them: %w", h.Compressed, c.chunk.codec, errMalformed)
 	}
 	if h.Values/rowsOfByte <= h.Uncompressed {
-		return c.start(h.Values)
+		return c.start(h)
 	}
-	read := c.dataPage
-	if h.Kind == format.DataPageV2 {
-		read = c.dataPage2
-	}
-	if err := read(h); err != nil {
+	if err := c.dataPage(h); err != nil {
 		return err
 	}
 	present := c.rows
@@ -155,7 +146,7 @@ func (h *hybrid) ones(n int) (ones int, err error) {
 }
 
 // skim makes sure that the page can have n values, of which there is one at least.
-func (v *valueReader) skim(n int, table bool) error {
+func (v *valueReader[V]) skim(n int, table bool) error {
 	have := len(v.data) + v.left()
 	switch v.encoding {
 	case format.RLEDictionary:
@@ -176,8 +167,8 @@ func (v *valueReader) skim(n int, table bool) error {
 		if v.pages != nil {
 			have = v.pages.size - v.pages.taken
 		}
-		need := n * v.col.width
-		if v.col.kind == kindBoolean {
+		need := n * v.width
+		if v.width == 0 {
 			need = n / 8
 		}
 		if need > have {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/endian"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
 )
@@ -124,15 +125,26 @@ func (c *column) integerValue(v int64) float64 {
 	}
 }
 
-// integers reports whether the values are stored as INT32 or INT64.
-func (c *column) integers() bool {
-	switch c.kind {
-	case kindInt32, kindUint32, kindInt64, kindUint64, kindDate, kindTimestamp, kindDecimal32, kindDecimal64:
-		return true
+// integers converts what is stored as BOOLEAN, INT32 or INT64.
+func (c *column) integers(dst []float64, src []int64) {
+	switch c.width {
+	case 0:
+		for i, x := range src {
+			dst[i] = float64(x)
+		}
+	case 4:
+		for i, x := range src {
+			dst[i] = c.integerValue(int64(int32(x)))
+		}
 	default:
-		return false
+		for i, x := range src {
+			dst[i] = c.integerValue(x)
+		}
 	}
 }
+
+// texts are no numbers.
+func (*column) texts(format.Encoding, []byte) (textReader[float64], error) { return nil, nil }
 
 // exactInteger converts an integer if float64 holds it and all its neighbours.
 func exactInteger(v int64) float64 {

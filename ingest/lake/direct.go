@@ -42,30 +42,20 @@ func (ch *chunk) isDirect(c *column, h *parquetmeta.PageHeader, small bool) bool
 	return c.kind == kindDouble && h.Encoding == format.Plain && h.Values >= directAtOnce && !endian.IsBigEndian
 }
 
-// direct starts a data page of version 1.
-func (c *cursor) direct(h *parquetmeta.PageHeader) error {
-	c.leveled = c.col.optional
-	if !c.leveled {
-		return c.startDirect(0)
+// direct starts a data page by reading its definition levels, behind which the values
+// stand.
+func (c *walker[V]) direct(h *parquetmeta.PageHeader) error {
+	n := int64(h.Definition) // none in version 1, where they have their length in front
+	if c.leveled && h.Kind == format.DataPage {
+		if h.DefinitionLevels != format.RLE {
+			return refusedLevels(h)
+		}
+		var length [4]byte
+		if err := c.pages.take(length[:]); err != nil {
+			return err
+		}
+		n = int64(binary.LittleEndian.Uint32(length[:]))
 	}
-	if h.DefinitionLevels != format.RLE {
-		return refusedLevels(h)
-	}
-	var n [4]byte
-	if err := c.pages.take(n[:]); err != nil {
-		return err
-	}
-	return c.startDirect(int64(binary.LittleEndian.Uint32(n[:])))
-}
-
-// direct2 starts a data page of version 2 with so many bytes of definition levels.
-func (c *cursor) direct2(definition int32) error {
-	c.leveled = c.col.optional && definition > 0
-	return c.startDirect(int64(definition))
-}
-
-// startDirect reads n bytes of definition levels, behind which the values stand.
-func (c *cursor) startDirect(n int64) error {
 	if n < 0 || n > int64(c.pages.size-c.pages.taken) {
 		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
 	}
@@ -74,8 +64,7 @@ func (c *cursor) startDirect(n int64) error {
 		return err
 	}
 	c.levels.reset(levels, 1)
-	h := &c.pages.header
-	err := c.values.reset(c.col, h.Encoding, nil, nil, nil)
+	err := c.values.reset(h.Encoding, nil, nil, nil)
 	c.values.pages = &c.pages
 	if err == nil && h.Encoding == format.ByteStreamSplit {
 		err = c.values.startSplit()
@@ -85,8 +74,8 @@ func (c *cursor) startDirect(n int64) error {
 
 // startSplit compares the checksum of a page in BYTE_STREAM_SPLIT and keeps those of its
 // streams.
-func (v *valueReader) startSplit() error {
-	p, width := v.pages, v.col.width
+func (v *valueReader[V]) startSplit() error {
+	p, width := v.pages, v.width
 	v.size = p.size - p.taken
 	v.checks = v.checks[:0]
 	if p.verified {
@@ -123,7 +112,7 @@ type streamSum struct{ want, got uint32 }
 
 // compareStreams makes sure, after the last value, that what was read is what the
 // page's checksum was compared with.
-func (v *valueReader) compareStreams() error {
+func (v *valueReader[V]) compareStreams() error {
 	for _, s := range v.checks {
 		if s.got != s.want {
 			return v.pages.wrongSum()

@@ -26,6 +26,10 @@
 // uncompressed ones where they were read to (isDirect); all others are decoded and
 // looked at in pieces that stay in the first cache.
 //
+// One walker reads pages, levels and values for both readers: a cursor makes numbers of
+// them and holds those against the footer, a storedCursor hands on what is stored. What
+// values become is their target's; a target makes values of bytes and integers only.
+//
 // The tests compare each value with what parquet-go itself reads.
 //
 // # What is checked

@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -150,26 +152,36 @@ var (
 	fuzzedKinds = []column{
 		{kind: kindDouble, width: 8},
 		{kind: kindFloat, width: 4},
-		{kind: kindInt32, width: 4},
-		{kind: kindInt64, width: 8},
-		{kind: kindUint32, width: 4},
-		{kind: kindUint64, width: 8},
+		{physical: format.Int32, kind: kindInt32, width: 4},
+		{physical: format.Int64, kind: kindInt64, width: 8},
+		{physical: format.Int32, kind: kindUint32, width: 4},
+		{physical: format.Int64, kind: kindUint64, width: 8},
 		{kind: kindBoolean},
-		{kind: kindDate, width: 4},
-		{kind: kindTimestamp, width: 8, digits: 6},
+		{physical: format.Int32, kind: kindDate, width: 4},
+		{physical: format.Int64, kind: kindTimestamp, width: 8, digits: 6},
 		{kind: kindInt96, width: 12},
-		{kind: kindDecimal32, width: 4, digits: 2},
-		{kind: kindDecimal64, width: 8, digits: 18},
+		{physical: format.Int32, kind: kindDecimal32, width: 4, digits: 2},
+		{physical: format.Int64, kind: kindDecimal64, width: 8, digits: 18},
 		{kind: kindDecimalBytes, width: 11, digits: 3},
 	}
-	fuzzedEncodings = []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit, format.RLE}
+	fuzzedStored = []column{
+		{physical: format.Boolean},
+		{physical: format.Int32},
+		{physical: format.Int64},
+		{physical: format.Int96},
+		{physical: format.Float},
+		{physical: format.Double},
+		{physical: format.ByteArray},
+		{physical: format.FixedLenByteArray, element: parquetmeta.Element{Length: 3}},
+	}
+	fuzzedEncodings = []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit, format.RLE, format.DeltaLengthByteArray, format.DeltaByteArray}
 )
 
 // The values of a page are the same whether they are asked for at once or piece by
 // piece, and our own decoders need no guard: they do not panic.
 func FuzzValues(f *testing.F) {
 	rows := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}
-	for kind := range fuzzedKinds {
+	for kind := range len(fuzzedKinds) + len(fuzzedStored) {
 		for encoding := range fuzzedEncodings {
 			f.Add(byte(kind), byte(encoding), uint16(2), byte(1), rows)
 		}
@@ -178,35 +190,47 @@ func FuzzValues(f *testing.F) {
 	f.Add(byte(0), byte(1), uint16(1000), byte(9), []byte{3, 0xD0, 0x0F, 2, 0x03, 0x88, 0xC6, 0xFA})
 	f.Add(byte(0), byte(1), uint16(3), byte(1), []byte{33, 3, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, kind, encoding byte, n uint16, step byte, data []byte) {
-		c := fuzzedKinds[int(kind)%len(fuzzedKinds)]
 		e := fuzzedEncodings[int(encoding)%len(fuzzedEncodings)]
-		table := []float64{1, 2, 4, 8, 16}
-		read := func(step int) ([]float64, error) {
-			var v valueReader
-			if err := v.reset(&c, e, padded(data), table, nil); err != nil {
-				return nil, err
-			}
-			dst := make([]float64, n)
-			for from := 0; from < len(dst); from += step {
-				if err := v.read(dst[from:min(from+step, len(dst))]); err != nil {
-					return nil, err
-				}
-			}
-			return dst, nil
-		}
-		before := allocated()
-		want, err := read(max(int(n), 1))
-		if used := allocated() - before; used > 16*(uint64(n)+uint64(len(data)))+1<<20 {
-			t.Errorf("%d bytes were allocated for %d values in %d bytes", used, n, len(data))
-		}
-		got, second := read(int(step) + 1)
-		if (err == nil) != (second == nil) {
-			t.Fatalf("at once: %v; by %d: %v", err, int(step)+1, second)
-		}
-		if !slices.EqualFunc(got, want, sameBits) {
-			t.Errorf("by %d: %v, want %v", int(step)+1, got, want)
+		if k := int(kind) % (len(fuzzedKinds) + len(fuzzedStored)); k < len(fuzzedKinds) {
+			c := fuzzedKinds[k]
+			v := &valueReader[float64]{col: &c, width: c.width, to: &c}
+			readInPieces(t, v, e, data, []float64{1, 2, 4, 8, 16}, int(n), int(step)+1, sameBits)
+		} else {
+			c := newStoredCursor(nil, &fuzzedStored[k-len(fuzzedKinds)], chunk{}, 1<<16)
+			c.rows = int(n)
+			table := []parquet.Value{parquet.Int64Value(1), parquet.ByteArrayValue([]byte("two"))}
+			readInPieces(t, &c.values, e, data, table, int(n), int(step)+1, parquet.DeepEqual)
 		}
 	})
+}
+
+// readInPieces reads n values at once, and then so many at a time.
+func readInPieces[V any](t *testing.T, v *valueReader[V], e format.Encoding, data []byte, table []V, n, step int, same func(a, b V) bool) {
+	t.Helper()
+	read := func(step int) ([]V, error) {
+		if err := v.reset(e, padded(data), table, nil); err != nil {
+			return nil, err
+		}
+		dst := make([]V, n)
+		for from := 0; from < len(dst); from += step {
+			if err := v.read(dst[from:min(from+step, len(dst))]); err != nil {
+				return nil, err
+			}
+		}
+		return dst, nil
+	}
+	before := allocated()
+	want, err := read(max(n, 1))
+	if used := allocated() - before; used > 2*uint64(reflect.TypeFor[V]().Size())*uint64(n+len(data))+1<<20 {
+		t.Errorf("%d bytes were allocated for %d values in %d bytes", used, n, len(data))
+	}
+	got, second := read(step)
+	if (err == nil) != (second == nil) {
+		t.Fatalf("at once: %v; by %d: %v", err, step, second)
+	}
+	if !slices.EqualFunc(got, want, same) {
+		t.Errorf("by %d: %v, want %v", step, got, want)
+	}
 }
 
 // FuzzFile reads whole files: rows come in any batches and by any number of

@@ -22,9 +22,6 @@ const (
 	firstRead = 1 << 12
 )
 
-// errLongHeader is the error of a header of a page that is read no further.
-var errLongHeader = errors.New("it does not end in")
-
 // A pageReader steps through the pages of one chunk. The body of a page is read
 // as a whole, into raw, or taken piece by piece.
 type pageReader struct {
@@ -62,7 +59,10 @@ func (p *pageReader) next() error {
 		n, err = p.parse(b)
 	}
 	if errors.Is(err, errShort) && int64(len(b)) < p.end-p.pos {
-		err = fmt.Errorf("%w %d KiB: %w", errLongHeader, len(b)>>10, err)
+		err = fmt.Errorf("it does not end in %d KiB: %w", len(b)>>10, err)
+		if p.most > 0 {
+			err = fmt.Errorf("%w: give more memory, or write the file without statistics of its pages", err)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("page header at %d: %w", p.pos, err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
@@ -71,29 +70,21 @@ func unitOf(digits int) parquet.TimeUnit {
 	}
 }
 
+// plainTypes are the stored types of one length, by their numbers.
+var plainTypes = [...]parquet.Type{
+	format.Boolean: parquet.BooleanType, format.Int32: parquet.Int32Type, format.Int64: parquet.Int64Type, format.Int96: parquet.Int96Type,
+	format.Float: parquet.FloatType, format.Double: parquet.DoubleType, format.ByteArray: parquet.ByteArrayType,
+}
+
 // plainType is the stored type of a leaf.
 func plainType(e *parquetmeta.Element) (parquet.Type, error) {
-	switch e.Physical {
-	case format.Boolean:
-		return parquet.BooleanType, nil
-	case format.Int32:
-		return parquet.Int32Type, nil
-	case format.Int64:
-		return parquet.Int64Type, nil
-	case format.Int96:
-		return parquet.Int96Type, nil
-	case format.Float:
-		return parquet.FloatType, nil
-	case format.Double:
-		return parquet.DoubleType, nil
-	case format.ByteArray:
-		return parquet.ByteArrayType, nil
-	default:
-		if e.Length < 1 || e.Length > maxFixed {
-			return nil, fmt.Errorf("%w: its values have %d bytes, at most %d are read", ErrNotKept, e.Length, maxFixed)
-		}
-		return parquet.FixedLenByteArrayType(int(e.Length)), nil
+	if e.Physical != format.FixedLenByteArray {
+		return plainTypes[e.Physical], nil
 	}
+	if e.Length < 1 || e.Length > maxFixed {
+		return nil, fmt.Errorf("%w: its values have %d bytes, at most %d are read", ErrNotKept, e.Length, maxFixed)
+	}
+	return parquet.FixedLenByteArrayType(int(e.Length)), nil
 }
 
 // maxFixed bounds the bytes of values of a fixed length.
@@ -119,10 +110,7 @@ func decimalNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parq
 
 // textNode is the type of a leaf that is no number.
 func textNode(e *parquetmeta.Element, plain parquet.Type) (parquet.Node, error) {
-	kind := e.Logical.Kind
-	if kind == parquetmeta.LogicalNone {
-		kind = kindOfConverted(e.Converted)
-	}
+	kind := logicalOf(e).Kind
 	bytes := e.Physical == format.ByteArray
 	switch {
 	case kind == parquetmeta.LogicalString && bytes:
@@ -143,37 +131,12 @@ func textNode(e *parquetmeta.Element, plain parquet.Type) (parquet.Node, error) 
 	return nil, fmt.Errorf("%w: it is %s, stored as %v", ErrNotKept, annotationOf(e).name, e.Physical)
 }
 
-// kindOfConverted is the logical type that older files mean by a converted one, −1 if it
-// is not read.
-func kindOfConverted(t deprecated.ConvertedType) int16 {
-	switch t {
-	case deprecated.UTF8:
-		return parquetmeta.LogicalString
-	case deprecated.Enum:
-		return parquetmeta.LogicalEnum
-	case deprecated.Json:
-		return parquetmeta.LogicalJSON
-	case deprecated.Bson:
-		return parquetmeta.LogicalBSON
-	case deprecated.TimeMillis, deprecated.TimeMicros:
-		return parquetmeta.LogicalTime
-	default:
-		return -1
-	}
-}
-
 // timeNode is the type of a time of day.
 func timeNode(e *parquetmeta.Element) (parquet.Node, error) {
-	unit, utc := e.Logical.Unit, e.Logical.UTC
-	if e.Logical.Kind == parquetmeta.LogicalNone {
-		unit, utc = parquetmeta.UnitMillis, true
-		if e.Converted == deprecated.TimeMicros {
-			unit = parquetmeta.UnitMicros
-		}
-	}
-	digits := map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}[unit]
+	l := logicalOf(e)
+	digits := map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}[l.Unit]
 	if digits == 0 || (digits == 3) != (e.Physical == format.Int32) || (digits > 3) != (e.Physical == format.Int64) {
 		return nil, fmt.Errorf("%w: it is a time of day stored as %v", ErrNotKept, e.Physical)
 	}
-	return parquet.TimeAdjusted(unitOf(digits), utc), nil
+	return parquet.TimeAdjusted(unitOf(digits), l.UTC), nil
 }

@@ -3,151 +3,122 @@ package lake
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
+	"math"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// plainValues are values in PLAIN.
-type plainValues struct {
-	c    *storedCursor
-	data []byte
-	bits int // of booleans, that were read
+// A storedCursor reads the values of one chunk as they are stored; nulls are the zero
+// value. Byte arrays are parts of the page that has them, in memory of its own.
+type storedCursor struct{ walker[parquet.Value] }
+
+// newStoredCursor returns a cursor before the first row of a chunk, of whose pages none
+// has more than most bytes.
+func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *storedCursor {
+	c := new(storedCursor)
+	c.reset(src, col, plainWidth(col), ch, new(decompressor), &c.raw)
+	c.values.to, c.values.keeps = c, col.physical == format.ByteArray || col.physical == format.FixedLenByteArray
+	c.most, c.pages.most = most, int(min(most, maxPage))
+	return c
 }
 
-func (v *plainValues) read(dst []parquet.Value) error {
-	switch width := v.c.width; {
-	case width > 0:
-		if len(dst)*width > len(v.data) {
-			return errFewValues
-		}
-		for i := range dst {
-			dst[i] = v.c.value(v.data[i*width : (i+1)*width : (i+1)*width])
-		}
-		v.data = v.data[len(dst)*width:]
-	case width == 0:
-		if v.bits+len(dst) > 8*len(v.data) {
-			return errFewValues
-		}
-		for i := range dst {
-			at := v.bits + i
-			dst[i] = parquet.BooleanValue(v.data[at>>3]>>(at&7)&1 == 1)
-		}
-		v.bits += len(dst)
+// plainWidth is how many bytes a value has in PLAIN; 0 of booleans, −1 if each has its own.
+func plainWidth(c *column) int {
+	switch c.physical {
+	case format.Boolean:
+		return 0
+	case format.Int32, format.Float:
+		return 4
+	case format.Int64, format.Double:
+		return 8
+	case format.Int96:
+		return 12
+	case format.FixedLenByteArray:
+		return int(c.element.Length)
 	default:
-		for i := range dst {
-			if len(v.data) < 4 || uint64(binary.LittleEndian.Uint32(v.data)) > uint64(len(v.data)-4) {
-				return errFewValues
-			}
-			end := 4 + int(binary.LittleEndian.Uint32(v.data))
-			dst[i] = parquet.ByteArrayValue(v.data[4:end:end])
-			v.data = v.data[end:]
-		}
+		return -1
 	}
-	return nil
 }
 
-func (v *plainValues) finished() error {
-	return v.c.col.noRest(v.data[(v.bits+7)/8:])
-}
-
-// noRest makes sure that nothing but zeros that some writers put there come behind the
-// values of a page in PLAIN.
-func (c *column) noRest(rest []byte) error {
-	if len(rest) == 0 || c.filled && len(rest) <= plainFill {
-		return nil
-	}
-	return moreBytes(len(rest))
-}
-
-func moreBytes(n int) error {
-	return fmt.Errorf("%d bytes of the page come after its last value: %w", n, errMalformed)
-}
-
-// lookedUp are values as indexes into a dictionary.
-type lookedUp struct {
-	table   []parquet.Value
-	indexes hybrid
-	some    [256]int32
-}
-
-func newLookedUp(table []parquet.Value, data []byte) (*lookedUp, error) {
-	v := &lookedUp{table: table}
-	if len(data) == 0 {
-		v.table = nil // only nulls
-		return v, nil
-	}
-	if data[0] > 32 {
-		return nil, fmt.Errorf("indexes of %d bits: %w", data[0], errMalformed)
-	}
-	v.indexes.reset(data[1:], uint(data[0]))
-	return v, nil
-}
-
-func (v *lookedUp) read(dst []parquet.Value) error {
+// read reads the next len(dst) values.
+func (c *storedCursor) read(dst []parquet.Value) error {
 	for len(dst) > 0 {
-		some := v.some[:min(len(dst), len(v.some))]
-		if v.indexes.width == 0 {
-			clear(some)
-		} else if err := v.indexes.read(some); err != nil {
+		if err := c.page(); err != nil {
 			return err
 		}
-		for i, k := range some {
-			if uint(uint32(k)) >= uint(len(v.table)) {
-				return fmt.Errorf("index %d into a dictionary of %d: %w", uint32(k), len(v.table), errMalformed)
-			}
-			dst[i] = v.table[k]
+		n := min(c.rows, len(dst))
+		read := c.values.read
+		if c.leveled && !c.levels.skipOnes(n) {
+			read = c.readNullable
 		}
-		dst = dst[len(some):]
-	}
-	return nil
-}
-
-func (v *lookedUp) finished() error {
-	if v.indexes.width == 0 {
-		return nil
-	}
-	return v.indexes.finished()
-}
-
-// differences are integers, stored as differences.
-type differences struct {
-	width int
-	delta delta
-	some  [256]int64
-}
-
-func newDifferences(width int, data []byte) (*differences, error) {
-	v := &differences{width: width}
-	if len(data) == 0 {
-		return v, nil // only nulls
-	}
-	return v, v.delta.reset(data, nil)
-}
-
-func (v *differences) read(dst []parquet.Value) error {
-	for len(dst) > 0 {
-		some := v.some[:min(len(dst), len(v.some))]
-		if err := v.delta.read(some); err != nil {
+		if err := read(dst[:n]); err != nil {
 			return err
 		}
-		for i, x := range some {
-			if v.width == 4 {
-				dst[i] = parquet.Int32Value(int32(x))
-			} else {
-				dst[i] = parquet.Int64Value(x)
-			}
+		if err := c.passed(n); err != nil {
+			return err
 		}
-		dst = dst[len(some):]
+		dst = dst[n:]
 	}
 	return nil
 }
 
-func (v *differences) finished() error {
-	if rest := len(v.delta.src) + int(min(v.delta.total, 1)); rest != 0 {
-		return moreBytes(rest)
+// plain makes values of their bytes, which those of a fixed length keep.
+func (c *storedCursor) plain(dst []parquet.Value, src []byte) {
+	width, le := c.values.width, binary.LittleEndian
+	for i := range dst {
+		switch b := src[i*width : (i+1)*width : (i+1)*width]; c.col.physical {
+		case format.Int32:
+			dst[i] = parquet.Int32Value(int32(le.Uint32(b)))
+		case format.Int64:
+			dst[i] = parquet.Int64Value(int64(le.Uint64(b)))
+		case format.Int96:
+			dst[i] = parquet.Int96Value(deprecated.Int96{le.Uint32(b), le.Uint32(b[4:]), le.Uint32(b[8:])})
+		case format.Float:
+			dst[i] = parquet.FloatValue(math.Float32frombits(le.Uint32(b)))
+		case format.Double:
+			dst[i] = parquet.DoubleValue(math.Float64frombits(le.Uint64(b)))
+		default:
+			dst[i] = parquet.FixedLenByteArrayValue(b)
+		}
 	}
-	return nil
+}
+
+// integers makes values of the type that is stored.
+func (c *storedCursor) integers(dst []parquet.Value, src []int64) {
+	switch c.col.physical {
+	case format.Boolean:
+		for i, x := range src {
+			dst[i] = parquet.BooleanValue(x == 1)
+		}
+	case format.Int32:
+		for i, x := range src {
+			dst[i] = parquet.Int32Value(int32(x))
+		}
+	default:
+		for i, x := range src {
+			dst[i] = parquet.Int64Value(x)
+		}
+	}
+}
+
+// texts starts a page of byte arrays.
+func (c *storedCursor) texts(encoding format.Encoding, data []byte) (textReader[parquet.Value], error) {
+	t, err := &texts{c: c, encoding: encoding, data: data}, error(nil)
+	switch {
+	case encoding == format.Plain:
+	case encoding == format.DeltaLengthByteArray && c.values.width < 0:
+		t.lengths, t.data, err = lengths(data, c.rows)
+	case encoding == format.DeltaByteArray && c.values.keeps:
+		if t.prefixes, t.data, err = lengths(data, c.rows); err == nil {
+			t.lengths, t.data, err = lengths(t.data, c.rows)
+		}
+	default:
+		return nil, nil
+	}
+	return t, err
 }
 
 // lengths reads the lengths that stand before texts, at most so many, and returns what
@@ -168,88 +139,31 @@ func lengths(data []byte, most int) ([]int64, []byte, error) {
 	return all, d.src, err
 }
 
-// texts are byte arrays in DELTA_LENGTH_BYTE_ARRAY: their lengths, then their bytes.
+// texts are byte arrays: each behind its length in PLAIN, all behind their lengths in
+// DELTA_LENGTH_BYTE_ARRAY; so is what each adds to a prefix of the one before in
+// DELTA_BYTE_ARRAY, behind the lengths of the prefixes.
 type texts struct {
-	lengths []int64
-	data    []byte
-}
-
-func newTexts(data []byte, rows int) (*texts, error) {
-	v := &texts{}
-	var err error
-	v.lengths, v.data, err = lengths(data, rows)
-	return v, err
-}
-
-// next is the next text.
-func (v *texts) next() ([]byte, error) {
-	if len(v.lengths) == 0 || v.lengths[0] < 0 || v.lengths[0] > int64(len(v.data)) {
-		return nil, errFewValues
-	}
-	n := int(v.lengths[0])
-	text := v.data[:n:n]
-	v.lengths, v.data = v.lengths[1:], v.data[n:]
-	return text, nil
-}
-
-func (v *texts) read(dst []parquet.Value) error {
-	for i := range dst {
-		text, err := v.next()
-		if err != nil {
-			return err
-		}
-		dst[i] = parquet.ByteArrayValue(text)
-	}
-	return nil
-}
-
-func (v *texts) finished() error {
-	if rest := len(v.lengths) + len(v.data); rest != 0 {
-		return moreBytes(rest)
-	}
-	return nil
-}
-
-// prefixed are byte arrays in DELTA_BYTE_ARRAY: how many bytes each has of the one
-// before, then the rest of each.
-type prefixed struct {
 	c        *storedCursor
+	encoding format.Encoding
 	prefixes []int64
-	rest     *texts
+	lengths  []int64
+	data     []byte
 	last     []byte
-	made     int64 // bytes
+	made     int64 // bytes of texts that are in no page
 }
 
-func newPrefixed(c *storedCursor, data []byte) (*prefixed, error) {
-	v := &prefixed{c: c}
-	var err error
-	if v.prefixes, data, err = lengths(data, c.rows); err != nil {
-		return nil, err
-	}
-	v.rest, err = newTexts(data, c.rows)
-	return v, err
-}
-
-func (v *prefixed) read(dst []parquet.Value) error {
+func (t *texts) read(dst []parquet.Value) error {
 	for i := range dst {
-		rest, err := v.rest.next()
+		text, err := t.next()
+		if err == nil && t.encoding == format.DeltaByteArray {
+			text, err = t.prefixed(text)
+		}
 		if err != nil {
 			return err
 		}
-		if len(v.prefixes) == 0 || v.prefixes[0] < 0 || v.prefixes[0] > int64(len(v.last)) {
-			return errFewValues
-		}
-		text := rest
-		if n := int(v.prefixes[0]); n > 0 {
-			if v.made += int64(n + len(rest)); v.made > v.c.most {
-				return v.c.tooLarge(v.made)
-			}
-			text = append(append(make([]byte, 0, n+len(rest)), v.last[:n]...), rest...)
-		}
-		v.prefixes, v.last = v.prefixes[1:], text
-		if dst[i] = parquet.ByteArrayValue(text); v.c.col.element.Physical == format.FixedLenByteArray {
-			if len(text) != v.c.width {
-				return fmt.Errorf("a value of %d bytes in a column of %d: %w", len(text), v.c.width, errMalformed)
+		if dst[i] = parquet.ByteArrayValue(text); t.c.values.width >= 0 {
+			if len(text) != t.c.values.width {
+				return fmt.Errorf("a value of %d bytes in a column of %d: %w", len(text), t.c.values.width, errMalformed)
 			}
 			dst[i] = parquet.FixedLenByteArrayValue(text)
 		}
@@ -257,41 +171,42 @@ func (v *prefixed) read(dst []parquet.Value) error {
 	return nil
 }
 
-func (v *prefixed) finished() error {
-	if len(v.prefixes) != 0 {
-		return moreBytes(len(v.prefixes))
+// next is the next text, or what it adds to its prefix.
+func (t *texts) next() ([]byte, error) {
+	n := int64(-1)
+	switch {
+	case t.encoding != format.Plain && len(t.lengths) > 0:
+		n, t.lengths = t.lengths[0], t.lengths[1:]
+	case t.encoding == format.Plain && len(t.data) >= 4:
+		n, t.data = int64(binary.LittleEndian.Uint32(t.data)), t.data[4:]
 	}
-	return v.rest.finished()
+	if n < 0 || n > int64(len(t.data)) {
+		return nil, errFewValues
+	}
+	text := t.data[:n:n]
+	t.data = t.data[n:]
+	return text, nil
 }
 
-// apart are values whose first bytes stand together, then their second bytes, and so on.
-type apart struct {
-	c    *storedCursor
-	data []byte
-	at   int
-}
-
-func (v *apart) read(dst []parquet.Value) error {
-	width := v.c.width
-	stride := len(v.data) / width
-	if v.at+len(dst) > stride {
-		return errFewValues
+// prefixed puts a prefix of the text before in front of a text.
+func (t *texts) prefixed(text []byte) ([]byte, error) {
+	if len(t.prefixes) == 0 || t.prefixes[0] < 0 || t.prefixes[0] > int64(len(t.last)) {
+		return nil, errFewValues
 	}
-	own := make([]byte, width*len(dst))
-	for i := range dst {
-		b := own[i*width : (i+1)*width : (i+1)*width]
-		for k := range b {
-			b[k] = v.data[k*stride+v.at+i]
+	if n := int(t.prefixes[0]); n > 0 {
+		if t.made += int64(n + len(text)); t.made > t.c.most {
+			return nil, t.c.tooLarge(t.made)
 		}
-		dst[i] = v.c.value(b)
+		text = append(append(make([]byte, 0, n+len(text)), t.last[:n]...), text...)
 	}
-	v.at += len(dst)
-	return nil
+	t.prefixes, t.last = t.prefixes[1:], text
+	return text, nil
 }
 
-func (v *apart) finished() error {
-	if rest := len(v.data) - v.at*v.c.width; rest != 0 {
-		return moreBytes(rest)
+// finished makes sure that nothing is left.
+func (t *texts) finished() error {
+	if t.encoding == format.Plain {
+		return t.c.col.noRest(len(t.data), t.data)
 	}
-	return nil
+	return t.c.col.noRest(len(t.prefixes)+len(t.lengths)+len(t.data), nil)
 }

@@ -257,7 +257,7 @@ func (p *pageReader) sumAhead() error {
 // startStream starts a data page that is read in pieces. In version 1 the levels are
 // compressed with the values, their length in front; in version 2 they are not, and
 // stand there first.
-func (c *cursor) startStream(h *parquetmeta.PageHeader) error {
+func (c *walker[V]) startStream(h *parquetmeta.PageHeader) error {
 	size := int64(h.Uncompressed)
 	if size < 0 || size > c.chunk.uncompressed {
 		return fmt.Errorf("a page claims %d bytes, its chunk has %d: %w", size, c.chunk.uncompressed, errMalformed)
@@ -279,7 +279,6 @@ func (c *cursor) startStream(h *parquetmeta.PageHeader) error {
 		if err := c.pages.take(levels); err != nil {
 			return err
 		}
-		c.leveled = c.col.optional && definition > 0
 		c.levels.reset(levels, 1)
 		size -= definition
 	}
@@ -297,19 +296,17 @@ func (c *cursor) startStream(h *parquetmeta.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	if h.Kind == format.DataPage {
-		if c.leveled = c.col.optional; c.leveled {
-			if data, err = c.streamLevels(h, data); err != nil {
-				return err
-			}
+	if c.leveled && h.Kind == format.DataPage {
+		if data, err = c.streamLevels(h, data); err != nil {
+			return err
 		}
 	}
-	return c.values.reset(c.col, h.Encoding, data, c.table, w)
+	return c.values.reset(h.Encoding, data, c.table, w)
 }
 
 // streamLevels reads the definition levels of a page of version 1 that is read in
 // pieces, and returns what was decompressed of the values.
-func (c *cursor) streamLevels(h *parquetmeta.PageHeader, data []byte) ([]byte, error) {
+func (c *walker[V]) streamLevels(h *parquetmeta.PageHeader, data []byte) ([]byte, error) {
 	n, err := levelBytes(h, data, c.more.left)
 	if err != nil {
 		return nil, err
@@ -330,7 +327,7 @@ func (c *cursor) streamLevels(h *parquetmeta.PageHeader, data []byte) ([]byte, e
 }
 
 // closeStream ends a page that was read in pieces, after its last value.
-func (c *cursor) closeStream() error {
+func (c *walker[V]) closeStream() error {
 	unfinished := c.values.finished() // before what is behind is passed over
 	err := c.more.close()
 	if sum := c.pages.verify(); sum != nil {

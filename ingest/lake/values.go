@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -9,9 +10,31 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// A target makes values of what a column stores.
+type target[V any] interface {
+	// plain makes len(dst) values of a fixed width. src has their bytes in PLAIN.
+	plain(dst []V, src []byte)
+	// integers makes values of what is stored as BOOLEAN, INT32 or INT64; of the latter's
+	// 64 bits INT32 has the low half.
+	integers(dst []V, src []int64)
+	// texts starts a page in an encoding of byte arrays; nil if this is none.
+	texts(encoding format.Encoding, data []byte) (textReader[V], error)
+}
+
+// A textReader decodes the byte arrays of one data page.
+type textReader[V any] interface {
+	read(dst []V) error
+	// finished makes sure that the page has no more.
+	finished() error
+}
+
 // A valueReader decodes the values of one data page that are not null.
-type valueReader struct {
-	col      *column
+type valueReader[V any] struct {
+	col   *column
+	width int // bytes of a value in PLAIN; 0 of booleans, −1 if each has its own
+	to    target[V]
+	keeps bool // values are made of parts of data, which nothing may write over
+
 	encoding format.Encoding
 	data     []byte
 	more     *window     // what comes after data; nil if nothing does
@@ -19,23 +42,25 @@ type valueReader struct {
 	pos      int         // values read so far, in PLAIN and BYTE_STREAM_SPLIT
 	size     int         // bytes of all streams of BYTE_STREAM_SPLIT
 	checks   []streamSum // of those that are read directly, if there is a checksum
-	table    []float64
+	table    []V
 	indexes  hybrid
 	delta    delta
 	longs    [hybridWindow]int64
-	bytes    []byte // values of BYTE_STREAM_SPLIT, put together, and a piece of a stream
+	bytes    []byte // values of BYTE_STREAM_SPLIT, put together
+	stream   []byte // a piece of one
+	text     textReader[V]
 }
 
+var errBooleanTable = fmt.Errorf("booleans with a dictionary: %w", errMalformed)
+
 // reset starts a page with the given values, of which there may be more.
-func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, table []float64, more *window) error {
-	v.col, v.encoding, v.data, v.table, v.pos, v.pages, v.more = col, encoding, data, table, 0, nil, more
+func (v *valueReader[V]) reset(encoding format.Encoding, data []byte, table []V, more *window) (err error) {
+	v.encoding, v.data, v.table, v.pos, v.pages, v.more, v.text = encoding, data, table, 0, nil, more, nil
 	switch encoding {
-	case format.Plain:
-		return nil
 	case format.RLEDictionary, format.PlainDictionary: //nolint:staticcheck // older writers use the deprecated name
 		v.encoding = format.RLEDictionary
-		if col.width == 0 {
-			return fmt.Errorf("booleans with a dictionary: %w", errMalformed)
+		if v.width == 0 {
+			return errBooleanTable
 		}
 		if len(data) == 0 {
 			return nil // only nulls
@@ -47,7 +72,7 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 		v.indexes.more = more
 		return nil
 	case format.DeltaBinaryPacked:
-		if !col.integers() {
+		if v.col.physical != format.Int32 && v.col.physical != format.Int64 {
 			break
 		}
 		if len(data) == 0 {
@@ -56,24 +81,33 @@ func (v *valueReader) reset(col *column, encoding format.Encoding, data []byte, 
 		}
 		return v.delta.reset(data, more)
 	case format.ByteStreamSplit:
-		if col.width == 0 {
+		if v.width < 1 {
 			break
 		}
 		v.size = len(data)
 		return nil
 	case format.RLE:
-		if col.kind == kindBoolean {
+		if v.width == 0 {
 			return errors.New(refusedRLE)
 		}
 	default:
+		if encoding == format.Plain && v.width >= 0 {
+			return nil
+		}
+		if v.text, err = v.to.texts(encoding, data); v.text != nil || err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("encoding %v of %s values is not read; rewrite the file with encoding PLAIN or a dictionary", encoding, col.Type)
+	return fmt.Errorf("encoding %v of %s values is not read; rewrite the file with encoding PLAIN or a dictionary", encoding, v.col.Type)
 }
 
 // read decodes the next len(dst) values.
-func (v *valueReader) read(dst []float64) error {
-	if len(dst) == 0 {
+func (v *valueReader[V]) read(dst []V) error {
+	switch {
+	case len(dst) == 0:
 		return nil
+	case v.text != nil:
+		return v.text.read(dst)
 	}
 	switch v.encoding {
 	case format.RLEDictionary:
@@ -86,17 +120,17 @@ func (v *valueReader) read(dst []float64) error {
 		if err := v.refill(len(dst)); err != nil {
 			return err
 		}
-		if v.col.kind == kindBoolean {
+		if v.width == 0 {
 			return v.bits(dst)
 		}
-		if v.pages != nil {
-			return v.pages.take(arrow.Float64Traits.CastToBytes(dst))
+		if v.pages != nil { // doubles, by isDirect
+			return v.pages.take(arrow.Float64Traits.CastToBytes(any(dst).([]float64)))
 		}
-		from, to := v.pos*v.col.width, (v.pos+len(dst))*v.col.width
+		from, to := v.pos*v.width, (v.pos+len(dst))*v.width
 		if to > len(v.data) {
 			return errFewValues
 		}
-		v.col.plain(dst, v.data[from:to])
+		v.to.plain(dst, v.data[from:to])
 		v.pos += len(dst)
 		return nil
 	}
@@ -109,9 +143,11 @@ const plainFill = 8
 
 // finished makes sure that the page has no bytes after its last value. Values of
 // another width, or a page that is not that of its header, would leave some.
-func (v *valueReader) finished() error {
+func (v *valueReader[V]) finished() error {
+	if v.text != nil {
+		return v.text.finished()
+	}
 	var fill [plainFill]byte
-	rest, filled := 0, fill[:0]
 	switch v.encoding {
 	case format.RLEDictionary:
 		if len(v.data) == 0 || v.indexes.width == 0 {
@@ -119,38 +155,43 @@ func (v *valueReader) finished() error {
 		}
 		return v.indexes.finished()
 	case format.DeltaBinaryPacked:
-		rest = len(v.delta.src) + v.left() + int(min(v.delta.total, 1))
+		return v.col.noRest(len(v.delta.src)+v.left()+int(min(v.delta.total, 1)), nil)
 	case format.ByteStreamSplit:
-		if rest = v.size - v.pos*v.col.width; rest == 0 && v.pages != nil {
+		if v.pages != nil && v.size == v.pos*v.width {
 			return v.compareStreams()
 		}
+		return v.col.noRest(v.size-v.pos*v.width, nil)
 	default:
 		if v.pages != nil {
-			rest = v.pages.size - v.pages.taken
-			filled = fill[:min(rest, plainFill)]
-			if err := v.pages.take(filled); err != nil {
+			rest := v.pages.size - v.pages.taken
+			first := fill[:min(rest, plainFill)]
+			if err := v.pages.take(first); err != nil {
 				return err
 			}
-			break
+			return v.col.noRest(rest, first)
 		}
 		if err := v.refill(plainFill); err != nil {
 			return err
 		}
-		used := v.pos * v.col.width
-		if v.col.kind == kindBoolean {
+		used := v.pos * v.width
+		if v.width == 0 {
 			used = (v.pos + 7) / 8
 		}
-		rest = len(v.data) - used + v.left()
-		filled = fill[:copy(fill[:], v.data[min(used, len(v.data)):])]
+		return v.col.noRest(len(v.data)-used+v.left(), v.data[min(used, len(v.data)):])
 	}
-	if rest != 0 && (!v.col.filled || rest != len(filled)) || fill != [plainFill]byte{} {
-		return fmt.Errorf("%d bytes of the page come after its last value: %w", rest, errMalformed)
+}
+
+// noRest makes sure that the n bytes behind a page's last value, of which these are the
+// first ones, are none, or the zeros of a writer that puts them there.
+func (c *column) noRest(n int, first []byte) error {
+	if n == 0 || c.filled && n <= plainFill && n == len(first) && bytes.Count(first, []byte{0}) == n {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%d bytes of the page come after its last value: %w", n, errMalformed)
 }
 
 // left is how many bytes come after data.
-func (v *valueReader) left() int {
+func (v *valueReader[V]) left() int {
 	if v.more == nil {
 		return 0
 	}
@@ -158,50 +199,43 @@ func (v *valueReader) left() int {
 }
 
 // refill makes sure that the next n values in PLAIN are in data, if there are so many.
-func (v *valueReader) refill(n int) (err error) {
+func (v *valueReader[V]) refill(n int) (err error) {
 	if v.more == nil {
 		return nil
 	}
-	if v.col.kind == kindBoolean {
+	if v.width == 0 {
 		v.data, err = v.more.refill(v.data[v.pos/8:], (v.pos%8+n+7)/8)
 		v.pos %= 8
 		return err
 	}
-	v.data, err = v.more.refill(v.data[v.pos*v.col.width:], n*v.col.width)
+	v.data, err = v.more.refill(v.data[v.pos*v.width:], n*v.width)
 	v.pos = 0
 	return err
-}
-
-// doubles takes the next n values as they are stored, if that is how a double is
-// stored; otherwise, or if the page has fewer, it returns nil, and read is to be
-// used.
-func (v *valueReader) doubles(n int) []byte {
-	if v.encoding != format.Plain || v.col.kind != kindDouble || v.more != nil && v.refill(n) != nil || 8*(v.pos+n) > len(v.data) {
-		return nil
-	}
-	src := v.data[8*v.pos : 8*(v.pos+n)]
-	v.pos += n
-	return src
 }
 
 // errFewValues is the error of a page that ends before its last value.
 var errFewValues = fmt.Errorf("the page has fewer values than its header says: %w", errMalformed)
 
 // bits decodes booleans, the lowest bit of a byte first.
-func (v *valueReader) bits(dst []float64) error {
+func (v *valueReader[V]) bits(dst []V) error {
 	if v.pos+len(dst) > 8*len(v.data) {
 		return errFewValues
 	}
-	for i := range dst {
-		at := v.pos + i
-		dst[i] = float64(v.data[at>>3] >> (at & 7) & 1)
+	for len(dst) > 0 {
+		longs := v.longs[:min(len(dst), len(v.longs))]
+		for i := range longs {
+			at := v.pos + i
+			longs[i] = int64(v.data[at>>3] >> (at & 7) & 1)
+		}
+		v.to.integers(dst[:len(longs)], longs)
+		v.pos += len(longs)
+		dst = dst[len(longs):]
 	}
-	v.pos += len(dst)
 	return nil
 }
 
 // lookUp decodes indexes into the dictionary.
-func (v *valueReader) lookUp(dst []float64) error {
+func (v *valueReader[V]) lookUp(dst []V) error {
 	table := v.table
 	if len(v.data) == 0 || len(table) == 0 {
 		return errFewValues
@@ -218,22 +252,22 @@ func (v *valueReader) lookUp(dst []float64) error {
 		if run > 0 {
 			one := [1]int32{v.indexes.value}
 			if gather(dst, one[:], table) == 0 {
-				return badIndex(v.indexes.value, table)
+				return badIndex(v.indexes.value, len(table))
 			}
 			repeat(dst[:run], dst[0])
 		} else if i := gather(dst, indexes, table); i < len(indexes) {
-			return badIndex(indexes[i], table)
+			return badIndex(indexes[i], len(table))
 		}
 		dst = dst[run+len(indexes):]
 	}
 	return nil
 }
 
-func badIndex(i int32, table []float64) error {
-	return fmt.Errorf("index %d into a dictionary of %d: %w", uint32(i), len(table), errMalformed)
+func badIndex(i int32, entries int) error {
+	return fmt.Errorf("index %d into a dictionary of %d: %w", uint32(i), entries, errMalformed)
 }
 
-func repeat(dst []float64, v float64) {
+func repeat[V any](dst []V, v V) {
 	for i := range dst {
 		dst[i] = v
 	}
@@ -241,7 +275,7 @@ func repeat(dst []float64, v float64) {
 
 // gather sets dst[i] to table[indexes[i]] for all indexes. It stops at the first
 // index beyond the table and returns how many came before it. dst has room.
-func gather(dst []float64, indexes []int32, table []float64) int {
+func gather[V any](dst []V, indexes []int32, table []V) int {
 	dst = dst[:len(indexes)]
 	i := 0
 	for ; i+4 <= len(indexes); i += 4 { // four at a time, for one test of the loop
@@ -250,7 +284,10 @@ func gather(dst []float64, indexes []int32, table []float64) int {
 		if a >= uint(len(table)) || b >= uint(len(table)) || c >= uint(len(table)) || d >= uint(len(table)) {
 			break // found below
 		}
-		to[0], to[1], to[2], to[3] = table[a], table[b], table[c], table[d]
+		to[0] = table[a]
+		to[1] = table[b]
+		to[2] = table[c]
+		to[3] = table[d]
 	}
 	for ; i < len(indexes); i++ {
 		k := uint(uint32(indexes[i]))
@@ -263,21 +300,13 @@ func gather(dst []float64, indexes []int32, table []float64) int {
 }
 
 // sums decodes integers that are stored as differences.
-func (v *valueReader) sums(dst []float64) error {
+func (v *valueReader[V]) sums(dst []V) error {
 	for len(dst) > 0 {
 		longs := v.longs[:min(len(dst), len(v.longs))]
 		if err := v.delta.read(longs); err != nil {
 			return err
 		}
-		if v.col.width == 4 {
-			for i, x := range longs {
-				dst[i] = v.col.integerValue(int64(int32(x)))
-			}
-		} else {
-			for i, x := range longs {
-				dst[i] = v.col.integerValue(x)
-			}
-		}
+		v.to.integers(dst[:len(longs)], longs)
 		dst = dst[len(longs):]
 	}
 	return nil
@@ -285,27 +314,41 @@ func (v *valueReader) sums(dst []float64) error {
 
 // streams decodes values whose first bytes stand together, then their second
 // bytes, and so on.
-func (v *valueReader) streams(dst []float64) error {
-	width, n := v.col.width, len(dst)
-	stride := v.size / width // bytes of one stream
-	if v.pos+n > stride {
+func (v *valueReader[V]) streams(dst []V) error {
+	width, n := v.width, len(dst)
+	if v.pos+n > v.size/width {
 		return errFewValues
 	}
-	b := grow(&v.bytes, (width+1)*n)
+	if v.keeps {
+		v.bytes = nil
+	}
+	b := grow(&v.bytes, width*n)
 	for k := range width {
-		at, stream := k*stride+v.pos, b[width*n:]
-		if v.pages == nil {
-			stream = v.data[at:][:n]
-		} else if err := v.pages.readAt(stream, v.pages.taken+at); err != nil {
+		piece, err := v.piece(k, n)
+		if err != nil {
 			return err
-		} else if len(v.checks) > 0 {
-			v.checks[k].got = crc32.Update(v.checks[k].got, crc32.IEEETable, stream)
 		}
-		for i, x := range stream {
+		for i, x := range piece {
 			b[i*width+k] = x
 		}
 	}
-	v.col.plain(dst, b)
-	v.pos += len(dst)
+	v.to.plain(dst, b)
+	v.pos += n
 	return nil
+}
+
+// piece is the next n bytes of stream k.
+func (v *valueReader[V]) piece(k, n int) ([]byte, error) {
+	at := k*(v.size/v.width) + v.pos
+	if v.pages == nil {
+		return v.data[at:][:n], nil
+	}
+	b := grow(&v.stream, n)
+	if err := v.pages.readAt(b, v.pages.taken+at); err != nil {
+		return nil, err
+	}
+	if len(v.checks) > 0 {
+		v.checks[k].got = crc32.Update(v.checks[k].got, crc32.IEEETable, b)
+	}
+	return b, nil
 }
