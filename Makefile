@@ -1,30 +1,23 @@
-# Packages and flags of a target: make test PKG=./certify/... ARGS=-short
+# Packages and flags of a target: make test PKG=./certify/... ARGS='-run Bound'
+# Tests are short in make test and make ci (go test -short), whole in make nightly;
+# ARGS=-short=false makes them whole in make test.
 PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt race coverage soak bench build demo results ci notices vulncheck clean
+.PHONY: help test lint fmt bench build demo results ci nightly notices vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: ## all tests, with the Python and the data that they need
-	@.ci/test $(ARGS) $(PKG)
+test: ## the short tests of all packages, with the Python, Kafka and browser that they need
+	@.ci/test -short $(ARGS) $(PKG)
 
 lint: ## golangci-lint, as .golangci.yml says
 	@tools=$$(.ci/tools) && "$$tools/golangci-lint" run $(ARGS) $(PKG)
 
 fmt: ## gofumpt and the order of imports, in place
 	@tools=$$(.ci/tools) && "$$tools/golangci-lint" fmt $(ARGS) $(PKG)
-
-race: ## tests under the race detector, the long ones left out
-	go test -race -short -shuffle=on -timeout 20m $(ARGS) $(PKG)
-
-coverage: ## 2,000 runs of each kind of job against the truth, and every mutant of the program; an hour
-	go test ./pipeline -run '^(TestCoverage|TestReferenceRowsMayBeAnything|TestMutantsAreCaught)$$' -count=1 -v -timeout 6h -runs 2000 -mutants $(ARGS)
-
-soak: ## jobs and brokers killed at more moments than make test does, and ten million rows; minutes
-	@.ci/test ./cmd/pacsgp ./ingest/kafkalog -run '^Test(KilledAtRandom|BrokerKilled|MemoryIsFlat|Members|StreamKilled|StreamOutlivesItsBroker|StreamIsFlat|ScheduleKilledThenRunAgain|ScheduleOfATopicKilledThenRunAgain|ScoreKilledThenRunAgain|ScoreOfATopicKilled|ScoreOfATopicToALakeKilled|ScoreToATopicKilled|ScoreToATopicKilledAtEveryRequest|ScoreWhileThePointerMoves)$$' -count=1 -timeout 4h -soak $(ARGS)
 
 bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
 	go run ./bench $(ARGS)
@@ -38,8 +31,11 @@ demo: ## from generated rows to a verified certificate, in a minute
 results: ## the runs on real data behind docs/results.md
 	go run ./cmd/results $(ARGS)
 
-ci: ## all that must hold before a change lands
+ci: ## all that must hold before a change lands; 20 minutes on two cores
 	@.ci/run
+
+nightly: ## what takes longer, in parts of 75 minutes: PART=1 to 4, all, or that of the day
+	@.ci/nightly $(PART)
 
 notices: ## THIRD_PARTY.txt, from the modules that are linked
 	@.ci/notices

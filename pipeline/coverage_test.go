@@ -212,7 +212,7 @@ func meanClipped(m, s float64) float64 {
 }
 
 // coverageRuns is how many runs TestCoverage makes of each kind of job: in an
-// ordinary test run a tenth of the 2,000 of `make coverage`, with the same seeds.
+// ordinary test run a tenth of the 2,000 of `make nightly PART=3`, with the same seeds.
 var coverageRuns = flag.Int("runs", 200, "runs of each kind of job in TestCoverage")
 
 // The promise of the product, through the whole pipeline: among many samples,

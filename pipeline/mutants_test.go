@@ -159,7 +159,7 @@ func checkMutants() []mutant {
 }
 
 // Of the mutants a tenth is tried in an ordinary run, always the same; all of
-// them by `make coverage`, with 200 runs of each coverage.
+// them by `make nightly PART=3`, with 200 runs of each coverage.
 var allMutants = flag.Bool("mutants", false, "try all mutants, not a seeded part")
 
 // An edit that does not apply any more shows nothing.

@@ -43,6 +43,10 @@ func refused(t *testing.T, a answer, out string, status int, words ...string) {
 }
 
 func TestBadConfiguration(t *testing.T) {
+	deep, many := 60_000, 10_000 // which take seconds
+	if testing.Short() {
+		deep, many = 600, 4_100
+	}
 	for name, c := range map[string]struct {
 		change jobFile
 		words  []string
@@ -76,10 +80,10 @@ func TestBadConfiguration(t *testing.T) {
 		"aliases of aliases":       {jobFile{"a": "&a [x]\nb: &b [*a, *a]\nc: &c [*b, *b]"}, []string{"anchors, aliases"}},
 		"merge key":                {jobFile{"kernel": "{<<: {isotropic: true}}"}, []string{"merge keys"}},
 		"tag":                      {jobFile{"kernel": "!!map {isotropic: true}"}, []string{"tags"}},
-		"deep brackets":            {jobFile{"features": strings.Repeat("[", 60_000)}, []string{"nested deeper than 32"}},
-		"deep braces":              {jobFile{"features": strings.Repeat("{a: ", 20_000)}, []string{"nested deeper than 32"}},
-		"deep dashes":              {jobFile{"features": strings.Repeat("- ", 60_000)}, []string{"nested deeper than 32"}},
-		"many keys":                {jobFile{"scaling": "{features: {" + strings.Repeat("a: 1, ", 10_000) + "}}"}, []string{"more than 4000 keys"}},
+		"deep brackets":            {jobFile{"features": strings.Repeat("[", deep)}, []string{"nested deeper than 32"}},
+		"deep braces":              {jobFile{"features": strings.Repeat("{a: ", deep/3)}, []string{"nested deeper than 32"}},
+		"deep dashes":              {jobFile{"features": strings.Repeat("- ", deep)}, []string{"nested deeper than 32"}},
+		"many keys":                {jobFile{"scaling": "{features: {" + strings.Repeat("a: 1, ", many) + "}}"}, []string{"more than 4000 keys"}},
 		"many parts":               {jobFile{"features": "[" + strings.Repeat("a,", 200_000) + "]"}, []string{"more parts"}},
 		"behind two dashed lines":  {jobFile{"delta": "0.01\n---\n---\ndelta: 0.2"}, []string{"[2:1]", "one document"}},
 		"behind dots":              {jobFile{"delta": "0.01\n...\n---\ndelta: 0.2"}, []string{"[2:1]", "one document"}},
@@ -384,7 +388,7 @@ func TestFullDisk(t *testing.T) {
 			} {
 				stride := w.stride
 				if testing.Short() {
-					stride *= 5
+					stride *= 25
 				}
 				failed := true
 				for at := 1; failed; at += stride {

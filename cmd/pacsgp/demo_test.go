@@ -13,7 +13,7 @@ import (
 // The README's first command, and the examples, which run on the demo's lake.
 func TestDemoAndExamples(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || raceDetector {
+	if raceDetector {
 		t.Skip("trains on 20,000 rows")
 	}
 	var stdout, stderr bytes.Buffer

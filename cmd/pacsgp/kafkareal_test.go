@@ -17,7 +17,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
 // flightRows are the 200,000 rows of the flights data as JSON, shuffled.
@@ -70,7 +69,7 @@ func flightRows(t *testing.T) (rows [][]byte) {
 // each, verified by another process that replays the segments from the topic alone.
 func TestFlightsOnApacheKafka(t *testing.T) {
 	t.Parallel()
-	s := brokertest.Start(t, brokertest.Options{})
+	s, _ := apache.Lend(t)
 	rows := flightRows(t)
 	admin, err := kgo.NewClient(kgo.SeedBrokers(s.Address), kgo.DefaultProduceTopic("flights"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(len(rows)))
 	if err != nil {

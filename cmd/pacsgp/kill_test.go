@@ -281,7 +281,7 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 				stride = 1
 			}
 			if testing.Short() {
-				stride *= 5
+				stride *= 25
 			}
 			for _, how := range []string{howBefore, howAfter, howHalf} {
 				for at, survived := 1, false; !survived; at += stride {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -42,10 +43,13 @@ const (
 	howHalf   = "half"
 )
 
+// apache is the broker that the tests against a real one share.
+var apache brokertest.Shared
+
 func TestMain(m *testing.M) {
 	text := os.Getenv(childVariable)
 	if text == "" {
-		os.Exit(m.Run())
+		os.Exit(apache.Main(m))
 	}
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {

@@ -66,7 +66,10 @@ func TestPlanSaysTheMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(c.path); err != nil {
-				t.Skip("without the real data")
+				if os.Getenv("CI") == "true" {
+					t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)
+				}
+				t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
 			}
 			path, err := filepath.Abs(c.path)
 			if err != nil {

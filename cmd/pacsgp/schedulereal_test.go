@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -19,7 +18,7 @@ import (
 // topic is another one.
 func TestScheduleOnApacheKafka(t *testing.T) {
 	t.Parallel()
-	b := brokertest.Start(t, brokertest.Options{})
+	b, _ := apache.Lend(t)
 	createTopic(t, b.Address, "rows", 3)
 	dir := t.TempDir()
 	job := jobOnTopic(t, dir, b.Address, "patience: 3m", nil)

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
 // With exactly_once, score is killed at requests to a real broker, and at random moments,
@@ -16,7 +14,7 @@ import (
 // the model which it names.
 func TestScoreOfATopicKilled(t *testing.T) {
 	t.Parallel()
-	_, gate := brokertest.StartGated(t, brokertest.Options{Properties: map[string]string{"group.min.session.timeout.ms": "500"}})
+	_, gate := apache.Lend(t)
 	gate.Tell(func(int16) {})
 	s := topicOf(t, gate.Address, 80, "exactly_once: true\n")
 	s.send(t)
@@ -27,7 +25,11 @@ func TestScoreOfATopicKilled(t *testing.T) {
 	s.agree(t, s.found(t, "predictions"))
 
 	rng := rand.New(rand.NewPCG(6, 7))
-	for round, at := range some(requests, max(1, requests/10)) {
+	kills := max(1, requests/10)
+	if testing.Short() {
+		kills = 2
+	}
+	for round, at := range some(requests, kills) {
 		name := fmt.Sprintf("killed%d", at)
 		createTopic(t, gate.Address, name, 2)
 		score := s.file(t, name, name, "exactly_once: true\nsession_timeout: 1s\n")

@@ -7,15 +7,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
 // TestStreamOutlivesItsBroker: the broker is killed while windows are spooled, trained and
 // published, is away for some seconds (with -soak for a minute), and comes back: the stream
 // goes on by itself, and every row is in one certificate.
 func TestStreamOutlivesItsBroker(t *testing.T) {
-	s := brokertest.Start(t, brokertest.Options{Properties: map[string]string{"group.min.session.timeout.ms": "500"}})
+	s, _ := apache.Lend(t)
 	createTopic(t, s.Address, "rows", 3)
 	job := serviceJob(t, s.Address, t.TempDir(), jobFile{"stream": "{session_timeout: 2s}"})
 	succeed(t, "topics", "-c", job)

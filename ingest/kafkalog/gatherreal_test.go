@@ -9,13 +9,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
 // TestOpenWindowsOnApacheKafka: windows of so many rows and of so much time are those of
 // the committed records, and rows of an open transaction behind them are not waited for.
 func TestOpenWindowsOnApacheKafka(t *testing.T) {
-	s := brokertest.Start(t, brokertest.Options{})
+	s, _ := apache.Lend(t)
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
 	if err != nil {
 		t.Fatal(err)

@@ -15,11 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
 // killVariable makes this test binary spool a window and die at a step towards a durable
 // file: "<broker>\n<folder>\n<step>\n<before|after>".
 const killVariable = "PACSGP_SPOOL_KILL"
+
+// apache is the broker that the tests against a real one share.
+var apache brokertest.Shared
 
 func TestMain(m *testing.M) {
 	if order := os.Getenv(memoryVariable); order != "" {
@@ -27,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	order := os.Getenv(killVariable)
 	if order == "" {
-		os.Exit(m.Run())
+		os.Exit(apache.Main(m))
 	}
 	part := strings.Split(order, "\n")
 	at, err := strconv.Atoi(part[2])

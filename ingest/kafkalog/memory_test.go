@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// soak asks for more rows: make soak.
+// soak asks for more rows: make nightly PART=2.
 var soak = flag.Bool("soak", false, "spool ten million rows")
 
 // memoryVariable makes this test binary spool a topic and tell the most memory that it

@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
 // TestIdentity: a topic that was made anew, or that stands on another cluster, is another one;
@@ -57,7 +56,7 @@ func TestIdentity(t *testing.T) {
 		}
 	})
 	t.Run("Apache Kafka", func(t *testing.T) {
-		s := brokertest.Start(t, brokertest.Options{})
+		s, _ := apache.Lend(t)
 		identities(t, newClient(t, broker.Config{Brokers: []string{s.Address}}), s.Address)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -47,12 +48,15 @@ func values(t *testing.T, c *broker.Client, topic string, limit int32) (all []st
 	return all
 }
 
+// apache is the broker that the tests against a real one share.
+var apache brokertest.Shared
+
+func TestMain(m *testing.M) { os.Exit(apache.Main(m)) }
+
 // TestApacheKafka: what a client does on Apache Kafka itself, which differs from an
 // embedded broker in what it answers while it makes its own topics.
 func TestApacheKafka(t *testing.T) {
-	s := brokertest.Start(t, brokertest.Options{Properties: map[string]string{
-		"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01", "message.max.bytes": "8388608",
-	}})
+	s, _ := apache.Lend(t)
 	c := newClient(t, broker.Config{Brokers: []string{s.Address}})
 	topic := func(t *testing.T, name string, settings broker.Settings) {
 		t.Helper()

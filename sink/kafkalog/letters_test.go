@@ -3,6 +3,7 @@ package kafkalog_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -11,6 +12,11 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
+
+// apache is the broker that the tests against a real one share.
+var apache brokertest.Shared
+
+func TestMain(m *testing.M) { os.Exit(apache.Main(m)) }
 
 // Letters are in their topic once, for readers of committed records, also if earlier
 // processes failed or were killed in the middle of them and later ones send them again: in
@@ -21,7 +27,7 @@ func TestLettersAreSentOnce(t *testing.T) {
 		lettersAreSentOnce(t, client, c.ListenAddrs()[0])
 	})
 	t.Run("Apache Kafka", func(t *testing.T) {
-		s := brokertest.Start(t, brokertest.Options{})
+		s, _ := apache.Lend(t)
 		client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
 		if err != nil {
 			t.Fatal(err)

@@ -42,13 +42,33 @@ type Options struct {
 	Users map[string]string
 }
 
-// Start starts a broker, which ends with the test. Without the jars, or where tests are
-// to be short, the test is skipped; with CI=true missing jars fail it.
+// Start starts a broker of the test's own, which ends with it. It takes seconds: where tests
+// are to be short, the test is skipped, and a [Shared] broker serves those that stay.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
+	skipShort(t)
+	s := prepare(t, o, t.TempDir())
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.Run(t)
+	return s
+}
+
+// skipShort skips a test with a broker of its own where tests are to be short.
+func skipShort(t testing.TB) {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("Apache Kafka is a process of its own, which takes seconds to start")
+		t.Skip("a broker of its own takes seconds to start")
 	}
+}
+
+// prepare formats the folder of a broker. Without the jars the test is skipped; with CI=true
+// it fails.
+func prepare(t testing.TB, o Options, folder string) *Server {
+	t.Helper()
 	jars := os.Getenv("PACSGP_KAFKA")
 	if jars == "" {
 		if os.Getenv("CI") == "true" {
@@ -57,7 +77,7 @@ func Start(t testing.TB, o Options) *Server {
 		t.Skip("no Apache Kafka: PACSGP_KAFKA is not set; make test sets it")
 	}
 	ports := freePorts(t, 3)
-	s := &Server{Address: ports[0], jars: jars, folder: t.TempDir()}
+	s := &Server{Address: ports[0], jars: jars, folder: folder}
 	if o.Secure != "" {
 		s.Secure = ports[2]
 	}
@@ -73,8 +93,6 @@ func Start(t testing.TB, o Options) *Server {
 	if out, err := s.java(format...).CombinedOutput(); err != nil {
 		t.Fatalf("format: %v: %s", err, out)
 	}
-	t.Cleanup(func() { s.stop(t) })
-	s.Run(t)
 	return s
 }
 
@@ -128,7 +146,7 @@ func (s *Server) Run(t testing.TB) {
 		close(ended)
 	}(s.process, s.ended)
 	for range 1200 {
-		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", s.Address)
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", s.Address) // also when the test has ended
 		if err == nil {
 			_ = conn.Close()
 			return
@@ -176,12 +194,12 @@ func (s *Server) Kill(t testing.TB) {
 }
 
 // stop ends the process that is there.
-func (s *Server) stop(t testing.TB) {
+func (s *Server) stop() error {
 	if s.process == nil {
-		return
+		return nil
 	}
 	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Error(err)
+		return err
 	}
 	select {
 	case <-s.ended:
@@ -189,6 +207,7 @@ func (s *Server) stop(t testing.TB) {
 		_ = s.process.Process.Kill()
 		<-s.ended
 	}
+	return nil
 }
 
 // freePorts are addresses on loopback that nobody listens on now.
