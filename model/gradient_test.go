@@ -76,7 +76,7 @@ func (t *Trainer) objective(tb testing.TB, rows Rows, scale float64) float64 {
 // The derivatives of J_b in every θ, some coordinates of Z and the direction
 // of q agree with central differences, for every loss.
 func TestGradientsAgreeWithDifferences(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		rows := testRows(90, 3, 5)
 		for _, kind := range []loss.Kind{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative} {
 			for _, ard := range []bool{true, false} {

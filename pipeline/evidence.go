@@ -160,7 +160,7 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 // it; verification derives it again and compares.
 func describe(job Job, features []Affine, target Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	meta := ModelMeta{
-		Format: ModelFormat, Kernel: p.Kernel.Family.Name(), ARD: !job.Kernel.Isotropic,
+		Format: ModelFormat, Kernel: p.Kernel.Family.Name, ARD: !job.Kernel.Isotropic,
 		Features: slices.Clone(features), Target: target, RowRules: certify.RowRules(),
 		Jitter: p.Jitter, Inducing: p.Inducing(),
 	}
