@@ -36,14 +36,14 @@ func Incomparable(a, b Certificate) []string {
 
 // tolerance prints what the loss calls no miss.
 func (l Loss) tolerance() string {
-	switch l.Kind {
-	case LossBand:
+	switch l.Kind.Tolerances() {
+	case TwoSided:
 		return plain(l.Below) + " below to " + plain(l.Above) + " above"
-	case LossRelative:
-		return "none"
-	default:
+	case OneTolerance:
 		return plain(l.Epsilon)
+	case NoTolerance:
 	}
+	return "none"
 }
 
 func unitOr(unit string) string {

@@ -237,21 +237,6 @@ type Configuration struct {
 	Values json.RawMessage `json:"values"`
 }
 
-// Families of covariance functions, with r² = Σ ((x_j−x'_j)/l_j)².
-const (
-	KernelSquaredExponential = "squared-exponential" // σ²·exp(−r²/2)
-	KernelMatern32           = "matern-3/2"          // σ²·(1 + a)·exp(−a), a = √3·r
-	KernelMatern52           = "matern-5/2"          // σ²·(1 + a + a²/3)·exp(−a), a = √5·r
-)
-
-// A Kernel names the covariance function of the prior, and the families that were
-// declared for it: the choice among them costs ln of their number.
-type Kernel struct {
-	Family   string   `json:"family"`
-	Families []string `json:"families"`
-	ARD      bool     `json:"ard"` // one lengthscale a feature, else one for all
-}
-
 // A Coordinate is one hyper-parameter and its value.
 type Coordinate struct {
 	Parameter

@@ -169,39 +169,6 @@ func (ev Evidence) validateTheta() error {
 	return errors.Join(faults...)
 }
 
-// validate checks that the family is one of a list of known ones.
-func (k Kernel) validate() error {
-	faults := []error{KernelFamilies(k.Families)}
-	if !slices.Contains(k.Families, k.Family) {
-		faults = append(faults, fmt.Errorf("kernel %q is none of the declared %q", k.Family, k.Families))
-	}
-	return errors.Join(faults...)
-}
-
-// Families returns the families of kernels.
-func Families() []string {
-	return []string{KernelSquaredExponential, KernelMatern32, KernelMatern52}
-}
-
-// KernelFamilies reports what is wrong with a list of families: each is known and stands
-// there once.
-func KernelFamilies(names []string) error {
-	var faults []error
-	if len(names) == 0 {
-		faults = append(faults, errors.New("no family of kernels"))
-	}
-	known := Families()
-	for i, name := range names {
-		if !slices.Contains(known, name) {
-			faults = append(faults, fmt.Errorf("kernel %q is unknown, want one of %q", name, known))
-		}
-		if slices.Contains(names[:i], name) {
-			faults = append(faults, fmt.Errorf("kernel %q stands twice in a list", name))
-		}
-	}
-	return errors.Join(faults...)
-}
-
 // ParameterNames are the names of the hyper-parameters of a kernel, in order.
 func ParameterNames(features []string, ard bool) []string {
 	names := []string{"ln lengthscale"}

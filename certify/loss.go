@@ -18,22 +18,71 @@ const (
 	LossRelative    LossKind = "relative"    // min(|f−y|/|y|, 1)
 )
 
+// Tolerances says which tolerances a loss takes.
+type Tolerances int
+
+// The tolerances of losses.
+const (
+	NoTolerance  Tolerances = iota
+	OneTolerance            // Epsilon
+	TwoSided                // Below and Above
+)
+
+// A lossForm is what there is to say of a kind of loss.
+type lossForm struct {
+	kind       LossKind
+	counts     bool // 0 or 1 for each row
+	tolerances Tolerances
+	// words say when the loss is 1, of one that counts; of others what an error e costs.
+	words func(l Loss, amount func(tolerance float64) string) string
+	// average is a headline of its own, with the bound and the fresh rows.
+	average string
+}
+
+// lossForms are all losses.
+var lossForms = []lossForm{
+	{kind: LossZeroOne, counts: true, tolerances: OneTolerance, words: func(l Loss, amount func(float64) string) string {
+		return "off by more than " + amount(l.Epsilon)
+	}},
+	{kind: LossBand, counts: true, tolerances: TwoSided, words: func(l Loss, amount func(float64) string) string {
+		return fmt.Sprintf("more than %s too low or more than %s too high", amount(l.Below), amount(l.Above))
+	}},
+	{kind: LossSquared, tolerances: OneTolerance, words: func(l Loss, amount func(float64) string) string {
+		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(l.Epsilon))
+	}},
+	{kind: LossExponential, tolerances: OneTolerance, words: func(l Loss, amount func(float64) string) string {
+		return fmt.Sprintf("1 - exp(-(e / %s)^2)", amount(l.Epsilon))
+	}},
+	{kind: LossRelative, words: func(Loss, func(float64) string) string {
+		return "|e| / |target|, but at most 1 (and 1 for a target of 0)"
+	}, average: "off by at most %s of the target on average over %s (each counted as 100 %% at most)"},
+}
+
+// form returns what there is to say of the kind: of an unknown one nothing.
+func (k LossKind) form() lossForm {
+	for _, f := range lossForms {
+		if f.kind == k {
+			return f
+		}
+	}
+	return lossForm{}
+}
+
 // LossKinds returns all of them.
 func LossKinds() []LossKind {
-	return []LossKind{LossZeroOne, LossBand, LossSquared, LossExponential, LossRelative}
+	var all []LossKind
+	for _, f := range lossForms {
+		all = append(all, f.kind)
+	}
+	return all
 }
 
 // Counts reports whether the loss is 0 or 1 for each row, so that its expectation
 // is a probability.
-func (k LossKind) Counts() bool {
-	switch k {
-	case LossZeroOne, LossBand:
-		return true
-	case LossSquared, LossExponential, LossRelative:
-		return false
-	}
-	panic(unknownLoss(k))
-}
+func (k LossKind) Counts() bool { return k.form().counts }
+
+// Tolerances returns which tolerances the loss takes.
+func (k LossKind) Tolerances() Tolerances { return k.form().tolerances }
 
 // unknownLoss is what nobody gets past [Loss.Validate] with.
 func unknownLoss(k LossKind) error {
@@ -51,21 +100,22 @@ type Loss struct {
 // Validate reports what is wrong with the tolerances, NaN included.
 func (l Loss) Validate() error {
 	positive := func(x float64) bool { return 0 < x && x <= math.MaxFloat64 }
-	switch l.Kind {
-	case LossZeroOne, LossSquared, LossExponential:
+	if l.Kind.form().kind == "" {
+		return unknownLoss(l.Kind)
+	}
+	switch l.Kind.Tolerances() {
+	case OneTolerance:
 		if !(positive(l.Epsilon) && l.Below == 0 && l.Above == 0) {
 			return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes one tolerance epsilon > 0, in units of the target", l.Kind, l.Epsilon, l.Below, l.Above)
 		}
-	case LossBand:
+	case TwoSided:
 		if !(positive(l.Below) && positive(l.Above) && positive(l.Below+l.Above) && l.Epsilon == 0) {
 			return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes below > 0 and above > 0, in units of the target", l.Kind, l.Epsilon, l.Below, l.Above)
 		}
-	case LossRelative:
+	case NoTolerance:
 		if !(l.Epsilon == 0 && l.Below == 0 && l.Above == 0) {
 			return fmt.Errorf("loss %q takes no tolerance", l.Kind)
 		}
-	default:
-		return unknownLoss(l.Kind)
 	}
 	return nil
 }

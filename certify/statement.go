@@ -29,6 +29,7 @@ func headline(g Guarantee, c Certificate) string {
 	if c.Ledger.Bad > 0 {
 		fresh += " that satisfy the row rules"
 	}
+	form := g.Loss.Kind.form()
 	switch {
 	case g.Status == StatusIndicative:
 		return fmt.Sprintf("nothing is certified about %s: %s", subject(g), doNotHold(brokenOnes(c.Assumptions)))
@@ -37,10 +38,10 @@ func headline(g Guarantee, c Certificate) string {
 	case g.Status == StatusVacuous:
 		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
 			nothing, subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
-	case g.Loss.Kind.Counts():
+	case form.counts:
 		return fmt.Sprintf("%s are %s in at most %s of %s, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), fresh, sure(g))
-	case g.Loss.Kind == LossRelative:
-		return fmt.Sprintf("%s are off by at most %s of the target on average over %s (each counted as 100 %% at most), %s", subject(g), percentUp(g.Bound), fresh, sure(g))
+	case form.average != "":
+		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), percentUp(g.Bound), fresh, sure(g))
 	default:
 		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), sure(g))
 	}
@@ -65,28 +66,19 @@ func subject(g Guarantee) string {
 	panic("certify: a guarantee about " + string(g.Predictor)) // a method names one of them
 }
 
-// miss says what counts as a loss of 1, for losses of 0 and 1. A headline rounds its
-// tolerances up; a statement, which may have a lower bound beside them, must not.
+// miss says what counts as a loss of 1, for losses of 0 and 1, and cost writes the others as
+// a function of the error e. A headline rounds its tolerances up; a statement, which may have
+// a lower bound beside them, must not.
 func miss(l Loss, unit string, digits func(float64) string) string {
-	if l.Kind == LossBand {
-		return fmt.Sprintf("more than %s too low or more than %s too high", amountText(digits(l.Below), unit), amountText(digits(l.Above), unit))
-	}
-	return "off by more than " + amountText(digits(l.Epsilon), unit)
+	return l.Kind.form().words(l, func(tolerance float64) string { return amountText(digits(tolerance), unit) })
 }
 
-// cost writes a loss as a function of the error e.
 func cost(l Loss, unit string, digits func(float64) string) string {
-	switch l.Kind {
-	case LossSquared:
-		return fmt.Sprintf("(e / %s)^2, but at most 1", amountText(digits(l.Epsilon), unit))
-	case LossExponential:
-		return fmt.Sprintf("1 - exp(-(e / %s)^2)", amountText(digits(l.Epsilon), unit))
-	case LossRelative:
-		return "|e| / |target|, but at most 1 (and 1 for a target of 0)"
-	case LossZeroOne, LossBand:
-		return "1 if it is " + miss(l, unit, digits) + ", else 0"
+	words := miss(l, unit, digits)
+	if l.Kind.Counts() {
+		return "1 if it is " + words + ", else 0"
 	}
-	panic(unknownLoss(l.Kind))
+	return words
 }
 
 // amountText writes a tolerance with its unit.

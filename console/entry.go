@@ -139,16 +139,14 @@ func lossWords(l certify.Loss, unit string) string {
 		unit = ` "` + unit + `"`
 	}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
-	switch l.Kind {
-	case certify.LossZeroOne:
-		return "off by more than " + number(l.Epsilon) + unit
-	case certify.LossBand:
+	switch tolerances := l.Kind.Tolerances(); {
+	case tolerances == certify.TwoSided:
 		return "more than " + number(l.Below) + " under or " + number(l.Above) + " over" + unit
-	case certify.LossSquared, certify.LossExponential:
+	case l.Kind.Counts():
+		return "off by more than " + number(l.Epsilon) + unit
+	case tolerances == certify.OneTolerance:
 		return string(l.Kind) + " loss, tolerance " + number(l.Epsilon) + unit
-	case certify.LossRelative:
-		return "relative loss"
 	default:
-		return string(l.Kind)
+		return string(l.Kind) + " loss"
 	}
 }

@@ -279,7 +279,10 @@ def difference(stated, follows, path=""):
     return f"{path or '.'} is {stated!r}, but what it rests on gives {follows!r}"
 
 
-FAMILIES = ["squared-exponential", "matern-3/2", "matern-5/2"]
+FAMILIES = {   # of kernels: values (below), and how often distance and value are rounded
+    "squared-exponential": (lambda r: squared_exponential(r), 0, 12),
+    "matern-3/2": (lambda r: matern(3 * r, lambda a: (1 + a, 3)), 2, 20),
+    "matern-5/2": (lambda r: matern(5 * r, lambda a: (1 + a * (1 + a / 3), 5 / 3 * (1 + a))), 2, 20)}
 KINDS = {"zero-one", "band", "squared", "exponential", "relative"}
 TOLERANCES = {"epsilon?": positive, "below?": positive, "above?": positive}
 AFFINE = {"name": word(128), "centre": number, "scale": positive}
@@ -994,7 +997,7 @@ def negative_log_evidence(x, y, theta, family, ard):
     squares = np.zeros((n, n))
     for column in scaled.T:
         squares += (column[:, None] - column) ** 2
-    value, slope, _ = profile(family, squares)
+    value, slope, _ = FAMILIES[family][0](squares)
     k = variance * value
     l = np.linalg.cholesky(k + (noise + 1e-8 * variance) * np.eye(n))
     inverse = cho_solve((l, True), np.eye(n))
@@ -1088,20 +1091,19 @@ def exact_products(a, b):
     return p, a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
 
 
-def profile(family, r):
-    """A kernel of variance 1 at squared scaled distances r, −2 times its derivative there,
-    and by how much at most its logarithm moves with that of the distance."""
-    if family == "squared-exponential":
-        e = np.exp(-0.5 * r)
-        return e, e, r
-    a = np.sqrt((3 if family == "matern-3/2" else 5) * r)
+def squared_exponential(r):
+    """Of a kernel of variance 1 at squared scaled distances r: the value, −2 times its
+    derivative there, and by how much at most its logarithm moves with that of the distance."""
+    e = np.exp(-0.5 * r)
+    return e, e, r
+
+
+def matern(squares, factors):
+    """The same of factors times exp(−a), a² = squares."""
+    a = np.sqrt(squares)
     e = np.exp(-a)
-    if family == "matern-3/2":
-        return (1 + a) * e, 3 * e, a
-    return (1 + a * (1 + a / 3)) * e, 5 / 3 * (1 + a) * e, a
-
-
-ROUNDINGS = {"squared-exponential": (0, 12), "matern-3/2": (2, 20), "matern-5/2": (2, 20)}   # of the distance, and of the value
+    value, slope = factors(a)
+    return value * e, slope * e, a
 
 
 def kernel(model, x):
@@ -1110,8 +1112,9 @@ def kernel(model, x):
     with np.errstate(over="ignore"):
         for j, l in enumerate(model.lengthscales):
             r += ((x[:, j, None] - model.z[None, :, j]) / l) ** 2
-    value, _, moves = profile(model.meta["kernel"], np.minimum(r, 4e5))  # beyond is nothing, and there is no 0·∞
-    k, (distance, rest) = model.variance * value, ROUNDINGS[model.meta["kernel"]]
+    profile, distance, rest = FAMILIES[model.meta["kernel"]]
+    value, _, moves = profile(np.minimum(r, 4e5))  # beyond is nothing, and there is no 0·∞
+    k = model.variance * value
     return k, k * ((0.51 * gamma(model.z.shape[1] + 6) + distance * U) * moves + rest * U)
 
 

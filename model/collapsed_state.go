@@ -135,7 +135,7 @@ func (c CollapsedConfig) fingerprint() string {
 // MemoryOfCollapsed counts for m inducing points, d features (none if they stay), start rows
 // as in [MemoryOf], and up to the given number of evaluations, whose gradients a search that
 // goes on from its state is given again.
-func MemoryOfCollapsed(family kernel.Family, m, d, rows, evaluations, workers int) Memory {
+func MemoryOfCollapsed(family *kernel.Family, m, d, rows, evaluations, workers int) Memory {
 	number := func(counts ...int) (bytes int64) {
 		for _, n := range counts {
 			bytes += 8 * int64(n)

@@ -73,7 +73,7 @@ func TestCollapsedGradientsAgreeWithDifferences(t *testing.T) {
 				}
 				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
 				if !(math.Abs(got.gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
-					t.Errorf("%s: derivative %d is %.9g, differences give %.9g", family.Name(), i, got.gradient[i], want)
+					t.Errorf("%s: derivative %d is %.9g, differences give %.9g", family.Name, i, got.gradient[i], want)
 				}
 			}
 		})

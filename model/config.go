@@ -19,7 +19,7 @@ type Config struct {
 
 	// Kernel is the family of the covariance function. Nil means the first of
 	// [kernel.Families].
-	Kernel kernel.Family
+	Kernel *kernel.Family
 	// Choice is what the choice of the kernel cost beside that of Grids, in nats.
 	Choice float64
 	// ARD gives each feature a lengthscale of its own.

@@ -60,11 +60,11 @@ type errorTerms struct {
 }
 
 func newErrorTerms(pool *linalg.Pool, p *Posterior, origin, invScale []float64) errorTerms {
-	m, d, proven := p.Inducing(), p.Dim(), p.Kernel.Family.Errors()
+	m, d, proven := p.Inducing(), p.Dim(), p.Kernel.Family.Errors
 	e := errorTerms{
 		m: float64(m), sigma2: p.Kernel.Variance, sigma: math.Sqrt(p.Kernel.Variance) * outwards,
 		origin: origin, invScale: invScale,
-		stretch: p.Kernel.Family.Profile().Stretch(), vanish: proven.Vanish,
+		stretch: p.Kernel.Family.Profile.Stretch, vanish: proven.Vanish,
 		perReach: proven.Shift * 2.01 * roundoff,
 		perRoot:  proven.Scale * (4.2 + proven.Root + float64(d+1)/2) * roundoff,
 		perValue: proven.Last * roundoff,

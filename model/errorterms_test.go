@@ -1,18 +1,44 @@
 package model
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
+// provenErrors reads the constants of a family from the table of docs/proofs.md, section
+// 10: name, ρ, a supremum, C₁, a supremum, C₂, R, P.
+func provenErrors(t *testing.T, f *kernel.Family) (e kernel.Errors) {
+	t.Helper()
+	proofs, err := os.ReadFile("../docs/proofs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(proofs)) {
+		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), "|")
+		if len(cells) < 9 || strings.TrimSpace(cells[1]) != "`"+f.Name+"`" {
+			continue
+		}
+		numbers := strings.Join([]string{cells[2], cells[4], cells[6], cells[7], cells[8]}, " ")
+		if _, err := fmt.Sscanf(numbers, "%g %g %g %g P = %g", &e.Root, &e.Shift, &e.Scale, &e.Last, &e.Vanish); err != nil {
+			t.Fatalf("constants of %s in docs/proofs.md, %q: %v", f.Name, numbers, err)
+		}
+		return e
+	}
+	t.Fatalf("docs/proofs.md, section 10, has no constants of %s", f.Name)
+	return e
+}
+
 // The bounds are those of docs/proofs.md, section 10, computed here a second time by plain
 // loops, term by term: so that none can be lost where rounding errors happen to be far
 // below it. Each term is made large enough to be seen by the posterior or by hand.
 func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		const u = 0x1p-53
 		g := func(n float64) float64 { return n * u / (1 - n*u) }
 		length := func(x []float64) float64 {
@@ -30,11 +56,7 @@ func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
 		}
 		const m, d = 40, 3
 		p := withFamily(t, randomPosterior(t, m, d, 4), f)
-		c := map[kernel.Family]struct{ stretch, shift, scale, root, last, vanish float64 }{
-			kernel.SquaredExponential{}: {0.5, 1.25, 1.5, 0, 3.4, 20},
-			kernel.Matern32{}:           {3, 0.46, 1.03, 1, 5.4, 300},
-			kernel.Matern52{}:           {5, 0.37, 1.15, 1, 7.4, 300},
-		}[f]
+		c := provenErrors(t, f)
 		pool := linalg.NewPool(1)
 		defer pool.Close()
 		z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
@@ -46,7 +68,7 @@ func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
 			s := 0.0
 			for j := range x {
 				r := (x[j] - origin[j]) / p.Kernel.Lengthscales[j]
-				s += r * r * c.stretch
+				s += r * r * f.Stretch
 			}
 			return math.Sqrt(s)
 		}
@@ -59,15 +81,15 @@ func TestErrorTermsAreThoseOfTheProof(t *testing.T) {
 		near("inverse of L", e.inverse, math.Sqrt(2/p.Jitter))
 
 		// Kernel column: each term alone, by hand, and all together.
-		root := c.scale * (4.2 + c.root + float64(d+1)/2) * u
+		root := c.Scale * (4.2 + c.Root + float64(d+1)/2) * u
 		for _, at := range []struct{ k, sum, distance float64 }{{0, 4, 0}, {0, 4, 7}, {3, 0, 0}, {2, 5, 1e3}} {
-			reach := at.distance + min(farthest, 2*at.distance+c.vanish)
-			want := sigma*math.Sqrt(at.sum)*(c.shift*2.01*u*reach+root) + c.last*u*at.k
+			reach := at.distance + min(farthest, 2*at.distance+c.Vanish)
+			want := sigma*math.Sqrt(at.sum)*(c.Shift*2.01*u*reach+root) + c.Last*u*at.k
 			near("error of a kernel column", e.kernelError(at.k, at.sum, at.distance), want)
 		}
 		away := e
 		away.far = 1e6 // an inducing point beyond twice the row's distance and vanish counts as there
-		near("error of a kernel column with a point far away", away.kernelError(0, 4, 100), 2*sigma*(c.shift*2.01*u*(100+2*100+c.vanish)+root))
+		near("error of a kernel column with a point far away", away.kernelError(0, 4, 100), 2*sigma*(c.Shift*2.01*u*(100+2*100+c.Vanish)+root))
 		if got := e.kernelError(0, 0, 0); !(got > 0) {
 			t.Errorf("a kernel column without any value has the error %g, want what vanishes", got)
 		}

@@ -26,7 +26,7 @@ type Estimated struct {
 // steps: it often rests on a plateau before it rises again. The logarithms of the
 // lengthscales have a normal prior around their start, for few rows know little of
 // many features. All logarithms stay within ±6. The result depends on the rows alone.
-func Estimate(rows Rows, family kernel.Family, ard bool, workers int) (Estimated, error) {
+func Estimate(rows Rows, family *kernel.Family, ard bool, workers int) (Estimated, error) {
 	if err := rows.Validate(); err != nil {
 		return Estimated{}, err
 	}
@@ -45,7 +45,7 @@ const (
 	lnDeviation   = 2.0 // of the prior on ln lengthscales
 )
 
-func estimate(pool *linalg.Pool, rows Rows, family kernel.Family, ard bool) (Estimated, error) {
+func estimate(pool *linalg.Pool, rows Rows, family *kernel.Family, ard bool) (Estimated, error) {
 	e := newEvidence(pool, rows, family, ard)
 	theta := make([]float64, e.parameters+1)   // the noise is last
 	start := 0.5 * math.Log(float64(rows.Dim)) // typical distance 1 in whitened units
@@ -83,7 +83,7 @@ func estimate(pool *linalg.Pool, rows Rows, family kernel.Family, ard bool) (Est
 // evidence computes the exact process's negative log evidence with gradient.
 type evidence struct {
 	pool       *linalg.Pool
-	profile    linalg.Profile
+	profile    *linalg.Profile
 	rows       Rows
 	ard        bool
 	parameters int // lengthscales and variance, without the noise
@@ -99,10 +99,10 @@ type evidence struct {
 	alpha      []float64
 }
 
-func newEvidence(pool *linalg.Pool, rows Rows, family kernel.Family, ard bool) *evidence {
+func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, ard bool) *evidence {
 	n, d := rows.Len(), rows.Dim
 	e := &evidence{
-		pool: pool, profile: family.Profile(), rows: rows, ard: ard, parameters: 2,
+		pool: pool, profile: family.Profile, rows: rows, ard: ard, parameters: 2,
 		invScale: make([]float64, d),
 		x:        linalg.Mat{Rows: n, Cols: d, Stride: d, Data: rows.X},
 		ones:     withOnes(rows),

@@ -10,7 +10,7 @@ import (
 )
 
 func TestEstimateFindsTheScale(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		// y depends on the first feature alone.
 		rows := testRows(300, 3, 50)
 		rng := rand.New(rand.NewPCG(3, 3))
@@ -36,7 +36,7 @@ func TestEstimateFindsTheScale(t *testing.T) {
 
 // The evidence's gradient agrees with central differences.
 func TestEvidenceGradient(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		rows := testRows(60, 2, 51)
 		for _, ard := range []bool{true, false} {
 			tr := newTestTrainer(t, testConfig(t, rows, ard), rows)

@@ -24,9 +24,9 @@ func NewTrainerFrom(cfg Config, from *Posterior, judged Rows) (*Trainer, error) 
 		return nil, err
 	}
 	m := from.Inducing()
-	if from.Dim() != cfg.Dim || from.Kernel.Family.Name() != cfg.Kernel.Name() || m > cfg.Inducing || judged.Len() == 0 || judged.Dim != cfg.Dim {
+	if from.Dim() != cfg.Dim || from.Kernel.Family.Name != cfg.Kernel.Name || m > cfg.Inducing || judged.Len() == 0 || judged.Dim != cfg.Dim {
 		return nil, fmt.Errorf("%w: start values of %d features, kernel %s and %d inducing points, judged on %d rows of %d; want %d, %s and at most %d",
-			ErrConfig, from.Dim(), from.Kernel.Family.Name(), m, judged.Len(), judged.Dim, cfg.Dim, cfg.Kernel.Name(), cfg.Inducing)
+			ErrConfig, from.Dim(), from.Kernel.Family.Name, m, judged.Len(), judged.Dim, cfg.Dim, cfg.Kernel.Name, cfg.Inducing)
 	}
 	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
 	t.z = linalg.NewMat(m, cfg.Dim)

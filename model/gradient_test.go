@@ -76,9 +76,9 @@ func (t *Trainer) objective(tb testing.TB, rows Rows, scale float64) float64 {
 // The derivatives of J_b in every θ, some coordinates of Z and the direction
 // of q agree with central differences, for every loss.
 func TestGradientsAgreeWithDifferences(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		rows := testRows(90, 3, 5)
-		for _, kind := range []loss.Kind{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative} {
+		for _, kind := range loss.Kinds() {
 			for _, ard := range []bool{true, false} {
 				c := testConfig(t, rows, ard)
 				c.Loss, c.Kernel, c.Inducing, c.Jitter = mustLoss(t, kind, 0.6), f, 12, 1e-3
@@ -184,7 +184,7 @@ func TestGradientOfQAgreesWithDifferences(t *testing.T) {
 // A small natural-gradient step lowers J_b.
 func TestNaturalGradientDecreasesObjective(t *testing.T) {
 	rows := testRows(120, 2, 7)
-	for _, kind := range []loss.Kind{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative} {
+	for _, kind := range loss.Kinds() {
 		c := testConfig(t, rows, true)
 		c.Loss, c.Inducing = mustLoss(t, kind, 0.4), 20
 		tr := newTestTrainer(t, c, rows)

@@ -66,7 +66,7 @@ func lastPass(b *testing.B, p *Predictor, l loss.Loss, rows Rows) float64 {
 func benchPosterior(b testing.TB, m, d int) *Posterior {
 	b.Helper()
 	p := &Posterior{
-		Kernel: kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: make([]float64, d), Variance: 0.7},
+		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: make([]float64, d), Variance: 0.7},
 		Jitter: 1e-6, Z: testRows(m, d, 6).X,
 		Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
 	}

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"github.com/pacsgp/pacsgp/model/internal/linalg"
-	"github.com/pacsgp/pacsgp/model/kernel"
-)
+import "github.com/pacsgp/pacsgp/model/kernel"
 
 // Memory is what training and prediction hold at most, in bytes: a user sets the
 // limits of a container by it. Counted are the matrices of M² and of M rows, and
@@ -21,7 +18,7 @@ type Memory struct {
 
 // MemoryOf counts for m inducing points, d features and up to the given number of
 // start rows. Workers have a block each where they predict.
-func MemoryOf(family kernel.Family, m, d, rows, workers int) Memory {
+func MemoryOf(family *kernel.Family, m, d, rows, workers int) Memory {
 	number := func(counts ...int) (bytes int64) {
 		for _, n := range counts {
 			bytes += 8 * int64(n)
@@ -29,7 +26,7 @@ func MemoryOf(family kernel.Family, m, d, rows, workers int) Memory {
 		return bytes
 	}
 	slopes := 1 // blocks beside those of values
-	if family.Profile() == linalg.SquaredExponential {
+	if family.SlopeIsValue {
 		slopes = 0
 	}
 	square := m * m

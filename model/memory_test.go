@@ -32,9 +32,9 @@ func testMemoryIsCounted(t *testing.T, workers int, most float64) {
 		}
 	}
 	for _, size := range []struct {
-		f    kernel.Family
+		f    *kernel.Family
 		m, d int
-	}{{kernel.SquaredExponential{}, 300, 2}, {kernel.SquaredExponential{}, 700, 5}, {kernel.Matern52{}, 700, 5}, {kernel.SquaredExponential{}, 700, 100}} {
+	}{{kernel.SquaredExponential, 300, 2}, {kernel.SquaredExponential, 700, 5}, {kernel.Matern52, 700, 5}, {kernel.SquaredExponential, 700, 100}} {
 		rows := testRows(3000, size.d, 5)
 		c := testConfig(t, rows, true)
 		c.Kernel, c.Inducing, c.Workers = size.f, size.m, workers

@@ -13,7 +13,7 @@ import (
 // say nothing of, which are those that L⁻¹ makes large. The last quarter of the rows
 // counts with weight outliers, as do rows far from their prediction: if that is
 // negative, S is beyond I where these rows are alone.
-func fittedPosterior(t *testing.T, f kernel.Family, z []float64, d int, lengthscale, jitter, gain, outliers float64) *Posterior {
+func fittedPosterior(t *testing.T, f *kernel.Family, z []float64, d int, lengthscale, jitter, gain, outliers float64) *Posterior {
 	t.Helper()
 	m := len(z) / d
 	p := randomPosterior(t, m, d, 7)
@@ -51,7 +51,7 @@ func fittedPosterior(t *testing.T, f kernel.Family, z []float64, d int, lengthsc
 func kernelColumns(pool *linalg.Pool, p *Posterior, rows Rows) linalg.Mat {
 	m, d := p.Inducing(), p.Dim()
 	k := linalg.NewMat(rows.Len(), m)
-	pool.Kernel(p.Kernel.Family.Profile(), linalg.Mat{Rows: rows.Len(), Cols: d, Stride: d, Data: rows.X},
+	pool.Kernel(p.Kernel.Family.Profile, linalg.Mat{Rows: rows.Len(), Cols: d, Stride: d, Data: rows.X},
 		linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}, nil, p.inverseScales(), p.Kernel.Variance, k, linalg.Mat{})
 	return k
 }
@@ -68,7 +68,7 @@ func TestPredictionsAreShiftInvariant(t *testing.T) {
 	z, rows := testRows(m, d, 5).X, testRows(100, d, 3)
 	round(z)
 	round(rows.X)
-	p := fittedPosterior(t, kernel.Matern32{}, z, d, 1, 1e-6, 0.65, 0.65)
+	p := fittedPosterior(t, kernel.Matern32, z, d, 1, 1e-6, 0.65, 0.65)
 	wantMean, want := predict(t, p, 1, rows.X)
 	for _, shift := range []float64{0x1p12, 0x1p24, 0x1p30} {
 		moved, x := *p, make([]float64, len(rows.X))

@@ -21,7 +21,7 @@ func randomPosterior(t testing.TB, m, d int, seed uint64) *Posterior {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	p := &Posterior{
-		Kernel: kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: make([]float64, d), Variance: 1.7},
+		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: make([]float64, d), Variance: 1.7},
 		Jitter: 1.7e-6,
 		Z:      make([]float64, m*d), Mean: make([]float64, m),
 		L: make([]float64, m*m), Factor: make([]float64, m*m),
@@ -49,36 +49,21 @@ func randomPosterior(t testing.TB, m, d int, seed uint64) *Posterior {
 }
 
 // withFamily gives p another kernel, and the L that belongs to it.
-func withFamily(t testing.TB, p *Posterior, f kernel.Family) *Posterior {
+func withFamily(t testing.TB, p *Posterior, f *kernel.Family) *Posterior {
 	t.Helper()
 	p.Kernel.Family = f
 	if !refactor(p) {
-		t.Fatalf("K_ZZ of %s cannot be factorized", f.Name())
+		t.Fatalf("K_ZZ of %s cannot be factorized", f.Name)
 	}
 	return p
 }
 
 // eachFamily runs f as a subtest for each family of kernels.
-func eachFamily(t *testing.T, f func(t *testing.T, family kernel.Family)) {
+func eachFamily(t *testing.T, f func(t *testing.T, family *kernel.Family)) {
 	t.Helper()
 	for _, family := range kernel.Families() {
-		t.Run(strings.ReplaceAll(family.Name(), "/", ":"), func(t *testing.T) { f(t, family) })
+		t.Run(strings.ReplaceAll(family.Name, "/", ":"), func(t *testing.T) { f(t, family) })
 	}
-}
-
-// bigKernel is the kernel of variance 1 at a squared scaled distance.
-func bigKernel(f kernel.Family, t *big.Float) *big.Float {
-	a, sum := exact(0), exact(1)
-	switch f.(type) {
-	case kernel.Matern32:
-		sum.Add(sum, a.Sqrt(a.Mul(t, exact(3))))
-	case kernel.Matern52:
-		sum.Add(sum, a.Sqrt(a.Mul(t, exact(5))))
-		sum.Add(sum, exact(0).Quo(exact(0).Mul(t, exact(5)), exact(3)))
-	default:
-		a.Mul(t, exact(0.5))
-	}
-	return sum.Mul(sum, loss.Exp(a.Neg(a)))
 }
 
 func predict(t testing.TB, p *Posterior, workers int, x []float64) (mean, variance []float64) {
@@ -99,7 +84,7 @@ func predict(t testing.TB, p *Posterior, workers int, x []float64) (mean, varian
 // With Z = X and the posterior of a Gaussian likelihood, the sparse process is
 // the exact one, solved here by gonum without whitening.
 func TestInducingPointsAtTheRowsGiveTheExactProcess(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		const n, noise, jitter = 60, 0.3, 1e-9
 		rows := testRows(n, 2, 11)
 		c := testConfig(t, rows, true)
@@ -202,7 +187,7 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 // A row's result has the same bits alone, in any block and for any number of
 // workers.
 func TestPredictionOfARowIsItsOwn(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		p := withFamily(t, randomPosterior(t, 67, 4, 3), f)
 		rows := testRows(2*predictBlock+130, 4, 4)
 		mean, variance := predict(t, p, 1, rows.X)
@@ -222,7 +207,7 @@ func TestPredictionOfARowIsItsOwn(t *testing.T) {
 // The slow path's pairs of numbers agree with 256-bit arithmetic far beyond
 // float64.
 func TestReferenceAgreesWithBigNumbers(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		const m, d = 40, 3
 		p := withFamily(t, randomPosterior(t, m, d, 4), f)
 		rows := testRows(3, d, 9)
@@ -235,7 +220,7 @@ func TestReferenceAgreesWithBigNumbers(t *testing.T) {
 					u.Quo(u.Sub(exact(rows.Row(row)[j]), exact(p.Z[i*d+j])), exact(p.Kernel.Lengthscales[j]))
 					q.Add(q, u.Mul(u, u))
 				}
-				k := bigKernel(f, q)
+				k := f.Exact(q)
 				k.Mul(k, exact(p.Kernel.Variance))
 				for j := range i {
 					k.Sub(k, u.Mul(exact(p.L[i*m+j]), phi[j]))
@@ -290,7 +275,7 @@ func TestJitterCheckCatchesAChangedL(t *testing.T) {
 // The bound is never below the residual in 256-bit arithmetic, and at most a
 // few orders above it.
 func TestJitterBoundIsAnUpperBound(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f kernel.Family) {
+	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		for _, m := range []int{1, 5, 30} {
 			p := withFamily(t, randomPosterior(t, m, 2, uint64(m)), f)
 			bound, _, err := p.JitterCheck()
@@ -306,7 +291,7 @@ func TestJitterBoundIsAnUpperBound(t *testing.T) {
 						diff.Quo(diff, exact(p.Kernel.Lengthscales[k]))
 						q.Add(q, diff.Mul(diff, diff))
 					}
-					r := bigKernel(f, q)
+					r := f.Exact(q)
 					r.Mul(r, exact(p.Kernel.Variance))
 					if i == j {
 						r.Add(r, exact(p.Jitter))

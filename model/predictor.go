@@ -192,7 +192,7 @@ func (r *Predictor) block(s *predictScratch, x, mean, variance []float64) {
 	n, m, d := len(mean), r.posterior.Inducing(), r.posterior.Dim()
 	k, t := s.k.Slice(0, n, 0, m), s.t.Slice(0, n, 0, m)
 	kernel := &r.posterior.Kernel
-	r.pool.Kernel(kernel.Family.Profile(), linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.origin, r.invScale, kernel.Variance, k, linalg.Mat{})
+	r.pool.Kernel(kernel.Family.Profile, linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, r.z, r.origin, r.invScale, kernel.Variance, k, linalg.Mat{})
 	linalg.Moments(k, r.alpha, mean, s.norm, s.sum)
 	r.way.predict(k, t, variance, s.image[:n])
 }

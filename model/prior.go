@@ -11,7 +11,7 @@ import (
 // the derivatives with respect to θ and Z take.
 type prior struct {
 	pool    *linalg.Pool
-	profile linalg.Profile
+	profile *linalg.Profile
 	ard     bool
 	jitter  float64 // relative to the variance
 
@@ -31,14 +31,14 @@ type prior struct {
 	zPull  linalg.Mat // [M×(d+1)]
 }
 
-func newPrior(pool *linalg.Pool, profile linalg.Profile, ard bool, jitter float64, m, d int) *prior {
+func newPrior(pool *linalg.Pool, profile *linalg.Profile, ard bool, jitter float64, m, d int) *prior {
 	kuu := linalg.NewMat(m, m)
 	p := &prior{
 		pool: pool, profile: profile, ard: ard, jitter: jitter, invScale: make([]float64, d),
 		kuu: kuu, kuuSlope: slopesOf(profile, kuu), white: newWhitener(m),
 		vector: make([]float64, m), zOnes: linalg.NewMat(m, d+1), zPull: linalg.NewMat(m, d+1),
 	}
-	if profile != linalg.SquaredExponential {
+	if !profile.SlopeIsValue {
 		p.pull = linalg.NewMat(m, m)
 	}
 	return p

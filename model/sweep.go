@@ -62,8 +62,8 @@ func newSweep(p *prior, l loss.Loss, m, d int) *sweep {
 
 // slopesOf returns room for the slopes of a kernel block: the block itself where they are its
 // values.
-func slopesOf(profile linalg.Profile, block linalg.Mat) linalg.Mat {
-	if profile == linalg.SquaredExponential {
+func slopesOf(profile *linalg.Profile, block linalg.Mat) linalg.Mat {
+	if profile.SlopeIsValue {
 		return block
 	}
 	return linalg.NewMat(block.Rows, block.Cols)
@@ -139,7 +139,7 @@ func (s *sweep) backward(n int, k, slope, p linalg.Mat) {
 		kr := k.Row(i)
 		pr, a := p.Row(i)[:len(kr)], s.a[:len(kr)]
 		sum, total := 0.0, 0.0
-		if s.profile == linalg.SquaredExponential { // the slopes are the values
+		if s.profile.SlopeIsValue { // the slopes are the values
 			for j, kj := range kr {
 				t := (float64(g*a[j]) + float64(w2*pr[j])) * kj
 				pr[j] = t

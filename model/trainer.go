@@ -125,7 +125,7 @@ func (t *Trainer) Close() { t.pool.Close() }
 // allocate makes room for m inducing points.
 func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
-	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile(), t.cfg.ARD, t.cfg.Jitter, m, t.cfg.Dim)
+	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile, t.cfg.ARD, t.cfg.Jitter, m, t.cfg.Dim)
 	t.sweep = newSweep(t.prior, t.cfg.Loss, m, t.cfg.Dim)
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)

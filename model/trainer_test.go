@@ -93,7 +93,7 @@ func TestInstructionSetsTrainAndPredictTheSame(t *testing.T) {
 	eachFamily(t, trainWithEachSet)
 }
 
-func trainWithEachSet(t *testing.T, f kernel.Family) {
+func trainWithEachSet(t *testing.T, f *kernel.Family) {
 	var want *Posterior
 	var wantMean, wantVariance []float64
 	for _, set := range linalg.InstructionSets() {

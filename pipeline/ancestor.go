@@ -72,7 +72,7 @@ func namesOf(columns []Affine) []string {
 // begins reports whether a candidate begins with the ancestor's posterior: one of its
 // kernel, and of its number of inducing points where numbers are named.
 func (t *training) begins(c model.Config) bool {
-	return t.warm != nil && t.warm.Kernel.Family.Name() == c.Kernel.Name() &&
+	return t.warm != nil && t.warm.Kernel.Family.Name == c.Kernel.Name &&
 		(len(t.job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
 }
 

@@ -410,7 +410,7 @@ func TestCoverageFailsWithAPriorFittedToTheRows(t *testing.T) {
 func interpolate(x, y []float64) (*model.Posterior, error) {
 	m := len(x)
 	q := &model.Posterior{
-		Kernel: kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: []float64{0.08}, Variance: 1}, Jitter: 1e-4,
+		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: []float64{0.08}, Variance: 1}, Jitter: 1e-4,
 		Z: x, Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
 	}
 	k := mat.NewSymDense(m, nil)

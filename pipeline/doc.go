@@ -52,6 +52,8 @@
 //
 // # Where to add
 //
+// Package internal/extend has a patch for some of these, and tests that it is enough.
+//
 //   - a source: a folder of ingest that implements [Source], with package ingest's rules
 //     for columns and rows; pipelinetest.TestSource in its tests; an origin in
 //     cmd/pacsgp/source.go, with its section in docs/job.md.
@@ -61,11 +63,14 @@
 //     says which tally it needs. A predictor that nobody scores yet, or another role, is
 //     a key of the tallies here (TallyKey), which rowPass fills. Its proof goes to
 //     docs/proofs.md, its formula to docs/format.md and docs/verify.py.
-//   - a kernel: a Family in model/kernel, and a line in its list; value and slope are
-//     functions of the squared scaled distance. Its name in certify, its errors in
-//     docs/proofs.md, its formula in verify.py.
-//   - a loss: a kind in certify/loss.go; the compiler and the linter then name every
-//     switch that lacks it. Expectation, gradient and proven interval are one file of
-//     model/loss; constantLoss is its value for a constant.
+//   - a kernel: a file of model/kernel with a Family, whose Profile is value and slope as
+//     functions of the squared scaled distance, and its exact values in testdata there; a
+//     line in kernel.Families; its name in certify/kernel.go and certify/schema.json; the
+//     constants of its errors in the table of docs/proofs.md, section 10; its formula in
+//     docs/format.md, section 3, and FAMILIES of docs/verify.py. Assembly is an entry of the
+//     panels of model/internal/linalg/set_amd64.go, and may come later.
+//   - a loss: a file of model/loss with all that loss.Loss asks for, and a line in its list;
+//     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
+//     in docs/format.md, section 5, docs/proofs.md, section 10, and docs/verify.py.
 //   - a rule of roles: a roleRule, and section 4.4 of docs/format.md.
 package pipeline

@@ -120,7 +120,7 @@ func operations(c model.Config) (least, most float64) {
 // times, for a machine is not as fast in one moment as in the next. They are sorted.
 func rates(m, d, workers int) ([]float64, error) {
 	p := &model.Posterior{
-		Kernel: kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: make([]float64, d), Variance: 1}, Jitter: 1e-6,
+		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: make([]float64, d), Variance: 1}, Jitter: 1e-6,
 		Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
 	}
 	for j := range d {

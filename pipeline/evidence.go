@@ -3,7 +3,6 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -102,15 +101,14 @@ const accuracyPart = 0x1p-20
 // reader's prediction has to be. It is so small a part of the tolerance that
 // taking it off costs nothing.
 func accuracy(l certify.Loss, target Affine) float64 {
-	switch l.Kind {
-	case certify.LossBand:
-		return min(l.Below, l.Above) * accuracyPart
-	case certify.LossRelative:
-		return target.Scale * accuracyPart
-	case certify.LossZeroOne, certify.LossSquared, certify.LossExponential:
+	switch l.Kind.Tolerances() {
+	case certify.OneTolerance:
 		return l.Epsilon * accuracyPart
+	case certify.TwoSided:
+		return min(l.Below, l.Above) * accuracyPart
+	case certify.NoTolerance:
 	}
-	return math.NaN() // which no certificate takes
+	return target.Scale * accuracyPart
 }
 
 // scaledAccuracy is the accuracy in scaled units, no smaller.
@@ -160,7 +158,7 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 // it; verification derives it again and compares.
 func describe(job Job, features []Affine, target Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	meta := ModelMeta{
-		Format: ModelFormat, Kernel: p.Kernel.Family.Name(), ARD: !job.Kernel.Isotropic,
+		Format: ModelFormat, Kernel: p.Kernel.Family.Name, ARD: !job.Kernel.Isotropic,
 		Features: slices.Clone(features), Target: target, RowRules: certify.RowRules(),
 		Jitter: p.Jitter, Inducing: p.Inducing(),
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -312,8 +313,9 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 	if l.Kind == "" {
 		l.Kind = certify.LossZeroOne
 	}
-	switch l.Kind {
-	case certify.LossZeroOne, certify.LossSquared, certify.LossExponential:
+	tolerances := l.Kind.Tolerances()
+	switch tolerances {
+	case certify.OneTolerance:
 		switch {
 		case l.Epsilon == 0 && l.EpsilonStd == 0:
 			fault("loss.epsilon: %s", needEpsilon)
@@ -322,21 +324,21 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 		case !(l.Epsilon+l.EpsilonStd > 0) || math.IsInf(l.Epsilon+l.EpsilonStd, 0):
 			fault("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
 		}
-	case certify.LossBand:
+	case certify.TwoSided:
 		if !(l.Below > 0 && l.Above > 0) || math.IsInf(l.Below+l.Above, 0) {
 			fault("loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
 		}
-	case certify.LossRelative:
-		if l.Epsilon != 0 || l.EpsilonStd != 0 {
-			fault("loss.epsilon: the relative loss has no tolerance")
+	case certify.NoTolerance:
+		if !slices.Contains(certify.LossKinds(), l.Kind) {
+			fault("loss.kind: %q is none of %s", l.Kind, lossNames())
+		} else if l.Epsilon != 0 || l.EpsilonStd != 0 {
+			fault("loss.epsilon: the %s loss has no tolerance", l.Kind)
 		}
-	default:
-		fault("loss.kind: %q is none of zero-one, band, squared, exponential, relative", l.Kind)
 	}
-	if l.Kind != certify.LossBand && (l.Below != 0 || l.Above != 0) {
+	if tolerances != certify.TwoSided && (l.Below != 0 || l.Above != 0) {
 		fault("loss: below and above belong to a band, not to %s", l.Kind)
 	}
-	if l.Kind == certify.LossBand && (l.Epsilon != 0 || l.EpsilonStd != 0) {
+	if tolerances == certify.TwoSided && (l.Epsilon != 0 || l.EpsilonStd != 0) {
 		fault("loss.epsilon: a band has below and above instead")
 	}
 	if l.Unit != "" {
@@ -345,6 +347,14 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 		}
 	}
 	return l
+}
+
+func lossNames() string {
+	var names []string
+	for _, k := range certify.LossKinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Limits of training, far beyond what anybody waits for and what memory holds, so

@@ -272,7 +272,7 @@ func (f *shardFold) score(b block) error {
 				err = mean.Upper.Add(w.point(rows, i))
 			}
 			if err == nil {
-				err = constant.Lower.AddLower(constantLoss(w.of.meta.Loss, targets[at], f.pass.of.constant))
+				err = constant.Lower.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 			}
 			if err != nil {
 				return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at), err)

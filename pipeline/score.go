@@ -21,11 +21,13 @@ func scaledLoss(spec certify.Loss, target Affine) (loss.Loss, error) {
 // A scorer applies a model to rows: for everybody who wants its predictions or losses.
 // Several goroutines may use it, each by workspaces of its own; they share its workers.
 type scorer struct {
-	meta      ModelMeta
-	loss      loss.Loss
-	scale     scaler
-	accuracy  float64 // of a reader's mean, scaled
-	predictor *model.Predictor
+	meta ModelMeta
+	loss loss.Loss
+	// ofConstant is what a constant loses at least: see constantLoss.
+	ofConstant func(y, c float64) float64
+	scale      scaler
+	accuracy   float64 // of a reader's mean, scaled
+	predictor  *model.Predictor
 }
 
 // newScorer applies a model to the columns of a source that are its features in order,
@@ -40,7 +42,7 @@ func newScorer(m Model, workers int) (*scorer, error) {
 		return nil, err
 	}
 	return &scorer{
-		meta: m.Meta, loss: l,
+		meta: m.Meta, loss: l, ofConstant: constantLoss(m.Meta.Loss),
 		scale:     scaler{everyColumn(len(m.Meta.Features) + 1), m.Meta.Features, m.Meta.Target},
 		accuracy:  scaledAccuracy(m.Meta.Loss, m.Meta.Target),
 		predictor: predictor,

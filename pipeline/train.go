@@ -120,7 +120,7 @@ type candidate struct {
 func (c candidate) words(inducing int) string {
 	words := certify.Count(inducing, "inducing point")
 	if c.config.Choice > 0 {
-		words += ", kernel " + c.config.Kernel.Name()
+		words += ", kernel " + c.config.Kernel.Name
 	}
 	return words
 }
@@ -158,7 +158,7 @@ func (t *training) nominate() error {
 }
 
 // configure translates the job, with kernels of one family.
-func (t *training) configure(family kernel.Family) (candidate, error) {
+func (t *training) configure(family *kernel.Family) (candidate, error) {
 	s, job := t.survey, t.job
 	theta, err := t.parameters(family)
 	if err != nil {
@@ -194,7 +194,7 @@ func plan(t TrainDecl, n int64, d, m int) model.Plan {
 }
 
 // parameters are those of a family. The centre of a job with one family is kept.
-func (t *training) parameters(family kernel.Family) ([]certify.Parameter, error) {
+func (t *training) parameters(family *kernel.Family) ([]certify.Parameter, error) {
 	theta, centre, err := parameters(t.job, t.survey, family, t.state.Centre, t.env.Resources.Workers)
 	if len(t.job.Kernel.Family) == 1 {
 		t.state.Centre = centre
@@ -204,7 +204,7 @@ func (t *training) parameters(family kernel.Family) ([]certify.Parameter, error)
 
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
 // prior is the estimate of the reference rows alone; nil: it is not known yet.
-func parameters(job Job, s *Survey, family kernel.Family, centre []float64, workers int) ([]certify.Parameter, []float64, error) {
+func parameters(job Job, s *Survey, family *kernel.Family, centre []float64, workers int) ([]certify.Parameter, []float64, error) {
 	features := make([]string, len(s.Features))
 	for i, f := range s.Features {
 		features[i] = f.Name
@@ -235,7 +235,7 @@ func parameters(job Job, s *Survey, family kernel.Family, centre []float64, work
 // estimate is the maximum-likelihood estimate of ln θ on the reference rows.
 // The bound likes smoother functions than the likelihood does, by a factor of
 // about 1.5 in the lengthscales: the centre says so.
-func estimate(job Job, s *Survey, family kernel.Family, workers int) ([]float64, error) {
+func estimate(job Job, s *Survey, family *kernel.Family, workers int) ([]float64, error) {
 	x, y := s.scaler().scaleRaw(s.reference)
 	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, family, !job.Kernel.Isotropic, workers)
 	if err != nil {

@@ -475,12 +475,12 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 	if c.Declared.Unit != "" {
 		row.DeclaredUnit = &c.Declared.Unit
 	}
-	switch draw.Loss.Kind {
-	case certify.LossZeroOne, certify.LossSquared, certify.LossExponential:
+	switch draw.Loss.Kind.Tolerances() {
+	case certify.OneTolerance:
 		row.Epsilon = &draw.Loss.Epsilon
-	case certify.LossBand:
+	case certify.TwoSided:
 		row.Below, row.Above = &draw.Loss.Below, &draw.Loss.Above
-	case certify.LossRelative:
+	case certify.NoTolerance:
 	}
 	return row
 }

@@ -257,7 +257,7 @@ func checkModel(m pipeline.Model) error {
 		return err
 	}
 	k := m.Posterior.Kernel
-	same := k.Family.Name() == m.Meta.Kernel && len(k.Lengthscales) == len(m.Meta.Lengthscales) && k.Variance == m.Meta.Variance &&
+	same := k.Family.Name == m.Meta.Kernel && len(k.Lengthscales) == len(m.Meta.Lengthscales) && k.Variance == m.Meta.Variance &&
 		m.Posterior.Jitter == m.Meta.Jitter && m.Posterior.Inducing() == m.Meta.Inducing
 	for j := 0; same && j < len(k.Lengthscales); j++ {
 		same = k.Lengthscales[j] == m.Meta.Lengthscales[j]

@@ -55,7 +55,7 @@ func testModel(m, d int, ard bool) pipeline.Model {
 	meta.Theta = append(meta.Theta, variance)
 	meta.Variance = model.Exponential(variance.Value())
 	p := &model.Posterior{
-		Kernel: kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: meta.Lengthscales, Variance: meta.Variance}, Jitter: meta.Jitter,
+		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: meta.Lengthscales, Variance: meta.Variance}, Jitter: meta.Jitter,
 		Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
 	}
 	for i := range p.Z {

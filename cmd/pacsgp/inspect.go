@@ -97,12 +97,12 @@ func inspectModel(w system, m pipeline.Model, digest string, asJSON bool) error 
 }
 
 func lossWords(l certify.Loss) string {
-	switch l.Kind {
-	case certify.LossBand:
+	switch l.Kind.Tolerances() {
+	case certify.TwoSided:
 		return fmt.Sprintf("%s, from %g below to %g above the target", l.Kind, l.Below, l.Above)
-	case certify.LossZeroOne, certify.LossSquared, certify.LossExponential:
+	case certify.OneTolerance:
 		return fmt.Sprintf("%s, tolerance %g", l.Kind, l.Epsilon)
-	case certify.LossRelative:
+	case certify.NoTolerance:
 	}
 	return string(l.Kind)
 }

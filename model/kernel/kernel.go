@@ -10,19 +10,20 @@ import (
 )
 
 // A Family is a stationary covariance function of variance 1, as a function of the
-// squared scaled distance t = Σ_j ((x_j − x'_j)/l_j)². A new one is a file beside its
-// brothers, a profile of linalg with its proof, and an entry of [Families].
-type Family interface {
+// squared scaled distance t = Σ_j ((x_j − x'_j)/l_j)². Its functions may be called by
+// several goroutines at a time.
+type Family struct {
 	// Name is what jobs, model files and certificates call it.
-	Name() string
-	// Profile names it to linalg, which computes blocks of values and of slopes in t.
-	Profile() linalg.Profile
+	Name string
+	// Profile computes blocks of values, and of slopes in t: by assembly where linalg has
+	// some, else by its At.
+	*linalg.Profile
 	// Values replaces every t by the value there, with the same bits on every machine.
-	Values(t []float64)
+	Values func(t []float64)
 	// Exact returns the value at t to the precision of t, but for a few units.
-	Exact(t *big.Float) *big.Float
+	Exact func(t *big.Float) *big.Float
 	// Errors are the constants of the proven errors.
-	Errors() Errors
+	Errors Errors
 }
 
 // Errors bound what rounding does to values: docs/proofs.md, section 10. Distances p are
@@ -39,26 +40,26 @@ type Errors struct {
 }
 
 // Families are all that there are. The first is the default.
-func Families() []Family { return []Family{SquaredExponential{}, Matern32{}, Matern52{}} }
+func Families() []*Family { return []*Family{SquaredExponential, Matern32, Matern52} }
 
 // ErrFamily says that there is no family of a name.
 var ErrFamily = errors.New("kernel: unknown family")
 
 // Named returns the family of that name.
-func Named(name string) (Family, error) {
+func Named(name string) (*Family, error) {
 	var known []string
 	for _, f := range Families() {
-		if f.Name() == name {
+		if f.Name == name {
 			return f, nil
 		}
-		known = append(known, f.Name())
+		known = append(known, f.Name)
 	}
 	return nil, fmt.Errorf("%w %q, want one of %q", ErrFamily, name, known)
 }
 
 // A Kernel is the covariance function σ²·f(Σ_j ((x_j − x'_j)/l_j)²) in scaled units.
 type Kernel struct {
-	Family       Family
+	Family       *Family
 	Lengthscales []float64 // [d], each > 0; an isotropic kernel repeats one value
 	Variance     float64   // σ² > 0
 }
@@ -130,6 +131,6 @@ func (k Kernel) Row(dst, x, z []float64) {
 // higher orders while d < 10⁶. What that does to the value is the family's.
 func (k Kernel) ErrorBound() float64 {
 	const u = 0x1p-53
-	e := k.Family.Errors()
+	e := k.Family.Errors
 	return k.Variance * u * (e.RowScale*(float64(len(k.Lengthscales))+e.RowRoot) + e.RowLast)
 }

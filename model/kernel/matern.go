@@ -9,64 +9,42 @@ import (
 )
 
 // Matern32 is (1 + a)·exp(−a), a = √(3t): functions with one derivative.
-type Matern32 struct{}
-
-// Name is that of the family.
-func (Matern32) Name() string { return "matern-3/2" }
-
-// Profile is that of the family.
-func (Matern32) Profile() linalg.Profile { return linalg.Matern32 }
-
-// Values replaces every t by the value there.
-func (Matern32) Values(t []float64) {
-	matern(t, 3, func(a float64) float64 { return 1 + a })
-}
-
-// Exact returns the value at t.
-func (Matern32) Exact(t *big.Float) *big.Float {
-	a := root(t, 3)
-	return product(a.plus1(), a.decay())
-}
-
+//
 // Errors of a row: t is off by (d+7)u relatively and its product with 3 by another u, which
 // the root halves, and rounds: a is off by δ = (d+10)u/2. That moves f = (1+a)·exp(−a) by at
 // most δ·max a|f′| = δ·max a²·exp(−a) = 4δ/e² < 0.542δ. The sum, exp and two products err
 // by 5.2u.
-func (Matern32) Errors() Errors {
-	return Errors{
+var Matern32 = &Family{
+	Name:    "matern-3/2",
+	Profile: linalg.Matern32,
+	Values:  func(t []float64) { matern(t, 3, func(a float64) float64 { return 1 + a }) },
+	Exact: func(t *big.Float) *big.Float {
+		a := root(t, 3)
+		return product(a.plus1(), a.decay())
+	},
+	Errors: Errors{
 		Shift: 0.46, Scale: 1.03, Root: 1, Last: 5.4, Vanish: 300,
 		RowScale: 0.28, RowRoot: 10, RowLast: 7,
-	}
+	},
 }
 
 // Matern52 is (1 + a + a²/3)·exp(−a), a = √(5t): functions with two derivatives.
-type Matern52 struct{}
-
-// Name is that of the family.
-func (Matern52) Name() string { return "matern-5/2" }
-
-// Profile is that of the family.
-func (Matern52) Profile() linalg.Profile { return linalg.Matern52 }
-
-// Values replaces every t by the value there.
-func (Matern52) Values(t []float64) {
-	matern(t, 5, func(a float64) float64 { return 1 + float64(a*(1+a/3)) })
-}
-
-// Exact returns the value at t.
-func (Matern52) Exact(t *big.Float) *big.Float {
-	a := root(t, 5)
-	third := quotient(product(a.Float, a.Float), 3)
-	return product(third.Add(third, a.plus1()), a.decay())
-}
-
+//
 // Errors of a row: as for [Matern32], with max a|f′| = max (a²+a³)/3·exp(−a) < 0.605, at
 // a = 1 + √3, and 8.2u for the polynomial, exp and two products.
-func (Matern52) Errors() Errors {
-	return Errors{
+var Matern52 = &Family{
+	Name:    "matern-5/2",
+	Profile: linalg.Matern52,
+	Values:  func(t []float64) { matern(t, 5, func(a float64) float64 { return 1 + float64(a*(1+a/3)) }) },
+	Exact: func(t *big.Float) *big.Float {
+		a := root(t, 5)
+		third := quotient(product(a.Float, a.Float), 3)
+		return product(third.Add(third, a.plus1()), a.decay())
+	},
+	Errors: Errors{
 		Shift: 0.37, Scale: 1.15, Root: 1, Last: 7.4, Vanish: 300,
 		RowScale: 0.31, RowRoot: 10, RowLast: 10,
-	}
+	},
 }
 
 // matern replaces every t by polynomial(a)·exp(−a), a = √(stretch·t), or by 0 where that is

@@ -1,6 +1,9 @@
 package loss
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // band is 1 where v−y leaves the open interval (−below, above). The zero-one
 // loss is the case below = above = ε.
@@ -13,6 +16,13 @@ type band struct {
 	below, above float64
 }
 
+func newBand(p parameters) (Loss, error) {
+	if !positive(p.below) || !positive(p.above) {
+		return nil, fmt.Errorf("%w: band loss needs below > 0 and above > 0, got %g and %g", ErrParameter, p.below, p.above)
+	}
+	return band{Band, p.below, p.above}, nil
+}
+
 func (l band) Kind() Kind { return l.kind }
 
 func (l band) Point(y, f float64) float64 {
@@ -21,6 +31,13 @@ func (l band) Point(y, f float64) float64 {
 		return math.NaN()
 	}
 	if -l.below < r && r < l.above {
+		return 0
+	}
+	return 1
+}
+
+func (l band) Least(y, f float64) float64 {
+	if r := f - y; -l.below*(1+boundaryRoom) <= r && r <= l.above*(1+boundaryRoom) {
 		return 0
 	}
 	return 1

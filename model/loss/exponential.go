@@ -14,6 +14,11 @@ func (l exponential) Point(y, f float64) float64 {
 	return -math.Expm1(-r * r)
 }
 
+func (l exponential) Least(y, f float64) float64 {
+	r := (f - y) / l.epsilon
+	return max(0, 1-expNegative(float64(r*r))-leastRoom)
+}
+
 // Expected writes 1 − G as −expm1(ln G), which keeps small losses exact.
 func (l exponential) Expected(y, m, variance float64) float64 {
 	v, _ := clampVariance(variance)

@@ -22,7 +22,6 @@ type Laws struct {
 type Interval struct {
 	loss     Loss
 	accuracy float64
-	side     side
 	scratch  [6][]float64 // arguments and values of Φ and φ
 }
 
@@ -40,7 +39,7 @@ type side interface {
 // units, is what a reader's prediction may be off by: upper ends hold for every prediction
 // within accuracy of a draw, lower ends are below the loss of each of them.
 func NewInterval(l Loss, accuracy float64) *Interval {
-	return &Interval{loss: l, accuracy: accuracy, side: l.(side)} //nolint:forcetypeassert // every loss of this package has it
+	return &Interval{loss: l, accuracy: accuracy}
 }
 
 // Of reports whether r is the interval of this loss and accuracy.
@@ -59,14 +58,14 @@ const (
 // [0, 1]. A row whose mean is not proven to be within the accuracy gets 0 and 1. Rows do
 // not depend on each other, nor does a result on the machine.
 func (r *Interval) Bounds(laws Laws, lo, hi []float64) {
-	r.bounds(laws, r.side.interval, r.proven, lo, hi)
+	r.bounds(laws, r.loss.interval, r.proven, lo, hi)
 }
 
 // Points does the same for the losses of the means: of every prediction that is within
 // the accuracy of the exact mean. Variances are not looked at. A loss that is 0 or 1 has
 // whole bounds.
 func (r *Interval) Points(laws Laws, lo, hi []float64) {
-	r.bounds(laws, r.side.points, r.near, lo, hi)
+	r.bounds(laws, r.loss.points, r.near, lo, hi)
 }
 
 func (r *Interval) bounds(
@@ -74,7 +73,7 @@ func (r *Interval) bounds(
 ) {
 	n := len(laws.Y)
 	room := r.take(5, n)
-	size := r.side.size()
+	size := r.loss.size()
 	for i, y := range laws.Y {
 		// Of the distance |m − y| and of its difference to a tolerance.
 		room[i] = (laws.MeanError[i] + float64(6*unitRoundoff*(math.Abs(laws.Mean[i])+math.Abs(y)+size))) * (1 + 0x1p-40)

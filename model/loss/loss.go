@@ -39,14 +39,43 @@ type Loss interface {
 	Gradient(y, m, variance float64) (e, dm, dv float64)
 	// Point returns l(y, f). The boundary of a discontinuous loss costs 1.
 	Point(y, f float64) float64
+	// Least returns a lower bound on l(y, f), with the same bits on every platform: on the
+	// boundary of a discontinuous loss, and a part of 10⁻⁹ beyond it, 0.
+	Least(y, f float64) float64
 	// Reference returns E l(y, v) for arguments and arithmetic of [Precision]
 	// bits and a variance ≥ 0, which it does not raise: a second, slow implementation
 	// that shares no numeric code with the first, nor with [Interval].
 	Reference(y, m, variance *big.Float) *big.Float
+
+	side
 }
 
 // ErrParameter says that a loss was asked for with an impossible tolerance.
 var ErrParameter = errors.New("loss: parameter out of range")
+
+// parameters are those of [New].
+type parameters struct{ epsilon, below, above, offset float64 }
+
+// losses are all that there are, each beside what makes it from its parameters.
+var losses = []struct {
+	kind Kind
+	make func(p parameters) (Loss, error)
+}{
+	{ZeroOne, func(p parameters) (Loss, error) { return p.tolerant(band{ZeroOne, p.epsilon, p.epsilon}) }},
+	{Band, newBand},
+	{Squared, func(p parameters) (Loss, error) { return p.tolerant(squared{p.epsilon}) }},
+	{Exponential, func(p parameters) (Loss, error) { return p.tolerant(exponential{p.epsilon}) }},
+	{Relative, newRelative},
+}
+
+// Kinds returns all of them.
+func Kinds() []Kind {
+	var all []Kind
+	for _, l := range losses {
+		all = append(all, l.kind)
+	}
+	return all
+}
 
 // New returns the named loss. All parameters are in scaled units (raw units
 // divided by the target's scale): epsilon > 0 for zero-one, squared and
@@ -54,35 +83,23 @@ var ErrParameter = errors.New("loss: parameter out of range")
 // for relative, whose |y| is that of the raw target. Parameters that the loss
 // does not have are ignored.
 func New(kind Kind, epsilon, below, above, offset float64) (Loss, error) {
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
-	switch kind {
-	case ZeroOne, Squared, Exponential:
-		if !positive(epsilon) {
-			return nil, fmt.Errorf("%w: %s loss needs a tolerance epsilon > 0, got %g", ErrParameter, kind, epsilon)
-		}
-	case Band:
-		if !positive(below) || !positive(above) {
-			return nil, fmt.Errorf("%w: band loss needs below > 0 and above > 0, got %g and %g", ErrParameter, below, above)
-		}
-	case Relative:
-		if math.IsNaN(offset) || math.IsInf(offset, 0) {
-			return nil, fmt.Errorf("%w: relative loss needs a finite target offset, got %g", ErrParameter, offset)
+	for _, l := range losses {
+		if l.kind == kind {
+			return l.make(parameters{epsilon, below, above, offset})
 		}
 	}
-	switch kind {
-	case ZeroOne:
-		return band{kind: ZeroOne, below: epsilon, above: epsilon}, nil
-	case Band:
-		return band{kind: Band, below: below, above: above}, nil
-	case Squared:
-		return squared{epsilon}, nil
-	case Exponential:
-		return exponential{epsilon}, nil
-	case Relative:
-		return relative{offset}, nil
+	return nil, fmt.Errorf("%w: unknown loss %q (known: %q)", ErrParameter, kind, Kinds())
+}
+
+// positive reports whether a tolerance is one.
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+
+// tolerant returns a loss with the tolerance epsilon.
+func (p parameters) tolerant(l Loss) (Loss, error) {
+	if !positive(p.epsilon) {
+		return nil, fmt.Errorf("%w: %s loss needs a tolerance epsilon > 0, got %g", ErrParameter, l.Kind(), p.epsilon)
 	}
-	return nil, fmt.Errorf("%w: unknown loss %q (known: %s, %s, %s, %s, %s)", ErrParameter, kind,
-		ZeroOne, Band, Squared, Exponential, Relative)
+	return l, nil
 }
 
 // clampVariance raises a variance to MinVariance and says whether it had to.

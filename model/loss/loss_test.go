@@ -22,7 +22,7 @@ func mustNew(t testing.TB, kind loss.Kind, eps float64) loss.Loss {
 	return l
 }
 
-var kinds = []loss.Kind{loss.ZeroOne, loss.Band, loss.Squared, loss.Exponential, loss.Relative}
+var kinds = loss.Kinds()
 
 // Values computed with 60 digits.
 func TestGoldenValues(t *testing.T) {
@@ -241,6 +241,26 @@ func TestRelativeLossIsInRawUnits(t *testing.T) {
 	l := mustNew(t, loss.Relative, 0)
 	if e := l.Expected(-offset, -offset, 0.01); e != 1 {
 		t.Errorf("relative loss of a zero target = %g, want 1", e)
+	}
+}
+
+// Least is a lower bound on Point, and near it but on an edge, where it is 0.
+func TestLeastIsALittleBelowPoint(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for _, kind := range kinds {
+		for i := range 1000 {
+			l := mustNew(t, kind, math.Exp(rng.NormFloat64()))
+			y := rng.NormFloat64()
+			f := y + 2*rng.NormFloat64()*[]float64{1, 1e-3, 1e-9, 30}[i%4]
+			if least, point := l.Least(y, f), l.Point(y, f); !(0 <= least && least <= point && point-least <= 0x1p-47) {
+				t.Errorf("%s.Least(%g, %g) = %.17g, Point is %.17g", kind, y, f, least, point)
+			}
+		}
+	}
+	for _, kind := range []loss.Kind{loss.ZeroOne, loss.Band} {
+		if l, err := loss.New(kind, 0.3, 0.3, 0.3, 0); err != nil || l.Least(0.1, 0.1+0.3) != 0 || l.Least(0.1, 0.41) != 1 {
+			t.Errorf("%s.Least on the edge is not 0, or beyond it not 1 (%v)", kind, err)
+		}
 	}
 }
 

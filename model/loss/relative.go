@@ -1,6 +1,9 @@
 package loss
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // relative is min(|v−y|/T, 1) with T = |y + offset|, the size of the raw
 // target in scaled units; a target of exactly 0 costs 1. With H = (y−m)/s, and
@@ -8,6 +11,13 @@ import "math"
 //
 //	E = 1 − D + [g(Φ(C)−2Φ(H)+Φ(A)) + s(2φ(H)−φ(A)−φ(C))]/T
 type relative struct{ offset float64 }
+
+func newRelative(p parameters) (Loss, error) {
+	if math.IsNaN(p.offset) || math.IsInf(p.offset, 0) {
+		return nil, fmt.Errorf("%w: relative loss needs a finite target offset, got %g", ErrParameter, p.offset)
+	}
+	return relative{p.offset}, nil
+}
 
 func (relative) Kind() Kind { return Relative }
 
@@ -17,6 +27,14 @@ func (l relative) Point(y, f float64) float64 {
 		return 1
 	}
 	return min(math.Abs(f-y)/t, 1)
+}
+
+func (l relative) Least(y, f float64) float64 {
+	t := math.Abs(y + l.offset)
+	if t == 0 {
+		return 1
+	}
+	return min(1, math.Abs(f-y)/t) * (1 - leastRoom)
 }
 
 func (l relative) Expected(y, m, variance float64) float64 {

@@ -17,6 +17,11 @@ func (l squared) Point(y, f float64) float64 {
 	return min(r*r, 1)
 }
 
+func (l squared) Least(y, f float64) float64 {
+	r := (f - y) / l.epsilon
+	return min(1, float64(r*r)) * (1 - leastRoom)
+}
+
 func (l squared) Expected(y, m, variance float64) float64 {
 	e, _, _ := l.Gradient(y, m, variance)
 	return e

@@ -18,7 +18,7 @@ import (
 // SmallModel is a valid model of one feature x and one inducing point. Models of
 // different means differ.
 func SmallModel(mean float64) pipeline.Model {
-	k := kernel.Kernel{Family: kernel.SquaredExponential{}, Lengthscales: []float64{1}, Variance: 1}
+	k := kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: []float64{1}, Variance: 1}
 	zero := func(name string) certify.Parameter {
 		return certify.Parameter{Name: name, Grid: certify.Grid{Step: 1, Count: 1, Prior: certify.PriorFlat}}
 	}

@@ -35,7 +35,6 @@ func (s *Store) PutModel(ctx context.Context, m pipeline.Model) (string, error) 
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	registerFamilies()
 	var out bytes.Buffer
 	if err := gob.NewEncoder(&out).Encode(m); err != nil {
 		return "", fmt.Errorf("pipelinetest: model: %w", err)
@@ -53,7 +52,6 @@ func (s *Store) GetModel(ctx context.Context, digest string) (pipeline.Model, er
 	if err := ctx.Err(); err != nil {
 		return pipeline.Model{}, err
 	}
-	registerFamilies()
 	var m pipeline.Model
 	data, ok := s.Models[digest]
 	if !ok || hexDigest(data) != digest {
@@ -62,14 +60,12 @@ func (s *Store) GetModel(ctx context.Context, digest string) (pipeline.Model, er
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&m); err != nil {
 		return m, fmt.Errorf("pipelinetest: model: %w", err)
 	}
-	return m, nil
-}
-
-// registerFamilies tells gob what a kernel's family may be.
-func registerFamilies() {
-	for _, f := range kernel.Families() {
-		gob.Register(f)
+	family, err := kernel.Named(m.Posterior.Kernel.Family.Name) // gob leaves its functions out
+	if err != nil {
+		return m, fmt.Errorf("pipelinetest: model: %w", err)
 	}
+	m.Posterior.Kernel.Family = family
+	return m, nil
 }
 
 // PutCertificate keeps the certificate's bytes.

@@ -149,8 +149,7 @@ func heldOut(g certify.Guarantee) []Row {
 // Missed is how many hold-out rows a guarantee's predictor missed, if its loss counts
 // misses.
 func Missed(g certify.Guarantee) (rows int64, ok bool) {
-	counts := g.Loss.Kind == certify.LossZeroOne || g.Loss.Kind == certify.LossBand
-	return int64(math.Round(g.EmpiricalRisk.Upper * float64(g.N))), counts && g.Role == certify.RoleHoldout
+	return int64(math.Round(g.EmpiricalRisk.Upper * float64(g.N))), g.Loss.Kind.Counts() && g.Role == certify.RoleHoldout
 }
 
 // roles says how rows got their roles.

@@ -175,7 +175,7 @@ func BenchmarkKernel(b *testing.B) {
 	benchSets(b, func(b *testing.B) {
 		for name, f := range allProfiles {
 			for _, slopes := range []bool{false, true} {
-				if slopes && f == SquaredExponential {
+				if slopes && f.SlopeIsValue {
 					continue
 				}
 				for _, d := range []int{8, 26} {

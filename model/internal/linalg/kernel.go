@@ -12,35 +12,18 @@ const (
 	kernelGroup = 4
 )
 
-// A Profile says how a stationary kernel of variance 1 falls with the scaled distance r.
-type Profile int
-
-// The profiles. SquaredExponential is exp(−r²/2); Matern32 is (1 + a)·exp(−a), a = √3·r;
-// Matern52 is (1 + a + a²/3)·exp(−a), a = √5·r.
-const (
-	SquaredExponential Profile = iota
-	Matern32
-	Matern52
-	profiles
-)
-
-// Stretch returns c where the profile is a function of √c·r: ½, 3, 5.
-func (f Profile) Stretch() float64 { return [profiles]float64{0.5, 3, 5}[f] }
-
-// steepness is −2 times the derivative of the profile at r = 0 in r².
-func (f Profile) steepness() float64 { return [profiles]float64{1, 3, 5.0 / 3}[f] }
-
 // A kernelBlock is a call of [Pool.Kernel].
 type kernelBlock struct {
 	pool     *Pool
 	set      *kernelSet
-	profile  Profile
+	profile  *Profile
 	x, dst   Mat
 	slope    Mat       // no elements: the values alone
 	origin   []float64 // what rows are taken relative to
 	scale    []float64 // invScale·√Stretch
 	variance float64
 	panels   []float64 // (z−origin)·scale, kernelCols columns at a time
+	assembly panel     // of the profile
 }
 
 // Kernel computes, with s = invScale and f the profile,
@@ -49,8 +32,7 @@ type kernelBlock struct {
 //
 // from direct differences of the rows scaled around c, the origin (nil: 0): only their
 // distances count, if c lies among them. If slope has elements, they become −2 times the derivatives
-// of those of dst in r²; its size and stride are those of dst. For SquaredExponential these are the
-// values themselves, and slope is left alone.
+// of those of dst in r²; its size and stride are those of dst. Where [Profile.SlopeIsValue] it is left alone.
 //
 // With u = 2⁻⁵³, w the exact vector of the (x−z)·s·√Stretch, p its length, and A the lengths of
 // (x−c)·s·√Stretch and (z−c)·s·√Stretch added, the vector whose squares are summed is off by at most
@@ -65,12 +47,12 @@ type kernelBlock struct {
 // over no more than some thousand length scales. Values at a place where exp is below 2⁻⁴⁹⁷ become 0 or err by as much. A NaN in either
 // row gives NaN; an infinite distance gives 0; scaled elements must not overflow. An element
 // depends on its two rows and c alone, and not on their order.
-func (p *Pool) Kernel(profile Profile, x, z Mat, origin, invScale []float64, variance float64, dst, slope Mat) {
+func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, variance float64, dst, slope Mat) {
 	d := len(invScale)
 	x.check("x", x.Rows, d)
 	z.check("z", z.Rows, d)
 	dst.check("dst", x.Rows, z.Rows)
-	if profile == SquaredExponential {
+	if profile.SlopeIsValue {
 		slope = Mat{}
 	}
 	if slope.Rows > 0 {
@@ -87,7 +69,7 @@ func (p *Pool) Kernel(profile Profile, x, z Mat, origin, invScale []float64, var
 	}
 	if d == 0 {
 		fill(dst, variance)
-		fill(slope, profile.steepness()*variance)
+		fill(slope, profile.Steepness*variance)
 		return
 	}
 	buf := p.calls.take()
@@ -96,10 +78,10 @@ func (p *Pool) Kernel(profile Profile, x, z Mat, origin, invScale []float64, var
 	size := roundUp(z.Rows, set.kernelCols) * d
 	scratch := buf.get(size + 2*d)
 	buf.kernel = kernelBlock{
-		pool: p, set: set, profile: profile, x: x, dst: dst, slope: slope, variance: variance, origin: scratch[size+d:], scale: scratch[size : size+d], panels: scratch[:size],
+		pool: p, set: set, profile: profile, x: x, dst: dst, slope: slope, variance: variance, assembly: set.panels[profile], origin: scratch[size+d:], scale: scratch[size : size+d], panels: scratch[:size],
 	}
 	b := &buf.kernel
-	root := math.Sqrt(profile.Stretch())
+	root := math.Sqrt(profile.Stretch)
 	for k, s := range invScale {
 		b.scale[k] = s * root
 	}
@@ -154,11 +136,19 @@ func (b *kernelBlock) run(piece int) {
 
 // columns computes a panel of columns from j on, for packed rows.
 func (b *kernelBlock) columns(rows int, x []float64, j, stride int, dst, slope []float64) {
-	d := len(b.scale)
-	if b.slope.Rows == 0 {
-		b.set.kernel[b.profile](rows, d, x, b.panels[j*d:], stride, b.variance, dst)
-	} else {
-		b.set.slope[b.profile](rows, d, x, b.panels[j*d:], stride, b.variance, float64(b.profile.steepness()*b.variance), dst, slope)
+	d, cols, steep := len(b.scale), b.set.kernelCols, float64(b.profile.Steepness*b.variance)
+	z, slopes := b.panels[j*d:], b.slope.Rows > 0
+	switch {
+	case slopes && b.assembly.slopes != nil:
+		b.assembly.slopes(rows, d, x, z, stride, b.variance, steep, dst, slope)
+	case !slopes && b.assembly.values != nil:
+		b.assembly.values(rows, d, x, z, stride, b.variance, dst)
+	default:
+		if !slopes {
+			slope = nil
+		}
+		squares(rows, d, cols, x, z, stride, dst)
+		b.profile.apply(rows, cols, stride, b.variance, steep, dst, slope)
 	}
 }
 

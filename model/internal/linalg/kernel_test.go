@@ -7,10 +7,10 @@ import (
 )
 
 // profile returns f and −2 times its derivative in r², at r².
-func profile(f Profile, r2 float64) (value, slope float64) {
-	a := math.Sqrt(f.Stretch() * r2)
+func profile(f *Profile, r2 float64) (value, slope float64) {
+	a := math.Sqrt(f.Stretch * r2)
 	switch f {
-	case Matern32:
+	case Matern32, plain:
 		return (1 + a) * math.Exp(-a), 3 * math.Exp(-a)
 	case Matern52:
 		return (1 + a + a*a/3) * math.Exp(-a), 5.0 / 3 * (1 + a) * math.Exp(-a)
@@ -21,26 +21,37 @@ func profile(f Profile, r2 float64) (value, slope float64) {
 
 // kernelBound returns r² of two rows and the stated error of their kernel value got
 // around c; a little more for the test's own rounding.
-func kernelBound(f Profile, x, z, c, inv []float64, variance, got float64) (r2, bound float64) {
+func kernelBound(f *Profile, x, z, c, inv []float64, variance, got float64) (r2, bound float64) {
 	var ax, az float64
 	for k, s := range inv {
 		t := (x[k] - z[k]) * s
 		r2 += t * t
-		ax += (x[k] - c[k]) * (x[k] - c[k]) * s * s * f.Stretch()
-		az += (z[k] - c[k]) * (z[k] - c[k]) * s * s * f.Stretch()
+		ax += (x[k] - c[k]) * (x[k] - c[k]) * s * s * f.Stretch
+		az += (z[k] - c[k]) * (z[k] - c[k]) * s * s * f.Stretch
 	}
 	reach, root := math.Sqrt(ax)+math.Sqrt(az), 4.2+float64(len(inv)+1)/2
-	if f != SquaredExponential {
+	if !f.SlopeIsValue {
 		root++
 	}
-	near := [profiles]float64{1.25, 0.46, 0.37}[f]*2.01*reach + [profiles]float64{1.5, 1.03, 1.15}[f]*root
-	bound = math.Sqrt(variance*got)*near*unit + got*[profiles]float64{3.4, 5.4, 7.4}[f]*unit + variance*0x1p-400
+	proven := provenErrors[f]
+	near := proven.shift*2.01*reach + proven.scale*root
+	bound = math.Sqrt(variance*got)*near*unit + got*proven.last*unit + variance*0x1p-400
 	want, _ := profile(f, r2)
-	own := variance * want * ((f.Stretch()*r2+math.Sqrt(f.Stretch()*r2))*float64(len(inv)+4) + 8) * unit
+	own := variance * want * ((f.Stretch*r2+math.Sqrt(f.Stretch*r2))*float64(len(inv)+4) + 8) * unit
 	return r2, bound + own
 }
 
-var allProfiles = map[string]Profile{"squared-exponential": SquaredExponential, "Matérn 3/2": Matern32, "Matérn 5/2": Matern52}
+// plain is a profile without an assembly entry: Matérn 3/2 again.
+var plain = &Profile{Stretch: 3, Steepness: 3, At: Matern32.At}
+
+var allProfiles = map[string]*Profile{
+	"squared-exponential": SquaredExponential, "Matérn 3/2": Matern32, "Matérn 5/2": Matern52, "no assembly": plain,
+}
+
+// provenErrors are the constants of docs/proofs.md, section 10.
+var provenErrors = map[*Profile]struct{ shift, scale, last float64 }{
+	SquaredExponential: {1.25, 1.5, 3.4}, Matern32: {0.46, 1.03, 5.4}, Matern52: {0.37, 1.15, 7.4}, plain: {0.46, 1.03, 5.4},
+}
 
 func TestKernel(t *testing.T) {
 	r := newRand()
@@ -68,7 +79,7 @@ func TestKernel(t *testing.T) {
 				also := sameInAllSets(t, what, func(p *Pool) Mat { value, _ := compute(p, true); return value })
 				equalBits(t, what+" with slopes", also, got)
 				slopes := got
-				if f != SquaredExponential {
+				if !f.SlopeIsValue {
 					slopes = sameInAllSets(t, what+", slopes", func(p *Pool) Mat { _, slope := compute(p, true); return slope })
 				}
 				for i := range m {
@@ -100,8 +111,8 @@ func TestKernelSlopes(t *testing.T) {
 				t.Errorf("%s: slope at r² = %g is %g, differences give %g", name, r2, slope, want)
 			}
 		}
-		if _, got := profile(f, 0); math.Abs(got-f.steepness()) > 1e-15 {
-			t.Errorf("%s: slope %g at 0, want %g", name, got, f.steepness())
+		if _, got := profile(f, 0); math.Abs(got-f.Steepness) > 1e-15 {
+			t.Errorf("%s: slope %g at 0, want %g", name, got, f.Steepness)
 		}
 	}
 }
@@ -128,8 +139,8 @@ func TestKernelFarAway(t *testing.T) {
 			if got := out.Data[0]; got != 3 {
 				t.Errorf("%s of a point with itself = %g, want 3", name, got)
 			}
-			if got := slope.Data[0]; f != SquaredExponential && got != 3*f.steepness() {
-				t.Errorf("slope of %s at a point = %g, want %g", name, got, 3*f.steepness())
+			if got := slope.Data[0]; !f.SlopeIsValue && got != 3*f.Steepness {
+				t.Errorf("slope of %s at a point = %g, want %g", name, got, 3*f.Steepness)
 			}
 		}
 	})
@@ -141,8 +152,8 @@ func TestKernelVanishes(t *testing.T) {
 	const n = 4096
 	for name, f := range allProfiles {
 		edge := math.Sqrt(-2 * scalars[kernelMin])
-		if f != SquaredExponential {
-			edge = -scalars[kernelMin] / math.Sqrt(f.Stretch())
+		if !f.SlopeIsValue {
+			edge = -scalars[kernelMin] / math.Sqrt(f.Stretch)
 		}
 		x, z := NewMat(1, 1), NewMat(n, 1)
 		for j := range n {
@@ -173,12 +184,12 @@ func TestKernelSpecialValues(t *testing.T) {
 			x, z, out, slope := NewMat(4, 2), NewMat(20, 2), NewMat(4, 20), NewMat(4, 20)
 			x.Row(1)[0], x.Row(2)[1], x.Row(3)[0] = math.NaN(), math.Inf(1), 1e200
 			p.Kernel(f, x, z, nil, []float64{1, 1}, 1e5, out, slope)
-			if f == SquaredExponential {
+			if f.SlopeIsValue {
 				slope = out
 			}
 			for i, want := range []float64{1e5, math.NaN(), 0, 0} {
 				for j, got := range out.Row(i) {
-					if s := slope.Row(i)[j]; !sameBits(got, want) || !sameBits(s, f.steepness()*want) {
+					if s := slope.Row(i)[j]; !sameBits(got, want) || !sameBits(s, f.Steepness*want) {
 						t.Fatalf("%s: element (%d, %d) = %g, slope %g, want %g", name, i, j, got, s, want)
 					}
 				}

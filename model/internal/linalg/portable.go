@@ -23,13 +23,7 @@ var portable = kernelSet{
 	exp:        expPortable,
 	cdf:        cdfPortable,
 	cdfPDF:     cdfPDFPortable,
-	kernelCols: portableKernelCols,
-	kernel: [profiles]func(int, int, []float64, []float64, int, float64, []float64){
-		SquaredExponential: kernelPortable, Matern32: matern32Portable, Matern52: matern52Portable,
-	},
-	slope: [profiles]func(int, int, []float64, []float64, int, float64, float64, []float64, []float64){
-		Matern32: matern32SlopePortable, Matern52: matern52SlopePortable,
-	},
+	kernelCols: 8,
 }
 
 func gemmPortable(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, _ []float64) {

@@ -55,13 +55,19 @@ type kernelSet struct {
 	exp, cdf func(dst, x []float64)
 	cdfPDF   func(cdf, pdf, x []float64)
 
-	// kernel computes rows × kernelCols elements of a kernel block of each profile, of d > 0
-	// features: x is packed in panels of kernelGroup rows, the last one filled up, z is a
-	// panel of kernelCols columns, both scaled. slope does so too, and computes the slopes, which
-	// at distance 0 are steep; it has no function for SquaredExponential.
+	// kernelCols is the width of a panel of a kernel block, at most maxKernelCols.
 	kernelCols int
-	kernel     [profiles]func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64)
-	slope      [profiles]func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64)
+	// panels holds the assembly of profiles. What is missing is computed by [Profile.At].
+	panels map[*Profile]panel
+}
+
+// A panel computes rows × kernelCols elements of a kernel block of d > 0 features: x is
+// packed in panels of kernelGroup rows, the last one filled up, z is a panel of kernelCols
+// columns, both scaled. The parts may be missing.
+type panel struct {
+	values func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64)
+	// slopes computes values and slopes, which at distance 0 are steep.
+	slopes func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64)
 }
 
 // ahead returns what tile i of a band is to fetch of next, the panel that the band after

@@ -41,24 +41,10 @@ var avx512 = kernelSet{
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 16,
-	kernel: [profiles]func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64){
-		SquaredExponential: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
-			kernelAVX512(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
-		},
-		Matern32: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
-			matern32AVX512(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
-		},
-		Matern52: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
-			matern52AVX512(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
-		},
-	},
-	slope: [profiles]func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64){
-		Matern32: func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
-			matern32SlopeAVX512(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
-		},
-		Matern52: func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
-			matern52SlopeAVX512(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
-		},
+	panels: map[*Profile]panel{
+		SquaredExponential: {values: valuesOf(kernelAVX512)},
+		Matern32:           {values: valuesOf(matern32AVX512), slopes: slopesOf(matern32SlopeAVX512)},
+		Matern52:           {values: valuesOf(matern52AVX512), slopes: slopesOf(matern52SlopeAVX512)},
 	},
 }
 
@@ -85,25 +71,24 @@ var avx2 = kernelSet{
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
 
 	kernelCols: 8,
-	kernel: [profiles]func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64){
-		SquaredExponential: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
-			kernelAVX2(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
-		},
-		Matern32: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
-			matern32AVX2(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
-		},
-		Matern52: func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
-			matern52AVX2(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
-		},
+	panels: map[*Profile]panel{
+		SquaredExponential: {values: valuesOf(kernelAVX2)},
+		Matern32:           {values: valuesOf(matern32AVX2), slopes: slopesOf(matern32SlopeAVX2)},
+		Matern52:           {values: valuesOf(matern52AVX2), slopes: slopesOf(matern52SlopeAVX2)},
 	},
-	slope: [profiles]func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64){
-		Matern32: func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
-			matern32SlopeAVX2(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
-		},
-		Matern52: func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
-			matern52SlopeAVX2(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
-		},
-	},
+}
+
+// valuesOf and slopesOf take an assembly entry into a [panel].
+func valuesOf(entry func(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)) func(int, int, []float64, []float64, int, float64, []float64) {
+	return func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
+		entry(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
+	}
+}
+
+func slopesOf(entry func(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)) func(int, int, []float64, []float64, int, float64, float64, []float64, []float64) {
+	return func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64) {
+		entry(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
+	}
 }
 
 func avx2PackTrans(k int, src []float64, ld int, dst []float64, stride int) {

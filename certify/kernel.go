@@ -1,0 +1,55 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Families of covariance functions, with r² = Σ ((x_j−x'_j)/l_j)².
+const (
+	KernelSquaredExponential = "squared-exponential" // σ²·exp(−r²/2)
+	KernelMatern32           = "matern-3/2"          // σ²·(1 + a)·exp(−a), a = √3·r
+	KernelMatern52           = "matern-5/2"          // σ²·(1 + a + a²/3)·exp(−a), a = √5·r
+)
+
+// Families returns the families of kernels.
+func Families() []string {
+	return []string{KernelSquaredExponential, KernelMatern32, KernelMatern52}
+}
+
+// A Kernel names the covariance function of the prior, and the families that were
+// declared for it: the choice among them costs ln of their number.
+type Kernel struct {
+	Family   string   `json:"family"`
+	Families []string `json:"families"`
+	ARD      bool     `json:"ard"` // one lengthscale a feature, else one for all
+}
+
+// validate checks that the family is one of a list of known ones.
+func (k Kernel) validate() error {
+	faults := []error{KernelFamilies(k.Families)}
+	if !slices.Contains(k.Families, k.Family) {
+		faults = append(faults, fmt.Errorf("kernel %q is none of the declared %q", k.Family, k.Families))
+	}
+	return errors.Join(faults...)
+}
+
+// KernelFamilies reports what is wrong with a list of families: each is known and stands
+// there once.
+func KernelFamilies(names []string) error {
+	var faults []error
+	if len(names) == 0 {
+		faults = append(faults, errors.New("no family of kernels"))
+	}
+	known := Families()
+	for i, name := range names {
+		if !slices.Contains(known, name) {
+			faults = append(faults, fmt.Errorf("kernel %q is unknown, want one of %q", name, known))
+		}
+		if slices.Contains(names[:i], name) {
+			faults = append(faults, fmt.Errorf("kernel %q stands twice in a list", name))
+		}
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,150 @@
+package extend
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
+)
+
+// additions are the folders of testdata: tree.diff is the patch, job.yaml a job that uses
+// what it adds, over the folder lake and into the folder out.
+var additions = []struct {
+	folder string
+	// touched is how many files the patch may change beside those that it adds.
+	touched int
+	// says is what the certificate says of it.
+	says string
+	// tests are packages whose tests hold for what is added too.
+	tests []string
+	// foreign says that docs/verify.py verifies it too.
+	foreign bool
+}{
+	{folder: "kernel", touched: 6, says: `"families": [`, tests: []string{"./model/kernel"}, foreign: true},
+	{folder: "loss", touched: 6, says: `"kind": "absolute"`, tests: []string{"./model/loss"}, foreign: true},
+}
+
+// What package pipeline's documentation says of where to add something is enough, and is no
+// more than the stated number of files.
+func TestAdditions(t *testing.T) {
+	for _, a := range additions {
+		t.Run(a.folder, func(t *testing.T) {
+			patch, err := filepath.Abs(filepath.Join("testdata", a.folder, "tree.diff"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := touched(t, patch); n > a.touched {
+				t.Errorf("the patch changes %d files beside its own, want at most %d", n, a.touched)
+			}
+			if testing.Short() {
+				t.Skip("a copy of the tree is built and tested, for minutes: the nightly suite does that")
+			}
+			tree, work := copyOfTree(t), t.TempDir()
+			run(t, tree, "git", "apply", "--whitespace=nowarn", patch)
+			run(t, tree, "go", append([]string{"test", "-short"}, a.tests...)...)
+			command := filepath.Join(work, "pacsgp")
+			run(t, tree, "go", "build", "-buildvcs=false", "-o", command, "./cmd/pacsgp")
+			model, certificate := trained(t, command, a.folder, work)
+			if text, err := os.ReadFile(certificate); err != nil || !strings.Contains(string(text), a.says) { //nolint:gosec // the command's own file
+				t.Errorf("the certificate does not say %s (%v)", a.says, err)
+			}
+			run(t, work, command, "verify", model, certificate, filepath.Join(work, "lake"))
+			if a.foreign {
+				if out, status := verifytest.Python(t, filepath.Join(tree, "docs", "verify.py"), model, certificate, filepath.Join(work, "lake")); status != 0 {
+					t.Errorf("docs/verify.py: exit status %d:\n%s", status, out)
+				}
+			}
+		})
+	}
+}
+
+// touched counts the files that a patch changes, without those that it adds.
+func touched(t *testing.T, patch string) (n int) {
+	t.Helper()
+	text, err := os.ReadFile(patch) //nolint:gosec // a file of testdata
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "--- a/") {
+			n++
+		}
+	}
+	return n
+}
+
+// trained trains the folder's job on a small lake, and returns what the run published.
+func trained(t *testing.T, command, folder, work string) (model, certificate string) {
+	t.Helper()
+	generator, err := synth.New(synth.Config{Seed: 1, Noise: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := generator.WriteLake(t.Context(), filepath.Join(work, "lake"), 2, 0, 3000); err != nil {
+		t.Fatal(err)
+	}
+	job, err := os.ReadFile(filepath.Join("testdata", folder, "job.yaml")) //nolint:gosec // a file of testdata
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(work, "job.yaml"), job, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, work, command, "train", "-c", "job.yaml")
+	one := func(pattern string) string {
+		found, err := filepath.Glob(filepath.Join(work, "out", pattern))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("the run left %d files %s (%v)", len(found), pattern, err)
+		}
+		return found[0]
+	}
+	return one("model-*.parquet"), one("certificate-*.json")
+}
+
+// run runs a command that must succeed.
+func run(t *testing.T, folder, name string, args ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // the test's own commands
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, out.Bytes())
+	}
+}
+
+// copyOfTree copies this module into a temporary folder, but for hidden files.
+func copyOfTree(t *testing.T) string {
+	t.Helper()
+	tree := t.TempDir()
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != "." && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(tree, path), 0o750)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		data, err := fs.ReadFile(root, path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(tree, path), data, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}

@@ -1,0 +1,86 @@
+package linalg
+
+import "math"
+
+// A Profile says how a stationary kernel of variance 1 falls with the scaled distance r:
+// as a function of p = r·√Stretch. Its assembly, if there is any, is an entry of the sets'
+// panels; without one its blocks are computed by At.
+type Profile struct {
+	Stretch float64 // > 0
+	// Steepness is −2 times the derivative in r² at r = 0.
+	Steepness float64
+	// SlopeIsValue says that −2 times the derivative in r² is the value itself, everywhere.
+	SlopeIsValue bool
+	// At returns the value, and −2 times its derivative in r², divided by Steepness, of −p² ≤
+	// 0: with the same bits on every machine, as an element of each set has them. NaN gives NaN.
+	At func(sum float64) (value, slope float64)
+}
+
+// The profiles with an assembly entry. SquaredExponential is exp(−r²/2); Matern32 is
+// (1 + p)·exp(−p), p = √3·r; Matern52 is (1 + p + p²/3)·exp(−p), p = √5·r.
+var (
+	SquaredExponential = &Profile{Stretch: 0.5, Steepness: 1, SlopeIsValue: true, At: func(sum float64) (value, slope float64) {
+		e := Decay(sum)
+		return e, e
+	}}
+	Matern32 = &Profile{Stretch: 3, Steepness: 3, At: func(sum float64) (value, slope float64) {
+		p, e := RootDecay(sum)
+		return (1 + p) * e, e
+	}}
+	Matern52 = &Profile{Stretch: 5, Steepness: 5.0 / 3, At: func(sum float64) (value, slope float64) {
+		p, e := RootDecay(sum)
+		return math.FMA(p, math.FMA(p, scalars[third], 1), 1) * e, (1 + p) * e
+	}}
+)
+
+// Decay returns exp(t) for t ≤ 0 to within 1.02 units in the last place, but for 2⁻⁴⁹⁷: 0
+// from t = −345 on. The bits are the same on every machine.
+func Decay(t float64) float64 {
+	if t < scalars[kernelMin] { // not for NaN
+		t = scalars[kernelMin]
+	}
+	n, power, r := reduce(t)
+	return scaleBy(expSmall(power, r), n) - scalars[kernelFloor]
+}
+
+// RootDecay returns p and [Decay](−p), of −p²; where that is 0, p is 345.
+func RootDecay(sum float64) (p, e float64) {
+	t := -math.Sqrt(-sum)
+	if t < scalars[kernelMin] { // not for NaN
+		t = scalars[kernelMin]
+	}
+	return -t, Decay(t)
+}
+
+// maxKernelCols is the greatest width of a panel of a kernel block.
+const maxKernelCols = 16
+
+// squares sets a panel of dst to −Σ(x−z)².
+func squares(rows, d, cols int, x, z []float64, lddst int, dst []float64) {
+	for i := range rows {
+		group := x[i/kernelGroup*kernelGroup*d:]
+		var room [maxKernelCols]float64
+		sums := room[:cols]
+		for k := range d {
+			v := group[k*kernelGroup+i%kernelGroup]
+			for j, w := range z[k*cols : (k+1)*cols] {
+				t := v - w
+				sums[j] = math.FMA(-t, t, sums[j])
+			}
+		}
+		copy(dst[i*lddst:i*lddst+cols], sums)
+	}
+}
+
+// apply turns a panel of [squares] into values and, unless slope is nil, slopes.
+func (f *Profile) apply(rows, cols, stride int, variance, steep float64, dst, slope []float64) {
+	for i := range rows {
+		for j := i * stride; j < i*stride+cols; j++ {
+			value, s := f.At(dst[j])
+			dst[j] = variance * value
+			if slope != nil {
+				slope[j] = steep * s
+			}
+		}
+	}
+}
