@@ -32,6 +32,9 @@ func Create(fsys FS, path string) (*Pending, error) {
 // Name returns the hidden name that the file has before its publication, for its writer.
 func (p *Pending) Name() string { return p.file.Name() }
 
+// Size returns how many bytes were written.
+func (p *Pending) Size() int64 { return p.written }
+
 // Write appends to the file. A failure is final: Commit will return it too.
 func (p *Pending) Write(b []byte) (int, error) {
 	if p.err != nil {
