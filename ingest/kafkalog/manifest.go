@@ -179,7 +179,7 @@ func (s *spool) write(name string, content func(*durable.Pending) error) error {
 }
 
 func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // a file of the spool
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
