@@ -161,17 +161,12 @@ func (t trainedModel) GetModel(ctx context.Context, _ string) (pipeline.Model, e
 }
 
 // newFile begins a file that nobody sees until its Commit. reading are the files that
-// the command reads, from the data.
+// the command reads, from the data. It says what a user should know of the folder, and
+// removes what killed commands left there.
 func newFile(w system, path string, reading []string) (*durable.Pending, error) {
 	if err := mayReplace(path, reading); err != nil {
 		return nil, err
 	}
-	return durable.Create(w.fs, path)
-}
-
-// tidy says what a user should know of the folder of a file that is to be written,
-// and removes what killed commands left there.
-func tidy(w system, path string) {
 	folder := filepath.Dir(path)
 	if text := durable.SyncNotice(w.fs, folder); text != "" {
 		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", text)
@@ -179,4 +174,5 @@ func tidy(w system, path string) {
 	if err := durable.Sweep(w.fs, folder); err != nil { // no reason not to write
 		_, _ = fmt.Fprintln(w.stderr, "pacsgp: note:", err)
 	}
+	return durable.Create(w.fs, path)
 }

@@ -17,7 +17,6 @@ type quarantine struct {
 
 // Put writes the file anew.
 func (q quarantine) Put(_ context.Context, columns []string, shards []pipeline.Shard, each func(func(pipeline.BadRow) error) error) error {
-	tidy(q.w, q.path)
 	file, err := newFile(q.w, q.path, q.read)
 	if err != nil {
 		return err

@@ -100,7 +100,6 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if err := replaces(ctx, output, show.notice); err != nil {
 		return err
 	}
-	tidy(w, output)
 	file, err := newFile(w, output, read)
 	if err != nil {
 		return err

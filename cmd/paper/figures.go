@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
+	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,6 +21,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
@@ -48,22 +49,22 @@ func saveBoth(path string, panels [][]*plot.Plot, width, height vg.Length) error
 	}
 	image := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))
 	drawOn(image)
-	png, err := os.Create(path + ".png") //nolint:gosec // below the folder that the user named
-	if err != nil {
-		return err
-	}
-	_, err = vgimg.PngCanvas{Canvas: image}.WriteTo(png)
-	if err = errors.Join(err, png.Close()); err != nil {
-		return err
-	}
 	vector := vgsvg.New(width, height)
 	drawOn(vector)
-	svg, err := os.Create(path + ".svg") //nolint:gosec // below the folder that the user named
+	return errors.Join(store(path+".png", vgimg.PngCanvas{Canvas: image}), store(path+".svg", vector))
+}
+
+// store writes a picture to a file.
+func store(path string, picture io.WriterTo) error {
+	file, err := durable.Create(durable.OS{}, path)
 	if err != nil {
 		return err
 	}
-	_, err = vector.WriteTo(svg)
-	return errors.Join(err, svg.Close())
+	defer file.Abort()
+	if _, err := picture.WriteTo(file); err != nil {
+		return err
+	}
+	return file.Commit()
 }
 
 // drawBars draws the bounds of a table as bars, one panel a data set and tolerance, the

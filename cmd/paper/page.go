@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -38,7 +39,7 @@ func (o options) onPage(name, text string, rows []row) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(o.page), "paper-"+name+".png"), figure, 0o644); err != nil { //nolint:gosec // results are for everybody to read
+	if err := durable.WriteFile(durable.OS{}, filepath.Join(filepath.Dir(o.page), "paper-"+name+".png"), figure); err != nil {
 		return err
 	}
 	return measured.ReplaceSection(o.page, "paper "+name, strings.TrimSuffix(text, "\n"))

@@ -18,6 +18,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -366,5 +367,5 @@ func writeCSV(path string, records [][]string) error {
 	if err := csv.NewWriter(&out).WriteAll(records); err != nil {
 		return err
 	}
-	return os.WriteFile(path, out.Bytes(), 0o644) //nolint:gosec // results are for everybody to read
+	return durable.WriteFile(durable.OS{}, path, out.Bytes())
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -92,11 +93,7 @@ func (f finding) store(dir string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, f.name())
-	if err := os.WriteFile(path+".part", append(text, '\n'), 0o644); err != nil { //nolint:gosec // results are for everybody to read
-		return err
-	}
-	return os.Rename(path+".part", path)
+	return durable.WriteFile(durable.OS{}, filepath.Join(dir, f.name()), append(text, '\n'))
 }
 
 // job is the paper's protocol: the scaling is that of the table, and the prior flat.

@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -33,7 +34,7 @@ func jobFile(dir, data string, s set) (string, error) {
 		text += "copies: " + s.copies + "\n"
 	}
 	path := filepath.Join(dir, "job.yaml")
-	return path, os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // no secret
+	return path, durable.WriteFile(durable.OS{}, path, []byte(text))
 }
 
 // A record is what is used of a run record.

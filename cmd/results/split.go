@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // splitRows draws the split of a seed, both parts in the order of the set.
@@ -20,15 +20,15 @@ func splitRows(t dataset.Table, seed int) (train, fresh dataset.Table) {
 }
 
 // writeLake writes rows as a lake of one file.
-func writeLake(t dataset.Table, dir string) (err error) {
+func writeLake(t dataset.Table, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for everybody to read
 		return err
 	}
-	file, err := os.Create(filepath.Join(dir, "rows.parquet")) //nolint:gosec // below the work folder
+	file, err := durable.Create(durable.OS{}, filepath.Join(dir, "rows.parquet"))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer file.Abort()
 	group := parquet.Group{}
 	for _, name := range t.Names {
 		group[name] = parquet.Leaf(parquet.DoubleType)
@@ -45,5 +45,8 @@ func writeLake(t dataset.Table, dir string) (err error) {
 			return err
 		}
 	}
-	return writer.Close()
+	if err := writer.Close(); err != nil {
+		return err
+	}
+	return file.Commit()
 }

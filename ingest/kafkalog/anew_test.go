@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // madeAnew deletes the topic, and makes one of the same name.
@@ -88,15 +90,17 @@ func TestFrozenTopicMadeAnew(t *testing.T) {
 		produce(t, p, row(0, float64(i), 1))
 	}
 	cfg := c.config(t)
-	stopped := errors.New("stopped")
-	steps := 0
-	cfg.step = func(effect func() error) error { // the process ends behind its first segment
-		if steps++; steps > 15 {
-			return stopped
+	segments := 0
+	cfg.files = durabletest.Hooked{FS: durable.OS{}, Hook: func(op durabletest.Operation, effect func() error) error {
+		if op.Kind == durabletest.Rename && segmentName.MatchString(filepath.Base(op.Name)) {
+			segments++
+		}
+		if segments > 1 { // the process ends behind its first segment
+			return durabletest.ErrKilled
 		}
 		return effect()
-	}
-	if _, err := Spool(t.Context(), cfg); !errors.Is(err, stopped) {
+	}}
+	if _, err := Spool(t.Context(), cfg); !errors.Is(err, durabletest.ErrKilled) {
 		t.Fatalf("it ended with %v", err)
 	}
 	if m, err := readManifest(cfg.Folder); err != nil || len(m.Spans) == 0 || m.Identity == (broker.Identity{}) || m.Complete {
@@ -107,7 +111,7 @@ func TestFrozenTopicMadeAnew(t *testing.T) {
 	for i := range 200 {
 		produce(t, p, row(0, float64(-i), 1))
 	}
-	cfg.step = nil
+	cfg.files = nil
 	if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "made anew") {
 		t.Errorf("%v, want that the topic was made anew", err)
 	}

@@ -2,9 +2,8 @@ package kafkalog
 
 import (
 	"fmt"
+	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // Columns of a spool that say where a row was.
@@ -100,17 +100,10 @@ func (b *block) schema() *parquet.Schema {
 
 // store writes a segment's file and then names it in the manifest.
 func (s *spool) store(g segment, b *block) error {
-	path := filepath.Join(s.cfg.Folder, g.File)
-	err := s.writeDurably(path, func(f *os.File) error {
-		if err := b.write(f, g.Partition); err != nil {
-			return err
-		}
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		g.Bytes += info.Size()
-		return nil
+	err := s.write(g.File, func(p *durable.Pending) error {
+		err := b.write(p, g.Partition)
+		g.Bytes += p.Size()
+		return err
 	})
 	if err != nil {
 		return err
@@ -137,9 +130,9 @@ func (s *spool) store(g segment, b *block) error {
 var packed = &zstd.Codec{Level: zstd.SpeedFastest}
 
 // write writes the rows as one row group.
-func (b *block) write(f *os.File, partition int64) error {
+func (b *block) write(to io.Writer, partition int64) error {
 	schema := b.schema()
-	w := parquet.NewGenericWriter[any](f, schema,
+	w := parquet.NewGenericWriter[any](to, schema,
 		parquet.CreatedBy("pacsgp", "1", ""),
 		parquet.Compression(packed),
 		parquet.MaxRowsPerRowGroup(MaxSegmentRows),

@@ -3,24 +3,18 @@ package kafkalog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
-
-// killVariable makes this test binary spool a window and die at a step towards a durable
-// file: "<broker>\n<folder>\n<step>\n<before|after>".
-const killVariable = "PACSGP_SPOOL_KILL"
 
 // apache is the broker that the tests against a real one share.
 var apache brokertest.Shared
@@ -29,60 +23,26 @@ func TestMain(m *testing.M) {
 	if order := os.Getenv(memoryVariable); order != "" {
 		spoolAndTell(order)
 	}
-	order := os.Getenv(killVariable)
-	if order == "" {
-		os.Exit(apache.Main(m))
-	}
-	part := strings.Split(order, "\n")
-	at, err := strconv.Atoi(part[2])
-	var steps atomic.Int32
-	if err == nil {
-		err = spoolTo(part[0], part[1], func(effect func() error) error {
-			here := int(steps.Add(1)) == at
-			if here && part[3] == "before" {
-				die()
-			}
-			err := effect()
-			if here {
-				die()
-			}
-			return err
-		})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Fprintln(os.Stdout, steps.Load())
-	os.Exit(0)
+	os.Exit(apache.Main(m))
 }
 
-// die is kill -9: no deferred function runs, no buffer is flushed.
-func die() {
-	if p, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = p.Kill()
-	}
-	select {}
-}
-
-func spoolTo(address, folder string, step func(func() error) error) error {
+// spoolTo spools the topic of the cluster in one process, which has these files.
+func spoolTo(ctx context.Context, address, folder string, files durable.FS) error {
 	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
 	if err != nil {
 		return err
 	}
 	cfg := configIn(client, folder)
-	cfg.step = step
-	if _, err := Spool(context.Background(), cfg); err != nil {
-		return err
-	}
-	return client.Close()
+	cfg.files = files
+	_, err = Spool(ctx, cfg)
+	return errors.Join(err, client.Close())
 }
 
-// TestKilledAtEveryStep: a process that spools is killed before and after each write,
+// TestKilledAtEveryStep: a process that spools is killed before, in and after each write,
 // sync, rename and sync of the folder; run again, it leaves the same files.
 func TestKilledAtEveryStep(t *testing.T) {
 	if testing.Short() {
-		t.Skip("fifty processes are killed")
+		t.Skip("every operation fails in three ways")
 	}
 	c := newCluster(t, 2)
 	p := c.producer(t)
@@ -90,32 +50,44 @@ func TestKilledAtEveryStep(t *testing.T) {
 		produce(t, p, row(int32(i%2), float64(i), 0))
 	}
 	address := c.ListenAddrs()[0]
-	child := func(folder string, at int, how string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), killVariable+"="+strings.Join([]string{address, folder, strconv.Itoa(at), how}, "\n"))
-		out, err := cmd.CombinedOutput()
-		return strings.TrimSpace(string(out)), err
-	}
 	whole := filepath.Join(t.TempDir(), "spool")
-	out, err := child(whole, 0, "never")
-	steps, bad := strconv.Atoi(out)
-	if err != nil || bad != nil || steps < 20 {
-		t.Fatalf("the child says %q, %v, want its number of steps", out, err)
+	counted := durabletest.NewFaulty(durable.OS{}, durabletest.Fault{})
+	if err := spoolTo(t.Context(), address, whole, counted); err != nil || counted.Operations() < 20 {
+		t.Fatalf("spooling has %d operations: %v", counted.Operations(), err)
 	}
 	want := filesOf(t, whole)
-	for at := 1; at <= steps; at++ {
-		for _, how := range []string{"before", "after"} {
+	for at := 1; at <= counted.Operations(); at++ {
+		for _, moment := range durabletest.Moments {
 			folder := filepath.Join(t.TempDir(), "spool")
-			out, err := child(folder, at, how)
-			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != -1 {
-				t.Fatalf("step %d, %s: the child was to die and says %v: %s", at, how, err, out)
+			killed := durabletest.NewFaulty(durable.OS{}, durabletest.Fault{At: at, Moment: moment, Err: durabletest.ErrKilled})
+			if err := spoolTo(t.Context(), address, folder, killed); !errors.Is(err, durabletest.ErrKilled) {
+				t.Fatalf("%s operation %d: it was to die and says %v", moment, at, err)
 			}
-			if err := spoolTo(address, folder, nil); err != nil {
-				t.Fatalf("step %d, %s: run again: %v", at, how, err)
+			if err := spoolTo(t.Context(), address, folder, nil); err != nil {
+				t.Fatalf("%s operation %d: run again: %v", moment, at, err)
 			}
 			if diff := cmp.Diff(want, filesOf(t, folder)); diff != "" {
-				t.Errorf("step %d, %s: other files after a run again (-want +got):\n%.500s", at, how, diff)
+				t.Errorf("%s operation %d: other files after a run again (-want +got):\n%.500s", moment, at, diff)
 			}
+		}
+	}
+}
+
+// TestUnsyncableFolder: a folder whose names cannot be made durable ends the spooling,
+// unless its file system has no such thing.
+func TestUnsyncableFolder(t *testing.T) {
+	c := newCluster(t, 1)
+	produce(t, c.producer(t), row(0, 1, 1))
+	for failure, want := range map[error]bool{syscall.EINVAL: true, syscall.EIO: false} {
+		files := durabletest.Hooked{FS: durable.OS{}, Hook: func(op durabletest.Operation, effect func() error) error {
+			if op.Kind == durabletest.SyncDir {
+				return failure
+			}
+			return effect()
+		}}
+		err := spoolTo(t.Context(), c.ListenAddrs()[0], filepath.Join(t.TempDir(), "spool"), files)
+		if (err == nil) != want || !want && !errors.Is(err, failure) {
+			t.Errorf("sync of the folder says %v: the spool says %v", failure, err)
 		}
 	}
 }

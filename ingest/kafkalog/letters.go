@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // Headers of a dead letter, behind those that the record has.
@@ -32,16 +33,16 @@ func lettersName(number, partition int) string {
 // letters writes the dead letters of a segment while it is read, so that memory does not
 // grow with them. The file is made with the first.
 type letters struct {
-	file *os.File
+	file *durable.Pending
 	out  *bufio.Writer
 	size int64
 }
 
 // put appends a record with the reason for which it is no row. Key, value and headers
 // are as they were.
-func (l *letters) put(folder, topic string, partition int, r *broker.Record, reason error) error {
+func (l *letters) put(cfg Config, partition int, r *broker.Record, reason error) error {
 	if l.file == nil {
-		file, err := os.CreateTemp(folder, temporaryForm)
+		file, err := durable.Create(cfg.files, filepath.Join(cfg.Folder, "_letters"))
 		if err != nil {
 			return fmt.Errorf("kafka: spool: %w", err)
 		}
@@ -49,7 +50,7 @@ func (l *letters) put(folder, topic string, partition int, r *broker.Record, rea
 	}
 	letter := *r
 	letter.Headers = append(slices.Clip(r.Headers),
-		broker.Header{Key: headerTopic, Value: []byte(topic)},
+		broker.Header{Key: headerTopic, Value: []byte(cfg.Topic)},
 		broker.Header{Key: headerPartition, Value: strconv.AppendInt(nil, int64(partition), 10)},
 		broker.Header{Key: headerOffset, Value: strconv.AppendInt(nil, r.Offset, 10)},
 		broker.Header{Key: headerTime, Value: strconv.AppendInt(nil, r.Time, 10)},
@@ -64,31 +65,26 @@ func (l *letters) put(folder, topic string, partition int, r *broker.Record, rea
 	return nil
 }
 
-// store gives the file its name in the folder, if there is one; "": there is none.
-func (l *letters) store(folder, name string) (string, error) {
+// store gives the file its name, if there is one; "": there is none.
+func (l *letters) store(name string) (string, error) {
 	if l.file == nil {
 		return "", nil
 	}
 	defer l.drop()
 	err := l.out.Flush()
 	if err == nil {
-		err = l.file.Sync()
-	}
-	// Closed first: some systems rename no open file.
-	if err = errors.Join(err, l.file.Close()); err == nil {
-		err = os.Rename(l.file.Name(), filepath.Join(folder, name)) //nolint:gosec // the folder of the spool
+		err = l.file.CommitAs(name)
 	}
 	if err != nil {
 		return "", fmt.Errorf("kafka: spool: %w", err)
 	}
-	return name, nil // the folder is made durable with the file of rows
+	return name, nil
 }
 
-// drop closes the file, and removes it if it has no name of its own.
+// drop gives up a file that has no name of its own.
 func (l *letters) drop() {
 	if l.file != nil {
-		_ = l.file.Close()
-		_ = remove(l.file.Name())
+		l.file.Abort()
 		l.file = nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -18,15 +19,13 @@ import (
 const spoolFormat = "pacsgp-spool/1"
 
 const (
-	manifestName  = "_spool.json"         // readers of lakes pass over it
-	temporaryForm = ".pacsgp-spool-*.tmp" // of files that are being written: random digits for the star
-	maxManifest   = 64 << 20              // bytes
+	manifestName = "_spool.json" // readers of lakes pass over it
+	maxManifest  = 64 << 20      // bytes
 )
 
 var (
-	segmentName   = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet|_letters-[0-9]{8,}-partition-[0-9]{6,}\.log)$`)
-	temporaryName = regexp.MustCompile(`^\.pacsgp-spool-[0-9]+\.tmp$`)
-	topicName     = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+	segmentName = regexp.MustCompile(`^(segment-[0-9]{8,}-partition-[0-9]{6,}\.parquet|_letters-[0-9]{8,}-partition-[0-9]{6,}\.log)$`)
+	topicName   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 )
 
 // fileName is the file of a segment, by its number within its partition. Bytewise order
@@ -79,17 +78,9 @@ func (cfg Config) declaration() (string, error) {
 func readManifest(folder string) (manifest, error) {
 	var m manifest
 	path := filepath.Join(folder, manifestName)
-	at, err := os.Lstat(path)
+	text, err := durable.ReadSmall(path, "the manifest of a spool", maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
-	}
-	var text []byte
-	switch {
-	case err != nil:
-	case !at.Mode().IsRegular() || at.Size() > maxManifest:
-		err = fmt.Errorf("it is no regular file of at most %d MiB", maxManifest>>20)
-	default:
-		text, err = os.ReadFile(path) //nolint:gosec // the folder of the spool
 	}
 	if err == nil {
 		m, err = parseManifest(text)
@@ -131,17 +122,21 @@ func parseManifest(text []byte) (manifest, error) {
 
 // Remove removes a spool: its own files, and the folder if nothing else is in it.
 func Remove(folder string) error {
-	entries, err := os.ReadDir(folder)
+	err := durable.Sweep(durable.OS{}, folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	var names []string
+	if err == nil {
+		names, err = durable.OS{}.List(folder)
 	}
 	if err != nil {
 		return fmt.Errorf("kafka: spool: %w", err)
 	}
 	left := 0
 	// The manifest goes first: without it, files that are left are nobody's.
-	for _, name := range append([]string{manifestName, ".lock"}, names(entries)...) {
-		if name != manifestName && name != ".lock" && !segmentName.MatchString(name) && !temporaryName.MatchString(name) {
+	for _, name := range append([]string{manifestName, ".lock"}, names...) {
+		if name != manifestName && name != ".lock" && !segmentName.MatchString(name) {
 			left++
 			continue
 		}
@@ -155,65 +150,37 @@ func Remove(folder string) error {
 	return remove(folder)
 }
 
-func names(entries []fs.DirEntry) []string {
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
-}
-
 // save replaces the manifest.
 func (s *spool) save() error {
 	text, err := json.MarshalIndent(s.m, "", "  ")
 	if err != nil {
 		return err
 	}
-	return s.writeDurably(filepath.Join(s.cfg.Folder, manifestName), func(f *os.File) error {
-		_, err := f.Write(text)
+	return s.write(manifestName, func(p *durable.Pending) error {
+		_, err := p.Write(text)
 		return err
 	})
 }
 
-// writeDurably makes a file that is whole and on the disk when it has its name.
-func (s *spool) writeDurably(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), temporaryForm)
+// write makes a file of the folder that is whole and durable when it has its name.
+func (s *spool) write(name string, content func(*durable.Pending) error) error {
+	p, err := durable.Create(s.cfg.files, filepath.Join(s.cfg.Folder, name))
+	if err == nil {
+		defer p.Abort()
+		err = content(p)
+	}
+	if err == nil {
+		err = p.Commit()
+	}
 	if err != nil {
 		return fmt.Errorf("kafka: spool: %w", err)
-	}
-	for _, step := range []func() error{
-		func() error { return write(f) },
-		f.Sync,
-		f.Close,
-		func() error { return os.Rename(f.Name(), path) }, //nolint:gosec // within the folder of the spool
-		func() error { return syncFolder(filepath.Dir(path)) },
-	} {
-		if s.cfg.step != nil {
-			err = s.cfg.step(step)
-		} else {
-			err = step()
-		}
-		if err != nil {
-			_ = f.Close() // it may be closed
-			return fmt.Errorf("kafka: spool: %s: %w", path, errors.Join(err, remove(f.Name())))
-		}
 	}
 	return nil
 }
 
 func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // of the spool //nolint:gosec // a file of the spool
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
-}
-
-// syncFolder makes the names in a folder durable, where the system can do that.
-func syncFolder(path string) error {
-	dir, err := os.Open(path) //nolint:gosec // the folder of the spool
-	if err != nil {
-		return fmt.Errorf("kafka: spool: %w", err)
-	}
-	_ = dir.Sync() // some file systems have none, and then nobody has
-	return dir.Close()
 }

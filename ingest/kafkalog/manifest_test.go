@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // A manifest that is read names files of its own folder, each once, and reads back as
@@ -48,8 +51,8 @@ func FuzzManifest(f *testing.F) {
 // Nothing of a spool's folder goes that is not its own, whatever it is called.
 func TestForeignFilesInASpool(t *testing.T) {
 	folder := t.TempDir()
-	foreign := []string{"notes.tmp", ".notes.tmp", ".x.tmp", ".pacsgp-spool-x.tmp", "segment-1.parquet", "rows.parquet"}
-	own := []string{".pacsgp-spool-123.tmp", "segment-00000000-partition-000000.parquet"}
+	foreign := []string{"notes.tmp", ".notes.tmp", ".x.tmp", durable.TempPrefix + "x" + durable.TempSuffix, "segment-1.parquet", "rows.parquet"}
+	own := []string{durable.TempPrefix + strings.Repeat("A", 26) + durable.TempSuffix, "segment-00000000-partition-000000.parquet"}
 	for _, name := range append(slices.Clone(foreign), own...) {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600); err != nil {
 			t.Fatal(err)
@@ -58,7 +61,7 @@ func TestForeignFilesInASpool(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, ".folder.tmp", "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openSpool(Config{Folder: folder, Topic: "rows"}); err != nil {
+	if _, err := openSpool(Config{Folder: folder, Topic: "rows", files: durable.OS{}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Remove(folder); err != nil {

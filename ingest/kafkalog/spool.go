@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -99,11 +99,10 @@ type Config struct {
 	// Progress is told the rows that were read so far, often, from several goroutines.
 	Progress func(rows int64)
 
-	piped       bool  // rows come from a stream and have no place
-	segmentRows int   // zero: MaxSegmentRows
-	fetchBytes  int32 // zero: as the client likes
-	// step takes each step towards a durable file; tests end the process there.
-	step func(effect func() error) error
+	piped       bool       // rows come from a stream and have no place
+	segmentRows int        // zero: MaxSegmentRows
+	fetchBytes  int32      // zero: as the client likes
+	files       durable.FS // that the spool is written through; nil: those of the machine
 }
 
 // MaxSegmentRows is the largest number of rows of a segment.
@@ -143,6 +142,9 @@ func (cfg Config) withDefaults() (Config, error) {
 	}
 	if cfg.segmentRows == 0 {
 		cfg.segmentRows = MaxSegmentRows
+	}
+	if cfg.files == nil {
+		cfg.files = durable.OS{}
 	}
 	return cfg, errors.Join(faults...)
 }
@@ -315,7 +317,7 @@ func (s *spool) progress(rows int) {
 // openSpool makes the folder, or reads how far it was filled, and removes what a killed
 // process left unfinished.
 func openSpool(cfg Config) (*spool, error) {
-	if err := os.MkdirAll(cfg.Folder, 0o755); err != nil { //nolint:gosec // any tool may open the spool
+	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {
 		return nil, fmt.Errorf("kafka: spool: %w", err)
 	}
 	m, err := readManifest(cfg.Folder)
@@ -345,19 +347,22 @@ func openSpool(cfg Config) (*spool, error) {
 
 // clean removes files of the folder that the manifest does not name.
 func (s *spool) clean() error {
-	entries, err := os.ReadDir(s.cfg.Folder)
-	if err != nil {
-		return fmt.Errorf("kafka: spool: %w", err)
+	err := durable.Sweep(s.cfg.files, s.cfg.Folder)
+	var names []string
+	if err == nil {
+		names, err = s.cfg.files.List(s.cfg.Folder)
 	}
-	for _, e := range entries {
-		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return e.Name() == g.File || e.Name() == g.Letters })
-		ours := temporaryName.MatchString(e.Name()) || segmentName.MatchString(e.Name())
-		if known || !ours {
+	for _, name := range names {
+		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return name == g.File || name == g.Letters })
+		if known || !segmentName.MatchString(name) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(s.cfg.Folder, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("kafka: spool: %w", err)
+		if gone := s.cfg.files.Remove(filepath.Join(s.cfg.Folder, name)); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("kafka: spool: %w", err)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (w *writer) add(r *broker.Record) error {
 		}
 	}
 	if err != nil && w.spool.cfg.Letters {
-		if err := w.letters.put(w.spool.cfg.Folder, w.spool.cfg.Topic, w.partition, r, err); err != nil {
+		if err := w.letters.put(w.spool.cfg, w.partition, r, err); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (w *writer) flush(next int64) error {
 	}
 	g.Bytes = w.letters.size
 	var err error
-	if g.Letters, err = w.letters.store(w.spool.cfg.Folder, lettersName(number, w.partition)); err != nil {
+	if g.Letters, err = w.letters.store(lettersName(number, w.partition)); err != nil {
 		return err
 	}
 	w.letters.size = 0

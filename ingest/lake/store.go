@@ -1,12 +1,12 @@
 package lake
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // A Store is where the files of a lake are. That of the machine is the default; an
@@ -49,18 +49,11 @@ func (f machineFile) Size() int64 { return f.size }
 
 // Open opens a regular file.
 func (machine) Open(path string) (Blob, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0) //nolint:gosec // the job names the files that are read
+	f, size, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return machineFile{f, info.Size()}, nil
+	return machineFile{f, size}, nil
 }
 
 // Stat describes what is at the path, or at the end of a link.

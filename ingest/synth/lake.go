@@ -2,13 +2,14 @@ package synth
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 const (
@@ -26,7 +27,7 @@ func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first,
 	if files < 1 || first < 0 || rows < int64(files) {
 		return fmt.Errorf("synth: %d rows from row %d on in %d files", rows, first, files)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // data for everybody to read
+	if err := (durable.OS{}).MkdirAll(dir); err != nil {
 		return fmt.Errorf("synth: %w", err)
 	}
 	digits := max(2, len(fmt.Sprint(files-1)))
@@ -42,30 +43,21 @@ func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first,
 	return nil
 }
 
-// writeFile writes one file under another name first, so that nobody finds half
-// a file.
+// writeFile writes one file, whole or not at all.
 func (g *Generator) writeFile(ctx context.Context, path string, first, rows int64) error {
-	temp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-	f, err := os.Create(temp) //nolint:gosec // the caller's directory
+	f, err := durable.Create(durable.OS{}, path)
 	if err != nil {
 		return err
 	}
-	err = g.writeRows(ctx, f, first, rows)
-	if err == nil {
-		err = f.Sync()
+	defer f.Abort()
+	if err := g.writeRows(ctx, f, first, rows); err != nil {
+		return err
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return nil
+	return f.Commit()
 }
 
 // writeRows writes rows [first, first+rows) as a Parquet file.
-func (g *Generator) writeRows(ctx context.Context, f *os.File, first, rows int64) error {
+func (g *Generator) writeRows(ctx context.Context, f io.Writer, first, rows int64) error {
 	fields := parquet.Group{} // sorts its columns by name, as Columns does
 	for _, name := range g.Columns() {
 		fields[name] = parquet.Leaf(parquet.DoubleType)

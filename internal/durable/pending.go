@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"syscall"
 )
@@ -16,6 +17,7 @@ type Pending struct {
 	path    string
 	written int64
 	synced  bool  // all that was written is durable
+	seen    bool  // it has its name, even if the file system said otherwise
 	err     error // the first failure; Commit returns it
 }
 
@@ -31,6 +33,9 @@ func Create(fsys FS, path string) (*Pending, error) {
 
 // Name returns the hidden name that the file has before its publication, for its writer.
 func (p *Pending) Name() string { return p.file.Name() }
+
+// Size returns how many bytes were written.
+func (p *Pending) Size() int64 { return p.written }
 
 // Write appends to the file. A failure is final: Commit will return it too.
 func (p *Pending) Write(b []byte) (int, error) {
@@ -78,13 +83,12 @@ func (p *Pending) CommitAs(name string) error {
 // the others are durable. After an error before that, all are given up, and none is seen
 // unless the file system refuses to remove it.
 func CommitAll(files ...*Pending) (err error) {
-	published := 0
 	defer func() {
-		if err == nil || published == len(files) {
+		if err == nil || files[len(files)-1].seen {
 			return
 		}
-		for i, p := range files {
-			if i < published {
+		for _, p := range files {
+			if p.seen {
 				_ = p.fs.Remove(p.path) // the failure to report is the first one
 			}
 			p.Abort()
@@ -104,7 +108,6 @@ func CommitAll(files ...*Pending) (err error) {
 		if err := p.publish(); err != nil {
 			return err
 		}
-		published++
 	}
 	if len(files) == 0 {
 		return nil
@@ -116,12 +119,16 @@ func CommitAll(files ...*Pending) (err error) {
 func (p *Pending) publish() error {
 	p.fail(p.file.Close()) // first: some systems rename no open file
 	if p.err == nil {
-		p.fail(p.fs.Rename(p.file.Name(), p.path))
+		err := p.fs.Rename(p.file.Name(), p.path)
+		p.seen = err == nil
+		p.fail(err)
 	}
 	if p.err != nil {
 		// The failure to report is the first one; a leftover that cannot be
-		// removed now is removed when the directory is opened again.
-		_ = p.fs.Remove(p.file.Name())
+		// removed now is removed when the directory is opened again. If it is gone,
+		// the rename has had its effect.
+		gone := p.fs.Remove(p.file.Name())
+		p.seen = errors.Is(gone, fs.ErrNotExist) && !errors.Is(p.err, fs.ErrNotExist)
 	}
 	p.file = nil
 	return p.err

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-var errNotRegular = errors.New("it is no regular file")
+var errNotRegular = errors.New("it is not a regular file")
 
 // ReadSmall returns the bytes of a regular file that cannot have more than limit of them.
 // what says what it is to be, with its article. Errors name the path: they are or wrap a

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 // Data is where the data sets are, as for the tests.
@@ -66,5 +68,5 @@ func ReplaceSection(path, name, text string) error {
 		return fmt.Errorf("%s has no section %s", path, begin)
 	}
 	page = slices.Concat(page[:from+len(begin)], []byte("\n"+text+"\n"), page[to:])
-	return os.WriteFile(path, page, 0o644)
+	return durable.WriteFile(durable.OS{}, path, page)
 }

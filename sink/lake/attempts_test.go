@@ -248,7 +248,7 @@ func TestRecordWaitsForTheLock(t *testing.T) {
 
 // recordAttempts records the attempts of a range "<first>-<last>" and prints
 // their ranks.
-func recordAttempts(path, numbers string, fsys durable.FS) error {
+func recordAttempts(path, numbers string) error {
 	from, to, _ := strings.Cut(numbers, "-")
 	first, err := strconv.Atoi(from)
 	if err != nil {
@@ -258,7 +258,7 @@ func recordAttempts(path, numbers string, fsys durable.FS) error {
 	if err != nil {
 		return err
 	}
-	l := lake.NewAttemptLog(path, fsys)
+	l := lake.NewAttemptLog(path, nil)
 	for i := first; i <= last; i++ {
 		onRows, inLog, err := l.Record(context.Background(), attempt(byte(i%2), 's', byte(i)))
 		if err != nil {
@@ -278,7 +278,10 @@ func TestProcessesShareALog(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range processes {
 		running.Go(func() {
-			said[i], failures[i] = runChild(t, path, 0, "never", fmt.Sprintf("%d-%d", i*each, (i+1)*each-1))
+			child := exec.CommandContext(t.Context(), os.Args[0])
+			child.Env = append(os.Environ(), fmt.Sprintf("%s=%s\n%d-%d", recordVariable, path, i*each, (i+1)*each-1))
+			out, err := child.CombinedOutput()
+			said[i], failures[i] = string(out), err
 		})
 	}
 	running.Wait()
@@ -306,11 +309,11 @@ func TestProcessesShareALog(t *testing.T) {
 	}
 }
 
-// kill -9 at each durable step of recording, on a new log, on one with lines
+// A kill at each operation of recording, on a new log, on one with lines
 // and on one whose last line is torn: what other processes counted stays, the
 // killed attempt counts if its line was whole, and recorded again it has the
 // same rank as the line that it left.
-func TestSIGKILLAtEveryStepOfRecording(t *testing.T) {
+func TestKilledAtEveryStepOfRecording(t *testing.T) {
 	before := tried(t, oldAttempt, attempt('5', '7', 'a'))
 	lines := content(t, before.Path())
 	for name, start := range map[string][]byte{"new": nil, "lines": lines, "torn": lines[:len(lines)-30]} {
@@ -320,18 +323,19 @@ func TestSIGKILLAtEveryStepOfRecording(t *testing.T) {
 			if at > 20 {
 				t.Fatalf("%s: no recording survives", name)
 			}
-			for _, how := range []string{"before", "half", "after"} {
-				when := fmt.Sprintf("%s log, killed at operation %d, %s", name, at, how)
+			for _, moment := range durabletest.Moments {
+				when := fmt.Sprintf("%s log, killed %s operation %d", name, moment, at)
 				path := filepath.Join(t.TempDir(), "log")
 				if start != nil {
 					writeFile(t, path, start)
 				}
-				out, err := runChild(t, path, at, how, "5-5")
+				dying := durabletest.NewFaulty(durable.OS{}, durabletest.Fault{At: at, Moment: moment, Err: durabletest.ErrKilled})
+				_, _, err := lake.NewAttemptLog(path, dying).Record(t.Context(), attempt(1, 's', 5))
 				if survived = err == nil; survived {
 					break
 				}
-				if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != -1 {
-					t.Fatalf("%s: it was to die and says %v: %s", when, err, out)
+				if !errors.Is(err, durabletest.ErrKilled) {
+					t.Fatalf("%s: it was to die and says %v", when, err)
 				}
 				l := lake.NewAttemptLog(path, nil)
 				left, err := l.Attempts(t.Context())

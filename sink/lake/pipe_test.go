@@ -22,7 +22,7 @@ func TestLogThatIsAPipe(t *testing.T) {
 	_, read := l.Attempts(t.Context())
 	_, _, record := l.Record(t.Context(), newAttempt)
 	for _, err := range []error{read, record} {
-		if err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("a pipe for a log: %v", err)
 		}
 	}
