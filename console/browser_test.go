@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/serving"
 )
 
 // A browser is a headless Chromium, and what it complained of.
@@ -165,6 +164,18 @@ func shelf(t *testing.T) (x *Index, pages map[string]string) {
 	}
 }
 
+// serve serves pages on loopback until the test ends.
+func serve(t *testing.T, c serving.Config) *serving.Server {
+	t.Helper()
+	c.Address = "127.0.0.1:0"
+	s, err := serving.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
 // nowLive is what a stream might say of itself, names that would be obeyed among it.
 func nowLive() Live {
 	const hostile = "<script>alert(4)</script>"
@@ -188,13 +199,7 @@ func nowLive() Live {
 // used has a name.
 func TestPagesInBrowser(t *testing.T) {
 	x, pages := shelf(t)
-	server := httptest.NewServer(nil)
-	defer server.Close()
-	at, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Config.Handler = ServiceHandler(x, Guard{Hosts: []string{at.Hostname()}}, nowLive)
+	server := serve(t, serving.Config{Pages: Handler(x, nowLive)})
 	b := newBrowser(t, server.URL)
 	for name, path := range pages {
 		grounds := map[string]bool{}
@@ -239,13 +244,9 @@ func TestPagesInBrowser(t *testing.T) {
 // comparison.
 func TestKeyboard(t *testing.T) {
 	x, pages := shelf(t)
-	server := httptest.NewServer(nil)
-	defer server.Close()
-	at, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Config.Handler = Handler(x, Guard{Hosts: []string{at.Hostname()}, Token: "a-token-of-some-length"})
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, []byte("a-token-of-some-length"))
+	server := serve(t, serving.Config{TokenFile: token, Pages: Handler(x, nil)})
 	b := newBrowser(t, server.URL)
 	focus := func(key string) (where string) {
 		t.Helper()

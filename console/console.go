@@ -20,12 +20,10 @@ var assets embed.FS
 //go:embed pages/*.html
 var pages embed.FS
 
-// Handler serves the pages of an index behind a guard.
-func Handler(x *Index, g Guard) http.Handler { return ServiceHandler(x, g, nil) }
-
-// ServiceHandler is Handler, with a page of what a service does; nil: none.
-func ServiceHandler(x *Index, g Guard, live func() Live) http.Handler {
-	s := &server{index: x, open: g.Token == "", pages: parsePages(), live: live}
+// Handler serves the pages of an index, and one of what a service does now unless live is
+// nil. It admits everybody; /login is the form that asks for a token.
+func Handler(x *Index, live func() Live) http.Handler {
+	s := &server{index: x, pages: parsePages(), live: live}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.overview)
 	if live != nil {
@@ -36,7 +34,9 @@ func ServiceHandler(x *Index, g Guard, live func() Live) http.Handler {
 	mux.HandleFunc("GET /compare", s.compare)
 	mux.HandleFunc("GET /unreadable", s.unreadable)
 	mux.HandleFunc("GET /about", s.about)
-	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusSeeOther) })
+	mux.HandleFunc("/login", func(w http.ResponseWriter, r *http.Request) {
+		s.show(w, http.StatusUnauthorized, "login", page{Title: "Token", Data: r.Method == http.MethodPost})
+	})
 	files := http.FileServerFS(assets)
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")
@@ -45,14 +45,11 @@ func ServiceHandler(x *Index, g Guard, live func() Live) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		s.show(w, http.StatusNotFound, "message", page{Title: "Not found", Data: []string{"There is no such page."}})
 	})
-	return g.wrap(mux, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, http.StatusUnauthorized, "login", page{Title: "Token", Data: r.Method == http.MethodPost})
-	}))
+	return mux
 }
 
 type server struct {
 	index *Index
-	open  bool // nobody is asked for a token
 	pages map[string]*template.Template
 	live  func() Live // nil: it is no service
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -66,6 +67,18 @@ func NewIndex(roots []string) *Index {
 
 // Now returns what is known.
 func (x *Index) Now() *Snapshot { return x.now.Load() }
+
+// Watch looks at the folders every two seconds until ctx is done. What cannot be read is
+// on the pages.
+func (x *Index) Watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		_ = x.Refresh(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second):
+		}
+	}
+}
 
 // Refresh looks at the folders. Pages show what it has found meanwhile.
 func (x *Index) Refresh(ctx context.Context) error {

@@ -66,7 +66,7 @@ func TestFilesThatAreNoCertificates(t *testing.T) {
 	if len(now.Faults) != want {
 		t.Errorf("%d files are no certificates, want %d", len(now.Faults), want)
 	}
-	_, page := get(t, Handler(x, open()), "/unreadable")
+	_, page := get(t, Handler(x, nil), "/unreadable")
 	for _, f := range now.Faults {
 		if f.Reason == "" || len(f.Reason) > 1000 || !strings.Contains(text(page), f.Path) {
 			t.Errorf("%s: %q", f.Path, f.Reason)
@@ -77,7 +77,7 @@ func TestFilesThatAreNoCertificates(t *testing.T) {
 			t.Errorf("%q is not said: %s", reason, text(page))
 		}
 	}
-	if status, _ := get(t, Handler(x, open()), "/certificate/"+good); status != http.StatusOK {
+	if status, _ := get(t, Handler(x, nil), "/certificate/"+good); status != http.StatusOK {
 		t.Errorf("the certificate: status %d", status)
 	}
 }
@@ -110,7 +110,7 @@ func TestIndexFollows(t *testing.T) {
 		t.Errorf("%d certificates", len(now.Entries))
 	}
 	// Edited in place: the page refuses it even before the next look, then it is no certificate.
-	h := Handler(x, open())
+	h := Handler(x, nil)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func BenchmarkPages(b *testing.B) {
 	entries := many(10_000)
 	slices.Reverse(entries)
 	x.now.Store(newSnapshot(entries, nil, nil, true))
-	h := Handler(x, open())
+	h := Handler(x, nil)
 	for name, address := range map[string]string{"overview": "/", "series": "/series/" + entries[0].Series.Key(), "last": "/series/" + entries[0].Series.Key() + "?page=20"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -201,7 +201,7 @@ func TestPagesAreBounded(t *testing.T) {
 	entries := many(3000)
 	slices.Reverse(entries)
 	x.now.Store(newSnapshot(entries, nil, nil, true))
-	h := Handler(x, open())
+	h := Handler(x, nil)
 	key := entries[0].Series.Key()
 	seen := map[string]bool{}
 	address := "/series/" + key

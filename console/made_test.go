@@ -60,9 +60,6 @@ func indexOf(t testing.TB, folders ...string) *Index {
 	return x
 }
 
-// open is a guard that asks for nothing.
-func open() Guard { return Guard{Hosts: []string{"localhost"}} }
-
 // get asks for a page.
 func get(t testing.TB, h http.Handler, address string) (status int, body string) {
 	t.Helper()

@@ -34,7 +34,7 @@ func TestOverviewAndSeries(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "other"), certifytest.Certificate(t, func(ev *certify.Evidence) { ev.Loss.Epsilon = 2 }), noon)
 	x := indexOf(t, dir)
-	h := Handler(x, open())
+	h := Handler(x, nil)
 	status, page := get(t, h, "/")
 	for _, want := range []string{"wind", `off by more than 0.6 "m/s"`, `off by more than 2 "m/s"`, filepath.Join(dir, "night"), "certified", "2026-02-02 12:00"} {
 		if status != http.StatusOK || !strings.Contains(text(page), want) {
@@ -75,7 +75,7 @@ func TestCertificateIsAsInspected(t *testing.T) {
 	for name, change := range variants {
 		c := certifytest.Certificate(t, change)
 		id, _ := put(t, dir, c, noon)
-		_, page := get(t, Handler(indexOf(t, dir), open()), "/certificate/"+id)
+		_, page := get(t, Handler(indexOf(t, dir), nil), "/certificate/"+id)
 		said := text(page)
 		var printed bytes.Buffer
 		if err := report.WriteCertificate(&printed, c, report.Style{}); err != nil {
@@ -131,7 +131,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	}), noon)
 	write(t, filepath.Join(dir, "certificate-<u>\u202e.json"), []byte("<script>alert(4)</script>"))
 	x := indexOf(t, dir)
-	h := Handler(x, open())
+	h := Handler(x, nil)
 	if len(x.Now().Entries) != 2 || len(x.Now().Faults) != 1 {
 		t.Fatalf("%d certificates and %d others, want 2 and 1", len(x.Now().Entries), len(x.Now().Faults))
 	}
@@ -158,7 +158,7 @@ func TestCompare(t *testing.T) {
 	dir := t.TempDir()
 	first, _ := put(t, dir, certifytest.Certificate(t, nil), noon)
 	second, _ := put(t, dir, certifytest.Certificate(t, withKL(200)), noon)
-	x := func() http.Handler { return Handler(indexOf(t, dir), open()) }
+	x := func() http.Handler { return Handler(indexOf(t, dir), nil) }
 	status, page := get(t, x(), "/compare?a="+first+"&b="+second)
 	if said := text(page); status != http.StatusOK || !strings.Contains(said, "the first") || !strings.Contains(said, "Both are about the same rows") {
 		t.Errorf("status %d: %s", status, said)
@@ -198,7 +198,7 @@ func TestPointerOfAnotherFolder(t *testing.T) {
 	pointer := []byte(`{"format":"pacsgp-current/1","id":"` + id + `"}`)
 	write(t, filepath.Join(dir, "b", "current.json"), pointer)
 	x := indexOf(t, dir)
-	h := Handler(x, open())
+	h := Handler(x, nil)
 	for _, address := range []string{"/", "/series/" + x.Now().Entries[0].Series.Key(), "/certificate/" + id} {
 		if _, page := get(t, h, address); strings.Contains(text(page), "current") {
 			t.Errorf("%s says that it is current, which the pointer of another folder names", address)
@@ -236,7 +236,7 @@ func TestPointerAndManifest(t *testing.T) {
 	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := Handler(x, open())
+	h := Handler(x, nil)
 	for _, address := range []string{"/", "/series/" + x.Now().Entries[0].Series.Key(), "/certificate/" + id} {
 		if _, page := get(t, h, address); !strings.Contains(text(page), "current") {
 			t.Errorf("%s does not say which is current", address)
@@ -260,11 +260,11 @@ func TestPointerAndManifest(t *testing.T) {
 // What a service does is one more page, and whatever it says is text.
 func TestLive(t *testing.T) {
 	x := indexOf(t, t.TempDir())
-	if status, page := get(t, Handler(x, open()), "/live"); status != http.StatusNotFound || strings.Contains(page, `href="/live"`) {
+	if status, page := get(t, Handler(x, nil), "/live"); status != http.StatusNotFound || strings.Contains(page, `href="/live"`) {
 		t.Errorf("a console that is no service: status %d, %s", status, text(page))
 	}
 	const hostile = "<script>alert(1)</script>\x1b[31m\u202e"
-	h := ServiceHandler(x, open(), func() Live {
+	h := Handler(x, func() Live {
 		return Live{
 			Doing: "trains " + hostile, What: hostile, Have: 60, Of: 120, Trace: []float64{0.9, math.NaN(), 0.2},
 			Facts: []Fact{{hostile, "1"}, {"rows in", hostile}},

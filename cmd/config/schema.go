@@ -158,7 +158,6 @@ func choices() map[string]any {
 		"job source.kafka.tombstones":      []string{"bad", "skip"},
 		"job source.kafka.sasl.mechanism":  mechanisms,
 		"schedule jobs.missed":             []string{missedRunOnce, MissedSkip},
-		"schedule jobs.delta":              []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
 		"job publish.kafka.sasl.mechanism": mechanisms,
 
 		"score model.kafka.sasl.mechanism":  mechanisms,

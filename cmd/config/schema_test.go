@@ -272,7 +272,7 @@ func leaves(key string, s map[string]any, f func(key string, words []any)) {
 }
 
 // Each key is described on the page, which describes no other; the words that a key takes
-// are those that lint takes.
+// are those that lint takes, and words are declared for keys alone.
 func TestSchemaSaysWhatKeysAre(t *testing.T) {
 	for _, kind := range []string{KindJob, KindSchedule, KindScore} {
 		t.Run(kind, func(t *testing.T) { keysAreSaid(t, kind) })
@@ -284,9 +284,9 @@ func keysAreSaid(t *testing.T, kind string) {
 	if err := json.Unmarshal(printed(t, kind), &shown); err != nil {
 		t.Fatal(err)
 	}
-	said, all := described(pageOf(kind)), map[string]bool{}
+	said, all, ofWords := described(pageOf(kind)), map[string]bool{}, map[string]bool{}
 	leaves("", shown, func(key string, words []any) {
-		all[key] = true
+		all[key], ofWords[key] = true, words != nil
 		known := slices.ContainsFunc(slices.Collect(maps.Keys(said)), func(other string) bool {
 			return other == key || strings.HasPrefix(key, other+".") || strings.HasPrefix(other, key+".") || key == ""
 		})
@@ -314,6 +314,11 @@ func keysAreSaid(t *testing.T, kind string) {
 	for key := range said {
 		if !all[key] {
 			t.Errorf("the page describes %q, which is no key", key)
+		}
+	}
+	for choice := range choices() {
+		if of, key, _ := strings.Cut(choice, " "); of == kind && !ofWords[key] {
+			t.Errorf("the words of %q are of no key", key)
 		}
 	}
 }

@@ -21,9 +21,9 @@ func (c Serve) Declared() bool { return !reflect.ValueOf(c).IsZero() }
 
 func (c *Serve) files() []*string { return []*string{&c.TokenFile, &c.Certificate, &c.Key} }
 
-// Server is the configuration without its token.
+// Server is the configuration of the server.
 func (c Serve) Server() serving.Config {
-	return serving.Config{Address: c.Listen, Certificate: c.Certificate, Key: c.Key, Profiles: c.Pprof}
+	return serving.Config{Address: c.Listen, Hosts: c.Hosts, TokenFile: c.TokenFile, Certificate: c.Certificate, Key: c.Key, Profiles: c.Pprof}
 }
 
 // check reports what is wrong with the declaration; the files are not read.
@@ -31,7 +31,5 @@ func (c Serve) check() error {
 	if !c.Declared() {
 		return nil
 	}
-	s := c.Server()
-	s.Token = c.TokenFile // that there is one
-	return s.Check()
+	return c.Server().Check()
 }

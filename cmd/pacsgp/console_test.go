@@ -109,10 +109,10 @@ func TestConsoleForOthers(t *testing.T) {
 		{"--listen", "0.0.0.0:0", "--token-file", token},
 		{"--listen", "0.0.0.0:0", "--tls-cert", chain, "--tls-key", key},
 	} {
-		pacsgp(t, append([]string{"console", dir}, args...)...).says(t, exitUsage, "only served with --token-file, --tls-cert and --tls-key")
+		pacsgp(t, append([]string{"console", dir}, args...)...).says(t, exitUsage, "beyond loopback, it needs a token, a certificate and its key")
 	}
 	pacsgp(t, "console", dir, "--listen", "7433").says(t, exitUsage, "want host:port")
-	pacsgp(t, "console", dir, "--tls-cert", chain).says(t, exitUsage, "give both")
+	pacsgp(t, "console", dir, "--tls-cert", chain).says(t, exitUsage, "--tls-key: certificate and key go together")
 	short := filepath.Join(dir, "short")
 	writeFile(t, short, []byte("too short\n"))
 	pacsgp(t, "console", dir, "--token-file", short).says(t, exitFailure, "at least 16 characters")

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -24,6 +27,12 @@ type demoSize struct {
 	judge       pipeline.Judge // "": as a job that does not say
 }
 
+// The topic that --produce fills.
+const (
+	demoTopic      = "demo-rows"
+	demoPartitions = 6
+)
+
 // theDemo has far fewer inducing points than the default for so many rows: a minute is
 // to be enough on any machine.
 var theDemo = demoSize{rows: 20_000, fresh: 20_000, files: 4, inducing: 400}
@@ -32,7 +41,6 @@ func demoCommand(w system) *cobra.Command {
 	var output string
 	var seed uint64
 	var noise float64
-	var topic bool
 	var produce string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -40,23 +48,17 @@ func demoCommand(w system) *cobra.Command {
 		Long: "Make a lake of 20,000 rows of artificial data (inputs uniform on [-3,3]^3, a function drawn\n" +
 			"from a Gaussian process, Gaussian noise), train a model on it, certify it, verify its own\n" +
 			"artifact, and compare the bound with the risk on 20,000 fresh rows of the same source,\n" +
-			"which a generator can give and real life cannot. Needs no network and no other file.\n" +
-			"With --kafka the rows and the artifact go over topics of a broker in this process, and\n" +
-			"the artifact is pulled and verified by replaying the rows from their topic.",
+			"which a generator can give and real life cannot. Needs no network and no other file.",
 		Args: exactly(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if produce != "" {
 				return demoProduce(cmd.Context(), w, strings.Split(produce, ","), synth.Config{Seed: seed, Noise: noise})
-			}
-			if topic {
-				return demoKafka(cmd.Context(), w, output, synth.Config{Seed: seed, Noise: noise})
 			}
 			return demo(cmd.Context(), w, output, synth.Config{Seed: seed, Noise: noise})
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "out/demo", "directory for the lake and the artifact")
 	cmd.Flags().StringVar(&produce, "produce", "", "only produce the rows, to the topic "+demoTopic+" of these brokers, as docker-compose.yml does")
-	cmd.Flags().BoolVar(&topic, "kafka", false, "over topics of an embedded broker in the place of a lake")
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the generator: another function and other rows")
 	cmd.Flags().Float64Var(&noise, "noise", 0.1, "standard deviation of the noise; the function's is about 1")
 	return cmd
@@ -128,6 +130,66 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, size demoSiz
 	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, certify.AtMost(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {
 		return errors.New("the risk on fresh rows is above the bound: by chance this happens in at most one of 100 samples")
+	}
+	return nil
+}
+
+// demoProduce makes the topic of rows on brokers and fills it. One that is there is left
+// as it is: its rows would stand there twice.
+func demoProduce(ctx context.Context, w system, brokers []string, config synth.Config) (err error) {
+	generator, err := synth.New(config)
+	if err != nil {
+		return usageError{err}
+	}
+	client, err := broker.NewClient(broker.Config{Brokers: brokers})
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	made, err := client.CreateTopic(ctx, demoTopic, demoPartitions, -1, nil)
+	if err != nil {
+		return err
+	}
+	if !made {
+		_, err := fmt.Fprintf(w.stdout, "the topic %s is there: nothing is produced\n", demoTopic)
+		return err
+	}
+	if err := produceRows(ctx, brokers, generator, int(w.demo.rows)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.stdout, "%s in the topic %s\n", certify.Count(w.demo.rows, "row"), demoTopic)
+	return err
+}
+
+// produceRows produces the first rows of a generator, in turn to the partitions.
+func produceRows(ctx context.Context, brokers []string, generator *synth.Generator, rows int) (err error) {
+	const atOnce = 500
+	client, err := broker.NewClient(broker.Config{Brokers: brokers})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	producer, err := client.NewWriter(ctx, "")
+	if err != nil {
+		return err
+	}
+	names := generator.Columns()
+	for first := 0; first < rows; first += atOnce {
+		columns := generator.Rows(int64(first), min(atOnce, rows-first))
+		var records []broker.Record
+		for i := range columns[0] {
+			value := []byte{'{'}
+			for j, name := range names {
+				if j > 0 {
+					value = append(value, ',')
+				}
+				value = strconv.AppendFloat(append(strconv.AppendQuote(value, name), ':'), columns[j][i], 'g', -1, 64)
+			}
+			records = append(records, broker.Record{Value: append(value, '}'), Time: time.Now().UnixMilli()})
+		}
+		if err := producer.Send(ctx, demoTopic, first/atOnce%demoPartitions, records...); err != nil {
+			return err
+		}
 	}
 	return nil
 }

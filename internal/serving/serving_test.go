@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -29,7 +28,7 @@ func TestAnswers(t *testing.T) {
 	var why error
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector())
-	s, err := Start(t.Context(), Config{Address: "127.0.0.1:0", Registry: registry, Ready: func() error { return why }})
+	s, err := Start(t.Context(), Config{Address: "127.0.0.1:0", Registry: registry, Ready: func() error { return why }, Pages: pages})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +46,7 @@ func TestAnswers(t *testing.T) {
 		{"/debug/pprof/", nil, 404, ""},
 	} {
 		why = c.why
-		if status, text := servingtest.Get(t, http.DefaultClient, "http://"+s.Address+c.path); status != c.status || !strings.Contains(text, c.says) {
+		if status, text := servingtest.Get(t, http.DefaultClient, s.URL+c.path); status != c.status || !strings.Contains(text, c.says) {
 			t.Errorf("%s: status %d, %q, want %d, %q", c.path, status, text, c.status, c.says)
 		}
 	}
@@ -60,7 +59,7 @@ func TestStrangersAreKeptOut(t *testing.T) {
 		{Address: ":0"},
 		{Address: "[::]:0"},
 		{Address: "metrics.example.org:0"},
-		{Address: "192.168.1.1:0", Token: "t"},
+		{Address: "192.168.1.1:0", TokenFile: "t"},
 		{Address: "0.0.0.0:0", Certificate: "c", Key: "k"},
 		{Address: "nothing"},
 		{Address: "127.0.0.1:0", Key: "k"},
@@ -69,14 +68,18 @@ func TestStrangersAreKeptOut(t *testing.T) {
 			t.Errorf("%+v is taken", c)
 		}
 	}
-	for _, c := range []Config{{Address: "127.0.0.1:0"}, {Address: "[::1]:0"}, {Address: "localhost:0"}, {Address: ":0", Token: "t", Certificate: "c", Key: "k"}} {
+	for _, c := range []Config{{Address: "127.0.0.1:0"}, {Address: "[::1]:0"}, {Address: "localhost:0"}, {Address: ":0", TokenFile: "t", Certificate: "c", Key: "k"}} {
 		if err := c.Check(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	certificate, key := pair(t)
 	var why error
-	s, err := Start(t.Context(), Config{Address: "127.0.0.1:0", Token: "secret", Certificate: certificate, Key: key, Profiles: true, Registry: prometheus.NewRegistry(), Ready: func() error { return why }})
+	const secret = "a-token-of-some-length"
+	s, err := Start(t.Context(), Config{
+		Address: "127.0.0.1:0", TokenFile: file(t, "token", secret+"\n"), Certificate: certificate, Key: key, Profiles: true,
+		Registry: prometheus.NewRegistry(), Ready: func() error { return why }, Pages: pages,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,16 +92,13 @@ func TestStrangersAreKeptOut(t *testing.T) {
 	roots.AppendCertsFromPEM(pem)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
-	for token, want := range map[string]int{"secret": 200, "": 401, "secre": 401, "secrets": 401} {
+	for token, want := range map[string]int{secret: 200, "": 401, secret[1:]: 401, secret + "s": 401} {
 		var header []string
 		if token != "" {
 			header = []string{"Authorization", "Bearer " + token}
 		}
 		for _, path := range []string{"/metrics", "/debug/pprof/", "/elsewhere"} {
-			status, _ := servingtest.Get(t, client, "https://"+s.Address+path, header...)
-			if want == 200 && path == "/elsewhere" {
-				want = 404
-			}
+			status, _ := servingtest.Get(t, client, s.URL+path, header...)
 			if status != want {
 				t.Errorf("%s with the token %q: status %d, want %d", path, token, status, want)
 			}
@@ -110,12 +110,33 @@ func TestStrangersAreKeptOut(t *testing.T) {
 			status int
 		}{{"/livez", nil, 200}, {"/readyz", nil, 200}, {"/readyz", errors.New("no broker"), 503}} {
 			why = c.why
-			status, text := servingtest.Get(t, client, "https://"+s.Address+c.path, header...)
-			if status != c.status || strings.Contains(text, "no broker") != (c.why != nil && token == "secret") {
+			status, text := servingtest.Get(t, client, s.URL+c.path, header...)
+			if status != c.status || strings.Contains(text, "no broker") != (c.why != nil && token == secret) {
 				t.Errorf("%s with the token %q: status %d, %q, want %d", c.path, token, status, text, c.status)
 			}
 		}
 	}
+}
+
+// A token is in a regular file, and no word that can be guessed.
+func TestTokensThatAreRefused(t *testing.T) {
+	for text, path := range map[string]string{
+		"at least 16 characters": file(t, "token", "15 characters..\n"), "longer than a token can be": file(t, "token", strings.Repeat("x", 5000)),
+		"no regular file": t.TempDir(), "no such file": filepath.Join(t.TempDir(), "none"),
+	} {
+		if s, err := Start(t.Context(), Config{Address: "127.0.0.1:0", TokenFile: path, Pages: pages}); s != nil || err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %q", err, text)
+		}
+	}
+}
+
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // pair is a certificate for loopback and its key, as files.
@@ -135,27 +156,24 @@ func pair(t *testing.T) (certificate, key string) {
 		t.Fatal(err)
 	}
 	write := func(name, kind string, der []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return file(t, name, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
 	}
 	return write("tls.crt", "CERTIFICATE", der), write("tls.key", "PRIVATE KEY", bytes)
 }
 
-// Pages answer what nothing else does, and ask for the token themselves.
+// Pages handle all other paths; without the token, only their login and their assets.
 func TestPages(t *testing.T) {
-	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page "+r.URL.Path) })
-	h := Config{Token: "secret", Pages: pages, Registry: prometheus.NewRegistry(), Ready: func() error { return nil }}.handler()
+	h := Config{Address: "127.0.0.1:0", Pages: pages, Registry: prometheus.NewRegistry()}.handler("a-token-of-some-length")
 	for path, want := range map[string]struct {
 		status int
 		says   string
 	}{
-		"/": {200, "page /"}, "/login": {200, "page /login"}, "/metrics": {401, "token"}, "/livez": {200, "ok"}, "/debug/pprof/": {401, "token"},
+		"/": {401, "page /login"}, "/login": {401, "page /login"}, "/assets/style.css": {200, "page /assets/style.css"}, "/readyz": {200, "ok"}, "/metrics": {401, "token"}, "/livez": {200, "ok"}, "/debug/pprof/": {401, "token"},
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.Host = "localhost"
+		h.ServeHTTP(w, r)
 		if w.Code != want.status || !strings.Contains(w.Body.String(), want.says) {
 			t.Errorf("%s: status %d, %q", path, w.Code, w.Body)
 		}

@@ -1,0 +1,106 @@
+// Demo-kafka shows pacsgp over topics: it starts a broker in this process, builds the
+// program, and runs the commands of a user against that broker. Rows are produced, a model
+// is trained, certified and published to topics, pulled from them, and verified by
+// replaying the rows. Run it from the tree: go run ./cmd/demo-kafka
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// job is the job file of the demo; the address of the broker is filled in.
+const job = `# Written by demo-kafka, whose broker ends with it.
+source:
+  kafka: {brokers: [%q], topic: demo-rows}
+features: [x1, x2, x3]
+target: y
+loss: {epsilon: 0.5}
+delta: 0.01
+inducing: 400
+output: artifact
+publish:
+  kafka: {name: demo, exactly_once: true}
+`
+
+func main() {
+	output := flag.String("o", filepath.Join("out", "demo-kafka"), "directory for the program, its job and the artifact")
+	flag.Parse()
+	if err := demo(context.Background(), *output, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "demo-kafka:", err)
+		status := 1
+		if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+			status = ended.ExitCode()
+		}
+		os.Exit(status)
+	}
+}
+
+// A session is a user's: commands of one program, one after the other.
+type session struct {
+	program        string
+	stdout, stderr io.Writer
+}
+
+// demo runs the commands. It ends with the first that fails, and returns its error: an
+// [exec.ExitError] has the exit status of pacsgp.
+func demo(ctx context.Context, output string, stdout, stderr io.Writer) error {
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		return err
+	}
+	s := session{program: filepath.Join(output, "pacsgp"), stdout: stdout, stderr: stderr}
+	if runtime.GOOS == "windows" {
+		s.program += ".exe"
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", s.program, "github.com/pacsgp/pacsgp/cmd/pacsgp")
+	build.Stderr = stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("go build, in the tree of pacsgp: %w", err)
+	}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	address := cluster.ListenAddrs()[0]
+	_, _ = fmt.Fprintf(stdout, "A broker in this process listens on %s.\n", address)
+	config := filepath.Join(output, "job.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, job, address), 0o644); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"demo", "--produce", address}, {"topics", "-c", config}, {"train", "-c", config}} {
+		if _, err := s.run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	files, err := s.run(ctx, "pull", "demo", "--kafka", config, "-o", filepath.Join(output, "pulled"))
+	if err != nil {
+		return err
+	}
+	pulled := strings.Split(files, "\n") // the model, the certificate, the same as a row
+	_, err = s.run(ctx, "verify", pulled[0], pulled[1], "--source", config, "--retrain")
+	return err
+}
+
+// run runs one command of pacsgp and returns what it has printed.
+func (s session) run(ctx context.Context, args ...string) (printed string, err error) {
+	_, _ = fmt.Fprintf(s.stdout, "\n$ pacsgp %s\n", strings.Join(args, " "))
+	var text bytes.Buffer
+	c := exec.CommandContext(ctx, s.program, args...)
+	c.Stdout, c.Stderr = io.MultiWriter(s.stdout, &text), s.stderr
+	if err := c.Run(); err != nil {
+		return "", fmt.Errorf("pacsgp %s: %w", args[0], err)
+	}
+	return text.String(), nil
+}
