@@ -7,7 +7,7 @@ import (
 	"time"
 	_ "time/tzdata" // images without a time zone database have the zones all the same
 
-	"github.com/go-co-op/gocron/v2"
+	"github.com/robfig/cron/v3"
 )
 
 // A Moments is an endless series of points in time. It has no clock: what is due follows
@@ -28,9 +28,9 @@ func (i interval) Next(t time.Time) time.Time { return t.Add(time.Duration(i)) }
 // after the gap; where they are put back, one that comes twice counts once. Expressions
 // whose hours are a star or steps of it go by the hours that pass.
 type crontab struct {
-	cron, naive gocron.Cron // in the zone, and in one without changes
-	zone        *time.Location
-	byHour      bool
+	zoned, naive cron.Schedule // in the zone, and in one without changes
+	zone         *time.Location
+	byHour       bool
 }
 
 func newCrontab(text, zone string) (crontab, error) {
@@ -42,23 +42,27 @@ func newCrontab(text, zone string) (crontab, error) {
 	if len(fields) != 5 {
 		return crontab{}, fmt.Errorf("%q: want five fields: minute, hour, day of the month, month, day of the week", text)
 	}
-	c := crontab{cron: gocron.NewDefaultCron(false), naive: gocron.NewDefaultCron(false), zone: at, byHour: strings.HasPrefix(fields[1], "*")}
-	someDay := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	for of, in := range map[gocron.Cron]*time.Location{c.cron: at, c.naive: time.UTC} {
-		if err := of.IsValid(text, in, someDay); err != nil {
+	c := crontab{zone: at, byHour: strings.HasPrefix(fields[1], "*")}
+	for of, in := range map[*cron.Schedule]string{&c.zoned: zone, &c.naive: "UTC"} {
+		parsed, err := cron.ParseStandard("CRON_TZ=" + in + " " + strings.Join(fields, " "))
+		if err != nil || parsed.Next(someDay).IsZero() {
 			return c, fmt.Errorf("%q: want five fields: minute, hour, day of the month, month, day of the week, of days that there are", text)
 		}
+		*of = parsed
 	}
 	return c, nil
 }
 
+// someDay is one from which a crontab has a next moment, if it ever has one.
+var someDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func (c crontab) Next(t time.Time) time.Time {
-	at := c.cron.Next(t)
+	at := c.zoned.Next(t)
 	if c.byHour || at.IsZero() {
 		return at
 	}
 	if sameWall(at.In(c.zone), t.In(c.zone)) { // the hour that comes twice
-		at = c.cron.Next(at)
+		at = c.zoned.Next(at)
 	}
 	// What is left out has a wall clock that no instant has.
 	wall := c.naive.Next(onWall(t.In(c.zone)))

@@ -85,7 +85,7 @@ func TestNumbersOutliveTheRecord(t *testing.T) {
 		succeed(t, "schedule", "-c", schedule, "--once")
 	}
 	run()
-	if err := os.Remove(filepath.Join(dir, "schedule.db")); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, "schedule.db")); err != nil {
 		t.Fatal(err)
 	}
 	addFile(t, dir, "later", 10_000, 60)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-co-op/gocron/v2"
-	"github.com/jonboulle/clockwork"
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
@@ -48,7 +46,7 @@ func scheduleCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(schedule(cmd.Context(), w, c, jobs, record, clockwork.NewRealClock(), once), record.Close())
+			return errors.Join(schedule(cmd.Context(), w, c, jobs, record, realClock{}, once), record.Close())
 		},
 	}
 	f := cmd.Flags()
@@ -91,7 +89,7 @@ func listRuns(w system, record *scheduleRecord) error {
 
 // schedule looks again and again what is due, or with once a single time. Runs follow one
 // another: a machine that trains two models at a time trains each at half the speed.
-func schedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*scheduled, record *scheduleRecord, clock clockwork.Clock, once bool) (err error) {
+func schedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*scheduled, record *scheduleRecord, clock clock, once bool) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
@@ -130,7 +128,7 @@ func schedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*sche
 	return s.serve(ctx, jobs, clock, once)
 }
 
-func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clockwork.Clock, once bool) error {
+func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clock, once bool) error {
 	for _, j := range jobs { // no run begins if one of them was changed
 		known, err := s.record.job(j.Name)
 		if err != nil {
@@ -148,38 +146,45 @@ func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clockwor
 	if once {
 		return s.round(ctx, jobs, clock)
 	}
-	within, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	ticker, err := gocron.NewScheduler(gocron.WithClock(clock), gocron.WithLocation(time.UTC))
-	if err != nil {
-		return err
-	}
-	_, err = ticker.NewJob(gocron.DurationJob(s.poll), gocron.NewTask(func() {
-		now := clock.Now()
+	for {
+		began := clock.Now()
 		for _, j := range jobs {
-			if _, err := s.look(within, j, clock.Now()); err != nil {
-				end(err)
+			if _, err := s.look(ctx, j, clock.Now()); err != nil {
+				if ctx.Err() != nil {
+					return nil // it was told to end
+				}
+				return err
 			}
 		}
 		if s.looked != nil {
-			s.looked(now)
+			s.looked(began)
 		}
-	}), gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithStartAt(gocron.WithStartImmediately()))
-	if err != nil {
-		return err
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-clock.After(s.poll):
+		}
 	}
-	ticker.Start()
-	<-within.Done()
-	err = ticker.Shutdown()
-	if ctx.Err() != nil {
-		return err // it was told to end
-	}
-	return errors.Join(context.Cause(within), err)
 }
+
+// A clock tells the time, and when so much of it is over.
+type clock interface {
+	Now() time.Time
+	After(d time.Duration) <-chan time.Time
+}
+
+// realClock is that of the machine.
+type realClock struct{}
+
+// Now is the time.
+func (realClock) Now() time.Time { return time.Now() }
+
+// After waits.
+func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // round looks once at each job. Its error is of each run that failed or was not certified,
 // and of each source that cannot be seen.
-func (s *scheduler) round(ctx context.Context, jobs []*scheduled, clock clockwork.Clock) error {
+func (s *scheduler) round(ctx context.Context, jobs []*scheduled, clock clock) error {
 	var said []error
 	var exits []int
 	failed := func(exit int, err error) { exits, said = append(exits, exit), append(said, err) }

@@ -305,7 +305,7 @@ func TestLookingMakesNothing(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Join(dir, "schedule.db"), []byte("no record"))
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "schedule.db.copy")
+	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "a record is a folder now")
 }
 
 // Training by hand into the output of a schedule is told to be none of its sequence.

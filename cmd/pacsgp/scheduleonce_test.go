@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +25,7 @@ func TestScheduleOnceTellsWhatFailed(t *testing.T) {
 	schedule := filepath.Join(dir, "schedule.yaml")
 	once := func(names ...string) answer {
 		t.Helper()
-		if err := os.Remove(filepath.Join(dir, "schedule.db")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.RemoveAll(filepath.Join(dir, "schedule.db")); err != nil {
 			t.Fatal(err)
 		}
 		text := "record: schedule.db\njobs:\n"

@@ -1,82 +1,115 @@
 package main
 
 import (
-	"encoding/binary"
+	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
-
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A scheduleRecord is the record of runs of a schedule: a file of bbolt, which one process
-// at a time has. Everything that a scheduler decides follows from it and from the time.
+// A scheduleRecord is the record of a schedule: a folder, which one scheduler at a time
+// holds. It has a small file for each job, with the job's state and its latest run, and one
+// for each run that is over. All that a scheduler decides follows from it, from the outputs
+// and from the time.
 //
-// What others may read while a scheduler has it is a copy, which is made anew with each
-// change.
+// A change is one file that is replaced: state and run of a job change together. A run gets
+// its own file before the next one takes its place.
 type scheduleRecord struct {
-	db   *bbolt.DB
-	path string // of the copy; "": this is one
+	folder string
+	lock   io.Closer // nil: it is only read
+	fs     durable.FS
 	// step takes each step towards a durable record; tests end the process there.
 	step func(effect func() error) error
 }
 
-// copyOf is where the copy of a record stands.
-func copyOf(path string) string { return path + ".copy" }
+const (
+	jobPrefix = "job-"
+	maxState  = 256 << 20
+)
 
-// readRecord opens a record to be read: the copy, where a scheduler has the record.
+var runName = regexp.MustCompile(`^run-[0-9]{12}\.json$`)
+
+// readRecord opens a record to be read, also while a scheduler holds it.
 func readRecord(path string) (*scheduleRecord, error) {
+	if err := isRecord(path); err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: there is no record yet (hint: the first run makes it)", path)
 	}
-	r, err := openRecord(path)
-	if !errors.Is(err, durable.ErrLocked) {
-		return r, err
-	}
-	db, err := bbolt.Open(copyOf(path), 0o644, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
-	if err != nil {
-		return nil, fmt.Errorf("%s: a scheduler has the record, and its copy cannot be read: %w", path, err)
-	}
-	return &scheduleRecord{db: db}, nil
+	return &scheduleRecord{folder: path, fs: durable.OS{}}, nil
 }
 
-// copy makes the copy anew, in one step.
-func (r *scheduleRecord) copy() error {
-	file, err := durable.Create(durable.OS{}, r.path)
-	if err != nil {
-		return err
+// isRecord refuses what is no folder.
+func isRecord(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s: it is a file, as earlier versions had, and a record is a folder now (hint: name another one under record; the outputs know which numbers are taken and how far windows are)", path)
 	}
-	defer file.Abort()
-	if err := r.db.View(func(tx *bbolt.Tx) error { _, err := tx.WriteTo(file); return err }); err != nil {
-		return err
+	return nil
+}
+
+// openRecord opens the record, and holds its lock until Close.
+func openRecord(path string) (*scheduleRecord, error) {
+	if err := isRecord(path); err != nil {
+		return nil, err
 	}
-	return file.Commit()
+	r := &scheduleRecord{folder: path, fs: durable.OS{}, step: func(effect func() error) error { return effect() }}
+	if err := r.fs.MkdirAll(path); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.lock, err = r.fs.Lock(filepath.Join(path, ".lock")); errors.Is(err, durable.ErrLocked) {
+		return nil, fmt.Errorf("%s: %w\nhint: one scheduler has the record; wait until it has ended, or end it", path, durable.ErrLocked)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := durable.Sweep(r.fs, path); err != nil {
+		return nil, errors.Join(err, r.lock.Close())
+	}
+	return r, nil
+}
+
+// Close gives the record back.
+func (r *scheduleRecord) Close() error {
+	if r.lock == nil {
+		return nil
+	}
+	return r.lock.Close()
 }
 
 // A jobState is what is known of a job between its runs.
 type jobState struct {
 	sequenceState
 
-	Last    map[string]time.Time    `json:"last"` // moment that was dealt with last, by trigger
-	Open    uint64                  `json:"open"` // the run that has begun and not ended; 0: none
-	Retry   *retry                  `json:"retry,omitempty"`
-	Files   []pipeline.ManifestFile `json:"files"`   // of the run that began last
-	Done    string                  `json:"done"`    // digest of what the run that finished last took
-	Waiting string                  `json:"waiting"` // id of a certificate that waits for rows to be compared on
+	Last    map[string]time.Time `json:"last"` // moment that was dealt with last, by trigger
+	Open    uint64               `json:"open"` // the run that has begun and not ended; 0: none
+	Retry   *retry               `json:"retry,omitempty"`
+	Done    string               `json:"done"`    // digest of what the run that finished last took
+	Waiting string               `json:"waiting"` // id of a certificate that waits for rows to be compared on
 
 	WaitingRun uint64    `json:"waiting_run,omitempty"` // that it is of
 	Unchosen   int       `json:"unchosen,omitempty"`    // runs in a row whose files, or window, could not be chosen
 	NotBefore  time.Time `json:"not_before,omitzero"`   // rows, files and offsets are not counted again
 	Fault      string    `json:"fault,omitempty"`       // why
+
+	Latest     *scheduledRun `json:"latest,omitempty"`      // the run that was recorded last
+	Began      uint64        `json:"began,omitempty"`       // the run that has chosen files last
+	TakenFiles []string      `json:"taken_files,omitempty"` // keys of files that finished runs have taken
+
+	Files []pipeline.ManifestFile `json:"-"` // of the run that has chosen files last
 
 	there int64 // the largest number that the output knew of when it was asked
 }
@@ -123,132 +156,166 @@ const (
 // mostRuns is how many runs the record keeps, each with its files.
 const mostRuns = 1000
 
-var (
-	bucketJobs  = []byte("jobs")
-	bucketRuns  = []byte("runs")
-	bucketTaken = []byte("taken") // files that finished runs have taken
-)
-
-// openRecord opens the record, and holds its lock until Close.
-func openRecord(path string) (*scheduleRecord, error) {
-	if err := (durable.OS{}).MkdirAll(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	db, err := bbolt.Open(path, 0o644, &bbolt.Options{Timeout: 100 * time.Millisecond})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%s: %w\nhint: one scheduler has the record; wait until it has ended, or end it", path, durable.ErrLocked)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w (hint: if it is damaged, put its copy, %s, in its place)", path, err, copyOf(path))
-	}
-	r := &scheduleRecord{db: db, path: copyOf(path), step: func(effect func() error) error { return effect() }}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{bucketJobs, bucketRuns, bucketTaken} {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), db.Close())
-	}
-	return r, nil
+// jobFileOf is the file of a job. Names of jobs may have any characters.
+func (r *scheduleRecord) jobFileOf(name string) string {
+	return filepath.Join(r.folder, jobPrefix+hex.EncodeToString([]byte(name))+".json")
 }
 
-// Close gives the record back.
-func (r *scheduleRecord) Close() error { return r.db.Close() }
+func (r *scheduleRecord) runFileOf(number uint64) string {
+	return filepath.Join(r.folder, fmt.Sprintf("run-%012d.json", number))
+}
+
+// read reads a file of the record into value; false: there is none.
+func (r *scheduleRecord) read(path string, value any) (bool, error) {
+	text, err := durable.ReadSmall(path, "a record", maxState)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		if err = json.Unmarshal(text, value); err != nil {
+			err = fmt.Errorf("%s: %w (hint: it is damaged: restore it from a copy, or name another record; the outputs know which numbers are taken)", path, err)
+		}
+	}
+	return err == nil, err
+}
+
+// put replaces a file of the record.
+func (r *scheduleRecord) put(path string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return r.step(func() error { return durable.WriteFile(r.fs, path, text) })
+}
 
 // job returns what is known of a job.
 func (r *scheduleRecord) job(name string) (*jobState, error) {
 	s := &jobState{}
-	err := r.db.View(func(tx *bbolt.Tx) error {
-		if text := tx.Bucket(bucketJobs).Get([]byte(name)); text != nil {
-			return json.Unmarshal(text, s)
-		}
-		return nil
-	})
+	if _, err := r.read(r.jobFileOf(name), s); err != nil {
+		return nil, err
+	}
 	if s.Last == nil {
 		s.Last = map[string]time.Time{}
 	}
 	if s.Numbers == nil {
 		s.Numbers = map[string]int64{}
 	}
-	return s, err
+	if s.Began > 0 {
+		if run := r.kept(s.Began); run != nil {
+			s.Files = run.Files
+		}
+	}
+	return s, nil
 }
 
 // save writes the state of a job, and a run and the files that it has taken if there is
 // one, in one step. A run without a number gets the next.
 func (r *scheduleRecord) save(name string, s *jobState, run *scheduledRun, taken []pipeline.ManifestFile) error {
-	err := r.step(func() error { return r.db.Update(func(tx *bbolt.Tx) error { return write(tx, name, s, run, taken) }) })
-	if err != nil {
-		return err
-	}
-	return r.step(r.copy)
-}
-
-// write is what save does in one step.
-func write(tx *bbolt.Tx, name string, s *jobState, run *scheduledRun, taken []pipeline.ManifestFile) error {
+	before := s.Latest
 	if run != nil {
-		runs := tx.Bucket(bucketRuns)
 		if run.Number == 0 {
-			n, err := runs.NextSequence()
+			last, err := r.last()
 			if err != nil {
 				return err
 			}
-			run.Number = n
+			run.Number = last + 1
 			if run.State == pipeline.StateRunning {
-				s.Open = n
+				s.Open, s.Began = run.Number, run.Number
 			}
 		}
-		if run.Number > mostRuns {
-			if err := runs.Delete(binary.BigEndian.AppendUint64(nil, run.Number-mostRuns)); err != nil {
+		if before != nil && before.Number < run.Number { // its own file, before the next takes its place
+			if err := r.keep(before); err != nil {
 				return err
 			}
 		}
-		if err := put(runs, binary.BigEndian.AppendUint64(nil, run.Number), run); err != nil {
+		if before == nil || before.Number <= run.Number {
+			s.Latest = run
+		} else if err := r.keep(run); err != nil { // what came of an older one
 			return err
 		}
 	}
 	for _, f := range taken {
-		if err := tx.Bucket(bucketTaken).Put(takenKey(name, f), []byte{}); err != nil {
-			return err
+		if key := takenKey(f); !slices.Contains(s.TakenFiles, key) {
+			s.TakenFiles = append(s.TakenFiles, key)
 		}
 	}
-	return put(tx.Bucket(bucketJobs), []byte(name), s)
+	return r.put(r.jobFileOf(name), s)
 }
 
-func put(b *bbolt.Bucket, key []byte, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
+// keep writes the file of a run, and removes that of the one that is the oldest of too many.
+func (r *scheduleRecord) keep(run *scheduledRun) error {
+	if err := r.put(r.runFileOf(run.Number), run); err != nil || run.Number <= mostRuns {
 		return err
 	}
-	return b.Put(key, text)
+	err := r.fs.Remove(r.runFileOf(run.Number - mostRuns))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
-// takenKey names a file of a job by place and content.
-func takenKey(job string, f pipeline.ManifestFile) []byte {
-	return fmt.Appendf(nil, "%s\x00%s\x00%d\x00%s", job, f.Path, f.Bytes, f.Footer)
+// last is the largest number of a run.
+func (r *scheduleRecord) last() (last uint64, err error) {
+	latest, err := r.latest()
+	for _, run := range latest {
+		last = max(last, run.Number)
+	}
+	return last, err
+}
+
+// latest are the latest runs of the jobs.
+func (r *scheduleRecord) latest() (all []*scheduledRun, err error) {
+	names, err := r.fs.List(r.folder)
+	for _, name := range names {
+		if !strings.HasPrefix(name, jobPrefix) {
+			continue
+		}
+		var s jobState
+		if _, err := r.read(filepath.Join(r.folder, name), &s); err != nil {
+			return nil, err
+		}
+		if s.Latest != nil {
+			all = append(all, s.Latest)
+		}
+	}
+	return all, err
+}
+
+// takenKey names a file by place and content.
+func takenKey(f pipeline.ManifestFile) string {
+	return hexOf(fmt.Appendf(nil, "%s\x00%d\x00%s", f.Path, f.Bytes, f.Footer))[:24]
 }
 
 // taken reports which files a finished run of the job has taken.
 func (r *scheduleRecord) taken(job string, files []pipeline.ManifestFile) ([]bool, error) {
-	found := make([]bool, len(files))
-	err := r.db.View(func(tx *bbolt.Tx) error {
-		for i, f := range files {
-			found[i] = tx.Bucket(bucketTaken).Get(takenKey(job, f)) != nil
-		}
-		return nil
-	})
-	return found, err
+	s, err := r.job(job)
+	if err != nil {
+		return nil, err
+	}
+	known, found := map[string]bool{}, make([]bool, len(files))
+	for _, key := range s.TakenFiles {
+		known[key] = true
+	}
+	for i, f := range files {
+		found[i] = known[takenKey(f)]
+	}
+	return found, nil
 }
 
 // run returns the record of a run.
 func (r *scheduleRecord) run(number uint64) (*scheduledRun, error) {
+	latest, err := r.latest()
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(latest, func(run *scheduledRun) bool { return run.Number == number }); i >= 0 {
+		return latest[i], nil
+	}
 	run := &scheduledRun{}
-	err := r.db.View(func(tx *bbolt.Tx) error {
-		return json.Unmarshal(tx.Bucket(bucketRuns).Get(binary.BigEndian.AppendUint64(nil, number)), run)
-	})
+	there, err := r.read(r.runFileOf(number), run)
+	if err == nil && !there {
+		err = fmt.Errorf("run %d: %w", number, fs.ErrNotExist)
+	}
 	return run, err
 }
 
@@ -263,14 +330,29 @@ func (r *scheduleRecord) kept(number uint64) *scheduledRun {
 
 // runs returns all runs, the first one first.
 func (r *scheduleRecord) runs() ([]scheduledRun, error) {
-	all := []scheduledRun{}
-	err := r.db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketRuns).ForEach(func(_, text []byte) error {
-			var run scheduledRun
-			err := json.Unmarshal(text, &run)
-			all = append(all, run)
-			return err
-		})
-	})
-	return all, err
+	all := map[uint64]scheduledRun{}
+	names, err := r.fs.List(r.folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		var run scheduledRun
+		if !runName.MatchString(name) {
+			continue
+		}
+		if _, err := r.read(filepath.Join(r.folder, name), &run); err != nil {
+			return nil, err
+		}
+		all[run.Number] = run
+	}
+	latest, err := r.latest() // later than their files, if they have any
+	for _, run := range latest {
+		all[run.Number] = *run
+	}
+	sorted := make([]scheduledRun, 0, len(all))
+	for _, run := range all {
+		sorted = append(sorted, run)
+	}
+	slices.SortFunc(sorted, func(a, b scheduledRun) int { return cmp.Compare(a.Number, b.Number) })
+	return sorted, err
 }

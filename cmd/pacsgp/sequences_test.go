@@ -12,6 +12,24 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
+// copyOf copies a record.
+func copyOf(t *testing.T, record string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(record)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// putBack puts a copy in the place of a record.
+func putBack(t *testing.T, from, record string) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(record), os.CopyFS(record, os.DirFS(from))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A record that was put back, or made anew, gives no number a second time: the output knows
 // what was taken.
 func TestOlderRecord(t *testing.T) {
@@ -20,15 +38,15 @@ func TestOlderRecord(t *testing.T) {
 	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]")
 	record := filepath.Join(dir, "schedule.db")
 	succeed(t, "schedule", "-c", path, "--once")
-	older := readFile(t, record)
+	older := copyOf(t, record)
 	addFile(t, dir, "b", 180, 60)
 	succeed(t, "schedule", "-c", path, "--once")
-	writeFile(t, record, older)
+	putBack(t, older, record)
 	addFile(t, dir, "c", 240, 60)
 	if log := succeed(t, "schedule", "-c", path, "--once").log; !strings.Contains(log, "tells of number 2 of its sequence, and the record of 1") {
 		t.Errorf("it says %s", log)
 	}
-	if err := os.Remove(record); err != nil {
+	if err := os.RemoveAll(record); err != nil {
 		t.Fatal(err)
 	}
 	addFile(t, dir, "d", 300, 60)
@@ -46,10 +64,10 @@ func TestCertificatesOfNoRecord(t *testing.T) {
 	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]")
 	record, list := filepath.Join(dir, "schedule.db"), filepath.Join(dir, "out", sequencesFile)
 	succeed(t, "schedule", "-c", path, "--once")
-	older, olderList := readFile(t, record), readFile(t, list)
+	older, olderList := copyOf(t, record), readFile(t, list)
 	addFile(t, dir, "b", 180, 60)
 	succeed(t, "schedule", "-c", path, "--once")
-	writeFile(t, record, older)
+	putBack(t, older, record)
 	writeFile(t, list, olderList)
 	addFile(t, dir, "c", 240, 60)
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "certificate number 2 of sequence", "tell of 1", "hint:")
@@ -67,7 +85,7 @@ func TestChangedJobWithANewRecord(t *testing.T) {
 	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]")
 	succeed(t, "schedule", "-c", path, "--once")
 	tiny(jobFile{"delta": "0.2"}).write(t, dir)
-	if err := os.Remove(filepath.Join(dir, "schedule.db")); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, "schedule.db")); err != nil {
 		t.Fatal(err)
 	}
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitConfig, "another job than its first run had")
@@ -106,7 +124,7 @@ func TestNewRecordOfAFailedWindow(t *testing.T) {
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
 	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 60}]")
 	anew := func() *stage {
-		if err := os.Remove(filepath.Join(dir, "schedule.db")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.RemoveAll(filepath.Join(dir, "schedule.db")); err != nil {
 			t.Fatal(err)
 		}
 		return onStage(t, path, true)
