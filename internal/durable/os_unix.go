@@ -12,6 +12,9 @@ import (
 // nonblocking opens a pipe without waiting for its other end.
 const nonblocking = unix.O_NONBLOCK
 
+// renamesOpenFiles says that a file keeps its lock while it is renamed.
+const renamesOpenFiles = true
+
 // SyncDir opens the directory and syncs it: on POSIX systems that is what
 // makes a new name survive a power cut.
 func (OS) SyncDir(dir string) error {

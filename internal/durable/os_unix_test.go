@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // A lock that is given back is free, though a process that is being started has its file still.
@@ -32,5 +33,20 @@ func TestLockIsGivenBackWithItsFileOpen(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A sweep of another process at any moment takes no file that somebody is at work on, nor
+// one that is about to have its name.
+func TestSweepLeavesFilesThatArePublished(t *testing.T) {
+	dir := t.TempDir()
+	sweeping := durabletest.Hooked{FS: durable.OS{}, Hook: func(_ durabletest.Operation, effect func() error) error {
+		if err := durable.Sweep(durable.OS{}, dir); err != nil {
+			t.Error(err)
+		}
+		return effect()
+	}}
+	if err := durable.WriteFile(sweeping, filepath.Join(dir, "file"), []byte("text")); err != nil {
+		t.Error(err)
 	}
 }

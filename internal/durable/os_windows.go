@@ -10,6 +10,9 @@ import (
 // nonblocking is not needed: opening does not wait.
 const nonblocking = 0
 
+// renamesOpenFiles says that a file must be closed before it is renamed.
+const renamesOpenFiles = false
+
 // SyncDir has nothing to do: Windows has no sync of a directory, and NTFS
 // writes renames to its journal.
 func (OS) SyncDir(string) error { return nil }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -115,9 +116,23 @@ func CommitAll(files ...*Pending) (err error) {
 	return files[len(files)-1].syncDir()
 }
 
-// publish gives a durable file its name, which is not durable yet.
+// publish gives a durable file its name, which is not durable yet. Where the system can
+// rename an open file, its lock goes last: a sweep of another process would remove a whole
+// file between unlocking and renaming.
 func (p *Pending) publish() error {
-	p.fail(p.file.Close()) // first: some systems rename no open file
+	steps := []func(){func() { p.fail(p.file.Close()) }, p.rename}
+	if renamesOpenFiles {
+		slices.Reverse(steps)
+	}
+	for _, step := range steps {
+		step()
+	}
+	p.file = nil
+	return p.err
+}
+
+// rename gives the file its name unless it has failed before.
+func (p *Pending) rename() {
 	if p.err == nil {
 		err := p.fs.Rename(p.file.Name(), p.path)
 		p.seen = err == nil
@@ -130,8 +145,6 @@ func (p *Pending) publish() error {
 		gone := p.fs.Remove(p.file.Name())
 		p.seen = errors.Is(gone, fs.ErrNotExist) && !errors.Is(p.err, fs.ErrNotExist)
 	}
-	p.file = nil
-	return p.err
 }
 
 // syncDir makes the names in the folder of the file durable.
