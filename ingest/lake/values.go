@@ -280,7 +280,7 @@ func gather[V any](dst []V, indexes []int32, table []V) int {
 	i := 0
 	for ; i+4 <= len(indexes); i += 4 { // four at a time, for one test of the loop
 		x, to := indexes[i:i+4:i+4], dst[i:i+4:i+4]
-		a, b, c, d := uint(uint32(x[0])), uint(uint32(x[1])), uint(uint32(x[2])), uint(uint32(x[3])) //nolint:gosec // G602 misreads the slice above: it has four
+		a, b, c, d := uint(uint32(x[0])), uint(uint32(x[1])), uint(uint32(x[2])), uint(uint32(x[3]))
 		if a >= uint(len(table)) || b >= uint(len(table)) || c >= uint(len(table)) || d >= uint(len(table)) {
 			break // found below
 		}
