@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
 	"github.com/pacsgp/pacsgp/cmd/config"
 )
 
