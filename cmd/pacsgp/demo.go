@@ -136,8 +136,8 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, size demoSiz
 
 // demoProduce makes the topic of rows on brokers and fills it. One that is there is left
 // as it is: its rows would stand there twice.
-func demoProduce(ctx context.Context, w system, brokers []string, config synth.Config) (err error) {
-	generator, err := synth.New(config)
+func demoProduce(ctx context.Context, w system, brokers []string, generate synth.Config) (err error) {
+	generator, err := synth.New(generate)
 	if err != nil {
 		return usageError{err}
 	}

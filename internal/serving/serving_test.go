@@ -122,7 +122,7 @@ func TestStrangersAreKeptOut(t *testing.T) {
 func TestTokensThatAreRefused(t *testing.T) {
 	for text, path := range map[string]string{
 		"at least 16 characters": file(t, "token", "15 characters..\n"), "longer than a token can be": file(t, "token", strings.Repeat("x", 5000)),
-		"no regular file": t.TempDir(), "no such file": filepath.Join(t.TempDir(), "none"),
+		"regular file": t.TempDir(), "no such file": filepath.Join(t.TempDir(), "none"),
 	} {
 		if s, err := Start(t.Context(), Config{Address: "127.0.0.1:0", TokenFile: path, Pages: pages}); s != nil || err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v, want %q", err, text)
