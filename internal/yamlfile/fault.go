@@ -1,0 +1,248 @@
+package yamlfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A Fault is one thing that is wrong with a file.
+type Fault struct {
+	File         string
+	flag         string // by which the key was set, or ""
+	Key          string // that it is about, or ""
+	Line, Column int    // 0: nowhere in the file
+	missing      bool   // the file does not have the key: the place is that of its section
+	Text         string // shows no value of a variable
+	unread       bool   // the value of the key could not be read
+	bad          string // what is wrong: "bad job", unless it says another kind of file
+	err          error  // that it wraps
+}
+
+// Error is the fault in one line.
+func (f Fault) Error() string {
+	at := f.File + ": "
+	switch {
+	case f.flag != "":
+		at = ""
+	case f.Line > 0 && !f.missing:
+		at += fmt.Sprintf("[%d:%d] ", f.Line, f.Column)
+	}
+	return f.bad + ": " + at + f.Text
+}
+
+// Unwrap returns what every fault of such a file wraps.
+func (f Fault) Unwrap() error { return f.err }
+
+// tell adds a fault at a place of the file. There is one at a place: others would follow
+// from it.
+func (t *File) tell(f Fault, at *token.Token) {
+	f.File, f.bad, f.err = t.path, t.Kind.Bad, t.Kind.Err
+	if at != nil && at.Position != nil {
+		f.Line, f.Column = at.Position.Line, at.Position.Column
+	}
+	place := [2]int{f.Line, f.Column}
+	if f.Line > 0 && t.told[place] {
+		return
+	}
+	t.told[place] = true
+	t.Faults = append(t.Faults, f)
+}
+
+// add adds what is wrong with the value of a key, nothing if err is nil. A value may be
+// secret: if variables are in it, it is not shown. What only says what it wants shows none.
+func (t *File) add(key string, err error) {
+	for _, one := range Separate(err) {
+		f := Fault{Key: key, Text: one.Error(), unread: true}
+		at, ok := errors.AsType[yaml.Error](one)
+		if !ok {
+			t.tell(f, nil)
+			continue
+		}
+		f.Text = at.GetMessage()
+		if names := t.from.of(at.GetToken()); names != "" && !strings.HasPrefix(f.Text, "want ") {
+			f.Text = t.Kind.Refused(names)
+		}
+		t.tell(f, at.GetToken())
+	}
+}
+
+// own names the key of faults of variables in its value, which were found before there
+// were keys.
+func (t *File) own(key string, node ast.Node) {
+	at := node.GetToken().Position
+	for i, f := range t.Faults {
+		if f.Key == "" && f.Line == at.Line && f.Column == at.Column {
+			t.Faults[i].Key = key
+		}
+	}
+}
+
+// Faults collects what is wrong with the values of a file, key by key. The zero value holds
+// none.
+type Faults struct{ all []found }
+
+// A found fault is one of a value. Its format is the program's own words; its arguments may
+// show values.
+type found struct {
+	keys   []string // that it is about first, and others whose values its arguments may show
+	format string
+	args   []any
+	shown  bool // no value of the file is among the arguments
+}
+
+// Add notes a fault of a key. The format shows no value: values are arguments, which are
+// shown unless they come from variables of the environment.
+func (f *Faults) Add(key, format string, args ...any) { f.Among([]string{key}, format, args...) }
+
+// Unless notes a fault of a key, as Add does, unless ok.
+func (f *Faults) Unless(ok bool, key, format string, args ...any) {
+	if !ok {
+		f.Add(key, format, args...)
+	}
+}
+
+// Among notes a fault of the first of these keys, whose arguments may show values of all of
+// them.
+func (f *Faults) Among(keys []string, format string, args ...any) {
+	f.all = append(f.all, found{keys: keys, format: format, args: args})
+}
+
+// Within notes what is wrong with another file, which a key names.
+func (f *Faults) Within(key string, err error) {
+	for _, one := range Separate(err) {
+		f.all = append(f.all, found{keys: []string{key}, format: "%v", args: []any{one}, shown: true})
+	}
+}
+
+// Err joins the faults, each of which wraps err, where there is no file that they are of. It
+// is nil if there is none.
+func (f *Faults) Err(err error) error {
+	var all []error
+	for _, one := range f.all {
+		all = append(all, fmt.Errorf("%w: %s: %s", err, one.keys[0], fmt.Sprintf(one.format, one.args...)))
+	}
+	return errors.Join(all...)
+}
+
+// verb is a place in a format for an argument.
+var verb = regexp.MustCompile(`%(?:%|[-+# 0-9.]*(?:\[[0-9]+\])?[a-zA-Z])`)
+
+// words are the fault with the names of variables, where there are some, in the place of
+// arguments; or that the value is refused, where arguments are all that it has.
+func (f found) words(variables string, k Kind) string {
+	if variables == "" || f.shown || len(f.args) == 0 {
+		return fmt.Sprintf(f.format, f.args...)
+	}
+	if verb.ReplaceAllString(f.format, "") == "" {
+		return k.Refused(variables)
+	}
+	return verb.ReplaceAllStringFunc(f.format, func(verb string) string {
+		if verb == "%%" {
+			return "%"
+		}
+		return variables
+	})
+}
+
+// Judge are the faults of the file together with those that were found in what it says;
+// what follows from a value that could not be read is left out. flag names the one that has
+// set a key in the place of the file, or is "".
+func (t *File) Judge(among Faults, flag func(key string) string) []Fault {
+	faults := slices.Clone(t.Faults)
+	variables := map[string]string{} // by key: many faults may be about one long list
+	for _, one := range among.all {
+		key := one.keys[0]
+		f := Fault{File: t.path, Key: key, bad: t.Kind.Bad, err: t.Kind.Err}
+		f.flag = flag(key)
+		var names []string
+		for _, key := range one.keys {
+			if _, ok := variables[key]; !ok {
+				variables[key] = t.Variables(key)
+			}
+			if flag(key) == "" && variables[key] != "" {
+				names = append(names, variables[key])
+			}
+		}
+		text := one.words(strings.Join(names, ", "), t.Kind)
+		f.Text = key + ": " + text
+		if f.flag != "" {
+			f.Text = "--" + f.flag + ": " + text
+			faults = append(faults, f)
+			continue
+		}
+		if slices.ContainsFunc(t.Faults, f.follows) {
+			continue
+		}
+		f.Line, f.Column, f.missing = t.nearest(key)
+		faults = append(faults, f)
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return faults
+}
+
+// Variables names those of which the value of a key is made, "" if there are none. What the
+// key leaves out may come from another one.
+func (t *File) Variables(key string) string {
+	names := t.from.under(t.nodes[key])
+	if names == "" && t.Kind.Above != nil {
+		names = t.from.under(t.nodes[t.Kind.Above(key)])
+	}
+	return names
+}
+
+// follows reports whether a fault may be there only because of another one: that of a value
+// that could not be read, of which it speaks.
+func (f Fault) follows(other Fault) bool {
+	if !other.unread {
+		return false
+	}
+	inside := func(key, section string) bool {
+		rest, ok := strings.CutPrefix(key, section)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	return other.Key == "" || inside(f.Key, other.Key) || inside(other.Key, f.Key) || strings.Contains(f.Text, other.Key)
+}
+
+// nearest is where a key stands, or the innermost section that lacks it.
+func (t *File) nearest(key string) (line, column int, missing bool) {
+	for key != "" {
+		if node := t.nodes[key]; node != nil {
+			first := node.GetToken()
+			if below := Entries(node); missing && len(below) > 0 {
+				first = below[0].Key.GetToken() // the section's own may be a colon
+			}
+			return first.Position.Line, first.Position.Column, missing
+		}
+		missing, key = true, key[:max(strings.LastIndexAny(key, ".["), 0)]
+	}
+	return 0, 0, true
+}
+
+// Place is where a key stands in the file, for an error about it; empty if it does not.
+func (t *File) Place(key string) string {
+	node := t.nodes[key]
+	if node == nil {
+		return ""
+	}
+	at := node.GetToken().Position
+	return fmt.Sprintf("%s: [%d:%d] ", t.path, at.Line, at.Column)
+}
+
+// Err joins faults.
+func Err(faults []Fault) error {
+	var all []error
+	for _, f := range faults {
+		all = append(all, f)
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,103 @@
+package yamlfile
+
+import (
+	"errors"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// has reports whether a word is a key of a file, of this type, or of one of its sections.
+func has(of reflect.Type, word string) bool {
+	var in func(t reflect.Type) bool
+	in = func(t reflect.Type) bool {
+		for f := range t.Fields() {
+			if name := KeyName(f); name != "" && (name == word || f.Type.Kind() == reflect.Struct && in(f.Type)) {
+				return true
+			}
+		}
+		return false
+	}
+	return in(of)
+}
+
+// didYouMean suggests a key for one that is none: one of the section, of this type, that is
+// written much like it, or else one of the file, or the same one where it belongs.
+func (t *File) didYouMean(unknown, section string, of reflect.Type) string {
+	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "" // a suggestion would hide what is wrong with it
+	}
+	var names []string
+	paths := map[string]string{}
+	var add func(prefix string, of reflect.Type, deep bool)
+	add = func(prefix string, of reflect.Type, deep bool) {
+		for f := range of.Fields() {
+			name := KeyName(f)
+			if name == "" {
+				continue
+			}
+			if _, taken := paths[name]; !taken {
+				names, paths[name] = append(names, name), Join(prefix, name)
+			}
+			below := f.Type
+			if below.Kind() == reflect.Slice {
+				below = below.Elem()
+			}
+			if deep && below.Kind() == reflect.Struct {
+				add(Join(prefix, name), below, deep)
+			}
+		}
+	}
+	suggestion := func() string {
+		text := t.Kind.DidYouMean(unknown, names)
+		for _, name := range names {
+			if strings.Contains(text, strconv.Quote(name)) {
+				return strings.Replace(text, strconv.Quote(name), paths[name], 1)
+			}
+		}
+		return ""
+	}
+	if add(listIndex.ReplaceAllString(section, ""), of, false); suggestion() == "" {
+		add("", t.of, true)
+	}
+	return suggestion()
+}
+
+// wanted names the values that a key takes.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Uint64:
+		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	case reflect.Slice:
+		return "a list, as in [a, b]"
+	default:
+		return "keys with values"
+	}
+}
+
+// Separate are the errors that were joined into one, in their order.
+func Separate(err error) (all []error) {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() { // other than a join it has words of its own
+		return []error{err}
+	}
+	for _, fault := range joined.Unwrap() {
+		all = append(all, Separate(fault)...)
+	}
+	return all
+}
+
+var (
+	listIndex = regexp.MustCompile(`\[[0-9]+\]`)
+)
