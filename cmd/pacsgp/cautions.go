@@ -20,25 +20,3 @@ func cautions(c certify.Certificate) []string {
 	said = append(said, "the certificate was not checked against rows: how often the model missed is its maker's word (pacsgp verify with the data checks it)")
 	return append(said, c.Doubts()...)
 }
-
-// speaksOf tells for each partition of a topic whether a certificate speaks of its rows. Where
-// keys choose the partition others are another population. A certificate of rows that came
-// from no topic, or from another one, does not say: it is for the user to know.
-func speaksOf(c certify.Certificate, topic string) func(partition int) bool {
-	own := map[int]bool{}
-	for _, s := range c.Sample.Segments {
-		if s.Topic == topic {
-			own[int(s.Partition)] = true
-		}
-	}
-	return func(partition int) bool { return len(own) == 0 || own[partition] }
-}
-
-// carried is the id that predictions carry: none if nothing is certified about the mean of
-// Q, which they are.
-func carried(c certify.Certificate, id string) string {
-	if mean := c.About(certify.PredictorMean); mean.Status == certify.StatusCertified || len(c.Conditional()) > 0 {
-		return id
-	}
-	return ""
-}

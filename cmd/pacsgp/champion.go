@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -39,21 +38,6 @@ func contenderAt(ctx context.Context, folder, id string) (contender, error) {
 	return contender{pipeline.ArtifactRef{ID: id, Model: c.Model.Digest}, c}, nil
 }
 
-// incomparable says why two certificates speak of different things, or is "".
-func incomparable(a, b certify.Certificate, who pipeline.Judge) string {
-	x, y := who.Of(a), who.Of(b)
-	switch {
-	case x.Loss.Target != y.Loss.Target:
-		return fmt.Sprintf("the targets are %q and %q", x.Loss.Target, y.Loss.Target)
-	case !reflect.DeepEqual(x.Loss, y.Loss):
-		return "loss or tolerance differ"
-	case !reflect.DeepEqual(a.RowRules, b.RowRules):
-		return "the rows that they speak of satisfy different rules"
-	default:
-		return ""
-	}
-}
-
 // challenge decides by the job's rule whether a certified result becomes current, moves
 // the pointer if so, and says why.
 func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState, p prepared, o *outcome) (moved bool, why string, err error) {
@@ -72,7 +56,7 @@ func (s *scheduler) challenge(ctx context.Context, j *scheduled, known *jobState
 	if err != nil {
 		return false, "", err
 	}
-	if why := incomparable(champion.certificate, challenger.certificate, p.Judge); why != "" {
+	if why := pipeline.Incomparable(champion.certificate, challenger.certificate, p.Judge); why != "" {
 		return false, "it cannot be compared with the current one: " + why, nil
 	}
 	better, why := byBound(j.Promote, p.Judge.Of(champion.certificate).Bound, p.Judge.Of(challenger.certificate).Bound)
@@ -148,7 +132,7 @@ func lossOn(ctx context.Context, p prepared, c contender, rows config.Lake) (flo
 	if digest != c.Model {
 		return 0, 0, fmt.Errorf("the model of %s has the SHA-256 %s, not %s", c.ID, digest, c.Model)
 	}
-	src, err := rows.Open(ctx, pipeline.Choice{Features: featuresOf(m), Target: m.Meta.Target.Name, Mark: p.Job.BadRows.Some()})
+	src, err := rows.Open(ctx, pipeline.Choice{Features: m.Meta.FeatureNames(), Target: m.Meta.Target.Name, Mark: p.Job.BadRows.Some()})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -157,14 +141,6 @@ func lossOn(ctx context.Context, p prepared, c contender, rows config.Lake) (flo
 		return found.Draw, found.Rows, err
 	}
 	return found.Mean, found.Rows, err
-}
-
-func featuresOf(m pipeline.Model) []string {
-	names := make([]string, len(m.Meta.Features))
-	for i, f := range m.Meta.Features {
-		names[i] = f.Name
-	}
-	return names
 }
 
 // wait compares the challenger that waits for new rows, if they have come.
@@ -186,7 +162,7 @@ func (s *scheduler) wait(ctx context.Context, j *scheduled, known *jobState) err
 		if err != nil {
 			return false, "", err
 		}
-		if why := incomparable(champion.certificate, challenger.certificate, p.Judge); why != "" {
+		if why := pipeline.Incomparable(champion.certificate, challenger.certificate, p.Judge); why != "" {
 			return false, "it cannot be compared with the current one: " + why, nil
 		}
 		better, why, err := j.onNewRows(ctx, p, champion, challenger)

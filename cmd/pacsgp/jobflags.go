@@ -93,10 +93,9 @@ func dataOf(ctx context.Context, w system, arguments []string, job string) (conf
 	}
 }
 
-func loadScore(ctx context.Context, path string, w system) (scoring, error) {
+func loadScore(ctx context.Context, path string, w system) (config.ScoreFile, error) {
 	if path == "" {
-		return scoring{}, usageError{errors.New("-c: name the score file; examples/schedule/ has one")}
+		return config.ScoreFile{}, usageError{errors.New("-c: name the score file; examples/schedule/ has one")}
 	}
-	c, err := config.ReadScore(ctx, path, w.environment())
-	return scoring{c}, err
+	return config.ReadScore(ctx, path, w.environment())
 }

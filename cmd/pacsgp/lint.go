@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
-
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 

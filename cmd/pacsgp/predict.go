@@ -71,7 +71,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, res); err != nil {
 		return err
 	}
-	id = carried(c, id)
+	id = pipeline.CarriedID(c, id)
 	for _, text := range cautions(c) {
 		show.notice(text)
 	}

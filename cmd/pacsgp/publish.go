@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
-
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"

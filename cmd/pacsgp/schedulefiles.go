@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -127,6 +129,12 @@ func manifested(files []lakedFile) []pipeline.ManifestFile {
 		all[i] = f.ManifestFile
 	}
 	return all
+}
+
+// hexOf is the SHA-256 of some bytes, in hexadecimal.
+func hexOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // digestOf names a list of files.

@@ -20,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
 // Rows a second of score, of the model alone and of the source alone: what the first has of
@@ -45,7 +46,7 @@ func scoreFiles(b *testing.B, inducing, rows int) {
 		way{"score", func() {
 			n++
 			c.Output.Folder = filepath.Join(dir, fmt.Sprintf("scored%d", n))
-			if err := score(b.Context(), w, c, true); err != nil {
+			if err := runScore(b.Context(), w, c, true); err != nil {
 				b.Fatal(err)
 			}
 		}})
@@ -69,7 +70,7 @@ func scoreFilesToTopic(b *testing.B, inducing, rows int) {
 			writeFile(b, file, fmt.Appendf(nil, "model: out\nsource: {paths: [new]}\noutput: {kafka: {topic: %s, brokers: [%q]}}\n", topic, s.Address))
 			c, err := loadScore(b.Context(), file, w)
 			if err == nil {
-				err = scoreToTopic(b.Context(), w, c, true)
+				err = runScore(b.Context(), w, c, true)
 			}
 			if err != nil {
 				b.Fatal(err)
@@ -123,7 +124,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 			writeFile(b, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features, group: bench%d}}\noutput: {kafka: predictions}\nexactly_once: %v\n", s.Address, n, once))
 			c, err := loadScore(b.Context(), path, w)
 			if err == nil {
-				err = scoreTopics(b.Context(), w, c, true)
+				err = runScore(b.Context(), w, c, true)
 			}
 			if err != nil {
 				b.Fatal(err)
@@ -202,12 +203,12 @@ func scoredBy(b *testing.B, inducing, files int, rows int64) (dir, score string)
 
 // modelAlone predicts as many rows from memory.
 func modelAlone(b *testing.B, dir string, rows, workers int) func() {
-	f := follower{from: folderStand(filepath.Join(dir, "out")), say: func(string) {}}
-	f.res.Workers = workers
-	if err := f.follow(b.Context(), func(pipeline.Model) error { return nil }); err != nil {
+	f := score.NewFollower(score.Config{Pointers: folderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: workers})})
+	by, err := f.Follow(b.Context(), func(pipeline.Model) error { return nil })
+	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(f.ready.Close)
+	b.Cleanup(f.Close)
 	const batch = 8192
 	records := ingest.NewRecords([]string{"x1", "x2"}, ingest.Mark)
 	block := records.Block(batch)
@@ -220,7 +221,7 @@ func modelAlone(b *testing.B, dir string, rows, workers int) func() {
 	return func() {
 		for left := rows; left > 0; left -= batch {
 			var err error
-			if space, err = f.ready.Batch(record, space[:0]); err != nil {
+			if space, err = by.Ready.Batch(record, space[:0]); err != nil {
 				b.Fatal(err)
 			}
 		}

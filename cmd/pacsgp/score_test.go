@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -241,14 +242,21 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	model := filepath.Join(dir, "out", p.Model)
 	good := readFile(t, model)
-	said := []string{}
-	fits := func(pipeline.Model) error { return nil }
-	f := &follower{from: folderStand(filepath.Join(dir, "out")), say: func(text string) { said = append(said, text) }}
-	f.res.Workers = 1
-	if err := f.follow(t.Context(), fits); err != nil || f.id != idOf(t, pointers[0]) {
-		t.Fatal(f.id, err)
+	var said []string
+	begin := func() *score.Follower {
+		t.Helper()
+		f := score.NewFollower(score.Config{
+			Pointers: folderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: 1}), Notice: func(text string) { said = append(said, text) },
+		})
+		t.Cleanup(f.Close)
+		point(t, dir, pointers[0])
+		by, err := f.Follow(t.Context(), fits)
+		if err != nil || by.ID != idOf(t, pointers[0]) {
+			t.Fatal(by, err)
+		}
+		point(t, dir, pointers[1])
+		return f
 	}
-	defer func() { f.ready.Close() }()
 	for name, damaged := range map[string][]byte{"a bit": flip(good, len(good)/2, 0), "half of it": good[:len(good)/2], "another model": readFile(t, filepath.Join(dir, "out", func() string {
 		var first pointer
 		if err := json.Unmarshal(pointers[0], &first); err != nil {
@@ -257,12 +265,11 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 		return first.Model
 	}()))} {
 		writeFile(t, model, damaged)
-		f.refused = ""
-		point(t, dir, pointers[1])
+		f := begin()
 		before := len(said)
 		for range 2 {
-			if err := f.follow(t.Context(), fits); err != nil || f.id != idOf(t, pointers[0]) {
-				t.Errorf("%s: follows to %s, %v", name, f.id, err)
+			if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != idOf(t, pointers[0]) {
+				t.Errorf("%s: follows to %s, %v", name, by.ID, err)
 			}
 		}
 		if len(said) != before+1 || !strings.Contains(said[before], "is refused") {
@@ -273,20 +280,23 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 	if err := os.Remove(model); err != nil {
 		t.Fatal(err)
 	}
-	f.refused = ""
-	if err := f.follow(t.Context(), fits); err != nil || f.id != idOf(t, pointers[0]) {
-		t.Errorf("no model: %s, %v", f.id, err)
+	f := begin()
+	if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != idOf(t, pointers[0]) {
+		t.Errorf("no model: %s, %v", by.ID, err)
 	}
 	writeFile(t, model, good)
-	if err := f.follow(t.Context(), fits); err != nil || f.id != p.ID {
-		t.Errorf("the whole model: %s, %v", f.id, err)
+	if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != p.ID {
+		t.Errorf("the whole model: %s, %v", by.ID, err)
 	}
 	// The same with another tolerance speaks of something else.
 	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, dir))
-	if err := f.follow(t.Context(), fits); err != nil || f.id != p.ID || !strings.Contains(said[len(said)-1], "loss or tolerance differ") {
-		t.Errorf("another tolerance: %s, %v, %q", f.id, err, said[len(said)-1])
+	if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != p.ID || !strings.Contains(said[len(said)-1], "loss or tolerance differ") {
+		t.Errorf("another tolerance: %s, %v, %q", by.ID, err, said[len(said)-1])
 	}
 }
+
+// fits is asked whether rows have the features of a model.
+func fits(pipeline.Model) error { return nil }
 
 // renamedFS calls then behind each file that gets its last name.
 type renamedFS struct {
@@ -404,34 +414,32 @@ func TestScoreRefusesOtherFeatures(t *testing.T) {
 		pointers[i] = readFile(t, filepath.Join(dir, "out", sinklake.CurrentFile))
 	}
 	score := filepath.Join(dir, "score.yaml")
-	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\noutput: scored\n"))
+	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\nkeep: [y, x1]\noutput: scored\npoll: 10ms\n"))
 	x1 := make([]float64, 20)
 	table{"x1": x1, "x2": x1, "y": x1}.write(t, filepath.Join(dir, "new", "a.parquet"))
-	table{"x1": x1, "x2": x1}.write(t, filepath.Join(dir, "new", "b.parquet"))
-	w := testSystem(discard{}, discard{}, plain(), nil)
-	c, err := loadScore(t.Context(), score, w)
-	if err != nil {
+	table{"x1": x1, "x2": x1, "y": x1}.write(t, filepath.Join(dir, "new", "b.parquet"))
+	point(t, dir, pointers[0])
+	later := filepath.Join(dir, "new", "b.parquet")
+	if err := os.Rename(later, filepath.Join(dir, "b.parquet")); err != nil {
 		t.Fatal(err)
 	}
-	var said []string
-	s := newScorer(c, w, folderStand(c.Model.Folder), func(text string) { said = append(said, text) }, func(string) {})
-	point(t, dir, pointers[0])
-	if failed, err := s.predictAll(t.Context(), []string{filepath.Join(dir, "new", "a.parquet")}); err != nil || failed > 0 {
-		t.Fatal(failed, err)
-	}
-	defer func() { s.follower.ready.Close() }()
+	service := startCommand(t, "score", "-c", score)
+	service.find(t, `(a\.parquet: predictions of 20 rows)`)
 	point(t, dir, pointers[1])
-	if failed, err := s.predictAll(t.Context(), []string{filepath.Join(dir, "new", "b.parquet")}); failed > 0 || err != nil || s.rows != 40 || s.follower.id != idOf(t, pointers[0]) {
-		t.Errorf("%v, %d rows, follows %s", err, s.rows, s.follower.id)
+	if err := os.Rename(filepath.Join(dir, "b.parquet"), later); err != nil {
+		t.Fatal(err)
 	}
-	var refusals []string
-	for _, text := range said {
-		if strings.Contains(text, "is refused") {
-			refusals = append(refusals, text)
+	service.find(t, `(b\.parquet: predictions of 20 rows)`)
+	service.end(t)
+	for name, rows := range scored(t, dir) {
+		for _, r := range rows {
+			if r.Certificate == nil || *r.Certificate != idOf(t, pointers[0]) {
+				t.Fatalf("%s: a row by %v", name, r.Certificate)
+			}
 		}
 	}
-	if len(refusals) != 1 || !strings.Contains(refusals[0], "x3") {
-		t.Errorf("it says %q", said)
+	if said := service.says(); strings.Count(said, "is refused") != 1 || !strings.Contains(said, "x3") {
+		t.Errorf("it says %s", said)
 	}
 }
 

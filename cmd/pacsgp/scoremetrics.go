@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
 // scoreMetrics are what score tells of itself. docs/metrics.md lists them.
@@ -60,13 +63,13 @@ func (m *scoreMetrics) behind(lags map[int]int64) {
 	m.live.fact("offsets behind the end of the topic", strconv.FormatInt(sum, 10))
 }
 
-// measureLag asks for the lags of the group until ctx is done. That brokers do not answer is
+// measureLag asks for the lags of a group until ctx is done. That brokers do not answer is
 // told by others.
-func (s *topicScorer) measureLag(ctx context.Context) {
+func (m *scoreMetrics) measureLag(ctx context.Context, client *broker.Client, group, topic string) {
 	for {
-		if partitions, err := s.client.Partitions(ctx, s.rows.Topic); err == nil {
-			if lags, err := s.client.Lags(ctx, s.rows.Group, s.rows.Topic, partitions); err == nil {
-				s.metrics.behind(lags)
+		if partitions, err := client.Partitions(ctx, topic); err == nil {
+			if lags, err := client.Lags(ctx, group, topic, partitions); err == nil {
+				m.behind(lags)
 			}
 		}
 		select {
@@ -78,13 +81,13 @@ func (s *topicScorer) measureLag(ctx context.Context) {
 }
 
 // predicted is told what became of a file or a batch.
-func (m *scoreMetrics) predicted(n tally) {
+func (m *scoreMetrics) predicted(n score.Tally) {
 	m.why.Store(nil)
-	m.batches.Add(float64(n.batches))
-	m.predictions.WithLabelValues("predicted").Add(float64(n.rows - n.refused))
-	m.predictions.WithLabelValues("refused").Add(float64(n.refused))
-	m.live.fact("rows in", strconv.FormatInt(m.rows.Add(n.rows), 10))
-	m.live.fact("rows without a prediction", strconv.FormatInt(m.refused.Add(n.refused), 10))
+	m.batches.Add(float64(n.Units))
+	m.predictions.WithLabelValues("predicted").Add(float64(n.Rows - n.Refused))
+	m.predictions.WithLabelValues("refused").Add(float64(n.Refused))
+	m.live.fact("rows in", strconv.FormatInt(m.rows.Add(n.Rows), 10))
+	m.live.fact("rows without a prediction", strconv.FormatInt(m.refused.Add(n.Refused), 10))
 }
 
 // took is told the certificate of a model that is used from now on.
@@ -110,10 +113,10 @@ func (m *scoreMetrics) ready() error {
 }
 
 // serve begins to answer, if the file asks for it.
-func (c scoring) serve(ctx context.Context, m *scoreMetrics, say func(string)) (func() error, error) {
+func (s *scoring) serve(ctx context.Context, say func(string)) (func() error, error) {
 	var folders []string
-	if c.Model.Folder != "" {
-		folders = []string{c.Model.Folder}
+	if s.Model.Folder != "" {
+		folders = []string{s.Model.Folder}
 	}
-	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders, m.live.live}, say)
+	return serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, folders, s.metrics.live.live}, say)
 }

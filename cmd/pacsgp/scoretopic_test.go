@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
 // A predictedRecord is the prediction of a row of a topic.
@@ -279,7 +280,7 @@ func TestScoreFollowsATopicOfPointers(t *testing.T) {
 	second := start()
 	second.find(t, "(waiting for its partitions)")
 	publish("{passes: 2, seed: 2}")
-	time.Sleep(lookEvery)
+	time.Sleep(score.LookEvery)
 	s.send(t)
 	if by := s.agree(t, await()); by[idOf(t, s.pointers[1])] != 40 {
 		t.Errorf("by model %v", by)

@@ -9,14 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
-
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )

@@ -12,14 +12,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/sink"
 )
+
+// storedColumns are columns of a file that stand beside predictions.
+type storedColumns = score.Columns[parquet.Node, parquet.Value]
+
+var _ score.Writer[storedColumns] = (*FilePredictions)(nil)
 
 // FilePredictions sends predictions of rows of files to a topic, each once. How far the rows
 // of each file are predicted stands in another topic, the record, and is sent in the
 // transaction of the predictions: readers of committed records see both or none. The
 // transactional id belongs to the record, so that of two processes the later one ends the
-// other. It is for one goroutine, but for Pack and Progress.
+// other. It is for one goroutine, but for Pack and Has.
 type FilePredictions struct {
 	cfg        FilesConfig
 	writer     *broker.Writer
@@ -29,6 +39,8 @@ type FilePredictions struct {
 	topic      broker.Identity
 	record     broker.Identity
 	head       recordHead
+	due        map[string]Progress // of files, behind what was sent and not committed
+	objects    sync.Pool           // of *fileObjects
 
 	mu    sync.Mutex // of what follows
 	files map[string]fileMark
@@ -52,7 +64,7 @@ func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
 	if cfg.Record == "" {
 		cfg.Record = RecordOf(cfg.Topic)
 	}
-	p := &FilePredictions{cfg: cfg, files: map[string]fileMark{}}
+	p := &FilePredictions{cfg: cfg, files: map[string]fileMark{}, due: map[string]Progress{}}
 	var err error
 	if p.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
 		return nil, err
@@ -136,13 +148,12 @@ func (p *FilePredictions) Same(ctx context.Context) error {
 
 const whenBegun = "when this process began"
 
-// About is what the predictions are about, as [FilePredictions.Begin] was told; "": there
-// are none.
+// About is what the predictions are about; "": there are none.
 func (p *FilePredictions) About() string { return p.head.About }
 
-// Begin notes, durably, what the predictions are about, if nothing is noted: before the first
+// begin notes, durably, what the predictions are about, if nothing is noted: before the first
 // of them is sent, so that a topic with predictions always has a record that says so.
-func (p *FilePredictions) Begin(ctx context.Context, about, certificate string) error {
+func (p *FilePredictions) begin(ctx context.Context, about, certificate string) error {
 	if p.head.Format != "" {
 		return nil
 	}
@@ -164,55 +175,94 @@ func (p *FilePredictions) Begin(ctx context.Context, about, certificate string) 
 	return nil
 }
 
-// Largest is how many bytes the prediction of a row of this file may have.
-func (p *FilePredictions) Largest(file string) int {
-	return p.most - len(file) - recordBytes - batchBytes
-}
-
 // batchBytes is more than a batch has beside its records.
 const batchBytes = 128
 
-// Pack packs predictions of rows of one file, in their order. They have its path as their key,
-// and the partition that clients of Kafka give to this key: so all rows of a file are in one
-// partition, in their order. Several goroutines may call it.
-func (p *FilePredictions) Pack(file string, objects [][]byte) (Parcel, error) {
-	key := []byte(file)
-	records := make([]broker.Record, len(objects))
-	for i, value := range objects {
-		records[i] = broker.Record{Key: key, Value: value}
-	}
-	pieces, err := packed(records, min(pieceBytes, p.most-batchBytes))
-	return Parcel{broker.PartitionOf(key, p.partitions), pieces}, err
+// FilesDue is when to commit predictions of files.
+var FilesDue = score.Due{Rows: 1 << 17, Every: time.Second}
+
+// fileObjects makes the objects of one file by one model.
+type fileObjects struct {
+	*sink.FileObjects
+
+	by   *score.Predictor
+	file string
 }
 
-// Send sends a parcel.
-func (p *FilePredictions) Send(ctx context.Context, parcel Parcel) error {
-	for _, piece := range parcel.pieces {
-		if err := p.writer.SendPacked(ctx, p.cfg.Topic, parcel.partition, piece); err != nil {
+// objectsOf is for predictions of a piece with these columns beside them.
+func (p *FilePredictions) objectsOf(piece score.Piece[storedColumns], beside storedColumns) *fileObjects {
+	file := piece.File.Name
+	if o, ok := p.objects.Get().(*fileObjects); ok && o.by == piece.By && o.file == file {
+		return o
+	}
+	keep := make([]sink.Kept, len(beside.Names))
+	for c := range keep {
+		keep[c] = sink.Kept{Name: beside.Names[c], Node: beside.Types[c]}
+	}
+	most := p.most - len(file) - recordBytes - batchBytes
+	return &fileObjects{sink.NewFileObjects(file, piece.By.Carries, most, keep...), piece.By, file}
+}
+
+// Pack packs predictions of rows of one file, in their order, but those that an earlier
+// process has sent. They have the file's name as their key, and the partition that clients of
+// Kafka give to this key: so all rows of a file are in one partition, in their order.
+func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColumns]) (func(context.Context) error, score.Tally, error) {
+	file, key := piece.File.Name, fileKey(piece.File)
+	now := Progress{File: file, Rows: piece.First, Done: piece.Last, Certificate: piece.By.ID}
+	var n score.Tally
+	var pieces []broker.Packed
+	err := piece.Predict(ctx, func(batch []pipeline.Prediction, beside storedColumns) error {
+		known := int(min(max(p.progress(key).rows-now.Rows, 0), int64(len(batch))))
+		now.Rows += int64(len(batch))
+		if known == len(batch) {
+			return nil
+		}
+		n = score.Count(batch[known:])
+		to := p.objectsOf(piece, beside)
+		defer p.objects.Put(to)
+		objects, err := to.Write(batch, beside.Values, known)
+		if err != nil {
+			return fmt.Errorf("%s, %w: keep fewer columns, or raise max.message.bytes of topic %q", piece.File.Path, err, p.cfg.Topic)
+		}
+		records := make([]broker.Record, len(objects))
+		for i, value := range objects {
+			records[i] = broker.Record{Key: []byte(file), Value: value}
+		}
+		pieces, err = packed(records, min(pieceBytes, p.most-batchBytes))
+		return err
+	})
+	if err != nil || n.Rows == 0 && !piece.Last {
+		return nil, n, err
+	}
+	return func(ctx context.Context) error {
+		if err := p.begin(ctx, piece.By.Subject, piece.By.ID); err != nil {
 			return err
 		}
-	}
-	return nil
+		p.due[key] = now
+		return send(ctx, p.writer, p.cfg.Topic, parcel{broker.PartitionOf([]byte(file), p.partitions), pieces})
+	}, n, nil
 }
 
-// Commit makes what was sent since the last commit be there for good, with how far the rows
-// of these files are predicted now, by their keys. After an error nothing more can be sent.
-func (p *FilePredictions) Commit(ctx context.Context, now map[string]Progress) error {
+// Commit makes what was sent since the last commit be there for good, with how far the rows of
+// its files are predicted now. After an error nothing more can be sent.
+func (p *FilePredictions) Commit(ctx context.Context) error {
+	if len(p.due) == 0 {
+		return nil
+	}
 	if err := p.Same(ctx); err != nil {
 		return err
 	}
-	records, err := p.mark(now)
+	records, err := p.mark(p.due)
 	if err != nil {
 		return err
 	}
+	p.due = map[string]Progress{}
 	pieces, err := packed(records, min(pieceBytes, p.mostNoted-batchBytes))
 	if err != nil {
 		return err
 	}
-	for _, piece := range pieces {
-		if err := p.writer.SendPacked(ctx, p.cfg.Record, recordPartition, piece); err != nil {
-			return err
-		}
+	if err := send(ctx, p.writer, p.cfg.Record, parcel{recordPartition, pieces}); err != nil {
+		return err
 	}
 	return p.writer.End(ctx)
 }
@@ -247,9 +297,4 @@ func (p *FilePredictions) Seen(ctx context.Context) error { return p.writer.Seen
 
 // Abort gives up what was sent since the last commit, also when ctx is done. That another
 // process has done it is no error.
-func (p *FilePredictions) Abort(ctx context.Context) error {
-	if err := abort(ctx, p.writer); !broker.Fenced(err) {
-		return err
-	}
-	return nil
-}
+func (p *FilePredictions) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, p.writer)) }

@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -20,24 +24,38 @@ func files(ctx context.Context, client *broker.Client, topic string) (*kafkalog.
 	return kafkalog.OpenFiles(ctx, kafkalog.FilesConfig{Client: client, Topic: topic, Told: func(string) {}})
 }
 
-// sendFile sends predictions of rows of a file up to a row.
-func sendFile(t *testing.T, p *kafkalog.FilePredictions, file string, rows, to int64, done bool) {
+// aPiece is predictions of rows of a file up to a row; done says that these were its last ones.
+func aPiece(file string, rows, to int64, done bool) score.Piece[score.Columns[parquet.Node, parquet.Value]] {
+	by := &score.Predictor{Artifact: score.Artifact{ID: "certificate"}, Subject: "about"}
+	return score.Piece[score.Columns[parquet.Node, parquet.Value]]{
+		File: score.File{Path: file, Name: file, Digest: "digest"}, By: by, First: to - rows, Last: done,
+		Predict: func(_ context.Context, use func([]pipeline.Prediction, score.Columns[parquet.Node, parquet.Value]) error) error {
+			batch := make([]pipeline.Prediction, rows)
+			for i := range batch {
+				batch[i].Ordinal = to - rows + int64(i)
+			}
+			return use(batch, score.Columns[parquet.Node, parquet.Value]{})
+		},
+	}
+}
+
+// put sends predictions of rows of a file up to a row.
+func put(t *testing.T, p *kafkalog.FilePredictions, file string, rows, to int64, done bool) {
 	t.Helper()
-	if err := p.Begin(t.Context(), "about", "certificate"); err != nil {
-		t.Fatal(err)
+	send, _, err := p.Pack(t.Context(), aPiece(file, rows, to, done))
+	if err == nil {
+		err = send(t.Context())
 	}
-	objects := make([][]byte, rows)
-	for i := range objects {
-		objects[i] = fmt.Appendf(nil, `{"file":%q,"row":%d}`, file, to-rows+int64(i))
-	}
-	parcel, err := p.Pack(file, objects)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Send(t.Context(), parcel); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Commit(t.Context(), map[string]kafkalog.Progress{kafkalog.FileKey(file, "digest"): {File: file, Rows: to, Done: done}}); err != nil {
+}
+
+// sendFile does so for good.
+func sendFile(t *testing.T, p *kafkalog.FilePredictions, file string, rows, to int64, done bool) {
+	t.Helper()
+	put(t, p, file, rows, to, done)
+	if err := p.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -57,24 +75,19 @@ func TestFilesAreRemembered(t *testing.T) {
 	sendFile(t, first, "b", 5, 5, true)
 	sendFile(t, first, "a", 4, 7, true)
 	sendFile(t, first, "c", 2, 2, false)
-	parcel, err := first.Pack("lost", [][]byte{[]byte("lost")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Send(t.Context(), parcel); err != nil {
-		t.Fatal(err)
-	}
+	put(t, first, "lost", 1, 1, true)
 	second, err := files(t.Context(), client, "predictions")
 	if err != nil || second.About() != "about" || second.Files() != 2 {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{"a": "7 true", "b": "5 true", "c": "2 false", "lost": "0 false"} {
-		rows, done := second.Progress(kafkalog.FileKey(file, "digest"))
-		if got := fmt.Sprint(rows, done); got != want {
-			t.Errorf("%s: %s, want %s", file, got, want)
+	for file, want := range map[string]string{"a": "1 true", "b": "3 true", "c": "6 false", "lost": "8 false"} { // of eight rows, those that are left
+		_, n, err := second.Pack(t.Context(), aPiece(file, 8, 8, false))
+		done, _ := second.Has(score.File{Name: file, Digest: "digest"})
+		if got := fmt.Sprint(n.Rows, done); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", file, got, err, want)
 		}
 	}
-	if err := first.Commit(t.Context(), map[string]kafkalog.Progress{"lost digest": {Rows: 1, Done: true}}); !broker.Fenced(err) {
+	if err := first.Commit(t.Context()); !broker.Fenced(err) {
 		t.Errorf("the first process commits behind the second: %v", err)
 	}
 	if err := second.Abort(t.Context()); err != nil {
@@ -83,6 +96,52 @@ func TestFilesAreRemembered(t *testing.T) {
 	if n := len(countedAt(t, client.Kafka.Addr.String(), "predictions")); n != 14 {
 		t.Errorf("%d predictions, want 14", n)
 	}
+}
+
+// Predictions of files are there once.
+func TestFilesContract(t *testing.T) {
+	type columns = score.Columns[parquet.Node, parquet.Value]
+	_, client := cluster(t)
+	if _, err := client.CreateTopic(t.Context(), "predictions", 3, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	open := func(t *testing.T) (scoretest.FileWriter[columns], func()) {
+		p, err := files(t.Context(), client, "predictions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, func() {
+			if err := p.Abort(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	scoretest.TestFileWriter(t, false, open, func(int) columns { return columns{} }, func(t *testing.T, f score.File) (numbers []int64) {
+		partitions := []int{0, 1, 2}
+		ends, err := client.Offsets(t.Context(), "predictions", partitions, broker.Latest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range partitions {
+			err := client.Read(t.Context(), broker.Range{Topic: "predictions", Partition: p, End: ends[p]}, func(r *broker.Record) error {
+				var row struct {
+					File string
+					Row  int64
+				}
+				if err := json.Unmarshal(r.Value, &row); err != nil {
+					return err
+				}
+				if row.File == f.Name {
+					numbers = append(numbers, row.Row)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return numbers
+	})
 }
 
 // A record that is not whole, or is of another topic, is refused.

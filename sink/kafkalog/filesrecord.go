@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
 // The record of a topic with predictions of files is a compacted topic, of which partition 0
@@ -49,20 +50,20 @@ type fileMark struct {
 	done         bool
 }
 
-// FileKey is the key of a file in a record, from its path and a digest that tells it from others
-// of this path.
-func FileKey(path, digest string) string { return path + " " + digest }
+// fileKey is the key of a file in a record.
+func fileKey(f score.File) string { return f.Name + " " + f.Digest }
 
 // ErrRecord says that a record does not say which files have predictions.
 var ErrRecord = errors.New("it does not say which files have predictions")
 
-// Progress is how many of the first rows of a file have been dealt with, and whether there are
-// no more.
-func (p *FilePredictions) Progress(key string) (rows int64, done bool) {
+// Has reports whether all rows of a file have been dealt with.
+func (p *FilePredictions) Has(f score.File) (bool, error) { return p.progress(fileKey(f)).done, nil }
+
+// progress is how far the rows of a file are predicted, for good.
+func (p *FilePredictions) progress(key string) fileMark {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	mark := p.files[key]
-	return mark.rows, mark.done
+	return p.files[key]
 }
 
 // Files is how many files have all their predictions.

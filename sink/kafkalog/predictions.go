@@ -3,9 +3,14 @@ package kafkalog
 import (
 	"context"
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/sink"
 )
 
 // Predictions sends predictions of the rows of one topic to another. It is for one
@@ -14,14 +19,26 @@ type Predictions struct {
 	cfg        PredictionsConfig
 	writer     *broker.Writer
 	partitions []int
+
+	ends    map[int]int64 // behind what was sent and not committed
+	subject string        // of it
 }
+
+var _ score.Writer[score.Records] = (*Predictions)(nil)
+
+// TopicDue is when to commit predictions of rows of a topic: a commit takes as long as the
+// predictions of tens of thousands of rows.
+var TopicDue = score.Due{Rows: 1 << 17, Pause: true, Every: time.Second}
 
 // PredictionsConfig says whence predictions come and where they go.
 type PredictionsConfig struct {
 	Client *broker.Client
-	Group  string // that reads the rows
-	Source string // topic of the rows
-	Topic  string // of predictions
+	Group  string   // that reads the rows
+	Source string   // topic of the rows
+	Topic  string   // of predictions
+	Keep   []string // members of records that stand beside predictions
+	As     broker.Member
+	Log    score.Log
 	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under
 	// an id that belongs to the group: of two processes the later one ends the other.
 	ExactlyOnce bool
@@ -30,7 +47,7 @@ type PredictionsConfig struct {
 // NewPredictions ends what an earlier process of the group has left open, if each
 // prediction is to be there once.
 func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, error) {
-	p := &Predictions{cfg: cfg}
+	p := &Predictions{cfg: cfg, ends: map[int]int64{}}
 	transactional := ""
 	if cfg.ExactlyOnce {
 		transactional = "pacsgp/score/" + cfg.Group
@@ -43,18 +60,75 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 	return p, err
 }
 
-// A Parcel is predictions of rows of one partition, ready to be sent.
-type Parcel struct {
-	partition int // where they go
+// A parcel is packed records of one partition.
+type parcel struct {
+	partition int
 	pieces    []broker.Packed
 }
 
-// Pack packs the predictions of rows of one partition, in their order, for the partition
-// of the same number, as far as there are so many. Records of one key are so in one
-// partition if their rows were. Several goroutines may call it.
-func (p *Predictions) Pack(partition int, records []broker.Record) (Parcel, error) {
-	pieces, err := packed(records, pieceBytes)
-	return Parcel{p.partitions[partition%len(p.partitions)], pieces}, err
+// send sends a parcel.
+func send(ctx context.Context, w *broker.Writer, topic string, what parcel) error {
+	for _, piece := range what.pieces {
+		if err := w.SendPacked(ctx, topic, what.partition, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var objectSpace sync.Pool // of *[]byte
+
+// Pack packs predictions of the rows of a piece: those of rows of one partition, in their
+// order, for the partition of the same number, as far as there are so many. Records of one
+// key are so in one partition if their rows were.
+func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]) (func(context.Context) error, score.Tally, error) {
+	var n score.Tally
+	var parcels []parcel
+	var ends map[int]int64
+	err := piece.Predict(ctx, func(batch []pipeline.Prediction, of score.Records) (err error) {
+		n, ends = score.Count(batch), of.Ends()
+		parcels, err = p.objects(piece.By, batch, of)
+		return err
+	})
+	return func(ctx context.Context) error {
+		for _, what := range parcels {
+			if err := send(ctx, p.writer, p.cfg.Topic, what); err != nil {
+				return err
+			}
+		}
+		maps.Copy(p.ends, ends)
+		p.subject = piece.By.Subject
+		return nil
+	}, n, err
+}
+
+// objects makes a record of each prediction, and packs them by partition.
+func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, of score.Records) (parcels []parcel, err error) {
+	space, ok := objectSpace.Get().(*[]byte)
+	if !ok {
+		space = new([]byte)
+	}
+	text := (*space)[:0] // of all objects: where it grows, the first ones stay where they are
+	defer func() {
+		*space = text
+		objectSpace.Put(space) // a parcel has copies
+	}()
+	for _, part := range score.Parts(len(batch), of) {
+		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, part.Partition), p.cfg.Keep...)
+		records := make([]broker.Record, 0, len(part.Rows))
+		for _, i := range part.Rows {
+			partition, offset, key := of.Place(i)
+			from := len(text)
+			text = objects.Append(text, partition, offset, int(batch[i].Ordinal), batch[i], of.Kept(i)...)
+			records = append(records, broker.Record{Key: key, Value: text[from:len(text):len(text)]})
+		}
+		pieces, err := packed(records, pieceBytes)
+		if err != nil {
+			return nil, err
+		}
+		parcels = append(parcels, parcel{p.partitions[part.Partition%len(p.partitions)], pieces})
+	}
+	return parcels, nil
 }
 
 // packed packs records, in batches of at most so many bytes before they are compressed, but
@@ -81,25 +155,22 @@ func packed(records []broker.Record, most int) (pieces []broker.Packed, err erro
 // room is what a record takes in a batch, and more.
 func room(r broker.Record) int { return len(r.Key) + len(r.Value) + recordBytes }
 
-// Send sends a parcel.
-func (p *Predictions) Send(ctx context.Context, parcel Parcel) error {
-	for _, piece := range parcel.pieces {
-		if err := p.writer.SendPacked(ctx, p.cfg.Topic, parcel.partition, piece); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // recordBytes is more than a record has beside key and value.
 const recordBytes = 64
 
-// Commit notes how far the rows were predicted, as a member of the group, with a text that
-// stands beside the offsets. With ExactlyOnce, what was sent is read soon.
-func (p *Predictions) Commit(ctx context.Context, as broker.Member, ends map[int]int64, text string) error {
-	if err := p.writer.CommitOffsetsAs(ctx, as, p.cfg.Group, p.cfg.Source, ends, text); err != nil {
+// Commit notes how far the rows were predicted, as a member of the group, with what the
+// predictions are about. With ExactlyOnce, what was sent is read soon.
+func (p *Predictions) Commit(ctx context.Context) error {
+	if len(p.ends) == 0 {
+		return nil
+	}
+	if err := p.cfg.Log.Same(ctx); err != nil {
 		return err
 	}
+	if err := p.writer.CommitOffsetsAs(ctx, p.cfg.As, p.cfg.Group, p.cfg.Source, p.ends, p.cfg.Log.Note(p.subject)); err != nil {
+		return err
+	}
+	p.ends = map[int]int64{}
 	return p.writer.End(ctx)
 }
 
@@ -107,8 +178,17 @@ func (p *Predictions) Commit(ctx context.Context, as broker.Member, ends map[int
 func (p *Predictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
 
 // Abort gives up what was sent since the last commit, also when ctx is done; without
-// ExactlyOnce it is read all the same.
-func (p *Predictions) Abort(ctx context.Context) error { return abort(ctx, p.writer) }
+// ExactlyOnce it is read all the same. That another process has done it is no error.
+func (p *Predictions) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, p.writer)) }
+
+// unlessFenced passes over that a later writer of the same id has ended a transaction: it has
+// aborted it.
+func unlessFenced(err error) error {
+	if broker.Fenced(err) {
+		return nil
+	}
+	return err
+}
 
 // abortWithin is how long ending a transaction may take: an open one is a wall for who reads
 // behind it, until the broker ends it.

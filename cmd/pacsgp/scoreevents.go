@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// scoreEvents tells people and metrics what score does.
+type scoreEvents struct {
+	show    *display
+	metrics *scoreMetrics
+	records bool                    // rows are those of records: their number is told now and then
+	retry   time.Duration           // between two tries
+	where   func(score.File) string // the predictions of a file are
+
+	mu    sync.Mutex // of what follows
+	told  map[string]bool
+	sum   score.Tally
+	files int64
+	last  score.Tally // that was told
+	since time.Time
+	by    string // the certificate of the last predictions
+}
+
+func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
+	e := &scoreEvents{show: show, metrics: newScoreMetrics(), records: c.OnTopics(), retry: c.Every(), told: map[string]bool{}, since: time.Now()}
+	if e.records {
+		e.metrics.ofTopic()
+	}
+	return e
+}
+
+// tellOnce tells a text the first time.
+func (e *scoreEvents) tellOnce(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.told[text] {
+		e.told[text] = true
+		e.show.notice(text)
+	}
+}
+
+// Adopted is told of another model.
+func (e *scoreEvents) Adopted(by *score.Predictor) {
+	e.metrics.took(by.ID)
+	e.show.event("predictions are those of certificate " + by.ID)
+}
+
+// Waits is told why nothing is predicted.
+func (e *scoreEvents) Waits(err error) {
+	if errors.Is(err, sinklake.ErrFull) {
+		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.retry)
+	}
+	e.tellOnce(err.Error())
+	e.metrics.fails(err)
+}
+
+// Failed is told why a file has no predictions.
+func (e *scoreEvents) Failed(err error) { e.tellOnce(err.Error()) }
+
+// Predicted counts predictions that are there for good.
+func (e *scoreEvents) Predicted(what score.Done) {
+	e.metrics.predicted(what.Tally)
+	e.mu.Lock()
+	e.sum, e.by = e.sum.Plus(what.Tally), what.By
+	e.files += int64(len(what.Files))
+	e.mu.Unlock()
+	for _, f := range what.Files {
+		rows := certify.Count(f.Rows, "row")
+		if f.Rows < f.Whole { // the others were predicted before
+			rows = fmt.Sprintf("the last %d of its %s", f.Rows, certify.Count(f.Whole, "row"))
+		}
+		e.show.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in %s", f.Path, rows, f.Refused, e.where(f.File)))
+	}
+	e.tally(false)
+}
+
+// tallyEvery is the time between two events about what was predicted of records.
+const tallyEvery = 10 * time.Second
+
+// tally tells what was predicted of records since it told it last, if that is long ago or it
+// is to tell it now.
+func (e *scoreEvents) tally(now bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := e.sum.Rows - e.last.Rows
+	if !e.records || n == 0 || !now && time.Since(e.since) < tallyEvery {
+		return
+	}
+	e.show.event(fmt.Sprintf("predicted %s in %s, %d of them without a prediction, by the model of certificate %.12s…",
+		certify.Count(n, "row"), certify.Count(e.sum.Units-e.last.Units, "batch", "batches"), e.sum.Refused-e.last.Refused, e.by))
+	e.since, e.last = time.Now(), e.sum
+}

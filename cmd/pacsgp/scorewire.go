@@ -1,0 +1,331 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// A scoring is a score file at work: readers and writers of its sources and outputs.
+type scoring struct {
+	config.ScoreFile
+	*scoreEvents
+
+	fs   fileSystem
+	once bool
+	sent int64 // rows of files whose predictions are one transaction; 0: as many as usual
+}
+
+// filesAtOnce is how many files are predicted to files at the same time: while one is opened,
+// or waits for the disk, there is another.
+const filesAtOnce = 3
+
+// run predicts until ctx is done or, with once, there is no more, and counts the files that
+// could not be predicted.
+func (s *scoring) run(ctx context.Context) (failed int, err error) {
+	patience := time.Duration(0)
+	if !s.once && (s.OnTopics() || s.ToTopic()) {
+		patience = servicePatience
+	}
+	pointers, closePointers, err := s.pointers(patience)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, closePointers()) }()
+	switch {
+	case s.OnTopics():
+		return 0, s.fromTopic(ctx, pointers, patience)
+	case s.ToTopic():
+		return s.filesToTopic(ctx, pointers, patience)
+	default:
+		return s.filesToFiles(ctx, pointers)
+	}
+}
+
+// pointers are where models are looked for. To be closed.
+func (s *scoring) pointers(patience time.Duration) (score.Pointers, func() error, error) {
+	if s.Model.Folder != "" {
+		return folderPointers(s.Model.Folder), func() error { return nil }, nil
+	}
+	client, err := s.client(s.ModelCluster(), patience)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sinklog.NewPointers(client, sinklog.Topics(s.Model.Kafka.Topics), s.Model.Kafka.Name), client.Close, nil
+}
+
+// client speaks to a cluster, for which it waits so long if the score file does not say it.
+func (s *scoring) client(c config.Cluster, patience time.Duration) (*broker.Client, error) {
+	c.Told, c.Patience = s.show.notice, cmp.Or(c.Patience, yamlfile.Duration(patience))
+	return c.Client()
+}
+
+// folderPointers are those of the output directory of a job.
+type folderPointers string
+
+// Current reads the pointer.
+func (f folderPointers) Current(context.Context) (pipeline.Current, error) {
+	p, err := sinklake.ReadPointer(nil, string(f))
+	if err == nil && p == nil {
+		err = fmt.Errorf("%s: nothing is current", filepath.Join(string(f), sinklake.CurrentFile))
+	}
+	if err != nil {
+		return pipeline.Current{}, err
+	}
+	return *p, nil
+}
+
+// Artifact reads the files that a pointer names.
+func (f folderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
+	a.Certificate, a.ID, err = readCertificate(ctx, filepath.Join(string(f), sinklake.CertificateName(p.ID)))
+	if err == nil {
+		a.Model, a.Digest, err = readModel(ctx, filepath.Join(string(f), sinklake.ModelName(p.Model)))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = score.Later(err)
+	}
+	return a, err
+}
+
+// follower follows the pointers.
+func (s *scoring) follower(from score.Pointers, keeps func() string, anew string) *score.Follower {
+	return score.NewFollower(score.Config{
+		Pointers: from, Ready: score.Verified(s.Resources()), Notice: s.show.notice, Cautions: cautions, Keeps: keeps, Anew: anew,
+	})
+}
+
+// followerOf follows the pointers for the predictions of a folder.
+func (s *scoring) followerOf(ctx context.Context, from score.Pointers) (*score.Follower, *sinklake.About, error) {
+	about, first, err := sinklake.ReadAbout(ctx, s.fs, s.Output.Folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := s.follower(from, about.Says, "")
+	if first != nil {
+		err = f.ContinueFrom(*first)
+	}
+	return f, about, err
+}
+
+// unpredicted are the files of the source. whole is whether files are predicted whole, several
+// at the same time; before comes before each look at them.
+func (s *scoring) unpredicted(whole bool, before func(context.Context) error) *ingestlake.Unpredicted {
+	res := s.Resources()
+	return ingestlake.NewUnpredicted(ingestlake.UnpredictedConfig{
+		Paths: s.Source.Paths, Keep: s.Keep, Whole: whole, Before: before, Decoders: res.Workers, Pages: res.PageMemory() / filesAtOnce,
+		Name: func(f ingestlake.File) (name, digest string) {
+			file := f.Listed(s.Folder)
+			return file.Path, digestOf([]pipeline.ManifestFile{file})[:16]
+		},
+	})
+}
+
+func (s *scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed int, err error) {
+	folder, err := sinklake.Open(s.Output.Folder, s.fs)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	follower, about, err := s.followerOf(ctx, from)
+	if err != nil {
+		return 0, err
+	}
+	defer follower.Close()
+	out := sinklake.NewPredictions(s.fs, s.Output.Folder, about)
+	s.where = out.Of
+	l := score.Loop[ingestlake.StoredColumns]{
+		Follower: follower, Reader: s.unpredicted(true, nil), Writer: out, Events: s, Has: out.Has, AtOnce: filesAtOnce, Once: s.once, After: time.After,
+	}
+	return l.Rounds(ctx, s.Every())
+}
+
+func (s *scoring) filesToTopic(ctx context.Context, from score.Pointers, patience time.Duration) (failed int, err error) {
+	client, err := s.client(s.OutputCluster(), patience)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	anew := "another output topic"
+	if s.Output.Kafka.Record != "" {
+		anew += " and another record"
+	}
+	failed, err = s.filesToTopicOf(ctx, s.follower(from, nil, anew), client)
+	if errors.Is(err, broker.ErrAnother) || errors.Is(err, sinklog.ErrRecord) {
+		err = fmt.Errorf("%w (hint: to begin anew, choose %s)", err, anew)
+	}
+	return failed, err
+}
+
+func (s *scoring) filesToTopicOf(ctx context.Context, follower *score.Follower, client *broker.Client) (failed int, err error) {
+	k := s.Output.Kafka
+	out, err := sinklog.OpenFiles(ctx, sinklog.FilesConfig{Client: client, Topic: k.Topic, Record: k.Record, Told: s.show.event})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, out.Abort(ctx)) }()
+	follower.Continue(out.About())
+	defer follower.Close()
+	s.show.event(fmt.Sprintf("predictions go to topic %q, which has those of %s", k.Topic, certify.Count(int64(out.Files()), "file")))
+	s.where = func(score.File) string { return "topic " + k.Topic }
+	due := sinklog.FilesDue
+	due.Rows = cmp.Or(s.sent, due.Rows)
+	l := score.Loop[ingestlake.StoredColumns]{
+		Follower: follower, Reader: s.unpredicted(false, out.Same), Writer: out, Events: s, Has: out.Has,
+		AtOnce: s.Resources().Workers, Due: due, Once: s.once, After: time.After,
+	}
+	if failed, err = l.Rounds(ctx, s.Every()); err == nil {
+		err = out.Seen(ctx)
+	}
+	return failed, err
+}
+
+// A topicScoring predicts rows of a topic as a member of a group.
+type topicScoring struct {
+	*scoring
+
+	client   *broker.Client
+	follower *score.Follower
+	about    *sinklake.About // of a folder
+	rows     *kafkalog.Unpredicted
+}
+
+func (s *scoring) fromTopic(ctx context.Context, from score.Pointers, patience time.Duration) (err error) {
+	k := s.Source.Kafka
+	origin := &config.Topic{KafkaSection: k.Kafka()}
+	if err := origin.Schemas(); err != nil {
+		return err
+	}
+	client, err := s.client(k.Kafka().Cluster(), patience)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	t := &topicScoring{scoring: s, client: client, rows: &kafkalog.Unpredicted{
+		Config: kafkalog.Config{
+			Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format, SkipTombstones: k.Tombstones == "skip",
+			Schema: origin.Config.Schema, Registry: origin.Config.Registry,
+		},
+		Keep: s.Keep, Workers: s.Resources().Workers, Once: s.once, Notice: s.show.notice,
+	}}
+	topics, output := []string{k.Topic}, "directory"
+	if s.ToTopic() {
+		topics, output = append(topics, s.Output.Kafka.Topic), "topic"
+		t.follower = s.follower(from, nil, "")
+	} else if t.follower, t.about, err = s.followerOf(ctx, from); err != nil {
+		return err
+	}
+	defer t.follower.Close()
+	for _, topic := range topics { // before the group, which says less
+		if _, err := client.Partitions(ctx, topic); err != nil {
+			return err
+		}
+	}
+	var measuring sync.WaitGroup
+	defer measuring.Wait()
+	measured, stop := context.WithCancel(ctx)
+	defer stop()
+	if s.Serve.Declared() {
+		measuring.Go(func() { s.metrics.measureLag(measured, client, k.Group, k.Topic) })
+	}
+	s.show.event(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
+	group := broker.Group{Name: k.Group, Topic: k.Topic, Session: s.Session(), Told: s.metrics.membership}
+	return t.rows.Hint(client.Lead(ctx, group, func(ctx context.Context, m *broker.Membership) error {
+		return kafkalog.Lead(ctx, m, s.show.event, s.show.notice, t.predictAs)
+	}), output)
+}
+
+// predictAs predicts, from where the group and the output are, as a member of one generation.
+func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) error {
+	if t.ToTopic() {
+		return t.toTopicAs(ctx, as)
+	}
+	return sinklake.Full(t.Output.Folder, t.toFilesAs(ctx, as))
+}
+
+func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
+	out, err := sinklog.NewPredictions(ctx, sinklog.PredictionsConfig{
+		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka.Topic, Keep: t.Keep, As: as, Log: t.rows, ExactlyOnce: t.ExactlyOnce,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Abort(ctx)) }()
+	// Behind the writer, which has waited until an earlier transaction had ended.
+	if err := t.rows.Same(ctx); err != nil {
+		return err
+	}
+	if err := t.predict(ctx, out, sinklog.TopicDue, nil); err != nil {
+		return err
+	}
+	return out.Seen(ctx)
+}
+
+func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err error) {
+	folder, err := t.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	if err := t.rows.Same(ctx); err != nil {
+		return err
+	}
+	out := sinklake.NewLogged(sinklake.LoggedConfig{
+		FS: t.fs, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: sinklake.LogID(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
+		Commit: func(ctx context.Context, ends map[int]int64, subject string) error {
+			return t.rows.Commit(ctx, as, ends, subject)
+		},
+	})
+	defer out.Close()
+	ends, err := out.Positions(func(was sinklake.LogID, path string) error {
+		return t.rows.Identity.Same(broker.Identity(was), t.rows.Topic, "the one that "+path+" names")
+	})
+	if err != nil {
+		return err
+	}
+	return t.predict(ctx, out, sinklake.LoggedDue(t.Every()), ends)
+}
+
+// lock takes the lock of the output. A service waits for it: a process that was the leader of
+// the group may not know yet that it is no longer.
+func (t *topicScoring) lock(ctx context.Context) (*sinklake.Directory, error) {
+	if t.once {
+		return sinklake.Open(t.Output.Folder, t.fs)
+	}
+	return sinklake.Await(ctx, t.Output.Folder, t.fs, func(err error) { t.tellOnce(err.Error()) })
+}
+
+// predict predicts to a writer, behind the offsets of the group and those of its files.
+func (t *topicScoring) predict(ctx context.Context, out score.Writer[score.Records], due score.Due, files map[int]int64) error {
+	group, subject, err := t.rows.Positions(ctx)
+	if err != nil {
+		return err
+	}
+	t.follower.Continue(subject)
+	begin := maps.Clone(group)
+	for partition, end := range files {
+		begin[partition] = max(group[partition], end)
+	}
+	t.rows.From(begin)
+	l := score.Loop[score.Records]{
+		Follower: t.follower, Reader: t.rows, Writer: out, Events: t, AtOnce: t.rows.Workers, Due: due, Once: t.once, After: time.After,
+	}
+	_, err = l.Run(ctx)
+	return t.rows.Behind(err, group, files, t.Output.Folder)
+}

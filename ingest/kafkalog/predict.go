@@ -1,0 +1,295 @@
+package kafkalog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+)
+
+var (
+	_ score.Reader[score.Records] = (*Unpredicted)(nil)
+	_ score.Log                   = (*Unpredicted)(nil)
+)
+
+// Unpredicted reads the rows of a topic that a group has not predicted, for [score.Loop]. Its
+// methods are for one goroutine, but for Same and what pieces do.
+type Unpredicted struct {
+	Config // Topic, Group, Client, Format, Schema, Registry, SkipTombstones; Identity is found out
+
+	Keep    []string // members of records that stand beside predictions
+	Workers int
+	Once    bool              // to what is there now; else also what comes
+	Notice  func(text string) // is told once of each partition that a certificate does not speak of
+
+	begin   map[int]int64 // offsets
+	offsets *broker.Writer
+	by      *score.Predictor // whose decoders these are
+	free    chan *Decoder    // that nobody uses
+	told    map[string]bool
+}
+
+// aboutOffsets begins the text beside the offsets. Behind it stand what the predictions are
+// about and, if brokers tell, the id of the topic with the rows and that of its cluster.
+const aboutOffsets = "predictions "
+
+// Note is the text beside the offsets of predictions about a subject.
+func (u *Unpredicted) Note(subject string) string {
+	text := aboutOffsets + subject
+	if of := u.Identity; of != (broker.Identity{}) {
+		text += " " + of.Topic + " " + of.Cluster
+	}
+	return text
+}
+
+// readNote takes such a text apart; of another one nothing is known.
+func readNote(text string) (subject string, of broker.Identity) {
+	rest, ok := strings.CutPrefix(text, aboutOffsets)
+	if !ok {
+		return "", broker.Identity{}
+	}
+	subject, rest, _ = strings.Cut(rest, " ")
+	if topic, cluster, ok := strings.Cut(rest, " "); ok {
+		of = broker.Identity{Cluster: cluster, Topic: topic}
+	}
+	return subject, of
+}
+
+// Same finds out which topic has the rows, and from then on demands that it is the same one,
+// as far as brokers tell. The first call comes before all others.
+func (u *Unpredicted) Same(ctx context.Context) error {
+	is, err := u.Client.Identity(ctx, u.Topic)
+	if err != nil {
+		return err
+	}
+	if u.Identity == (broker.Identity{}) {
+		u.Identity = is
+	}
+	return is.Same(u.Identity, u.Topic, "when this process began")
+}
+
+// Positions returns the offsets behind what the group has predicted, by partition, and what
+// these predictions are about. They have to be of the topic that is there now.
+func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject string, err error) {
+	partitions, err := u.Client.Partitions(ctx, u.Topic)
+	if err != nil {
+		return nil, "", err
+	}
+	at, texts, err := u.Client.Committed(ctx, u.Group, u.Topic, partitions)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, p := range partitions {
+		if at[p] < 0 {
+			delete(at, p)
+			continue
+		}
+		about, of := readNote(texts[p])
+		if err := u.Identity.Same(of, u.Topic, fmt.Sprintf("the one that group %q has offsets of", u.Group)); err != nil {
+			return nil, "", err
+		}
+		if subject == "" {
+			subject = about
+		}
+	}
+	return at, subject, nil
+}
+
+// From says at which offsets the next Read begins, by partition; others begin at their
+// earliest one.
+func (u *Unpredicted) From(begin map[int]int64) { u.begin = begin }
+
+// Read hands on batches of records, while the next one is read.
+func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Records]) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	takes, ended := make(chan Take, 1), make(chan error, 1)
+	defer func() {
+		stop()
+		for range takes { // until nothing is read
+		}
+	}()
+	go func() {
+		defer close(takes)
+		ended <- u.Follow(ctx, u.begin, u.Once, func(t Take) error {
+			select {
+			case takes <- t:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+	for t := range takes {
+		if err := use(unpredictedTake{u, t}); err != nil {
+			return err
+		}
+	}
+	return <-ended
+}
+
+// An unpredictedTake is records that one model predicts.
+type unpredictedTake struct {
+	of *Unpredicted
+	Take
+}
+
+// File says that it is none.
+func (unpredictedTake) File(context.Context) (score.File, error) { return score.File{}, nil }
+
+// decodersOf are those of a model's features.
+func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) ([]*Decoder, error) {
+	cfg := u.Config
+	cfg.Columns = m.Meta.FeatureNames()
+	return cfg.Decoders(context.WithoutCancel(ctx), n, u.Keep...)
+}
+
+// Fits returns an error if no record has some feature of a model.
+func (t unpredictedTake) Fits(ctx context.Context, m pipeline.Model) error {
+	decoders, err := t.of.decodersOf(ctx, m, 1)
+	if err != nil || len(t.Records) == 0 {
+		return err
+	}
+	rows, err := decoders[0].Rows(t.Records)
+	if err != nil {
+		return err
+	}
+	defer rows.Batch.Release()
+	for j, name := range m.Meta.FeatureNames() {
+		if rows.Missing[j] == len(rows.Of) {
+			return fmt.Errorf("no record of the batch has the column %q", name)
+		}
+	}
+	return nil
+}
+
+// lotRecords is how many records are predicted together.
+const lotRecords = 1 << 11
+
+// Cut hands on some records at a time.
+func (t unpredictedTake) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[score.Records]) error) error {
+	if err := t.of.decode(ctx, by); err != nil {
+		return err
+	}
+	t.of.tellOthers(t.Take, by)
+	for from := 0; ; from += lotRecords {
+		to := min(len(t.Records), from+lotRecords)
+		l := &lot{records: t.Records[from:to], keep: len(t.of.Keep), ends: t.Ends}
+		last := to == len(t.Records)
+		if !last {
+			l.ends = map[int]int64{}
+			for i := range l.records {
+				l.ends[l.records[i].Partition] = l.records[i].Offset + 1
+			}
+		}
+		free := t.of.free
+		err := next(score.Piece[score.Records]{Last: last, Pause: t.Pause && last, Predict: func(_ context.Context, use func([]pipeline.Prediction, score.Records) error) error {
+			d := <-free
+			defer func() { free <- d }()
+			return l.predict(d, by.Ready, use)
+		}})
+		if err != nil || last {
+			return err
+		}
+	}
+}
+
+// decode makes the decoders of a model, unless they are there.
+func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
+	if u.by == by {
+		return nil
+	}
+	decoders, err := u.decodersOf(ctx, by.Model, u.Workers)
+	if err != nil {
+		return err
+	}
+	u.by, u.free = by, make(chan *Decoder, len(decoders))
+	for _, d := range decoders {
+		u.free <- d
+	}
+	return nil
+}
+
+// tellOthers tells of which partitions the certificate does not speak.
+func (u *Unpredicted) tellOthers(t Take, by *score.Predictor) {
+	for p := range t.Ends {
+		text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… speaks of other partitions", p, u.Topic, by.ID)
+		if by.SpeaksOf(u.Topic, p) || u.told[text] {
+			continue
+		}
+		if u.told == nil {
+			u.told = map[string]bool{}
+		}
+		u.told[text] = true
+		u.Notice(text)
+	}
+}
+
+// A lot is some records of a take, with their rows when they are decoded.
+type lot struct {
+	records []Taken
+	keep    int           // members of a record
+	ends    map[int]int64 // behind it, of the partitions that it has something of
+	rows    Decoded
+}
+
+var predictionSpace sync.Pool // of *[]pipeline.Prediction
+
+// predict decodes and predicts a lot.
+func (l *lot) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Prediction, score.Records) error) (err error) {
+	if l.rows, err = d.Rows(l.records); err != nil {
+		return err
+	}
+	defer l.rows.Batch.Release()
+	space, ok := predictionSpace.Get().(*[]pipeline.Prediction)
+	if !ok {
+		space = new([]pipeline.Prediction)
+	}
+	defer predictionSpace.Put(space)
+	if *space, err = ready.Batch(l.rows.Batch, (*space)[:0]); err != nil {
+		return err
+	}
+	at := int64(0) // number of the row in its record
+	for i := range *space {
+		if at++; i == 0 || l.rows.Of[i] != l.rows.Of[i-1] {
+			at = 0
+		}
+		one := &(*space)[i]
+		if fault := l.rows.Faults[i]; fault != "" {
+			*one = pipeline.Prediction{Reason: fault}
+		}
+		one.Ordinal = at
+	}
+	return use(*space, l)
+}
+
+// Place is where the record of a row stands.
+func (l *lot) Place(i int) (partition int, offset int64, key []byte) {
+	r := &l.records[l.rows.Of[i]]
+	return r.Partition, r.Offset, r.Key
+}
+
+// Kept are the members of the record of a row that are kept.
+func (l *lot) Kept(i int) [][]byte {
+	if l.rows.Kept == nil {
+		return make([][]byte, l.keep)
+	}
+	return l.rows.Kept[i*l.keep : (i+1)*l.keep]
+}
+
+// Ends are the offsets behind the lot.
+func (l *lot) Ends() map[int]int64 { return l.ends }
+
+// Commit notes how far rows are predicted, as the member, for predictions about a subject
+// that are there for good.
+func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int]int64, subject string) (err error) {
+	if u.offsets == nil {
+		if u.offsets, err = u.Client.NewWriter(ctx, ""); err != nil {
+			return err
+		}
+	}
+	return u.offsets.CommitOffsetsAs(ctx, as, u.Group, u.Topic, ends, u.Note(subject))
+}

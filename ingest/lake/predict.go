@@ -1,0 +1,170 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+)
+
+// StoredColumns are columns that stand beside predictions as they stand in their file.
+type StoredColumns = score.Columns[parquet.Node, parquet.Value]
+
+var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
+
+// UnpredictedConfig says which files to predict.
+type UnpredictedConfig struct {
+	Paths    []string // files, directories and globs
+	Keep     []string // columns that stand beside the predictions
+	Whole    bool     // a file is one piece; else each of its batches is
+	Decoders int
+	Pages    int64 // bytes of memory for pages of a file, and as many for those of kept columns
+	// Before is called before the files are listed, each time: its error ends it; nil: nothing is.
+	Before func(ctx context.Context) error
+	// Name returns by which name predictions know a file, and the digest that tells it from
+	// others of this name.
+	Name func(File) (name, digest string)
+}
+
+// Unpredicted reads the files of a lake for [score.Loop], again at each call. Its methods are
+// for one goroutine, but for what pieces do.
+type Unpredicted struct {
+	cfg   UnpredictedConfig
+	known map[string]knownFile
+}
+
+// NewUnpredicted returns a reader. No file is opened.
+func NewUnpredicted(cfg UnpredictedConfig) *Unpredicted {
+	return &Unpredicted{cfg: cfg, known: map[string]knownFile{}}
+}
+
+// A knownFile is what the footer of a file says, as long as it stays as it is.
+type knownFile struct {
+	score.File
+
+	info os.FileInfo
+}
+
+// Read hands on the files that are there now.
+func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumns]) error) error {
+	if r.cfg.Before != nil {
+		if err := r.cfg.Before(ctx); err != nil {
+			return err
+		}
+	}
+	paths, err := List(ctx, r.cfg.Paths)
+	if err != nil {
+		return score.Later(err)
+	}
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := use(unpredictedFile{r, path}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An unpredictedFile is one of the files.
+type unpredictedFile struct {
+	of   *Unpredicted
+	path string
+}
+
+// File reads the footer if the file is new or has become another one.
+func (f unpredictedFile) File(ctx context.Context) (score.File, error) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return score.File{}, err
+	}
+	if is, ok := f.of.known[f.path]; ok && os.SameFile(is.info, info) && is.info.Size() == info.Size() && is.info.ModTime().Equal(info.ModTime()) {
+		return is.File, nil
+	}
+	found, _, err := Files(ctx, []string{f.path})
+	if err != nil {
+		return score.File{}, err
+	}
+	name, digest := f.of.cfg.Name(found[0])
+	is := score.File{Path: f.path, Name: name, Digest: digest}
+	f.of.known[f.path] = knownFile{is, info}
+	return is, nil
+}
+
+// Fits opens the file for a model.
+func (f unpredictedFile) Fits(ctx context.Context, m pipeline.Model) error {
+	_, err := f.open(ctx, m)
+	return err
+}
+
+func (f unpredictedFile) open(ctx context.Context, m pipeline.Model) (*Source, error) {
+	return Open(ctx, Config{
+		Paths: []string{f.path}, Features: m.Meta.FeatureNames(), BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
+	})
+}
+
+// Cut hands on the file, or its batches as they are predicted.
+func (f unpredictedFile) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[StoredColumns]) error) error {
+	if f.of.cfg.Whole {
+		return next(score.Piece[StoredColumns]{Last: true, Predict: func(ctx context.Context, use func([]pipeline.Prediction, StoredColumns) error) error {
+			return f.predict(ctx, by, use)
+		}})
+	}
+	at := int64(0)
+	var columns StoredColumns
+	err := f.predict(ctx, by, func(batch []pipeline.Prediction, beside StoredColumns) error {
+		if columns = beside; len(batch) == 0 {
+			return nil
+		}
+		batch, values := slices.Clone(batch), make([][]parquet.Value, len(beside.Values))
+		for c := range values {
+			values[c] = slices.Clone(beside.Values[c])
+		}
+		beside.Values = values
+		first := at
+		at += int64(len(batch))
+		return next(score.Piece[StoredColumns]{First: first, Predict: func(_ context.Context, use func([]pipeline.Prediction, StoredColumns) error) error {
+			return use(batch, beside)
+		}})
+	})
+	if err != nil {
+		return err
+	}
+	return next(score.Piece[StoredColumns]{First: at, Last: true, Predict: func(_ context.Context, use func([]pipeline.Prediction, StoredColumns) error) error {
+		return use(nil, columns)
+	}})
+}
+
+// predict hands on the predictions of the file's rows, and what is kept beside them.
+func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use func([]pipeline.Prediction, StoredColumns) error) (err error) {
+	src, err := f.open(ctx, by.Model)
+	if err != nil {
+		return err
+	}
+	kept, err := OpenStored(ctx, f.path, f.of.cfg.Keep, f.of.cfg.Pages/int64(max(1, len(f.of.cfg.Keep))))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	var beside StoredColumns
+	for _, c := range kept.Columns() {
+		beside.Names, beside.Types = append(beside.Names, c.Name), append(beside.Types, c.Node)
+	}
+	beside.Values = make([][]parquet.Value, len(beside.Names))
+	if err := use(nil, beside); err != nil {
+		return err
+	}
+	return by.Ready.Predict(ctx, src, func(batch []pipeline.Prediction) (err error) {
+		if beside.Values, err = kept.Next(ctx, len(batch)); err != nil {
+			return err
+		}
+		return use(batch, beside)
+	})
+}

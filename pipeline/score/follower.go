@@ -1,0 +1,276 @@
+package score
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// An Artifact is a certificate and its model as they were read.
+type Artifact struct {
+	Certificate certify.Certificate
+	ID          string // of the certificate that was read
+	Model       pipeline.Model
+	Digest      string // of the model's bytes
+}
+
+// Pointers say which artifact is current, and read it.
+type Pointers interface {
+	// Current looks up the pointer. That nothing is current is an error.
+	Current(ctx context.Context) (pipeline.Current, error)
+	// Artifact reads what a pointer names. An error is [Later] if it may be there in a while.
+	Artifact(ctx context.Context, p pipeline.Current) (Artifact, error)
+}
+
+// ErrNoModel says that there is no model to predict with. One may come.
+var ErrNoModel = errors.New("no prediction without a model")
+
+// errOddRows says that the next rows lack the features of a model. Later ones may have them.
+var errOddRows = fmt.Errorf("%w for these rows", pipeline.ErrRefused)
+
+// A laterError is one of something that may come to be.
+type laterError struct{ error }
+
+func (e laterError) Unwrap() error { return e.error }
+
+// Later marks an error: what has failed may succeed in a while. The text stays the same, and
+// nil stays nil.
+func Later(err error) error {
+	if err == nil {
+		return nil
+	}
+	return laterError{err}
+}
+
+// IsLater reports whether an error, or one that it wraps, is marked by [Later], or is
+// [ErrNoModel].
+func IsLater(err error) bool {
+	_, later := errors.AsType[laterError](err)
+	return later || errors.Is(err, ErrNoModel)
+}
+
+// A Predictor is a model that predicts, with its certificate. Several goroutines may use it.
+type Predictor struct {
+	Artifact
+
+	Ready   *pipeline.Ready
+	Subject string // what its predictions are about: see [pipeline.Subject]
+	Carries string // the id that its predictions carry: see [pipeline.CarriedID]
+
+	segments map[string]map[int]bool // partitions, by topic
+	users    sync.WaitGroup
+}
+
+// SpeaksOf tells whether the certificate speaks of the rows of a partition of a topic. Where
+// keys choose the partition others are another population. A certificate of rows that came
+// from no topic, or from another one, does not say: it is for the user to know.
+func (p *Predictor) SpeaksOf(topic string, partition int) bool {
+	own := p.segments[topic]
+	return len(own) == 0 || own[partition]
+}
+
+// CarriedIn is the id that predictions of rows of a partition carry.
+func (p *Predictor) CarriedIn(topic string, partition int) string {
+	if !p.SpeaksOf(topic, partition) {
+		return ""
+	}
+	return p.Carries
+}
+
+// newPredictor makes an artifact ready.
+func newPredictor(a Artifact, ready *pipeline.Ready, subject string) *Predictor {
+	p := &Predictor{
+		Artifact: a, Ready: ready, Subject: subject, Carries: pipeline.CarriedID(a.Certificate, a.ID),
+		segments: map[string]map[int]bool{},
+	}
+	for _, s := range a.Certificate.Sample.Segments {
+		if p.segments[s.Topic] == nil {
+			p.segments[s.Topic] = map[int]bool{}
+		}
+		p.segments[s.Topic][int(s.Partition)] = true
+	}
+	return p
+}
+
+// Close gives back what the model has taken, when nobody predicts with it any more.
+func (p *Predictor) Close() {
+	p.users.Wait()
+	if p.Ready != nil {
+		p.Ready.Close()
+	}
+}
+
+// Config says how a [Follower] follows.
+type Config struct {
+	Pointers Pointers
+	// Ready makes the model of an artifact ready, and refuses one that is not what its
+	// certificate says, as [Verified] does.
+	Ready func(ctx context.Context, a Artifact) (*pipeline.Ready, error)
+	// Notice is told what somebody should know; nil: nobody is.
+	Notice func(text string)
+	// Cautions is what to know of a certificate, told once a model; nil: nothing.
+	Cautions func(c certify.Certificate) []string
+	// Keeps says, behind the reason why a model about something else is refused, where it
+	// stands what the predictions are about; nil or "": nothing is said.
+	Keeps func() string
+	// Anew is what to choose for predictions about something else, where only the word of
+	// [Follower.Continue] says what those are about that are there.
+	Anew string
+}
+
+// Verified returns a [Config.Ready] that verifies models and makes them ready with these
+// resources.
+func Verified(res pipeline.Resources) func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
+	return func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
+		if _, err := pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, nil, res); err != nil {
+			return nil, err
+		}
+		return pipeline.NewReady(a.Model, res.Workers)
+	}
+}
+
+// A Follower has the model that is current. Its methods are for one goroutine.
+type Follower struct {
+	cfg     Config
+	refused string               // id of what was refused, which is said once
+	fault   string               // why the current model cannot be had, which is said once
+	told    map[string]bool      // ids whose cautions were told
+	first   *certify.Certificate // what predictions are about: models about other things are refused
+	subject string               // the same as a word; "": any
+	now     *Predictor           // nil: there is none yet
+}
+
+// NewFollower returns a follower that has no model yet.
+func NewFollower(cfg Config) *Follower {
+	if cfg.Notice == nil {
+		cfg.Notice = func(string) {}
+	}
+	cfg.Anew = cmp.Or(cfg.Anew, "another group and another topic")
+	return &Follower{cfg: cfg, told: map[string]bool{}}
+}
+
+// Continue says what the predictions are about that are there, by the word of
+// [pipeline.Subject], unless it is known already.
+func (f *Follower) Continue(subject string) { f.subject = cmp.Or(f.subject, subject) }
+
+// ContinueFrom does the same by the certificate of a model that has predicted.
+func (f *Follower) ContinueFrom(first certify.Certificate) (err error) {
+	f.first = &first
+	f.subject, err = pipeline.Subject(first)
+	return err
+}
+
+// Subject is what the predictions are about; "": nothing yet.
+func (f *Follower) Subject() string { return f.subject }
+
+// Close gives the model back.
+func (f *Follower) Close() {
+	if f.now != nil {
+		f.now.Close()
+	}
+}
+
+// Follow returns the model that is current, if it fits, or the one before. A model that
+// does not fit is refused, which is told. fits tells whether the next rows have the features
+// of a model. Without any model the error is [ErrNoModel].
+func (f *Follower) Follow(ctx context.Context, fits func(pipeline.Model) error) (*Predictor, error) {
+	p, err := f.cfg.Pointers.Current(ctx)
+	known := err == nil
+	if known && f.now != nil && (p.ID == f.now.ID || p.ID == f.refused) {
+		return f.now, nil
+	}
+	if known {
+		err = f.adopt(ctx, p, fits)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil:
+		return f.now, nil
+	case f.now == nil:
+		return nil, fmt.Errorf("%w: %w", ErrNoModel, err)
+	case known && !errors.Is(err, errOddRows) && !IsLater(err):
+		f.refused = p.ID
+	case f.fault == err.Error():
+		return f.now, nil
+	default:
+		f.fault = err.Error()
+	}
+	f.cfg.Notice(fmt.Sprintf("the model that is current now is refused, and that of certificate %.12s… stays: %v", f.now.ID, err))
+	return f.now, nil
+}
+
+// adopt makes the model of a pointer the one that predicts.
+func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pipeline.Model) error) error {
+	a, err := f.cfg.Pointers.Artifact(ctx, p)
+	if err != nil {
+		return err
+	}
+	if a.ID != p.ID {
+		return fmt.Errorf("%w: %s has the id %s, and the pointer names %s", pipeline.ErrRefused, pipeline.CertificateName(p.ID), a.ID, p.ID)
+	}
+	ready, err := f.cfg.Ready(ctx, a)
+	if err != nil {
+		return err
+	}
+	next, err := f.suits(a, ready, p.Predictor)
+	if err == nil && f.now != nil {
+		if odd := fits(a.Model); odd != nil && fits(f.now.Model) == nil {
+			err = fmt.Errorf("%w: %w", errOddRows, odd)
+		}
+	}
+	if err != nil {
+		if ready != nil {
+			ready.Close()
+		}
+		return err
+	}
+	if f.first == nil {
+		f.first, f.subject = &a.Certificate, next.Subject
+	}
+	f.Close()
+	f.now, f.refused = next, ""
+	f.caution()
+	return nil
+}
+
+// suits returns the predictor of an artifact, unless it speaks of something else than the
+// predictions that are there.
+func (f *Follower) suits(a Artifact, ready *pipeline.Ready, about pipeline.Judge) (*Predictor, error) {
+	if f.first != nil {
+		if why := pipeline.Incomparable(*f.first, a.Certificate, about); why != "" {
+			return nil, fmt.Errorf("%w: %s%s", pipeline.ErrRefused, why, f.keeps())
+		}
+	}
+	subject, err := pipeline.Subject(a.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	if f.first == nil && f.subject != "" && f.subject != subject {
+		return nil, fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin anew, choose %s)", pipeline.ErrRefused, f.cfg.Anew)
+	}
+	return newPredictor(a, ready, subject), nil
+}
+
+func (f *Follower) keeps() string {
+	if f.cfg.Keeps == nil {
+		return ""
+	}
+	return f.cfg.Keeps()
+}
+
+// caution tells, once a model, what to know of its certificate.
+func (f *Follower) caution() {
+	if f.told[f.now.ID] || f.cfg.Cautions == nil {
+		return
+	}
+	f.told[f.now.ID] = true
+	for _, text := range f.cfg.Cautions(f.now.Certificate) {
+		f.cfg.Notice(fmt.Sprintf("certificate %.12s…: %s", f.now.ID, text))
+	}
+}

@@ -1,0 +1,143 @@
+package score_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
+)
+
+func fits(pipeline.Model) error { return nil }
+
+// narrow are rows without the column z.
+func narrow(m pipeline.Model) error {
+	if len(m.Meta.Features) > 1 {
+		return errors.New(`no column "z"`)
+	}
+	return nil
+}
+
+// A model that does not fit is refused, which is told once, and the one before stays.
+func TestFollowerKeepsTheModelBefore(t *testing.T) {
+	broken := errors.New("its bytes are damaged")
+	for name, c := range map[string]struct {
+		moves string
+		fits  func(pipeline.Model) error
+		told  string // "": the model is taken
+	}{
+		"another model":    {moves: "two"},
+		"another subject":  {moves: "other", told: "satisfy different rules, as it is written"},
+		"a missing column": {moves: "wide", fits: narrow, told: `no column "z"`},
+		"a missing model":  {moves: "none", told: "none: file does not exist"},
+		"a damaged model":  {moves: "damaged", told: broken.Error()},
+		"a false name":     {moves: "false", told: "has the id two, and the pointer names false"},
+		"the same model":   {moves: "one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := models()
+			p.Put("damaged", nil, "x")
+			var told []string
+			asked := 0
+			f := score.NewFollower(score.Config{
+				Pointers: misnamed{p},
+				Ready: func(_ context.Context, a score.Artifact) (*pipeline.Ready, error) {
+					if asked++; a.ID == "damaged" {
+						return nil, broken
+					}
+					return nil, nil
+				},
+				Notice: func(text string) { told = append(told, text) },
+				Keeps:  func() string { return ", as it is written" },
+			})
+			defer f.Close()
+			if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != "one" {
+				t.Fatal(by, err)
+			}
+			p.Move(c.moves)
+			if c.fits == nil {
+				c.fits = fits
+			}
+			before := asked
+			for range 3 {
+				by, err := f.Follow(t.Context(), c.fits)
+				if err != nil || (by.ID == "one") != (c.told != "" || c.moves == "one") {
+					t.Errorf("follows to %s, %v", by.ID, err)
+				}
+			}
+			if c.told == "" && len(told) > 0 || c.told != "" && (len(told) != 1 || !strings.Contains(told[0], "is refused, and that of certificate one… stays") || !strings.Contains(told[0], c.told)) {
+				t.Errorf("it tells %q, want %q", told, c.told)
+			}
+			if c.moves == "wide" && asked != before+3 {
+				t.Errorf("rows that came later are not asked for their columns: %d", asked-before)
+			}
+			// What was refused for good, or for now, may be followed by a model that fits.
+			p.Move("two")
+			if by, err := f.Follow(t.Context(), c.fits); err != nil || by.ID != "two" {
+				t.Errorf("behind it follows %s, %v", by.ID, err)
+			}
+		})
+	}
+}
+
+// misnamed has under one name another artifact.
+type misnamed struct{ *scoretest.Pointers }
+
+// Artifact returns an artifact.
+func (p misnamed) Artifact(ctx context.Context, at pipeline.Current) (score.Artifact, error) {
+	if at.ID == "false" {
+		at.ID = "two"
+	}
+	return p.Pointers.Artifact(ctx, at)
+}
+
+// What predictions are about is decided by those that are there, and without a model that fits
+// there is none.
+func TestFollowerContinues(t *testing.T) {
+	begin := func(p *scoretest.Pointers) *score.Follower {
+		return score.NewFollower(score.Config{Pointers: p, Ready: ready, Keeps: func() string { return ", says the folder" }, Anew: "another topic"})
+	}
+	p := models()
+	first := begin(p)
+	defer first.Close()
+	by, err := first.Follow(t.Context(), fits)
+	if err != nil || first.Subject() == "" || first.Subject() != by.Subject {
+		t.Fatal(first.Subject(), err)
+	}
+	p.Move("other")
+	second := begin(p)
+	second.Continue(by.Subject)
+	if _, err := second.Follow(t.Context(), fits); !errors.Is(err, score.ErrNoModel) || !strings.Contains(err.Error(), "(hint: to begin anew, choose another topic)") {
+		t.Error(err)
+	}
+	third := begin(p)
+	if err := third.ContinueFrom(certify.Certificate{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := third.Follow(t.Context(), fits); !errors.Is(err, score.ErrNoModel) || !strings.Contains(err.Error(), "rules, says the folder") {
+		t.Error(err)
+	}
+	p.Move("two")
+	for _, f := range []*score.Follower{second, third} {
+		if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != "two" {
+			t.Error(by, err)
+		}
+		f.Close()
+	}
+}
+
+// The contract of writers of files holds for the one in memory.
+func TestMemoryWriter(t *testing.T) {
+	place := &scoretest.Place{}
+	open := func(*testing.T) (scoretest.FileWriter[scoretest.Nothing], func()) { return place.Open(), func() {} }
+	scoretest.TestFileWriter(t, false, open, func(int) scoretest.Nothing { return scoretest.Nothing{} }, func(_ *testing.T, f score.File) (numbers []int64) {
+		for _, row := range place.Rows()[f.Name] {
+			numbers = append(numbers, row.Row)
+		}
+		return numbers
+	})
+}

@@ -1,0 +1,273 @@
+package score
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pacsgp/pacsgp/internal/inorder"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A Loop predicts what a reader hands on, by the model that a follower has then, to a writer.
+type Loop[B any] struct {
+	Follower *Follower
+	Reader   Reader[B]
+	Writer   Writer[B]
+	Events   Events
+	// Has reports whether a file has all its predictions; nil: no unit has, as of records.
+	// Then a unit that fails ends the loop; else it stops no other one, and waits for the next
+	// call of Run.
+	Has    func(File) (bool, error)
+	AtOnce int  // pieces that are predicted and packed at the same time
+	Due    Due  // when to commit
+	Once   bool // there is nothing to wait for
+	// After returns a channel that gets a value in so long a while.
+	After func(time.Duration) <-chan time.Time
+}
+
+// LookEvery is the time between two looks for a model while there is none.
+const LookEvery = time.Second
+
+// ahead is how many packed pieces may wait to be sent.
+const ahead = 8
+
+// errBroken says that an earlier piece of the unit has failed.
+var errBroken = errors.New("an earlier piece has failed")
+
+// A unit is one of the reader's on its way.
+type unit struct {
+	file   File
+	broken atomic.Bool // a piece has failed: those behind it are passed over
+}
+
+// A work is a piece on its way, or the error that came in its place.
+type work[B any] struct {
+	Piece[B]
+
+	unit *unit
+	err  error
+}
+
+// A parcel is what came of a piece.
+type parcel struct {
+	unit  *unit
+	by    *Predictor
+	send  func(context.Context) error
+	n     Tally
+	rows  int64 // of the unit up to its end
+	last  bool
+	pause bool
+	err   error
+}
+
+// Rounds runs the loop and, unless that is once, again each time that so long has passed,
+// until ctx is done. What may succeed later is told, and does not end it.
+func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, err error) {
+	for {
+		next := l.After(every)
+		failed, err := l.Run(ctx)
+		if l.Once || ctx.Err() != nil || err != nil && !IsLater(err) {
+			return failed, err
+		}
+		if err != nil {
+			l.Events.Waits(err)
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return failed, ctx.Err()
+		}
+	}
+}
+
+// Run predicts what the reader hands on, until there is no more. It returns how many files
+// could not be predicted. Reading, predicting and sending go on at the same time, and each
+// keeps the order.
+func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
+	all, within := errgroup.WithContext(ctx)
+	packed := make(chan parcel, ahead)
+	all.Go(func() error {
+		defer close(packed)
+		return inorder.Run(
+			within, l.AtOnce, l.read,
+			func(w work[B]) (parcel, error) { return l.pack(within, w) },
+			func(p parcel) error {
+				if p.err != nil && !p.unit.broken.Swap(true) {
+					failed++
+					l.Events.Failed(p.err)
+				}
+				if p.unit.broken.Load() {
+					return nil
+				}
+				select {
+				case packed <- p:
+					return nil
+				case <-within.Done():
+					return within.Err()
+				}
+			},
+		)
+	})
+	all.Go(func() error { return l.deliver(within, packed) })
+	err = all.Wait() // before failed is read
+	return failed, err
+}
+
+// read hands on the pieces of all units.
+func (l *Loop[B]) read(ctx context.Context, next func(work[B]) error) error {
+	return l.Reader.Read(ctx, func(u Unit[B]) error {
+		of := &unit{}
+		err := l.cut(ctx, u, of, next)
+		switch {
+		case err == nil, errors.Is(err, errBroken):
+			return nil
+		case l.ends(ctx, err):
+			return err
+		}
+		return next(work[B]{unit: of, err: err})
+	})
+}
+
+// ends reports whether an error ends more than its unit.
+func (l *Loop[B]) ends(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || l.Has == nil || IsLater(err)
+}
+
+// cut hands on the pieces of a unit, for the model that is current then.
+func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B]) error) (err error) {
+	if of.file, err = u.File(ctx); err != nil {
+		return err
+	}
+	if l.Has != nil {
+		if has, err := l.Has(of.file); has || err != nil {
+			return err
+		}
+	}
+	by, err := l.model(ctx, u)
+	if err != nil {
+		return err
+	}
+	return u.Cut(ctx, by, func(p Piece[B]) error {
+		if of.broken.Load() {
+			return errBroken
+		}
+		p.File, p.By = of.file, by
+		by.users.Add(1)
+		if err := next(work[B]{Piece: p, unit: of}); err != nil {
+			by.users.Done()
+			return err
+		}
+		return nil
+	})
+}
+
+// model is the model that is current for a unit. Where the unit does not come again, it waits
+// until there is one.
+func (l *Loop[B]) model(ctx context.Context, u Unit[B]) (*Predictor, error) {
+	for {
+		before := l.Follower.now
+		by, err := l.Follower.Follow(ctx, func(m pipeline.Model) error { return u.Fits(ctx, m) })
+		if err == nil && by != before {
+			l.Events.Adopted(by)
+		}
+		if !errors.Is(err, ErrNoModel) || l.Once || l.Has != nil {
+			return by, err
+		}
+		l.Events.Waits(err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-l.After(LookEvery):
+		}
+	}
+}
+
+// pack predicts and packs a piece. Its error is that of what ends the loop.
+func (l *Loop[B]) pack(ctx context.Context, w work[B]) (parcel, error) {
+	if w.err != nil {
+		return parcel{unit: w.unit, err: w.err}, nil
+	}
+	defer w.By.users.Done()
+	p := parcel{unit: w.unit, by: w.By, rows: w.First, last: w.Last, pause: w.Pause}
+	predict := w.Predict
+	w.Predict = func(ctx context.Context, use func([]pipeline.Prediction, B) error) error {
+		return predict(ctx, func(batch []pipeline.Prediction, beside B) error {
+			p.rows += int64(len(batch))
+			return use(batch, beside)
+		})
+	}
+	p.send, p.n, p.err = l.Writer.Pack(ctx, w.Piece)
+	if p.err != nil && l.ends(ctx, p.err) {
+		return p, p.err
+	}
+	if w.Last {
+		p.n.Units++
+	}
+	return p, nil
+}
+
+// A sending is what was sent and not committed.
+type sending struct {
+	Done
+
+	any  bool
+	file DoneFile // of the last parcel, which more parcels may follow
+	unit *unit
+}
+
+// add notes that a parcel was sent.
+func (s *sending) add(p parcel) {
+	if s.unit != p.unit {
+		s.unit, s.file = p.unit, DoneFile{File: p.unit.file}
+	}
+	s.any, s.By, s.Tally, s.file.Tally, s.file.Whole = true, p.by.ID, s.Tally.Plus(p.n), s.file.Tally.Plus(p.n), p.rows
+	if p.last && p.unit.file != (File{}) {
+		s.Files = append(s.Files, s.file)
+	}
+}
+
+// deliver sends what was packed, and commits it when it is due and at the end.
+func (l *Loop[B]) deliver(ctx context.Context, packed <-chan parcel) error {
+	var due sending
+	var over <-chan time.Time
+	commit := func() error {
+		if over = nil; !due.any {
+			return nil
+		}
+		if err := l.Writer.Commit(ctx); err != nil {
+			return err
+		}
+		l.Events.Predicted(due.Done)
+		due = sending{file: due.file, unit: due.unit}
+		return nil
+	}
+	for {
+		select {
+		case p, more := <-packed:
+			if !more {
+				return commit()
+			}
+			if p.send != nil {
+				if err := p.send(ctx); err != nil {
+					return err
+				}
+			}
+			if due.add(p); over == nil && l.Due.Every > 0 {
+				over = l.After(l.Due.Every)
+			}
+			if (!p.pause || !l.Due.Pause) && due.Rows < l.Due.Rows {
+				continue
+			}
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := commit(); err != nil {
+			return err
+		}
+	}
+}

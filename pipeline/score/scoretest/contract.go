@@ -1,0 +1,121 @@
+package scoretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+)
+
+// A FileWriter writes predictions of files, and ends as a process does: what it has not
+// committed by then is given up.
+type FileWriter[B any] interface {
+	score.Writer[B]
+	Has(f score.File) (bool, error)
+}
+
+// TestFileWriter demands of a writer of predictions of files what [score.Loop] relies on: each
+// row has one prediction, whatever was sent by a process that ended before it was committed.
+// open begins to write to one place, as another process that ends the one before; beside is
+// what stands beside the predictions of so many rows; found are the numbers of the rows that
+// readers see of a file, in order. whole says that the writer takes files in one piece.
+func TestFileWriter[B any](t *testing.T, whole bool, open func(t *testing.T) (w FileWriter[B], end func()), beside func(rows int) B, found func(t *testing.T, f score.File) []int64) {
+	c := contract[B]{beside, found}
+	w, end := open(t)
+	c.expect(t, w, "a.parquet", 0, false)
+	if whole {
+		c.put(t, w, "a.parquet", 0, 5, true)
+	} else {
+		c.put(t, w, "a.parquet", 0, 3, false)
+		c.put(t, w, "a.parquet", 3, 2, true)
+	}
+	c.put(t, w, "empty.parquet", 0, 0, true)
+	c.commit(t, w)
+	c.expect(t, w, "a.parquet", 5, true)
+	c.expect(t, w, "empty.parquet", 0, true)
+
+	// Rows that cannot be read are no fault of the writer, and leave nothing.
+	broken := errors.New("broken")
+	p := c.piece("broken.parquet", 0, 1, true)
+	p.Predict = func(context.Context, func([]pipeline.Prediction, B) error) error { return broken }
+	if _, _, err := w.Pack(t.Context(), p); !errors.Is(err, broken) || score.IsLater(err) {
+		t.Errorf("rows that cannot be read: %v", err)
+	}
+	c.expect(t, w, "broken.parquet", 0, false)
+	if !whole {
+		c.put(t, w, "b.parquet", 0, 4, false)
+		c.commit(t, w)
+		c.put(t, w, "b.parquet", 4, 3, true) // and no more
+	}
+	end()
+	w, end = open(t)
+	defer end()
+	c.expect(t, w, "a.parquet", 5, true)
+	if whole {
+		return
+	}
+	// The rows are predicted again, and those that are there passed over.
+	c.expect(t, w, "b.parquet", 4, false)
+	if n := c.put(t, w, "b.parquet", 0, 7, true); n.Rows != 3 {
+		t.Errorf("%d rows are left, want 3", n.Rows)
+	}
+	c.commit(t, w)
+	c.expect(t, w, "b.parquet", 7, true)
+}
+
+// A contract is what a writer is asked with, and what it is seen to have written.
+type contract[B any] struct {
+	beside func(rows int) B
+	found  func(t *testing.T, f score.File) []int64
+}
+
+func fileOf(name string) score.File {
+	return score.File{Path: name, Name: name, Digest: "0123456789abcdef"}
+}
+
+// piece is rows of a file, by one model.
+func (c contract[B]) piece(name string, first, rows int, last bool) score.Piece[B] {
+	p := PieceWith(first, rows, last, c.beside(rows))
+	p.File, p.By = fileOf(name), &score.Predictor{Artifact: score.Artifact{ID: fmt.Sprintf("%064d", 1)}, Subject: "subject"}
+	return p
+}
+
+// put packs and sends rows.
+func (c contract[B]) put(t *testing.T, w FileWriter[B], name string, first, rows int, last bool) score.Tally {
+	t.Helper()
+	send, n, err := w.Pack(t.Context(), c.piece(name, first, rows, last))
+	if err == nil && send != nil {
+		err = send(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (c contract[B]) commit(t *testing.T, w FileWriter[B]) {
+	t.Helper()
+	if err := w.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expect demands the first rows of a file, so many, each once and in order.
+func (c contract[B]) expect(t *testing.T, w FileWriter[B], name string, rows int, has bool) {
+	t.Helper()
+	if is, err := w.Has(fileOf(name)); is != has || err != nil {
+		t.Errorf("Has(%s) = %v, %v, want %v", name, is, err, has)
+	}
+	got := c.found(t, fileOf(name))
+	for i, row := range got {
+		if row != int64(i) {
+			t.Errorf("%s: row %d at place %d", name, row, i)
+		}
+	}
+	if len(got) != rows {
+		t.Errorf("%s: %d predictions, want %d", name, len(got), rows)
+	}
+}

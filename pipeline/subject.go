@@ -1,0 +1,47 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// Incomparable says why two certificates speak of different things; "": they can be compared,
+// and their models can replace each other.
+func Incomparable(a, b certify.Certificate, who Judge) string {
+	x, y := who.Of(a), who.Of(b)
+	switch {
+	case x.Loss.Target != y.Loss.Target:
+		return fmt.Sprintf("the targets are %q and %q", x.Loss.Target, y.Loss.Target)
+	case !reflect.DeepEqual(x.Loss, y.Loss):
+		return "loss or tolerance differ"
+	case !reflect.DeepEqual(a.RowRules, b.RowRules):
+		return "the rows that they speak of satisfy different rules"
+	default:
+		return ""
+	}
+}
+
+// Subject is a word of sixteen digits for what predictions of a model are about: it is the
+// same for models that can replace each other.
+func Subject(c certify.Certificate) (string, error) {
+	text, err := json.Marshal([]any{JudgeMean.Of(c).Loss, c.RowRules})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:16], nil
+}
+
+// CarriedID is the id that predictions carry: that of their certificate, or "" if it
+// guarantees nothing about the mean of Q, which they are.
+func CarriedID(c certify.Certificate, id string) string {
+	if mean := c.About(certify.PredictorMean); mean.Status == certify.StatusCertified || len(c.Conditional()) > 0 {
+		return id
+	}
+	return ""
+}

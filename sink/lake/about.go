@@ -1,0 +1,112 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// An About says what the predictions in a folder are about, to each process that comes later:
+// it is the certificate of the first model that predicted there, under a name that readers of
+// a lake pass over. Its id is in its name, so that damage is found.
+type About struct {
+	fs     durable.FS
+	folder string
+
+	mu sync.Mutex // of what follows
+	at string     // where it stands; "": nowhere yet
+}
+
+const (
+	aboutPrefix = "_certificate-"
+	// maxAbout bounds a certificate. One about 1,000 columns has some 200 KB.
+	maxAbout = 16 << 20
+	anew     = "hint: to begin anew, choose another output, or remove %s and, unless both are to stand in one folder, the predictions"
+)
+
+// ReadAbout returns what a folder keeps, with the certificate; nil: nobody predicted there.
+func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *certify.Certificate, error) {
+	a := &About{fs: fsys, folder: folder}
+	names, err := fsys.List(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var found *certify.Certificate
+	for _, name := range names {
+		if !strings.HasPrefix(name, aboutPrefix) {
+			continue
+		}
+		path := filepath.Join(folder, name)
+		c, id, err := readCertificate(fsys, path)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		switch {
+		case err != nil:
+			err = fmt.Errorf("%s: %w", path, err)
+		case name != "_"+CertificateName(id):
+			err = fmt.Errorf("%s: its id is %s", path, id)
+		case found != nil:
+			err = fmt.Errorf("%s is another certificate than %s", path, a.at)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: it does not say what the predictions in %s are about: %w ("+anew+")", pipeline.ErrRefused, folder, err, path)
+		}
+		found, a.at = &c, path
+	}
+	return a, found, nil
+}
+
+func readCertificate(fsys durable.FS, path string) (c certify.Certificate, id string, err error) {
+	data, err := readAtMost(fsys, path, maxAbout)
+	if err != nil {
+		return c, "", err
+	}
+	if c, err = certify.Parse(data); err != nil {
+		return c, "", err
+	}
+	document, err := certify.Marshal(c)
+	return c, hexDigest(document), err
+}
+
+// Says is the end of a sentence: where it stands what the predictions are about, and how to
+// begin anew; "": nowhere yet.
+func (a *About) Says() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at == "" {
+		return ""
+	}
+	return fmt.Sprintf(", says %s ("+anew+")", a.at, a.at)
+}
+
+// keep makes the certificate of the model that predicts the one that the folder keeps, if it
+// keeps none.
+func (a *About) keep(c certify.Certificate) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at != "" {
+		return nil
+	}
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(a.folder, "_"+CertificateName(hexDigest(document)))
+	if err := durable.WriteFile(a.fs, path, document); err != nil {
+		return err
+	}
+	a.at = path
+	return nil
+}

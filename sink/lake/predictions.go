@@ -1,0 +1,122 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// storedColumns are columns of a file that stand beside predictions.
+type storedColumns = score.Columns[parquet.Node, parquet.Value]
+
+var _ score.Writer[storedColumns] = (*Predictions)(nil)
+
+// Predictions writes the predictions of files to files. One appears whole or not at all, and
+// that it is there is all the record there is.
+type Predictions struct {
+	fs     durable.FS
+	folder string
+	about  *About
+
+	mu    sync.Mutex
+	swept map[string]bool // folders
+}
+
+// NewPredictions writes to a folder, whose lock the caller has.
+func NewPredictions(fsys durable.FS, folder string, about *About) *Predictions {
+	return &Predictions{fs: fsys, folder: folder, about: about, swept: map[string]bool{}}
+}
+
+// Of is where the predictions of a file go: a path that follows from its own and from its
+// content.
+func (w *Predictions) Of(f score.File) string {
+	name := f.Name
+	for strings.HasPrefix(name, "../") {
+		name = name[len("../"):]
+	}
+	name = strings.TrimPrefix(strings.ReplaceAll(name, ":", ""), "/")
+	name = strings.TrimSuffix(name, path.Ext(name))
+	return filepath.Join(w.folder, filepath.FromSlash(name)+"-"+f.Digest+".parquet")
+}
+
+// Has reports whether a file has its predictions.
+func (w *Predictions) Has(f score.File) (bool, error) {
+	_, err := os.Stat(w.Of(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Pack writes the predictions of a file, whole, and publishes them.
+func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_ func(context.Context) error, n score.Tally, err error) {
+	to := w.Of(p.File)
+	if err := w.sweep(filepath.Dir(to)); err != nil {
+		return nil, n, unwritten(w.folder, err)
+	}
+	var file *durable.Pending
+	var out *sink.Predictions
+	defer func() {
+		if file != nil {
+			file.Abort()
+		}
+	}()
+	err = p.Predict(ctx, func(batch []pipeline.Prediction, beside storedColumns) (err error) {
+		if file == nil { // the rows can be read
+			if file, err = durable.Create(w.fs, to); err != nil {
+				return unwritten(w.folder, err)
+			}
+			keep := make([]sink.Kept, len(beside.Names))
+			for c := range keep {
+				keep[c] = sink.Kept{Name: beside.Names[c], Node: beside.Types[c]}
+			}
+			out = sink.NewPredictions(file, p.By.Carries, keep...)
+		}
+		n = n.Plus(score.Count(batch))
+		if err := out.Write(batch, beside.Values...); err != nil {
+			return unwritten(w.folder, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, n, err
+	}
+	for _, step := range []func() error{out.Close, func() error { return w.about.keep(p.By.Certificate) }, file.Commit} {
+		if err := step(); err != nil {
+			return nil, n, unwritten(w.folder, err)
+		}
+	}
+	return nil, n, nil
+}
+
+// Commit has nothing to do: what was packed is published.
+func (w *Predictions) Commit(context.Context) error { return nil }
+
+// sweep makes a folder for predictions, and removes what a killed process has left there.
+func (w *Predictions) sweep(folder string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.swept[folder] {
+		return nil
+	}
+	if err := w.fs.MkdirAll(folder); err != nil {
+		return err
+	}
+	if err := durable.Sweep(w.fs, folder); err != nil {
+		return err
+	}
+	w.swept[folder] = true
+	return nil
+}

@@ -1,0 +1,59 @@
+package lake_test
+
+import (
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// Predictions of files are there once.
+func TestPredictionsContract(t *testing.T) {
+	type columns = score.Columns[parquet.Node, parquet.Value]
+	folder := t.TempDir()
+	about, _, err := lake.ReadAbout(t.Context(), durable.OS{}, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(t *testing.T) (scoretest.FileWriter[columns], func()) {
+		d, err := lake.Open(folder, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lake.NewPredictions(durable.OS{}, folder, about), func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	beside := func(rows int) columns {
+		kept := make([]parquet.Value, rows)
+		for i := range kept {
+			kept[i] = parquet.Int64Value(int64(i))
+		}
+		return columns{Names: []string{"id"}, Types: []parquet.Node{parquet.Int(64)}, Values: [][]parquet.Value{kept}}
+	}
+	scoretest.TestFileWriter(t, true, open, beside, func(t *testing.T, f score.File) (numbers []int64) {
+		has, err := lake.NewPredictions(durable.OS{}, folder, about).Has(f)
+		if err != nil || !has {
+			return nil
+		}
+		rows, err := parquet.ReadFile[struct {
+			Row int64  `parquet:"row"`
+			ID  *int64 `parquet:"id,optional"`
+		}](lake.NewPredictions(durable.OS{}, folder, about).Of(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			if numbers = append(numbers, r.Row); *r.ID != r.Row {
+				t.Errorf("beside row %d stands %d", r.Row, *r.ID)
+			}
+		}
+		return numbers
+	})
+}
