@@ -30,7 +30,7 @@ func Certify(ev Evidence) (Certificate, error) {
 		if !ev.Delta.applies(m.id) {
 			continue
 		}
-		found, err := m.guarantees(ev, ev.tally(m.predictor, m.role), ev.Delta.Share(m.id))
+		found, err := m.guarantees(ev, ev.tally(m.needs), ev.Delta.Share(m.id))
 		if err != nil {
 			return Certificate{}, err
 		}
@@ -151,7 +151,8 @@ func (c Certificate) Evidence() (Evidence, error) {
 		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
 	}
-	for _, need := range c.Delta.needs() {
+	for _, key := range c.Delta.Needs() {
+		need := Tally{TallyKey: key}
 		for _, g := range c.Guarantees {
 			// Of two guarantees from one tally the one about its predictor states it.
 			if g.Predictor == need.Predictor && g.Role == need.Role {

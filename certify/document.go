@@ -25,6 +25,8 @@ type Predictor string
 const (
 	PredictorDraw Predictor = "draw of Q"
 	PredictorMean Predictor = "mean of Q"
+	// PredictorConstant is the constant of the baseline, about which nothing is certified.
+	PredictorConstant Predictor = "constant"
 )
 
 // A Status says what a guarantee is worth.

@@ -15,7 +15,7 @@ import (
 type Evidence struct {
 	Loss     TargetLoss
 	Delta    Delta   // no default: the user says it
-	Tallies  []Tally // what the methods of Delta need, in the order of [Needs]
+	Tallies  []Tally // what the methods of Delta need, in the order of [Delta.Needs]
 	Accuracy float64 // τ: how near a reader's mean is to the exact one, raw units of the target
 	KL       float64 // KL(Q‖P), from [GaussianKL]
 	Kernel   Kernel
@@ -38,19 +38,68 @@ type Evidence struct {
 	Declared      Declared
 }
 
-// A Tally holds what one predictor loses on the rows of one role.
-type Tally struct {
+// A TallyKey says whose losses a tally adds up, and of which rows.
+type TallyKey struct {
 	Predictor Predictor
 	Role      Role
+}
+
+// A Tally holds what one predictor loses on the rows of one role, in exact sums. Tallies of
+// different rows merge.
+type Tally struct {
+	TallyKey
 	Risk      RiskSum // upper bounds on the losses, one a row
 	LowerRisk RiskSum // lower bounds on the same
 	Unproven  int64   // rows whose loss is counted as 1, because no interval of it was proven
 }
 
-// tally returns the tally of a predictor on the rows of a role.
-func (ev Evidence) tally(predictor Predictor, role Role) Tally {
+// Tallies are what a pass over rows adds up.
+type Tallies map[TallyKey]*Tally
+
+// Of returns the tally of a predictor on the rows of a role: without losses where there is
+// none.
+func (all Tallies) Of(predictor Predictor, role Role) Tally {
+	key := TallyKey{predictor, role}
+	if t := all[key]; t != nil {
+		return *t
+	}
+	return Tally{TallyKey: key}
+}
+
+// At returns the same to add to, and makes it where there is none.
+func (all Tallies) At(predictor Predictor, role Role) *Tally {
+	key := TallyKey{predictor, role}
+	if all[key] == nil {
+		all[key] = &Tally{TallyKey: key}
+	}
+	return all[key]
+}
+
+// Merge adds the rows of other. What cannot be counted is an error.
+func (all Tallies) Merge(other Tallies) error {
+	for key, t := range other {
+		sum := all.At(key.Predictor, key.Role)
+		sum.Unproven += t.Unproven
+		if err := errors.Join(sum.Risk.Merge(t.Risk), sum.LowerRisk.Merge(t.LowerRisk)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Clone returns tallies that share nothing with these.
+func (all Tallies) Clone() Tallies {
+	own := make(Tallies, len(all))
+	for key, t := range all {
+		own[key] = new(*t)
+	}
+	return own
+}
+
+// tally returns the tally of a key.
+func (ev Evidence) tally(key TallyKey) Tally {
 	for _, t := range ev.Tallies {
-		if t.Predictor == predictor && t.Role == role {
+		if t.TallyKey == key {
 			return t
 		}
 	}
@@ -79,8 +128,8 @@ func (ev Evidence) validateRisks() error {
 	if n := ev.Ledger.Train; ev.Constant.Risk.Count() != n {
 		faults = append(faults, fmt.Errorf("losses of the constant on %d rows, for %d train rows: each needs exactly one", ev.Constant.Risk.Count(), n))
 	}
-	needs := ev.Delta.needs()
-	if !slices.EqualFunc(ev.Tallies, needs, func(t, need Tally) bool { return t.Predictor == need.Predictor && t.Role == need.Role }) {
+	needs := ev.Delta.Needs()
+	if !slices.EqualFunc(ev.Tallies, needs, func(t Tally, need TallyKey) bool { return t.TallyKey == need }) {
 		faults = append(faults, fmt.Errorf("%d tallies, which are not the %d that the methods need", len(ev.Tallies), len(needs)))
 	}
 	for _, t := range ev.Tallies {

@@ -16,8 +16,8 @@ func sound(t testing.TB) Evidence {
 		Loss:  TargetLoss{Loss{Kind: LossZeroOne, Epsilon: 15}, "delay"},
 		Delta: Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 1}}},
 		Tallies: []Tally{
-			{Predictor: PredictorDraw, Role: RoleTrain, Unproven: 2},
-			{Predictor: PredictorMean, Role: RoleHoldout, Unproven: 1},
+			{TallyKey: TallyKey{PredictorDraw, RoleTrain}, Unproven: 2},
+			{TallyKey: TallyKey{PredictorMean, RoleHoldout}, Unproven: 1},
 		},
 		KL:     420.5,
 		Kernel: Kernel{Family: KernelSquaredExponential, Families: []string{KernelSquaredExponential}, ARD: true},

@@ -11,7 +11,7 @@ const (
 // predictor, whose losses on these rows are independent. That training has not seen
 // them is [AssumeHoldoutUnseen].
 func holdout() method {
-	return method{id: MethodHoldout, predictor: PredictorMean, role: RoleHoldout, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
+	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
 		g := t.guarantee(ev, GuaranteeHoldout, methodTail)
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {

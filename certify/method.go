@@ -4,10 +4,8 @@ package certify
 // guarantees, within its share of δ. A new one is a file beside pacbayes.go and
 // holdout.go, and a line in methods.
 type method struct {
-	id MethodID
-	// predictor and role say which tally it needs.
-	predictor Predictor
-	role      Role
+	id    MethodID
+	needs TallyKey
 	// guarantees applies the method. Baseline, status and words are filled in by
 	// [Certify].
 	guarantees func(ev Evidence, t Tally, share Share) ([]Guarantee, error)
@@ -55,13 +53,13 @@ func (d Delta) applies(id MethodID) bool {
 	return false
 }
 
-// needs are the tallies that the certificate's methods need, without losses, in the
-// order of [Methods].
-func (d Delta) needs() []Tally {
-	var all []Tally
+// Needs are the keys of the tallies that the certificate's methods need, in the order of
+// [Methods].
+func (d Delta) Needs() []TallyKey {
+	var all []TallyKey
 	for _, m := range methods() {
 		if d.applies(m.id) {
-			all = append(all, Tally{Predictor: m.predictor, Role: m.role})
+			all = append(all, m.needs)
 		}
 	}
 	return all

@@ -9,7 +9,7 @@ const (
 // pacBayes bounds the risk of a draw of Q from all train rows, and from it that of
 // the mean, which on the same event is at most twice as large.
 func pacBayes() method {
-	return method{id: MethodPACBayes, predictor: PredictorDraw, role: RoleTrain, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
+	return method{id: MethodPACBayes, needs: TallyKey{PredictorDraw, RoleTrain}, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
 		lnInverseWeight, err := LnInverseWeight(len(ev.Kernel.Families), ev.Theta)
 		if err != nil {
 			return nil, err

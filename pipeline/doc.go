@@ -61,7 +61,7 @@
 //     pipelinetest.TestSink; a case in cmd/pacsgp/artifact.go.
 //   - a theorem: a method in a file of certify, and a line in its list of methods. It
 //     says which tally it needs. A predictor that nobody scores yet, or another role, is
-//     a key of the tallies here (TallyKey), which rowPass fills. Its proof goes to
+//     a key of certify.Tallies, which rowPass fills and passfile.go numbers. Its proof goes to
 //     docs/proofs.md, its formula to docs/format.md and docs/verify.py.
 //   - a kernel: a file of model/kernel with a Family, whose Profile is value and slope as
 //     functions of the squared scaled distance, and its exact values in testdata there; a

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // An Evaluation is the mean loss of a model on rows that no certificate speaks
@@ -51,7 +53,7 @@ func evaluate(ctx context.Context, src Source, m Model, workers int, out leftOut
 		return e, err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	draw, mean := found.tallies[TallyKey{PredictorDraw, RoleTrain}].Upper, found.tallies[TallyKey{PredictorMean, RoleTrain}].Upper
+	draw, mean := found.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk, found.tallies.Of(certify.PredictorMean, certify.RoleTrain).Risk
 	n := draw.Count()
 	if n == 0 {
 		return e, fmt.Errorf("%w: no row to evaluate on", ErrData)

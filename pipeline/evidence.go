@@ -46,17 +46,17 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	return certify.Evidence{
 		Loss:       certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name},
 		Delta:      job.Spends(),
-		Tallies:    found.tallies(),
+		Tallies:    found.tallies(job.Spends()),
 		Accuracy:   accuracy(meta.Loss, meta.Target),
 		KL:         kl,
 		Kernel:     certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
 		Theta:      meta.Theta,
-		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Baseline},
+		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).LowerRisk},
 		Dependence: found.Neighbour.dependence(),
 		Copies:     job.Copies.counted(found.Copies),
 		Ledger: certify.Ledger{
 			Unit: "row", Rows: found.Rows, Reference: found.reference(), Train: found.Train,
-			Holdout: found.Holdout.rows(), Copies: found.Dropped, Bad: found.Bad,
+			Holdout: found.holdout(), Copies: found.Dropped, Bad: found.Bad,
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
@@ -74,10 +74,10 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 }
 
 // tallies are what the methods of a certificate rest on.
-func (e *lastPassResult) tallies() []certify.Tally {
-	all := []certify.Tally{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain, Risk: e.Risk, LowerRisk: e.LowerRisk, Unproven: e.Unproven}}
-	if h := e.Holdout; h.rows() > 0 {
-		all = append(all, certify.Tally{Predictor: certify.PredictorMean, Role: certify.RoleHoldout, Risk: h.Upper, LowerRisk: h.Lower, Unproven: h.Unproven})
+func (e *lastPassResult) tallies(delta certify.Delta) []certify.Tally {
+	var all []certify.Tally
+	for _, key := range delta.Needs() {
+		all = append(all, e.Tallies.Of(key.Predictor, key.Role))
 	}
 	return all
 }

@@ -175,9 +175,10 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	}
 	found.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(everyColumn(pass.of.columns))}
+	draw, mean := found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain), found.Tallies.Of(certify.PredictorMean, certify.RoleTrain)
 	r.Diagnostics = Diagnostics{
-		MeanRisk: found.Mean.Upper(), MeanSquaredError: found.Squared,
-		LossWidth: found.Risk.Upper() - found.LowerRisk.Lower(), Unproven: found.Unproven,
+		MeanRisk: mean.Risk.Upper(), MeanSquaredError: found.Squared,
+		LossWidth: draw.Risk.Upper() - draw.LowerRisk.Lower(), Unproven: draw.Unproven,
 		Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}

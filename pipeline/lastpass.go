@@ -21,20 +21,15 @@ type lastPassResult struct {
 	Digest      Digest
 	Targets     Digest // of the multiset of the target's values
 	Copies      Copies
-	Dropped     int64           // rows with the role copy
-	Bad         int64           // rows that break a row rule
-	Risk        certify.RiskSum // upper bounds on the losses of a draw of Q on the train rows
-	LowerRisk   certify.RiskSum // lower bounds on the same
-	Unproven    int64           // train rows that are counted as a loss of 1
-	Baseline    certify.RiskSum // lower bounds on the losses of the constant, on the same rows
-	Mean        certify.RiskSum // of the mean of Q, on the same rows: for information
-	Holdout     Tally           // what the mean of Q loses on the hold-out rows; empty if there are none
-	Squared     float64         // mean squared error of the mean of Q, raw units: for information
-	Reference   []Affine        // scaling that the reference rows give: features, then target
-	Constant    float64         // the best constant on the rows that it is chosen on, raw units
-	Origin      certify.Origin  // which rows these are
-	Neighbour   Neighbours      // of the targets
-	Passed      time.Duration   // over the rows
+	Dropped     int64 // rows with the role copy
+	Bad         int64 // rows that break a row rule
+	Tallies     certify.Tallies
+	Squared     float64        // mean squared error of the mean of Q, raw units: for information
+	Reference   []Affine       // scaling that the reference rows give: features, then target
+	Constant    float64        // the best constant on the rows that it is chosen on, raw units
+	Origin      certify.Origin // which rows these are
+	Neighbour   Neighbours     // of the targets
+	Passed      time.Duration  // over the rows
 
 	kept rawRows // the rows that the constant is chosen on, in the order of their ordinals
 }
@@ -106,13 +101,10 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
-	draw, kept := p.tallies[TallyKey{PredictorDraw, RoleTrain}], p.rows()
+	kept := p.rows()
 	found := &lastPassResult{
-		Rows: p.of.rows, Train: draw.Upper.Count(), Bad: p.of.bad, Shards: p.of.shards,
-		Risk: draw.Upper, LowerRisk: draw.Lower, Unproven: draw.Unproven,
-		Baseline:  p.tallies[TallyKey{PredictorConstant, RoleTrain}].Lower,
-		Mean:      p.tallies[TallyKey{PredictorMean, RoleTrain}].Upper,
-		Holdout:   p.tallies[TallyKey{PredictorMean, RoleHoldout}],
+		Rows: p.of.rows, Train: p.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), Bad: p.of.bad, Shards: p.of.shards,
+		Tallies:   p.tallies,
 		Neighbour: p.neighbours(), kept: kept,
 	}
 	var err error
@@ -141,7 +133,12 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 
 // reference is the number of reference rows.
 func (e *lastPassResult) reference() int64 {
-	return e.Rows - e.Train - e.Holdout.rows() - e.Dropped - e.Bad
+	return e.Rows - e.Train - e.holdout() - e.Dropped - e.Bad
+}
+
+// holdout is the number of hold-out rows.
+func (e *lastPassResult) holdout() int64 {
+	return e.Tallies.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
 }
 
 // counted are the copies among all rows of the pass.

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,7 +26,7 @@ var ErrPart = errors.New("parts of a pass")
 type Pass struct {
 	of      subject
 	shards  map[int]*shardPass
-	tallies map[TallyKey]Tally
+	tallies certify.Tallies
 	marks   *counter[mark] // of all rows of the shards; nil if copies were looked for before
 	copies  Copies         // what was found then, of the whole sample
 }
@@ -44,52 +43,6 @@ type subject struct {
 	sample        Digest // that training read
 	constant      float64
 	secret        Digest // of the secret of the marks; zero: there are none
-}
-
-// A Predictor is what losses are those of.
-type Predictor uint8
-
-// Predictors.
-const (
-	PredictorDraw     Predictor = iota + 1 // a function drawn from Q: its expected loss
-	PredictorMean                          // the mean of Q
-	PredictorConstant                      // the constant of the baseline
-)
-
-// A Role is what a row may be used for.
-type Role uint8
-
-// Roles whose losses are added up. Rows of role reference have no tally: nothing is
-// certified on them.
-const (
-	RoleTrain   Role = iota + 1 // fitting and certifying
-	RoleHoldout                 // certifying only
-)
-
-// A TallyKey says whose losses a tally adds up, and of which rows.
-type TallyKey struct {
-	Predictor Predictor
-	Role      Role
-}
-
-func (k TallyKey) compare(other TallyKey) int {
-	return cmp.Or(cmp.Compare(k.Predictor, other.Predictor), cmp.Compare(k.Role, other.Role))
-}
-
-// A Tally is exact sums over rows. A sum that nobody asks for is empty.
-type Tally struct {
-	Upper    certify.RiskSum // of upper bounds on the losses
-	Lower    certify.RiskSum // of lower bounds on the losses
-	Unproven int64           // rows that are counted as a loss of 1 in Upper
-}
-
-// rows is the number of rows.
-func (t Tally) rows() int64 { return t.Upper.Count() }
-
-// Merge adds the rows of other.
-func (t *Tally) Merge(other Tally) error {
-	t.Unproven += other.Unproven
-	return errors.Join(t.Upper.Merge(other.Upper), t.Lower.Merge(other.Lower))
 }
 
 // A shardPass is what was found in one shard.
@@ -125,13 +78,9 @@ func (p *Pass) Merge(other *Pass) error {
 	if (p.marks == nil) != (other.marks == nil) || p.copies != other.copies {
 		return fmt.Errorf("%w: they found different copies: were rows changed meanwhile?", ErrPart)
 	}
-	tallies := maps.Clone(p.tallies)
-	for key, t := range other.tallies {
-		sum := tallies[key]
-		if err := sum.Merge(t); err != nil {
-			return fmt.Errorf("%w: %w", ErrPart, err)
-		}
-		tallies[key] = sum
+	tallies := p.tallies.Clone()
+	if err := tallies.Merge(other.tallies); err != nil {
+		return fmt.Errorf("%w: %w", ErrPart, err)
 	}
 	p.tallies = tallies
 	maps.Copy(p.shards, other.shards)

@@ -30,8 +30,11 @@ func FuzzPass(f *testing.F) {
 				beside: neighbours{rows: 3, first: 1, last: 2}, kept: []float64{1, 2, 3, 4},
 				summaries: []summary{{one: true}, {moments: moments{3, 1, 0}}},
 			}},
-			tallies: map[TallyKey]Tally{{PredictorDraw, RoleTrain}: {Upper: risk, Lower: risk, Unproven: 1}, {PredictorMean, RoleHoldout}: {Upper: risk}},
-			marks:   marks,
+			tallies: certify.Tallies{
+				{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}:   {Risk: risk, LowerRisk: risk, Unproven: 1},
+				{Predictor: certify.PredictorMean, Role: certify.RoleHoldout}: {Risk: risk},
+			},
+			marks: marks,
 		},
 	} {
 		data, err := p.MarshalBinary()

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -54,11 +55,12 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 		e.shard(p.shards[i])
 	}
 	e.Integers(int64(len(p.tallies)))
-	for _, key := range slices.SortedFunc(maps.Keys(p.tallies), TallyKey.compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(p.tallies), byNumbers) {
 		t := p.tallies[key]
-		e.Integers(int64(key.Predictor), int64(key.Role), t.Unproven)
-		e.Bytes(t.Upper.AppendBinary(nil))
-		e.Bytes(t.Lower.AppendBinary(nil))
+		predictor, role := numbers(key)
+		e.Integers(int64(predictor), int64(role), t.Unproven)
+		e.Bytes(t.Risk.AppendBinary(nil))
+		e.Bytes(t.LowerRisk.AppendBinary(nil))
 	}
 	if p.marks == nil {
 		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures)
@@ -138,7 +140,7 @@ func (d decoder) natural() int64 { return d.UpTo(math.MaxInt64) }
 func (d decoder) index() int { return int(d.UpTo(math.MaxInt32)) }
 
 func (d decoder) pass(in io.ReaderAt) *Pass {
-	p := &Pass{of: d.subject(), shards: map[int]*shardPass{}, tallies: map[TallyKey]Tally{}}
+	p := &Pass{of: d.subject(), shards: map[int]*shardPass{}, tallies: certify.Tallies{}}
 	rows, last := int64(0), -1
 	for range d.Count(8) {
 		i := d.index()
@@ -152,17 +154,17 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		}
 		p.shards[i], last, rows = s, i, rows+s.rows
 	}
-	var before TallyKey
+	var before certify.TallyKey
 	for range d.Count(72) {
-		key, t := d.tally()
+		t := d.tally()
 		if d.Err() != nil {
 			return p
 		}
-		if before.compare(key) >= 0 || t.Upper.Count() > rows || t.Lower.Count() > rows || t.Unproven > rows {
+		if byNumbers(before, t.TallyKey) >= 0 || t.Risk.Count() > rows || t.LowerRisk.Count() > rows || t.Unproven > rows {
 			d.Failf("a tally is out of order, or has more than the %d rows that were read", rows)
 			return p
 		}
-		p.tallies[key], before = t, key
+		p.tallies[t.TallyKey], before = t, t.TallyKey
 	}
 	d.copies(p, rows, in)
 	return p
@@ -221,20 +223,39 @@ func (d decoder) shard(columns int) *shardPass {
 	return s
 }
 
-func (d decoder) tally() (TallyKey, Tally) {
+// Predictors and roles of tallies, numbered from 1 on in files. Rows of role reference have
+// no tally: nothing is certified on them.
+var (
+	filePredictors = []certify.Predictor{certify.PredictorDraw, certify.PredictorMean, certify.PredictorConstant}
+	fileRoles      = []certify.Role{certify.RoleTrain, certify.RoleHoldout}
+)
+
+func numbers(key certify.TallyKey) (predictor, role int) {
+	return slices.Index(filePredictors, key.Predictor) + 1, slices.Index(fileRoles, key.Role) + 1
+}
+
+// byNumbers is the order of tallies in files.
+func byNumbers(a, b certify.TallyKey) int {
+	p, r := numbers(a)
+	q, s := numbers(b)
+	return cmp.Or(cmp.Compare(p, q), cmp.Compare(r, s))
+}
+
+func (d decoder) tally() *certify.Tally {
 	predictor, role := d.Number(), d.Number()
-	if predictor < uint64(PredictorDraw) || predictor > uint64(PredictorConstant) || role < uint64(RoleTrain) || role > uint64(RoleHoldout) {
+	if predictor < 1 || predictor > uint64(len(filePredictors)) || role < 1 || role > uint64(len(fileRoles)) {
 		d.Failf("a tally of predictor %d on role %d is none of this version", predictor, role)
+		return nil
 	}
-	t := Tally{Unproven: d.natural()}
-	for _, sum := range []*certify.RiskSum{&t.Upper, &t.Lower} {
+	t := &certify.Tally{TallyKey: certify.TallyKey{Predictor: filePredictors[predictor-1], Role: fileRoles[role-1]}, Unproven: d.natural()}
+	for _, sum := range []*certify.RiskSum{&t.Risk, &t.LowerRisk} {
 		var data [certify.RiskSumBytes]byte
 		d.Bytes(data[:])
 		if err := sum.UnmarshalBinary(data[:]); err != nil {
 			d.Failf("%w", err)
 		}
 	}
-	return TallyKey{Predictor(predictor & 0xff), Role(role & 0xff)}, t
+	return t
 }
 
 // copies reads what is known of copies. Marks are checked and left where they are.

@@ -72,7 +72,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 
 // read reads shards, several at a time. Close what it returns.
 func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
-	found := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: map[TallyKey]Tally{}}
+	found := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: certify.Tallies{}}
 	r := newReading(p.src, p.res.Workers, nil, marker{})
 	switch {
 	case p.roles.out.copies != nil:
@@ -105,14 +105,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			found.shards[shard] = &f.found
-			for key, t := range f.tallies {
-				sum := found.tallies[key]
-				if err := sum.Merge(*t); err != nil {
-					return err
-				}
-				found.tallies[key] = sum
-			}
-			return nil
+			return found.tallies.Merge(f.tallies)
 		}
 	})
 	if err != nil {
@@ -150,7 +143,7 @@ type shardFold struct {
 	space   *workspace // nil: no row is scored
 	wanted  []int64    // those that are still to come
 	found   shardPass
-	tallies map[TallyKey]*Tally
+	tallies certify.Tallies
 }
 
 func (p *rowPass) fold(shard int, space *workspace) *shardFold {
@@ -158,7 +151,7 @@ func (p *rowPass) fold(shard int, space *workspace) *shardFold {
 	from, _ := slices.BinarySearch(p.wanted, s.First)
 	to, _ := slices.BinarySearch(p.wanted, s.First+s.Rows)
 	return &shardFold{
-		pass: p, space: space, wanted: p.wanted[from:to], tallies: map[TallyKey]*Tally{},
+		pass: p, space: space, wanted: p.wanted[from:to], tallies: certify.Tallies{},
 		found: shardPass{first: s.First, rows: s.Rows},
 	}
 }
@@ -210,12 +203,12 @@ func (f *shardFold) scoreHoldout(b block) error {
 	if err != nil {
 		return err
 	}
-	mean := f.tally(TallyKey{PredictorMean, RoleHoldout})
+	mean := f.tallies.At(certify.PredictorMean, certify.RoleHoldout)
 	for i := range at {
 		if !(rows.laws.MeanError[i] <= w.of.accuracy) {
 			mean.Unproven++
 		}
-		if err := errors.Join(mean.Upper.Add(rows.hi[i]), mean.Lower.AddLower(rows.lo[i])); err != nil {
+		if err := errors.Join(mean.Risk.Add(rows.hi[i]), mean.LowerRisk.AddLower(rows.lo[i])); err != nil {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
 		}
 	}
@@ -257,22 +250,22 @@ func (f *shardFold) score(b block) error {
 		return err
 	}
 	i := 0
-	draw, mean := f.tally(TallyKey{PredictorDraw, RoleTrain}), f.tally(TallyKey{PredictorMean, RoleTrain})
-	constant := f.tally(TallyKey{PredictorConstant, RoleTrain})
+	draw, mean := f.tallies.At(certify.PredictorDraw, certify.RoleTrain), f.tallies.At(certify.PredictorMean, certify.RoleTrain)
+	constant := f.tallies.At(certify.PredictorConstant, certify.RoleTrain)
 	for _, run := range runs {
 		for at := run[0]; at < run[1]; at++ {
 			if !(rows.laws.MeanError[i] <= w.of.accuracy) {
 				draw.Unproven++
 			}
-			err := draw.Upper.Add(rows.hi[i])
+			err := draw.Risk.Add(rows.hi[i])
 			if err == nil {
-				err = draw.Lower.AddLower(rows.lo[i])
+				err = draw.LowerRisk.AddLower(rows.lo[i])
 			}
 			if err == nil {
-				err = mean.Upper.Add(w.point(rows, i))
+				err = mean.Risk.Add(w.point(rows, i))
 			}
 			if err == nil {
-				err = constant.Lower.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
+				err = constant.LowerRisk.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 			}
 			if err != nil {
 				return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at), err)
@@ -283,13 +276,6 @@ func (f *shardFold) score(b block) error {
 		}
 	}
 	return nil
-}
-
-func (f *shardFold) tally(key TallyKey) *Tally {
-	if f.tallies[key] == nil {
-		f.tallies[key] = &Tally{}
-	}
-	return f.tallies[key]
 }
 
 // moments are a running mean and sum of squared differences (Welford).

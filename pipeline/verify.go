@@ -201,18 +201,15 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 	}
 	found := &lastPassResult{
 		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
-		Baseline: ev.Constant.Risk, Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
+		Tallies:  certify.Tallies{},
+		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
 		Copies:    Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Features},
 		Dropped:   ev.Ledger.Copies, Bad: ev.Ledger.Bad,
 	}
+	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).LowerRisk = ev.Constant.Risk
 	for _, t := range ev.Tallies {
-		switch t.Role {
-		case certify.RoleTrain:
-			found.Risk, found.LowerRisk, found.Unproven = t.Risk, t.LowerRisk, t.Unproven
-		case certify.RoleHoldout:
-			found.Holdout = Tally{t.Risk, t.LowerRisk, t.Unproven}
-		}
+		found.Tallies[t.TallyKey] = &t
 	}
 	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
 		return nil, err
