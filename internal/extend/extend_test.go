@@ -54,9 +54,14 @@ func TestAdditions(t *testing.T) {
 			if text, err := os.ReadFile(certificate); err != nil || !strings.Contains(string(text), a.says) { //nolint:gosec // the command's own file
 				t.Errorf("the certificate does not say %s (%v)", a.says, err)
 			}
-			run(t, work, command, "verify", model, certificate, filepath.Join(work, "lake"))
+			run(t, work, command, "verify", "--judge", "draw", model, certificate, filepath.Join(work, "lake"))
 			if a.foreign {
-				if out, status := verifytest.Python(t, filepath.Join(tree, "docs", "verify.py"), model, certificate, filepath.Join(work, "lake")); status != 0 {
+				rows, err := filepath.Glob(filepath.Join(work, "lake", "*.parquet"))
+				if err != nil || len(rows) == 0 {
+					t.Fatalf("the lake has %d files (%v)", len(rows), err)
+				}
+				args := append([]string{filepath.Join(tree, "docs", "verify.py"), model, "--certificate", certificate}, rows...)
+				if out, status := verifytest.Python(t, args...); status != 0 {
 					t.Errorf("docs/verify.py: exit status %d:\n%s", status, out)
 				}
 			}
