@@ -60,6 +60,7 @@ func order(predictor Predictor) int {
 		return 0
 	case PredictorDraw:
 		return 1
+	case PredictorConstant:
 	}
 	panic("certify: predictor " + string(predictor) + " has no place") // Certify makes them all
 }

@@ -62,6 +62,7 @@ func subject(g Guarantee) string {
 		return "predictions (the mean of Q) of " + quoted(g.Loss.Target)
 	case PredictorDraw:
 		return "predictions of " + quoted(g.Loss.Target) + " by a function drawn at random from Q"
+	case PredictorConstant:
 	}
 	panic("certify: a guarantee about " + string(g.Predictor)) // a method names one of them
 }
@@ -129,6 +130,7 @@ func certified(g Guarantee, c Certificate) string {
 			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss.Loss))
 		}
 		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
+	case PredictorConstant:
 	}
 	if len(c.Delta.Methods) > 1 {
 		words += ". It holds together with the other guarantees of this certificate"

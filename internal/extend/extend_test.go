@@ -26,7 +26,7 @@ var additions = []struct {
 	// foreign says that docs/verify.py verifies it too.
 	foreign bool
 }{
-	{folder: "kernel", touched: 6, says: `"families": [`, tests: []string{"./model/kernel"}, foreign: true},
+	{folder: "kernel", touched: 6, says: `"family": "matern-7/2"`, tests: []string{"./model/kernel"}, foreign: true},
 	{folder: "loss", touched: 6, says: `"kind": "absolute"`, tests: []string{"./model/loss"}, foreign: true},
 }
 
@@ -51,7 +51,7 @@ func TestAdditions(t *testing.T) {
 			command := filepath.Join(work, "pacsgp")
 			run(t, tree, "go", "build", "-buildvcs=false", "-o", command, "./cmd/pacsgp")
 			model, certificate := trained(t, command, a.folder, work)
-			if text, err := os.ReadFile(certificate); err != nil || !strings.Contains(string(text), a.says) { //nolint:gosec // the command's own file
+			if text, err := os.ReadFile(certificate); err != nil || !strings.Contains(string(text), a.says) {
 				t.Errorf("the certificate does not say %s (%v)", a.says, err)
 			}
 			run(t, work, command, "verify", "--judge", "draw", model, certificate, filepath.Join(work, "lake"))
@@ -61,7 +61,8 @@ func TestAdditions(t *testing.T) {
 					t.Fatalf("the lake has %d files (%v)", len(rows), err)
 				}
 				args := append([]string{filepath.Join(tree, "docs", "verify.py"), model, "--certificate", certificate}, rows...)
-				if out, status := verifytest.Python(t, args...); status != 0 {
+				// 3 says that the bound of the mean is vacuous, and nothing else is amiss.
+				if out, status := verifytest.Python(t, args...); status != 0 && status != 3 || !strings.Contains(out, "the same to the last byte") {
 					t.Errorf("docs/verify.py: exit status %d:\n%s", status, out)
 				}
 			}
@@ -72,7 +73,7 @@ func TestAdditions(t *testing.T) {
 // touched counts the files that a patch changes, without those that it adds.
 func touched(t *testing.T, patch string) (n int) {
 	t.Helper()
-	text, err := os.ReadFile(patch) //nolint:gosec // a file of testdata
+	text, err := os.ReadFile(patch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func trained(t *testing.T, command, folder, work string) (model, certificate str
 	if err := generator.WriteLake(t.Context(), filepath.Join(work, "lake"), 2, 0, 3000); err != nil {
 		t.Fatal(err)
 	}
-	job, err := os.ReadFile(filepath.Join("testdata", folder, "job.yaml")) //nolint:gosec // a file of testdata
+	job, err := os.ReadFile(filepath.Join("testdata", folder, "job.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func trained(t *testing.T, command, folder, work string) (model, certificate str
 func run(t *testing.T, folder, name string, args ...string) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // the test's own commands
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &out, &out
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, out.Bytes())
