@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -85,32 +86,101 @@ func (t *jobText) own(key string, node ast.Node) {
 	}
 }
 
-// judged are the faults of the file together with those that err joins, which were found in
-// what it says. The latter are about a key, with which their text starts; what follows from
-// a value that could not be read is left out.
-func (t *jobText) judged(err error, changed func(string) bool) []Fault {
+// Faults collects what is wrong with the values of a file, key by key. The zero value holds
+// none.
+type Faults struct{ all []found }
+
+// A found fault is one of a value. Its format is the program's own words; its arguments may
+// show values.
+type found struct {
+	keys   []string // that it is about first, and others whose values its arguments may show
+	format string
+	args   []any
+	shown  bool // no value of the file is among the arguments
+}
+
+// Add notes a fault of a key. The format shows no value: values are arguments, which are
+// shown unless they come from variables of the environment.
+func (f *Faults) Add(key, format string, args ...any) { f.Among([]string{key}, format, args...) }
+
+// Unless notes a fault of a key, as Add does, unless ok.
+func (f *Faults) Unless(ok bool, key, format string, args ...any) {
+	if !ok {
+		f.Add(key, format, args...)
+	}
+}
+
+// Among notes a fault of the first of these keys, whose arguments may show values of all of
+// them.
+func (f *Faults) Among(keys []string, format string, args ...any) {
+	f.all = append(f.all, found{keys: keys, format: format, args: args})
+}
+
+// Within notes what is wrong with another file, which a key names.
+func (f *Faults) Within(key string, err error) {
+	for _, one := range separate(err) {
+		f.all = append(f.all, found{keys: []string{key}, format: "%v", args: []any{one}, shown: true})
+	}
+}
+
+// Err joins the faults, each of which wraps err, where there is no file that they are of. It
+// is nil if there is none.
+func (f *Faults) Err(err error) error {
+	var all []error
+	for _, one := range f.all {
+		all = append(all, fmt.Errorf("%w: %s: %s", err, one.keys[0], fmt.Sprintf(one.format, one.args...)))
+	}
+	return errors.Join(all...)
+}
+
+// verb is a place in a format for an argument.
+var verb = regexp.MustCompile(`%(?:%|[-+# 0-9.]*(?:\[[0-9]+\])?[a-zA-Z])`)
+
+// words are the fault with the names of variables, where there are some, in the place of
+// arguments; or that the value is refused, where arguments are all that it has.
+func (f found) words(variables string, k fileKind) string {
+	if variables == "" || f.shown || len(f.args) == 0 {
+		return fmt.Sprintf(f.format, f.args...)
+	}
+	if verb.ReplaceAllString(f.format, "") == "" {
+		return k.unseen(variables)
+	}
+	return verb.ReplaceAllStringFunc(f.format, func(verb string) string {
+		if verb == "%%" {
+			return "%"
+		}
+		return variables
+	})
+}
+
+// judged are the faults of the file together with those that were found in what it says;
+// what follows from a value that could not be read is left out. flag names the one that has
+// set a key in the place of the file, or is "".
+func (t *jobText) judged(among Faults, flag func(key string) string) []Fault {
 	faults := slices.Clone(t.faults)
 	variables := map[string]string{} // by key: many faults may be about one long list
-	for _, one := range separate(err) {
-		key, rest := keyOf(one)
-		f := Fault{File: t.path, Key: key, Text: key + ":" + rest, bad: t.kind.bad}
-		if flag, ok := flags[key]; ok && changed(flag) {
-			f.flag, f.Text = flag, "--"+flag+":"+rest
+	for _, one := range among.all {
+		key := one.keys[0]
+		f := Fault{File: t.path, Key: key, bad: t.kind.bad}
+		f.flag = flag(key)
+		var names []string
+		for _, key := range one.keys {
+			if _, ok := variables[key]; !ok {
+				variables[key] = t.variables(key)
+			}
+			if flag(key) == "" && variables[key] != "" {
+				names = append(names, variables[key])
+			}
+		}
+		text := one.words(strings.Join(names, ", "), t.kind)
+		f.Text = key + ": " + text
+		if f.flag != "" {
+			f.Text = "--" + f.flag + ": " + text
 			faults = append(faults, f)
 			continue
 		}
 		if slices.ContainsFunc(t.faults, f.follows) {
 			continue
-		}
-		names, ok := variables[key]
-		if !ok {
-			if names = t.from.under(t.nodes[key]); names == "" { // what an alternative leaves out it has from the job
-				names = t.from.under(t.nodes[ofAlternative.ReplaceAllString(key, "")])
-			}
-			variables[key] = names
-		}
-		if names != "" && !t.kind.takesText(key) {
-			f.Text = key + ": " + t.kind.unseen(names)
 		}
 		f.Line, f.Column, f.missing = t.nearest(key)
 		faults = append(faults, f)
@@ -119,6 +189,12 @@ func (t *jobText) judged(err error, changed func(string) bool) []Fault {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return faults
+}
+
+// variables names those of which the value of a key is made, "" if there are none. What an
+// alternative of a sweep leaves out it has from the job.
+func (t *jobText) variables(key string) string {
+	return cmp.Or(t.from.under(t.nodes[key]), t.from.under(t.nodes[ofAlternative.ReplaceAllString(key, "")]))
 }
 
 // follows reports whether a fault may be there only because of another one: that of a value

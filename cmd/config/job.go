@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 	"time"
@@ -196,17 +195,19 @@ func (c JobFile) delta() float64 {
 	return *c.Delta
 }
 
-// sharpened says of a number that is given as 0 what is wrong with it: to the
-// job's own check it looks like one that is missing.
-func (c JobFile) sharpened(fault error) error {
+// join takes the faults that the job's own check has found. Of a number that is given as 0,
+// which looks to it like one that is missing, it says what is wrong with it.
+func (c JobFile) join(err error, faults *Faults) {
 	e := c.Loss.Epsilon
-	switch key, _ := keyOf(fault); {
-	case key == "delta" && c.Delta != nil && *c.Delta == 0:
-		return fmt.Errorf("%w: delta: 0 is not between 0 and 1, both excluded", pipeline.ErrConfig)
-	case key == "loss.epsilon" && e.given && e.Raw == 0 && e.std == 0:
-		return fmt.Errorf("%w: loss.epsilon: 0 is not positive", pipeline.ErrConfig)
-	default:
-		return fault
+	for _, one := range separate(err) {
+		switch key, text := keyOf(one); {
+		case key == "delta" && c.Delta != nil && *c.Delta == 0:
+			faults.Add(key, "0 is not between 0 and 1, both excluded")
+		case key == "loss.epsilon" && e.zero():
+			faults.Add(key, "0 is not positive")
+		default:
+			faults.Add(key, "%s", text)
+		}
 	}
 }
 

@@ -102,17 +102,16 @@ func relativePaths(folder string, paths ...[]*string) {
 }
 
 // check tells the faults of the declaration one by one.
-func (c Cluster) check(key string, fault func(ok bool, format string, args ...any)) {
-	fault(len(c.Brokers) > 0, "%s.brokers: name at least one, as in [broker.example.org:9092]", key)
-	fault(c.Patience >= 0, "%s.patience: %v is negative", key, time.Duration(c.Patience))
+func (c Cluster) check(key string, faults *Faults) {
+	faults.Unless(len(c.Brokers) > 0, key+".brokers", "name at least one, as in [broker.example.org:9092]")
+	faults.Unless(c.Patience >= 0, key+".patience", "%v is negative", time.Duration(c.Patience))
 	s := c.SASL
 	if s == (saslConfig{}) {
 		return
 	}
-	fault(slices.Contains([]string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}, s.Mechanism),
-		"%s.sasl.mechanism: %q is none of %s, %s, %s", key, s.Mechanism, broker.Plain, broker.ScramSHA256, broker.ScramSHA512)
-	fault(s.User != "", "%s.sasl.user: name the user", key)
-	fault((s.PasswordEnv == "") != (s.PasswordFile == ""), "%s.sasl: name where the password is: password_env, a variable of the environment, or password_file", key)
+	faults.Unless(slices.Contains([]string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}, s.Mechanism), key+".sasl.mechanism", "%q is none of "+broker.Plain+", "+broker.ScramSHA256+", "+broker.ScramSHA512, s.Mechanism)
+	faults.Unless(s.User != "", key+".sasl.user", "name the user")
+	faults.Unless((s.PasswordEnv == "") != (s.PasswordFile == ""), key+".sasl", "name where the password is: password_env, a variable of the environment, or password_file")
 }
 
 // Client connects to the cluster.
@@ -150,21 +149,21 @@ func (s saslConfig) password() (string, error) {
 }
 
 // topic is the window of a topic for a job.
-func (s SourceSection) topic(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) Origin {
+func (s SourceSection) topic(job pipeline.Job, output string, faults *Faults) Origin {
 	const key = "source.kafka"
 	k := s.Kafka
-	k.check(key, fault)
+	k.check(key, faults)
 	config := kafkalog.Config{
 		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Limit: int64(k.Spool.Limit),
 	}
 	if s.scheduled {
-		k.firstWindow(key, &config, fault)
+		k.firstWindow(key, &config, faults)
 	} else {
-		k.window(key, &config, fault)
+		k.window(key, &config, faults)
 	}
-	fault(s.letters == "" || s.letters != k.Topic, "bad_rows.to: %s is the topic that the rows come from", s.letters)
+	faults.Unless(s.letters == "" || s.letters != k.Topic, "bad_rows.to", "%s is the topic that the rows come from", s.letters)
 	config.Letters = s.letters != ""
-	config.Columns = spooledColumns(job, "the records of a topic", fault)
+	config.Columns = spooledColumns(job, "the records of a topic", faults)
 	config.Folder = k.Spool.Folder
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
@@ -173,41 +172,41 @@ func (s SourceSection) topic(job pipeline.Job, output string, fault func(ok bool
 }
 
 // window says where the only window of a job, or one of a stream, begins and ends.
-func (k KafkaSection) window(key string, config *kafkalog.Config, fault func(ok bool, format string, args ...any)) {
+func (k KafkaSection) window(key string, config *kafkalog.Config, faults *Faults) {
 	var err error
 	open := k.Rows != 0 || k.For != 0
-	fault(k.Rows >= 0 && k.For >= 0, key+": rows: %d and for: %v: a window has some", k.Rows, time.Duration(k.For))
-	fault(k.Rows == 0 || k.For == 0, key+": rows and for are both declared; name one of them")
-	fault(!open || k.To.word == "" && k.To.offsets == nil, key+": rows and for close the window in the place of to; name one of them")
+	faults.Unless(k.Rows >= 0 && k.For >= 0, key, "rows: %d and for: %v: a window has some", k.Rows, time.Duration(k.For))
+	faults.Unless(k.Rows == 0 || k.For == 0, key, "rows and for are both declared; name one of them")
+	faults.Unless(!open || k.To.word == "" && k.To.offsets == nil, key, "rows and for close the window in the place of to; name one of them")
 	config.Rows, config.For = k.Rows, time.Duration(k.For)
 	begin := broker.Earliest
 	if open && k.Group != "" {
 		begin = kafkalog.Committed
 	}
 	config.From, err = k.From.of(k.Partitions, begin)
-	fault(err == nil, key+".from: %v", err)
+	faults.Unless(err == nil, key+".from", "%v", err)
 	config.To, err = k.To.of(k.Partitions, broker.Latest)
-	fault(err == nil, key+".to: %v", err)
-	fault(config.To.Time != kafkalog.Committed, key+".to: what is committed is where a window begins")
-	fault(config.From.Time != kafkalog.Committed || k.Group != "", key+".from: committed by which group? name it under group")
+	faults.Unless(err == nil, key+".to", "%v", err)
+	faults.Unless(config.To.Time != kafkalog.Committed, key+".to", "what is committed is where a window begins")
+	faults.Unless(config.From.Time != kafkalog.Committed || k.Group != "", key+".from", "committed by which group? name it under group")
 	config.Group = k.Group
 }
 
 // check tells the faults of the topic and of what its records are.
-func (k KafkaSection) check(key string, fault func(ok bool, format string, args ...any)) {
-	k.Cluster().check(key, fault)
-	fault(k.Topic != "", "%s.topic: name the topic", key)
-	fault(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", "%s.tombstones: %q is neither bad nor skip", key, k.Tombstones)
-	fault(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), "%s.format: %q is none of %s", key, k.Format, strings.Join(kafkalog.Formats, ", "))
-	fault(k.Format == kafkalog.FormatAvro || k.Schema == "" && k.Registry == (registry{}), "%s.schema and registry are of format: avro", key)
-	fault(k.Schema == "" || k.Registry == (registry{}), "%s: schema and registry are both declared; name one of them", key)
-	k.Registry.check(key+".registry", fault)
+func (k KafkaSection) check(key string, faults *Faults) {
+	k.Cluster().check(key, faults)
+	faults.Unless(k.Topic != "", key+".topic", "name the topic")
+	faults.Unless(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones", "%q is neither bad nor skip", k.Tombstones)
+	faults.Unless(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format", "%q is none of "+strings.Join(kafkalog.Formats, ", "), k.Format)
+	faults.Unless(k.Format == kafkalog.FormatAvro || k.Schema == "" && k.Registry == (registry{}), key+".schema", "schema and registry are of format: avro")
+	faults.Unless(k.Schema == "" || k.Registry == (registry{}), key, "schema and registry are both declared; name one of them")
+	k.Registry.check(key+".registry", faults)
 }
 
 // spooledColumns are the features and targets of a job and its alternatives.
-func spooledColumns(job pipeline.Job, what string, fault func(ok bool, format string, args ...any)) (columns []string) {
+func spooledColumns(job pipeline.Job, what string, faults *Faults) (columns []string) {
 	for _, j := range job.Alternatives() {
-		fault(j.Features != nil, "features: name them, for %s do not say which members they all have", what)
+		faults.Unless(j.Features != nil, "features", "name them, for "+what+" do not say which members they all have")
 		for _, name := range append(slices.Clone(j.Features), j.Target) {
 			if !slices.Contains(columns, name) {
 				columns = append(columns, name)

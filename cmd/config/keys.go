@@ -90,14 +90,14 @@ func wanted(t reflect.Type) string {
 // keyOf cuts a fault of a job into the key, with which its text starts, and the
 // rest.
 func keyOf(fault error) (key, rest string) {
-	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ":")
+	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ": ")
 	return key, rest
 }
 
 // choicePlaced makes faults of a choice of columns faults of the job, with the
 // place where the alternative (0: the job) makes that choice.
-func choicePlaced(err error, place func(key string) string, alternative int) error {
-	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok {
+func choicePlaced(err error, file *jobText, alternative int) error {
+	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err
 	}
 	all := separate(err)
@@ -110,13 +110,16 @@ func choicePlaced(err error, place func(key string) string, alternative int) err
 		if choice.Index >= 0 {
 			key = fmt.Sprintf("%s[%d]", key, choice.Index)
 		}
-		at := place(fmt.Sprintf("sweep[%d].%s", alternative-1, key))
-		for _, other := range []string{key, choice.Key} {
+		at, text := "", choice.Text
+		for _, each := range []string{fmt.Sprintf("sweep[%d].%s", alternative-1, key), key, choice.Key} {
 			if at == "" {
-				at = place(other)
+				at = file.place(each)
+			}
+			if names := file.variables(each); names != "" {
+				text = file.kind.unseen(names)
 			}
 		}
-		all[i] = fmt.Errorf("%w: %s%s: %s", pipeline.ErrConfig, at, choice.Key, choice.Text)
+		all[i] = fmt.Errorf("%w: %s%s: %s", pipeline.ErrConfig, at, choice.Key, text)
 	}
 	return errors.Join(all...)
 }
@@ -140,23 +143,3 @@ var (
 	listIndex     = regexp.MustCompile(`\[[0-9]+\]`)
 	ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
 )
-
-// takesText reports whether a key is set to a text or a list of texts,
-// which a fault shows as it is or in quotes: so it is found and hidden.
-func (k fileKind) takesText(key string) bool {
-	t := k.of
-	for name := range strings.SplitSeq(listIndex.ReplaceAllString(key, ""), ".") {
-		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct {
-			return false
-		}
-		field, ok := fieldOf(t, name)
-		if !ok {
-			return false
-		}
-		t = t.Field(field).Type
-	}
-	return t.Kind() == reflect.String || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String
-}

@@ -24,17 +24,17 @@ func hides(from Origin, output string) string {
 	return ""
 }
 
-// MayCreate refuses an output, which the job names under this key, without a directory, or one that would be found
+// MayCreate refuses a file to write without a directory, or one that would be found
 // where the data are: the next call on the same data would read it.
-func MayCreate(key, output string, data Origin) error {
+func MayCreate(output string, data Origin) error {
 	dir := filepath.Dir(output)
 	if at, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: directory %s does not exist", key, dir)
+		return fmt.Errorf("directory %s does not exist", dir)
 	} else if err == nil && !at.IsDir() {
-		return fmt.Errorf("%s: %s is no directory", key, dir)
+		return fmt.Errorf("%s is no directory", dir)
 	}
 	if found := data.Finds(output); found != "" {
-		return fmt.Errorf("%s: %s lies in the data %s; choose a place outside, or a name that begins with . or _", key, output, found)
+		return fmt.Errorf("%s lies in the data %s; choose a place outside, or a name that begins with . or _", output, found)
 	}
 	return nil
 }

@@ -22,14 +22,14 @@ type registry struct {
 }
 
 // check tells the faults of the declaration one by one.
-func (r registry) check(key string, fault func(ok bool, format string, args ...any)) {
+func (r registry) check(key string, faults *Faults) {
 	if r == (registry{}) {
 		return
 	}
 	at, err := url.Parse(r.URL)
-	fault(err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.User == nil, key+".url: want an address as in https://registry.example.org:8081, without a password")
-	fault(r.User == "" || (r.PasswordEnv == "") != (r.PasswordFile == ""), key+": name where the password is: password_env, a variable of the environment, or password_file")
-	fault(r.User != "" || r.PasswordEnv == "" && r.PasswordFile == "", key+".user: name the user")
+	faults.Unless(err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.User == nil, key+".url", "want an address as in https://registry.example.org:8081, without a password")
+	faults.Unless(r.User == "" || (r.PasswordEnv == "") != (r.PasswordFile == ""), key, "name where the password is: password_env, a variable of the environment, or password_file")
+	faults.Unless(r.User != "" || r.PasswordEnv == "" && r.PasswordFile == "", key+".user", "name the user")
 }
 
 // registryTimeout bounds one request.

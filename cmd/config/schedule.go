@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -14,7 +13,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A ScheduleFile is a schedule file: one YAML document.
@@ -181,33 +179,26 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	if t.root == nil {
 		return c, nil, t.faults, nil
 	}
-	var faults []error
-	fault := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
-		}
-	}
+	var faults Faults
 	folder := filepath.Dir(path)
 	relativePaths(folder, []*string{&c.Record}, c.Serve.files())
-	if err := c.Serve.check(); err != nil {
-		fault(false, "serve: %w", err)
-	}
-	fault(c.Record != "" && !isRemote(c.Record), "record: name the file for the record of runs")
-	fault(c.Poll >= 0, "poll: %v is negative", time.Duration(c.Poll))
-	fault(len(c.Jobs) > 0, "jobs: there is none")
+	c.Serve.check(&faults)
+	faults.Unless(c.Record != "" && !isRemote(c.Record), "record", "name the file for the record of runs")
+	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
+	faults.Unless(len(c.Jobs) > 0, "jobs", "there is none")
 	var jobs []*ScheduledTask
 	names := map[string]bool{}
 	outputs := map[string]string{}
 	for i, each := range c.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)
 		j := &ScheduledTask{ScheduledJob: each, Times: map[string]Moments{}}
-		fault(certify.SequenceName(j.Name) == nil, "%s.name: %q: want a name, which stands in the certificates", at, j.Name)
-		fault(!names[j.Name], "%s.name: %q is the name of two jobs", at, j.Name)
+		faults.Unless(certify.SequenceName(j.Name) == nil, at+".name", "%q: want a name, which stands in the certificates", j.Name)
+		faults.Unless(!names[j.Name], at+".name", "%q is the name of two jobs", j.Name)
 		names[j.Name] = true
-		j.check(at, fault)
+		j.check(at, &faults)
 		relativePaths(folder, []*string{&j.Job})
 		if j.Job == "" {
-			fault(false, "%s.job: name the job file", at)
+			faults.Add(at+".job", "name the job file")
 			continue
 		}
 		p, err := ReadJob(ctx, j.Job, env, Overrides{scheduled: true})
@@ -215,26 +206,24 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 			if ctx.Err() != nil {
 				return c, nil, nil, ctx.Err()
 			}
-			for _, one := range separate(err) {
-				fault(false, "%s.job: %w", at, one)
-			}
+			faults.Within(at+".job", err)
 			continue
 		}
-		j.suits(at, p, fault)
+		j.suits(at, p, &faults)
 		if other, taken := outputs[p.Output]; taken {
-			fault(false, "%s.job: its output %s is that of %s; a pointer is of one job", at, p.Output, other)
+			faults.Add(at+".job", "its output is that of "+other+"; a pointer is of one job")
 		}
 		outputs[p.Output] = at
 		p.Job.DeltaPolicy = certify.DeltaSequence
 		j.Task = p
 		jobs = append(jobs, j)
 	}
-	return c, jobs, t.judged(errors.Join(faults...), func(string) bool { return false }), nil
+	return c, jobs, t.judged(faults, Overrides{}.flag), nil
 }
 
 // check fills in the defaults and reports faults of what stands in the schedule.
-func (j *ScheduledTask) check(at string, fault func(bool, string, ...any)) {
-	fault(len(j.Triggers) > 0, "%s.triggers: there is none", at)
+func (j *ScheduledTask) check(at string, faults *Faults) {
+	faults.Unless(len(j.Triggers) > 0, at+".triggers", "there is none")
 	for k, t := range j.Triggers {
 		kinds := 0
 		for _, given := range []bool{t.Cron != "", t.Every != 0, t.Rows != 0, t.Files != 0, t.Lag != 0} {
@@ -245,25 +234,25 @@ func (j *ScheduledTask) check(at string, fault func(bool, string, ...any)) {
 		where := fmt.Sprintf("%s.triggers[%d]", at, k)
 		switch {
 		case kinds != 1:
-			fault(false, "%s: want one of cron, every, rows, files, lag", where)
+			faults.Add(where, "want one of cron, every, rows, files, lag")
 		case t.Cron != "":
 			if t.Zone == "" {
-				fault(false, "%s.zone: name the time zone of the expression, as in Europe/Berlin or UTC", where)
+				faults.Add(where+".zone", "name the time zone of the expression, as in Europe/Berlin or UTC")
 				continue
 			}
 			c, err := newCrontab(t.Cron, t.Zone)
-			fault(err == nil, "%s.cron: %w", where, err)
+			faults.Unless(err == nil, where+".cron", "%v", err)
 			j.Times[t.Key()] = c
 		case t.Zone != "":
-			fault(false, "%s.zone: it belongs to cron", where)
+			faults.Add(where+".zone", "it belongs to cron")
 		case t.Every != 0:
-			fault(t.Every >= Duration(time.Second), "%s.every: %v is less than a second", where, time.Duration(t.Every))
+			faults.Unless(t.Every >= Duration(time.Second), where+".every", "%v is less than a second", time.Duration(t.Every))
 			j.Times[t.Key()] = interval(t.Every)
 		}
 	}
 	if j.Files.Which == "" && j.Files != (filesConfig{}) { // what nothing means depends on the job
 		j.Files.Which = FilesLast
-		fault(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), "%s.files: want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time", at)
+		faults.Unless(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), at+".files", "want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time")
 	}
 	if j.Missed == "" {
 		j.Missed = missedRunOnce
@@ -280,13 +269,13 @@ func (j *ScheduledTask) check(at string, fault func(bool, string, ...any)) {
 	case r.NotWorseBy == nil && r.OnNewRows > 0:
 		r.Rule = PromoteRows
 	default:
-		fault(false, "%s.promote: %s", at, wantRule)
+		faults.Add(at+".promote", wantRule)
 	}
-	fault(slices.Contains([]string{missedRunOnce, MissedSkip}, j.Missed), "%s.missed: %q is neither %s nor %s", at, j.Missed, missedRunOnce, MissedSkip)
-	fault(j.Jitter >= 0, "%s.jitter: %v is negative", at, time.Duration(j.Jitter))
-	fault(j.Retries >= 0 && j.Retries <= 100, "%s.retries: %d is not in 0 to 100", at, j.Retries)
-	fault(j.Backoff >= 0, "%s.backoff: %v is negative", at, time.Duration(j.Backoff))
-	fault(j.Time >= 0, "%s.time: %v is negative", at, time.Duration(j.Time))
+	faults.Unless(slices.Contains([]string{missedRunOnce, MissedSkip}, j.Missed), at+".missed", "%q is neither "+missedRunOnce+" nor "+MissedSkip, j.Missed)
+	faults.Unless(j.Jitter >= 0, at+".jitter", "%v is negative", time.Duration(j.Jitter))
+	faults.Unless(j.Retries >= 0 && j.Retries <= 100, at+".retries", "%d is not in 0 to 100", j.Retries)
+	faults.Unless(j.Backoff >= 0, at+".backoff", "%v is negative", time.Duration(j.Backoff))
+	faults.Unless(j.Time >= 0, at+".time", "%v is negative", time.Duration(j.Time))
 }
 
 const (
@@ -295,27 +284,27 @@ const (
 )
 
 // suits reports what a schedule cannot do with a job.
-func (j *ScheduledTask) suits(at string, p Task, fault func(bool, string, ...any)) {
+func (j *ScheduledTask) suits(at string, p Task, faults *Faults) {
 	switch p.Source.(type) {
 	case Lake:
 		j.Files.Which = cmp.Or(j.Files.Which, FilesAll)
 		for k, t := range j.Triggers {
-			fault(t.Lag == 0, "%s.triggers[%d].lag: it is of a topic, and the rows come from files: write {rows: %d}", at, k, t.Lag)
+			faults.Unless(t.Lag == 0, fmt.Sprintf("%s.triggers[%d].lag", at, k), "it is of a topic, and the rows come from files: write {rows: %d}", t.Lag)
 		}
 	case *Topic:
-		j.suitsTopic(at, fault)
+		j.suitsTopic(at, faults)
 	default:
-		fault(false, "%s.job: its rows come from elsewhere than files or a topic", at)
+		faults.Add(at+".job", "its rows come from elsewhere than files or a topic")
 	}
-	fault(p.Shelf == nil || j.Promote.Rule == promoteAlways, "%s.promote: the job publishes to topics, whose pointer moves always", at)
-	fault(p.Job.Loss.EpsilonStd == 0, "%s.job: a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units", at)
-	fault(j.Promote.Rule != promoteWithin || p.Limit > 0, "%s.promote: within_limit, and the job has no limit", at)
+	faults.Unless(p.Shelf == nil || j.Promote.Rule == promoteAlways, at+".promote", "the job publishes to topics, whose pointer moves always")
+	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
+	faults.Unless(j.Promote.Rule != promoteWithin || p.Limit > 0, at+".promote", "within_limit, and the job has no limit")
 	if column := j.Files.Column; column != "" {
 		used := column == p.Job.Target || slices.Contains(p.Job.Features, column) || len(p.Job.Features) == 0 && !slices.Contains(p.Job.Exclude, column)
-		fault(!used, "%s.files: the job uses %q, and files chosen by what their rows say of it are no fair sample of the source: name another column, or take it out of the features by exclude", at, column)
+		faults.Unless(!used, at+".files", "the job uses %q, and files chosen by what their rows say of it are no fair sample of the source: name another column, or take it out of the features by exclude", column)
 	}
-	fault(p.Job.Train.Time == 0, "%s.job: train.time: the number of a run is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes", at)
-	fault(len(p.Job.Sweep) == 0, "%s.job: a sweep is not scheduled", at)
+	faults.Unless(p.Job.Train.Time == 0, at+".job", "train.time: the number of a run is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
+	faults.Unless(len(p.Job.Sweep) == 0, at+".job", "a sweep is not scheduled")
 	for _, c := range []struct {
 		key   string
 		given bool
@@ -324,6 +313,6 @@ func (j *ScheduledTask) suits(at string, p Task, fault func(bool, string, ...any
 		{"serve", p.Serve.Declared()},
 		{"delta_policy", p.Job.DeltaPolicy != ""},
 	} {
-		fault(!c.given, "%s.job: %s: it is for pacsgp stream, and a schedule does not use it: leave it out", at, c.key)
+		faults.Unless(!c.given, at+".job", c.key+": it is for pacsgp stream, and a schedule does not use it: leave it out")
 	}
 }

@@ -3,12 +3,12 @@ package config
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -155,17 +155,12 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 	relativePaths(c.Folder, c.Serve.files(), k.TLS.files(), k.SASL.files(), c.Model.Kafka.TLS.files(), c.Model.Kafka.SASL.files(),
 		c.Output.Kafka.TLS.files(), c.Output.Kafka.SASL.files(),
 		[]*string{&k.Schema, &k.Registry.CA, &k.Registry.PasswordFile, &c.Model.Folder, &c.Output.Folder})
-	var faults []error
-	fault := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
-		}
-	}
-	c.checkModel(fault)
+	var faults Faults
+	c.checkModel(&faults)
 	if c.OnTopics() {
-		c.checkTopics(fault)
+		c.checkTopics(&faults)
 	} else {
-		c.checkFiles(fault)
+		c.checkFiles(&faults)
 	}
 	for i, name := range c.Keep {
 		err := c.canKeep(name)
@@ -173,16 +168,14 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 			err = kafkalog.CanKeep(k.Format, name)
 		}
 		if err != nil {
-			fault(false, "keep[%d]: %w", i, err)
+			faults.Add(fmt.Sprintf("keep[%d]", i), "%v", err)
 		}
-		fault(!slices.Contains(c.Keep[:i], name), "keep[%d]: %q is named twice", i, name)
+		faults.Unless(!slices.Contains(c.Keep[:i], name), fmt.Sprintf("keep[%d]", i), "%q is named twice", name)
 	}
-	if err := c.Serve.check(); err != nil {
-		fault(false, "serve: %w", err)
-	}
-	fault(c.Poll >= 0, "poll: %v is negative", time.Duration(c.Poll))
-	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
-	return c, t.judged(errors.Join(faults...), func(string) bool { return false }), nil
+	c.Serve.check(&faults)
+	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
+	faults.Unless(c.Workers >= 0 && c.Workers <= maxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(maxWorkers), c.Workers)
+	return c, t.judged(faults, Overrides{}.flag), nil
 }
 
 // canKeep returns an error unless what is kept can have this name.
@@ -200,20 +193,20 @@ func (c ScoreFile) canKeep(name string) error {
 }
 
 // checkModel tells the faults of where models come from.
-func (c ScoreFile) checkModel(fault func(ok bool, format string, args ...any)) {
+func (c ScoreFile) checkModel(faults *Faults) {
 	k := c.Model.Kafka
 	if reflect.ValueOf(k).IsZero() {
-		fault(c.Model.Folder != "" && !isRemote(c.Model.Folder), "model: name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
+		faults.Unless(c.Model.Folder != "" && !isRemote(c.Model.Folder), "model", "name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
 		return
 	}
 	const key = "model.kafka"
-	fault(k.Name != "", key+".name: under which name is the model published?")
+	faults.Unless(k.Name != "", key+".name", "under which name is the model published?")
 	if len(k.Brokers) > 0 || !c.OnTopics() {
-		c.ModelCluster().check(key, fault)
+		c.ModelCluster().check(key, faults)
 		return
 	}
-	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of source.kafka have their own")
-	fault(k.Patience == 0, key+".patience: it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers")
+	faults.Unless(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of source.kafka have their own")
+	faults.Unless(k.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers")
 }
 
 // ModelCluster is that of the topics of models: without brokers, the one of the rows.
@@ -226,36 +219,37 @@ func (c ScoreFile) ModelCluster() Cluster {
 }
 
 // checkFiles tells the faults of a file about files.
-func (c *ScoreFile) checkFiles(fault func(ok bool, format string, args ...any)) {
+func (c *ScoreFile) checkFiles(faults *Faults) {
 	source := SourceSection{Paths: c.Source.Paths}
 	source.relativeTo(c.Folder)
 	c.Source.Paths = source.Paths
-	from := source.origin(pipeline.Job{}, c.Output.Folder, fault)
+	from := source.origin(pipeline.Job{}, c.Output.Folder, faults)
 	if c.ToTopic() {
-		c.checkOutput(fault)
+		c.checkOutput(faults)
 	} else {
-		fault(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output: name the directory for the predictions, or a topic, as in {kafka: {topic: predictions, brokers: [\"localhost:9092\"]}}")
+		faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions, or a topic, as in {kafka: {topic: predictions, brokers: [\"localhost:9092\"]}}")
 	}
 	if c.Output.Folder != "" {
-		found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet"))
-		fault(found == "", "output: %s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
+		if found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet")); found != "" {
+			faults.Among([]string{"output", "source.paths"}, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
+		}
 	}
-	fault(!c.ExactlyOnce, "exactly_once: it is about rows of a topic; no row of a file is predicted twice anyhow")
-	fault(c.SessionTimeout == nil, "session_timeout: it is about the group of a topic")
+	faults.Unless(!c.ExactlyOnce, "exactly_once", "it is about rows of a topic; no row of a file is predicted twice anyhow")
+	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
 }
 
 // checkOutput tells the faults of a topic for predictions of files.
-func (c ScoreFile) checkOutput(fault func(ok bool, format string, args ...any)) {
+func (c ScoreFile) checkOutput(faults *Faults) {
 	const key = "output.kafka"
 	k := c.Output.Kafka
-	fault(k.Topic != "", key+".topic: name the topic for the predictions")
-	fault(k.Record == "" || k.Record != k.Topic, key+".record: %s is the topic for the predictions; the record is another one", k.Record)
+	faults.Unless(k.Topic != "", key+".topic", "name the topic for the predictions")
+	faults.Unless(k.Record == "" || k.Record != k.Topic, key+".record", "%s is the topic for the predictions; the record is another one", k.Record)
 	if len(k.Brokers) > 0 || len(c.Model.Kafka.Brokers) == 0 {
-		c.OutputCluster().check(key, fault)
+		c.OutputCluster().check(key, faults)
 		return
 	}
-	fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key+": tls and sasl are given without brokers; those of model.kafka have their own")
-	fault(k.Patience == 0, key+".patience: it is given without brokers, and has no effect then; model.kafka.patience is that of its brokers")
+	faults.Unless(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of model.kafka have their own")
+	faults.Unless(k.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; model.kafka.patience is that of its brokers")
 }
 
 // OutputCluster is that of predictions of files: without brokers, the one of the topics of
@@ -269,19 +263,19 @@ func (c ScoreFile) OutputCluster() Cluster {
 }
 
 // checkTopics tells the faults of a file about topics.
-func (c ScoreFile) checkTopics(fault func(ok bool, format string, args ...any)) {
+func (c ScoreFile) checkTopics(faults *Faults) {
 	const key = "source.kafka"
 	k := c.Source.Kafka
-	fault(len(c.Source.Paths) == 0, "source: paths and kafka are both declared; name one of them")
-	k.Kafka().check(key, fault)
-	fault(k.Group != "", key+".group: name the group whose offsets say what has been predicted")
+	faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
+	k.Kafka().check(key, faults)
+	faults.Unless(k.Group != "", key+".group", "name the group whose offsets say what has been predicted")
 	out := c.Output.Kafka
-	fault((c.Output.Folder == "") != (out.Topic == "") && !isRemote(c.Output.Folder), "output: name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
-	fault(out.Topic == "" || out.Topic != k.Topic, "output.kafka: %s is the topic that the rows come from", out.Topic)
-	fault(len(out.Brokers) == 0 && out.TLS == (tlsConfig{}) && out.SASL == (saslConfig{}) && out.Patience == 0, "output.kafka: brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
-	fault(out.Record == "", "output.kafka.record: it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
-	fault(c.Session() >= time.Second, "session_timeout: %v: want some seconds, as in 20s", c.Session())
-	fault(c.Poll == 0 || !c.ToTopic(), "poll: it is about files; predictions on a topic go there as rows come")
+	faults.Unless((c.Output.Folder == "") != (out.Topic == "") && !isRemote(c.Output.Folder), "output", "name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
+	faults.Unless(out.Topic == "" || out.Topic != k.Topic, "output.kafka", "%s is the topic that the rows come from", out.Topic)
+	faults.Unless(len(out.Brokers) == 0 && out.TLS == (tlsConfig{}) && out.SASL == (saslConfig{}) && out.Patience == 0, "output.kafka", "brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
+	faults.Unless(out.Record == "", "output.kafka.record", "it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
+	faults.Unless(c.Session() >= time.Second, "session_timeout", "%v: want some seconds, as in 20s", c.Session())
+	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is about files; predictions on a topic go there as rows come")
 }
 
 func (c ScoreFile) Session() time.Duration {

@@ -26,10 +26,12 @@ func (c Serve) Server() serving.Config {
 	return serving.Config{Address: c.Listen, Hosts: c.Hosts, TokenFile: c.TokenFile, Certificate: c.Certificate, Key: c.Key, Profiles: c.Pprof}
 }
 
-// check reports what is wrong with the declaration; the files are not read.
-func (c Serve) check() error {
+// check finds what is wrong with the declaration; the files are not read.
+func (c Serve) check(faults *Faults) {
 	if !c.Declared() {
-		return nil
+		return
 	}
-	return c.Server().Check()
+	if err := c.Server().Check(); err != nil {
+		faults.Add("serve", "%v", err)
+	}
 }

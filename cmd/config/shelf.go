@@ -71,14 +71,14 @@ func (s *Shelf) OfMember(m *broker.Membership, of *Share, failed func()) *Shelf 
 
 // shelf is what the section declares, nil if nothing. Without brokers it is on the
 // cluster that the rows come from.
-func (c JobFile) shelf(fault func(ok bool, format string, args ...any)) *Shelf {
+func (c JobFile) shelf(faults *Faults) *Shelf {
 	const key = "publish.kafka"
 	k, group := c.Publish.Kafka, c.Source.Kafka.Group
 	if c.Source.scheduled {
 		group = "" // there is to be none
 	}
 	if reflect.ValueOf(k).IsZero() {
-		fault(group == "", "source.kafka.group: its offsets are committed with what is published, so declare publish.kafka")
+		faults.Unless(group == "", "source.kafka.group", "its offsets are committed with what is published, so declare publish.kafka")
 		return nil
 	}
 	s := &Shelf{
@@ -86,16 +86,15 @@ func (c JobFile) shelf(fault func(ok bool, format string, args ...any)) *Shelf {
 		Topics:  kafkalog.Topics(k.Topics), Name: k.Name, exactlyOnce: k.ExactlyOnce, group: group,
 	}
 	if len(k.Brokers) == 0 && c.Source.Kafka.declared() {
-		fault(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), "%s: tls and sasl are given without brokers; those of source.kafka have their own", key)
-		fault(k.Patience == 0, "%s.patience: it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers", key)
+		faults.Unless(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of source.kafka have their own")
+		faults.Unless(k.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers")
 		s.Cluster = c.Source.Kafka.Cluster()
 	} else {
-		s.Cluster.check(key, fault)
-		fault(s.group == "", "source.kafka.group: its offsets can only be committed on its own cluster; leave the brokers of %s out", key)
+		s.Cluster.check(key, faults)
+		faults.Unless(s.group == "", "source.kafka.group", "its offsets can only be committed on its own cluster; leave the brokers of "+key+" out")
 	}
-	fault(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name),
-		"%s.name: names that begin with score/ or sequence/, or end in a slash and a number, are used for other things", key)
-	fault(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !IsID(k.Name), "%s.name: name the model, under which consumers find the current one", key)
+	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are used for other things")
+	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !IsID(k.Name), key+".name", "name the model, under which consumers find the current one")
 	return s
 }
 

@@ -2,8 +2,10 @@ package config
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
@@ -52,33 +54,33 @@ func (s *SourceSection) relativeTo(folder string) {
 }
 
 // origin is what the section declares for a job. Its faults are told one by one.
-func (s SourceSection) origin(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) Origin {
-	fault(s.Stream != "" || s.Spool == (SpoolSection{}), "source.spool: it is of a stream; that of a topic is source.kafka.spool")
+func (s SourceSection) origin(job pipeline.Job, output string, faults *Faults) Origin {
+	faults.Unless(s.Stream != "" || s.Spool == (SpoolSection{}), "source.spool", "it is of a stream; that of a topic is source.kafka.spool")
 	if s.Stream != "" {
-		fault(len(s.Paths) == 0 && !s.Kafka.declared(), "source: paths, kafka and stream: name one of them")
-		fault(s.letters == "", "bad_rows.to: a topic takes records of a topic, and the rows come from a stream; name a file")
-		return s.piped(job, output, fault)
+		faults.Unless(len(s.Paths) == 0 && !s.Kafka.declared(), "source", "paths, kafka and stream: name one of them")
+		faults.Unless(s.letters == "", "bad_rows.to", "a topic takes records of a topic, and the rows come from a stream; name a file")
+		return s.piped(job, output, faults)
 	}
 	if s.Kafka.declared() {
-		fault(len(s.Paths) == 0, "source: paths and kafka are both declared; name one of them")
-		return s.topic(job, output, fault)
+		faults.Unless(len(s.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
+		return s.topic(job, output, faults)
 	}
-	fault(s.letters == "", "bad_rows.to: a topic takes records of a topic, and the rows come from files; name a file")
-	fault(len(s.Paths) > 0, "source.paths: name files, directories or globs of Parquet files")
+	faults.Unless(s.letters == "", "bad_rows.to", "a topic takes records of a topic, and the rows come from files; name a file")
+	faults.Unless(len(s.Paths) > 0, "source.paths", "name files, directories or globs of Parquet files")
 	for i, path := range s.Paths {
-		fault(!isRemote(path), "source.paths[%d]: %s: %s", i, path, wantLocal)
+		faults.Unless(!isRemote(path), fmt.Sprintf("source.paths[%d]", i), "%s: "+wantLocal, path)
 		if _, err := filepath.Match(path, ""); err != nil {
 			_, missing := os.Lstat(path)
-			fault(missing == nil, "source.paths[%d]: %q is no pattern: a bracket is not closed, or nothing stands in it", i, path)
+			faults.Unless(missing == nil, fmt.Sprintf("source.paths[%d]", i), "%q is no pattern: a bracket is not closed, or nothing stands in it", path)
 		}
 	}
 	if len(s.Paths) > maxPaths {
-		fault(false, "source.paths: %d paths, want at most %d; name folders or globs", len(s.Paths), maxPaths)
+		faults.Add("source.paths", "%d paths, want at most "+strconv.Itoa(maxPaths)+"; name folders or globs", len(s.Paths))
 		return Lake(nil)
 	}
 	for i, path := range s.Paths {
 		if err := ingestlake.CheckPath(path); err != nil {
-			fault(false, "source.paths[%d]: %s: %w", i, path, err)
+			faults.Add(fmt.Sprintf("source.paths[%d]", i), "%s: %v", path, err)
 		}
 	}
 	return Lake(s.Paths)

@@ -32,10 +32,10 @@ type Stdin struct {
 }
 
 // piped is the stream for a job.
-func (s SourceSection) piped(job pipeline.Job, output string, fault func(ok bool, format string, args ...any)) Origin {
-	fault(s.Stream == "-", "source.stream: %q: want \"-\", which is standard input", s.Stream)
+func (s SourceSection) piped(job pipeline.Job, output string, faults *Faults) Origin {
+	faults.Unless(s.Stream == "-", "source.stream", "%q: want \"-\", which is standard input", s.Stream)
 	config := kafkalog.Config{Tolerant: job.BadRows.Some(), Limit: int64(s.Spool.Limit), Folder: s.Spool.Folder}
-	config.Columns = spooledColumns(job, "the rows of a stream", fault)
+	config.Columns = spooledColumns(job, "the rows of a stream", faults)
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, "_stream")
 	}

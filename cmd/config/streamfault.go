@@ -1,8 +1,6 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -17,12 +15,12 @@ func (c Stream) declared() bool { return c != (Stream{}) }
 func (c Stream) Shared() bool { return c.Group == GroupShared }
 
 // check tells what is wrong with the section itself.
-func (c Stream) check(fault func(ok bool, format string, args ...any)) {
-	fault(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group: %q is neither %s nor %s", c.Group, GroupSingle, GroupShared)
-	fault(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout: want some seconds, as in 20s")
-	fault(c.Keep == nil || *c.Keep >= 0, "stream.keep: the number of windows is negative")
-	fault(c.LeastRows >= 0, "stream.least_rows: %d rows", c.LeastRows)
-	fault(c.ShutdownTimeout == nil || *c.ShutdownTimeout > 0, "stream.shutdown_timeout: want some time, as in 20s")
+func (c Stream) check(faults *Faults) {
+	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
+	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
+	faults.Unless(c.Keep == nil || *c.Keep >= 0, "stream.keep", "the number of windows is negative")
+	faults.Unless(c.LeastRows >= 0, "stream.least_rows", "%d rows", c.LeastRows)
+	faults.Unless(c.ShutdownTimeout == nil || *c.ShutdownTimeout > 0, "stream.shutdown_timeout", "want some time, as in 20s")
 }
 
 // goesOn reports whether a job says that it is one of a stream. Others may be all the same.
@@ -32,43 +30,42 @@ func (p Task) goesOn() bool {
 
 // DemandStream refuses a job that cannot make one window after the other, for ever.
 func (p Task) DemandStream() error {
-	var faults []error
-	p.mustGoOn(func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
-		}
-	})
-	return errors.Join(faults...)
+	var faults Faults
+	p.mustGoOn(&faults)
+	return faults.Err(pipeline.ErrConfig)
 }
 
 // mustGoOn demands a job that can make one window after the other, for ever.
-func (p Task) mustGoOn(fault func(ok bool, format string, args ...any)) {
-	fault(p.BadRows == "", "bad_rows.to: a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
-	fault(len(p.Job.Sweep) == 0, "sweep: a stream has one job")
-	fault(p.Job.Train.Time == 0, "train.time: the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
-	fault(p.Shelf != nil, "publish.kafka: a stream publishes to topics; name the model")
+func (p Task) mustGoOn(faults *Faults) {
+	faults.Unless(p.BadRows == "", "bad_rows.to", "a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
+	faults.Unless(len(p.Job.Sweep) == 0, "sweep", "a stream has one job")
+	faults.Unless(p.Job.Train.Time == 0, "train.time", "the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
+	faults.Unless(p.Shelf != nil, "publish.kafka", "a stream publishes to topics; name the model")
 	from, ok := p.Source.(*Topic)
 	if !ok {
-		fault(false, "source.kafka: a stream reads a topic")
+		faults.Add("source.kafka", "a stream reads a topic")
 		return
 	}
 	const key = "source.kafka"
-	fault(from.Rows > 0 || from.For > 0, key+": rows or for: how many rows, or how much time, has a window?")
+	faults.Unless(from.Rows > 0 || from.For > 0, key, "rows or for: how many rows, or how much time, has a window?")
 	if from.Rows > 0 && len(p.Job.Features) > 0 {
 		err := p.Job.ForRows(from.Rows).Suits(append(slices.Clone(p.Job.Features), p.Job.Target), from.Rows)
-		fault(err == nil, key+".rows: no window of so many can be trained on: %v", err)
+		faults.Unless(err == nil, key+".rows", "no window of so many can be trained on: %v", err)
 	}
 	if p.Job.Train.Mode == pipeline.TrainArrival {
-		fault(from.For == 0, "train.mode: arrival needs a planned number of rows, and a window by source.kafka.for has none before it is over: close it by rows")
-		fault(from.Rows == 0 || from.Rows == p.Job.Train.Rows, "train.rows: %d, but a window has %d: leave it out", p.Job.Train.Rows, from.Rows)
+		faults.Unless(from.For == 0, "train.mode", "arrival needs a planned number of rows, and a window by source.kafka.for has none before it is over: close it by rows")
+		if from.Rows != 0 && from.Rows != p.Job.Train.Rows {
+			faults.Among([]string{"train.rows", key + ".rows"}, "%d, but a window has %d: leave it out", p.Job.Train.Rows, from.Rows)
+		}
 	}
-	fault(from.Group != "", key+".group: name the group whose offsets say what has been certified")
-	fault(from.From.word == "" && from.From.offsets == nil, key+".from: a stream begins where its group stands, or at the earliest offset")
-	fault(from.Spool.Limit > 0, key+".spool.limit: how much disk may the spools have? While they have more, nothing is consumed")
-	fault(from.Spool.Folder == "", key+".spool.folder: the spools of a stream are in its output")
-	fault(!p.Stream.Shared() || from.Partitions == nil, key+".partitions: leave it out: a shared group divides all partitions of the topic among its members")
+	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")
+	faults.Unless(from.From.word == "" && from.From.offsets == nil, key+".from", "a stream begins where its group stands, or at the earliest offset")
+	faults.Unless(from.Spool.Limit > 0, key+".spool.limit", "how much disk may the spools have? While they have more, nothing is consumed")
+	faults.Unless(from.Spool.Folder == "", key+".spool.folder", "the spools of a stream are in its output")
+	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")
 	if from.Group != "" {
-		err := certify.SequenceName(from.Topic + "/" + from.Group)
-		fault(err == nil, key+".group: %v", err)
+		if err := certify.SequenceName(from.Topic + "/" + from.Group); err != nil {
+			faults.Among([]string{key + ".group", key + ".topic"}, "%v", err)
+		}
 	}
 }

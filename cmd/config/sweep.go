@@ -54,16 +54,12 @@ func (c JobFile) alternatives() []pipeline.Alternative {
 	return all
 }
 
-// sweepFaults are what the job's own check cannot see: a tolerance that is given
-// as 0 looks to it like one that is left out.
-func (c JobFile) sweepFaults() []error {
-	var faults []error
+// zeros finds what the job's own check cannot see: a tolerance that is given as 0 looks to it
+// like one that is left out.
+func (c JobFile) zeros(faults *Faults) {
 	for i, a := range c.Sweep {
-		if e := a.Loss.Epsilon; e.given && e.Raw == 0 && e.std == 0 {
-			faults = append(faults, fmt.Errorf("%w: sweep[%d].loss.epsilon: 0 is not positive", pipeline.ErrConfig, i))
-		}
+		faults.Unless(!a.Loss.Epsilon.zero(), fmt.Sprintf("sweep[%d].loss.epsilon", i), "0 is not positive")
 	}
-	return faults
 }
 
 // overridden says that a flag has no effect on a sweep whose alternatives say

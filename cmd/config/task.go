@@ -3,12 +3,12 @@ package config
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,9 +68,9 @@ type Task struct {
 	Judge     pipeline.Judge // pipeline.JudgeMean or pipeline.JudgeDraw
 	Strict    bool
 	Resources pipeline.Resources
-	Keep      int                     // finished runs whose artifacts stay; 0: all
-	Folder    string                  // of the job file
-	place     func(key string) string // in the job file, with a blank behind it
+	Keep      int      // finished runs whose artifacts stay; 0: all
+	Folder    string   // of the job file
+	file      *jobText // that it stands in; nil: in none
 }
 
 // checkJob reads a job, and finds all that can be wrong with it before a row is read.
@@ -88,53 +88,50 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 	if err := o.apply(&c); err != nil {
 		return Task{}, nil, ArgumentError{err}
 	}
-	p, err := NewTask(c)
-	p.place = t.place
-	return p, t.judged(err, o.changed), nil
+	p, faults := c.task()
+	p.file = t
+	return p, t.judged(faults, o.flag), nil
 }
 
 // maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
 const maxWorkers = 1024
 
-// NewTask fills in the defaults and reports all faults.
+// NewTask fills in the defaults. Its error joins all faults.
 func NewTask(c JobFile) (Task, error) {
+	p, faults := c.task()
+	return p, faults.Err(pipeline.ErrConfig)
+}
+
+// task fills in the defaults and finds all faults.
+func (c JobFile) task() (Task, Faults) {
 	job, err := c.job().WithDefaults()
-	faults := []error{}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, fault := range joined.Unwrap() {
-			faults = append(faults, c.sharpened(fault))
-		}
-	}
-	fault := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{pipeline.ErrConfig}, args...)...))
-		}
-	}
-	faults = append(faults, c.sweepFaults()...)
+	var faults Faults
+	c.join(err, &faults)
+	c.zeros(&faults)
 	c.Source.letters = c.BadRows.To.topic
-	from := c.Source.origin(job, c.Output, fault)
-	shelf := c.shelf(fault)
-	fault(!isRemote(c.Output), "output: %s: %s", c.Output, wantLocal)
-	fault(!isRemote(c.Attempts), "attempts: %s: %s", c.Attempts, wantLocal)
-	fault(c.Output != "", "output: name the directory for model and certificate")
+	from := c.Source.origin(job, c.Output, &faults)
+	shelf := c.shelf(&faults)
+	faults.Unless(!isRemote(c.Output), "output", "%s: "+wantLocal, c.Output)
+	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)
+	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
 	if source := hides(from, c.Output); source != "" {
-		fault(false, "output: %s", insideSource(c.Output, source))
+		faults.Among([]string{"output", "source.paths"}, insideSource(source), c.Output, source)
 	}
 	bad := c.BadRows.To
-	fault(!isRemote(bad.path), "bad_rows.to: %s: %s", bad.path, wantLocal)
-	fault(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "bad_rows.to: no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
+	faults.Unless(!isRemote(bad.path), "bad_rows.to", "%s: "+wantLocal, bad.path)
+	faults.Unless(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "bad_rows.to", "no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
 	if bad.path != "" && !isRemote(bad.path) {
-		if err := MayCreate("bad_rows.to", bad.path, from); err != nil {
-			fault(false, "%w", err)
+		if err := MayCreate(bad.path, from); err != nil {
+			faults.Among([]string{"bad_rows.to", "source.paths"}, "%v", err)
 		}
 	}
-	fault(c.Train.Evaluations == nil || *c.Train.Evaluations != 0, "train.evaluations: 0 gradients move nothing; leave it out for the default")
-	fault(c.Grid.Step == nil || *c.Grid.Step != 0, "grid.step: 0 is not positive; leave it out for a step that goes by the number of rows")
-	fault(c.Limit >= 0 && c.Limit <= 1, "limit: %v is no bound between 0 and 1", c.Limit)
-	fault(c.Judge == "" || c.Judge == pipeline.JudgeMean || c.Judge == pipeline.JudgeDraw, "judge: %q is neither mean nor draw", c.Judge)
-	fault(c.Workers >= 0 && c.Workers <= maxWorkers, "workers: %d is not in 1 to %d", c.Workers, maxWorkers)
-	fault(c.Keep >= 0, "keep: %d is negative", c.Keep)
-	fault(c.Checkpoint >= 0, "checkpoint: %v is negative", time.Duration(c.Checkpoint))
+	faults.Unless(c.Train.Evaluations == nil || *c.Train.Evaluations != 0, "train.evaluations", "0 gradients move nothing; leave it out for the default")
+	faults.Unless(c.Grid.Step == nil || *c.Grid.Step != 0, "grid.step", "0 is not positive; leave it out for a step that goes by the number of rows")
+	faults.Unless(c.Limit >= 0 && c.Limit <= 1, "limit", "%v is no bound between 0 and 1", c.Limit)
+	faults.Unless(c.Judge == "" || c.Judge == pipeline.JudgeMean || c.Judge == pipeline.JudgeDraw, "judge", "%q is neither mean nor draw", c.Judge)
+	faults.Unless(c.Workers >= 0 && c.Workers <= maxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(maxWorkers), c.Workers)
+	faults.Unless(c.Keep >= 0, "keep", "%d is negative", c.Keep)
+	faults.Unless(c.Checkpoint >= 0, "checkpoint", "%v is negative", time.Duration(c.Checkpoint))
 	resources := c.resources()
 	if resources.Workers == 0 {
 		resources.Workers = runtime.GOMAXPROCS(0)
@@ -144,14 +141,12 @@ func NewTask(c JobFile) (Task, error) {
 		Keep: c.Keep, Folder: c.Folder,
 		Limit: c.Limit, Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Strict: c.Strict, Resources: resources.WithDefaults(),
 	}
-	p.Stream.check(fault)
-	if err := p.Serve.check(); err != nil {
-		fault(false, "serve: %w", err)
-	}
+	p.Stream.check(&faults)
+	p.Serve.check(&faults)
 	if p.goesOn() && !c.Source.scheduled {
-		p.mustGoOn(fault)
+		p.mustGoOn(&faults)
 	}
-	return p, errors.Join(faults...)
+	return p, faults
 }
 
 const wantLocal = "remote stores are not read or written: mount it, or copy the files, and give a path of this machine"
@@ -161,12 +156,12 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 // isRemote reports whether a path names a store by its address.
 func isRemote(path string) bool { return scheme.MatchString(path) }
 
-// insideSource says why an output directory cannot be used.
-func insideSource(output, source string) string {
+// insideSource says why an output directory cannot be used: a format for it and the source.
+func insideSource(source string) string {
 	if strings.ContainsAny(source, "*?[") {
-		return fmt.Sprintf("the source %s would find the model in %s; choose another directory", source, output)
+		return "the source %[2]s would find the model in %[1]s; choose another directory"
 	}
-	return fmt.Sprintf("%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or .", output, source)
+	return "%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or ."
 }
 
 // flags are the flags that override a key whose value prepare checks, by key.
@@ -177,6 +172,14 @@ var flags = map[string]string{
 
 // changed reports whether a flag is there.
 func (o Overrides) changed(flag string) bool { return o.Given != nil && o.Given(flag) }
+
+// flag is the one that has set a key, or "".
+func (o Overrides) flag(key string) string {
+	if flag, ok := flags[key]; ok && o.changed(flag) {
+		return flag
+	}
+	return ""
+}
 
 func (o Overrides) apply(c *JobFile) error {
 	if o.changed("epsilon") {
@@ -228,5 +231,5 @@ func (p Task) Open(ctx context.Context, spooled func(rows int64)) (pipeline.Open
 // Placed is an error of opening the source as a job chooses, with the place in the job file
 // that it is about.
 func (p Task) Placed(err error, job pipeline.Job) error {
-	return choicePlaced(err, p.place, job.Number)
+	return choicePlaced(err, p.file, job.Number)
 }

@@ -86,7 +86,7 @@ func (k *Topic) Numbered(w TopicWindow, software string) string {
 
 // firstWindow says where the first window of a scheduled job begins. All else of its windows
 // the record decides, and no key of the job.
-func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, fault func(ok bool, format string, args ...any)) {
+func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *Faults) {
 	for _, c := range []struct {
 		key   string
 		given bool
@@ -96,23 +96,23 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, fault fun
 		{"for", k.For != 0},
 		{"group", k.Group != ""},
 	} {
-		fault(!c.given, "%s.%s: windows of a schedule begin where the one before ended, by the record, and end at what is committed when their run begins: leave it out", key, c.key)
+		faults.Unless(!c.given, key+"."+c.key, "windows of a schedule begin where the one before ended, by the record, and end at what is committed when their run begins: leave it out")
 	}
 	var err error
 	config.From, err = k.From.of(k.Partitions, broker.Earliest)
-	fault(err == nil, "%s.from: %v", key, err)
-	fault(config.From.Time != kafkalog.Committed, "%s.from: windows of a schedule go by its record and not by the offsets of a group: leave it out, or say where the first one begins: earliest, latest, a time, or a list of offsets", key)
+	faults.Unless(err == nil, key+".from", "%v", err)
+	faults.Unless(config.From.Time != kafkalog.Committed, key+".from", "windows of a schedule go by its record and not by the offsets of a group: leave it out, or say where the first one begins: earliest, latest, a time, or a list of offsets")
 	config.To = kafkalog.Position{Time: broker.Latest}
 }
 
 // suitsTopic reports what a schedule cannot do with a job on a topic.
-func (j *ScheduledTask) suitsTopic(at string, fault func(bool, string, ...any)) {
-	fault(j.Files.Which == "" || j.Files.Which == FilesNew, "%s.files: windows of a topic follow one another, which is new: leave it out", at)
+func (j *ScheduledTask) suitsTopic(at string, faults *Faults) {
+	faults.Unless(j.Files.Which == "" || j.Files.Which == FilesNew, at+".files", "windows of a topic follow one another, which is new: leave it out")
 	j.Files.Which = FilesNew
-	fault(j.Promote.Rule != PromoteRows, "%s.promote: on_new_rows reads files that no run has had, and rows of a topic are read by the next run only: take bound_not_worse_by", at)
+	faults.Unless(j.Promote.Rule != PromoteRows, at+".promote", "on_new_rows reads files that no run has had, and rows of a topic are read by the next run only: take bound_not_worse_by")
 	for k, t := range j.Triggers {
-		fault(t.Rows == 0, "%s.triggers[%d].rows: brokers do not tell how many rows a topic has: write {lag: %d}, which counts offsets", at, k, t.Rows)
-		fault(t.Files == 0, "%s.triggers[%d].files: the rows come from a topic: write {lag: 100000}, which counts offsets", at, k)
+		faults.Unless(t.Rows == 0, fmt.Sprintf("%s.triggers[%d].rows", at, k), "brokers do not tell how many rows a topic has: write {lag: %d}, which counts offsets", t.Rows)
+		faults.Unless(t.Files == 0, fmt.Sprintf("%s.triggers[%d].files", at, k), "the rows come from a topic: write {lag: 100000}, which counts offsets")
 	}
 }
 

@@ -70,6 +70,9 @@ type Epsilon struct {
 	given    bool // even if as 0
 }
 
+// zero reports whether it is given as 0.
+func (e Epsilon) zero() bool { return e.given && e.Raw == 0 && e.std == 0 }
+
 // UnmarshalYAML reads the two forms.
 func (e *Epsilon) UnmarshalYAML(node ast.Node) error {
 	e.given = node.Type() != ast.NullType

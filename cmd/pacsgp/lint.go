@@ -78,8 +78,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 			bad++
 		}
 		for _, f := range faults {
-			text := w.hide(errors.New(f.Text)).Error()
-			out.Faults = append(out.Faults, lintedItem{path, max(f.Line, 1), max(f.Column, 1), f.Key, pipeline.Shortened(inPlainWords(text))})
+			out.Faults = append(out.Faults, lintedItem{path, max(f.Line, 1), max(f.Column, 1), f.Key, pipeline.Shortened(inPlainWords(f.Text))})
 		}
 	}
 	if asJSON {

@@ -62,7 +62,7 @@ output: out/
 	want := []string{
 		"1:1 target: name the column ", "1:18 want a path; one that lo", `2:1 unknown field "targt"; d`, `3:14 loss.kind: "hinge" is no`, "4:8 the environment has no v",
 		"5:16 this is no key, which is", "6:17 train.passes: 1e+300 is ", "6:31 want a whole number", "6:42 want a whole number from", "7:19 want a name or a list of",
-		"7:42 want true or false", "8:15 want a whole number or a", "9:23 200 % of the rows would ", "10:8 limit: ${LIMIT} is refus", `12:6 unknown field "exclud"; `, "13:6 an alternative does not ",
+		"7:42 want true or false", "8:15 want a whole number or a", "9:23 200 % of the rows would ", "10:8 limit: ${LIMIT} is no bo", `12:6 unknown field "exclud"; `, "13:6 an alternative does not ",
 		"15:3 roles.reference: 0 is no",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -93,7 +93,6 @@ type system struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
-	hide           func(error) error           // puts the names of variables that were looked up in the place of their values
 	fs             fileSystem
 	terminal       int          // columns of the terminal behind stderr; 0: no terminal
 	style          report.Style // of what is printed on stdout
@@ -111,13 +110,11 @@ type system struct {
 }
 
 // run is the command: it parses args and does what they ask for. Nothing that it
-// prints can be obeyed by a terminal, and its error does not tell the value of a
-// variable of the environment.
+// prints can be obeyed by a terminal.
 func run(ctx context.Context, args []string, w system) error {
 	out, log := report.NewEscaper(w.stdout), report.NewEscaper(w.stderr)
-	variables := &variables{lookup: w.lookup}
 	w.paper, w.screen = w.stdout, w.stderr
-	w.stdout, w.stderr, w.lookup, w.hide = out, log, variables.find, variables.hide
+	w.stdout, w.stderr = out, log
 	err := dispatch(ctx, args, w)
 	_ = log.Flush() // a terminal that cannot be written to stops no run
 	if lost := out.Flush(); lost != nil {
@@ -125,7 +122,7 @@ func run(ctx context.Context, args []string, w system) error {
 			err = fmt.Errorf("standard output: %w", lost)
 		}
 	}
-	return inOneArgument(variables.hide(err), args)
+	return inOneArgument(err, args)
 }
 
 // inOneArgument returns an error in which arguments of several lines stand in one:
@@ -145,10 +142,22 @@ func inOneArgument(err error, args []string) error {
 		}
 	}
 	if text != before {
-		return hiding{err, text}
+		return reworded{err, text}
 	}
 	return err
 }
+
+// A reworded error is one in other words.
+type reworded struct {
+	error
+	text string
+}
+
+// Error returns the words.
+func (r reworded) Error() string { return r.text }
+
+// Unwrap returns the error.
+func (r reworded) Unwrap() error { return r.error }
 
 // dispatch parses args and does what they ask for.
 func dispatch(ctx context.Context, args []string, w system) error {

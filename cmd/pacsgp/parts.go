@@ -104,8 +104,8 @@ func parsePart(text string) (pipeline.Part, error) {
 func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output string) (err error) {
 	show := newDisplay(w)
 	defer show.end()
-	if err := config.MayCreate("-o", output, p.Source); err != nil {
-		return usageError{err}
+	if err := config.MayCreate(output, p.Source); err != nil {
+		return usageError{fmt.Errorf("-o: %w", err)}
 	}
 	h, err := readHandover(p.Output, p.Job)
 	if err != nil {

@@ -38,8 +38,8 @@ func predictCommand(w system) *cobra.Command {
 			if from == nil {
 				return usageError{errors.New("name the DATA, or with --source a job file that says where they are")}
 			}
-			if err := config.MayCreate("-o", output, from); err != nil {
-				return usageError{err}
+			if err := config.MayCreate(output, from); err != nil {
+				return usageError{fmt.Errorf("-o: %w", err)}
 			}
 			res, err := budgetOf(memory, runtime.GOMAXPROCS(0))
 			if err != nil {
