@@ -3,9 +3,8 @@ package config
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -18,19 +17,11 @@ func Check(ctx context.Context, path string, env Environment) ([]Fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	has := func(key string) bool {
-		for _, entry := range entries(t.root) {
-			if name, ok := entry.Key.(*ast.StringNode); ok && name.Value == key {
-				return true
-			}
-		}
-		return false
-	}
 	var faults []Fault
 	switch {
-	case has("jobs") || has("record"):
+	case t.has("jobs") || t.has("record"):
 		_, _, faults, err = checkSchedule(ctx, path, env)
-	case has("model") && !has("target"):
+	case t.has("model") && !t.has("target"):
 		_, faults, err = checkScore(ctx, path, env)
 	default:
 		_, faults, err = checkJob(ctx, path, env, Overrides{})
@@ -45,7 +36,7 @@ func readConfiguration[T any](ctx context.Context, path string, lookup func(stri
 	if err != nil {
 		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
-	return parseUntil[T](ctx, path, raw, lookup)
+	return parseUntil[T](ctx, kindOf(reflect.TypeFor[T]()), path, raw, lookup)
 }
 
 // defaultPoll is how often a scheduler looks whether anything is due.

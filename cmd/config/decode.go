@@ -24,7 +24,7 @@ func (d decoder) value(key string, node ast.Node, v reflect.Value) {
 	}
 	if word, ok := node.(*ast.StringNode); ok {
 		if section, ok := reflect.TypeAssert[wordReader](v.Addr()); ok {
-			d.add(key, section.readWord(word))
+			d.add(key, section.ReadWord(word))
 			return
 		}
 	}
@@ -58,7 +58,7 @@ func (d decoder) value(key string, node ast.Node, v reflect.Value) {
 
 // A wordReader is a section in the place of which a word may stand.
 type wordReader interface {
-	readWord(word *ast.StringNode) error
+	ReadWord(word *ast.StringNode) error
 }
 
 // section sets the keys of a structure or a map. Other keys are faults.
@@ -88,9 +88,11 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			d.value(below, entry.Value, v.Field(i))
 			continue
 		}
-		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.kind.didYouMean(name, key, v.Type()), d.kind.page)
-		if strings.HasPrefix(key, "sweep[") && d.kind.has(name) {
-			text = fmt.Sprintf("an alternative does not take the key %q here; %s lists what it takes", name, d.kind.page)
+		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.didYouMean(name, key, v.Type()), d.kind.Page)
+		if d.kind.Misplaced != nil && has(d.of, name) {
+			if section := d.kind.Misplaced(key); section != "" {
+				text = fmt.Sprintf("%s does not take the key %q here; %s lists what it takes", section, name, d.kind.Page)
+			}
 		}
 		d.tell(Fault{Key: below, Text: text}, entry.Key.GetToken())
 	}

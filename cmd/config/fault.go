@@ -11,8 +11,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
-
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A Fault is one thing that is wrong with a job file.
@@ -25,6 +23,7 @@ type Fault struct {
 	Text         string // shows no value of a variable
 	unread       bool   // the value of the key could not be read
 	bad          string // what is wrong: "bad job", unless it says another kind of file
+	err          error  // that it wraps
 }
 
 // Error is the fault in one line.
@@ -36,16 +35,16 @@ func (f Fault) Error() string {
 	case f.Line > 0 && !f.missing:
 		at += fmt.Sprintf("[%d:%d] ", f.Line, f.Column)
 	}
-	return cmp.Or(f.bad, pipeline.ErrConfig.Error()) + ": " + at + f.Text
+	return f.bad + ": " + at + f.Text
 }
 
-// Unwrap says that it is a fault of a job.
-func (f Fault) Unwrap() error { return pipeline.ErrConfig }
+// Unwrap returns what every fault of such a file wraps.
+func (f Fault) Unwrap() error { return f.err }
 
 // tell adds a fault at a place of the file. There is one at a place: others would follow
 // from it.
 func (t *jobText) tell(f Fault, at *token.Token) {
-	f.File, f.bad = t.path, t.kind.bad
+	f.File, f.bad, f.err = t.path, t.kind.Bad, t.kind.Err
 	if at != nil && at.Position != nil {
 		f.Line, f.Column = at.Position.Line, at.Position.Column
 	}
@@ -161,7 +160,7 @@ func (t *jobText) judged(among Faults, flag func(key string) string) []Fault {
 	variables := map[string]string{} // by key: many faults may be about one long list
 	for _, one := range among.all {
 		key := one.keys[0]
-		f := Fault{File: t.path, Key: key, bad: t.kind.bad}
+		f := Fault{File: t.path, Key: key, bad: t.kind.Bad, err: t.kind.Err}
 		f.flag = flag(key)
 		var names []string
 		for _, key := range one.keys {
@@ -191,10 +190,14 @@ func (t *jobText) judged(among Faults, flag func(key string) string) []Fault {
 	return faults
 }
 
-// variables names those of which the value of a key is made, "" if there are none. What an
-// alternative of a sweep leaves out it has from the job.
+// variables names those of which the value of a key is made, "" if there are none. What the
+// key leaves out may come from another one.
 func (t *jobText) variables(key string) string {
-	return cmp.Or(t.from.under(t.nodes[key]), t.from.under(t.nodes[ofAlternative.ReplaceAllString(key, "")]))
+	names := t.from.under(t.nodes[key])
+	if names == "" && t.kind.Above != nil {
+		names = t.from.under(t.nodes[t.kind.Above(key)])
+	}
+	return names
 }
 
 // follows reports whether a fault may be there only because of another one: that of a value

@@ -88,8 +88,8 @@ type gridConfig struct {
 // paperGrid stands for the keys of the paper.
 const paperGrid = "paper"
 
-// readWord reads the word.
-func (g *gridConfig) readWord(word *ast.StringNode) error {
+// ReadWord reads the word.
+func (g *gridConfig) ReadWord(word *ast.StringNode) error {
 	if word.Value != paperGrid {
 		return fault(word, "want "+paperGrid+", or keys such as step and prior")
 	}

@@ -2,19 +2,15 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// has reports whether a word is a key of such a file or of one of its sections.
-func (k fileKind) has(word string) bool {
+// has reports whether a word is a key of a file, of this type, or of one of its sections.
+func has(of reflect.Type, word string) bool {
 	var in func(t reflect.Type) bool
 	in = func(t reflect.Type) bool {
 		for f := range t.Fields() {
@@ -24,20 +20,20 @@ func (k fileKind) has(word string) bool {
 		}
 		return false
 	}
-	return in(k.of)
+	return in(of)
 }
 
 // didYouMean suggests a key for one that is none: one of the section, of this type, that is
 // written much like it, or else one of the file, or the same one where it belongs.
-func (k fileKind) didYouMean(unknown, section string, of reflect.Type) string {
+func (t *jobText) didYouMean(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide what is wrong with it
 	}
 	var names []string
 	paths := map[string]string{}
-	var add func(prefix string, t reflect.Type, deep bool)
-	add = func(prefix string, t reflect.Type, deep bool) {
-		for f := range t.Fields() {
+	var add func(prefix string, of reflect.Type, deep bool)
+	add = func(prefix string, of reflect.Type, deep bool) {
+		for f := range of.Fields() {
 			name := keyName(f)
 			if name == "" {
 				continue
@@ -55,7 +51,7 @@ func (k fileKind) didYouMean(unknown, section string, of reflect.Type) string {
 		}
 	}
 	suggestion := func() string {
-		text := ingest.DidYouMean(unknown, names)
+		text := t.kind.DidYouMean(unknown, names)
 		for _, name := range names {
 			if strings.Contains(text, strconv.Quote(name)) {
 				return strings.Replace(text, strconv.Quote(name), paths[name], 1)
@@ -64,7 +60,7 @@ func (k fileKind) didYouMean(unknown, section string, of reflect.Type) string {
 		return ""
 	}
 	if add(listIndex.ReplaceAllString(section, ""), of, false); suggestion() == "" {
-		add("", k.of, true)
+		add("", t.of, true)
 	}
 	return suggestion()
 }
@@ -87,43 +83,6 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// keyOf cuts a fault of a job into the key, with which its text starts, and the
-// rest.
-func keyOf(fault error) (key, rest string) {
-	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ": ")
-	return key, rest
-}
-
-// choicePlaced makes faults of a choice of columns faults of the job, with the
-// place where the alternative (0: the job) makes that choice.
-func choicePlaced(err error, file *jobText, alternative int) error {
-	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
-		return err
-	}
-	all := separate(err)
-	for i, fault := range all {
-		choice, ok := errors.AsType[*ingest.ChoiceError](fault)
-		if !ok {
-			continue
-		}
-		key := choice.Key
-		if choice.Index >= 0 {
-			key = fmt.Sprintf("%s[%d]", key, choice.Index)
-		}
-		at, text := "", choice.Text
-		for _, each := range []string{fmt.Sprintf("sweep[%d].%s", alternative-1, key), key, choice.Key} {
-			if at == "" {
-				at = file.place(each)
-			}
-			if names := file.variables(each); names != "" {
-				text = file.kind.unseen(names)
-			}
-		}
-		all[i] = fmt.Errorf("%w: %s%s: %s", pipeline.ErrConfig, at, choice.Key, text)
-	}
-	return errors.Join(all...)
-}
-
 // separate are the errors that were joined into one, in their order.
 func separate(err error) (all []error) {
 	if err == nil {
@@ -140,6 +99,5 @@ func separate(err error) (all []error) {
 }
 
 var (
-	listIndex     = regexp.MustCompile(`\[[0-9]+\]`)
-	ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
+	listIndex = regexp.MustCompile(`\[[0-9]+\]`)
 )

@@ -2,15 +2,12 @@ package config
 
 import (
 	"reflect"
-)
+	"regexp"
+	"strings"
 
-// A fileKind is a kind of YAML file that commands read.
-type fileKind struct {
-	name string
-	page string // that explains its keys
-	bad  string // of a file with faults
-	of   reflect.Type
-}
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
 
 // Kinds of files.
 const (
@@ -19,14 +16,26 @@ const (
 	KindScore    = "score"
 )
 
-// kindOfFile is the kind that is decoded into a type.
-func kindOfFile[T any]() fileKind {
-	k := fileKind{name: KindJob, page: "docs/job.md", bad: "bad job", of: reflect.TypeFor[T]()}
-	switch k.of {
+// ofAlternative begins the keys of an alternative of a sweep.
+var ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
+
+// kindOf is the kind of file that is decoded into a type.
+func kindOf(t reflect.Type) fileKind {
+	k := fileKind{Err: pipeline.ErrConfig, DidYouMean: ingest.DidYouMean}
+	switch t {
 	case reflect.TypeFor[ScheduleFile]():
-		k.name, k.page, k.bad = KindSchedule, "docs/schedule.md", "bad schedule"
+		k.Name, k.Page, k.Bad = KindSchedule, "docs/schedule.md", "bad schedule"
 	case reflect.TypeFor[ScoreFile]():
-		k.name, k.page, k.bad = KindScore, "docs/score.md", "bad score file"
+		k.Name, k.Page, k.Bad = KindScore, "docs/score.md", "bad score file"
+	default:
+		k.Name, k.Page, k.Bad = KindJob, "docs/job.md", "bad job"
+		k.Misplaced = func(section string) string {
+			if strings.HasPrefix(section, "sweep[") {
+				return "an alternative"
+			}
+			return ""
+		}
+		k.Above = func(key string) string { return ofAlternative.ReplaceAllString(key, "") }
 	}
 	return k
 }

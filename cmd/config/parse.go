@@ -28,7 +28,8 @@ const (
 type jobText struct {
 	path   string
 	kind   fileKind
-	root   ast.Node // nil: it says nothing, or could not be taken apart
+	of     reflect.Type // that it is decoded into
+	root   ast.Node     // nil: it says nothing, or could not be taken apart
 	from   origins
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
 	faults []Fault
@@ -36,7 +37,7 @@ type jobText struct {
 }
 
 // parseUntil is parseJob, which knows no context, until ctx is done.
-func parseUntil[T any](ctx context.Context, path string, text []byte, lookup func(string) (string, bool)) (T, *jobText, error) {
+func parseUntil[T any](ctx context.Context, kind fileKind, path string, text []byte, lookup func(string) (string, bool)) (T, *jobText, error) {
 	type parsed struct {
 		c T
 		t *jobText
@@ -44,7 +45,7 @@ func parseUntil[T any](ctx context.Context, path string, text []byte, lookup fun
 	done := make(chan parsed, 1)
 	go func() {
 		var p parsed
-		p.c, p.t = parseJob[T](path, text, lookup)
+		p.c, p.t = parseJob[T](kind, path, text, lookup)
 		done <- p
 	}()
 	select {
@@ -58,8 +59,8 @@ func parseUntil[T any](ctx context.Context, path string, text []byte, lookup fun
 // parseJob decodes the text of a job file, or of another one, and keeps all that is wrong with it. What the
 // YAML library would pass over in silence is a fault: keys that are no text, fractions
 // where whole numbers are wanted, a second document.
-func parseJob[T any](path string, text []byte, lookup func(string) (string, bool)) (c T, t *jobText) {
-	t = &jobText{path: path, kind: kindOfFile[T](), from: origins{}, told: map[[2]int]bool{}}
+func parseJob[T any](kind fileKind, path string, text []byte, lookup func(string) (string, bool)) (c T, t *jobText) {
+	t = &jobText{path: path, kind: kind, of: reflect.TypeFor[T](), from: origins{}, told: map[[2]int]bool{}}
 	defer func() { // the border to a library that panics on some texts
 		if r := recover(); r != nil {
 			t.root = nil
@@ -85,7 +86,7 @@ func parseJob[T any](path string, text []byte, lookup func(string) (string, bool
 		}
 	}
 	if t.root == nil {
-		t.add("", fmt.Errorf("it is empty; %s shows the smallest %s", t.kind.page, t.kind.name))
+		t.add("", fmt.Errorf("it is empty; %s shows the smallest %s", t.kind.Page, t.kind.Name))
 		return c, t
 	}
 	t.nodes = map[string]ast.Node{}
@@ -207,3 +208,9 @@ func simpleEnough(tokens token.Tokens) error {
 func faultAt(t *token.Token, text string) error {
 	return &yaml.SyntaxError{Message: text, Token: t}
 }
+
+// empty reports whether the file says nothing, or could not be taken apart.
+func (t *jobText) empty() bool { return t.root == nil }
+
+// has reports whether the file has a key, outside of all sections.
+func (t *jobText) has(key string) bool { return t.nodes[key] != nil }

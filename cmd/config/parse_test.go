@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func TestReadingOfJobIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began, others := time.Now(), runtime.NumGoroutine()
-	_, _, err := parseUntil[JobFile](ctx, "job.yaml", []byte(keys.String()), noVariables)
+	_, _, err := parseUntil[JobFile](ctx, kindOf(reflect.TypeFor[JobFile]()), "job.yaml", []byte(keys.String()), noVariables)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want to be interrupted", err)
 	}

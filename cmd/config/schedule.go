@@ -93,8 +93,8 @@ const (
 	FilesLast = "last"
 )
 
-// readWord reads the word that stands for the keys.
-func (f *filesConfig) readWord(word *ast.StringNode) error {
+// ReadWord reads the word that stands for the keys.
+func (f *filesConfig) ReadWord(word *ast.StringNode) error {
 	if word.Value != FilesAll && word.Value != FilesNew {
 		return fault(word, "want all, new, or {last: 30d, key: day}")
 	}
@@ -138,8 +138,8 @@ const (
 	PromoteRows   = "on_new_rows"
 )
 
-// readWord reads a rule without a number.
-func (p *Promotion) readWord(word *ast.StringNode) error {
+// ReadWord reads a rule without a number.
+func (p *Promotion) ReadWord(word *ast.StringNode) error {
 	if word.Value != promoteAlways && word.Value != promoteWithin {
 		return fault(word, wantRule)
 	}
@@ -176,7 +176,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	if err != nil {
 		return c, nil, nil, err
 	}
-	if t.root == nil {
+	if t.empty() {
 		return c, nil, t.faults, nil
 	}
 	var faults Faults

@@ -38,10 +38,11 @@ func pageOf(kind string) string {
 // that read their values themselves say of which form these are, and the page what the
 // keys mean.
 func schemaOf[T any](page string, required ...string) schema {
-	kind := kindOfFile[T]()
-	s := (&schemer{kind, described(page)}).of("", kind.of)
+	of := reflect.TypeFor[T]()
+	kind := kindOf(of).Name
+	s := (&schemer{kind, described(page)}).of("", of)
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
-	s["title"] = "pacsgp " + kind.name
+	s["title"] = "pacsgp " + kind
 	s["required"] = required
 	s["definitions"] = schema{
 		"variable": schema{"type": "string", "pattern": `\$\{[A-Za-z_][A-Za-z0-9_]*\}`, "description": "with variables of the environment"},
@@ -54,7 +55,7 @@ type valued interface{ schema() schema }
 
 // A schemer makes the schema of a type.
 type schemer struct {
-	kind      fileKind
+	kind      string
 	described map[string]string
 }
 
@@ -73,13 +74,13 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 	if t.Kind() == reflect.Pointer { // whose methods are those of what it points to
 		return m.form(key, t.Elem())
 	}
-	if own, ok := reflect.TypeAssert[valued](reflect.Zero(t)); ok {
-		if s := own.schema(); s["type"] == "array" {
-			return s // a variable is a part of one value
+	if own := formOf(t); own != nil {
+		if own["type"] == "array" {
+			return own // a variable is a part of one value
 		}
-		return orVariable(own.schema())
+		return orVariable(own)
 	}
-	if words, ok := choices()[m.kind.name+" "+strings.TrimPrefix(key, "sweep.")]; ok {
+	if words, ok := choices()[m.kind+" "+strings.TrimPrefix(key, "sweep.")]; ok {
 		return orVariable(schema{"enum": words})
 	}
 	switch t.Kind() {
@@ -168,15 +169,6 @@ func choices() map[string]any {
 	}
 }
 
-func (pathList) schema() schema {
-	return schema{"type": "array", "items": schema{"type": "string", "minLength": 1}}
-}
-
-func (nameList) schema() schema {
-	name := schema{"enum": certify.Families()}
-	return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
-}
-
 func (brokerList) schema() schema {
 	return schema{"type": "array", "items": schema{"type": "string", "pattern": `:[^:]*$|\$\{`}}
 }
@@ -188,22 +180,10 @@ func (Epsilon) schema() schema {
 
 func (tolerance) schema() schema { return schema{"type": "number", "exclusiveMinimum": 0} }
 
-func (OneOrMore) schema() schema {
-	return schema{"anyOf": []schema{{"type": "integer"}, {"type": "array", "items": orVariable(schema{"type": "integer"}), "minItems": 1}}}
-}
-
-func (Duration) schema() schema {
-	return schema{"type": "string", "pattern": `^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
-}
-
 func (atLeast) schema() schema { return schema{"type": "integer", "minimum": 1} }
 
 func (timeBack) schema() schema {
-	return schema{"anyOf": []schema{{"type": "string", "pattern": inDays.String()}, Duration(0).schema()}}
-}
-
-func (Size) schema() schema {
-	return schema{"type": "string", "pattern": `^[0-9]*[1-9][0-9]* *(` + sizeUnits + `)$`}
+	return schema{"anyOf": []schema{{"type": "string", "pattern": inDays.String()}, formOf(reflect.TypeFor[Duration]())}}
 }
 
 func (position) schema() schema {
@@ -211,6 +191,28 @@ func (position) schema() schema {
 		{"type": "string", "pattern": `^(earliest|latest|committed|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*)$`},
 		{"type": "array", "items": schema{"type": "integer", "minimum": 0}, "minItems": 1},
 	}}
+}
+
+// formOf is the form of the values of a type that reads them itself, nil of another one.
+func formOf(t reflect.Type) schema {
+	switch t {
+	case reflect.TypeFor[pathList]():
+		return schema{"type": "array", "items": schema{"type": "string", "minLength": 1}}
+	case reflect.TypeFor[nameList]():
+		name := schema{"enum": certify.Families()}
+		return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
+	case reflect.TypeFor[OneOrMore]():
+		return schema{"anyOf": []schema{{"type": "integer"}, {"type": "array", "items": orVariable(schema{"type": "integer"}), "minItems": 1}}}
+	case reflect.TypeFor[Duration]():
+		return schema{"type": "string", "pattern": `^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
+	case reflect.TypeFor[Size]():
+		return schema{"type": "string", "pattern": `^[0-9]*[1-9][0-9]* *(` + sizeUnits + `)$`}
+	default:
+		if own, ok := reflect.TypeAssert[valued](reflect.Zero(t)); ok {
+			return own.schema()
+		}
+		return nil
+	}
 }
 
 // A share below 1 as text, in percent or as a decimal.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func TestSchemaTakesExamples(t *testing.T) {
 	compiled := map[string]*jsonschema.Schema{KindJob: printedSchema(t, KindJob), KindSchedule: printedSchema(t, KindSchedule), KindScore: printedSchema(t, KindScore)}
 	takes := func(name, text string, fragment bool) {
 		t.Helper()
-		_, read := parseJob[JobFile](name, []byte(text), func(name string) (string, bool) { return "${" + name + "}", true })
+		_, read := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), name, []byte(text), func(name string) (string, bool) { return "${" + name + "}", true })
 		job, ok := plainValue(read.root).(map[string]any)
 		if !ok {
 			t.Errorf("%s: no sections: %v", name, read.faults)
@@ -245,8 +246,8 @@ func readForSchema(t *testing.T, change keys) (any, *jobText) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, read := parseJob[JobFile]("job.yaml", text, func(name string) (string, bool) { value, ok := given[name]; return value, ok })
-	_, shown := parseJob[JobFile]("job.yaml", text, func(name string) (string, bool) { return "${" + name + "}", true })
+	_, read := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, func(name string) (string, bool) { value, ok := given[name]; return value, ok })
+	_, shown := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, func(name string) (string, bool) { return "${" + name + "}", true })
 	return plainValue(shown.root), read
 }
 

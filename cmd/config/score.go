@@ -41,7 +41,7 @@ type scoreModelConfig struct {
 	Kafka  scoreTopicsConfig `yaml:"kafka"`
 }
 
-func (m *scoreModelConfig) readWord(word *ast.StringNode) error {
+func (m *scoreModelConfig) ReadWord(word *ast.StringNode) error {
 	m.Folder = word.Value
 	return someWord(word)
 }
@@ -102,7 +102,7 @@ type scoreOutputTopicConfig struct {
 	Record   string     `yaml:"record"`
 }
 
-func (o *scoreOutputTopicConfig) readWord(word *ast.StringNode) error {
+func (o *scoreOutputTopicConfig) ReadWord(word *ast.StringNode) error {
 	if o.Topic = word.Value; o.Topic == "" {
 		return fault(word, "want the name of a topic")
 	}
@@ -111,7 +111,7 @@ func (o *scoreOutputTopicConfig) readWord(word *ast.StringNode) error {
 
 func (scoreOutputTopicConfig) words() []string { return nil }
 
-func (o *scoreOutputConfig) readWord(word *ast.StringNode) error {
+func (o *scoreOutputConfig) ReadWord(word *ast.StringNode) error {
 	o.Folder = word.Value
 	return someWord(word)
 }
@@ -147,7 +147,7 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 	if err != nil {
 		return c, nil, err
 	}
-	if t.root == nil {
+	if t.empty() {
 		return c, t.faults, nil
 	}
 	c.Folder = filepath.Dir(path)

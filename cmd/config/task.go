@@ -79,7 +79,7 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 	if err != nil {
 		return Task{}, nil, err
 	}
-	if t.root == nil {
+	if t.empty() {
 		return Task{}, t.faults, nil
 	}
 	c.relativeTo(filepath.Dir(path))

@@ -84,7 +84,7 @@ func (f *originFinder) Visit(node ast.Node) ast.Visitor {
 // for it may be secret, and what a number or a time is printed as is not how its
 // variable has it.
 func (k fileKind) unseen(variables string) string {
-	return variables + " is refused; values of the environment are not shown, " + k.page + " says what the key takes"
+	return variables + " is refused; values of the environment are not shown, " + k.Page + " says what the key takes"
 }
 
 // substitute puts the values of variables into the scalars that name them. One that

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Epsilon is a number in raw units, or {std: number}.
+type Epsilon struct {
+	Raw, std float64
+	given    bool // even if as 0
+}
+
+// zero reports whether it is given as 0.
+func (e Epsilon) zero() bool { return e.given && e.Raw == 0 && e.std == 0 }
+
+// UnmarshalYAML reads the two forms.
+func (e *Epsilon) UnmarshalYAML(node ast.Node) error {
+	e.given = node.Type() != ast.NullType
+	if err := yaml.NodeToValue(node, &e.Raw); err == nil {
+		return nil
+	}
+	var form struct {
+		Std *float64 `yaml:"std"`
+	}
+	if err := yaml.NodeToValue(node, &form, yaml.Strict()); err != nil || form.Std == nil {
+		return fault(node, "epsilon: want a number in the target's units, or {std: number}")
+	}
+	e.std = *form.Std
+	return nil
+}
+
+// parseEpsilon reads the flag's form: a number, or a number followed by "std".
+func parseEpsilon(s string) (Epsilon, error) {
+	number, inStd := strings.CutSuffix(s, "std")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	switch {
+	case err != nil:
+		return Epsilon{}, fmt.Errorf("%q: want a number in the target's units, or a number of standard deviations as in 0.6std", s)
+	case inStd:
+		return Epsilon{std: x, given: true}, nil
+	default:
+		return Epsilon{Raw: x, given: true}, nil
+	}
+}
+
+// positive reads a number above 0.
+func positive(node ast.Node) (float64, error) {
+	var x float64
+	if err := yaml.NodeToValue(node, &x); err != nil || !(x > 0) {
+		return 0, fault(node, "want a number above 0")
+	}
+	return x, nil
+}

@@ -1,0 +1,19 @@
+package config
+
+// A fileKind is a kind of YAML file: what its faults call it, and what only it knows of its
+// keys.
+type fileKind struct {
+	Name string // as in "the smallest job"
+	Page string // that explains its keys
+	Bad  string // begins every fault, as in "bad job"
+	Err  error  // is what every fault wraps
+
+	// DidYouMean suggests one of the known words for one that is none, or is "".
+	DidYouMean func(word string, known []string) string
+	// Misplaced says what is wrong with a key of the file that a section does not take, or is
+	// "", which is that it is unknown; nil: it always is.
+	Misplaced func(section string) string
+	// Above is the key that a value comes from where this key has none, or ""; nil: there is
+	// none.
+	Above func(key string) string
+}

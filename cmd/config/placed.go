@@ -1,0 +1,47 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// keyOf cuts a fault of a job into the key, with which its text starts, and the
+// rest.
+func keyOf(fault error) (key, rest string) {
+	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ": ")
+	return key, rest
+}
+
+// choicePlaced makes faults of a choice of columns faults of the job, with the
+// place where the alternative (0: the job) makes that choice.
+func choicePlaced(err error, file *jobText, alternative int) error {
+	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
+		return err
+	}
+	all := separate(err)
+	for i, fault := range all {
+		choice, ok := errors.AsType[*ingest.ChoiceError](fault)
+		if !ok {
+			continue
+		}
+		key := choice.Key
+		if choice.Index >= 0 {
+			key = fmt.Sprintf("%s[%d]", key, choice.Index)
+		}
+		at, text := "", choice.Text
+		for _, each := range []string{fmt.Sprintf("sweep[%d].%s", alternative-1, key), key, choice.Key} {
+			if at == "" {
+				at = file.place(each)
+			}
+			if names := file.variables(each); names != "" {
+				text = file.kind.unseen(names)
+			}
+		}
+		all[i] = fmt.Errorf("%w: %s%s: %s", pipeline.ErrConfig, at, choice.Key, text)
+	}
+	return errors.Join(all...)
+}
