@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
@@ -27,18 +28,18 @@ const wantBadRowsTo = "want a file, as in bad.parquet, or a topic, as in {kafka:
 
 // UnmarshalYAML reads the two forms.
 func (b *badRowsTo) UnmarshalYAML(node ast.Node) error {
-	if pairs := entries(node); len(pairs) > 0 {
+	if pairs := yamlfile.Entries(node); len(pairs) > 0 {
 		for _, pair := range pairs {
 			name, ok := pair.Value.(*ast.StringNode)
 			if pair.Key.GetToken().Value != "kafka" || !ok || b.topic != "" {
-				return fault(pair, wantBadRowsTo)
+				return yamlfile.At(pair, wantBadRowsTo)
 			}
 			b.topic = name.Value
 		}
 		return nil
 	}
 	if _, ok := node.(*ast.StringNode); !ok {
-		return fault(node, wantBadRowsTo)
+		return yamlfile.At(node, wantBadRowsTo)
 	}
 	return yaml.NodeToValue(node, &b.path)
 }
@@ -55,14 +56,14 @@ func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
 	}
 	var text string
 	if err := yaml.NodeToValue(node, &text); err != nil {
-		return fault(node, wantTolerance)
+		return yamlfile.At(node, wantTolerance)
 	}
 	share, err := shareOf(text)
 	if err != nil {
-		return fault(node, wantTolerance)
+		return yamlfile.At(node, wantTolerance)
 	}
 	if !(share < 1) {
-		return fault(node, text+" of the rows would leave none: "+wantTolerance)
+		return yamlfile.At(node, text+" of the rows would leave none: "+wantTolerance)
 	}
 	*s = toleratedShare(share)
 	return nil

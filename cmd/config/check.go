@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // Check finds all that can be known to be wrong with a file of any kind, which its keys
 // tell.
-func Check(ctx context.Context, path string, env Environment) ([]Fault, error) {
+func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault, error) {
 	_, t, err := readConfiguration[struct{}](ctx, path, env.Lookup)
 	if err != nil {
 		return nil, err
 	}
-	var faults []Fault
+	var faults []yamlfile.Fault
 	switch {
-	case t.has("jobs") || t.has("record"):
+	case t.Has("jobs") || t.Has("record"):
 		_, _, faults, err = checkSchedule(ctx, path, env)
-	case t.has("model") && !t.has("target"):
+	case t.Has("model") && !t.Has("target"):
 		_, faults, err = checkScore(ctx, path, env)
 	default:
 		_, faults, err = checkJob(ctx, path, env, Overrides{})
@@ -31,12 +32,12 @@ func Check(ctx context.Context, path string, env Environment) ([]Fault, error) {
 
 // readConfiguration reads a job file, or another one, with all that is wrong with it.
 // ${VAR} in a value is replaced by the variable that lookup finds.
-func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *jobText, error) {
-	raw, err := durable.ReadSmall(path, "a job", maxJobBytes)
+func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *yamlfile.File, error) {
+	raw, err := durable.ReadSmall(path, "a job", yamlfile.MaxBytes)
 	if err != nil {
 		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
-	return parseUntil[T](ctx, kindOf(reflect.TypeFor[T]()), path, raw, lookup)
+	return yamlfile.Parse[T](ctx, kindOf(reflect.TypeFor[T]()), path, raw, lookup)
 }
 
 // defaultPoll is how often a scheduler looks whether anything is due.

@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -24,7 +25,7 @@ func (c *copiesConfig) UnmarshalYAML(node ast.Node) error {
 	}
 	var text string
 	if err := yaml.NodeToValue(node, &text); err != nil {
-		return fault(node, wantCopies)
+		return yamlfile.At(node, wantCopies)
 	}
 	if policy := certify.CopiesPolicy(text); policy == pipeline.CopiesDropped || policy == pipeline.CopiesIndependent {
 		c.Policy = policy
@@ -32,7 +33,7 @@ func (c *copiesConfig) UnmarshalYAML(node ast.Node) error {
 	}
 	share, err := parseShare(text)
 	if err != nil {
-		return fault(node, err.Error())
+		return yamlfile.At(node, err.Error())
 	}
 	c.Policy, c.Limit = pipeline.CopiesLimited, share
 	return nil

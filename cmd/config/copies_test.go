@@ -29,7 +29,7 @@ func TestCopiesInTheJobFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, read, err := readConfiguration[JobFile](t.Context(), path, os.LookupEnv)
-		if err != nil || read.faults != nil || c.job().Copies != want {
+		if err != nil || read.Faults != nil || c.job().Copies != want {
 			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Copies, err, want)
 		}
 	}

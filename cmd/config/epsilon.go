@@ -7,6 +7,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // Epsilon is a number in raw units, or {std: number}.
@@ -28,7 +30,7 @@ func (e *Epsilon) UnmarshalYAML(node ast.Node) error {
 		Std *float64 `yaml:"std"`
 	}
 	if err := yaml.NodeToValue(node, &form, yaml.Strict()); err != nil || form.Std == nil {
-		return fault(node, "epsilon: want a number in the target's units, or {std: number}")
+		return yamlfile.At(node, "epsilon: want a number in the target's units, or {std: number}")
 	}
 	e.std = *form.Std
 	return nil
@@ -52,7 +54,7 @@ func parseEpsilon(s string) (Epsilon, error) {
 func positive(node ast.Node) (float64, error) {
 	var x float64
 	if err := yaml.NodeToValue(node, &x); err != nil || !(x > 0) {
-		return 0, fault(node, "want a number above 0")
+		return 0, yamlfile.At(node, "want a number above 0")
 	}
 	return x, nil
 }

@@ -1,13 +1,17 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // keys is a file as the tests vary it: key and value in YAML. A key without a value is left
@@ -48,4 +52,13 @@ func writeFile(t testing.TB, path, text string) string {
 // with is an environment with these variables.
 func with(variables map[string]string) Environment {
 	return Environment{Lookup: func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, Notice: func(string) {}}
+}
+
+// parsed is the text of a job file, decoded.
+func parsed(text []byte, lookup func(string) (string, bool)) (JobFile, *yamlfile.File) {
+	c, read, err := yamlfile.Parse[JobFile](context.Background(), kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, lookup)
+	if err != nil {
+		panic(err) // only the context's
+	}
+	return c, read
 }

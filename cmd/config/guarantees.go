@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // guaranteesConfig lists methods: one, a list of them, whose weights are the default, or a
@@ -26,17 +27,17 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 	case *ast.NullNode:
 	case *ast.MappingNode, *ast.MappingValueNode:
 		var faults []error
-		for _, pair := range entries(n) {
+		for _, pair := range yamlfile.Entries(n) {
 			faults = append(faults, g.weigh(pair, want))
 		}
 		return errors.Join(faults...)
 	case *ast.SequenceNode:
 		if err := yaml.NodeToValue(n, &list); err != nil {
-			return fault(node, want)
+			return yamlfile.At(node, want)
 		}
 	default:
 		if err := yaml.NodeToValue(n, &one); err != nil {
-			return fault(node, want)
+			return yamlfile.At(node, want)
 		}
 		list = []certify.MethodID{one}
 	}
@@ -53,14 +54,14 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error {
 	var id certify.MethodID
 	if err := yaml.NodeToValue(pair.Key, &id); err != nil {
-		return fault(pair.Key, want)
+		return yamlfile.At(pair.Key, want)
 	}
 	if err := knownMethod(pair.Key, id); err != nil {
 		return err
 	}
-	weight, err := wholeNumber(pair.Value, false)
+	weight, err := yamlfile.WholeNumber(pair.Value, false)
 	if err != nil || weight == 0 {
-		return fault(pair.Value, want)
+		return yamlfile.At(pair.Value, want)
 	}
 	*g = append(*g, certify.MethodWeight{ID: id, Weight: weight})
 	return nil
@@ -75,7 +76,7 @@ func knownMethod(node ast.Node, id certify.MethodID) error {
 		}
 		names = append(names, string(m))
 	}
-	return fault(node, fmt.Sprintf("%q is no method, want %s%s", id, strings.Join(names, " or "), ingest.DidYouMean(string(id), names)))
+	return yamlfile.At(node, fmt.Sprintf("%q is no method, want %s%s", id, strings.Join(names, " or "), ingest.DidYouMean(string(id), names)))
 }
 
 // holdoutConfig is a share of the rows, as in 10 % or 0.1.
@@ -88,11 +89,11 @@ func (h *holdoutConfig) UnmarshalYAML(node ast.Node) error {
 		return nil
 	}
 	if err := yaml.NodeToValue(node, &text); err != nil {
-		return fault(node, wantHoldout)
+		return yamlfile.At(node, wantHoldout)
 	}
 	share, err := shareOf(text)
 	if err != nil || !(0 < share && share < 1) {
-		return fault(node, wantHoldout)
+		return yamlfile.At(node, wantHoldout)
 	}
 	*h = holdoutConfig(share)
 	return nil

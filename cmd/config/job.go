@@ -1,3 +1,6 @@
+// Package config turns job, schedule and score files into typed values, and is the one place
+// that names adapters: where rows come from, and where what is published goes. It says all
+// that is wrong with a file at once, and gives the JSON Schema of each kind.
 package config
 
 import (
@@ -8,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -25,7 +29,7 @@ type JobFile struct {
 
 	Kernel   kernelConfig  `yaml:"kernel"`
 	Grid     gridConfig    `yaml:"grid"`
-	Inducing OneOrMore     `yaml:"inducing"`
+	Inducing yamlfile.Ints `yaml:"inducing"`
 	Scaling  scalingConfig `yaml:"scaling"`
 	Roles    rolesConfig   `yaml:"roles"`
 	Copies   copiesConfig  `yaml:"copies"`
@@ -36,27 +40,27 @@ type JobFile struct {
 
 	Sweep []alternativeConfig `yaml:"sweep"`
 
-	Output     string         `yaml:"output"`
-	Publish    publishConfig  `yaml:"publish"`
-	Stream     Stream         `yaml:"stream"`
-	Serve      Serve          `yaml:"serve"`
-	Attempts   string         `yaml:"attempts"`
-	Limit      float64        `yaml:"limit"`
-	Judge      pipeline.Judge `yaml:"judge"`
-	Strict     bool           `yaml:"strict"`
-	Keep       int            `yaml:"keep"`
-	Workers    int            `yaml:"workers"`
-	Memory     Size           `yaml:"memory"`
-	Checkpoint Duration       `yaml:"checkpoint"`
+	Output     string            `yaml:"output"`
+	Publish    publishConfig     `yaml:"publish"`
+	Stream     Stream            `yaml:"stream"`
+	Serve      Serve             `yaml:"serve"`
+	Attempts   string            `yaml:"attempts"`
+	Limit      float64           `yaml:"limit"`
+	Judge      pipeline.Judge    `yaml:"judge"`
+	Strict     bool              `yaml:"strict"`
+	Keep       int               `yaml:"keep"`
+	Workers    int               `yaml:"workers"`
+	Memory     yamlfile.Size     `yaml:"memory"`
+	Checkpoint yamlfile.Duration `yaml:"checkpoint"`
 
 	Folder string // of the file
 }
 
 type SourceSection struct {
-	Paths  pathList     `yaml:"paths"`
-	Kafka  KafkaSection `yaml:"kafka"`
-	Stream string       `yaml:"stream"`
-	Spool  SpoolSection `yaml:"spool"` // of the stream
+	Paths  yamlfile.Paths `yaml:"paths"`
+	Kafka  KafkaSection   `yaml:"kafka"`
+	Stream string         `yaml:"stream"`
+	Spool  SpoolSection   `yaml:"spool"` // of the stream
 
 	file      string // that the section stands in
 	letters   string // topic for records of bad rows, or ""
@@ -73,8 +77,8 @@ type LossSection struct {
 }
 
 type kernelConfig struct {
-	Family    nameList `yaml:"family"`
-	Isotropic bool     `yaml:"isotropic"`
+	Family    yamlfile.Names `yaml:"family"`
+	Isotropic bool           `yaml:"isotropic"`
 }
 
 type gridConfig struct {
@@ -91,7 +95,7 @@ const paperGrid = "paper"
 // ReadWord reads the word.
 func (g *gridConfig) ReadWord(word *ast.StringNode) error {
 	if word.Value != paperGrid {
-		return fault(word, "want "+paperGrid+", or keys such as step and prior")
+		return yamlfile.At(word, "want "+paperGrid+", or keys such as step and prior")
 	}
 	p := pipeline.PaperGrid
 	*g = gridConfig{Min: &p.Min, Max: &p.Max, Step: &p.Step, Prior: p.Prior}
@@ -123,13 +127,13 @@ type trainConfig struct {
 	Evaluations *int      `yaml:"evaluations"`
 	Noise       []float64 `yaml:"noise"`
 
-	Mode   string   `yaml:"mode"`
-	Rows   int64    `yaml:"rows"`
-	Batch  int      `yaml:"batch"`
-	Buffer int      `yaml:"buffer"`
-	Passes float64  `yaml:"passes"`
-	Time   Duration `yaml:"time"`
-	Seed   uint64   `yaml:"seed"`
+	Mode   string            `yaml:"mode"`
+	Rows   int64             `yaml:"rows"`
+	Batch  int               `yaml:"batch"`
+	Buffer int               `yaml:"buffer"`
+	Passes float64           `yaml:"passes"`
+	Time   yamlfile.Duration `yaml:"time"`
+	Seed   uint64            `yaml:"seed"`
 }
 
 // job is the part of the configuration that decides the result.
@@ -197,9 +201,9 @@ func (c JobFile) delta() float64 {
 
 // join takes the faults that the job's own check has found. Of a number that is given as 0,
 // which looks to it like one that is missing, it says what is wrong with it.
-func (c JobFile) join(err error, faults *Faults) {
+func (c JobFile) join(err error, faults *yamlfile.Faults) {
 	e := c.Loss.Epsilon
-	for _, one := range separate(err) {
+	for _, one := range yamlfile.Separate(err) {
 		switch key, text := keyOf(one); {
 		case key == "delta" && c.Delta != nil && *c.Delta == 0:
 			faults.Add(key, "0 is not between 0 and 1, both excluded")

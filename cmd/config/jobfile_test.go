@@ -76,9 +76,9 @@ func TestGridOfThePaper(t *testing.T) {
 	for text, want := range map[string]pipeline.GridDecl{
 		"grid: paper\n": pipeline.PaperGrid, "grid: {step: 0.5}\n": {Min: -6, Max: 6, Step: 0.5}, "grid:\ntarget: y\n": pipeline.DefaultGrid, "target: y\n": pipeline.DefaultGrid,
 	} {
-		c, read := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", []byte(text), noVariables)
-		if read.faults != nil || c.job().Grid != want {
-			t.Errorf("%q: %+v (%v), want %+v", text, c.job().Grid, read.faults, want)
+		c, read := parsed([]byte(text), noVariables)
+		if read.Faults != nil || c.job().Grid != want {
+			t.Errorf("%q: %+v (%v), want %+v", text, c.job().Grid, read.Faults, want)
 		}
 	}
 }
@@ -109,26 +109,26 @@ func FuzzJobFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		c, read := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, noVariables)
+		c, read := parsed(text, noVariables)
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<12*uint64(len(text))+1<<20 {
 			t.Errorf("%d bytes were allocated for %d", used, len(text))
 		}
-		for _, f := range read.faults {
+		for _, f := range read.Faults {
 			if strings.TrimSpace(f.Text) == "" {
 				t.Errorf("%#v has no words", f)
 			}
 		}
-		if read.faults != nil {
+		if read.Faults != nil {
 			return
 		}
 		var file map[string]any
-		if err := yaml.Unmarshal([]byte(read.root.String()), &file); err != nil {
+		if err := yaml.Unmarshal([]byte(read.Root.String()), &file); err != nil {
 			return // the library cannot read what it prints
 		}
 		said(t, "the job", reflect.ValueOf(c), file)
 		// Behind a second line of dashes the library finds nothing.
-		if again, read := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", append([]byte("# a comment\n---\n"), text...), noVariables); read.faults == nil && !cmp.Equal(c, again, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.Comparer(sameNumber)) {
+		if again, read := parsed(append([]byte("# a comment\n---\n"), text...), noVariables); read.Faults == nil && !cmp.Equal(c, again, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.Comparer(sameNumber)) {
 			t.Errorf("after a comment the job is another one:\n%s", cmp.Diff(c, again, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.Comparer(sameNumber)))
 		}
 		_ = c.job()
@@ -142,8 +142,8 @@ func FuzzVariable(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		lookup := func(string) (string, bool) { return value, true }
-		c, read := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", []byte("target: ${V}\noutput: 'a/${V}/b'\nattempts: \"${V}\"\nfeatures: [${V}, x]\nsource: {paths: [p/${V}]} # ${V}\n"), lookup)
-		if read.faults != nil {
+		c, read := parsed([]byte("target: ${V}\noutput: 'a/${V}/b'\nattempts: \"${V}\"\nfeatures: [${V}, x]\nsource: {paths: [p/${V}]} # ${V}\n"), lookup)
+		if read.Faults != nil {
 			return
 		}
 		want := JobFile{Target: c.Target, Output: "a/" + value + "/b", Attempts: value, Features: []string{c.Target, "x"}, Source: SourceSection{Paths: []string{"p/" + value}}}

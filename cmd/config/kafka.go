@@ -18,27 +18,28 @@ import (
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A KafkaSection declares the window of a topic.
 type KafkaSection struct {
-	Brokers    brokerList   `yaml:"brokers"`
-	TLS        tlsConfig    `yaml:"tls"`
-	SASL       saslConfig   `yaml:"sasl"`
-	Patience   Duration     `yaml:"patience"`
-	Topic      string       `yaml:"topic"`
-	Partitions []int        `yaml:"partitions"`
-	From       position     `yaml:"from"`
-	To         position     `yaml:"to"`
-	Rows       int64        `yaml:"rows"`
-	For        Duration     `yaml:"for"`
-	Group      string       `yaml:"group"`
-	Format     string       `yaml:"format"`
-	Schema     string       `yaml:"schema"`
-	Registry   registry     `yaml:"registry"`
-	Tombstones string       `yaml:"tombstones"`
-	Spool      SpoolSection `yaml:"spool"`
+	Brokers    brokerList        `yaml:"brokers"`
+	TLS        tlsConfig         `yaml:"tls"`
+	SASL       saslConfig        `yaml:"sasl"`
+	Patience   yamlfile.Duration `yaml:"patience"`
+	Topic      string            `yaml:"topic"`
+	Partitions []int             `yaml:"partitions"`
+	From       position          `yaml:"from"`
+	To         position          `yaml:"to"`
+	Rows       int64             `yaml:"rows"`
+	For        yamlfile.Duration `yaml:"for"`
+	Group      string            `yaml:"group"`
+	Format     string            `yaml:"format"`
+	Schema     string            `yaml:"schema"`
+	Registry   registry          `yaml:"registry"`
+	Tombstones string            `yaml:"tombstones"`
+	Spool      SpoolSection      `yaml:"spool"`
 
 	told func(string)
 }
@@ -48,7 +49,7 @@ type Cluster struct {
 	Brokers  []string
 	TLS      tlsConfig
 	SASL     saslConfig
-	Patience Duration
+	Patience yamlfile.Duration
 	Told     func(string) // hears why nothing goes on
 }
 
@@ -68,9 +69,9 @@ type saslConfig struct {
 }
 
 type SpoolSection struct {
-	Folder string `yaml:"folder"`
-	Limit  Size   `yaml:"limit"`
-	Keep   bool   `yaml:"keep"`
+	Folder string        `yaml:"folder"`
+	Limit  yamlfile.Size `yaml:"limit"`
+	Keep   bool          `yaml:"keep"`
 }
 
 // declared reports whether the section is there.
@@ -102,7 +103,7 @@ func relativePaths(folder string, paths ...[]*string) {
 }
 
 // check tells the faults of the declaration one by one.
-func (c Cluster) check(key string, faults *Faults) {
+func (c Cluster) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(len(c.Brokers) > 0, key+".brokers", "name at least one, as in [broker.example.org:9092]")
 	faults.Unless(c.Patience >= 0, key+".patience", "%v is negative", time.Duration(c.Patience))
 	s := c.SASL
@@ -149,7 +150,7 @@ func (s saslConfig) password() (string, error) {
 }
 
 // topic is the window of a topic for a job.
-func (s SourceSection) topic(job pipeline.Job, output string, faults *Faults) Origin {
+func (s SourceSection) topic(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
 	const key = "source.kafka"
 	k := s.Kafka
 	k.check(key, faults)
@@ -172,7 +173,7 @@ func (s SourceSection) topic(job pipeline.Job, output string, faults *Faults) Or
 }
 
 // window says where the only window of a job, or one of a stream, begins and ends.
-func (k KafkaSection) window(key string, config *kafkalog.Config, faults *Faults) {
+func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	var err error
 	open := k.Rows != 0 || k.For != 0
 	faults.Unless(k.Rows >= 0 && k.For >= 0, key, "rows: %d and for: %v: a window has some", k.Rows, time.Duration(k.For))
@@ -193,7 +194,7 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *Faults
 }
 
 // check tells the faults of the topic and of what its records are.
-func (k KafkaSection) check(key string, faults *Faults) {
+func (k KafkaSection) check(key string, faults *yamlfile.Faults) {
 	k.Cluster().check(key, faults)
 	faults.Unless(k.Topic != "", key+".topic", "name the topic")
 	faults.Unless(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones", "%q is neither bad nor skip", k.Tombstones)
@@ -204,7 +205,7 @@ func (k KafkaSection) check(key string, faults *Faults) {
 }
 
 // spooledColumns are the features and targets of a job and its alternatives.
-func spooledColumns(job pipeline.Job, what string, faults *Faults) (columns []string) {
+func spooledColumns(job pipeline.Job, what string, faults *yamlfile.Faults) (columns []string) {
 	for _, j := range job.Alternatives() {
 		faults.Unless(j.Features != nil, "features", "name them, for "+what+" do not say which members they all have")
 		for _, name := range append(slices.Clone(j.Features), j.Target) {

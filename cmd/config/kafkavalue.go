@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // brokerList is a list of host:port.
@@ -21,18 +22,18 @@ type brokerList []string
 func (b *brokerList) UnmarshalYAML(node ast.Node) error {
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
-		return fault(node, "want a list, as in [kafka-1:9092, kafka-2:9092]")
+		return yamlfile.At(node, "want a list, as in [kafka-1:9092, kafka-2:9092]")
 	}
 	var faults []error
 	for _, one := range list.Values {
 		address := ""
 		if text, ok := one.(*ast.StringNode); ok {
 			address = text.Value
-		} else if pair := entries(one); len(pair) == 1 {
+		} else if pair := yamlfile.Entries(one); len(pair) == 1 {
 			address = pair[0].Key.GetToken().Value + ":" + pair[0].Value.GetToken().Value
 		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			faults = append(faults, fault(one, "want host:port, as in kafka-1:9092"))
+			faults = append(faults, yamlfile.At(one, "want host:port, as in kafka-1:9092"))
 			continue
 		}
 		*b = append(*b, address)
@@ -53,13 +54,13 @@ func (p *position) UnmarshalYAML(node ast.Node) error {
 	switch list := node.(type) {
 	case *ast.SequenceNode:
 		if len(list.Values) == 0 {
-			return fault(node, wantPosition)
+			return yamlfile.At(node, wantPosition)
 		}
 		var faults []error
 		for _, one := range list.Values {
-			v, err := wholeNumber(one, false)
+			v, err := yamlfile.WholeNumber(one, false)
 			if err != nil || v < 0 {
-				faults = append(faults, fault(one, "want an offset, which is a whole number from 0 on"))
+				faults = append(faults, yamlfile.At(one, "want an offset, which is a whole number from 0 on"))
 				continue
 			}
 			p.offsets = append(p.offsets, int(v))
@@ -67,10 +68,10 @@ func (p *position) UnmarshalYAML(node ast.Node) error {
 		return errors.Join(faults...)
 	default:
 		if err := yaml.NodeToValue(node, &p.word); err != nil {
-			return fault(node, wantPosition)
+			return yamlfile.At(node, wantPosition)
 		}
 		if _, err := p.time(broker.Earliest); err != nil {
-			return fault(node, wantPosition)
+			return yamlfile.At(node, wantPosition)
 		}
 		return nil
 	}

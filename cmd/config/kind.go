@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -20,8 +21,8 @@ const (
 var ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
 
 // kindOf is the kind of file that is decoded into a type.
-func kindOf(t reflect.Type) fileKind {
-	k := fileKind{Err: pipeline.ErrConfig, DidYouMean: ingest.DidYouMean}
+func kindOf(t reflect.Type) yamlfile.Kind {
+	k := yamlfile.Kind{Err: pipeline.ErrConfig, DidYouMean: ingest.DidYouMean}
 	switch t {
 	case reflect.TypeFor[ScheduleFile]():
 		k.Name, k.Page, k.Bad = KindSchedule, "docs/schedule.md", "bad schedule"

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -18,11 +19,11 @@ func keyOf(fault error) (key, rest string) {
 
 // choicePlaced makes faults of a choice of columns faults of the job, with the
 // place where the alternative (0: the job) makes that choice.
-func choicePlaced(err error, file *jobText, alternative int) error {
+func choicePlaced(err error, file *yamlfile.File, alternative int) error {
 	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err
 	}
-	all := separate(err)
+	all := yamlfile.Separate(err)
 	for i, fault := range all {
 		choice, ok := errors.AsType[*ingest.ChoiceError](fault)
 		if !ok {
@@ -35,10 +36,10 @@ func choicePlaced(err error, file *jobText, alternative int) error {
 		at, text := "", choice.Text
 		for _, each := range []string{fmt.Sprintf("sweep[%d].%s", alternative-1, key), key, choice.Key} {
 			if at == "" {
-				at = file.place(each)
+				at = file.Place(each)
 			}
-			if names := file.variables(each); names != "" {
-				text = file.kind.unseen(names)
+			if names := file.Variables(each); names != "" {
+				text = file.Kind.Refused(names)
 			}
 		}
 		all[i] = fmt.Errorf("%w: %s%s: %s", pipeline.ErrConfig, at, choice.Key, text)

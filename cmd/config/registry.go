@@ -10,6 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // A registry declares where schemas are.
@@ -22,7 +23,7 @@ type registry struct {
 }
 
 // check tells the faults of the declaration one by one.
-func (r registry) check(key string, faults *Faults) {
+func (r registry) check(key string, faults *yamlfile.Faults) {
 	if r == (registry{}) {
 		return
 	}

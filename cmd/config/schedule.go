@@ -13,39 +13,40 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // A ScheduleFile is a schedule file: one YAML document.
 type ScheduleFile struct {
-	Record string         `yaml:"record"`
-	Poll   Duration       `yaml:"poll"`
-	Serve  Serve          `yaml:"serve"`
-	Jobs   []ScheduledJob `yaml:"jobs"`
+	Record string            `yaml:"record"`
+	Poll   yamlfile.Duration `yaml:"poll"`
+	Serve  Serve             `yaml:"serve"`
+	Jobs   []ScheduledJob    `yaml:"jobs"`
 }
 
 type ScheduledJob struct {
-	Name     string      `yaml:"name"`
-	Job      string      `yaml:"job"`
-	Triggers []Trigger   `yaml:"triggers"`
-	Files    filesConfig `yaml:"files"`
-	Missed   string      `yaml:"missed"`
-	Jitter   Duration    `yaml:"jitter"`
-	Retries  int         `yaml:"retries"`
-	Backoff  Duration    `yaml:"backoff"`
-	Time     Duration    `yaml:"time"`
-	Memory   Size        `yaml:"memory"`
-	Promote  Promotion   `yaml:"promote"`
+	Name     string            `yaml:"name"`
+	Job      string            `yaml:"job"`
+	Triggers []Trigger         `yaml:"triggers"`
+	Files    filesConfig       `yaml:"files"`
+	Missed   string            `yaml:"missed"`
+	Jitter   yamlfile.Duration `yaml:"jitter"`
+	Retries  int               `yaml:"retries"`
+	Backoff  yamlfile.Duration `yaml:"backoff"`
+	Time     yamlfile.Duration `yaml:"time"`
+	Memory   yamlfile.Size     `yaml:"memory"`
+	Promote  Promotion         `yaml:"promote"`
 }
 
 // A Trigger is one of: a cron expression, an interval, new rows, new files, new
 // offsets of a topic.
 type Trigger struct {
-	Cron  string   `yaml:"cron"`
-	Zone  string   `yaml:"zone"`
-	Every Duration `yaml:"every"`
-	Rows  atLeast  `yaml:"rows"`
-	Files atLeast  `yaml:"files"`
-	Lag   atLeast  `yaml:"lag"`
+	Cron  string            `yaml:"cron"`
+	Zone  string            `yaml:"zone"`
+	Every yamlfile.Duration `yaml:"every"`
+	Rows  atLeast           `yaml:"rows"`
+	Files atLeast           `yaml:"files"`
+	Lag   atLeast           `yaml:"lag"`
 }
 
 // atLeast is a number that has to be reached. At 0 it always would be.
@@ -55,9 +56,9 @@ const wantAtLeast = "want a whole number of at least 1"
 
 // UnmarshalYAML reads the number.
 func (a *atLeast) UnmarshalYAML(node ast.Node) error {
-	n, err := wholeNumber(node, false)
+	n, err := yamlfile.WholeNumber(node, false)
 	if err != nil || n < 1 {
-		return fault(node, wantAtLeast)
+		return yamlfile.At(node, wantAtLeast)
 	}
 	*a = atLeast(n)
 	return nil
@@ -96,7 +97,7 @@ const (
 // ReadWord reads the word that stands for the keys.
 func (f *filesConfig) ReadWord(word *ast.StringNode) error {
 	if word.Value != FilesAll && word.Value != FilesNew {
-		return fault(word, "want all, new, or {last: 30d, key: day}")
+		return yamlfile.At(word, "want all, new, or {last: 30d, key: day}")
 	}
 	f.Which = word.Value
 	return nil
@@ -116,9 +117,9 @@ func (b *timeBack) UnmarshalYAML(node ast.Node) error {
 			return nil
 		}
 	}
-	var s Duration
+	var s yamlfile.Duration
 	if err := s.UnmarshalYAML(node); err != nil {
-		return fault(node, "want a time such as 30d or 12h")
+		return yamlfile.At(node, "want a time such as 30d or 12h")
 	}
 	*b = timeBack(s)
 	return nil
@@ -141,7 +142,7 @@ const (
 // ReadWord reads a rule without a number.
 func (p *Promotion) ReadWord(word *ast.StringNode) error {
 	if word.Value != promoteAlways && word.Value != promoteWithin {
-		return fault(word, wantRule)
+		return yamlfile.At(word, wantRule)
 	}
 	p.Rule = word.Value
 	return nil
@@ -161,7 +162,7 @@ type ScheduledTask struct {
 func ReadSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []*ScheduledTask, error) {
 	c, jobs, faults, err := checkSchedule(ctx, path, env)
 	if err == nil {
-		err = errorOf(faults)
+		err = yamlfile.Err(faults)
 	}
 	return c, jobs, err
 }
@@ -171,15 +172,15 @@ func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll
 
 // checkSchedule reads a schedule file with its jobs, and finds all that can be wrong with
 // them before a row is read.
-func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []*ScheduledTask, []Fault, error) {
+func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []*ScheduledTask, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[ScheduleFile](ctx, path, env.Lookup)
 	if err != nil {
 		return c, nil, nil, err
 	}
-	if t.empty() {
-		return c, nil, t.faults, nil
+	if t.Empty() {
+		return c, nil, t.Faults, nil
 	}
-	var faults Faults
+	var faults yamlfile.Faults
 	folder := filepath.Dir(path)
 	relativePaths(folder, []*string{&c.Record}, c.Serve.files())
 	c.Serve.check(&faults)
@@ -218,11 +219,11 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		j.Task = p
 		jobs = append(jobs, j)
 	}
-	return c, jobs, t.judged(faults, Overrides{}.flag), nil
+	return c, jobs, t.Judge(faults, Overrides{}.flag), nil
 }
 
 // check fills in the defaults and reports faults of what stands in the schedule.
-func (j *ScheduledTask) check(at string, faults *Faults) {
+func (j *ScheduledTask) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(len(j.Triggers) > 0, at+".triggers", "there is none")
 	for k, t := range j.Triggers {
 		kinds := 0
@@ -246,7 +247,7 @@ func (j *ScheduledTask) check(at string, faults *Faults) {
 		case t.Zone != "":
 			faults.Add(where+".zone", "it belongs to cron")
 		case t.Every != 0:
-			faults.Unless(t.Every >= Duration(time.Second), where+".every", "%v is less than a second", time.Duration(t.Every))
+			faults.Unless(t.Every >= yamlfile.Duration(time.Second), where+".every", "%v is less than a second", time.Duration(t.Every))
 			j.Times[t.Key()] = interval(t.Every)
 		}
 	}
@@ -258,7 +259,7 @@ func (j *ScheduledTask) check(at string, faults *Faults) {
 		j.Missed = missedRunOnce
 	}
 	if j.Backoff == 0 {
-		j.Backoff = Duration(time.Minute)
+		j.Backoff = yamlfile.Duration(time.Minute)
 	}
 	switch r := &j.Promote; {
 	case *r == (Promotion{}):
@@ -284,7 +285,7 @@ const (
 )
 
 // suits reports what a schedule cannot do with a job.
-func (j *ScheduledTask) suits(at string, p Task, faults *Faults) {
+func (j *ScheduledTask) suits(at string, p Task, faults *yamlfile.Faults) {
 	switch p.Source.(type) {
 	case Lake:
 		j.Files.Which = cmp.Or(j.Files.Which, FilesAll)

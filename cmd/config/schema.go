@@ -10,6 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -116,8 +117,8 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 func (m *schemer) section(key string, t reflect.Type) schema {
 	properties := schema{}
 	for f := range t.Fields() {
-		if name := keyName(f); name != "" {
-			properties[name] = m.of(within(key, name), f.Type)
+		if name := yamlfile.KeyName(f); name != "" {
+			properties[name] = m.of(yamlfile.Join(key, name), f.Type)
 		}
 	}
 	return schema{"type": "object", "additionalProperties": false, "properties": properties}
@@ -183,7 +184,7 @@ func (tolerance) schema() schema { return schema{"type": "number", "exclusiveMin
 func (atLeast) schema() schema { return schema{"type": "integer", "minimum": 1} }
 
 func (timeBack) schema() schema {
-	return schema{"anyOf": []schema{{"type": "string", "pattern": inDays.String()}, formOf(reflect.TypeFor[Duration]())}}
+	return schema{"anyOf": []schema{{"type": "string", "pattern": inDays.String()}, formOf(reflect.TypeFor[yamlfile.Duration]())}}
 }
 
 func (position) schema() schema {
@@ -196,17 +197,17 @@ func (position) schema() schema {
 // formOf is the form of the values of a type that reads them itself, nil of another one.
 func formOf(t reflect.Type) schema {
 	switch t {
-	case reflect.TypeFor[pathList]():
+	case reflect.TypeFor[yamlfile.Paths]():
 		return schema{"type": "array", "items": schema{"type": "string", "minLength": 1}}
-	case reflect.TypeFor[nameList]():
+	case reflect.TypeFor[yamlfile.Names]():
 		name := schema{"enum": certify.Families()}
 		return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
-	case reflect.TypeFor[OneOrMore]():
+	case reflect.TypeFor[yamlfile.Ints]():
 		return schema{"anyOf": []schema{{"type": "integer"}, {"type": "array", "items": orVariable(schema{"type": "integer"}), "minItems": 1}}}
-	case reflect.TypeFor[Duration]():
+	case reflect.TypeFor[yamlfile.Duration]():
 		return schema{"type": "string", "pattern": `^[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}
-	case reflect.TypeFor[Size]():
-		return schema{"type": "string", "pattern": `^[0-9]*[1-9][0-9]* *(` + sizeUnits + `)$`}
+	case reflect.TypeFor[yamlfile.Size]():
+		return schema{"type": "string", "pattern": `^[0-9]*[1-9][0-9]* *(` + yamlfile.SizeUnits + `)$`}
 	default:
 		if own, ok := reflect.TypeAssert[valued](reflect.Zero(t)); ok {
 			return own.schema()
@@ -278,9 +279,9 @@ func described(page string) map[string]string {
 			if at := strings.LastIndexByte(key, '.'); i == 0 && at > 0 {
 				above = key[:at]
 			} else if at < 0 {
-				key = within(above, key) // of the same section as the first
+				key = yamlfile.Join(above, key) // of the same section as the first
 			}
-			said[within(section, key)] = text
+			said[yamlfile.Join(section, key)] = text
 		}
 	}
 	return said

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // printed is a schema in JSON.
@@ -57,7 +58,7 @@ func plainValue(node ast.Node) any {
 		list := []any{}
 		for _, one := range n.Values {
 			// goccy/go-yaml takes host:port for a key within braces; others do not.
-			if pair := entries(one); len(pair) == 1 && pair[0].Key.GetToken().Position.Column+len(pair[0].Key.GetToken().Value)+1 == pair[0].Value.GetToken().Position.Column {
+			if pair := yamlfile.Entries(one); len(pair) == 1 && pair[0].Key.GetToken().Position.Column+len(pair[0].Key.GetToken().Value)+1 == pair[0].Value.GetToken().Position.Column {
 				list = append(list, pair[0].Key.GetToken().Value+":"+pair[0].Value.GetToken().Value)
 				continue
 			}
@@ -66,7 +67,7 @@ func plainValue(node ast.Node) any {
 		return list
 	case *ast.MappingNode, *ast.MappingValueNode:
 		section := map[string]any{}
-		for _, entry := range entries(n) {
+		for _, entry := range yamlfile.Entries(n) {
 			section[entry.Key.GetToken().Value] = plainValue(entry.Value)
 		}
 		return section
@@ -80,10 +81,10 @@ func TestSchemaTakesExamples(t *testing.T) {
 	compiled := map[string]*jsonschema.Schema{KindJob: printedSchema(t, KindJob), KindSchedule: printedSchema(t, KindSchedule), KindScore: printedSchema(t, KindScore)}
 	takes := func(name, text string, fragment bool) {
 		t.Helper()
-		_, read := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), name, []byte(text), func(name string) (string, bool) { return "${" + name + "}", true })
-		job, ok := plainValue(read.root).(map[string]any)
+		_, read := parsed([]byte(text), func(name string) (string, bool) { return "${" + name + "}", true })
+		job, ok := plainValue(read.Root).(map[string]any)
 		if !ok {
-			t.Errorf("%s: no sections: %v", name, read.faults)
+			t.Errorf("%s: no sections: %v", name, read.Faults)
 			return
 		}
 		kind := KindJob
@@ -114,7 +115,7 @@ func TestSchemaTakesExamples(t *testing.T) {
 		filepath.Join("..", "..", "examples", "schedule", "score-files-to-topic.yaml"))
 	for _, path := range examples {
 		faults, err := Check(t.Context(), path, with(nil))
-		if err != nil || slices.ContainsFunc(faults, func(f Fault) bool { return !strings.Contains(f.Text, "no variable") }) {
+		if err != nil || slices.ContainsFunc(faults, func(f yamlfile.Fault) bool { return !strings.Contains(f.Text, "no variable") }) {
 			t.Errorf("%s: %v, %v", path, faults, err)
 		}
 		text, err := os.ReadFile(path)
@@ -179,8 +180,8 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"scaling": "{mode: declared, features: {a: {centre: 0, scale: 1}}, target: {centre: 0, scale: 1}}", "features": "[a]"},
 	} {
 		value, read := readForSchema(t, good)
-		if read.faults != nil {
-			t.Errorf("lint: %v: %v", good, read.faults)
+		if read.Faults != nil {
+			t.Errorf("lint: %v: %v", good, read.Faults)
 		}
 		if err := compiled.Validate(value); err != nil {
 			t.Errorf("schema: %v: %v", good, err)
@@ -230,25 +231,25 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"source": "{kafka: {topic: t, to: []}}"},
 	} {
 		value, read := readForSchema(t, bad)
-		if read.faults == nil {
+		if read.Faults == nil {
 			t.Errorf("lint takes %v", bad)
 		}
 		if compiled.Validate(value) == nil {
-			t.Errorf("the schema takes %v, of which lint says %v", bad, read.faults)
+			t.Errorf("the schema takes %v, of which lint says %v", bad, read.Faults)
 		}
 	}
 }
 
-func readForSchema(t *testing.T, change keys) (any, *jobText) {
+func readForSchema(t *testing.T, change keys) (any, *yamlfile.File) {
 	t.Helper()
 	given := map[string]string{"A_NUMBER": "0.1", "A_COUNT": "3", "A_SIZE": "1GB", "A_NAME": "y"}
 	text, err := os.ReadFile(tiny(change).write(t, t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, read := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, func(name string) (string, bool) { value, ok := given[name]; return value, ok })
-	_, shown := parseJob[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, func(name string) (string, bool) { return "${" + name + "}", true })
-	return plainValue(shown.root), read
+	_, read := parsed(text, func(name string) (string, bool) { value, ok := given[name]; return value, ok })
+	_, shown := parsed(text, func(name string) (string, bool) { return "${" + name + "}", true })
+	return plainValue(shown.Root), read
 }
 
 // leaves calls f for the keys of a schema, with the words that a key takes, if it takes
@@ -266,7 +267,7 @@ func leaves(key string, s map[string]any, f func(key string, words []any)) {
 		}
 		properties, _ := form["properties"].(map[string]any)
 		for name, below := range properties {
-			leaves(within(key, name), below.(map[string]any), f)
+			leaves(yamlfile.Join(key, name), below.(map[string]any), f)
 		}
 	}
 	f(key, words)
@@ -304,7 +305,7 @@ func keysAreSaid(t *testing.T, kind string) {
 				change, value = change[:at], "{"+change[at+1:]+": "+value+"}"
 			}
 			_, faults, err := checkJob(t.Context(), tiny(keys{change: value}).write(t, t.TempDir()), with(nil), Overrides{})
-			refused := slices.ContainsFunc(faults, func(f Fault) bool {
+			refused := slices.ContainsFunc(faults, func(f yamlfile.Fault) bool {
 				return strings.HasPrefix(f.Text, key+": \""+word.(string)+"\" is n") || f.Key == "kernel.family" && strings.Contains(f.Text, word.(string))
 			})
 			if want := word == "no-such-word" && words != nil; err != nil || refused != want && !slices.Contains([]string{"guarantees", "copies", "grid"}, key) { // these read their words themselves

@@ -14,22 +14,23 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
 // A ScoreFile is a score file: one YAML document.
 type ScoreFile struct {
-	Model          scoreModelConfig  `yaml:"model"`
-	Source         scoreSourceConfig `yaml:"source"`
-	Keep           []string          `yaml:"keep"`
-	Output         scoreOutputConfig `yaml:"output"`
-	ExactlyOnce    bool              `yaml:"exactly_once"`
-	SessionTimeout *Duration         `yaml:"session_timeout"`
-	Poll           Duration          `yaml:"poll"`
-	Serve          Serve             `yaml:"serve"`
-	Workers        int               `yaml:"workers"`
-	Memory         Size              `yaml:"memory"`
+	Model          scoreModelConfig   `yaml:"model"`
+	Source         scoreSourceConfig  `yaml:"source"`
+	Keep           []string           `yaml:"keep"`
+	Output         scoreOutputConfig  `yaml:"output"`
+	ExactlyOnce    bool               `yaml:"exactly_once"`
+	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
+	Poll           yamlfile.Duration  `yaml:"poll"`
+	Serve          Serve              `yaml:"serve"`
+	Workers        int                `yaml:"workers"`
+	Memory         yamlfile.Size      `yaml:"memory"`
 
 	Folder string // of the file
 }
@@ -49,7 +50,7 @@ func (m *scoreModelConfig) ReadWord(word *ast.StringNode) error {
 // someWord is an error of an empty text.
 func someWord(word *ast.StringNode) error {
 	if word.Value == "" {
-		return fault(word, "want a directory, or topics")
+		return yamlfile.At(word, "want a directory, or topics")
 	}
 	return nil
 }
@@ -58,31 +59,31 @@ func (scoreModelConfig) words() []string { return nil }
 
 // A scoreTopicsConfig declares the topics of artifacts.
 type scoreTopicsConfig struct {
-	Brokers  brokerList `yaml:"brokers"`
-	TLS      tlsConfig  `yaml:"tls"`
-	SASL     saslConfig `yaml:"sasl"`
-	Patience Duration   `yaml:"patience"`
-	Name     string     `yaml:"name"`
-	Topics   topicNames `yaml:"topics"`
+	Brokers  brokerList        `yaml:"brokers"`
+	TLS      tlsConfig         `yaml:"tls"`
+	SASL     saslConfig        `yaml:"sasl"`
+	Patience yamlfile.Duration `yaml:"patience"`
+	Name     string            `yaml:"name"`
+	Topics   topicNames        `yaml:"topics"`
 }
 
 type scoreSourceConfig struct {
-	Paths pathList         `yaml:"paths"`
+	Paths yamlfile.Paths   `yaml:"paths"`
 	Kafka scoreKafkaConfig `yaml:"kafka"`
 }
 
 // A scoreKafkaConfig declares the topic that rows come from.
 type scoreKafkaConfig struct {
-	Brokers    brokerList `yaml:"brokers"`
-	TLS        tlsConfig  `yaml:"tls"`
-	SASL       saslConfig `yaml:"sasl"`
-	Patience   Duration   `yaml:"patience"`
-	Topic      string     `yaml:"topic"`
-	Group      string     `yaml:"group"`
-	Format     string     `yaml:"format"`
-	Schema     string     `yaml:"schema"`
-	Registry   registry   `yaml:"registry"`
-	Tombstones string     `yaml:"tombstones"`
+	Brokers    brokerList        `yaml:"brokers"`
+	TLS        tlsConfig         `yaml:"tls"`
+	SASL       saslConfig        `yaml:"sasl"`
+	Patience   yamlfile.Duration `yaml:"patience"`
+	Topic      string            `yaml:"topic"`
+	Group      string            `yaml:"group"`
+	Format     string            `yaml:"format"`
+	Schema     string            `yaml:"schema"`
+	Registry   registry          `yaml:"registry"`
+	Tombstones string            `yaml:"tombstones"`
 }
 
 // A scoreOutputConfig says where predictions go: a directory, or a topic.
@@ -94,17 +95,17 @@ type scoreOutputConfig struct {
 // A scoreOutputTopicConfig names the topic for predictions. That of rows of a topic is on
 // their cluster; files have none.
 type scoreOutputTopicConfig struct {
-	Topic    string     `yaml:"topic"`
-	Brokers  brokerList `yaml:"brokers"`
-	TLS      tlsConfig  `yaml:"tls"`
-	SASL     saslConfig `yaml:"sasl"`
-	Patience Duration   `yaml:"patience"`
-	Record   string     `yaml:"record"`
+	Topic    string            `yaml:"topic"`
+	Brokers  brokerList        `yaml:"brokers"`
+	TLS      tlsConfig         `yaml:"tls"`
+	SASL     saslConfig        `yaml:"sasl"`
+	Patience yamlfile.Duration `yaml:"patience"`
+	Record   string            `yaml:"record"`
 }
 
 func (o *scoreOutputTopicConfig) ReadWord(word *ast.StringNode) error {
 	if o.Topic = word.Value; o.Topic == "" {
-		return fault(word, "want the name of a topic")
+		return yamlfile.At(word, "want the name of a topic")
 	}
 	return nil
 }
@@ -135,27 +136,27 @@ func (k scoreKafkaConfig) Kafka() KafkaSection {
 func ReadScore(ctx context.Context, path string, env Environment) (ScoreFile, error) {
 	c, faults, err := checkScore(ctx, path, env)
 	if err == nil {
-		err = errorOf(faults)
+		err = yamlfile.Err(faults)
 	}
 	return c, err
 }
 
 // checkScore reads a score file, and finds all that can be wrong with it before a row is
 // read.
-func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, []Fault, error) {
+func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[ScoreFile](ctx, path, env.Lookup)
 	if err != nil {
 		return c, nil, err
 	}
-	if t.empty() {
-		return c, t.faults, nil
+	if t.Empty() {
+		return c, t.Faults, nil
 	}
 	c.Folder = filepath.Dir(path)
 	k := &c.Source.Kafka
 	relativePaths(c.Folder, c.Serve.files(), k.TLS.files(), k.SASL.files(), c.Model.Kafka.TLS.files(), c.Model.Kafka.SASL.files(),
 		c.Output.Kafka.TLS.files(), c.Output.Kafka.SASL.files(),
 		[]*string{&k.Schema, &k.Registry.CA, &k.Registry.PasswordFile, &c.Model.Folder, &c.Output.Folder})
-	var faults Faults
+	var faults yamlfile.Faults
 	c.checkModel(&faults)
 	if c.OnTopics() {
 		c.checkTopics(&faults)
@@ -175,7 +176,7 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 	c.Serve.check(&faults)
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
 	faults.Unless(c.Workers >= 0 && c.Workers <= maxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(maxWorkers), c.Workers)
-	return c, t.judged(faults, Overrides{}.flag), nil
+	return c, t.Judge(faults, Overrides{}.flag), nil
 }
 
 // canKeep returns an error unless what is kept can have this name.
@@ -193,7 +194,7 @@ func (c ScoreFile) canKeep(name string) error {
 }
 
 // checkModel tells the faults of where models come from.
-func (c ScoreFile) checkModel(faults *Faults) {
+func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 	k := c.Model.Kafka
 	if reflect.ValueOf(k).IsZero() {
 		faults.Unless(c.Model.Folder != "" && !isRemote(c.Model.Folder), "model", "name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
@@ -219,7 +220,7 @@ func (c ScoreFile) ModelCluster() Cluster {
 }
 
 // checkFiles tells the faults of a file about files.
-func (c *ScoreFile) checkFiles(faults *Faults) {
+func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	source := SourceSection{Paths: c.Source.Paths}
 	source.relativeTo(c.Folder)
 	c.Source.Paths = source.Paths
@@ -239,7 +240,7 @@ func (c *ScoreFile) checkFiles(faults *Faults) {
 }
 
 // checkOutput tells the faults of a topic for predictions of files.
-func (c ScoreFile) checkOutput(faults *Faults) {
+func (c ScoreFile) checkOutput(faults *yamlfile.Faults) {
 	const key = "output.kafka"
 	k := c.Output.Kafka
 	faults.Unless(k.Topic != "", key+".topic", "name the topic for the predictions")
@@ -263,7 +264,7 @@ func (c ScoreFile) OutputCluster() Cluster {
 }
 
 // checkTopics tells the faults of a file about topics.
-func (c ScoreFile) checkTopics(faults *Faults) {
+func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	const key = "source.kafka"
 	k := c.Source.Kafka
 	faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/pacsgp/pacsgp/internal/serving"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // A Serve declares where a service can be asked how it is.
@@ -27,7 +28,7 @@ func (c Serve) Server() serving.Config {
 }
 
 // check finds what is wrong with the declaration; the files are not read.
-func (c Serve) check(faults *Faults) {
+func (c Serve) check(faults *yamlfile.Faults) {
 	if !c.Declared() {
 		return
 	}

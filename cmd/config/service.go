@@ -3,16 +3,18 @@ package config
 import (
 	"cmp"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // A Stream declares how windows follow one another.
 type Stream struct {
-	Group           string    `yaml:"group"`
-	ShutdownTimeout *Duration `yaml:"shutdown_timeout"`
-	SessionTimeout  *Duration `yaml:"session_timeout"`
-	LeastRows       int64     `yaml:"least_rows"`
-	Keep            *int      `yaml:"keep"`
-	WarmStart       *bool     `yaml:"warm_start"`
+	Group           string             `yaml:"group"`
+	ShutdownTimeout *yamlfile.Duration `yaml:"shutdown_timeout"`
+	SessionTimeout  *yamlfile.Duration `yaml:"session_timeout"`
+	LeastRows       int64              `yaml:"least_rows"`
+	Keep            *int               `yaml:"keep"`
+	WarmStart       *bool              `yaml:"warm_start"`
 }
 
 // Kinds of groups.

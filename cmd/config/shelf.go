@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
@@ -23,13 +24,13 @@ type publishConfig struct {
 
 // A topicsConfig declares the topics of artifacts.
 type topicsConfig struct {
-	Brokers     brokerList `yaml:"brokers"`
-	TLS         tlsConfig  `yaml:"tls"`
-	SASL        saslConfig `yaml:"sasl"`
-	Patience    Duration   `yaml:"patience"`
-	Name        string     `yaml:"name"`
-	Topics      topicNames `yaml:"topics"`
-	ExactlyOnce bool       `yaml:"exactly_once"`
+	Brokers     brokerList        `yaml:"brokers"`
+	TLS         tlsConfig         `yaml:"tls"`
+	SASL        saslConfig        `yaml:"sasl"`
+	Patience    yamlfile.Duration `yaml:"patience"`
+	Name        string            `yaml:"name"`
+	Topics      topicNames        `yaml:"topics"`
+	ExactlyOnce bool              `yaml:"exactly_once"`
 
 	told func(string)
 }
@@ -71,7 +72,7 @@ func (s *Shelf) OfMember(m *broker.Membership, of *Share, failed func()) *Shelf 
 
 // shelf is what the section declares, nil if nothing. Without brokers it is on the
 // cluster that the rows come from.
-func (c JobFile) shelf(faults *Faults) *Shelf {
+func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 	const key = "publish.kafka"
 	k, group := c.Publish.Kafka, c.Source.Kafka.Group
 	if c.Source.scheduled {
@@ -290,7 +291,7 @@ func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bo
 	if !ok || !named || name == "" {
 		return a, false, nil
 	}
-	client, err := Cluster{Brokers: strings.Split(brokers, ","), Patience: Duration(20 * time.Second)}.Client()
+	client, err := Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second)}.Client()
 	if err != nil {
 		return a, true, ArgumentError{err}
 	}

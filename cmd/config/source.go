@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -54,7 +55,7 @@ func (s *SourceSection) relativeTo(folder string) {
 }
 
 // origin is what the section declares for a job. Its faults are told one by one.
-func (s SourceSection) origin(job pipeline.Job, output string, faults *Faults) Origin {
+func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
 	faults.Unless(s.Stream != "" || s.Spool == (SpoolSection{}), "source.spool", "it is of a stream; that of a topic is source.kafka.spool")
 	if s.Stream != "" {
 		faults.Unless(len(s.Paths) == 0 && !s.Kafka.declared(), "source", "paths, kafka and stream: name one of them")

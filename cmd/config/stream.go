@@ -15,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -32,7 +33,7 @@ type Stdin struct {
 }
 
 // piped is the stream for a job.
-func (s SourceSection) piped(job pipeline.Job, output string, faults *Faults) Origin {
+func (s SourceSection) piped(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
 	faults.Unless(s.Stream == "-", "source.stream", "%q: want \"-\", which is standard input", s.Stream)
 	config := kafkalog.Config{Tolerant: job.BadRows.Some(), Limit: int64(s.Spool.Limit), Folder: s.Spool.Folder}
 	config.Columns = spooledColumns(job, "the rows of a stream", faults)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -15,7 +16,7 @@ func (c Stream) declared() bool { return c != (Stream{}) }
 func (c Stream) Shared() bool { return c.Group == GroupShared }
 
 // check tells what is wrong with the section itself.
-func (c Stream) check(faults *Faults) {
+func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
 	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
 	faults.Unless(c.Keep == nil || *c.Keep >= 0, "stream.keep", "the number of windows is negative")
@@ -30,13 +31,13 @@ func (p Task) goesOn() bool {
 
 // DemandStream refuses a job that cannot make one window after the other, for ever.
 func (p Task) DemandStream() error {
-	var faults Faults
+	var faults yamlfile.Faults
 	p.mustGoOn(&faults)
 	return faults.Err(pipeline.ErrConfig)
 }
 
 // mustGoOn demands a job that can make one window after the other, for ever.
-func (p Task) mustGoOn(faults *Faults) {
+func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.BadRows == "", "bad_rows.to", "a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(len(p.Job.Sweep) == 0, "sweep", "a stream has one job")
 	faults.Unless(p.Job.Train.Time == 0, "train.time", "the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")

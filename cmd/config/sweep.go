@@ -5,6 +5,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -17,8 +18,8 @@ type alternativeConfig struct {
 }
 
 type kernelChangeConfig struct {
-	Family    nameList `yaml:"family"`
-	Isotropic *bool    `yaml:"isotropic"`
+	Family    yamlfile.Names `yaml:"family"`
+	Isotropic *bool          `yaml:"isotropic"`
 }
 
 type toleranceConfig struct {
@@ -56,7 +57,7 @@ func (c JobFile) alternatives() []pipeline.Alternative {
 
 // zeros finds what the job's own check cannot see: a tolerance that is given as 0 looks to it
 // like one that is left out.
-func (c JobFile) zeros(faults *Faults) {
+func (c JobFile) zeros(faults *yamlfile.Faults) {
 	for i, a := range c.Sweep {
 		faults.Unless(!a.Loss.Epsilon.zero(), fmt.Sprintf("sweep[%d].loss.epsilon", i), "0 is not positive")
 	}

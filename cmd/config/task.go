@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -48,7 +49,7 @@ func (e ArgumentError) Unwrap() error { return e.err }
 func ReadJob(ctx context.Context, path string, env Environment, o Overrides) (Task, error) {
 	p, faults, err := checkJob(ctx, path, env, o)
 	if err == nil {
-		err = errorOf(faults)
+		err = yamlfile.Err(faults)
 	}
 	return p, err
 }
@@ -68,19 +69,19 @@ type Task struct {
 	Judge     pipeline.Judge // pipeline.JudgeMean or pipeline.JudgeDraw
 	Strict    bool
 	Resources pipeline.Resources
-	Keep      int      // finished runs whose artifacts stay; 0: all
-	Folder    string   // of the job file
-	file      *jobText // that it stands in; nil: in none
+	Keep      int            // finished runs whose artifacts stay; 0: all
+	Folder    string         // of the job file
+	file      *yamlfile.File // that it stands in; nil: in none
 }
 
 // checkJob reads a job, and finds all that can be wrong with it before a row is read.
-func checkJob(ctx context.Context, path string, env Environment, o Overrides) (Task, []Fault, error) {
+func checkJob(ctx context.Context, path string, env Environment, o Overrides) (Task, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[JobFile](ctx, path, env.Lookup)
 	if err != nil {
 		return Task{}, nil, err
 	}
-	if t.empty() {
-		return Task{}, t.faults, nil
+	if t.Empty() {
+		return Task{}, t.Faults, nil
 	}
 	c.relativeTo(filepath.Dir(path))
 	c.Source.file, c.Source.stdin, c.Source.scheduled = path, env.Stdin, o.scheduled
@@ -90,7 +91,7 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 	}
 	p, faults := c.task()
 	p.file = t
-	return p, t.judged(faults, o.flag), nil
+	return p, t.Judge(faults, o.flag), nil
 }
 
 // maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
@@ -103,9 +104,9 @@ func NewTask(c JobFile) (Task, error) {
 }
 
 // task fills in the defaults and finds all faults.
-func (c JobFile) task() (Task, Faults) {
+func (c JobFile) task() (Task, yamlfile.Faults) {
 	job, err := c.job().WithDefaults()
-	var faults Faults
+	var faults yamlfile.Faults
 	c.join(err, &faults)
 	c.zeros(&faults)
 	c.Source.letters = c.BadRows.To.topic
@@ -193,7 +194,7 @@ func (o Overrides) apply(c *JobFile) error {
 		c.Loss.Epsilon = e
 	}
 	if o.changed("memory") {
-		size, err := ParseSize(o.Memory)
+		size, err := yamlfile.ParseSize(o.Memory)
 		if err != nil {
 			return fmt.Errorf("--memory: %w", err)
 		}
@@ -204,7 +205,7 @@ func (o Overrides) apply(c *JobFile) error {
 		"limit":    func() { c.Limit = o.Limit },
 		"inducing": func() { c.Inducing = o.Inducing },
 		"passes":   func() { c.Train.Passes = o.Passes },
-		"time":     func() { c.Train.Time = Duration(o.Time) },
+		"time":     func() { c.Train.Time = yamlfile.Duration(o.Time) },
 		"seed":     func() { c.Train.Seed = o.Seed },
 		"workers":  func() { c.Workers = o.Workers },
 		"output":   func() { c.Output = o.Output },

@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -86,7 +87,7 @@ func (k *Topic) Numbered(w TopicWindow, software string) string {
 
 // firstWindow says where the first window of a scheduled job begins. All else of its windows
 // the record decides, and no key of the job.
-func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *Faults) {
+func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	for _, c := range []struct {
 		key   string
 		given bool
@@ -106,7 +107,7 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *F
 }
 
 // suitsTopic reports what a schedule cannot do with a job on a topic.
-func (j *ScheduledTask) suitsTopic(at string, faults *Faults) {
+func (j *ScheduledTask) suitsTopic(at string, faults *yamlfile.Faults) {
 	faults.Unless(j.Files.Which == "" || j.Files.Which == FilesNew, at+".files", "windows of a topic follow one another, which is new: leave it out")
 	j.Files.Which = FilesNew
 	faults.Unless(j.Promote.Rule != PromoteRows, at+".promote", "on_new_rows reads files that no run has had, and rows of a topic are read by the next run only: take bound_not_worse_by")
@@ -129,7 +130,7 @@ func (k *Topic) Ahead(ctx context.Context, stand *TopicState, patience time.Dura
 	}
 	cluster := k.Cluster()
 	if patience > 0 {
-		cluster.Patience, cluster.Told = min(cmp.Or(cluster.Patience, Duration(patience)), Duration(patience)), nil
+		cluster.Patience, cluster.Told = min(cmp.Or(cluster.Patience, yamlfile.Duration(patience)), yamlfile.Duration(patience)), nil
 	}
 	cfg := k.Config
 	if cfg.Client, err = cluster.Client(); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -78,7 +80,7 @@ func demo(ctx context.Context, w system, output string, generate synth.Config) e
 	delta := 0.01
 	c := config.JobFile{
 		Source: config.SourceSection{Paths: []string{path}}, Target: "y", Delta: &delta,
-		Loss: config.LossSection{Epsilon: config.Epsilon{Raw: 0.5}}, Inducing: config.OneOrMore{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
+		Loss: config.LossSection{Epsilon: config.Epsilon{Raw: 0.5}}, Inducing: yamlfile.Ints{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
 		Folder: output,
 	}
 	task, err := config.NewTask(c)

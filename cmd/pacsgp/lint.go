@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -70,7 +72,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 			return ctx.Err()
 		case errors.Is(err, pipeline.ErrConfig): // it could not be read
 			text := inPlainWords(strings.TrimPrefix(err.Error(), pipeline.ErrConfig.Error()+": "))
-			faults = []config.Fault{{File: path, Text: strings.TrimPrefix(text, path+": ")}}
+			faults = []yamlfile.Fault{{File: path, Text: strings.TrimPrefix(text, path+": ")}}
 		case err != nil:
 			return err
 		}

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -228,7 +230,7 @@ func wantedByFlag(err error) error {
 	if cause == nil {
 		return err
 	}
-	want := config.WantTime
+	want := yamlfile.WantTime
 	if number, ok := errors.AsType[*strconv.NumError](cause); ok {
 		want = map[string]string{
 			"Atoi":      "want whole numbers, as in 500,1000",

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -71,7 +72,7 @@ const memoryUsage = "for counting copies and for large pages, as in 512MiB"
 func budgetOf(memory string, workers int) (pipeline.Resources, error) {
 	res := pipeline.Resources{Workers: workers}
 	if memory != "" {
-		size, err := config.ParseSize(memory)
+		size, err := yamlfile.ParseSize(memory)
 		if err != nil {
 			return res, usageError{fmt.Errorf("--memory: %w", err)}
 		}

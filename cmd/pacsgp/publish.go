@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -86,7 +88,7 @@ func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) 
 		}
 		return p.Shelf, err
 	default:
-		return &config.Shelf{Cluster: config.Cluster{Brokers: strings.Split(from, ","), Patience: config.Duration(20 * time.Second), Told: newDisplay(w).notice}}, nil
+		return &config.Shelf{Cluster: config.Cluster{Brokers: strings.Split(from, ","), Patience: yamlfile.Duration(20 * time.Second), Told: newDisplay(w).notice}}, nil
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -20,7 +22,7 @@ func (c scoring) stand(told func(string), patience time.Duration) (stand, func()
 	}
 	cluster := c.ModelCluster()
 	if cluster.Told = told; cluster.Patience == 0 {
-		cluster.Patience = config.Duration(patience)
+		cluster.Patience = yamlfile.Duration(patience)
 	}
 	client, err := cluster.Client()
 	if err != nil {

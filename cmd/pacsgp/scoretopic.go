@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -74,7 +76,7 @@ func scoreTopics(ctx context.Context, w system, c scoring, once bool) (err error
 	}
 	cluster := k.Kafka().Cluster()
 	if cluster.Told = show.notice; cluster.Patience == 0 {
-		cluster.Patience = config.Duration(patience)
+		cluster.Patience = yamlfile.Duration(patience)
 	}
 	if s.client, err = cluster.Client(); err != nil {
 		return err

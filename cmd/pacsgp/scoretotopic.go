@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/inorder"
@@ -43,7 +44,7 @@ func scoreToTopic(ctx context.Context, w system, c scoring, once bool) (err erro
 	defer func() { err = errors.Join(err, closeStand()) }()
 	cluster := c.OutputCluster()
 	if cluster.Told = show.notice; cluster.Patience == 0 {
-		cluster.Patience = config.Duration(patience)
+		cluster.Patience = yamlfile.Duration(patience)
 	}
 	client, err := cluster.Client()
 	if err != nil {

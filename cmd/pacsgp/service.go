@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -89,10 +91,10 @@ func newService(p prepared, w system) (*service, error) {
 		from.Config.Least = p.Stream.Least()
 	}
 	if from.Patience == 0 {
-		from.Patience = config.Duration(servicePatience)
+		from.Patience = yamlfile.Duration(servicePatience)
 	}
 	if p.Shelf.Cluster.Patience == 0 {
-		p.Shelf.Cluster.Patience = config.Duration(servicePatience)
+		p.Shelf.Cluster.Patience = yamlfile.Duration(servicePatience)
 	}
 	s.quota = kafkalog.NewQuota(int64(from.Spool.Limit))
 	s.metrics = newMetrics(s.quota, int64(from.Spool.Limit))

@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ func has(of reflect.Type, word string) bool {
 	var in func(t reflect.Type) bool
 	in = func(t reflect.Type) bool {
 		for f := range t.Fields() {
-			if name := keyName(f); name != "" && (name == word || f.Type.Kind() == reflect.Struct && in(f.Type)) {
+			if name := KeyName(f); name != "" && (name == word || f.Type.Kind() == reflect.Struct && in(f.Type)) {
 				return true
 			}
 		}
@@ -25,7 +25,7 @@ func has(of reflect.Type, word string) bool {
 
 // didYouMean suggests a key for one that is none: one of the section, of this type, that is
 // written much like it, or else one of the file, or the same one where it belongs.
-func (t *jobText) didYouMean(unknown, section string, of reflect.Type) string {
+func (t *File) didYouMean(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide what is wrong with it
 	}
@@ -34,24 +34,24 @@ func (t *jobText) didYouMean(unknown, section string, of reflect.Type) string {
 	var add func(prefix string, of reflect.Type, deep bool)
 	add = func(prefix string, of reflect.Type, deep bool) {
 		for f := range of.Fields() {
-			name := keyName(f)
+			name := KeyName(f)
 			if name == "" {
 				continue
 			}
 			if _, taken := paths[name]; !taken {
-				names, paths[name] = append(names, name), within(prefix, name)
+				names, paths[name] = append(names, name), Join(prefix, name)
 			}
 			below := f.Type
 			if below.Kind() == reflect.Slice {
 				below = below.Elem()
 			}
 			if deep && below.Kind() == reflect.Struct {
-				add(within(prefix, name), below, deep)
+				add(Join(prefix, name), below, deep)
 			}
 		}
 	}
 	suggestion := func() string {
-		text := t.kind.DidYouMean(unknown, names)
+		text := t.Kind.DidYouMean(unknown, names)
 		for _, name := range names {
 			if strings.Contains(text, strconv.Quote(name)) {
 				return strings.Replace(text, strconv.Quote(name), paths[name], 1)
@@ -83,8 +83,8 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// separate are the errors that were joined into one, in their order.
-func separate(err error) (all []error) {
+// Separate are the errors that were joined into one, in their order.
+func Separate(err error) (all []error) {
 	if err == nil {
 		return nil
 	}
@@ -93,7 +93,7 @@ func separate(err error) (all []error) {
 		return []error{err}
 	}
 	for _, fault := range joined.Unwrap() {
-		all = append(all, separate(fault)...)
+		all = append(all, Separate(fault)...)
 	}
 	return all
 }

@@ -1,10 +1,9 @@
-package config
+package yamlfile
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,13 +13,13 @@ import (
 // A signal ends a command that reads a job file.
 func TestReadingOfJobIsInterrupted(t *testing.T) {
 	var keys strings.Builder
-	for i := range maxJobKeys {
+	for i := range maxKeys {
 		fmt.Fprintf(&keys, "c%d: 1\n", i)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began, others := time.Now(), runtime.NumGoroutine()
-	_, _, err := parseUntil[JobFile](ctx, kindOf(reflect.TypeFor[JobFile]()), "job.yaml", []byte(keys.String()), noVariables)
+	_, _, err := Parse[struct{}](ctx, Kind{}, "job.yaml", []byte(keys.String()), nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want to be interrupted", err)
 	}

@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// A decoder fills a configuration from the nodes of a job file. The YAML library's own
+// A decoder fills a configuration from the nodes of a file. The YAML library's own
 // stops at the first fault, cuts fractions to size where whole numbers are wanted, and
 // drops a whole section that has a key which is no text, as {step: 0,1} does, where a comma
 // stands for a decimal point.
-type decoder struct{ *jobText }
+type decoder struct{ *File }
 
 // value sets v to what a node says. What is null is left as it is.
 func (d decoder) value(key string, node ast.Node, v reflect.Value) {
@@ -42,7 +42,7 @@ func (d decoder) value(key string, node ast.Node, v reflect.Value) {
 	case reflect.Slice:
 		d.list(key, node, v)
 	case reflect.Int, reflect.Int64, reflect.Uint64:
-		n, err := wholeNumber(node, v.Kind() == reflect.Uint64)
+		n, err := WholeNumber(node, v.Kind() == reflect.Uint64)
 		d.add(key, err)
 		if v.CanInt() {
 			v.SetInt(n)
@@ -51,7 +51,7 @@ func (d decoder) value(key string, node ast.Node, v reflect.Value) {
 		}
 	default:
 		if err := yaml.NodeToValue(node, v.Addr().Interface()); err != nil {
-			d.add(key, fault(node, "want "+wanted(v.Type())))
+			d.add(key, At(node, "want "+wanted(v.Type())))
 		}
 	}
 }
@@ -66,15 +66,15 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 	switch node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 	default:
-		d.add(key, fault(node, "want "+wanted(v.Type())))
+		d.add(key, At(node, "want "+wanted(v.Type())))
 		return
 	}
-	for _, entry := range entries(node) {
+	for _, entry := range Entries(node) {
 		if badKey(entry) != "" {
 			continue // told by index
 		}
 		name := entry.Key.GetToken().Value
-		below := within(key, name)
+		below := Join(key, name)
 		if v.Kind() == reflect.Map {
 			if v.IsNil() {
 				v.Set(reflect.MakeMap(v.Type()))
@@ -88,10 +88,10 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			d.value(below, entry.Value, v.Field(i))
 			continue
 		}
-		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.didYouMean(name, key, v.Type()), d.kind.Page)
-		if d.kind.Misplaced != nil && has(d.of, name) {
-			if section := d.kind.Misplaced(key); section != "" {
-				text = fmt.Sprintf("%s does not take the key %q here; %s lists what it takes", section, name, d.kind.Page)
+		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.didYouMean(name, key, v.Type()), d.Kind.Page)
+		if d.Kind.Misplaced != nil && has(d.of, name) {
+			if section := d.Kind.Misplaced(key); section != "" {
+				text = fmt.Sprintf("%s does not take the key %q here; %s lists what it takes", section, name, d.Kind.Page)
 			}
 		}
 		d.tell(Fault{Key: below, Text: text}, entry.Key.GetToken())
@@ -102,7 +102,7 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 func (d decoder) list(key string, node ast.Node, v reflect.Value) {
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
-		d.add(key, fault(node, "want "+wanted(v.Type())))
+		d.add(key, At(node, "want "+wanted(v.Type())))
 		return
 	}
 	all := reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values))
@@ -115,7 +115,7 @@ func (d decoder) list(key string, node ast.Node, v reflect.Value) {
 // fieldOf is the number of the field of a structure that a key sets.
 func fieldOf(t reflect.Type, key string) (int, bool) {
 	for i := range t.NumField() {
-		if name := keyName(t.Field(i)); name != "" && name == key {
+		if name := KeyName(t.Field(i)); name != "" && name == key {
 			return i, true
 		}
 	}
@@ -134,22 +134,22 @@ func badKey(entry *ast.MappingValueNode) string {
 	return ""
 }
 
-// keyName is the key that sets a field, or "".
-func keyName(f reflect.StructField) string {
+// KeyName is the key that sets a field, or "".
+func KeyName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return strings.TrimPrefix(name, "-") // what no key sets
 }
 
-// within is the name of a key of a section.
-func within(section, key string) string {
+// Join is the name of a key of a section.
+func Join(section, key string) string {
 	if section == "" {
 		return key
 	}
 	return section + "." + key
 }
 
-// entries are the keys of a mapping with their values, none of another node.
-func entries(node ast.Node) []*ast.MappingValueNode {
+// Entries are the keys of a mapping with their values, none of another node.
+func Entries(node ast.Node) []*ast.MappingValueNode {
 	switch m := node.(type) {
 	case *ast.MappingNode:
 		return m.Values
@@ -163,9 +163,9 @@ func entries(node ast.Node) []*ast.MappingValueNode {
 // decimal is a number as people write it: YAML takes 010 for 8 and 1_0 for 10.
 var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
 
-// wholeNumber returns the value of a node that is a whole number in the range of
+// WholeNumber returns the value of a node that is a whole number in the range of
 // int64, or of uint64 as its bits.
-func wholeNumber(node ast.Node, unsigned bool) (int64, error) {
+func WholeNumber(node ast.Node, unsigned bool) (int64, error) {
 	if n, ok := node.(*ast.IntegerNode); ok && decimal.MatchString(n.Token.Value) {
 		switch v := n.Value.(type) {
 		case int64:
@@ -179,7 +179,7 @@ func wholeNumber(node ast.Node, unsigned bool) (int64, error) {
 		}
 	}
 	if unsigned {
-		return 0, fault(node, "want a whole number from 0 to 2⁶⁴−1")
+		return 0, At(node, "want a whole number from 0 to 2⁶⁴−1")
 	}
-	return 0, fault(node, "want a whole number")
+	return 0, At(node, "want a whole number")
 }

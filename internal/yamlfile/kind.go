@@ -1,8 +1,8 @@
-package config
+package yamlfile
 
-// A fileKind is a kind of YAML file: what its faults call it, and what only it knows of its
+// A Kind is a kind of YAML file: what its faults call it, and what only it knows of its
 // keys.
-type fileKind struct {
+type Kind struct {
 	Name string // as in "the smallest job"
 	Page string // that explains its keys
 	Bad  string // begins every fault, as in "bad job"

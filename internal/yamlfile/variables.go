@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// ${VAR} in a value of a job file stands for a variable of the environment. The
+// ${VAR} in a value stands for a variable of the environment. The
 // file is taken apart before there are values, so that a value is always a part of
 // one scalar: what it holds can neither be a key nor end a string. A scalar without
 // quotes has the type that its whole text has, so that ${DELTA} may be a number.
@@ -31,14 +31,14 @@ var (
 )
 
 // mark replaces the signs of variables by marks.
-func mark(text []byte) (string, error) {
+func (k Kind) mark(text []byte) (string, error) {
 	if !utf8.Valid(text) {
-		return "", errors.New("it is not UTF-8; is it a job file?")
+		return "", errors.New("it is not UTF-8; is it a " + k.Name + " file?")
 	}
 	if before, _, found := strings.Cut(string(text), "\x00"); found {
 		return "", faultAt(&token.Token{Position: &token.Position{
 			Line: strings.Count(before, "\n") + 1, Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1,
-		}}, "it holds a NUL byte; is it a job file?")
+		}}, "it holds a NUL byte; is it a "+k.Name+" file?")
 	}
 	if strings.ContainsAny(string(text), marks) {
 		return "", errors.New("it holds U+E000 or U+E001, which are nobody's characters")
@@ -46,7 +46,7 @@ func mark(text []byte) (string, error) {
 	return string(variable.ReplaceAll(text, []byte(openMark+openMark+"${1}"+closeMark))), nil
 }
 
-// origins are the variables of which the scalars of a job file are made, by line
+// origins are the variables of which the scalars of a file are made, by line
 // and column, as they stand in the file.
 type origins map[[2]int]string
 
@@ -57,7 +57,7 @@ func (o origins) of(t *token.Token) string {
 	return o[[2]int{t.Position.Line, t.Position.Column}]
 }
 
-// under are the variables that a part of a job is made of, "" if there is none.
+// under are the variables that a part of a file is made of, "" if there is none.
 func (o origins) under(node ast.Node) string {
 	if node == nil || len(o) == 0 {
 		return ""
@@ -80,17 +80,17 @@ func (f *originFinder) Visit(node ast.Node) ast.Visitor {
 	return f
 }
 
-// unseen is the fault of a value that is made of variables. The value is not in it,
+// Refused is the fault of a value that is made of variables. The value is not in it,
 // for it may be secret, and what a number or a time is printed as is not how its
 // variable has it.
-func (k fileKind) unseen(variables string) string {
+func (k Kind) Refused(variables string) string {
 	return variables + " is refused; values of the environment are not shown, " + k.Page + " says what the key takes"
 }
 
 // substitute puts the values of variables into the scalars that name them. One that
 // names a variable which is not there is a fault, and then says nothing. It reports whether
 // all are short enough.
-func (t *jobText) substitute(tokens token.Tokens, lookup func(string) (string, bool)) (ok bool) {
+func (t *File) substitute(tokens token.Tokens, lookup func(string) (string, bool)) (ok bool) {
 	length := 0 // of all values together
 	for _, scalar := range tokens {
 		if !strings.Contains(scalar.Value, openMark) || scalar.Type == token.CommentType || scalar.Next != nil && scalar.Next.Type == token.MappingValueType {
@@ -114,13 +114,13 @@ func (t *jobText) substitute(tokens token.Tokens, lookup func(string) (string, b
 				t.tell(Fault{Text: text, unread: true}, scalar)
 				return ""
 			}
-			if length += len(value); length > maxJobBytes {
+			if length += len(value); length > MaxBytes {
 				return ""
 			}
 			return value
 		})
-		if length > maxJobBytes {
-			t.tell(Fault{Text: fmt.Sprintf("with the values of its variables it is longer than a job can be (%d KiB)", maxJobBytes>>10)}, scalar)
+		if length > MaxBytes {
+			t.tell(Fault{Text: fmt.Sprintf("with the values of its variables it is longer than a %s can be (%d KiB)", t.Kind.Name, MaxBytes>>10)}, scalar)
 			return false
 		}
 		scalar.Value = value

@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"errors"
@@ -13,18 +13,18 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// pathList is a list of files, folders and patterns.
-type pathList []string
+// Paths is a list of files, folders and patterns.
+type Paths []string
 
 // UnmarshalYAML reads the list. The library would take nothing for "", which is the
-// folder of the job file, and a number for its digits.
-func (p *pathList) UnmarshalYAML(node ast.Node) error {
+// folder of the file, and a number for its digits.
+func (p *Paths) UnmarshalYAML(node ast.Node) error {
 	if node.Type() == ast.NullType {
 		return nil
 	}
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
-		return fault(node, "want a list, as in [a, b]")
+		return At(node, "want a list, as in [a, b]")
 	}
 	var faults []error
 	for _, one := range list.Values {
@@ -34,7 +34,7 @@ func (p *pathList) UnmarshalYAML(node ast.Node) error {
 			faults = append(faults, yaml.NodeToValue(one, &path))
 		}
 		if path == "" {
-			faults = append(faults, fault(one, "want a path; one that looks like a number stands in quotes"))
+			faults = append(faults, At(one, "want a path; one that looks like a number stands in quotes"))
 			continue
 		}
 		*p = append(*p, path)
@@ -42,21 +42,21 @@ func (p *pathList) UnmarshalYAML(node ast.Node) error {
 	return errors.Join(faults...)
 }
 
-// nameList is a text or a list of texts.
-type nameList []string
+// Names is a text or a list of texts.
+type Names []string
 
 // UnmarshalYAML reads the two forms.
-func (n *nameList) UnmarshalYAML(node ast.Node) error {
+func (n *Names) UnmarshalYAML(node ast.Node) error {
 	nodes := []ast.Node{node}
 	if list, ok := node.(*ast.SequenceNode); ok {
 		nodes = list.Values
 	}
-	*n = nameList{}
+	*n = Names{}
 	var faults []error
 	for _, one := range nodes {
 		text, ok := one.(*ast.StringNode)
 		if !ok {
-			faults = append(faults, fault(one, "want a name or a list of names"))
+			faults = append(faults, At(one, "want a name or a list of names"))
 			continue
 		}
 		*n = append(*n, text.Value)
@@ -64,24 +64,24 @@ func (n *nameList) UnmarshalYAML(node ast.Node) error {
 	return errors.Join(faults...)
 }
 
-// OneOrMore is a number or a list of numbers.
-type OneOrMore []int
+// Ints is a number or a list of numbers.
+type Ints []int
 
 // UnmarshalYAML reads the two forms.
-func (o *OneOrMore) UnmarshalYAML(node ast.Node) error {
+func (o *Ints) UnmarshalYAML(node ast.Node) error {
 	nodes := []ast.Node{node}
 	if list, ok := node.(*ast.SequenceNode); ok {
 		nodes = list.Values
 	}
 	*o = nil
 	if len(nodes) == 0 {
-		return fault(node, "want a whole number or a list of whole numbers; leave the key out for the default")
+		return At(node, "want a whole number or a list of whole numbers; leave the key out for the default")
 	}
 	var faults []error
 	for _, n := range nodes {
-		v, err := wholeNumber(n, false)
+		v, err := WholeNumber(n, false)
 		if err != nil {
-			faults = append(faults, fault(n, "want a whole number or a list of whole numbers"))
+			faults = append(faults, At(n, "want a whole number or a list of whole numbers"))
 			continue
 		}
 		*o = append(*o, int(v))
@@ -101,7 +101,7 @@ func (s *Duration) UnmarshalYAML(node ast.Node) error {
 	err := yaml.NodeToValue(node, &text)
 	d, parsed := time.ParseDuration(text)
 	if err != nil || parsed != nil {
-		return fault(node, WantTime)
+		return At(node, WantTime)
 	}
 	*s = Duration(d)
 	return nil
@@ -110,26 +110,26 @@ func (s *Duration) UnmarshalYAML(node ast.Node) error {
 // Size is a number of bytes with an optional unit: 512MiB, 2GB.
 type Size int64
 
-const sizeUnits = `B|[KMGT]i?B`
+const SizeUnits = `B|[KMGT]i?B`
 
-var sizePattern = regexp.MustCompile(`^([0-9]+) *(|` + sizeUnits + `)$`)
+var sizePattern = regexp.MustCompile(`^([0-9]+) *(|` + SizeUnits + `)$`)
 
 // UnmarshalYAML reads the size.
 func (b *Size) UnmarshalYAML(node ast.Node) error {
 	var s string
 	if err := yaml.NodeToValue(node, &s); err != nil {
-		return fault(node, "want a size such as 512MiB")
+		return At(node, "want a size such as 512MiB")
 	}
 	size, err := ParseSize(s)
 	if err != nil {
-		return fault(node, err.Error())
+		return At(node, err.Error())
 	}
 	*b = size
 	return nil
 }
 
-// fault is an error at a place in the job file.
-func fault(node ast.Node, text string) error {
+// At is an error at a place in the file.
+func At(node ast.Node, text string) error {
 	return &yaml.SyntaxError{Message: text, Token: node.GetToken()}
 }
 

@@ -1,4 +1,8 @@
-package config
+// Package yamlfile decodes a YAML file into a struct and finds all that is wrong with it,
+// with places. What the YAML library passes over in silence is a fault: keys that are no
+// text, fractions where whole numbers are wanted, a second document. ${VAR} in a value
+// stands for a variable of the environment, whose value no fault shows.
+package yamlfile
 
 import (
 	"bytes"
@@ -14,38 +18,40 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits of a job file, far beyond what a job says, at which the YAML library
-// takes about a second. It calls itself for what is nested, and its time is
-// quadratic in the keys of a section: scaling.features has three for a column.
+// MaxBytes is the most that the text of a file may have.
+const MaxBytes = 1 << 20
+
+// Limits of a file at which the YAML library takes about a second. It calls itself for
+// what is nested, and its time is quadratic in the keys of a section.
 const (
-	maxJobBytes = 1 << 20
-	maxJobDepth = 32
-	maxJobKeys  = 4000    // in all
-	maxJobParts = 1 << 16 // words and signs in all
+	maxDepth = 32
+	maxKeys  = 4000    // in all
+	maxParts = 1 << 16 // words and signs in all
 )
 
-// A jobText is a job file that was taken apart.
-type jobText struct {
+// A File is a file that was taken apart. Faults are those of reading it.
+type File struct {
 	path   string
-	kind   fileKind
+	Kind   Kind
 	of     reflect.Type // that it is decoded into
-	root   ast.Node     // nil: it says nothing, or could not be taken apart
+	Root   ast.Node     // nil: it says nothing, or could not be taken apart
 	from   origins
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
-	faults []Fault
+	Faults []Fault
 	told   map[[2]int]bool // places of faults
 }
 
-// parseUntil is parseJob, which knows no context, until ctx is done.
-func parseUntil[T any](ctx context.Context, kind fileKind, path string, text []byte, lookup func(string) (string, bool)) (T, *jobText, error) {
+// Parse decodes the text of a file of this kind into a T, and keeps all that is wrong with
+// it. lookup finds variables of the environment. The error is that of ctx.
+func Parse[T any](ctx context.Context, kind Kind, path string, text []byte, lookup func(string) (string, bool)) (T, *File, error) {
 	type parsed struct {
 		c T
-		t *jobText
+		t *File
 	}
 	done := make(chan parsed, 1)
 	go func() {
 		var p parsed
-		p.c, p.t = parseJob[T](kind, path, text, lookup)
+		p.c, p.t = parseNow[T](kind, path, text, lookup)
 		done <- p
 	}()
 	select {
@@ -56,18 +62,16 @@ func parseUntil[T any](ctx context.Context, kind fileKind, path string, text []b
 	}
 }
 
-// parseJob decodes the text of a job file, or of another one, and keeps all that is wrong with it. What the
-// YAML library would pass over in silence is a fault: keys that are no text, fractions
-// where whole numbers are wanted, a second document.
-func parseJob[T any](kind fileKind, path string, text []byte, lookup func(string) (string, bool)) (c T, t *jobText) {
-	t = &jobText{path: path, kind: kind, of: reflect.TypeFor[T](), from: origins{}, told: map[[2]int]bool{}}
+// parseNow is Parse, but for a context, which the YAML library does not know.
+func parseNow[T any](kind Kind, path string, text []byte, lookup func(string) (string, bool)) (c T, t *File) {
+	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), from: origins{}, told: map[[2]int]bool{}}
 	defer func() { // the border to a library that panics on some texts
 		if r := recover(); r != nil {
-			t.root = nil
+			t.Root = nil
 			t.add("", fmt.Errorf("the YAML library cannot read it: %v", r))
 		}
 	}()
-	tokens, err := takenApart(text)
+	tokens, err := t.Kind.takenApart(text)
 	if err != nil {
 		t.add("", err)
 		return c, t
@@ -82,21 +86,21 @@ func parseJob[T any](kind fileKind, path string, text []byte, lookup func(string
 	}
 	for _, d := range tree.Docs { // one that says something: see simpleEnough
 		if d.Body != nil {
-			t.root = d.Body
+			t.Root = d.Body
 		}
 	}
-	if t.root == nil {
-		t.add("", fmt.Errorf("it is empty; %s shows the smallest %s", t.kind.Page, t.kind.Name))
+	if t.Root == nil {
+		t.add("", fmt.Errorf("it is empty; %s shows the smallest %s", t.Kind.Page, t.Kind.Name))
 		return c, t
 	}
 	t.nodes = map[string]ast.Node{}
-	t.index("", t.root)
-	decoder{t}.value("", t.root, reflect.ValueOf(&c).Elem())
+	t.index("", t.Root)
+	decoder{t}.value("", t.Root, reflect.ValueOf(&c).Elem())
 	return c, t
 }
 
 // index finds the values of all keys, and keys that are none.
-func (t *jobText) index(key string, node ast.Node) {
+func (t *File) index(key string, node ast.Node) {
 	t.nodes[key] = node
 	t.own(key, node)
 	if list, ok := node.(*ast.SequenceNode); ok {
@@ -104,30 +108,32 @@ func (t *jobText) index(key string, node ast.Node) {
 			t.index(fmt.Sprintf("%s[%d]", key, i), one)
 		}
 	}
-	for _, entry := range entries(node) {
+	for _, entry := range Entries(node) {
 		if text := badKey(entry); text != "" {
 			t.tell(Fault{Key: key, Text: text, unread: key != ""}, entry.Key.GetToken())
 			continue
 		}
-		t.index(within(key, entry.Key.GetToken().Value), entry.Value)
+		t.index(Join(key, entry.Key.GetToken().Value), entry.Value)
 	}
 }
 
-// takenApart are the tokens of a job file that has nothing in it that a job does not need.
-func takenApart(text []byte) (token.Tokens, error) {
+// takenApart are the tokens of a file that has nothing in it that none needs.
+func (k Kind) takenApart(text []byte) (token.Tokens, error) {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF")) // as some editors of Windows begin a file
-	if signs(text) > maxJobParts {
-		return nil, errManyParts
+	if signs(text) > maxParts {
+		return nil, k.manyParts()
 	}
-	marked, err := mark(text)
+	marked, err := k.mark(text)
 	if err != nil {
 		return nil, err
 	}
 	tokens := lexer.Tokenize(marked)
-	return tokens, simpleEnough(tokens)
+	return tokens, k.simpleEnough(tokens)
 }
 
-var errManyParts = fmt.Errorf("it has more parts than a job can have (%d)", maxJobParts)
+func (k Kind) manyParts() error {
+	return fmt.Errorf("it has more parts than a %s can have (%d)", k.Name, maxParts)
+}
 
 // signs counts the bytes that begin or end a part of YAML: lines and punctuation,
 // but not what paths and names are full of. The library takes some hundred bytes
@@ -146,11 +152,11 @@ func signs(text []byte) int {
 	return n
 }
 
-// simpleEnough refuses what a job does not need and what a parser could be
+// simpleEnough refuses what no file needs and what a parser could be
 // brought down with, before there is a tree.
-func simpleEnough(tokens token.Tokens) error {
-	if len(tokens) > maxJobParts {
-		return errManyParts
+func (k Kind) simpleEnough(tokens token.Tokens) error {
+	if len(tokens) > maxParts {
+		return k.manyParts()
 	}
 	var faults []error
 	refuse := func(t *token.Token, text string) { faults = append(faults, faultAt(t, text)) }
@@ -169,7 +175,7 @@ func simpleEnough(tokens token.Tokens) error {
 			}
 		default:
 			if said = true; second != nil { // behind two such lines the library drops what follows
-				refuse(second, "a job file holds one document; this is the second")
+				refuse(second, "a "+k.Name+" file holds one document; this is the second")
 				return errors.Join(faults...)
 			}
 		}
@@ -181,9 +187,9 @@ func simpleEnough(tokens token.Tokens) error {
 		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			refuse(t, "anchors, aliases and merge keys are not used in a job file; write the value out")
+			refuse(t, "anchors, aliases and merge keys are not used in a "+k.Name+" file; write the value out")
 		case token.TagType:
-			refuse(t, "tags are not used in a job file; leave it out")
+			refuse(t, "tags are not used in a "+k.Name+" file; leave it out")
 		case token.MappingKeyType:
 			refuse(t, "keys are words, without a question mark")
 		case token.SequenceStartType, token.MappingStartType:
@@ -191,14 +197,14 @@ func simpleEnough(tokens token.Tokens) error {
 		case token.SequenceEndType, token.MappingEndType:
 			open = max(open-1, 0)
 		case token.MappingValueType:
-			if keys++; keys > maxJobKeys {
-				refuse(t, fmt.Sprintf("more than %d keys", maxJobKeys))
+			if keys++; keys > maxKeys {
+				refuse(t, fmt.Sprintf("more than %d keys", maxKeys))
 				return errors.Join(faults...)
 			}
 		default:
 		}
-		if nested() > maxJobDepth {
-			refuse(t, fmt.Sprintf("nested deeper than %d", maxJobDepth))
+		if nested() > maxDepth {
+			refuse(t, fmt.Sprintf("nested deeper than %d", maxDepth))
 			return errors.Join(faults...)
 		}
 	}
@@ -209,8 +215,8 @@ func faultAt(t *token.Token, text string) error {
 	return &yaml.SyntaxError{Message: text, Token: t}
 }
 
-// empty reports whether the file says nothing, or could not be taken apart.
-func (t *jobText) empty() bool { return t.root == nil }
+// Empty reports whether the file says nothing, or could not be taken apart.
+func (t *File) Empty() bool { return t.Root == nil }
 
-// has reports whether the file has a key, outside of all sections.
-func (t *jobText) has(key string) bool { return t.nodes[key] != nil }
+// Has reports whether the file has a key, outside of all sections.
+func (t *File) Has(key string) bool { return t.nodes[key] != nil }

@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A Fault is one thing that is wrong with a job file.
+// A Fault is one thing that is wrong with a file.
 type Fault struct {
 	File         string
 	flag         string // by which the key was set, or ""
@@ -43,8 +43,8 @@ func (f Fault) Unwrap() error { return f.err }
 
 // tell adds a fault at a place of the file. There is one at a place: others would follow
 // from it.
-func (t *jobText) tell(f Fault, at *token.Token) {
-	f.File, f.bad, f.err = t.path, t.kind.Bad, t.kind.Err
+func (t *File) tell(f Fault, at *token.Token) {
+	f.File, f.bad, f.err = t.path, t.Kind.Bad, t.Kind.Err
 	if at != nil && at.Position != nil {
 		f.Line, f.Column = at.Position.Line, at.Position.Column
 	}
@@ -53,13 +53,13 @@ func (t *jobText) tell(f Fault, at *token.Token) {
 		return
 	}
 	t.told[place] = true
-	t.faults = append(t.faults, f)
+	t.Faults = append(t.Faults, f)
 }
 
 // add adds what is wrong with the value of a key, nothing if err is nil. A value may be
 // secret: if variables are in it, it is not shown. What only says what it wants shows none.
-func (t *jobText) add(key string, err error) {
-	for _, one := range separate(err) {
+func (t *File) add(key string, err error) {
+	for _, one := range Separate(err) {
 		f := Fault{Key: key, Text: one.Error(), unread: true}
 		at, ok := errors.AsType[yaml.Error](one)
 		if !ok {
@@ -68,7 +68,7 @@ func (t *jobText) add(key string, err error) {
 		}
 		f.Text = at.GetMessage()
 		if names := t.from.of(at.GetToken()); names != "" && !strings.HasPrefix(f.Text, "want ") {
-			f.Text = t.kind.unseen(names)
+			f.Text = t.Kind.Refused(names)
 		}
 		t.tell(f, at.GetToken())
 	}
@@ -76,11 +76,11 @@ func (t *jobText) add(key string, err error) {
 
 // own names the key of faults of variables in its value, which were found before there
 // were keys.
-func (t *jobText) own(key string, node ast.Node) {
+func (t *File) own(key string, node ast.Node) {
 	at := node.GetToken().Position
-	for i, f := range t.faults {
+	for i, f := range t.Faults {
 		if f.Key == "" && f.Line == at.Line && f.Column == at.Column {
-			t.faults[i].Key = key
+			t.Faults[i].Key = key
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (f *Faults) Among(keys []string, format string, args ...any) {
 
 // Within notes what is wrong with another file, which a key names.
 func (f *Faults) Within(key string, err error) {
-	for _, one := range separate(err) {
+	for _, one := range Separate(err) {
 		f.all = append(f.all, found{keys: []string{key}, format: "%v", args: []any{one}, shown: true})
 	}
 }
@@ -137,12 +137,12 @@ var verb = regexp.MustCompile(`%(?:%|[-+# 0-9.]*(?:\[[0-9]+\])?[a-zA-Z])`)
 
 // words are the fault with the names of variables, where there are some, in the place of
 // arguments; or that the value is refused, where arguments are all that it has.
-func (f found) words(variables string, k fileKind) string {
+func (f found) words(variables string, k Kind) string {
 	if variables == "" || f.shown || len(f.args) == 0 {
 		return fmt.Sprintf(f.format, f.args...)
 	}
 	if verb.ReplaceAllString(f.format, "") == "" {
-		return k.unseen(variables)
+		return k.Refused(variables)
 	}
 	return verb.ReplaceAllStringFunc(f.format, func(verb string) string {
 		if verb == "%%" {
@@ -152,33 +152,33 @@ func (f found) words(variables string, k fileKind) string {
 	})
 }
 
-// judged are the faults of the file together with those that were found in what it says;
+// Judge are the faults of the file together with those that were found in what it says;
 // what follows from a value that could not be read is left out. flag names the one that has
 // set a key in the place of the file, or is "".
-func (t *jobText) judged(among Faults, flag func(key string) string) []Fault {
-	faults := slices.Clone(t.faults)
+func (t *File) Judge(among Faults, flag func(key string) string) []Fault {
+	faults := slices.Clone(t.Faults)
 	variables := map[string]string{} // by key: many faults may be about one long list
 	for _, one := range among.all {
 		key := one.keys[0]
-		f := Fault{File: t.path, Key: key, bad: t.kind.Bad, err: t.kind.Err}
+		f := Fault{File: t.path, Key: key, bad: t.Kind.Bad, err: t.Kind.Err}
 		f.flag = flag(key)
 		var names []string
 		for _, key := range one.keys {
 			if _, ok := variables[key]; !ok {
-				variables[key] = t.variables(key)
+				variables[key] = t.Variables(key)
 			}
 			if flag(key) == "" && variables[key] != "" {
 				names = append(names, variables[key])
 			}
 		}
-		text := one.words(strings.Join(names, ", "), t.kind)
+		text := one.words(strings.Join(names, ", "), t.Kind)
 		f.Text = key + ": " + text
 		if f.flag != "" {
 			f.Text = "--" + f.flag + ": " + text
 			faults = append(faults, f)
 			continue
 		}
-		if slices.ContainsFunc(t.faults, f.follows) {
+		if slices.ContainsFunc(t.Faults, f.follows) {
 			continue
 		}
 		f.Line, f.Column, f.missing = t.nearest(key)
@@ -190,12 +190,12 @@ func (t *jobText) judged(among Faults, flag func(key string) string) []Fault {
 	return faults
 }
 
-// variables names those of which the value of a key is made, "" if there are none. What the
+// Variables names those of which the value of a key is made, "" if there are none. What the
 // key leaves out may come from another one.
-func (t *jobText) variables(key string) string {
+func (t *File) Variables(key string) string {
 	names := t.from.under(t.nodes[key])
-	if names == "" && t.kind.Above != nil {
-		names = t.from.under(t.nodes[t.kind.Above(key)])
+	if names == "" && t.Kind.Above != nil {
+		names = t.from.under(t.nodes[t.Kind.Above(key)])
 	}
 	return names
 }
@@ -214,11 +214,11 @@ func (f Fault) follows(other Fault) bool {
 }
 
 // nearest is where a key stands, or the innermost section that lacks it.
-func (t *jobText) nearest(key string) (line, column int, missing bool) {
+func (t *File) nearest(key string) (line, column int, missing bool) {
 	for key != "" {
 		if node := t.nodes[key]; node != nil {
 			first := node.GetToken()
-			if below := entries(node); missing && len(below) > 0 {
+			if below := Entries(node); missing && len(below) > 0 {
 				first = below[0].Key.GetToken() // the section's own may be a colon
 			}
 			return first.Position.Line, first.Position.Column, missing
@@ -228,8 +228,8 @@ func (t *jobText) nearest(key string) (line, column int, missing bool) {
 	return 0, 0, true
 }
 
-// place is where a key stands in the file, for an error about it; empty if it does not.
-func (t *jobText) place(key string) string {
+// Place is where a key stands in the file, for an error about it; empty if it does not.
+func (t *File) Place(key string) string {
 	node := t.nodes[key]
 	if node == nil {
 		return ""
@@ -238,8 +238,8 @@ func (t *jobText) place(key string) string {
 	return fmt.Sprintf("%s: [%d:%d] ", t.path, at.Line, at.Column)
 }
 
-// errorOf joins faults.
-func errorOf(faults []Fault) error {
+// Err joins faults.
+func Err(faults []Fault) error {
 	var all []error
 	for _, f := range faults {
 		all = append(all, f)
