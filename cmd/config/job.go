@@ -56,6 +56,7 @@ type JobFile struct {
 	Folder string // of the file
 }
 
+// A SourceSection declares where rows come from: files, a topic, or standard input.
 type SourceSection struct {
 	Paths  yamlfile.Paths `yaml:"paths"`
 	Kafka  KafkaSection   `yaml:"kafka"`
@@ -68,6 +69,7 @@ type SourceSection struct {
 	stdin     io.Reader
 }
 
+// A LossSection declares what counts as a miss.
 type LossSection struct {
 	Kind    string  `yaml:"kind"`
 	Epsilon Epsilon `yaml:"epsilon"`

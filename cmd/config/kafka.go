@@ -68,6 +68,7 @@ type saslConfig struct {
 	PasswordFile string `yaml:"password_file"`
 }
 
+// A SpoolSection declares where consumed rows are kept, and how much disk they may have.
 type SpoolSection struct {
 	Folder string        `yaml:"folder"`
 	Limit  yamlfile.Size `yaml:"limit"`
@@ -77,6 +78,7 @@ type SpoolSection struct {
 // declared reports whether the section is there.
 func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
+// Cluster is how the brokers of the section are reached.
 func (k KafkaSection) Cluster() Cluster {
 	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Told: k.told}
 }
@@ -248,6 +250,7 @@ func (k *Topic) OfMember(window *kafkalog.Window, folder string) *Topic {
 	}
 }
 
+// Open opens the window, which is consumed into its spool first if it is not there.
 func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
 	if k.window == nil {
 		if err := k.spool(ctx, want); err != nil {
@@ -316,10 +319,13 @@ func (k *Topic) Others(output string) []string {
 	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.Config.Folder) })
 }
 
+// Finds returns "": no file is read by its name.
 func (k *Topic) Finds(string) string { return "" }
 
+// Arguments are what means the same as DATA of a command.
 func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
 
+// Replay is the origin of the rows that a certificate names, read again.
 func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	if len(c.Sample.Segments) == 0 {
 		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
@@ -335,6 +341,7 @@ func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	return again, nil
 }
 
+// Release removes the spool, unless another run of the job goes on with it.
 func (k *Topic) Release(published bool) error {
 	var err error
 	if k.lock != nil {

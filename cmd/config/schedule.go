@@ -24,6 +24,7 @@ type ScheduleFile struct {
 	Jobs   []ScheduledJob    `yaml:"jobs"`
 }
 
+// A ScheduledJob is a job as a schedule file declares it.
 type ScheduledJob struct {
 	Name     string            `yaml:"name"`
 	Job      string            `yaml:"job"`

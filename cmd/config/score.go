@@ -279,6 +279,7 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is about files; predictions on a topic go there as rows come")
 }
 
+// Session is how long a member that is not heard of keeps its partitions.
 func (c ScoreFile) Session() time.Duration {
 	if c.SessionTimeout == nil {
 		return sessionTimeout
@@ -286,8 +287,10 @@ func (c ScoreFile) Session() time.Duration {
 	return time.Duration(*c.SessionTimeout)
 }
 
+// Every is how often is looked for new files and models.
 func (c ScoreFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
+// Resources are what predicting may take.
 func (c ScoreFile) Resources() pipeline.Resources {
 	r := pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
 	if r.Workers == 0 {

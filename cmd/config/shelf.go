@@ -217,10 +217,9 @@ func (s *Shelf) send(ctx context.Context, as *broker.Member, p Publication) (err
 		}
 	}()
 	stand, err := s.follows(ctx, client, p.Source, p.Results)
-	if err != nil {
-		return err
-	}
 	switch { // of a member, which commits offsets with or behind what it sends
+	case err != nil:
+		return err
 	case as != nil && stand == kafkalog.AtEnd:
 		return nil
 	case as != nil && stand == kafkalog.AtBegin && s.exactlyOnce:

@@ -137,10 +137,14 @@ func (l Lake) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, 
 	return src, nil
 }
 
+// Finds returns the name under which a later opening would read a file at this path.
 func (l Lake) Finds(path string) string { return ingestlake.Finds(l, path) }
 
+// Arguments are what means the same as DATA of a command.
 func (l Lake) Arguments() []string { return l }
 
+// Replay is the origin of the rows that a certificate names, read again.
 func (l Lake) Replay(certify.Certificate) (Origin, error) { return l, nil }
 
+// Release does nothing: files are only read.
 func (l Lake) Release(bool) error { return nil }

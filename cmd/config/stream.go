@@ -43,6 +43,7 @@ func (s SourceSection) piped(job pipeline.Job, output string, faults *yamlfile.F
 	return &Stdin{in: s.stdin, config: config, keep: s.Spool.Keep, file: s.file}
 }
 
+// Open opens the rows, which are consumed into a spool first if they are not there.
 func (s *Stdin) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
 	if s.window == nil {
 		if err := s.spool(ctx, want); err != nil {
@@ -91,8 +92,10 @@ func (s *Stdin) spool(ctx context.Context, want pipeline.Choice) (err error) {
 	return err
 }
 
+// Finds returns "": no file is read by its name.
 func (s *Stdin) Finds(string) string { return "" }
 
+// Arguments are what means the same as DATA of a command.
 func (s *Stdin) Arguments() []string {
 	if s.keep {
 		return []string{s.config.Folder}
@@ -100,6 +103,7 @@ func (s *Stdin) Arguments() []string {
 	return []string{"--source", s.file, "<", "ROWS"} // the same rows on standard input
 }
 
+// Replay is the origin of the rows that a certificate names, read again.
 func (s *Stdin) Replay(certify.Certificate) (Origin, error) { return s, nil }
 
 // Release removes the spool, also one of a job that failed: the rows have to be sent again

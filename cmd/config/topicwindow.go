@@ -74,6 +74,7 @@ func (w TopicWindow) Offsets() (n int64) {
 	return n
 }
 
+// Words name the window in a sentence.
 func (w TopicWindow) Words() string {
 	return fmt.Sprintf("%s of topic %s", certify.Count(w.Offsets(), "offset"), w.Topic)
 }

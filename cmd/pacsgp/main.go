@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"

@@ -89,6 +89,7 @@ func (o *Ints) UnmarshalYAML(node ast.Node) error {
 	return errors.Join(faults...)
 }
 
+// WantTime is what a value that is no time is told.
 const WantTime = "want a time such as 90s, 15m or 2h"
 
 // Duration is a time with its unit: a plain number would be taken for seconds by
@@ -110,6 +111,7 @@ func (s *Duration) UnmarshalYAML(node ast.Node) error {
 // Size is a number of bytes with an optional unit: 512MiB, 2GB.
 type Size int64
 
+// SizeUnits is a pattern of the units of a [Size].
 const SizeUnits = `B|[KMGT]i?B`
 
 var sizePattern = regexp.MustCompile(`^([0-9]+) *(|` + SizeUnits + `)$`)
@@ -133,6 +135,7 @@ func At(node ast.Node, text string) error {
 	return &yaml.SyntaxError{Message: text, Token: node.GetToken()}
 }
 
+// ParseSize reads a number of bytes with its unit.
 func ParseSize(s string) (Size, error) {
 	m := sizePattern.FindStringSubmatch(s)
 	if m == nil {
