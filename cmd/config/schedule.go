@@ -89,6 +89,7 @@ type filesConfig struct {
 	Column string   `yaml:"column"`
 }
 
+// Which files a run takes.
 const (
 	FilesAll  = "all"
 	FilesNew  = "new"
@@ -133,6 +134,7 @@ type Promotion struct {
 	OnNewRows  int64    `yaml:"on_new_rows"`
 }
 
+// Rules of promotion.
 const (
 	promoteAlways = "always"
 	promoteWithin = "within_limit"
@@ -280,6 +282,7 @@ func (j *ScheduledTask) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(j.Time >= 0, at+".time", "%v is negative", time.Duration(j.Time))
 }
 
+// What becomes of missed moments.
 const (
 	missedRunOnce = "run_once"
 	MissedSkip    = "skip"

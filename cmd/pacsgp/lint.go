@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
-
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"

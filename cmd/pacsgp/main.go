@@ -18,8 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 

@@ -149,10 +149,11 @@ func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clock, o
 	for {
 		began := clock.Now()
 		for _, j := range jobs {
-			if _, err := s.look(ctx, j, clock.Now()); err != nil {
-				if ctx.Err() != nil {
-					return nil // it was told to end
-				}
+			_, err := s.look(ctx, j, clock.Now())
+			if ctx.Err() != nil { // it was told to end
+				return nil
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -54,15 +54,15 @@ func Files(ctx context.Context, paths []string) (files []File, notices []string,
 // A dataFile is a listed file with what is kept of its footer.
 type dataFile struct {
 	listed
-	sum     [sha256.Size]byte // of the footer
-	size    int64
-	rows    int64
-	groups  []group // with rows
+	sum    [sha256.Size]byte // of the footer
+	size   int64
+	rows   int64
+	groups []group // with rows
 
 	modified time.Time
-	columns []column
-	places  map[string]int // of the columns, by name
-	arrow   bool           // an Arrow IPC file: its groups are record batches
+	columns  []column
+	places   map[string]int // of the columns, by name
+	arrow    bool           // an Arrow IPC file: its groups are record batches
 }
 
 // listWithFooters lists files and reads their footers.

@@ -98,6 +98,4 @@ func Separate(err error) (all []error) {
 	return all
 }
 
-var (
-	listIndex = regexp.MustCompile(`\[[0-9]+\]`)
-)
+var listIndex = regexp.MustCompile(`\[[0-9]+\]`)
