@@ -206,7 +206,10 @@ func TestPartsNeedTheirEnvironment(t *testing.T) {
 	if _, err := h.Certify(t.Context(), pass, pipeline.Environment{Sink: env.Sink, Software: env.Software}); err != nil {
 		t.Error(err)
 	}
-	j := job(t, func(j *pipeline.Job) { tiny(j); j.Train.Mode, j.Train.Rows, j.Roles = pipeline.TrainArrival, 600, pipeline.RolesDecl{By: pipeline.RolesByFirst, Reference: 60} })
+	j := job(t, func(j *pipeline.Job) {
+		tiny(j)
+		j.Train.Mode, j.Train.Rows, j.Roles = pipeline.TrainArrival, 600, pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 60}
+	})
 	err = pipeline.NewAhead(j, pipeline.Environment{}).Add(t.Context(), source(waves(600, 0.1, 1), 300, 300))
 	demandFaults(t, "Ahead", err, []string{"Checkpoints of"})
 }

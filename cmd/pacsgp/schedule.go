@@ -149,11 +149,7 @@ func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clock, o
 	for {
 		began := clock.Now()
 		for _, j := range jobs {
-			_, err := s.look(ctx, j, clock.Now())
-			if ctx.Err() != nil { // it was told to end
-				return nil
-			}
-			if err != nil {
+			if _, err := s.look(ctx, j, clock.Now()); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}
