@@ -203,7 +203,10 @@ func present(folder, id string) bool {
 
 // pointTo moves the pointer of an output to one of its artifacts.
 func pointTo(p prepared, to contender) (err error) {
-	out := sinklake.NewOutput(p.Output, nil)
+	out := p.held
+	if out == nil {
+		out = sinklake.NewOutput(p.Output, nil)
+	}
 	release, err := out.Hold()
 	if err != nil {
 		return err

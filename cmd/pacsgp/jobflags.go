@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A prepared job is one that can be run, with what a command asks of the run.
@@ -19,6 +20,7 @@ type prepared struct {
 	noPass   bool                    // the last pass is left to others
 	ancestor *pipeline.Ancestor      // whose posterior training begins with, of a window of a stream; nil: none
 	standing bool                    // the pointer is left where it is
+	held     *sinklake.Output        // the output, which the schedule holds; nil: it does not
 }
 
 // open opens the source of the job as the job chooses.

@@ -128,8 +128,8 @@ func TestWindowThatAnotherFills(t *testing.T) {
 		both[i] = onStage(t, path, true)
 	}
 	meanwhile := func() {
-		if run := both[1].at(t, someDay.Add(time.Minute)); run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "in use by another process") {
-			t.Errorf("%+v", run)
+		if run := both[1].at(t, someDay.Add(time.Minute)); run != nil || !strings.Contains(fmt.Sprint(both[1].said), "in use by another process") {
+			t.Errorf("%+v; %q", run, both[1].said)
 		}
 	}
 	train := both[0].train

@@ -196,16 +196,31 @@ type taking struct {
 	digest string // names it
 	number string // names what has one number in the sequence
 	none   bool   // nothing that the run before had not
+
+	out     *sinklake.Output // held; nil: nothing is run
+	release func() error
 }
 
 // begin chooses the files of a run, or its window, records it with its number in the
-// sequence, runs it, and records how it ended.
-func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, now time.Time) (*scheduledRun, error) {
+// sequence, runs it, and records how it ended. It holds the output from the number to the
+// pointer.
+func (s *scheduler) begin(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, now time.Time) (begun *scheduledRun, err error) {
 	run.Job, run.Began, run.State, run.Files = j.Name, now, pipeline.StateRunning, []pipeline.ManifestFile{}
 	known.Retry = nil
 	take, err := s.take(ctx, j, known, run)
 	if err == nil && !take.none {
-		err = s.record.step(func() error { return s.number(ctx, j, known, run, take) })
+		out := sinklake.NewOutput(j.prepared.Output, s.fs)
+		err = s.record.step(func() error {
+			release, err := out.Hold()
+			if err != nil {
+				return err
+			}
+			take.out, take.release = out, release
+			return s.number(ctx, out, j, known, run, take)
+		})
+	}
+	if take.out != nil {
+		defer func() { err = errors.Join(err, take.release()) }()
 	}
 	if ctx.Err() != nil { // nothing was chosen, and it is due still
 		return nil, ctx.Err()
@@ -260,13 +275,13 @@ func (s *scheduler) take(ctx context.Context, j *scheduled, known *jobState, run
 	run.Files = manifested(files)
 	digest := digestOf(run.Files)
 	text, err := json.Marshal([]string{digest, versionLine()})
-	return taking{paths, digest, hexOf(text), len(files) == 0 || known.Done == digest}, err
+	return taking{from: paths, digest: digest, number: hexOf(text), none: len(files) == 0 || known.Done == digest}, err
 }
 
 // finish runs what is recorded as running.
 func (s *scheduler) finish(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, take taking) error {
 	p := j.prepared
-	p.Source, p.Job = take.from, p.Job.Numbered(j.Name, run.Sequence)
+	p.Source, p.Job, p.held = take.from, p.Job.Numbered(j.Name, run.Sequence), take.out
 	began := time.Now()
 	o, err := s.train(ctx, j, p)
 	if ctx.Err() != nil { // it was told to end

@@ -36,7 +36,7 @@ func (j *scheduled) window(ctx context.Context, known *jobState, run *scheduledR
 	}
 	run.Window = &w
 	digest := j.topic().Numbered(w, versionLine())
-	return taking{j.topic().Within(w, j.prepared.Output), digest, digest, w.Offsets() == 0}, nil
+	return taking{from: j.topic().Within(w, j.prepared.Output), digest: digest, number: digest, none: w.Offsets() == 0}, nil
 }
 
 // leave notes that no run goes on with a window: it has its certificate, or gets none.

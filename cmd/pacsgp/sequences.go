@@ -154,13 +154,7 @@ var errTaken = errors.New("another scheduler has taken a number of its sequence 
 
 // number gives what a run takes its number in the sequence: before anything is known of a
 // bound, and for one certificate. The output knows of it, durably, before the record does.
-func (s *scheduler) number(ctx context.Context, j *scheduled, known *jobState, run *scheduledRun, take taking) (err error) {
-	out := sinklake.NewOutput(j.prepared.Output, s.fs)
-	release, err := out.Hold()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
+func (s *scheduler) number(ctx context.Context, out *sinklake.Output, j *scheduled, known *jobState, run *scheduledRun, take taking) error {
 	all, err := readSequences(j.prepared.Output)
 	if err != nil {
 		return err

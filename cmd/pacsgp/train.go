@@ -85,7 +85,11 @@ func train(ctx context.Context, p prepared, w system) (*outcome, error) {
 
 // out is the output of a job.
 func (p prepared) out(w system) *jobOutput {
-	return &jobOutput{Output: sinklake.NewOutput(p.Output, w.fs), job: p}
+	out := p.held
+	if out == nil {
+		out = sinklake.NewOutput(p.Output, w.fs)
+	}
+	return &jobOutput{Output: out, job: p}
 }
 
 // A jobOutput is the output of a job. Of a job of a schedule, a number of its sequence has
