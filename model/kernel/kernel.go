@@ -26,6 +26,9 @@ type Family struct {
 	Errors Errors
 }
 
+// Equal reports whether both are the same family, which has one name.
+func (f Family) Equal(other Family) bool { return f.Name == other.Name }
+
 // Errors bound what rounding does to values: docs/proofs.md, section 10. Distances p are
 // √(Stretch·t), with the profile's stretch.
 type Errors struct {
