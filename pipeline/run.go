@@ -33,14 +33,18 @@ type Environment struct {
 
 // needs returns an error for each of these fields that is not there.
 func (e Environment) needs(fields ...string) error {
-	lacking := map[string]bool{
+	return unset(" of the environment", map[string]bool{
 		"Open": e.Open == nil, "Sink": e.Sink == nil, "Attempts": e.Attempts == nil, "Checkpoints": e.Checkpoints == nil,
 		"Software": e.Software == "",
-	}
+	}, fields)
+}
+
+// unset returns an error for each of these fields that lacks its value.
+func unset(of string, lacks map[string]bool, fields []string) error {
 	var faults []error
 	for _, field := range fields {
-		if lacking[field] {
-			faults = append(faults, fmt.Errorf("%w: %s of the environment is not set", ErrConfig, field))
+		if lacks[field] {
+			faults = append(faults, fmt.Errorf("%w: %s%s is not set", ErrConfig, field, of))
 		}
 	}
 	return errors.Join(faults...)

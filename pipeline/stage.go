@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A RunConfig says how a job is run: what enters no identity. Attempts, Resources and
-// Software have to be given; other zero fields mean that there is none.
+// A RunConfig says how a job is run: what enters no identity. Attempts and Software have
+// to be given; other zero fields mean that there is none.
 type RunConfig struct {
 	Run      string // names the process in its log and records
 	Judge    Judge  // "": the mean
@@ -68,9 +68,13 @@ type Publisher interface {
 // outcome is the best's. A job that has finished on the same files before is not trained again.
 //
 // Killed at any moment and called again with the same arguments it goes on from its
-// checkpoint, and gives the same bytes. The rows are released at the end.
+// checkpoint, and gives the same bytes. The rows are released at the end. What is not set,
+// and defaults of the job that are not filled in, are one error before anything is opened.
 func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
+	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
+		return nil, err
+	}
 	published := false
 	defer func() { err = errors.Join(err, rows.Release(published)) }()
 	release, err := s.begin(ctx)
@@ -102,6 +106,9 @@ func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (
 // [Handover.Pass] and [CertifyParts]. The job has no sweep.
 func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (err error) {
 	s := newStage(job, rows, out, how)
+	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, rows.Release(false)) }()
 	release, err := s.begin(ctx)
 	if err != nil {
@@ -138,6 +145,9 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 // manifest.
 func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
+	if err := errors.Join(job.complete(), s.needs("Rows", "Output", "Software")); err != nil {
+		return nil, err
+	}
 	release, err := out.Hold()
 	if err != nil {
 		return nil, err
@@ -192,6 +202,13 @@ func newStage(job Job, rows Rows, out Output, how RunConfig) *stage {
 	}
 	how.Resources = how.Resources.WithDefaults()
 	return &stage{how: how, job: job, jobs: job.Alternatives(), rows: rows, out: out, began: time.Now()}
+}
+
+// needs returns an error for each of these that is not there.
+func (s *stage) needs(fields ...string) error {
+	return unset("", map[string]bool{
+		"Rows": s.rows == nil, "Output": s.out == nil, "Attempts": s.how.Attempts == nil, "Software": s.how.Software == "",
+	}, fields)
 }
 
 // begin opens the rows of all alternatives, sees whether the machine and the publisher
