@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -21,25 +22,22 @@ import (
 // most: few enough for workers to share the rows. The shards enter the sample's digest.
 const tableRows = 4096
 
-// A Table is a [Source] of columns in memory. It keeps the columns without a copy: they
-// must not change while anything reads them, batches that were not released included.
+// A Table is [Rows] of columns in memory. It keeps the columns without a copy: they must
+// not change while anything reads them, batches that were not released included. A bad row
+// is one with a NaN or an infinity.
 type Table struct {
 	// BatchRows is the largest number of rows of a batch. Zero means 4,096.
 	BatchRows int
-	// Mark says that bad rows, those with a NaN or an infinity, are marked. Without it
-	// the first one is an error.
-	Mark bool
 
 	names  []string
 	data   [][]float64
 	shards []Shard
 }
 
-var _ Source = (*Table)(nil)
+var _ Rows = (*Table)(nil)
 
-// Columns returns a source of the named columns: data[j] holds column j, of which all have
-// one length. Training takes the last one for the target unless [Table.For] is asked for
-// another. shards are numbers of rows of the first shards; the rows behind them are cut
+// Columns returns a table of the named columns: data[j] holds column j, of which all have
+// one length. shards are numbers of rows of the first shards; the rows behind them are cut
 // into shards of 4,096. A name given twice, and lengths that do not fit, are errors.
 func Columns(names []string, data [][]float64, shards ...int) (*Table, error) {
 	if len(names) == 0 || len(names) != len(data) {
@@ -77,24 +75,18 @@ func (t *Table) addShard(first, rows int) {
 	})
 }
 
-// For opens the table for a run of a job: it is the Open of an [Environment].
-func (t *Table) For(job Job) func(ctx context.Context, features []string) (Source, error) {
-	return func(ctx context.Context, features []string) (Source, error) {
-		exclude := job.Exclude
-		if features == nil {
-			features = job.Features
-		} else {
-			exclude = nil
-		}
-		return t.Data(ctx, features, exclude, job.Target, job.BadRows.Some())
-	}
+// Data is [Table.Open] as the [OpenData] of [Verify].
+func (t *Table) Data(ctx context.Context, features, exclude []string, target string, mark bool) (Source, error) {
+	return t.Open(ctx, Choice{Features: features, Exclude: exclude, Target: target, Mark: mark})
 }
 
-// Data opens columns of the table, with bad rows marked or not: it is the [OpenData] of
-// [Verify]. Without features it takes all columns but the target and those to exclude,
-// sorted bytewise, as every source does. All names that the table does not have are one
-// error, which wraps [ErrConfig].
-func (t *Table) Data(_ context.Context, features, exclude []string, target string, mark bool) (Source, error) {
+// Release does nothing: the columns are the caller's.
+func (t *Table) Release(bool) error { return nil }
+
+// Open opens the chosen columns. Without features it takes all but the target and those to
+// exclude, sorted bytewise, as every source does. All names that the table does not have
+// are one error, which wraps [ErrConfig].
+func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	var faults []error
 	find := func(key, name string) int {
 		at := slices.Index(t.names, name)
@@ -103,12 +95,13 @@ func (t *Table) Data(_ context.Context, features, exclude []string, target strin
 		}
 		return at
 	}
-	for _, name := range exclude {
+	for _, name := range c.Exclude {
 		find("exclude", name)
 	}
+	features := c.Features
 	if features == nil {
 		for _, name := range slices.Sorted(slices.Values(t.names)) {
-			if name != target && !slices.Contains(exclude, name) {
+			if name != c.Target && !slices.Contains(c.Exclude, name) {
 				features = append(features, name)
 			}
 		}
@@ -116,7 +109,7 @@ func (t *Table) Data(_ context.Context, features, exclude []string, target strin
 	if len(features) == 0 {
 		faults = append(faults, fmt.Errorf("%w: features: no column is left", ErrConfig))
 	}
-	chosen := &Table{BatchRows: t.BatchRows, Mark: mark, shards: t.shards}
+	chosen := &openTable{of: t, mark: c.Mark}
 	add := func(key, name string) {
 		if slices.Contains(chosen.names, name) {
 			faults = append(faults, fmt.Errorf("%w: %s: column %q is named twice", ErrConfig, key, name))
@@ -128,8 +121,8 @@ func (t *Table) Data(_ context.Context, features, exclude []string, target strin
 	for _, name := range features {
 		add("features", name)
 	}
-	if target != "" {
-		add("target", target)
+	if c.Target != "" {
+		add("target", c.Target)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
@@ -137,22 +130,45 @@ func (t *Table) Data(_ context.Context, features, exclude []string, target strin
 	return chosen, nil
 }
 
+// openTable is a [Source] of some columns of a table.
+type openTable struct {
+	of    *Table
+	mark  bool
+	names []string
+	data  [][]float64
+}
+
 // Columns returns the names of the columns.
-func (t *Table) Columns() []string { return slices.Clone(t.names) }
+func (o *openTable) Columns() []string { return slices.Clone(o.names) }
 
 // Shards returns the shards.
-func (t *Table) Shards() []Shard { return slices.Clone(t.shards) }
+func (o *openTable) Shards() []Shard { return slices.Clone(o.of.shards) }
+
+// Notices are none.
+func (o *openTable) Notices() []string { return nil }
+
+// Files are none.
+func (o *openTable) Files() []File { return nil }
+
+// BatchRows is that of the table.
+func (o *openTable) BatchRows() int { return cmp.Or(max(0, o.of.BatchRows), tableRows) }
+
+// Overhead is a copy of each column of a batch, and the bits of one.
+func (o *openTable) Overhead(_ context.Context, readers int) (int64, error) {
+	return int64(readers) * int64(len(o.data)+1) * int64(o.BatchRows()) * 8, nil
+}
 
 // Open starts to read shard i.
-func (t *Table) Open(ctx context.Context, i int) (Batches, error) {
+func (o *openTable) Open(ctx context.Context, i int) (Batches, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if i < 0 || i >= len(t.shards) {
-		return nil, fmt.Errorf("pipeline: no shard %d of %d", i, len(t.shards))
+	if i < 0 || i >= len(o.of.shards) {
+		return nil, fmt.Errorf("pipeline: no shard %d of %d", i, len(o.of.shards))
 	}
-	b := &tableBatches{of: t, next: int(t.shards[i].First), end: int(t.shards[i].First + t.shards[i].Rows)}
-	for range t.names {
+	shard := o.of.shards[i]
+	b := &tableBatches{of: o, next: int(shard.First), end: int(shard.First + shard.Rows)}
+	for range o.names {
 		b.sums = append(b.sums, sha256.New())
 	}
 	return b, nil
@@ -160,7 +176,7 @@ func (t *Table) Open(ctx context.Context, i int) (Batches, error) {
 
 // tableBatches reads one shard of a table.
 type tableBatches struct {
-	of        *Table
+	of        *openTable
 	next, end int
 	sums      []hash.Hash
 	bits      []byte // of a column of a batch
@@ -179,11 +195,7 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 	case b.next == b.end:
 		return nil, io.EOF
 	}
-	n := tableRows
-	if b.of.BatchRows > 0 {
-		n = b.of.BatchRows
-	}
-	n = min(n, b.end-b.next)
+	n := min(b.of.BatchRows(), b.end-b.next)
 	columns := make([][]float64, len(b.of.data))
 	for j, column := range b.of.data {
 		columns[j] = column[b.next : b.next+n : b.next+n]
@@ -205,7 +217,7 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 // check returns what is wrong with each row, if bad rows are marked, and puts NaN for bad
 // cells into copies of their columns.
 func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) {
-	if b.of.Mark {
+	if b.of.mark {
 		reasons = make([]string, len(columns[0]))
 	}
 	for j, values := range columns {
@@ -215,7 +227,7 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 			if fault == "" {
 				continue
 			}
-			if !b.of.Mark {
+			if !b.of.mark {
 				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (bad_rows)",
 					b.next+i, b.of.names[j], fault)
 			}

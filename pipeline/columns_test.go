@@ -28,20 +28,16 @@ func TestColumns(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) pipeline.Source{
 		"given shards": func(*testing.T) pipeline.Source {
 			m := pipelinetest.NewMemory([]string{"x", "y"}, squares(25), 10, 0, 7)
-			m.BatchRows = 4
+			m.Table.BatchRows = 4
 			return m
 		},
 		"no shards given": func(*testing.T) pipeline.Source {
 			return pipelinetest.NewMemory([]string{"x", "y"}, squares(10_000))
 		},
-		"chosen": func(t *testing.T) pipeline.Source {
+		"chosen": func(*testing.T) pipeline.Source {
 			m := pipelinetest.NewMemory([]string{"y", "x"}, squares(50))
-			m.BatchRows = 8
-			src, err := m.Data(t.Context(), []string{"x"}, nil, "y", false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return src
+			m.Table.BatchRows = 8
+			return m.Choose(pipeline.Choice{Features: []string{"x"}, Target: "y"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) { pipelinetest.TestSource(t, open) })
@@ -96,7 +92,7 @@ func TestColumnsAreChosen(t *testing.T) {
 		"a feature twice":     {features: []string{"a", "a"}, target: "y", faults: []string{`features: column "a" is named twice`}},
 		"the target, as both": {features: []string{"a", "y"}, target: "y", faults: []string{`target: column "y" is named twice`}},
 	} {
-		src, err := table.Data(t.Context(), c.features, c.exclude, c.target, false)
+		src, err := table.Table.Open(t.Context(), pipeline.Choice{Features: c.features, Exclude: c.exclude, Target: c.target})
 		if c.faults == nil {
 			if err != nil || !slices.Equal(src.Columns(), c.want) {
 				t.Errorf("%s: %v, %v, want the columns %q", name, src, err, c.want)
@@ -113,28 +109,28 @@ func TestColumnsAreChosen(t *testing.T) {
 
 func TestColumnsForAJob(t *testing.T) {
 	table := pipelinetest.NewMemory([]string{"y", "a", "b"}, [][]float64{{1}, {math.NaN()}, {3}})
-	open := table.For(pipeline.Job{Target: "y", Exclude: []string{"a"}})
-	src, err := open(t.Context(), nil)
-	if err != nil || !slices.Equal(src.Columns(), []string{"b", "y"}) {
-		t.Errorf("of the job: %v, %v, want b and y", src, err)
+	j := pipeline.Job{Target: "y", Exclude: []string{"a"}}
+	src := table.Choose(j.Choice(nil, pipeline.Resources{}))
+	if !slices.Equal(src.Columns(), []string{"b", "y"}) {
+		t.Errorf("of the job: %v, want b and y", src)
 	}
-	src, err = open(t.Context(), []string{"a"})
-	if err != nil || !slices.Equal(src.Columns(), []string{"a", "y"}) {
-		t.Errorf("of a model: %v, %v, want a and y", src, err)
+	src = table.Choose(j.Choice([]string{"a"}, pipeline.Resources{}))
+	if !slices.Equal(src.Columns(), []string{"a", "y"}) {
+		t.Errorf("of a model: %v, want a and y", src)
 	}
 	if _, err := first(t.Context(), src); err == nil || !strings.Contains(err.Error(), `row 0 (from 0), column "a" is NaN`) {
 		t.Errorf("a bad row: %v, want an error that names it", err)
 	}
-	src, err = table.For(pipeline.Job{Target: "y", Features: []string{"b"}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.1}})(t.Context(), nil)
-	if err != nil || !slices.Equal(src.Columns(), []string{"b", "y"}) {
-		t.Errorf("features of the job: %v, %v, want b and y", src, err)
+	j = pipeline.Job{Target: "y", Features: []string{"b"}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.1}}
+	src = table.Choose(j.Choice(nil, pipeline.Resources{}))
+	if !slices.Equal(src.Columns(), []string{"b", "y"}) {
+		t.Errorf("features of the job: %v, want b and y", src)
 	}
 }
 
 func TestColumnsMarkBadRows(t *testing.T) {
 	a := []float64{1, math.NaN(), 3, math.Inf(1)}
-	src := pipelinetest.NewMemory([]string{"a", "b"}, [][]float64{a, {1, 2, 3, math.Inf(-1)}})
-	src.Mark = true
+	src := pipelinetest.NewMemory([]string{"a", "b"}, [][]float64{a, {1, 2, 3, math.Inf(-1)}}).Choose(pipeline.Choice{Mark: true})
 	record, err := first(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
@@ -196,9 +192,11 @@ func TestRunOnColumns(t *testing.T) {
 		j := job(t, tiny)
 		var store pipelinetest.Store
 		env := environment(nil, &store)
-		env.Open = table.For(j)
+		env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
+			return table.Choose(j.Choice(features, env.Resources)), nil
+		}
 		r := run(t, j, env)
-		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, table.Data, pipeline.Resources{})
+		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, table.Table.Data, pipeline.Resources{})
 		if err != nil || !v.Evidence {
 			t.Errorf("columns %q: verification %v, %v", names, v, err)
 		}

@@ -138,7 +138,7 @@ func TestFeedLeavesCopiesOut(t *testing.T) {
 	}
 	for _, memory := range []int64{kept, streamed} {
 		for _, workers := range []int{1, 3} {
-			src.BatchRows = 100 * workers
+			src.Table.BatchRows = 100 * workers
 			f, err := pipeline.NewFeed(t.Context(), src, job(t, drop), pipeline.Resources{Workers: workers, Memory: memory})
 			if err != nil {
 				t.Fatal(err)

@@ -245,7 +245,7 @@ func TestRunAfterAFaultOfTheSource(t *testing.T) {
 	for fault := 1; ; fault += 2 {
 		readings = 0
 		table := source(columns, 150, 150)
-		table.BatchRows = 50
+		table.Table.BatchRows = 50
 		src := &faulty{Source: table, batch: -1}
 		src.seen = func(shard, batch int) {
 			if shard == 1 && batch == 1 {

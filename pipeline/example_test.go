@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -26,7 +27,7 @@ func must[T any](v T, err error) T {
 }
 
 // Training from the rows of the program itself. The directory gets the model, the
-// certificate and the log of attempts.
+// certificate, the log of attempts, the record of the run and the pointer.
 func ExampleColumns() {
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(1, 1))
 	x, y := make([]float64, 2000), make([]float64, 2000)
@@ -39,12 +40,9 @@ func ExampleColumns() {
 
 	folder := must(os.MkdirTemp("", "own-rows"))
 	defer os.RemoveAll(folder)
-	out := must(sinklake.Open(folder, nil))
-	defer out.Close()
-	r := must(pipeline.Run(ctx, job, pipeline.Environment{
-		Open: rows.For(job), Sink: out, Attempts: out.AttemptLog(),
-		Checkpoints: out.Checkpoint(must(job.Digest()).String()), Software: "example 1.0",
-	}))
+	log := sinklake.NewAttemptLog(filepath.Join(folder, sinklake.AttemptsFile), nil)
+	o := must(pipeline.Train(ctx, job, rows, sinklake.NewOutput(folder, nil), pipeline.RunConfig{Attempts: log, Software: "example 1.0"}))
+	r := o.Result
 	mean := r.Certificate.About(certify.PredictorMean, certify.AssumeHoldoutUnseen)
 	fmt.Printf("%s: the mean is off by more than 0.5 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
 
@@ -64,7 +62,10 @@ func trained() pipeline.Model {
 	}
 	rows, store := must(pipeline.Columns([]string{"x", "y"}, [][]float64{x, y})), &pipelinetest.Store{}
 	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 2}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
-	env := pipeline.Environment{Open: rows.For(job), Sink: store, Attempts: store, Checkpoints: store, Software: "example 1.0"}
+	env := pipeline.Environment{Sink: store, Attempts: store, Checkpoints: store, Software: "example 1.0"}
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		return rows.Open(ctx, job.Choice(features, env.Resources))
+	}
 	return must(pipeline.Run(context.Background(), job, env)).Model
 }
 

@@ -21,7 +21,7 @@ const (
 func feedOf(t testing.TB, columns [][]float64, memory int64, workers, batchRows int, shards ...int) pipeline.Feed {
 	t.Helper()
 	src := source(columns, shards...)
-	src.BatchRows = batchRows
+	src.Table.BatchRows = batchRows
 	f, err := pipeline.NewFeed(t.Context(), src, job(t, nil), pipeline.Resources{Workers: workers, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			for _, memory := range []int64{kept, streamed} {
 				synctest.Test(t, func(t *testing.T) {
 					table := source(waves(300, 0.2, 24), 100, 120, 80)
-					table.BatchRows = 30
+					table.Table.BatchRows = 30
 					src := &faulty{Source: table, batch: -1}
 					var store pipelinetest.Store
 					env := environment(src, &store)
@@ -226,7 +226,7 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 	columns := waves(400, 0.2, 25)
 	for _, at := range []struct{ shard, batch int }{{0, 0}, {0, 3}, {2, 0}, {2, 1}} {
 		table := source(columns, 150, 150, 100)
-		table.BatchRows = 40
+		table.Table.BatchRows = 40
 		src := &faulty{Source: table, batch: -1}
 		f, err := pipeline.NewFeed(t.Context(), src, job(t, nil), pipeline.Resources{Memory: streamed})
 		if err != nil {

@@ -31,7 +31,7 @@ func (l *lake) open(ctx context.Context, features []string) (pipeline.Source, er
 	if features == nil {
 		features = l.names[:last]
 	}
-	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Data(ctx, features, nil, l.names[last], l.mark)
+	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Data(ctx, features, nil, l.names[last], l.mark)
 }
 
 func (l *lake) environment(store *pipelinetest.Store) pipeline.Environment {

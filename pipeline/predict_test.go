@@ -41,8 +41,9 @@ func TestRowPredictsAsBatch(t *testing.T) {
 		columns[1] = append(columns[1], size*rng.Float64())
 	}
 	columns[0][17], columns[1][18], columns[0][19], columns[1][19] = math.NaN(), math.Inf(-1), math.Inf(1), math.NaN()
-	src := pipelinetest.NewMemory([]string{"a", "b"}, columns)
-	src.BatchRows, src.Mark = 301, true
+	table := pipelinetest.NewMemory([]string{"a", "b"}, columns)
+	table.Table.BatchRows = 301
+	src := table.Choose(pipeline.Choice{Mark: true})
 	var want []pipeline.Prediction
 	if err := r.Predict(t.Context(), src, func(batch []pipeline.Prediction) error {
 		want = append(want, batch...)

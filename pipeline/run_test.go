@@ -27,7 +27,7 @@ func waves(n int, noise float64, seed uint64) [][]float64 {
 	return columns
 }
 
-func source(columns [][]float64, shards ...int) *pipeline.Table {
+func source(columns [][]float64, shards ...int) pipelinetest.Memory {
 	return pipelinetest.NewMemory([]string{"a", "b", "y"}, columns, shards...)
 }
 

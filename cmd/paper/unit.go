@@ -141,14 +141,20 @@ func (u unit) fit(ctx context.Context, train, test dataTable) (finding, pipeline
 	if err != nil {
 		return finding{}, pipeline.Model{}, err
 	}
-	fresh, err := pipeline.Columns(test.Names, test.Columns)
+	others, err := pipeline.Columns(test.Names, test.Columns)
+	if err != nil {
+		return finding{}, pipeline.Model{}, err
+	}
+	fresh, err := others.Open(ctx, pipeline.Choice{Features: test.Names})
 	if err != nil {
 		return finding{}, pipeline.Model{}, err
 	}
 	var store pipelinetest.Store
 	began := time.Now()
 	r, err := pipeline.Run(ctx, job, pipeline.Environment{
-		Open: func(context.Context, []string) (pipeline.Source, error) { return rows, nil },
+		Open: func(ctx context.Context, _ []string) (pipeline.Source, error) {
+			return rows.Open(ctx, pipeline.Choice{Features: train.Names}) // in their order, the target last
+		},
 		Sink: &store, Attempts: &store, Checkpoints: &store, Software: "paper",
 		Resources: pipeline.Resources{Workers: runtime.NumCPU()},
 	})
