@@ -1,5 +1,5 @@
 // Package pipelinetest holds the executable contracts of the pipeline's ports:
-// [TestSource], [TestSink], [TestAttempts] and [TestCheckpoints], which every adapter
-// runs; and the simplest things that satisfy them, for tests that need no files:
-// [Memory], a source, and [Store], all the others.
+// [TestSource], [TestSink], [TestAttempts], [TestCheckpoints] and [TestOutput], which every
+// adapter runs; and the simplest things that satisfy them, for tests that need no files:
+// [Memory], a source, and [Store], with [Output] all the others.
 package pipelinetest

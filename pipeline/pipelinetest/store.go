@@ -15,19 +15,25 @@ import (
 )
 
 // Store keeps what a job produces in memory: a [pipeline.Sink],
-// [pipeline.Attempts] and [pipeline.Checkpoints] for tests. It is for one
-// goroutine at a time. The zero Store is empty.
+// [pipeline.AttemptLog] and [pipeline.Checkpoint] for tests, and with [Output] all that
+// Train asks for. It is for one goroutine at a time. The zero Store is empty.
 type Store struct {
 	Models       map[string][]byte // by digest
 	Certificates [][]byte          // in the order of their publication
 	Log          []pipeline.Attempt
 	State        []byte // the checkpoint
+	Handover     *pipeline.Handover
+
+	holder      *Output
+	manifests   map[string]pipeline.Manifest // by certificate
+	checkpoints map[pipeline.Digest]*Store   // by job
+	runs        []pipeline.RunState          // the newest first
+	current     *pipeline.Current
 }
 
 var (
-	_ pipeline.Sink        = (*Store)(nil)
-	_ pipeline.Attempts    = (*Store)(nil)
-	_ pipeline.Checkpoints = (*Store)(nil)
+	_ pipeline.AttemptLog = (*Store)(nil)
+	_ pipeline.Checkpoint = (*Store)(nil)
 )
 
 // PutModel keeps the model's gob form.
@@ -99,6 +105,11 @@ func (s *Store) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog i
 		}
 	}
 	return onRows, inLog, nil
+}
+
+// Attempts are those of the log.
+func (s *Store) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
+	return slices.Clone(s.Log), ctx.Err()
 }
 
 // Save keeps a copy of the checkpoint.

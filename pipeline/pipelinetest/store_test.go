@@ -8,16 +8,12 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	pipelinetest.TestSink(t, func(*testing.T) func(*testing.T) pipeline.Sink {
+	pipelinetest.TestOutput(t, func(*testing.T) func(*testing.T) pipeline.Output {
 		s := &pipelinetest.Store{}
-		return func(*testing.T) pipeline.Sink { return s }
+		return func(*testing.T) pipeline.Output { return &pipelinetest.Output{Store: s} }
 	})
 	pipelinetest.TestAttempts(t, func(*testing.T) func(*testing.T) pipeline.Attempts {
 		s := &pipelinetest.Store{}
 		return func(*testing.T) pipeline.Attempts { return s }
-	})
-	pipelinetest.TestCheckpoints(t, func(*testing.T) func(*testing.T) pipeline.Checkpoints {
-		s := &pipelinetest.Store{}
-		return func(*testing.T) pipeline.Checkpoints { return s }
 	})
 }

@@ -1,6 +1,7 @@
 package lake_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -9,43 +10,39 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// directories opens a new directory again and again, each time after the last one was
-// closed.
-func directories(t *testing.T) (open func(t *testing.T) *lake.Directory) {
-	t.Helper()
-	dir := t.TempDir()
-	var last *lake.Directory
-	t.Cleanup(func() {
-		if last != nil {
-			_ = last.Close()
-		}
-	})
-	return func(t *testing.T) *lake.Directory {
-		t.Helper()
-		if last != nil {
-			if err := last.Close(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var err error
-		if last, err = lake.Open(dir, nil); err != nil {
-			t.Fatal(err)
-		}
-		return last
-	}
-}
-
 func TestPorts(t *testing.T) {
-	pipelinetest.TestSink(t, func(t *testing.T) func(*testing.T) pipeline.Sink {
-		open := directories(t)
-		return func(t *testing.T) pipeline.Sink { return open(t) }
-	})
-	pipelinetest.TestCheckpoints(t, func(t *testing.T) func(*testing.T) pipeline.Checkpoints {
-		open := directories(t)
-		return func(t *testing.T) pipeline.Checkpoints { return open(t).Checkpoint("1") }
+	pipelinetest.TestOutput(t, func(t *testing.T) func(*testing.T) pipeline.Output {
+		dir := filepath.Join(t.TempDir(), "folder")
+		return func(*testing.T) pipeline.Output { return lake.NewOutput(dir, nil) }
 	})
 	pipelinetest.TestAttempts(t, func(t *testing.T) func(*testing.T) pipeline.Attempts {
 		path := filepath.Join(t.TempDir(), "folder", "attempts.jsonl")
 		return func(*testing.T) pipeline.Attempts { return lake.NewAttemptLog(path, nil) }
 	})
+}
+
+// A damaged record of a run is passed over; a damaged pointer is an error, and nothing is
+// removed then.
+func TestDamagedRecords(t *testing.T) {
+	dir := t.TempDir()
+	o := lake.NewOutput(dir, nil)
+	const run = "run-20240229T235000.000000001Z-a.json"
+	for _, name := range []string{run, lake.CurrentFile} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := o.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := range all {
+		t.Errorf("a damaged record is read as %v", r)
+	}
+	if c, err := o.Current(); err == nil {
+		t.Errorf("a damaged pointer is read as %v", c)
+	}
+	if err := o.Retain(1); err == nil {
+		t.Error("Retain with a damaged pointer: no error")
+	}
 }

@@ -1,0 +1,281 @@
+package pipelinetest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// TestOutput checks that a place keeps the contract of [pipeline.Output], those of its sink
+// and its checkpoints included. place makes a new and empty place, and returns a function
+// that opens it anew, as another process would, while others have it open.
+func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Output)) {
+	t.Helper()
+	TestSink(t, func(t *testing.T) func(*testing.T) pipeline.Sink {
+		next := inTurn(t, place(t))
+		return func(t *testing.T) pipeline.Sink { return next(t) }
+	})
+	TestCheckpoints(t, func(t *testing.T) func(*testing.T) pipeline.Checkpoints {
+		next := inTurn(t, place(t))
+		return func(t *testing.T) pipeline.Checkpoints { return next(t).Checkpoint(pipeline.Digest{1}) }
+	})
+	t.Run("hold", func(t *testing.T) { testHold(t, place(t)) })
+	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Output){
+		"certificates": testCertificates, "manifests": testManifests, "places of checkpoints": testCheckpointPlaces,
+		"runs": testRuns, "pointer": testPointer, "retain": testRetain, "handover": testHandover,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, inTurn(t, place(t))) })
+	}
+}
+
+// inTurn opens and holds a place again and again, each time once the last hold is given back.
+func inTurn(t *testing.T, open func(*testing.T) pipeline.Output) func(*testing.T) pipeline.Output {
+	release := func() error { return nil }
+	giveBack := func() {
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(giveBack)
+	return func(t *testing.T) pipeline.Output {
+		t.Helper()
+		giveBack()
+		o := open(t)
+		release = hold(t, o)
+		return o
+	}
+}
+
+func hold(t *testing.T, o pipeline.Output) func() error {
+	t.Helper()
+	release, err := o.Hold()
+	if err != nil {
+		t.Fatalf("Hold: %v", err)
+	}
+	return release
+}
+
+// must demands that there is no error.
+func must(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// A hold within a hold is part of it, also when it is given back.
+func testHold(t *testing.T, open func(*testing.T) pipeline.Output) {
+	one, other := open(t), open(t)
+	refused := func(when string) {
+		t.Helper()
+		if _, err := other.Hold(); err == nil {
+			t.Fatalf("%s: another holder has it, too", when)
+		}
+	}
+	if c, err := one.Current(); c != nil || err != nil {
+		t.Errorf("before it is held Current = %v, %v, want nothing", c, err)
+	}
+	if runs := names(t, one); runs != "" {
+		t.Errorf("before it is held there are the runs %q", runs)
+	}
+	outer := hold(t, one)
+	refused("held")
+	inner := hold(t, one)
+	refused("held twice")
+	must(t, "give back", inner())
+	refused("held once more")
+	put(t, one, SmallModel(0.5))
+	must(t, "give back", outer())
+	release := hold(t, other)
+	must(t, "give back", release())
+	must(t, "give back", hold(t, one)())
+}
+
+func testCertificates(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o := next(t)
+	a := publish(t, o, 0.5, "one")
+	o = next(t)
+	c, err := o.GetCertificate(t.Context(), a.ID)
+	if err != nil || c.Declared.Software != "one" || c.Model.Digest != a.Model {
+		t.Errorf("GetCertificate = %v, %v, want what was put", c.Declared, err)
+	}
+	if _, err := o.GetCertificate(t.Context(), hexDigest([]byte("none"))); err == nil {
+		t.Error("GetCertificate of one that was never put: no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := o.GetCertificate(ctx, a.ID); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a canceled context: %v, want context.Canceled", err)
+	}
+}
+
+// publish puts a model and a certificate of it.
+func publish(t *testing.T, o pipeline.Output, mean float64, software string) pipeline.ArtifactRef {
+	t.Helper()
+	digest := put(t, o, SmallModel(mean))
+	id, err := o.PutCertificate(t.Context(), SmallCertificate(digest, software))
+	must(t, "PutCertificate", err)
+	return pipeline.ArtifactRef{ID: id, Model: digest}
+}
+
+// A manifest is about the sample of its certificate, and one that is not is refused.
+func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o := next(t)
+	shard := pipeline.Digest{7}
+	var c certify.Certificate
+	c.Sample.Rows, c.Sample.Digest = 3, pipeline.SampleDigest([]pipeline.Digest{shard}).String()
+	id := hexDigest([]byte("certificate"))
+	m := pipeline.Manifest{
+		Format: "pacsgp-manifest/1", Certificate: id, Sample: c.Sample.Digest,
+		Files: []pipeline.ManifestFile{{Path: "a.parquet", Bytes: 10, Rows: 3, Footer: id, Shards: []pipeline.ManifestShard{{Rows: 3, Digest: shard.String()}}}},
+	}
+	must(t, "PutManifest", o.PutManifest(m))
+	o = next(t)
+	got, err := o.GetManifest(c, id)
+	if err != nil || got.Sample != m.Sample || len(got.Files) != 1 || got.Files[0].Path != "a.parquet" || got.Files[0].Shards[0] != m.Files[0].Shards[0] {
+		t.Errorf("GetManifest = %+v, %v, want %+v", got, err, m)
+	}
+	c.Sample.Digest = pipeline.SampleDigest([]pipeline.Digest{{8}}).String()
+	if _, err := o.GetManifest(c, id); !errors.Is(err, pipeline.ErrRefused) {
+		t.Errorf("a manifest of another sample: %v, want ErrRefused", err)
+	}
+	if _, err := o.GetManifest(c, hexDigest([]byte("none"))); err == nil {
+		t.Error("GetManifest of one that was never put: no error")
+	}
+}
+
+// Each job has a checkpoint of its own.
+func testCheckpointPlaces(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o := next(t)
+	save(t, o.Checkpoint(pipeline.Digest{1}), []byte("one"))
+	save(t, o.Checkpoint(pipeline.Digest{2}), []byte("two"))
+	must(t, "Clear", o.Checkpoint(pipeline.Digest{2}).Clear(t.Context()))
+	o = next(t)
+	for job, want := range [][]byte{1: []byte("one"), 2: nil, 3: nil} {
+		if job == 0 {
+			continue
+		}
+		c := o.Checkpoint(pipeline.Digest{byte(job)})
+		kept(t, "opened again", c, want)
+		if place, there := c.Where(); place == "" || there != (want != nil) {
+			t.Errorf("job %d: Where = %q, %v, want a name and %v", job, place, there, want != nil)
+		}
+	}
+	_, err := o.Notices([]pipeline.Digest{{1}})
+	must(t, "Notices", err)
+}
+
+// state is the record of the run number n, that began n minutes after the first.
+func state(n int, s pipeline.State, published ...pipeline.ArtifactRef) *pipeline.RunState {
+	return &pipeline.RunState{
+		Format: pipeline.RunStateFormat, Run: string(rune('0' + n)), State: s,
+		Began: time.Date(2024, 2, 29, 23, 50+n, 0, 1, time.UTC), Artifacts: published,
+	}
+}
+
+// names are the runs of an output in their order.
+func names(t *testing.T, o pipeline.Output) string {
+	t.Helper()
+	all, err := o.Runs()
+	must(t, "Runs", err)
+	var found []string
+	for r := range all {
+		found = append(found, r.Run+" "+string(r.State))
+	}
+	return strings.Join(found, ", ")
+}
+
+// Records come newest first, whatever the order that they were put in, and a later state of a
+// run replaces an earlier one.
+func testRuns(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o := next(t)
+	for _, r := range []*pipeline.RunState{
+		state(1, pipeline.StateRunning), state(0, pipeline.StateFailed), state(2, pipeline.StateRunning), state(1, pipeline.StateFinished, pipeline.ArtifactRef{ID: "1", Model: "2"}),
+	} {
+		must(t, "PutRun", o.PutRun(r))
+		r.State = "changed by the caller"
+	}
+	o = next(t)
+	if got, want := names(t, o), "2 running, 1 finished, 0 failed"; got != want {
+		t.Errorf("the runs are %q, want %q", got, want)
+	}
+	all, err := o.Runs()
+	must(t, "Runs", err)
+	for r := range all {
+		if r.Run == "1" && (len(r.Artifacts) != 1 || r.Artifacts[0] != pipeline.ArtifactRef{ID: "1", Model: "2"}) {
+			t.Errorf("the finished run has published %v", r.Artifacts)
+		}
+	}
+}
+
+func testPointer(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o := next(t)
+	if c, err := o.Current(); c != nil || err != nil {
+		t.Errorf("of a new place Current = %v, %v, want nothing", c, err)
+	}
+	for _, mean := range []float64{0.5, 0.25} {
+		want := pipeline.Current{
+			ArtifactRef: publish(t, o, mean, "one"), Predictor: pipeline.JudgeDraw, Bound: mean, Since: time.Date(2024, 2, 29, 1, 2, 3, 0, time.UTC),
+		}
+		must(t, "Point", o.Point(want))
+		o = next(t)
+		if c, err := o.Current(); err != nil || c == nil || *c != want {
+			t.Errorf("Current = %v, %v, want %v", c, err, want)
+		}
+	}
+}
+
+// Of finished runs the newest stay, with those between them and the models that they share with
+// older ones. So does what is current, with its record.
+func testRetain(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o := next(t)
+	current, old := publish(t, o, 0, "current"), publish(t, o, 1, "old")
+	sharing, kept := publish(t, o, 2, "sharing"), publish(t, o, 2, "kept")
+	newest := publish(t, o, 3, "newest")
+	for n, r := range []*pipeline.RunState{
+		state(0, pipeline.StateFinished, current), state(1, pipeline.StateFinished, old), state(2, pipeline.StateFailed),
+		state(3, pipeline.StateFinished, sharing), state(4, pipeline.StateFinished, kept), state(5, pipeline.StateFailed), state(6, pipeline.StateFinished, newest),
+	} {
+		if err := o.PutRun(r); err != nil {
+			t.Fatalf("run %d: %v", n, err)
+		}
+	}
+	must(t, "Point", o.Point(pipeline.Current{ArtifactRef: current, Predictor: pipeline.JudgeMean}))
+	must(t, "Retain", o.Retain(2))
+	o = next(t)
+	if got, want := names(t, o), "6 finished, 5 failed, 4 finished, 0 finished"; got != want {
+		t.Errorf("the runs are %q, want %q", got, want)
+	}
+	for _, c := range []struct {
+		name               string
+		of                 pipeline.ArtifactRef
+		certificate, model bool
+	}{{"current", current, true, true}, {"old", old, false, false}, {"sharing", sharing, false, true}, {"kept", kept, true, true}, {"newest", newest, true, true}} {
+		_, err := o.GetCertificate(t.Context(), c.of.ID)
+		_, err2 := o.GetModel(t.Context(), c.of.Model)
+		if (err == nil) != c.certificate || (err2 == nil) != c.model {
+			t.Errorf("%s: certificate %v, model %v, want them there: %v, %v", c.name, err, err2, c.certificate, c.model)
+		}
+	}
+}
+
+func testHandover(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o := next(t)
+	h := &pipeline.Handover{Format: pipeline.HandoverFormat, Model: hexDigest([]byte("no model"))}
+	if err := o.PutHandover(t.Context(), h); err == nil {
+		t.Error("PutHandover without its model: no error")
+	}
+	h.Model = put(t, o, SmallModel(0.5))
+	for range 2 {
+		must(t, "PutHandover", o.PutHandover(t.Context(), h))
+	}
+	o = next(t)
+	for range 2 { // of none it is no error
+		must(t, "DropHandover", o.DropHandover())
+	}
+}

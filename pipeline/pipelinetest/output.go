@@ -1,0 +1,175 @@
+package pipelinetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// An Output is a store as a job publishes to it. Several of one store are like several
+// processes: one at a time holds it.
+type Output struct {
+	*Store
+	holds int
+}
+
+var (
+	_ pipeline.Output     = (*Output)(nil)
+	_ pipeline.AttemptLog = (*Output)(nil)
+)
+
+// Hold holds the store.
+func (o *Output) Hold() (release func() error, err error) {
+	if o.holder != nil && o.holder != o {
+		return nil, errors.New("pipelinetest: another output holds the store")
+	}
+	o.holder = o
+	o.holds++
+	return func() error {
+		if o.holds--; o.holds == 0 {
+			o.holder = nil
+		}
+		return nil
+	}, nil
+}
+
+// GetCertificate parses the kept bytes.
+func (s *Store) GetCertificate(ctx context.Context, id string) (certify.Certificate, error) {
+	if err := ctx.Err(); err != nil {
+		return certify.Certificate{}, err
+	}
+	for _, doc := range s.Certificates {
+		if hexDigest(doc) == id {
+			return certify.Parse(doc)
+		}
+	}
+	return certify.Certificate{}, fmt.Errorf("pipelinetest: no certificate %s", id)
+}
+
+// PutManifest keeps the manifest.
+func (s *Store) PutManifest(m pipeline.Manifest) error {
+	if s.manifests == nil {
+		s.manifests = map[string]pipeline.Manifest{}
+	}
+	s.manifests[m.Certificate] = m
+	return nil
+}
+
+// GetManifest returns it, if it is about the certificate.
+func (s *Store) GetManifest(c certify.Certificate, id string) (pipeline.Manifest, error) {
+	m := s.manifests[id]
+	if err := m.Check(c, id); err != nil {
+		return m, fmt.Errorf("pipelinetest: manifest: %w: %w", pipeline.ErrRefused, err)
+	}
+	return m, nil
+}
+
+// Checkpoint is a store of its own.
+func (s *Store) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
+	if s.checkpoints == nil {
+		s.checkpoints = map[pipeline.Digest]*Store{}
+	}
+	if s.checkpoints[job] == nil {
+		s.checkpoints[job] = &Store{}
+	}
+	return s.checkpoints[job]
+}
+
+// Where is in memory.
+func (s *Store) Where() (place string, there bool) { return "in memory", s.State != nil }
+
+// Notices are none.
+func (s *Store) Notices([]pipeline.Digest) ([]string, error) { return nil, nil }
+
+// PutRun keeps a copy of the record.
+func (s *Store) PutRun(r *pipeline.RunState) error {
+	kept := *r
+	kept.Artifacts = slices.Clone(r.Artifacts)
+	s.runs = slices.DeleteFunc(s.runs, func(old pipeline.RunState) bool { return old.Run == r.Run && old.Began.Equal(r.Began) })
+	s.runs = append(s.runs, kept)
+	slices.SortFunc(s.runs, func(a, b pipeline.RunState) int {
+		if order := b.Began.Compare(a.Began); order != 0 {
+			return order
+		}
+		return strings.Compare(b.Run, a.Run)
+	})
+	return nil
+}
+
+// Runs are the records, the newest first.
+func (s *Store) Runs() (iter.Seq[*pipeline.RunState], error) {
+	all := slices.Clone(s.runs)
+	return func(yield func(*pipeline.RunState) bool) {
+		for i := range all {
+			if !yield(&all[i]) {
+				return
+			}
+		}
+	}, nil
+}
+
+// Retain forgets old runs, and what only they have published.
+func (s *Store) Retain(keep int) error {
+	var needed, published []pipeline.ArtifactRef
+	if s.current != nil {
+		needed = append(needed, s.current.ArtifactRef)
+	}
+	finished := 0
+	s.runs = slices.DeleteFunc(s.runs, func(r pipeline.RunState) bool {
+		published = append(published, r.Artifacts...)
+		if finished >= keep {
+			return s.current == nil || !slices.Contains(r.Artifacts, s.current.ArtifactRef)
+		}
+		if r.State == pipeline.StateFinished {
+			finished++
+		}
+		needed = append(needed, r.Artifacts...)
+		return false
+	})
+	for _, a := range published {
+		if !slices.ContainsFunc(needed, func(b pipeline.ArtifactRef) bool { return a.ID == b.ID }) {
+			s.Certificates = slices.DeleteFunc(s.Certificates, func(doc []byte) bool { return hexDigest(doc) == a.ID })
+			delete(s.manifests, a.ID)
+		}
+		if !slices.ContainsFunc(needed, func(b pipeline.ArtifactRef) bool { return a.Model == b.Model }) {
+			delete(s.Models, a.Model)
+		}
+	}
+	return nil
+}
+
+// Current is a copy of the pointer.
+func (s *Store) Current() (*pipeline.Current, error) {
+	if s.current == nil {
+		return nil, nil
+	}
+	kept := *s.current
+	return &kept, nil
+}
+
+// Point moves it.
+func (s *Store) Point(to pipeline.Current) error {
+	s.current = &to
+	return nil
+}
+
+// PutHandover keeps the handover.
+func (s *Store) PutHandover(ctx context.Context, h *pipeline.Handover) error {
+	_, err := s.GetModel(ctx, h.Model)
+	if err == nil {
+		s.Handover = h
+	}
+	return err
+}
+
+// DropHandover forgets it.
+func (s *Store) DropHandover() error {
+	s.Handover = nil
+	return nil
+}
