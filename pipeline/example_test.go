@@ -60,13 +60,9 @@ func trained() pipeline.Model {
 		x = append(x, 6*float64(i*7%500)/500-3)
 		y = append(y, 10*math.Sin(2*x[i]))
 	}
-	rows, store := must(pipeline.Columns([]string{"x", "y"}, [][]float64{x, y})), &pipelinetest.Store{}
+	rows, out := must(pipeline.Columns([]string{"x", "y"}, [][]float64{x, y})), &pipelinetest.Output{Store: &pipelinetest.Store{}}
 	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 2}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
-	env := pipeline.Environment{Sink: store, Attempts: store, Checkpoints: store, Software: "example 1.0"}
-	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-		return rows.Open(ctx, job.Choice(features, env.Resources))
-	}
-	return must(pipeline.Run(context.Background(), job, env)).Model
+	return must(pipeline.Train(context.Background(), job, rows, out, pipeline.RunConfig{Attempts: out, Software: "example 1.0"})).Result.Model
 }
 
 // Scoring one row at a time behind an HTTP handler. A row that the certificate does not

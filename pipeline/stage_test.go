@@ -1,9 +1,14 @@
 package pipeline_test
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // What a run lacks is told before rows are opened or the output is held: all of it at once.
@@ -16,4 +21,165 @@ func TestTrainNeedsItsPorts(t *testing.T) {
 	_, err = pipeline.Train(ctx, declared, nil, nil, pipeline.RunConfig{})
 	demandFaults(t, "Train", err, want)
 	demandFaults(t, "TrainForParts", pipeline.TrainForParts(ctx, declared, nil, nil, pipeline.RunConfig{}), want)
+}
+
+// A trial is runs of Train on columns in memory, to an output in memory.
+type trial struct {
+	*testing.T
+	out  *pipelinetest.Output
+	rows pipeline.Rows
+	how  pipeline.RunConfig
+}
+
+func newTrial(t *testing.T) *trial {
+	out := &pipelinetest.Output{Store: &pipelinetest.Store{}}
+	return &trial{
+		T: t, out: out, rows: source(waves(600, 0.1, 1)).Table,
+		how: pipeline.RunConfig{Run: "1", Attempts: out, Software: "pacsgp test"},
+	}
+}
+
+// train runs a job, and counts the steps that it is told of.
+func (t *trial) train(j pipeline.Job) (o *pipeline.Outcome, steps int, err error) {
+	t.Helper()
+	t.how.Observer.Progress = func(pipeline.Progress) { steps++ }
+	o, err = pipeline.Train(t.Context(), j, t.rows, t.out, t.how)
+	release, held := t.out.Hold()
+	if held != nil || release() != nil {
+		t.Fatalf("after the run the output is not free: %v", held)
+	}
+	return o, steps, err
+}
+
+// done is train of a run that must end without an error.
+func (t *trial) done(j pipeline.Job) (o *pipeline.Outcome, steps int) {
+	t.Helper()
+	o, steps, err := t.train(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, steps
+}
+
+// demand demands the states of the runs, the newest first, and the certificate that is current.
+func (t *trial) demand(states, current string) {
+	t.Helper()
+	all, err := t.out.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for r := range all {
+		found = append(found, string(r.State))
+		if r.Ended == nil || (r.State == pipeline.StateFinished) != (r.Record != nil && r.Exit != nil && len(r.Artifacts) == 1) {
+			t.Errorf("the record %+v is not whole", r)
+		}
+	}
+	if got := strings.Join(found, " "); got != states {
+		t.Errorf("the runs are %q, want %q", got, states)
+	}
+	c, err := t.out.Current()
+	if err != nil || (c != nil) != (current != "") || c != nil && c.ID != current {
+		t.Errorf("current is %v, %v, want the certificate %q", c, err, current)
+	}
+}
+
+// The pointer moves with status 0 only, and where it may.
+func TestTrainInMemory(t *testing.T) {
+	w := newTrial(t)
+	w.how.LeavePointer = true
+	o, _ := w.done(job(t, tiny))
+	w.demand("finished", "")
+	w.how.LeavePointer, w.how.Limit = false, 1e-9
+	if o, _ := w.done(job(t, tiny)); o.Record.Exit != pipeline.ExitNotCertified || !strings.Contains(o.Record.Fault, "above the job's limit") {
+		t.Errorf("above the limit: status %d, %q", o.Record.Exit, o.Record.Fault)
+	}
+	w.demand("finished finished", "")
+	w.how.Limit = 0
+	again, steps := w.done(job(t, tiny))
+	if again.Result.ID != o.Result.ID || again.Record.Exit != 0 || again.Record.Judge != pipeline.JudgeMean || steps == 0 {
+		t.Errorf("the same job again: certificate %s, status %d, %d steps, want %s, 0, and some", again.Result.ID, again.Record.Exit, steps, o.Result.ID)
+	}
+	w.demand("finished finished finished", o.Result.ID)
+	if len(w.out.Log) != 1 || w.out.Handover != nil {
+		t.Errorf("%d attempts, want 1; handover %v", len(w.out.Log), w.out.Handover)
+	}
+}
+
+// filed says that rows are one file.
+type filed struct {
+	pipeline.Rows
+	file pipeline.File
+}
+
+type filedOpened struct {
+	pipeline.Opened
+	file pipeline.File
+}
+
+// Open opens the rows.
+func (f *filed) Open(ctx context.Context, c pipeline.Choice) (pipeline.Opened, error) {
+	src, err := f.Rows.Open(ctx, c)
+	return filedOpened{src, f.file}, err
+}
+
+// Files is the one file.
+func (o filedOpened) Files() []pipeline.File { return []pipeline.File{o.file} }
+
+// The same job on the same file trains nothing, and does on another one.
+func TestTrainAgainOnTheSameFile(t *testing.T) {
+	w := newTrial(t)
+	f := &filed{w.rows, pipeline.File{Path: "a.parquet", Bytes: 10, Rows: 600, RowGroups: 1, Modified: time.Now().Add(-time.Hour)}}
+	w.rows = f
+	w.how.LeavePointer = true
+	o, _ := w.done(job(t, tiny))
+	w.demand("finished", "")
+	if _, err := w.out.GetManifest(o.Result.Certificate, o.Result.ID); err != nil {
+		t.Error(err)
+	}
+	w.how.LeavePointer = false
+	again, steps := w.done(job(t, tiny))
+	if steps != 0 || again.Result.ID != o.Result.ID {
+		t.Errorf("%d steps gave the certificate %s, want none and %s", steps, again.Result.ID, o.Result.ID)
+	}
+	w.demand("finished", o.Result.ID)
+	f.file.Bytes++
+	if _, steps := w.done(job(t, tiny)); steps == 0 {
+		t.Error("nothing is trained on another file")
+	}
+	w.demand("finished finished", o.Result.ID)
+}
+
+// A run that fails is recorded as failed, and the next one goes on from what it has left.
+func TestTrainFails(t *testing.T) {
+	w := newTrial(t)
+	w.how.Report = func(*pipeline.Outcome) error { return errSource }
+	if _, _, err := w.train(job(t, tiny)); !errors.Is(err, errSource) {
+		t.Errorf("error %v, want %v", err, errSource)
+	}
+	w.demand("failed", "")
+	digest, err := job(t, tiny).Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, there := w.out.Checkpoint(digest).Where(); !there {
+		t.Error("the failed run has left no checkpoint")
+	}
+	w.how.Report = nil
+	o, _ := w.done(job(t, tiny))
+	w.demand("finished failed", o.Result.ID)
+	if _, there := w.out.Checkpoint(digest).Where(); there {
+		t.Error("the finished run has left its checkpoint")
+	}
+}
+
+func TestTrainKeeps(t *testing.T) {
+	w := newTrial(t)
+	w.how.Keep = 1
+	first, _ := w.done(job(t, tiny))
+	last, _ := w.done(job(t, func(j *pipeline.Job) { tiny(j); j.Delta = 0.02 }))
+	w.demand("finished", last.Result.ID)
+	if _, err := w.out.GetCertificate(t.Context(), first.Result.ID); err == nil || len(w.out.Certificates) != 1 {
+		t.Errorf("%d certificates, want that of the last run: %v", len(w.out.Certificates), err)
+	}
 }
