@@ -22,8 +22,10 @@
 // # Entry points
 //
 // A program declares a [Job], completes it by [Job.WithDefaults], and opens its rows: an
-// adapter's, or its own by [Columns]. [Run] walks the way above, [Sweep] for each
-// alternative of a job, [Fit] up to a last pass that is made in parts. [Verify] walks the
+// adapter's [Rows], or its own by [Columns]. [Train] walks the way above, for each alternative
+// of a sweep, and publishes to an [Output], which it holds from the record of the run to the
+// pointer to the current model. [TrainForParts] leaves the last pass to several machines.
+// Below them [Run], [Sweep] and [Fit] work on an [Environment] alone. [Verify] walks the
 // last part of it again for anybody who holds model, certificate and rows. [Predict]
 // predicts a source once; a [Ready] predicts sources, batches and single rows.
 // docs/library.md has examples.
@@ -45,7 +47,8 @@
 //
 // # Ports
 //
-// [Source], [Sink], [Attempts] and [Checkpoints] are what the stage asks of the world.
+// [Source], [Sink], [Attempts] and [Checkpoints] are what the stage asks of the world, [Rows]
+// and [Output] what Train asks.
 // Package pipelinetest holds the contract of each as a test that every adapter runs, and
 // the simplest adapters, in memory. The package names no file format, no broker and no
 // clock that could change a result.
@@ -55,10 +58,12 @@
 // Package internal/extend has a patch for some of these, and tests that it is enough.
 //
 //   - a source: a folder of ingest that implements [Source], with package ingest's rules
-//     for columns and rows; pipelinetest.TestSource in its tests; an origin in
-//     cmd/pacsgp/source.go, with its section in docs/job.md.
-//   - a sink: a folder of sink that implements [Sink] with the bytes of package sink;
-//     pipelinetest.TestSink; a case in cmd/pacsgp/artifact.go.
+//     for columns and rows; pipelinetest.TestSource in its tests; an origin: a
+//     type in cmd/config that implements config.Origin, with a case in cmd/config/source.go
+//     and a section in docs/job.md.
+//   - a sink: a folder of sink that implements [Sink] with the bytes of package sink,
+//     and pipelinetest.TestSink; an Output there implements [Output] and runs
+//     pipelinetest.TestOutput, which has TestSink in it.
 //   - a theorem: a method in a file of certify, and a line in its list of methods. It
 //     says which tally it needs. A predictor that nobody scores yet, or another role, is
 //     a key of certify.Tallies, which rowPass fills and passfile.go numbers. Its proof goes to
