@@ -192,8 +192,8 @@ func TestRunOnColumns(t *testing.T) {
 		j := job(t, tiny)
 		var store pipelinetest.Store
 		env := environment(nil, &store)
-		env.Open = func(_ context.Context, features []string) (pipeline.Source, error) {
-			return table.Choose(j.Choice(features, env.Resources)), nil
+		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+			return table.Table.Open(ctx, j.Choice(features, env.Resources))
 		}
 		r := run(t, j, env)
 		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, table.Table.Data, pipeline.Resources{})

@@ -3,6 +3,7 @@ package pipelinetest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,7 +174,7 @@ func testCheckpointPlaces(t *testing.T, next func(*testing.T) pipeline.Output) {
 // state is the record of the run number n, that began n minutes after the first.
 func state(n int, s pipeline.State, published ...pipeline.ArtifactRef) *pipeline.RunState {
 	return &pipeline.RunState{
-		Format: pipeline.RunStateFormat, Run: string(rune('0' + n)), State: s,
+		Format: pipeline.RunStateFormat, Run: strconv.Itoa(n), State: s,
 		Began: time.Date(2024, 2, 29, 23, 50+n, 0, 1, time.UTC), Artifacts: published,
 	}
 }

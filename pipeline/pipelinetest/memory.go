@@ -24,6 +24,8 @@ func NewMemory(names []string, data [][]float64, shardRows ...int) Memory {
 }
 
 // Choose opens the table; it panics if it does not have what is chosen.
+//
+//nolint:contextcheck,nolintlint // read where callers are checked: opening a table takes no time
 func (m Memory) Choose(c pipeline.Choice) pipeline.Opened {
 	src, err := m.Table.Open(context.Background(), c)
 	if err != nil {
