@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,9 +155,9 @@ const (
 // mostRuns is how many runs the record keeps, each with its files.
 const mostRuns = 1000
 
-// jobFileOf is the file of a job. Names of jobs may have any characters.
+// jobFileOf is the file of a job. Names of jobs may have any characters and lengths.
 func (r *scheduleRecord) jobFileOf(name string) string {
-	return filepath.Join(r.folder, jobPrefix+hex.EncodeToString([]byte(name))+".json")
+	return filepath.Join(r.folder, jobPrefix+hexOf([]byte(name))[:32]+".json")
 }
 
 func (r *scheduleRecord) runFileOf(number uint64) string {
@@ -200,10 +199,12 @@ func (r *scheduleRecord) job(name string) (*jobState, error) {
 	if s.Numbers == nil {
 		s.Numbers = map[string]int64{}
 	}
-	if s.Began > 0 {
-		if run := r.kept(s.Began); run != nil {
-			s.Files = run.Files
+	if s.Began > 0 { // without its files the next sample would have another order, and rows other roles
+		run, err := r.run(s.Began)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the run that %s began last: %w (hint: restore it from a copy, or name another record)", r.folder, name, err)
 		}
+		s.Files = run.Files
 	}
 	return s, nil
 }
@@ -242,16 +243,31 @@ func (r *scheduleRecord) save(name string, s *jobState, run *scheduledRun, taken
 	return r.put(r.jobFileOf(name), s)
 }
 
-// keep writes the file of a run, and removes that of the one that is the oldest of too many.
+// keep writes the file of a run, and removes those of runs that are too old, but for the
+// ones that jobs began last: the order of their files is that of the next sample.
 func (r *scheduleRecord) keep(run *scheduledRun) error {
 	if err := r.put(r.runFileOf(run.Number), run); err != nil || run.Number <= mostRuns {
 		return err
 	}
-	err := r.fs.Remove(r.runFileOf(run.Number - mostRuns))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	states, err := r.states()
+	if err != nil {
+		return err
 	}
-	return err
+	names, err := r.fs.List(r.folder)
+	if err != nil {
+		return err
+	}
+	oldest := filepath.Base(r.runFileOf(run.Number - mostRuns + 1))
+	for _, name := range names {
+		began := func(s *jobState) bool { return name == filepath.Base(r.runFileOf(s.Began)) }
+		if !runName.MatchString(name) || name >= oldest || slices.ContainsFunc(states, began) {
+			continue
+		}
+		if err := r.fs.Remove(filepath.Join(r.folder, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // last is the largest number of a run.
@@ -265,6 +281,17 @@ func (r *scheduleRecord) last() (last uint64, err error) {
 
 // latest are the latest runs of the jobs.
 func (r *scheduleRecord) latest() (all []*scheduledRun, err error) {
+	states, err := r.states()
+	for _, s := range states {
+		if s.Latest != nil {
+			all = append(all, s.Latest)
+		}
+	}
+	return all, err
+}
+
+// states are what is known of all jobs that the record has.
+func (r *scheduleRecord) states() (all []*jobState, err error) {
 	names, err := r.fs.List(r.folder)
 	for _, name := range names {
 		if !strings.HasPrefix(name, jobPrefix) {
@@ -274,9 +301,7 @@ func (r *scheduleRecord) latest() (all []*scheduledRun, err error) {
 		if _, err := r.read(filepath.Join(r.folder, name), &s); err != nil {
 			return nil, err
 		}
-		if s.Latest != nil {
-			all = append(all, s.Latest)
-		}
+		all = append(all, &s)
 	}
 	return all, err
 }
