@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -49,16 +48,6 @@ type Job struct {
 
 	declaration *Job              // what was declared, of an alternative or of what [Job.ForRows] completes
 	sequence    *certify.Sequence // which of its certificates this is; nil: it makes one
-}
-
-// A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
-type LossDecl struct {
-	Kind       certify.LossKind `json:"kind"`                  // default zero-one
-	Epsilon    float64          `json:"epsilon,omitempty"`     // in raw units of the target
-	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the reference rows
-	Below      float64          `json:"below,omitempty"`       // band, raw units
-	Above      float64          `json:"above,omitempty"`
-	Unit       string           `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
 }
 
 // A KernelDecl declares the covariance function.
@@ -303,58 +292,6 @@ func needDelta(delta float64) string {
 			"0.01 means 99 % confidence; it has no default because it is your risk to choose"
 	}
 	return strconv.FormatFloat(delta, 'g', -1, 64) + " is not between 0 and 1, both excluded"
-}
-
-const needEpsilon = "say the tolerance ε: a prediction counts as a miss when it is off by more than ε; " +
-	"give it in the target's units, or as {std: 0.6} in standard deviations of the target; " +
-	"it has no default because only you know which error hurts"
-
-func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
-	if l.Kind == "" {
-		l.Kind = certify.LossZeroOne
-	}
-	tolerances := l.Kind.Tolerances()
-	switch tolerances {
-	case certify.OneTolerance:
-		switch {
-		case l.Epsilon == 0 && l.EpsilonStd == 0:
-			fault("loss.epsilon: %s", needEpsilon)
-		case l.Epsilon != 0 && l.EpsilonStd != 0:
-			fault("loss.epsilon: give it in raw units or in standard deviations, not both")
-		case !(l.Epsilon+l.EpsilonStd > 0) || math.IsInf(l.Epsilon+l.EpsilonStd, 0):
-			fault("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
-		}
-	case certify.TwoSided:
-		if !(l.Below > 0 && l.Above > 0) || math.IsInf(l.Below+l.Above, 0) {
-			fault("loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
-		}
-	case certify.NoTolerance:
-		if !slices.Contains(certify.LossKinds(), l.Kind) {
-			fault("loss.kind: %q is none of %s", l.Kind, lossNames())
-		} else if l.Epsilon != 0 || l.EpsilonStd != 0 {
-			fault("loss.epsilon: the %s loss has no tolerance", l.Kind)
-		}
-	}
-	if tolerances != certify.TwoSided && (l.Below != 0 || l.Above != 0) {
-		fault("loss: below and above belong to a band, not to %s", l.Kind)
-	}
-	if tolerances == certify.TwoSided && (l.Epsilon != 0 || l.EpsilonStd != 0) {
-		fault("loss.epsilon: a band has below and above instead")
-	}
-	if l.Unit != "" {
-		if err := certify.UnitName(l.Unit); err != nil {
-			fault("loss.unit: %w", err)
-		}
-	}
-	return l
-}
-
-func lossNames() string {
-	var names []string
-	for _, k := range certify.LossKinds() {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
 }
 
 // Limits of training, far beyond what anybody waits for and what memory holds, so

@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
-	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -257,13 +255,7 @@ func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened
 			return nil, err
 		}
 	}
-	src, err := k.window.Open(ctx, ingestlake.Config{
-		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return spooled{src}, nil
+	return openSpooled(ctx, k.window, want)
 }
 
 // spool consumes the window.

@@ -50,13 +50,7 @@ func (s *Stdin) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened
 			return nil, err
 		}
 	}
-	src, err := s.window.Open(ctx, ingestlake.Config{
-		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return spooled{src}, nil
+	return openSpooled(ctx, s.window, want)
 }
 
 // spool consumes the stream.
@@ -118,6 +112,17 @@ func (s *Stdin) Release(bool) error {
 		err = errors.Join(err, kafkalog.Remove(s.config.Folder))
 	}
 	return err
+}
+
+// openSpooled opens rows of a spool.
+func openSpooled(ctx context.Context, window *kafkalog.Window, want pipeline.Choice) (pipeline.Opened, error) {
+	src, err := window.Open(ctx, ingestlake.Config{
+		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return spooled{src}, nil
 }
 
 // spooled are rows of a spool, whose files do not stay.

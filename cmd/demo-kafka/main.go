@@ -13,9 +13,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -37,7 +39,9 @@ publish:
 func main() {
 	output := flag.String("o", filepath.Join("out", "demo-kafka"), "directory for the program, its job and the artifact")
 	flag.Parse()
-	if err := demo(context.Background(), *output, os.Stdout, os.Stderr); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // ends the commands that it has started
+	defer stop()
+	if err := demo(ctx, *output, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "demo-kafka:", err)
 		status := 1
 		if ended, ok := errors.AsType[*exec.ExitError](err); ok {
