@@ -54,8 +54,8 @@ type File struct {
 	Modified  time.Time
 }
 
-// sampleOf is what is known of rows as a whole before any is read.
-func sampleOf(ctx context.Context, src Opened, workers int) (Sample, error) {
+// SampleOf is what is known of rows as a whole before any is read.
+func SampleOf(ctx context.Context, src Opened, workers int) (Sample, error) {
 	s := Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
 	for _, shard := range src.Shards() {
 		s.Rows += shard.Rows

@@ -219,7 +219,7 @@ func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 		return nil, err
 	}
 	s.last = s.first
-	sample, err := sampleOf(ctx, s.first, s.how.Resources.Workers)
+	sample, err := SampleOf(ctx, s.first, s.how.Resources.Workers)
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			res := pipeline.Resources{Workers: runtime.GOMAXPROCS(0)}
-			sample, err := sampleOf(t.Context(), src, res.Workers)
+			sample, err := pipeline.SampleOf(t.Context(), src, res.Workers)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -50,18 +49,6 @@ const less = ", or set fewer workers or fewer inducing points"
 
 // lessHere is one for a command that uses all processors.
 const lessHere = ", or set GOMAXPROCS to fewer processors"
-
-// sampleOf is what is known of the rows as a whole before any is read.
-func sampleOf(ctx context.Context, src pipeline.Opened, workers int) (pipeline.Sample, error) {
-	s := pipeline.Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
-	for _, shard := range src.Shards() {
-		s.Rows += shard.Rows
-		s.Shards++
-	}
-	var err error
-	s.Reader, err = src.Overhead(ctx, max(1, min(workers, s.Shards)))
-	return s, err
-}
 
 // memoryUsage is what the flag --memory is for in a command that reads rows without a
 // job.

@@ -120,7 +120,7 @@ func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output 
 			if err != nil {
 				return nil, err
 			}
-			sample, err := sampleOf(ctx, src, p.Resources.Workers)
+			sample, err := pipeline.SampleOf(ctx, src, p.Resources.Workers)
 			if err != nil {
 				return nil, err
 			}

@@ -137,7 +137,7 @@ func (p prepared) plan(ctx context.Context) (planned, error) {
 	for _, f := range src.Files() {
 		out.Files = append(out.Files, plannedFile{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}
-	sample, err := sampleOf(ctx, src, p.Resources.Workers)
+	sample, err := pipeline.SampleOf(ctx, src, p.Resources.Workers)
 	if err != nil {
 		return planned{}, err
 	}

@@ -83,7 +83,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if err != nil {
 		return err
 	}
-	sample, err := sampleOf(ctx, src, res.Workers)
+	sample, err := pipeline.SampleOf(ctx, src, res.Workers)
 	if err != nil {
 		return err
 	}

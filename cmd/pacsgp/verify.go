@@ -108,7 +108,7 @@ func (v verification) foreseen(w system, open config.Opening, c certify.Certific
 		if err != nil || met {
 			return src, err
 		}
-		sample, err := sampleOf(ctx, src, res.Workers)
+		sample, err := pipeline.SampleOf(ctx, src, res.Workers)
 		if err != nil {
 			return nil, err
 		}
