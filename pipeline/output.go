@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -9,16 +10,17 @@ import (
 )
 
 // An Output is what a job publishes to: a directory, say. One run at a time holds it, from
-// its number to its pointer. Its methods are for one goroutine at a time; all but Hold,
-// Runs and Current ask for a hold.
+// its number to its pointer. Its methods are for one goroutine at a time; those that write
+// ask for a hold.
 type Output interface {
 	Sink
 	RunLog
 	Pointer
+	Numbers
 	Handovers
 	// Hold takes the lease of the output, and makes the place if it is not there. A hold
 	// within a hold is part of it. release gives back what this call took; a process that
-	// dies gives back all. It does not wait: another holder is an error.
+	// dies gives back all. It does not wait: another holder is the error [ErrHeld].
 	Hold() (release func() error, err error)
 	// GetCertificate reads a published certificate.
 	GetCertificate(ctx context.Context, id string) (certify.Certificate, error)
@@ -32,6 +34,9 @@ type Output interface {
 	// these, say.
 	Notices(jobs []Digest) ([]string, error)
 }
+
+// ErrHeld says that another process works there. It may be asked again later.
+var ErrHeld = errors.New("in use by another process")
 
 // A Checkpoint is the place of one job's checkpoint.
 type Checkpoint interface {
@@ -48,7 +53,8 @@ type RunLog interface {
 	// be read is passed over.
 	Runs() (iter.Seq[*RunState], error)
 	// Retain keeps the newest finished runs, so many, with what they published, and all
-	// runs that are newer. What is current stays, and what a run that is kept has published.
+	// runs that are newer. What is current stays, what a run that is kept has published, and
+	// the record of the newest run of each sequence that has taken a number.
 	Retain(keep int) error
 }
 
@@ -95,6 +101,24 @@ type RunState struct {
 	Fault     string        `json:"fault,omitempty"`       // why it failed, or finished with another status than 0
 	Artifacts []ArtifactRef `json:"artifacts"`             // what it published, the best first
 	Record    *RunRecord    `json:"record,omitempty"`      // of a finished run
+	Scheduled *Scheduled    `json:"scheduled,omitempty"`   // of a run of a schedule
+}
+
+// Scheduled is what a scheduler notes of a run.
+type Scheduled struct {
+	Job      string         `json:"job"`    // name, and that of its sequence
+	Number   uint64         `json:"number"` // among the runs of the job
+	Trigger  string         `json:"trigger"`
+	Moment   time.Time      `json:"moment"` // that it was due
+	Missed   int            `json:"missed"` // moments that it stands for beside its own
+	Try      int            `json:"try"`
+	Kills    int            `json:"kills,omitempty"`    // of this try that ended with their scheduler
+	Sequence int64          `json:"sequence,omitempty"` // number in the sequence
+	Files    []ManifestFile `json:"files"`
+	Window   *TopicWindow   `json:"window,omitempty"` // of a topic
+	Current  bool           `json:"current"`          // whether it has become current
+	Waits    bool           `json:"waits,omitempty"`  // for rows to be compared on
+	Why      string         `json:"why,omitempty"`    // it has become current, or has not
 }
 
 // A State is what has become of a run.
@@ -102,17 +126,21 @@ type State string
 
 // States of a run.
 const (
-	StateRunning  State = "running"
-	StateFailed   State = "failed"
-	StateFinished State = "finished"
+	StateRunning     State = "running"
+	StateFailed      State = "failed"
+	StateFinished    State = "finished"
+	StateInterrupted State = "interrupted" // a scheduled one, whose scheduler was told to end
+	StateSkipped     State = "skipped"     // a scheduled one that was missed, and is not made up for
+	StateNothing     State = "nothing"     // a scheduled one without a new row
 )
 
 // RunStateFormat is the format of the records of runs.
 const RunStateFormat = "pacsgp-run-state/1"
 
-// beginRun records that a run has begun. The record of one that was killed is closed first:
-// this run holds the output, so that it is not at work.
-func beginRun(out Output, run string, job Job, now time.Time) (*RunState, error) {
+// BeginRun records that a run has begun, behind all others. The record of one that was killed
+// is closed first: this run holds the output, so that it is not at work. of is what a
+// scheduler notes of it; nil: it is of no schedule.
+func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*RunState, error) {
 	identity, err := job.Identity()
 	if err != nil {
 		return nil, err
@@ -123,13 +151,16 @@ func beginRun(out Output, run string, job Job, now time.Time) (*RunState, error)
 	}
 	for r := range all { // the newest: an older one was closed before it
 		if r.State == StateRunning {
-			if err := r.end(out, StateFailed, nil, "it was killed, or could not write its end", now); err != nil {
+			if err := r.End(out, StateFailed, nil, "it was killed, or could not write its end", now); err != nil {
 				return nil, err
 			}
 		}
+		if !now.After(r.Began) { // a clock was put back
+			now = r.Began.Add(time.Nanosecond)
+		}
 		break
 	}
-	r := &RunState{Format: RunStateFormat, Run: run, State: StateRunning, Job: identity.String(), Began: now.UTC(), Artifacts: []ArtifactRef{}}
+	r := &RunState{Format: RunStateFormat, Run: run, State: StateRunning, Job: identity.String(), Began: now.UTC(), Artifacts: []ArtifactRef{}, Scheduled: of}
 	return r, out.PutRun(r)
 }
 
@@ -137,13 +168,13 @@ func beginRun(out Output, run string, job Job, now time.Time) (*RunState, error)
 // that cannot be written is closed by the next run.
 func (r *RunState) failed(out Output, err error) {
 	if err != nil {
-		_ = r.end(out, StateFailed, nil, Shortened(err.Error()), time.Now())
+		_ = r.End(out, StateFailed, nil, Shortened(err.Error()), time.Now())
 	}
 }
 
-// end closes a record: with the exit status of a finished run, or with the fault of one
+// End closes a record: with the exit status of a finished run, or with the fault of one
 // that failed.
-func (r *RunState) end(out Output, s State, exit *int, fault string, now time.Time) error {
+func (r *RunState) End(out Output, s State, exit *int, fault string, now time.Time) error {
 	now = now.UTC()
 	r.State, r.Ended, r.Exit, r.Fault = s, &now, exit, fault
 	return out.PutRun(r)

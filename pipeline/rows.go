@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"time"
 )
 
@@ -16,6 +17,9 @@ type Rows interface {
 	// published, what was kept for another run of the same job goes too.
 	Release(published bool) error
 }
+
+// ErrNoRows says that what was frozen has no row, and never will have one.
+var ErrNoRows = errors.New("the window has no rows")
 
 // A Choice says what is to be read of rows, and how. Its zero value reads all columns as
 // features, and stops at the first bad row.

@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +24,12 @@ type RunConfig struct {
 	Software string // names the program in the certificate
 
 	LeavePointer bool // the pointer is left where it is
+
+	// Begun is the record of the run, where whoever calls has begun it; nil: it is begun here.
+	Begun *RunState
+	// Stands is the id of the certificate that an earlier try of the run has published under
+	// its number: no other one is published under it. "": there is none.
+	Stands string
 
 	Attempts  AttemptLog
 	Ancestor  *Ancestor // whose posterior training begins with
@@ -137,7 +145,7 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 		return err
 	}
 	exit := 0
-	return s.state.end(out, StateFinished, &exit, "", time.Now())
+	return s.state.End(out, StateFinished, &exit, "", time.Now())
 }
 
 // CertifyParts publishes what [TrainForParts] has left, with the model m of the handover,
@@ -153,7 +161,7 @@ func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if s.state, err = beginRun(out, how.Run, job, s.began); err != nil {
+	if s.state, err = BeginRun(out, how.Run, job, s.began, nil); err != nil {
 		return nil, err
 	}
 	defer func() { s.state.failed(out, err) }()
@@ -303,8 +311,10 @@ func (r Resources) PageMemory() int64 { return max(r.Memory, leastForReading) }
 
 // record notes that the run has begun, and removes what another training has left for its last pass.
 func (s *stage) record(ctx context.Context) (err error) {
-	if s.state, err = beginRun(s.out, s.how.Run, s.jobs[0], s.began); err != nil {
-		return err
+	if s.state = s.how.Begun; s.state == nil {
+		if s.state, err = BeginRun(s.out, s.how.Run, s.jobs[0], s.began, nil); err != nil {
+			return err
+		}
 	}
 	err = s.out.DropHandover()
 	if err == nil {
@@ -352,10 +362,32 @@ func (s *stage) environment(job Job) (Environment, error) {
 		Ancestor: s.how.Ancestor, Sink: s.out, Attempts: s.how.Attempts, Checkpoints: s.at,
 		Resources: s.how.Resources, Observer: s.how.Observer, Software: s.how.Software,
 	}
+	if s.how.Stands != "" {
+		env.Sink = ownNumber{s.out, s.how.Stands}
+	}
 	if s.how.BadRows != nil {
 		env.Quarantine = s.how.BadRows.Quarantine(s.first)
 	}
 	return env, nil
+}
+
+// An ownNumber is a sink of a run of which a certificate stands already.
+type ownNumber struct {
+	Sink
+
+	stands string
+}
+
+// PutCertificate refuses another certificate than the one that stands.
+func (s ownNumber) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != s.stands {
+		return "", fmt.Errorf("certificate %s has number %d of sequence %q already, and this run ends with another: rows or program are not the same as when it was made", s.stands, c.Delta.Sequence.Number, c.Delta.Sequence.Name)
+	}
+	return s.Sink.PutCertificate(ctx, c)
 }
 
 // sweep runs the alternatives, publishes what they came to, and reports it.
@@ -434,7 +466,7 @@ func (s *stage) finish(o *Outcome) error {
 		}
 	}
 	s.state.Record = &o.Record
-	if err := s.state.end(s.out, StateFinished, &o.Record.Exit, o.Record.Fault, time.Now()); err != nil {
+	if err := s.state.End(s.out, StateFinished, &o.Record.Exit, o.Record.Fault, time.Now()); err != nil {
 		return err
 	}
 	if s.how.Keep == 0 {

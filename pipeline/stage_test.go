@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -181,5 +182,21 @@ func TestTrainKeeps(t *testing.T) {
 	w.demand("finished", last.Result.ID)
 	if _, err := w.out.GetCertificate(t.Context(), first.Result.ID); err == nil || len(w.out.Certificates) != 1 {
 		t.Errorf("%d certificates, want that of the last run: %v", len(w.out.Certificates), err)
+	}
+}
+
+// A number has one certificate: where one stands, another one is not published.
+func TestTrainPublishesWhatStands(t *testing.T) {
+	j := job(t, tiny)
+	j.DeltaPolicy = certify.DeltaSequence
+	w := newTrial(t)
+	first, _ := w.done(j.Numbered("nights", 1))
+	w.how.Stands, w.out.Store = first.Result.ID, &pipelinetest.Store{}
+	if again, _ := w.done(j.Numbered("nights", 1)); again.Result.ID != first.Result.ID {
+		t.Errorf("the same run gives %s and %s", first.Result.ID, again.Result.ID)
+	}
+	w.how.Stands, w.out.Store = strings.Repeat("0", 64), &pipelinetest.Store{}
+	if _, _, err := w.train(j.Numbered("nights", 1)); err == nil || !strings.Contains(err.Error(), "has number 1 of sequence") || len(w.out.Certificates) != 0 {
+		t.Errorf("%d certificates, %v", len(w.out.Certificates), err)
 	}
 }

@@ -295,7 +295,7 @@ func (k *Topic) spool(ctx context.Context, want pipeline.Choice) (err error) {
 		return err
 	}
 	if k.lock, err = files.Lock(filepath.Join(k.Config.Folder, ".lock")); err != nil {
-		return fmt.Errorf("spool: %w", err)
+		return spoolLocked(err)
 	}
 	k.window, err = kafkalog.Spool(ctx, k.Config)
 	return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
 // A ScheduleFile is a schedule file: one YAML document.
@@ -83,25 +84,18 @@ func (t Trigger) Key() string {
 
 // A filesConfig says which files a run takes: all, new, or those of the last time.
 type filesConfig struct {
-	Which  string   `yaml:"-"` // filesAll, filesNew, filesLast
-	Last   timeBack `yaml:"last"`
-	Key    string   `yaml:"key"`
-	Column string   `yaml:"column"`
+	Which  schedule.Which `yaml:"-"`
+	Last   timeBack       `yaml:"last"`
+	Key    string         `yaml:"key"`
+	Column string         `yaml:"column"`
 }
-
-// Which files a run takes.
-const (
-	FilesAll  = "all"
-	FilesNew  = "new"
-	FilesLast = "last"
-)
 
 // ReadWord reads the word that stands for the keys.
 func (f *filesConfig) ReadWord(word *ast.StringNode) error {
-	if word.Value != FilesAll && word.Value != FilesNew {
+	f.Which = schedule.Which(word.Value)
+	if f.Which != schedule.FilesAll && f.Which != schedule.FilesNew {
 		return yamlfile.At(word, "want all, new, or {last: 30d, key: day}")
 	}
-	f.Which = word.Value
 	return nil
 }
 
@@ -138,8 +132,8 @@ type Promotion struct {
 const (
 	promoteAlways = "always"
 	promoteWithin = "within_limit"
-	PromoteBound  = "bound_not_worse_by"
-	PromoteRows   = "on_new_rows"
+	promoteBound  = "bound_not_worse_by"
+	promoteRows   = "on_new_rows"
 )
 
 // ReadWord reads a rule without a number.
@@ -157,8 +151,8 @@ const wantRule = "want always, within_limit, {bound_not_worse_by: 0.01} or {on_n
 type ScheduledTask struct {
 	ScheduledJob
 
-	Task  Task
-	Times map[string]Moments // by the key of the trigger
+	Task Task
+	due  []schedule.Trigger
 }
 
 // ReadSchedule reads a schedule file and all its jobs, and reports all faults.
@@ -195,7 +189,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	outputs := map[string]string{}
 	for i, each := range c.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)
-		j := &ScheduledTask{ScheduledJob: each, Times: map[string]Moments{}}
+		j := &ScheduledTask{ScheduledJob: each}
 		faults.Unless(certify.SequenceName(j.Name) == nil, at+".name", "%q: want a name, which stands in the certificates", j.Name)
 		faults.Unless(!names[j.Name], at+".name", "%q is the name of two jobs", j.Name)
 		names[j.Name] = true
@@ -244,18 +238,20 @@ func (j *ScheduledTask) check(at string, faults *yamlfile.Faults) {
 				faults.Add(where+".zone", "name the time zone of the expression, as in Europe/Berlin or UTC")
 				continue
 			}
-			c, err := newCrontab(t.Cron, t.Zone)
+			moments, err := schedule.Cron(t.Cron, t.Zone)
 			faults.Unless(err == nil, where+".cron", "%v", err)
-			j.Times[t.Key()] = c
+			j.due = append(j.due, schedule.Trigger{Key: t.Key(), Moments: moments})
 		case t.Zone != "":
 			faults.Add(where+".zone", "it belongs to cron")
 		case t.Every != 0:
 			faults.Unless(t.Every >= yamlfile.Duration(time.Second), where+".every", "%v is less than a second", time.Duration(t.Every))
-			j.Times[t.Key()] = interval(t.Every)
+			j.due = append(j.due, schedule.Trigger{Key: t.Key(), Moments: schedule.Interval(t.Every)})
+		default:
+			j.due = append(j.due, schedule.Trigger{Key: t.Key(), Rows: int64(t.Rows), Files: int64(t.Files), Offsets: int64(t.Lag)})
 		}
 	}
 	if j.Files.Which == "" && j.Files != (filesConfig{}) { // what nothing means depends on the job
-		j.Files.Which = FilesLast
+		j.Files.Which = schedule.FilesLast
 		faults.Unless(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), at+".files", "want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time")
 	}
 	if j.Missed == "" {
@@ -269,13 +265,13 @@ func (j *ScheduledTask) check(at string, faults *yamlfile.Faults) {
 		r.Rule = promoteAlways
 	case r.Rule != "":
 	case r.NotWorseBy != nil && r.OnNewRows == 0 && *r.NotWorseBy >= 0 && *r.NotWorseBy <= 1:
-		r.Rule = PromoteBound
+		r.Rule = promoteBound
 	case r.NotWorseBy == nil && r.OnNewRows > 0:
-		r.Rule = PromoteRows
+		r.Rule = promoteRows
 	default:
 		faults.Add(at+".promote", wantRule)
 	}
-	faults.Unless(slices.Contains([]string{missedRunOnce, MissedSkip}, j.Missed), at+".missed", "%q is neither "+missedRunOnce+" nor "+MissedSkip, j.Missed)
+	faults.Unless(slices.Contains([]string{missedRunOnce, missedSkip}, j.Missed), at+".missed", "%q is neither "+missedRunOnce+" nor "+missedSkip, j.Missed)
 	faults.Unless(j.Jitter >= 0, at+".jitter", "%v is negative", time.Duration(j.Jitter))
 	faults.Unless(j.Retries >= 0 && j.Retries <= 100, at+".retries", "%d is not in 0 to 100", j.Retries)
 	faults.Unless(j.Backoff >= 0, at+".backoff", "%v is negative", time.Duration(j.Backoff))
@@ -285,14 +281,14 @@ func (j *ScheduledTask) check(at string, faults *yamlfile.Faults) {
 // What becomes of missed moments.
 const (
 	missedRunOnce = "run_once"
-	MissedSkip    = "skip"
+	missedSkip    = "skip"
 )
 
 // suits reports what a schedule cannot do with a job.
 func (j *ScheduledTask) suits(at string, p Task, faults *yamlfile.Faults) {
 	switch p.Source.(type) {
 	case Lake:
-		j.Files.Which = cmp.Or(j.Files.Which, FilesAll)
+		j.Files.Which = cmp.Or(j.Files.Which, schedule.FilesAll)
 		for k, t := range j.Triggers {
 			faults.Unless(t.Lag == 0, fmt.Sprintf("%s.triggers[%d].lag", at, k), "it is of a topic, and the rows come from files: write {rows: %d}", t.Lag)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
 // A schema is a JSON Schema of draft 7, which editors know best.
@@ -129,7 +130,9 @@ type worded interface{ words() []string }
 
 func (gridConfig) words() []string { return []string{paperGrid} }
 
-func (filesConfig) words() []string { return []string{FilesAll, FilesNew} }
+func (filesConfig) words() []string {
+	return []string{string(schedule.FilesAll), string(schedule.FilesNew)}
+}
 
 func (Promotion) words() []string { return []string{promoteAlways, promoteWithin} }
 
@@ -159,7 +162,7 @@ func choices() map[string]any {
 		"job source.kafka.format":          kafkalog.Formats,
 		"job source.kafka.tombstones":      []string{"bad", "skip"},
 		"job source.kafka.sasl.mechanism":  mechanisms,
-		"schedule jobs.missed":             []string{missedRunOnce, MissedSkip},
+		"schedule jobs.missed":             []string{missedRunOnce, missedSkip},
 		"job publish.kafka.sasl.mechanism": mechanisms,
 
 		"score model.kafka.sasl.mechanism":  mechanisms,

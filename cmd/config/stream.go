@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -78,7 +77,7 @@ func (s *Stdin) spool(ctx context.Context, want pipeline.Choice) (err error) {
 			return err
 		}
 		if s.lock, err = files.Lock(filepath.Join(s.config.Folder, ".lock")); err != nil {
-			return fmt.Errorf("spool: %w", err)
+			return spoolLocked(err)
 		}
 	}
 	s.mine, s.config.Progress = true, want.Spooled

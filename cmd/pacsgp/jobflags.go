@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -21,6 +22,8 @@ type prepared struct {
 	ancestor *pipeline.Ancestor      // whose posterior training begins with, of a window of a stream; nil: none
 	standing bool                    // the pointer is left where it is
 	held     *sinklake.Output        // the output, which the schedule holds; nil: it does not
+	begun    *pipeline.RunState      // the record of the run, which the schedule has begun
+	stands   string                  // id of the certificate that the number of the run has already
 }
 
 // open opens the source of the job as the job chooses.
@@ -30,9 +33,11 @@ func (p prepared) open(ctx context.Context) (pipeline.Opened, error) {
 
 // A scheduled job is one of a schedule that can be run.
 type scheduled struct {
-	*config.ScheduledTask
+	*schedule.Job
 
+	task     *config.ScheduledTask
 	prepared prepared
+	output   *sinklake.Output
 }
 
 // environment is what files are read in.
@@ -73,7 +78,8 @@ func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFi
 	c, all, err := config.ReadSchedule(ctx, path, w.environment())
 	var jobs []*scheduled
 	for _, j := range all {
-		jobs = append(jobs, &scheduled{ScheduledTask: j, prepared: prepared{Task: j.Task, standing: true}})
+		out := sinklake.NewOutput(j.Task.Output, w.fs)
+		jobs = append(jobs, &scheduled{j.Scheduled(out, versionLine()), j, prepared{Task: j.Task, standing: true}, out})
 	}
 	return c, jobs, err
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,7 +96,7 @@ func kindOf(data []byte) string {
 		return "a manifest, which lists the files of a sample"
 	case bytes.Contains(data[:min(len(data), 100)], []byte(`"pacsgp-current/`)):
 		return "a pointer, which names model and certificate"
-	case bytes.Contains(data[:min(len(data), 100)], []byte(`"`+sequencesFormat+`"`)):
+	case bytes.Contains(data[:min(len(data), 100)], []byte(`"pacsgp-sequences/`)):
 		return "the list of a schedule's numbers"
 	default:
 		return ""
@@ -105,6 +107,18 @@ func kindOf(data []byte) string {
 // models and certificates have in their footer (docs/format.md).
 func isForeign(data []byte) bool {
 	return isParquet(data) && bytes.HasSuffix(data, []byte("PAR1")) && !bytes.Contains(data, []byte("pacsgp-sha256"))
+}
+
+// hexOf is the SHA-256 of some bytes, in hexadecimal.
+func hexOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// digestOf names a list of files.
+func digestOf(files []pipeline.ManifestFile) string {
+	text, _ := json.Marshal(files) // texts and numbers
+	return hexOf(text)
 }
 
 func isParquet(data []byte) bool { return bytes.HasPrefix(data, []byte("PAR1")) }

@@ -25,6 +25,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -268,12 +269,12 @@ func between(least, most int, names string) cobra.PositionalArgs {
 }
 
 func status(err error) int {
-	var round roundError
+	var round schedule.RoundError
 	switch {
 	case errors.Is(err, pipeline.ErrInterrupted):
 		return exitInterrupted
 	case errors.As(err, &round):
-		return round.exit
+		return round.Exit
 	case isUsage(err):
 		return exitUsage
 	default:

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,6 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // Thirty nights of a lake in which things go wrong, each with what is to come of it as
@@ -37,7 +39,7 @@ func TestThirtyNights(t *testing.T) {
 		rowsOf(d).write(t, path(d, "part-00.parquet"))
 	}
 	job := tiny(jobFile{"features": "[x1, x2]", "limit": "0.25", "keep": "100"}).write(t, dir)
-	s := onStage(t, writeSchedule(t, dir, job, `triggers: [{cron: "30 2 * * *", zone: UTC}]`, "files: {last: 7d, key: day}"), true)
+	s := onStage(t, writeSchedule(t, dir, job, `triggers: [{cron: "30 2 * * *", zone: UTC}]`, "files: {last: 7d, key: day}"))
 	out := filepath.Join(dir, "out")
 	s.at(t, someDay) // the first look
 
@@ -99,12 +101,12 @@ func TestThirtyNights(t *testing.T) {
 		if run == nil {
 			t.Fatalf("night %d: no run", night)
 		}
-		if len(run.Files) != files(night) || run.Sequence != int64(night) || run.Missed != 0 {
-			t.Fatalf("night %d: %d files, want %d; %s", night, len(run.Files), files(night), run.words())
+		if len(run.Scheduled.Files) != files(night) || run.Scheduled.Sequence != int64(night) || run.Scheduled.Missed != 0 {
+			t.Fatalf("night %d: %d files, want %d; %s", night, len(run.Scheduled.Files), files(night), schedule.Words(run))
 		}
 		if exit, bad := failed[night]; bad {
-			if run.State != pipeline.StateFailed || *run.Exit != exit || run.Certificate != "" || !strings.Contains(run.Fault, says[night]) {
-				t.Fatalf("night %d: status %d, %s", night, *run.Exit, run.words())
+			if run.State != pipeline.StateFailed || *run.Exit != exit || schedule.Certificate(run) != "" || !strings.Contains(run.Fault, says[night]) {
+				t.Fatalf("night %d: status %d, %s", night, *run.Exit, schedule.Words(run))
 			}
 			rows.write(t, path(yesterday, "part-00.parquet"))
 		} else {
@@ -114,24 +116,21 @@ func TestThirtyNights(t *testing.T) {
 				exit = exitNotCertified
 			}
 			if run.State != pipeline.StateFinished || *run.Exit != exit {
-				t.Fatalf("night %d: %s", night, run.words())
+				t.Fatalf("night %d: %s", night, schedule.Words(run))
 			}
-			certificates[night] = run.Certificate
+			certificates[night] = schedule.Certificate(run)
 			if exit == 0 {
-				last = run.Certificate
+				last = schedule.Certificate(run)
 			}
-			c, err := contenderAt(t.Context(), out, run.Certificate)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a := c.certificate.Declared.Attempt; a.OnTheseRows != 1 || a.InThisLog != counted {
+			c := contenderAt(t, out, certificates[night])
+			if a := c.Declared.Attempt; a.OnTheseRows != 1 || a.InThisLog != counted {
 				t.Errorf("night %d: attempt %+v, want 1 and %d", night, a, counted)
 			}
-			if share, want := c.certificate.Delta.Share(certify.MethodPACBayes).String(), fmt.Sprintf("1/%d", night*(night+1)); share != want {
+			if share, want := c.Delta.Share(certify.MethodPACBayes).String(), fmt.Sprintf("1/%d", night*(night+1)); share != want {
 				t.Errorf("night %d has spent %s of delta, want %s", night, share, want)
 			}
-			if rows := rowsOfFiles(run.Files); c.certificate.Sample.Rows != rows || rows != int64(60*files(night)+map[bool]int{true: 340}[night == 22]) {
-				t.Errorf("night %d: %d rows, the files have %d", night, c.certificate.Sample.Rows, rows)
+			if rows := c.Sample.Rows; rows != int64(60*files(night)+map[bool]int{true: 340}[night == 22]) {
+				t.Errorf("night %d: %d rows", night, rows)
 			}
 		}
 		if p := current(t, out); p == nil || p.ID != last {
@@ -149,15 +148,12 @@ func TestThirtyNights(t *testing.T) {
 		if !ok || night%stride != 0 && night != 22 {
 			continue
 		}
-		c, err := contenderAt(t.Context(), out, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := contenderAt(t, out, id)
 		want := 0
-		if pipeline.JudgeDraw.Of(c.certificate).Status != certify.StatusCertified {
+		if pipeline.JudgeDraw.Of(c).Status != certify.StatusCertified {
 			want = exitNotCertified
 		}
-		a := pacsgp(t, "verify", filepath.Join(out, "model-"+c.Model+".parquet"), filepath.Join(out, "certificate-"+id+".json"), filepath.Join(dir, "lake"), "--judge", "draw")
+		a := pacsgp(t, "verify", filepath.Join(out, sinklake.ModelName(c.Model.Digest)), filepath.Join(out, "certificate-"+id+".json"), filepath.Join(dir, "lake"), "--judge", "draw")
 		if a.status != want {
 			t.Errorf("night %d: status %d, %s", night, a.status, a.message)
 		}
@@ -218,12 +214,8 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 		}
 		succeed(t, "schedule", "-c", path, "--once")
 		pointsToWhole(t, when+", run again", out)
-		record, err := openRecord(filepath.Join(dir, "schedule.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := record.runs()
-		if err := errors.Join(err, record.Close()); err != nil {
+		var all []listedRun
+		if err := json.Unmarshal([]byte(succeed(t, "schedule", "-c", path, "--runs").stdout), &all); err != nil {
 			t.Fatal(err)
 		}
 		finished := 0
@@ -232,7 +224,7 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 				finished++
 			}
 			if r.Sequence != 1 || r.State == pipeline.StateRunning {
-				t.Errorf("%s: %s", when, r.words())
+				t.Errorf("%s: %+v", when, r)
 			}
 		}
 		if found, err := filepath.Glob(filepath.Join(out, "certificate-*.json")); finished != 1 || len(found) != 1 || err != nil {

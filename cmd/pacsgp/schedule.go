@@ -1,16 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 func scheduleCommand(w system) *cobra.Command {
@@ -36,17 +41,13 @@ func scheduleCommand(w system) *cobra.Command {
 				return usageError{errors.New("--once and --runs: want one of them")}
 			}
 			if list {
-				record, err := readRecord(c.Record)
-				if err != nil {
-					return err
-				}
-				return errors.Join(listRuns(w, record), record.Close())
+				return listRuns(cmd.Context(), w, jobs)
 			}
-			record, err := openRecord(c.Record)
+			record, err := sinklake.OpenRecord(c.Record, w.fs)
 			if err != nil {
 				return err
 			}
-			return errors.Join(schedule(cmd.Context(), w, c, jobs, record, realClock{}, once), record.Close())
+			return errors.Join(runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, once), record.Close())
 		},
 	}
 	f := cmd.Flags()
@@ -71,103 +72,152 @@ func promoteCommand(w system) *cobra.Command {
 			if who != pipeline.JudgeMean && who != pipeline.JudgeDraw {
 				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", who, pipeline.JudgeMean, pipeline.JudgeDraw)}
 			}
-			return promoted(cmd.Context(), w, args[1], args[0], who)
+			return promote(cmd.Context(), w, args[1], args[0], who)
 		},
 	}
 	cmd.Flags().StringVar((*string)(&who), "judge", string(pipeline.JudgeMean), "which guarantee is to be certified: mean or draw")
 	return cmd
 }
 
-// listRuns prints the record.
-func listRuns(w system, record *scheduleRecord) error {
-	all, err := record.runs()
-	if err != nil {
-		return err
+// A listedRun is what is printed of a run.
+type listedRun struct {
+	Number      uint64                  `json:"number"` // among the runs of the job
+	Job         string                  `json:"job"`
+	Trigger     string                  `json:"trigger"`
+	Moment      time.Time               `json:"moment"` // that it was due
+	Missed      int                     `json:"missed"` // moments that it stands for beside its own
+	Try         int                     `json:"try"`
+	Kills       int                     `json:"kills,omitempty"` // of this try that ended with their scheduler
+	State       pipeline.State          `json:"state"`
+	Began       time.Time               `json:"began"`
+	Ended       *time.Time              `json:"ended,omitempty"`
+	Exit        *int                    `json:"exit_status,omitempty"`
+	Fault       string                  `json:"fault,omitempty"`
+	Sequence    int64                   `json:"sequence,omitempty"` // of the certificate
+	Files       []pipeline.ManifestFile `json:"files"`
+	Window      *pipeline.TopicWindow   `json:"window,omitempty"` // of a topic
+	Certificate string                  `json:"certificate,omitempty"`
+	Current     bool                    `json:"current"`       // whether it has become current
+	Why         string                  `json:"why,omitempty"` // or why not
+}
+
+// listRuns prints the runs of the jobs, in the order in which they began.
+func listRuns(ctx context.Context, w system, jobs []*scheduled) error {
+	all := []listedRun{}
+	for _, j := range jobs {
+		runs, err := j.Output.Runs()
+		if err != nil {
+			return err
+		}
+		for r := range runs {
+			if of := r.Scheduled; of != nil && of.Job == j.Name {
+				all = append(all, listedRun{
+					of.Number, of.Job, of.Trigger, of.Moment, of.Missed, of.Try, of.Kills, r.State, r.Began, r.Ended, r.Exit, r.Fault,
+					of.Sequence, of.Files, of.Window, schedule.Certificate(r), of.Current, of.Why,
+				})
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
 	}
+	slices.SortStableFunc(all, func(a, b listedRun) int {
+		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Number, b.Number))
+	})
 	return printJSON(w.stdout, all)
 }
 
-// schedule looks again and again what is due, or with once a single time. Runs follow one
-// another: a machine that trains two models at a time trains each at half the speed.
-func schedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*scheduled, record *scheduleRecord, clock clock, once bool) (err error) {
+// runSchedule looks again and again what is due, or with once a single time.
+func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*scheduled, record schedule.Record, clock schedule.Clock, once bool) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
+	var all []*schedule.Job
 	for _, j := range jobs {
-		outputs = append(outputs, j.prepared.Output)
+		outputs, all = append(outputs, j.prepared.Output), append(all, j.Job)
 	}
 	unserve, err := serve(ctx, c.Serve, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	s := &scheduler{
-		record: record, fs: w.fs, poll: c.Every(),
-		say: func(text string) {
-			show.event(text)
-			m.live.fact("last event", text)
-		},
-		warn: func(text string) {
-			if once {
-				show.event(text) // the error at the end says it again
-			} else {
-				show.notice(text)
-			}
-			m.live.fact("last event", text)
-		},
-		train: func(ctx context.Context, j *scheduled, p prepared) (*outcome, error) {
-			p.watch = m.began(j, p)
-			o, err := limited(ctx, j, p, w)
-			m.ended(j, o, err)
-			return o, err
-		},
+	s := newScheduler(w, c, jobs, record)
+	s.Say = func(text string) {
+		show.event(text)
+		m.live.fact("last event", text)
+	}
+	s.Warn = func(text string) {
+		if once {
+			show.event(text) // the error at the end says it again
+		} else {
+			show.notice(text)
+		}
+		m.live.fact("last event", text)
+	}
+	train := s.Train
+	s.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		how.Observer.Progress = m.began(job)
+		o, err := train(ctx, j, job, rows, how)
+		m.ended(j, o, err)
+		return o, err
 	}
 	if c.Serve.Declared() {
-		s.lagged = m.lagged
-	}
-	return s.serve(ctx, jobs, clock, once)
-}
-
-func (s *scheduler) serve(ctx context.Context, jobs []*scheduled, clock clock, once bool) error {
-	for _, j := range jobs { // no run begins if one of them was changed
-		known, err := s.record.job(j.Name)
-		if err != nil {
-			return err
-		}
-		if err := s.agree(ctx, j, known, clock.Now()); errors.Is(err, pipeline.ErrConfig) {
-			return err // any other is told when the job is looked at
-		}
-	}
-	for _, j := range jobs {
-		if err := s.recover(j, clock.Now()); err != nil {
-			return err
-		}
+		s.Lagged = m.lagged
 	}
 	if once {
-		return s.round(ctx, jobs, clock)
+		return s.Once(ctx, all, clock)
 	}
-	for {
-		began := clock.Now()
-		for _, j := range jobs {
-			if _, err := s.look(ctx, j, clock.Now()); err != nil && ctx.Err() == nil {
-				return err
-			}
-		}
-		if s.looked != nil {
-			s.looked(began)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-clock.After(s.poll):
-		}
+	return s.Serve(ctx, all, clock)
+}
+
+// newScheduler returns a scheduler that says nothing and trains as the command does.
+func newScheduler(w system, c config.ScheduleFile, jobs []*scheduled, record schedule.Record) *schedule.Scheduler {
+	return &schedule.Scheduler{
+		Record: record, Poll: c.Every(),
+		Train: func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+			of := jobs[slices.IndexFunc(jobs, func(of *scheduled) bool { return of.Job == j })]
+			return of.train(ctx, w, job, rows, how)
+		},
 	}
 }
 
-// A clock tells the time, and when so much of it is over.
-type clock interface {
-	Now() time.Time
-	After(d time.Duration) <-chan time.Time
+// train runs a job within the limits of its schedule.
+func (j *scheduled) train(ctx context.Context, w system, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+	within := ctx
+	if j.task.Time > 0 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, time.Duration(j.task.Time))
+		defer cancel()
+	}
+	if most := int64(j.task.Memory); most > 0 {
+		allowed := w.memory
+		w.memory = func() int64 {
+			if has := allowed(); has > 0 {
+				return min(has, most)
+			}
+			return most
+		}
+	}
+	w.log = w.log.named(how.Run)
+	p := j.prepared
+	p.Job, p.Source, p.held, p.watch = job, rows.(config.Origin), j.output, how.Observer.Progress
+	p.begun, p.stands = how.Begun, how.Stands
+	o, err := train(within, p, w)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", time.Duration(j.task.Time))
+	}
+	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.Outcome, nil
+}
+
+// named is the same log for another run.
+func (l *logging) named(run string) *logging {
+	return &logging{format: l.format, level: l.level, quiet: l.quiet, run: run}
 }
 
 // realClock is that of the machine.
@@ -179,47 +229,38 @@ func (realClock) Now() time.Time { return time.Now() }
 // After waits.
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// round looks once at each job. Its error is of each run that failed or was not certified,
-// and of each source that cannot be seen.
-func (s *scheduler) round(ctx context.Context, jobs []*scheduled, clock clock) error {
-	var said []error
-	var exits []int
-	failed := func(exit int, err error) { exits, said = append(exits, exit), append(said, err) }
-	for _, j := range jobs {
-		s.unlisted = nil
-		run, err := s.look(ctx, j, clock.Now())
-		if err != nil {
-			return errors.Join(append(said, err)...)
-		}
-		if s.unlisted != nil {
-			failed(exitFailure, s.unlisted)
-		}
-		if run != nil && run.Exit != nil && *run.Exit != 0 {
-			failed(*run.Exit, errors.New(run.words()))
-		}
+// promote moves the pointer of a folder to the artifact of which the id begins so.
+func promote(ctx context.Context, w system, folder, id string, who pipeline.Judge) (err error) {
+	whole, err := idIn(folder, id)
+	if err != nil {
+		return err
 	}
-	if said == nil {
-		return nil
+	c, before, err := schedule.Promote(ctx, sinklake.NewOutput(folder, w.fs), whole, who, time.Now())
+	if err != nil {
+		return err
 	}
-	return roundError{errors.Join(said...), worst(exits)}
+	show := newDisplay(w)
+	defer show.end()
+	for _, text := range cautions(c) {
+		show.notice(text)
+	}
+	_, err = fmt.Fprintf(w.stdout, "%s: now %s, before %s\n", filepath.Join(folder, sinklake.CurrentFile), whole, before)
+	return err
 }
 
-// A roundError says what failed of several runs.
-type roundError struct {
-	error
-
-	exit int // of the worst
-}
-
-// worst is the worst of exit statuses that are not 0: what no repetition mends is worse than
-// a failure, and a failure worse than a run that was not certified.
-func worst(exits []int) int {
+// idIn is the id of the one certificate in a folder that begins so.
+func idIn(folder, begin string) (string, error) {
+	all, err := sinklake.Certificates(realFiles(), folder)
+	if err != nil {
+		return "", err
+	}
+	found := slices.DeleteFunc(all, func(id string) bool { return !strings.HasPrefix(id, begin) })
 	switch {
-	case slices.Contains(exits, exitConfig):
-		return exitConfig
-	case slices.ContainsFunc(exits, func(exit int) bool { return exit != exitNotCertified }):
-		return exitFailure
+	case len(found) == 1 && len(begin) >= 6:
+		return found[0], nil
+	case len(found) > 1 || len(begin) < 6:
+		return "", usageError{fmt.Errorf("%q: want the id of one certificate in %s, or six digits or more of its beginning", begin, folder)}
 	default:
-		return exitNotCertified
+		return "", fmt.Errorf("%s: there is no certificate with the id %s", folder, begin)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
 // scheduleMetrics are what a scheduler tells of itself. docs/metrics.md lists them.
@@ -38,12 +39,9 @@ func newScheduleMetrics(jobs []*scheduled) *scheduleMetrics {
 func (m *scheduleMetrics) waits() { m.live.does("Nothing runs: waiting for what is due.") }
 
 // began is told that a run begins, and returns who is to be told its steps.
-func (m *scheduleMetrics) began(j *scheduled, p prepared) func(pipeline.Progress) {
-	number := int64(0)
-	if s := p.Job.Sequence(); s != nil {
-		number = s.Number
-	}
-	m.live.does(fmt.Sprintf("Job %s runs, for certificate number %d of its sequence.", j.Name, number))
+func (m *scheduleMetrics) began(job pipeline.Job) func(pipeline.Progress) {
+	at := job.Sequence()
+	m.live.does(fmt.Sprintf("Job %s runs, for certificate number %d of its sequence.", at.Name, at.Number))
 	return func(of pipeline.Progress) {
 		if of.Steps > 0 {
 			m.training.Set(of.Bound)
@@ -53,19 +51,19 @@ func (m *scheduleMetrics) began(j *scheduled, p prepared) func(pipeline.Progress
 }
 
 // lagged is told how many offsets of its topic a job has in no window yet.
-func (m *scheduleMetrics) lagged(j *scheduled, offsets int64) {
+func (m *scheduleMetrics) lagged(j *schedule.Job, offsets int64) {
 	m.lag.WithLabelValues(j.Name).Set(float64(offsets))
 	m.live.fact("lag of job "+j.Name, certify.Count(offsets, "offset"))
 }
 
 // ended is told how a run has ended.
-func (m *scheduleMetrics) ended(j *scheduled, o *outcome, err error) {
+func (m *scheduleMetrics) ended(j *schedule.Job, o *pipeline.Outcome, err error) {
 	m.waits()
 	state, text := string(pipeline.StateFinished), ""
 	if err != nil {
 		state, text = string(pipeline.StateFailed), err.Error()
 	} else {
-		bound := j.prepared.Judge.Of(o.Result.Certificate).Bound
+		bound := j.Judge.Of(o.Result.Certificate).Bound
 		m.bound.WithLabelValues(j.Name).Set(bound)
 		text = fmt.Sprintf("certificate %.12s…, bound %.4f", o.Result.ID, bound)
 	}

@@ -22,12 +22,12 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	createTopic(t, b.Address, "rows", 3)
 	dir := t.TempDir()
 	job := jobOnTopic(t, dir, b.Address, "patience: 3m", nil)
-	s := onStage(t, writeSchedule(t, dir, job, "triggers: [{lag: 180}]"), true)
+	s := onStage(t, writeSchedule(t, dir, job, "triggers: [{lag: 180}]"))
 	out := filepath.Join(dir, "out")
-	finished := func(now time.Time, number, rows int64) *scheduledRun {
+	finished := func(now time.Time, number, rows int64) *pipeline.RunState {
 		t.Helper()
 		run := s.at(t, now)
-		if run == nil || run.State != pipeline.StateFinished || run.Sequence != number {
+		if run == nil || run.State != pipeline.StateFinished || run.Scheduled.Sequence != number {
 			t.Fatalf("window %d: %+v; %q", number, run, s.said)
 		}
 		if got := sequenceOf(t, out)[number].certificate.Sample.Rows; got != rows {
@@ -61,19 +61,19 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Hour)
-	var run *scheduledRun
+	var run *pipeline.RunState
 	for range 600 { // until the markers are written in all partitions
-		if known, err := s.record.job("waves"); err != nil {
+		if at, err := s.job.Output.Sequence("waves"); err != nil {
 			t.Fatal(err)
-		} else if w, err := s.jobs[0].topic().Ahead(t.Context(), known.Topic, 0); err != nil {
+		} else if w, err := s.job.Topic.Ahead(t.Context(), at.Topic, 0); err != nil {
 			t.Fatal(err)
 		} else if w.Offsets() == 183 {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	if run = finished(now, 2, 150); run.Window.Offsets() != 183 {
-		t.Errorf("the second window has %d offsets, want 183", run.Window.Offsets())
+	if run = finished(now, 2, 150); run.Scheduled.Window.Offsets() != 183 {
+		t.Errorf("the second window has %d offsets, want 183", run.Scheduled.Window.Offsets())
 	}
 
 	sendRows(t, b.Address, 400, 180)
@@ -89,14 +89,14 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	if run == nil || run.State != pipeline.StateFinished || run.Sequence != 3 {
+	if run == nil || run.State != pipeline.StateFinished || run.Scheduled.Sequence != 3 {
 		t.Fatalf("the broker is back: %+v; %q", run, s.said)
 	}
 	follow(t, sequenceOf(t, out))
 	verifyAll(t, out, job)
 
 	sendRows(t, b.Address, 600, 180)
-	end := run.Window.Partitions[0].End
+	end := run.Scheduled.Window.Partitions[0].End
 	forget(t, b.Address, 0, end+1)
 	now = now.Add(time.Hour)
 	if run := s.at(t, now); run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "are gone") {

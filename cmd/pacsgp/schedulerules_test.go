@@ -2,13 +2,13 @@ package main
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -19,15 +19,15 @@ func TestComparedOnNewRows(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(jobFile{"bad_rows": "{tolerance: 10 %}"}).write(t, dir)
-	s := onStage(t, writeSchedule(t, dir, job, "triggers: [{every: 1h}]", "promote: {on_new_rows: 30}"), true)
+	s := onStage(t, writeSchedule(t, dir, job, "triggers: [{every: 1h}]", "promote: {on_new_rows: 30}"))
 	s.at(t, someDay)
 	first := s.at(t, someDay.Add(time.Hour))
-	if first == nil || !first.Current {
+	if first == nil || !first.Scheduled.Current {
 		t.Fatalf("the first run: %+v", first)
 	}
 	addFile(t, dir, "more", 180, 60)
 	second := s.at(t, someDay.Add(2*time.Hour))
-	if second == nil || second.Current || !strings.Contains(second.Why, "waits for rows that are new to both: there are 0 of 30") {
+	if second == nil || second.Scheduled.Current || !strings.Contains(second.Scheduled.Why, "waits for rows that are new to both: there are 0 of 30") {
 		t.Fatalf("the second run: %+v", second)
 	}
 	x, y := make([]any, 40), make([]float64, 40)
@@ -37,21 +37,27 @@ func TestComparedOnNewRows(t *testing.T) {
 	x[7] = nil
 	table{"x1": x, "x2": y, "y": y}.write(t, filepath.Join(dir, "lake", "new", "part-0.parquet"))
 	s.at(t, someDay.Add(2*time.Hour+time.Minute))
-	run, err := s.record.run(second.Number)
+	runs, err := s.job.Output.Runs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(run.Why, "on 39 rows that are new to both it loses") {
-		t.Errorf("the record says %q; %q", run.Why, s.said)
+	var run *pipeline.RunState
+	for r := range runs {
+		if r.Run == second.Run {
+			run = r
+		}
+	}
+	if !strings.Contains(run.Scheduled.Why, "on 39 rows that are new to both it loses") {
+		t.Errorf("the record says %q; %q", run.Scheduled.Why, s.said)
 	}
 	p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[bool]string{true: second.Certificate, false: first.Certificate}[run.Current]; p.ID != want {
-		t.Errorf("%.8s is current, the record says that of the second run: %v", p.ID, run.Current)
+	if want := map[bool]string{true: schedule.Certificate(second), false: schedule.Certificate(first)}[run.Scheduled.Current]; p.ID != want {
+		t.Errorf("%.8s is current, the record says that of the second run: %v", p.ID, run.Scheduled.Current)
 	}
-	if known, err := s.record.job("waves"); err != nil || known.Waiting != "" {
+	if known, err := s.record.Job("waves"); err != nil || known.Waiting != "" {
 		t.Errorf("%q still waits, %v", known.Waiting, err)
 	}
 }
@@ -62,10 +68,10 @@ func TestWithinTheLimit(t *testing.T) {
 		dir := t.TempDir()
 		smallLake(t, dir)
 		job := tiny(jobFile{"limit": limit}).write(t, dir)
-		s := onStage(t, writeSchedule(t, dir, job, "triggers: [{every: 1h}]", "promote: within_limit"), true)
+		s := onStage(t, writeSchedule(t, dir, job, "triggers: [{every: 1h}]", "promote: within_limit"))
 		s.at(t, someDay)
 		run := s.at(t, someDay.Add(time.Hour))
-		if run == nil || run.Current != current || (*run.Exit == 0) != current {
+		if run == nil || run.Scheduled.Current != current || (*run.Exit == 0) != current {
 			t.Errorf("limit %s: %+v", limit, run)
 		}
 	}
@@ -76,37 +82,11 @@ func TestLimitsOfARun(t *testing.T) {
 	for limit, want := range map[string]string{"time: 1ns": "longer than the 1ns", "memory: 1MiB": "of memory"} {
 		dir := t.TempDir()
 		smallLake(t, dir)
-		s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", limit), true)
+		s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", limit))
 		s.at(t, someDay)
 		if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, want) {
 			t.Errorf("%s: %+v", limit, run)
 		}
-	}
-}
-
-// New files that cannot be chosen are not looked at again at every poll; once they can,
-// they are.
-func TestFilesThatCannotBeChosen(t *testing.T) {
-	dir := t.TempDir()
-	addFile(t, dir, "day=2026-04-30", 0, 60)
-	addFile(t, dir, "day=someday", 60, 60)
-	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{rows: 100}]", "files: {last: 30d, key: day}"), false)
-	runs := 0
-	for minute := range 60 {
-		if run := s.at(t, someDay.Add(time.Duration(minute)*time.Minute)); run != nil {
-			if runs++; run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "is no date") {
-				t.Fatalf("%+v", run)
-			}
-		}
-	}
-	if runs != 6 { // after 0, 1, 3, 7, 15 and 31 minutes
-		t.Errorf("%d runs in an hour", runs)
-	}
-	if err := os.Rename(filepath.Join(dir, "lake", "day=someday"), filepath.Join(dir, "lake", "day=2026-05-01")); err != nil {
-		t.Fatal(err)
-	}
-	if run := s.at(t, someDay.Add(2*time.Hour)); run == nil || len(s.trains) != 1 {
-		t.Errorf("%+v", run)
 	}
 }
 
@@ -115,7 +95,7 @@ func TestRunsWhileTheSchedulerRuns(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]")
-	s := onStage(t, path, false)
+	s := onStage(t, path)
 	s.at(t, someDay)
 	run := s.at(t, someDay.Add(time.Hour))
 	if said := succeed(t, "schedule", "-c", path, "--runs").stdout; run == nil || !strings.Contains(said, `"number": 1`) {

@@ -14,15 +14,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jonboulle/clockwork"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
 // jobOnTopic writes a job on the topic rows, with these further keys of source.kafka.
@@ -31,6 +30,12 @@ func jobOnTopic(t *testing.T, dir, address, kafka string, change jobFile) string
 	job := tiny(jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s}}", address, kafka), "features": "[x1, in.x2]"})
 	maps.Copy(job, change)
 	return job.write(t, dir)
+}
+
+// A contender is an artifact of an output.
+type contender struct {
+	pipeline.ArtifactRef
+	certificate certify.Certificate
 }
 
 // sequenceOf are the certificates of an output by their numbers.
@@ -91,7 +96,7 @@ func TestLagOfATopic(t *testing.T) {
 	job := jobOnTopic(t, dir, address, "", nil)
 	path := writeSchedule(t, dir, job, "triggers: [{lag: 181}]")
 	out := filepath.Join(dir, "out")
-	s := onStage(t, path, true)
+	s := onStage(t, path)
 	sent := int64(180)
 	for i := range 3 {
 		now := someDay.Add(time.Duration(i) * time.Hour)
@@ -101,7 +106,7 @@ func TestLagOfATopic(t *testing.T) {
 		sendRows(t, address, sent, 1)
 		sent++
 		run := s.at(t, now.Add(time.Minute))
-		if run == nil || run.State != pipeline.StateFinished || run.Trigger != "lag 181" || run.Sequence != int64(i+1) || !run.Current || run.Window.Offsets() != 181 {
+		if run == nil || run.State != pipeline.StateFinished || run.Scheduled.Trigger != "lag 181" || run.Scheduled.Sequence != int64(i+1) || !run.Scheduled.Current || run.Scheduled.Window.Offsets() != 181 {
 			t.Fatalf("window %d: %+v; %q", i+1, run, s.said)
 		}
 		if run := s.at(t, now.Add(2*time.Minute)); run != nil {
@@ -114,7 +119,7 @@ func TestLagOfATopic(t *testing.T) {
 		t.Errorf("the windows end at %v, want 543 offsets", ends)
 	}
 	verifyAll(t, out, job)
-	var runs []scheduledRun
+	var runs []listedRun
 	if err := json.Unmarshal([]byte(succeed(t, "schedule", "-c", path, "--runs").stdout), &runs); err != nil || len(runs) != 3 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
@@ -126,7 +131,7 @@ func TestLagOfATopic(t *testing.T) {
 			}
 			begin[part.Partition] = part.End
 		}
-		if r.Window.Topic != "rows" || r.Window.Identity == (broker.Identity{}) || len(r.Files) != 0 {
+		if r.Window.Topic != "rows" || r.Window.Identity == (pipeline.TopicIdentity{}) || len(r.Files) != 0 {
 			t.Errorf("run %d: %+v", r.Number, r.Window)
 		}
 	}
@@ -135,61 +140,12 @@ func TestLagOfATopic(t *testing.T) {
 	}
 }
 
-// A scheduler that goes by a clock looks at the topic at each tick.
-func TestLagByTheClock(t *testing.T) {
-	c := smallTopic(t)
-	address, dir := c.ListenAddrs()[0], t.TempDir()
-	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 200}]"), false)
-	clock := clockwork.NewFakeClockAt(someDay)
-	ctx, cancel := context.WithCancel(t.Context())
-	looked, done := make(chan time.Time, 64), make(chan error, 1)
-	s.looked = func(began time.Time) { looked <- began }
-	go func() { done <- s.serve(ctx, s.jobs, clock, false) }()
-	<-looked
-	trained := func() int {
-		all, err := s.record.runs()
-		if err != nil {
-			t.Error(err)
-		}
-		return len(all)
-	}
-	tick := func() {
-		if err := clock.BlockUntilContext(ctx, 1); err != nil {
-			t.Fatal(err)
-		}
-		clock.Advance(s.poll)
-		select {
-		case <-looked:
-		case <-time.After(time.Second): // the look before had not quite ended: this one is left out
-		}
-	}
-	for range 3 {
-		tick()
-	}
-	if n := trained(); n != 0 {
-		t.Errorf("%d runs with a lag of 180", n)
-	}
-	sendRows(t, address, 180, 20)
-	for range 60 {
-		if tick(); trained() > 0 {
-			break
-		}
-	}
-	for range 3 {
-		tick()
-	}
-	cancel()
-	if err := <-done; err != nil || trained() != 1 {
-		t.Errorf("%d runs, %v", trained(), err)
-	}
-}
-
 // A window whose run fails is tried again as it is, under its number; when it is not tried
 // again, the next window begins behind it. One without a row passes in the same way.
 func TestFailedWindow(t *testing.T) {
 	c := smallTopic(t)
 	address, dir := c.ListenAddrs()[0], t.TempDir()
-	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "tombstones: skip", nil), "triggers: [{lag: 1}]", "retries: 1", "backoff: 1m"), true)
+	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "tombstones: skip", nil), "triggers: [{lag: 1}]", "retries: 1", "backoff: 1m"))
 	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic("rows"))
 	if err != nil {
 		t.Fatal(err)
@@ -211,24 +167,24 @@ func TestFailedWindow(t *testing.T) {
 	}
 	sendRows(t, address, 180, 90)
 	second := s.at(t, someDay.Add(10*time.Minute))
-	if first.State != pipeline.StateFailed || second.State != pipeline.StateFailed || second.Try != 2 || first.Sequence != 1 || second.Sequence != 1 || !cmp.Equal(second.Window, first.Window) {
+	if first.State != pipeline.StateFailed || second.State != pipeline.StateFailed || second.Scheduled.Try != 2 || first.Scheduled.Sequence != 1 || second.Scheduled.Sequence != 1 || !cmp.Equal(second.Scheduled.Window, first.Scheduled.Window) {
 		t.Fatalf("%+v and %+v", first, second)
 	}
 	if n := spools(); n != 0 {
 		t.Errorf("%d spools of a window that nobody goes on with", n)
 	}
 	third := s.at(t, someDay.Add(time.Hour))
-	if third.State != pipeline.StateFinished || third.Sequence != 2 || third.Window.Offsets() != 90 || third.Window.Partitions[2].First != 60 {
+	if third.State != pipeline.StateFinished || third.Scheduled.Sequence != 2 || third.Scheduled.Window.Offsets() != 90 || third.Scheduled.Window.Partitions[2].First != 60 {
 		t.Fatalf("%+v", third)
 	}
 	if err := p.ProduceSync(t.Context(), &kgo.Record{Partition: 1}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	if run := s.at(t, someDay.Add(2*time.Hour)); run.State != stateNothing || run.Sequence != 3 || !strings.Contains(run.Why, "there is no row") {
+	if run := s.at(t, someDay.Add(2*time.Hour)); run.State != pipeline.StateNothing || run.Scheduled.Sequence != 3 || !strings.Contains(run.Scheduled.Why, "there is no row") {
 		t.Fatalf("%+v", run)
 	}
 	sendRows(t, address, 270, 60)
-	if run := s.at(t, someDay.Add(3*time.Hour)); run.State != pipeline.StateFinished || run.Sequence != 4 || run.Window.Offsets() != 60 || run.Window.Partitions[1].First != 91 {
+	if run := s.at(t, someDay.Add(3*time.Hour)); run.State != pipeline.StateFinished || run.Scheduled.Sequence != 4 || run.Scheduled.Window.Offsets() != 60 || run.Scheduled.Window.Partitions[1].First != 91 {
 		t.Fatalf("%+v", run)
 	}
 	if n := spools(); n != 0 {
@@ -236,27 +192,24 @@ func TestFailedWindow(t *testing.T) {
 	}
 }
 
-// errDies is the end of a process.
-var errDies = errors.New("it dies")
-
 // Windows are not made of another topic of the same name, nor is a window that was frozen
 // before filled from it.
 func TestScheduleOfATopicMadeAnew(t *testing.T) {
 	for _, frozen := range []bool{false, true} {
 		c := smallTopic(t)
 		address, dir := c.ListenAddrs()[0], t.TempDir()
-		s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"), true)
+		s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"))
 		if frozen {
 			ctx, cancel := context.WithCancel(t.Context())
-			trains := s.train
-			s.train = func(context.Context, *scheduled, prepared) (*outcome, error) {
+			trains := s.Train
+			s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
 				cancel()
 				return nil, errDies
 			}
-			if _, err := s.look(ctx, s.jobs[0], someDay); !errors.Is(err, context.Canceled) {
+			if _, err := s.Look(ctx, s.job.Job, someDay); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			s.train = trains
+			s.Train = trains
 		} else if run := s.at(t, someDay); run.State != pipeline.StateFinished {
 			t.Fatalf("%+v", run)
 		}
@@ -270,9 +223,6 @@ func TestScheduleOfATopicMadeAnew(t *testing.T) {
 		}
 		sendRows(t, address, 1000, 540)
 		now := someDay.Add(time.Hour)
-		if err := s.recover(s.jobs[0], now); err != nil {
-			t.Fatal(err)
-		}
 		for range 2 {
 			run := s.at(t, now)
 			if run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "another one than") || !strings.Contains(run.Fault, "made anew") {
@@ -293,14 +243,14 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	address, dir := c.ListenAddrs()[0], t.TempDir()
 	job := jobOnTopic(t, dir, address, "", nil)
 	path := writeSchedule(t, dir, job, "triggers: [{every: 1h}]")
-	s := onStage(t, path, false)
+	s := onStage(t, path)
 	s.at(t, someDay)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if run, err := s.look(ended, s.jobs[0], someDay.Add(time.Hour)); run != nil || !errors.Is(err, context.Canceled) {
+	if run, err := s.Look(ended, s.job.Job, someDay.Add(time.Hour)); run != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", run, err)
 	}
-	if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.Number != 1 || run.State != pipeline.StateFinished {
+	if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.Scheduled.Number != 1 || run.State != pipeline.StateFinished {
 		t.Fatalf("%+v", run)
 	}
 	if err := s.record.Close(); err != nil {
@@ -308,7 +258,7 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	}
 	createTopic(t, address, "others", 3)
 	writeFile(t, job, []byte(strings.Replace(string(readFile(t, job)), "topic: rows", "topic: others", 1)))
-	s = onStage(t, path, false)
+	s = onStage(t, path)
 	if run := s.at(t, someDay.Add(2*time.Hour)); run == nil || *run.Exit != exitConfig || !strings.Contains(run.Fault, `it is "others", and the windows before are of "rows"`) {
 		t.Errorf("%+v", run)
 	}
@@ -318,7 +268,7 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 func TestScheduleBehindRetention(t *testing.T) {
 	c := smallTopic(t)
 	address, dir := c.ListenAddrs()[0], t.TempDir()
-	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"), false)
+	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"))
 	if run := s.at(t, someDay); run.State != pipeline.StateFinished {
 		t.Fatalf("%+v", run)
 	}
@@ -330,7 +280,7 @@ func TestScheduleBehindRetention(t *testing.T) {
 		if run == nil {
 			continue
 		}
-		if runs++; run.State != pipeline.StateFailed || run.Sequence != 0 || !strings.Contains(run.Fault, "partition 1: the offsets 60 to 60 are gone") || !strings.Contains(run.Fault, "another name") {
+		if runs++; run.State != pipeline.StateFailed || run.Scheduled.Sequence != 0 || !strings.Contains(run.Fault, "partition 1: the offsets 60 to 60 are gone") || !strings.Contains(run.Fault, "another name") {
 			t.Fatalf("%+v", run)
 		}
 	}
@@ -395,25 +345,26 @@ func TestBeginOfTheFirstWindow(t *testing.T) {
 
 // A number belongs to the window and to how its records are read.
 func TestNumberOfAWindow(t *testing.T) {
-	origin := func(kafka string) *config.Topic {
-		p, err := loadJob(t.Context(), jobOnTopic(t, t.TempDir(), "127.0.0.1:1", kafka, nil), testSystem(discard{}, discard{}, plain(), nil), config.Overrides{}, func(string) bool { return false })
+	topic := func(kafka string) schedule.Topic {
+		job := jobOnTopic(t, t.TempDir(), "127.0.0.1:1", kafka, nil)
+		_, jobs, err := loadSchedule(t.Context(), writeSchedule(t, filepath.Dir(job), job, "triggers: [{lag: 1}]"), testSystem(discard{}, discard{}, plain(), nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p.Source.(*config.Topic)
+		return jobs[0].Topic
 	}
-	w := config.TopicWindow{Topic: "rows", Partitions: []config.WindowPart{{End: 60}}}
-	own := origin("").Numbered(w, "software")
-	if again := origin("patience: 2m").Numbered(w, "software"); again != own {
+	w := pipeline.TopicWindow{Topic: "rows", Partitions: []pipeline.WindowPart{{End: 60}}}
+	own := topic("").Digest(w)
+	if again := topic("patience: 2m").Digest(w); again != own {
 		t.Errorf("the same window has %s and %s", own, again)
 	}
 	further, anew := w, w
-	further.Partitions, anew.Identity.Topic = []config.WindowPart{{End: 61}}, "another"
+	further.Partitions, anew.Identity.Topic = []pipeline.WindowPart{{End: 61}}, "another"
 	for what, other := range map[string]string{
-		"tombstones": origin("tombstones: skip").Numbered(w, "software"), "end": origin("").Numbered(further, "software"), "topic": origin("").Numbered(anew, "software"),
+		"tombstones": topic("tombstones: skip").Digest(w), "end": topic("").Digest(further), "topic": topic("").Digest(anew),
 	} {
 		if other == own {
-			t.Errorf("%s: another window has the same number", what)
+			t.Errorf("%s: another window has the same digest", what)
 		}
 	}
 }

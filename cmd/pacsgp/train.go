@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -92,23 +91,17 @@ func (p prepared) out(w system) *jobOutput {
 	return &jobOutput{Output: out, job: p}
 }
 
-// A jobOutput is the output of a job. Of a job of a schedule, a number of its sequence has
-// one certificate.
+// A jobOutput is the output of a job.
 type jobOutput struct {
 	*sinklake.Output
 
 	job prepared
 }
 
-// PutCertificate publishes a certificate, if its number is its own.
-func (o *jobOutput) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
-	return ownNumber{o.Output, o.job.Output}.PutCertificate(ctx, c)
-}
-
 // Notices say what a user should know of the place.
 func (o *jobOutput) Notices(jobs []pipeline.Digest) ([]string, error) {
 	said, err := o.Output.Notices(jobs)
-	if o.job.Job.Sequence() == nil && scheduledIn(o.job.Output) {
+	if _, err := os.Stat(o.Path(sinklake.SequencesFile)); err == nil && o.job.Job.Sequence() == nil {
 		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", o.job.Output, sinklake.CurrentFile))
 	}
 	if topic, ok := o.job.Source.(*config.Topic); ok {
@@ -134,6 +127,7 @@ func (p prepared) run() pipeline.RunConfig {
 func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfig {
 	how := p.run()
 	how.Run, how.Keep, how.Folder, how.LeavePointer, how.Software = w.log.run, p.Keep, p.Folder, p.standing, software()
+	how.Begun, how.Stands = p.begun, p.stands
 	how.Ancestor, how.Resources, how.Observer = p.ancestor, p.Resources, show.observer(p.watch)
 	how.Observer.Spooled = p.spooled
 	path := p.Attempts

@@ -2,7 +2,6 @@ package kafkalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -73,14 +72,12 @@ type Source struct {
 
 var _ pipeline.Source = (*Source)(nil)
 
-// ErrNoRows says that a window has no row: there was no offset in it, or only markers,
-// records of transactions that were aborted and tombstones.
-var ErrNoRows = errors.New("kafka: the window has no rows")
-
-// Open opens the spool. Of cfg all but Paths is used.
+// Open opens the spool. Of cfg all but Paths is used. A window in which there was no offset, or
+// only markers, records of transactions that were aborted and tombstones, is
+// [pipeline.ErrNoRows].
 func (w *Window) Open(ctx context.Context, cfg lake.Config) (*Source, error) {
 	if len(w.Paths) == 0 {
-		return nil, ErrNoRows
+		return nil, fmt.Errorf("kafka: %w", pipeline.ErrNoRows)
 	}
 	cfg.Paths = w.Paths
 	src, err := lake.Open(ctx, cfg)

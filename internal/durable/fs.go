@@ -18,6 +18,9 @@ import (
 	"syscall"
 )
 
+// ErrNoFolder says that there is a file where a folder is to be.
+var ErrNoFolder = errors.New("a file of this name is in the way")
+
 // ErrLocked says that another process has the lock. A retry helps when that
 // process has given it back or has ended.
 var ErrLocked = errors.New("in use by another process")
@@ -106,7 +109,7 @@ func (o OS) MkdirAll(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil {
 		if !info.IsDir() {
-			return &fs.PathError{Op: "mkdir", Path: dir, Err: errors.New("a file of this name is in the way")}
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: ErrNoFolder}
 		}
 		return nil
 	}

@@ -28,7 +28,7 @@ func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) 
 	t.Run("hold", func(t *testing.T) { testHold(t, place(t)) })
 	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Output){
 		"certificates": testCertificates, "manifests": testManifests, "places of checkpoints": testCheckpointPlaces,
-		"runs": testRuns, "pointer": testPointer, "retain": testRetain, "handover": testHandover,
+		"runs": testRuns, "pointer": testPointer, "numbers": testNumbers, "retain": testRetain, "handover": testHandover,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, inTurn(t, place(t))) })
 	}
@@ -262,6 +262,51 @@ func testRetain(t *testing.T, next func(*testing.T) pipeline.Output) {
 		if (err == nil) != c.certificate || (err2 == nil) != c.model {
 			t.Errorf("%s: certificate %v, model %v, want them there: %v, %v", c.name, err, err2, c.certificate, c.model)
 		}
+	}
+}
+
+// What is known of a sequence stays, and so does the record of the run that has its last number.
+func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o := next(t)
+	if at, err := o.Sequence("night"); err != nil || at.Taken != 0 || at.Topic != nil {
+		t.Errorf("of a sequence that is not known: %+v, %v", at, err)
+	}
+	w := pipeline.TopicWindow{Topic: "rows", Partitions: []pipeline.WindowPart{{Partition: 1, First: 2, End: 5}}}
+	for name, at := range map[string]pipeline.Sequence{
+		"night": {Identity: "a", Numbers: map[string]int64{"b": 2}, Taken: 3, Topic: (*pipeline.Windows)(nil).With(w)}, "day": {Taken: 1},
+	} {
+		must(t, "PutSequence", o.PutSequence(name, at))
+	}
+	scheduled := func(n int, number int64) *pipeline.RunState {
+		r := state(n, pipeline.StateFailed)
+		r.Scheduled = &pipeline.Scheduled{Job: "night", Sequence: number, Files: []pipeline.ManifestFile{{Path: "b"}, {Path: "a"}}}
+		return r
+	}
+	for _, r := range []*pipeline.RunState{scheduled(0, 1), scheduled(1, 2), scheduled(2, 0), state(3, pipeline.StateFinished)} {
+		must(t, "PutRun", o.PutRun(r))
+	}
+	must(t, "Retain", o.Retain(1))
+	o = next(t)
+	at, err := o.Sequence("night")
+	if err != nil || at.Identity != "a" || at.Taken != 3 || at.Numbers["b"] != 2 || at.Topic.Ends[1] != 5 || at.Topic.Window.Offsets() != 3 {
+		t.Errorf("Sequence: %+v, %v", at, err)
+	}
+	all, err := o.Runs()
+	must(t, "Runs", err)
+	for r := range all {
+		if of := r.Scheduled; of != nil && (of.Sequence != 2 || len(of.Files) != 2 || of.Files[0].Path != "b") {
+			t.Errorf("the run %+v is there", of)
+		}
+	}
+	if got, want := names(t, o), "3 finished, 1 failed"; got != want {
+		t.Errorf("the runs are %q, want %q", got, want)
+	}
+	if found, err := o.Numbered(t.Context(), "night"); err != nil || len(found) != 0 {
+		t.Errorf("Numbered without certificates: %v, %v", found, err)
+	}
+	a := publish(t, o, 0, "one of no sequence")
+	if found, err := o.Numbered(t.Context(), "night"); err != nil || len(found) != 0 {
+		t.Errorf("Numbered with a certificate of no sequence: %v, %v; %s", found, err, a.ID)
 	}
 }
 

@@ -2,8 +2,10 @@ package pipelinetest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -27,7 +29,7 @@ var (
 // Hold holds the store.
 func (o *Output) Hold() (release func() error, err error) {
 	if o.holder != nil && o.holder != o {
-		return nil, errors.New("pipelinetest: another output holds the store")
+		return nil, fmt.Errorf("pipelinetest: %w", pipeline.ErrHeld)
 	}
 	o.holder = o
 	o.holds++
@@ -49,7 +51,7 @@ func (s *Store) GetCertificate(ctx context.Context, id string) (certify.Certific
 			return certify.Parse(doc)
 		}
 	}
-	return certify.Certificate{}, fmt.Errorf("pipelinetest: no certificate %s", id)
+	return certify.Certificate{}, fmt.Errorf("pipelinetest: certificate %s: %w", id, fs.ErrNotExist)
 }
 
 // PutManifest keeps the manifest.
@@ -89,8 +91,10 @@ func (s *Store) Notices([]pipeline.Digest) ([]string, error) { return nil, nil }
 
 // PutRun keeps a copy of the record.
 func (s *Store) PutRun(r *pipeline.RunState) error {
-	kept := *r
-	kept.Artifacts = slices.Clone(r.Artifacts)
+	var kept pipeline.RunState
+	if err := copied(&kept, r); err != nil {
+		return err
+	}
 	s.runs = slices.DeleteFunc(s.runs, func(old pipeline.RunState) bool { return old.Run == r.Run && old.Began.Equal(r.Began) })
 	s.runs = append(s.runs, kept)
 	slices.SortFunc(s.runs, func(a, b pipeline.RunState) int {
@@ -107,11 +111,21 @@ func (s *Store) Runs() (iter.Seq[*pipeline.RunState], error) {
 	all := slices.Clone(s.runs)
 	return func(yield func(*pipeline.RunState) bool) {
 		for i := range all {
-			if !yield(&all[i]) {
+			var r pipeline.RunState
+			if copied(&r, &all[i]) != nil || !yield(&r) {
 				return
 			}
 		}
 	}, nil
+}
+
+// copied copies what a file would keep.
+func copied(to, from any) error {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	return err
 }
 
 // Retain forgets old runs, and what only they have published.
@@ -120,11 +134,15 @@ func (s *Store) Retain(keep int) error {
 	if s.current != nil {
 		needed = append(needed, s.current.ArtifactRef)
 	}
-	finished := 0
+	finished, numbered := 0, map[string]bool{}
 	s.runs = slices.DeleteFunc(s.runs, func(r pipeline.RunState) bool {
 		published = append(published, r.Artifacts...)
+		newest := false
+		if of := r.Scheduled; of != nil && of.Sequence > 0 {
+			newest, numbered[of.Job] = !numbered[of.Job], true
+		}
 		if finished >= keep {
-			return s.current == nil || !slices.Contains(r.Artifacts, s.current.ArtifactRef)
+			return !newest && (s.current == nil || !slices.Contains(r.Artifacts, s.current.ArtifactRef))
 		}
 		if r.State == pipeline.StateFinished {
 			finished++
@@ -157,6 +175,39 @@ func (s *Store) Current() (*pipeline.Current, error) {
 func (s *Store) Point(to pipeline.Current) error {
 	s.current = &to
 	return nil
+}
+
+// Sequence is a copy of what is known.
+func (s *Store) Sequence(name string) (at pipeline.Sequence, err error) {
+	return at, copied(&at, s.sequences[name])
+}
+
+// PutSequence keeps a copy.
+func (s *Store) PutSequence(name string, at pipeline.Sequence) error {
+	var kept pipeline.Sequence
+	if err := copied(&kept, at); err != nil {
+		return err
+	}
+	if s.sequences == nil {
+		s.sequences = map[string]pipeline.Sequence{}
+	}
+	s.sequences[name] = kept
+	return nil
+}
+
+// Numbered parses all kept certificates.
+func (s *Store) Numbered(ctx context.Context, name string) (map[int64]string, error) {
+	found := map[int64]string{}
+	for _, doc := range s.Certificates {
+		c, err := certify.Parse(doc)
+		if err != nil || ctx.Err() != nil {
+			return nil, errors.Join(err, ctx.Err())
+		}
+		if of := c.Delta.Sequence; of != nil && of.Name == name {
+			found[of.Number] = hexDigest(doc)
+		}
+	}
+	return found, nil
 }
 
 // PutHandover keeps the handover.

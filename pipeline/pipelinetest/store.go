@@ -29,6 +29,7 @@ type Store struct {
 	checkpoints map[pipeline.Digest]*Store   // by job
 	runs        []pipeline.RunState          // the newest first
 	current     *pipeline.Current
+	sequences   map[string]pipeline.Sequence
 }
 
 var (

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 const (
@@ -34,7 +35,7 @@ type Directory struct {
 }
 
 // Open makes the directory if it is absent, takes its lock, and removes what
-// a killed job left unfinished. It returns [durable.ErrLocked] while another job
+// a killed job left unfinished. It returns [pipeline.ErrHeld] while another job
 // works there. A nil FS means [durable.OS].
 func Open(path string, fsys durable.FS) (*Directory, error) {
 	if fsys == nil {
@@ -45,7 +46,7 @@ func Open(path string, fsys durable.FS) (*Directory, error) {
 	}
 	lock, err := fsys.Lock(filepath.Join(path, lockName))
 	if errors.Is(err, durable.ErrLocked) {
-		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other process, or choose another output directory)", path, durable.ErrLocked)
+		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other process, or choose another output directory)", path, pipeline.ErrHeld)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // though it was just made
 		return nil, fmt.Errorf("lake: %s is a link to a folder that does not exist; make it, or choose another output directory", path)

@@ -229,8 +229,8 @@ func TestTwoJobsNeverShareADirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lake.Open(dir, nil); !errors.Is(err, durable.ErrLocked) {
-		t.Errorf("second Open says %v, want ErrLocked", err)
+	if _, err := lake.Open(dir, nil); !errors.Is(err, pipeline.ErrHeld) {
+		t.Errorf("second Open says %v, want ErrHeld", err)
 	} else if strings.Count(err.Error(), "lake: ") != 1 || strings.Count(err.Error(), "in use") != 1 {
 		t.Errorf("second Open says it twice: %v", err)
 	}

@@ -55,7 +55,7 @@ func NewOutput(path string, fsys durable.FS) *Output {
 func (o *Output) Folder() string { return o.path }
 
 // Hold opens the directory, unless this output has it open already. It returns
-// [durable.ErrLocked] while another job works there.
+// [pipeline.ErrHeld] while another job works there.
 func (o *Output) Hold() (release func() error, err error) {
 	if o.holds == 0 {
 		if o.Directory, err = Open(o.path, o.fs); err != nil {

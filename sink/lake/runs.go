@@ -60,7 +60,8 @@ func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) 
 }
 
 // Retain keeps the newest finished runs, so many, with what they published, and all runs
-// that are newer than these. What a pointer or a kept run names stays.
+// that are newer than these. What a pointer or a kept run names stays, and the record of the
+// newest run of each sequence: its files are the order of the next sample.
 func (o *Output) Retain(keep int) error {
 	all, err := o.Runs()
 	if err != nil {
@@ -74,9 +75,12 @@ func (o *Output) Retain(keep int) error {
 	if current != nil {
 		certificates[current.ID], models[current.Model] = true, true
 	}
-	finished := 0
+	finished, numbered, newest := 0, map[string]bool{}, map[*pipeline.RunState]bool{}
 	var old []*pipeline.RunState
 	for r := range all {
+		if of := r.Scheduled; of != nil && of.Sequence > 0 && !numbered[of.Job] {
+			numbered[of.Job], newest[r] = true, true
+		}
 		if finished >= keep {
 			old = append(old, r)
 			continue
@@ -88,7 +92,7 @@ func (o *Output) Retain(keep int) error {
 			certificates[a.ID], models[a.Model] = true, true
 		}
 	}
-	for _, name := range obsolete(old, current, certificates, models) {
+	for _, name := range obsolete(old, newest, current, certificates, models) {
 		if err := o.Remove(name); err != nil {
 			return err
 		}
@@ -99,10 +103,10 @@ func (o *Output) Retain(keep int) error {
 // obsolete are the names of what old runs have left and nothing needs: all certificates
 // first, for a model without one is not published; the records last, for they name what is
 // still there.
-func obsolete(old []*pipeline.RunState, current *pipeline.Current, certificates, models map[string]bool) []string {
+func obsolete(old []*pipeline.RunState, newest map[*pipeline.RunState]bool, current *pipeline.Current, certificates, models map[string]bool) []string {
 	var first, without, records []string
 	for _, r := range old {
-		stays := false
+		stays := newest[r]
 		for _, a := range r.Artifacts {
 			stays = stays || current != nil && a.ID == current.ID // the record says where the current model comes from
 			if certificates[a.ID] {

@@ -1,4 +1,4 @@
-package config
+package schedule
 
 import (
 	"fmt"
@@ -17,10 +17,11 @@ type Moments interface {
 	Next(t time.Time) time.Time
 }
 
-// interval is every so long after the moment before.
-type interval time.Duration
+// An Interval is every so long after the moment before.
+type Interval time.Duration
 
-func (i interval) Next(t time.Time) time.Time { return t.Add(time.Duration(i)) }
+// Next is so long after t.
+func (i Interval) Next(t time.Time) time.Time { return t.Add(time.Duration(i)) }
 
 // A crontab is five fields, in a time zone.
 //
@@ -32,6 +33,9 @@ type crontab struct {
 	zone         *time.Location
 	byHour       bool
 }
+
+// Cron reads a crontab of five fields, of a time zone as in Europe/Berlin.
+func Cron(text, zone string) (Moments, error) { return newCrontab(text, zone) }
 
 func newCrontab(text, zone string) (crontab, error) {
 	at, err := time.LoadLocation(zone)
@@ -86,30 +90,24 @@ func onWall(t time.Time) time.Time {
 
 func sameWall(a, b time.Time) bool { return onWall(a).Equal(onWall(b)) }
 
-// A Due is what a series of moments asks for by now.
-type Due struct {
-	Moment time.Time // the latest
-	Count  int       // how many have come since the last one that was dealt with
-}
-
 // mostMoments bounds how many moments are counted after a long absence.
 const mostMoments = 100_000
 
-// DueSince returns the moments after last of which the time has come, delayed by jitter.
-func DueSince(m Moments, last, now time.Time, jitter func(time.Time) time.Duration) Due {
-	var d Due
+// dueSince is the latest moment after last of which the time has come, delayed by jitter, and
+// how many such moments there are.
+func dueSince(m Moments, last, now time.Time, jitter func(time.Time) time.Duration) (moment time.Time, n int) {
 	for at := m.Next(last); !at.IsZero() && !at.Add(jitter(at)).After(now); at = m.Next(at) {
-		if d.Moment, d.Count = at, d.Count+1; d.Count == mostMoments {
-			d.Moment = now
-			break
+		moment = at
+		if n++; n == mostMoments {
+			return now, n
 		}
 	}
-	return d
+	return moment, n
 }
 
-// JitterOf spreads moments of a job over a span, each by the same amount whenever it is
+// jitterOf spreads moments of a job over a span, each by the same amount whenever it is
 // asked for.
-func JitterOf(name string, most time.Duration) func(time.Time) time.Duration {
+func jitterOf(name string, most time.Duration) func(time.Time) time.Duration {
 	return func(at time.Time) time.Duration {
 		if most <= 0 {
 			return 0

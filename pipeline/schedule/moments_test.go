@@ -1,4 +1,4 @@
-package config
+package schedule
 
 import (
 	"testing"
@@ -61,7 +61,7 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	none := JitterOf("", 0)
+	none := jitterOf("", 0)
 	for name, looks := range map[string][]time.Duration{
 		"each minute": {time.Minute}, "each five hours": {5 * time.Hour},
 		"with jumps": {90 * time.Minute, -80 * time.Minute, 3 * time.Hour, -time.Hour, time.Second},
@@ -69,8 +69,8 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 		last, now, seen := start, start, 0
 		for i := 0; now.Sub(start) < 24*time.Hour; i++ {
 			now = now.Add(looks[i%len(looks)])
-			if d := DueSince(c, last, now, none); d.Count > 0 {
-				last, seen = d.Moment, seen+d.Count
+			if moment, n := dueSince(c, last, now, none); n > 0 {
+				last, seen = moment, seen+n
 			}
 		}
 		if want := int(now.Truncate(time.Hour).Sub(start.Truncate(time.Hour)) / time.Hour); seen < 24 || seen > max(want, 25) && name != "each five hours" || seen > 30 {
@@ -78,18 +78,18 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 		}
 	}
 	most := 10 * time.Minute
-	jitter := JitterOf("delays", most)
+	jitter := jitterOf("delays", most)
 	at := start.Truncate(time.Hour).Add(time.Hour)
 	if j := jitter(at); j < 0 || j >= most || j != jitter(at) || j == jitter(at.Add(time.Hour)) {
 		t.Errorf("jitter %v, and %v an hour later", j, jitter(at.Add(time.Hour)))
 	}
-	if d := DueSince(c, start, at.Add(jitter(at)-time.Second), jitter); d.Count != 0 {
+	if _, n := dueSince(c, start, at.Add(jitter(at)-time.Second), jitter); n != 0 {
 		t.Error("due before its jitter")
 	}
-	if d := DueSince(c, start, at.Add(jitter(at)), jitter); d.Count != 1 || !d.Moment.Equal(at) {
-		t.Errorf("with its jitter %+v, want %v", d, at)
+	if moment, n := dueSince(c, start, at.Add(jitter(at)), jitter); n != 1 || !moment.Equal(at) {
+		t.Errorf("with its jitter %d times %v, want %v", n, moment, at)
 	}
-	if d := DueSince(interval(time.Millisecond), start, start.Add(1000*time.Hour), none); d.Count != mostMoments {
-		t.Errorf("%d moments were counted", d.Count)
+	if _, n := dueSince(Interval(time.Millisecond), start, start.Add(1000*time.Hour), none); n != mostMoments {
+		t.Errorf("%d moments were counted", n)
 	}
 }

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+)
+
+// Scheduled is the job as a scheduler runs it, into an output. software names what the bytes
+// of a certificate depend on beside job and rows.
+func (j *ScheduledTask) Scheduled(out pipeline.Output, software string) *schedule.Job {
+	t := j.Task
+	s := &schedule.Job{
+		Name: j.Name, Job: t.Job, Output: out, Triggers: j.due,
+		Files:  schedule.Files{Which: j.Files.Which, Last: time.Duration(j.Files.Last), Key: j.Files.Key, Column: j.Files.Column},
+		Skip:   j.Missed == missedSkip,
+		Jitter: time.Duration(j.Jitter), Retries: j.Retries, Backoff: time.Duration(j.Backoff),
+		Promote: schedule.Promotion{NotWorseBy: j.Promote.NotWorseBy, OnNewRows: j.Promote.OnNewRows},
+		Judge:   t.Judge, Software: software, Elsewhere: t.Shelf != nil,
+		How: pipeline.RunConfig{Limit: t.Limit, Strict: t.Strict, Resources: t.Resources},
+	}
+	switch from := t.Source.(type) {
+	case Lake:
+		s.Lake = scheduledLake{from, t.Folder}
+	case *Topic:
+		s.Topic = scheduledTopic{from, t.Output}
+	}
+	return s
+}
+
+// A scheduledLake is the files of a job, named relative to a folder.
+type scheduledLake struct {
+	Lake
+
+	folder string
+}
+
+// Files lists them, by their footers.
+func (l scheduledLake) Files(ctx context.Context) ([]schedule.File, error) {
+	files, _, err := ingestlake.Files(ctx, l.Lake)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]schedule.File, len(files))
+	for i, f := range files {
+		all[i] = schedule.File{ManifestFile: f.Listed(l.folder), Where: f.Path}
+		all[i].Modified = &f.Modified
+	}
+	return all, nil
+}
+
+// Rows are those of some of them.
+func (l scheduledLake) Rows(files []schedule.File) pipeline.Rows {
+	paths := make(Lake, len(files))
+	for i, f := range files {
+		paths[i] = f.Where
+	}
+	return paths
+}
+
+// Most is the largest value of a column that the footer of a file tells, else NaN.
+func (l scheduledLake) Most(ctx context.Context, f schedule.File, column string) (float64, error) {
+	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: []string{f.Where}, Features: []string{column}})
+	if err != nil {
+		return 0, err
+	}
+	found, err := src.Told(ctx)
+	if err != nil || len(found) != 1 {
+		return math.NaN(), err
+	}
+	return found[0].Most, nil
+}
+
+// A scheduledTopic is the topic of a job whose spools lie in an output.
+type scheduledTopic struct {
+	of     *Topic
+	output string
+}
+
+// Name is that of the topic.
+func (k scheduledTopic) Name() string { return k.of.Topic }
+
+// AtLatest reports whether the first window begins at the latest offset.
+func (k scheduledTopic) AtLatest() bool {
+	from := k.of.Config.From
+	return from.Offsets == nil && from.Time == broker.Latest
+}
+
+// Ahead is the window that a run would have now.
+func (k scheduledTopic) Ahead(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error) {
+	w, err := k.of.ahead(ctx, before, patience)
+	if err != nil && broker.Temporary(err) {
+		err = away{err}
+	}
+	return w, err
+}
+
+// Digest names a window and how its records are read.
+func (k scheduledTopic) Digest(w pipeline.TopicWindow) string {
+	return digestOfAll(w, k.of.digest(k.of.Config))
+}
+
+// Rows are those of a frozen window.
+func (k scheduledTopic) Rows(w pipeline.TopicWindow) pipeline.Rows {
+	return k.of.within(w, k.output)
+}
+
+// Leave removes the spool of a window, unless the job keeps it.
+func (k scheduledTopic) Leave(w pipeline.TopicWindow) error {
+	if k.of.Spool.Keep {
+		return nil
+	}
+	return kafkalog.Remove(k.of.within(w, k.output).Config.Folder)
+}
+
+// away is an error of brokers that passes by itself.
+type away struct{ error }
+
+// Unwrap is the error, and [schedule.ErrAway].
+func (a away) Unwrap() []error { return []error{a.error, schedule.ErrAway} }
+
+// spoolLocked says in the words of the stage that another process has a spool.
+func spoolLocked(err error) error {
+	if errors.Is(err, durable.ErrLocked) {
+		err = pipeline.ErrHeld
+	}
+	return fmt.Errorf("spool: %w", err)
+}

@@ -1,0 +1,309 @@
+package schedule_test
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+)
+
+var (
+	someDay = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	errDies = errors.New("it dies")
+)
+
+// A stage is a scheduler of one job in memory, whose time is told and whose training only
+// makes certificates up.
+type stage struct {
+	*schedule.Scheduler
+
+	t      *testing.T
+	job    *schedule.Job
+	lake   *lake
+	log    *topic
+	store  *pipelinetest.Store // outlives schedulers
+	record record              // too
+	op     func(effect func() error) error
+
+	trains int
+	fail   error   // what the next trainings say; nil: nothing
+	kl     float64 // of the next certificates
+	said   []string
+}
+
+// declared is the job; what a test needs beside it is changed.
+func declared(change func(j *schedule.Job)) *schedule.Job {
+	j := &schedule.Job{
+		Name: "waves", Files: schedule.Files{Which: schedule.FilesAll}, Backoff: time.Minute, Judge: pipeline.JudgeDraw,
+		Job: pipeline.Job{DeltaPolicy: certify.DeltaSequence, Target: "wind"}, Software: "test",
+	}
+	change(j)
+	return j
+}
+
+func hourly(t *testing.T) schedule.Trigger {
+	t.Helper()
+	moments, err := schedule.Cron("0 * * * *", "UTC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schedule.Trigger{Key: "cron 0 * * * * UTC", Moments: moments}
+}
+
+func newStage(t *testing.T, j *schedule.Job) *stage {
+	t.Helper()
+	s := &stage{t: t, job: j, store: &pipelinetest.Store{}, record: record{}, kl: 61.25}
+	switch {
+	case j.Topic != nil:
+		s.log = j.Topic.(*topic)
+	default:
+		s.lake = &lake{}
+		j.Lake = s.lake
+		s.lake.add("b", 60)
+		s.lake.add("c", 60)
+		s.lake.add("d", 60)
+	}
+	s.anew()
+	return s
+}
+
+// anew begins the scheduler anew, as a process that is started again does.
+func (s *stage) anew() {
+	s.op = func(effect func() error) error { return effect() }
+	job := *s.job
+	job.Output = &output{&pipelinetest.Output{Store: s.store}, s}
+	s.job = &job
+	s.Scheduler = &schedule.Scheduler{
+		Record: stepped{s}, Poll: time.Minute, Say: func(text string) { s.said = append(s.said, text) },
+		Train: func(ctx context.Context, _ *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+			return s.train(ctx, job, rows, how)
+		},
+	}
+}
+
+// train publishes a certificate that follows from the rows and the number.
+func (s *stage) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+	s.trains++
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	of := rows.(taken)
+	if of.rows == 0 {
+		return nil, fmt.Errorf("topic: %w", pipeline.ErrNoRows)
+	}
+	c := certifytest.Certificate(s.t, func(ev *certify.Evidence) {
+		ev.Delta.Sequence, ev.KL = job.Sequence(), s.kl
+		ev.ModelDigest = strings.Repeat(hex.EncodeToString([]byte{byte(job.Sequence().Number)}), 32)
+		ev.Sample.Digest = (of.name + strings.Repeat("0", 64))[:64]
+		if ev.Sample.Segments = of.segments; of.segments != nil {
+			ev.Sample.Shards = int64(len(of.segments))
+		}
+	})
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	if how.Stands != "" && how.Stands != idOf(document) {
+		return nil, errors.New("another certificate")
+	}
+	id, err := s.job.Output.PutCertificate(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
+}
+
+// at looks at a time.
+func (s *stage) at(now time.Time) *pipeline.RunState {
+	s.t.Helper()
+	r, err := s.Look(s.t.Context(), s.job, now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// runs are all runs, the first one first.
+func (s *stage) runs() []*pipeline.RunState {
+	s.t.Helper()
+	all, err := s.store.Runs()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	found := slices.Collect(all)
+	slices.Reverse(found)
+	return found
+}
+
+// certificates are those of the output by number, whose windows follow one another.
+func (s *stage) certificates() map[int64]certify.Certificate {
+	s.t.Helper()
+	ids, err := s.store.Numbered(s.t.Context(), "waves")
+	different := map[string]bool{}
+	for _, document := range s.store.Certificates {
+		different[string(document)] = true
+	}
+	if err != nil || len(ids) != len(different) {
+		s.t.Fatalf("%d certificates, %d numbers, %v", len(different), len(ids), err)
+	}
+	all := map[int64]certify.Certificate{}
+	for k, id := range ids {
+		if all[k], err = s.store.GetCertificate(s.t.Context(), id); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// An output is a place of which each change is a step.
+type output struct {
+	*pipelinetest.Output
+	s *stage
+}
+
+func (o *output) PutRun(r *pipeline.RunState) error {
+	return o.s.op(func() error { return o.Output.PutRun(r) })
+}
+
+func (o *output) PutSequence(name string, at pipeline.Sequence) error {
+	return o.s.op(func() error { return o.Output.PutSequence(name, at) })
+}
+
+func (o *output) Point(to pipeline.Current) error {
+	return o.s.op(func() error { return o.Output.Point(to) })
+}
+
+func (o *output) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
+	err = o.s.op(func() error { id, err = o.Output.PutCertificate(ctx, c); return err })
+	return id, err
+}
+
+// A record is one in memory.
+type record map[string][]byte
+
+// stepped is the record, each change of which is a step.
+type stepped struct{ s *stage }
+
+func (r stepped) Job(name string) (*schedule.State, error) {
+	known := &schedule.State{}
+	text, ok := r.s.record[name]
+	if !ok {
+		return known, nil
+	}
+	return known, json.Unmarshal(text, known)
+}
+
+func (r stepped) PutJob(name string, known *schedule.State) error {
+	return r.s.op(func() error {
+		text, err := json.Marshal(known)
+		r.s.record[name] = text
+		return err
+	})
+}
+
+// taken are the rows of a run: their number and a name for them.
+type taken struct {
+	rows     int64
+	name     string
+	segments []certify.Segment
+}
+
+func (taken) Open(context.Context, pipeline.Choice) (pipeline.Opened, error) {
+	return nil, errors.New("nobody reads them")
+}
+func (taken) Release(bool) error { return nil }
+
+// A lake has files by path.
+type lake struct {
+	files []schedule.File
+	fault error
+}
+
+func (l *lake) add(path string, rows int64) {
+	l.files = append(l.files, schedule.File{ManifestFile: pipeline.ManifestFile{Path: path, Rows: rows, Bytes: rows, Footer: path}, Where: path})
+	slices.SortFunc(l.files, func(a, b schedule.File) int { return strings.Compare(a.Path, b.Path) })
+}
+
+func (l *lake) Files(context.Context) ([]schedule.File, error) { return l.files, l.fault }
+
+func (l *lake) Rows(files []schedule.File) pipeline.Rows {
+	of := taken{name: "ab"}
+	for _, f := range files {
+		of.rows += f.Rows
+		of.name += hex.EncodeToString([]byte(f.Path))
+	}
+	return of
+}
+
+func (l *lake) Most(_ context.Context, f schedule.File, _ string) (float64, error) {
+	return float64(f.Rows), nil
+}
+
+// A topic has partitions, each with so many rows; of one it may be that earlier ones are gone.
+type topic struct {
+	name   string
+	rows   []int64
+	gone   int64
+	latest bool
+	away   bool
+	left   []string // windows that nobody goes on with
+}
+
+func (k *topic) Name() string   { return k.name }
+func (k *topic) AtLatest() bool { return k.latest }
+
+func (k *topic) Ahead(_ context.Context, before *pipeline.Windows, _ time.Duration) (pipeline.TopicWindow, error) {
+	w := pipeline.TopicWindow{Topic: k.name}
+	if k.away {
+		return w, fmt.Errorf("no broker: %w", schedule.ErrAway)
+	}
+	for p, end := range k.rows {
+		first, ok := int64(0), false
+		if before != nil {
+			first, ok = before.Ends[p]
+		}
+		if ok && first < k.gone {
+			return w, fmt.Errorf("partition %d: the offsets %d to %d are gone", p, first, k.gone-1)
+		}
+		if !ok && before != nil && before.Ends == nil && k.latest {
+			first = end
+		}
+		w.Partitions = append(w.Partitions, pipeline.WindowPart{Partition: p, First: first, End: end})
+	}
+	return w, nil
+}
+
+func (k *topic) Digest(w pipeline.TopicWindow) string { return fmt.Sprint(w) }
+
+func (k *topic) Rows(w pipeline.TopicWindow) pipeline.Rows {
+	of := taken{rows: w.Offsets()}
+	for _, p := range w.Partitions {
+		of.name += fmt.Sprintf("%04x%04x", p.First, p.End)
+		if p.First < p.End {
+			of.segments = append(of.segments, certify.Segment{Topic: k.name, Partition: int64(p.Partition), First: p.First, End: p.End, Rows: 1})
+		}
+	}
+	if n := len(of.segments); n > 0 {
+		of.segments[n-1].Rows = 2001 - int64(n) // all together the 2,000 rows of the certificate
+	}
+	if len(k.left) > 0 && k.left[0] == "markers" {
+		of.rows = 0
+	}
+	return of
+}
+
+func (k *topic) Leave(w pipeline.TopicWindow) error {
+	k.left = append(k.left, w.String())
+	return nil
+}

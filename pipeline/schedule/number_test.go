@@ -1,0 +1,326 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+)
+
+func onTopic(t *testing.T, lag int64, rows ...int64) (*stage, *topic) {
+	t.Helper()
+	log := &topic{name: "rows", rows: rows}
+	return newStage(t, declared(func(j *schedule.Job) {
+		j.Topic, j.Triggers, j.Retries = log, []schedule.Trigger{{Key: fmt.Sprint("lag ", lag), Offsets: lag}}, 1
+	})), log
+}
+
+// follow demands that the windows of the certificates follow one another from offset 0 on, and
+// returns how many offsets they have.
+func (s *stage) follow() (offsets int64) {
+	s.t.Helper()
+	ends, all := map[int64]int64{}, s.certificates()
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		for _, g := range all[k].Sample.Segments {
+			if g.First != ends[g.Partition] {
+				s.t.Errorf("certificate %d: the segment %+v does not begin at %d", k, g, ends[g.Partition])
+			}
+			ends[g.Partition], offsets = g.End, offsets+g.End-g.First
+		}
+	}
+	return offsets
+}
+
+// The lag triggers at exactly so many offsets, and the windows follow one another.
+func TestLagOfATopic(t *testing.T) {
+	s, log := onTopic(t, 100, 50, 49)
+	told := int64(0)
+	s.Lagged = func(_ *schedule.Job, offsets int64) { told = offsets }
+	for i := range int64(3) {
+		now := someDay.Add(time.Duration(i) * time.Hour)
+		if r := s.at(now); r != nil || told != 99 {
+			t.Fatalf("it runs with a lag of 99: %+v, %d", r, told)
+		}
+		log.rows[1]++
+		r := s.at(now.Add(time.Minute))
+		if r == nil || r.State != pipeline.StateFinished || r.Scheduled.Sequence != i+1 || !r.Scheduled.Current || r.Scheduled.Window.Offsets() != 100 {
+			t.Fatalf("%+v; %q", r, s.said)
+		}
+		if r := s.at(now.Add(2 * time.Minute)); r != nil {
+			t.Fatalf("it runs again: %+v", r)
+		}
+		log.rows[0] += 99
+	}
+	if rows := s.follow(); rows != 300 {
+		t.Errorf("%d rows", rows)
+	}
+	log.away = true
+	if r := s.at(someDay.Add(24 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "how far its topic is cannot be told: no broker") {
+		t.Errorf("%+v, %q", r, s.said)
+	}
+}
+
+// A window whose run fails is tried again as it is, under its number; when it is not tried
+// again, the next window begins behind it. One without a row passes in the same way.
+func TestFailedWindow(t *testing.T) {
+	s, log := onTopic(t, 1, 60)
+	s.fail = errors.New("no luck")
+	first := s.at(someDay)
+	log.rows[0] += 90
+	second := s.at(someDay.Add(10 * time.Minute))
+	if first.State != pipeline.StateFailed || second.Scheduled.Try != 2 || first.Scheduled.Sequence != 1 || second.Scheduled.Sequence != 1 || second.Scheduled.Window.Offsets() != 60 {
+		t.Fatalf("%+v and %+v", first, second)
+	}
+	if len(log.left) != 1 {
+		t.Errorf("%q are left", log.left)
+	}
+	s.fail = nil
+	third := s.at(someDay.Add(time.Hour))
+	if third.State != pipeline.StateFinished || third.Scheduled.Sequence != 2 || third.Scheduled.Window.Offsets() != 90 {
+		t.Fatalf("%+v", third)
+	}
+	log.rows[0]++
+	log.left = []string{"markers"}
+	if r := s.at(someDay.Add(2 * time.Hour)); r.State != pipeline.StateNothing || r.Scheduled.Sequence != 3 || !strings.Contains(r.Scheduled.Why, "there is no row") {
+		t.Fatalf("%+v", r)
+	}
+	log.rows[0], log.left = log.rows[0]+60, nil
+	if r := s.at(someDay.Add(3 * time.Hour)); r.State != pipeline.StateFinished || r.Scheduled.Sequence != 4 || r.Scheduled.Window.Partitions[0].First != 151 {
+		t.Fatalf("%+v", r)
+	}
+}
+
+// A window that was to begin at offsets that are gone is refused, and not at every look.
+func TestWindowBehindRetention(t *testing.T) {
+	s, log := onTopic(t, 50, 60)
+	s.at(someDay)
+	log.rows[0], log.gone = 180, 61
+	runs := 0
+	for minute := range 60 {
+		if r := s.at(someDay.Add(time.Duration(minute+1) * time.Minute)); r != nil {
+			if runs++; r.State != pipeline.StateFailed || r.Scheduled.Sequence != 0 || !strings.Contains(r.Fault, "are gone") {
+				t.Fatalf("%+v", r)
+			}
+		}
+	}
+	if runs == 0 || runs > 8 {
+		t.Errorf("%d runs in an hour", runs)
+	}
+}
+
+// Where the first window begins: at the latest offset it is that of the first look; behind the
+// certificates of the name where the list of numbers was lost.
+func TestBeginOfTheFirstWindow(t *testing.T) {
+	s, log := onTopic(t, 60, 180)
+	log.latest = true
+	s.at(someDay)
+	log.rows[0] += 60
+	s.at(someDay.Add(time.Hour))
+	kept := s.store.Certificates
+	s.store, s.record = &pipelinetest.Store{Certificates: kept}, record{}
+	s.anew()
+	log.rows[0] += 60
+	r := s.at(someDay.Add(2 * time.Hour))
+	if r == nil || r.Scheduled.Sequence != 2 || r.Scheduled.Window.Partitions[0] != (pipeline.WindowPart{First: 240, End: 300}) {
+		t.Errorf("%+v, %q", r, s.said)
+	}
+}
+
+// A record that was lost or put back gives no number a second time, and repeats no window that
+// has its certificate or was given up.
+func TestOtherRecords(t *testing.T) {
+	s, log := onTopic(t, 60, 60)
+	older := record{}
+	for i := range int64(5) {
+		switch i {
+		case 1:
+			older = maps.Clone(s.record)
+		case 3:
+			s.record = older
+			s.anew()
+		case 4:
+			s.record = record{}
+			s.anew()
+		}
+		if r := s.at(someDay.Add(time.Duration(i) * time.Hour)); r == nil || r.Scheduled.Sequence != i+1 || r.Scheduled.Window.Offsets() != 60 {
+			t.Fatalf("%d: %+v; %q", i, r, s.said)
+		}
+		log.rows[0] += 60
+	}
+	if rows := s.follow(); rows != 300 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+// Two records that are used for one output at the same time share its sequence: no number is
+// taken twice, and the windows follow one another.
+func TestTwoRecordsOnOneOutput(t *testing.T) {
+	one, log := onTopic(t, 60, 60)
+	other := newStage(t, one.job)
+	other.store = one.store
+	other.anew()
+	var numbers []int64
+	note := func(r *pipeline.RunState) {
+		t.Helper()
+		if r == nil || r.State != pipeline.StateFinished {
+			t.Fatalf("%+v; %q; %q", r, one.said, other.said)
+		}
+		numbers = append(numbers, r.Scheduled.Sequence)
+	}
+	both := [2]*stage{one, other}
+	for i := range 4 {
+		now := someDay.Add(time.Duration(i) * time.Hour)
+		first, second := both[i%2], both[1-i%2]
+		// The other one runs between the look of the one and its hold.
+		first.Lagged = func(*schedule.Job, int64) { first.Lagged = nil; note(second.at(now)) }
+		if r := first.at(now); r != nil {
+			t.Fatalf("%+v", r)
+		}
+		// Nor does it when the other one is at work.
+		log.rows[0] += 60
+		train := first.Train
+		meanwhile := func() {
+			if r := second.at(now.Add(time.Minute)); r != nil {
+				t.Errorf("both run: %+v", r)
+			}
+		}
+		first.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+			meanwhile()
+			return train(ctx, j, job, rows, how)
+		}
+		note(first.at(now.Add(time.Minute)))
+		first.Train = train
+		log.rows[0] += 60
+	}
+	if !slices.Equal(numbers, []int64{1, 2, 3, 4, 5, 6, 7, 8}) || one.follow() != 480 {
+		t.Errorf("they took the numbers %d", numbers)
+	}
+}
+
+// A list of numbers that is older than the runs beside it gives no number.
+func TestOlderListOfNumbers(t *testing.T) {
+	s, log := onTopic(t, 60, 60)
+	s.at(someDay)
+	older, err := s.store.Sequence("waves")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.rows[0] += 60
+	s.at(someDay.Add(time.Hour))
+	if err := s.store.PutSequence("waves", older); err != nil {
+		t.Fatal(err)
+	}
+	r := s.at(someDay.Add(2 * time.Hour))
+	if r == nil || r.State != pipeline.StateFailed || !strings.Contains(r.Fault, "number 2 of sequence") || len(s.certificates()) != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A number has one certificate, though what a run reads has changed between its certificate
+// and the record of it: that of the first try stands, if it is what follows from its model.
+func TestNumberHasOneCertificate(t *testing.T) {
+	s, _ := onTopic(t, 60, 60)
+	s.op = func(effect func() error) error {
+		err := effect()
+		if len(s.store.Certificates) == 1 {
+			s.op = func(func() error) error { return errDies }
+		}
+		return err
+	}
+	s.at(someDay)
+	s.anew()
+	s.kl = 70
+	r := s.at(someDay.Add(time.Hour))
+	if r.State != pipeline.StateFailed || r.Scheduled.Sequence != 1 || len(s.certificates()) != 1 || !strings.Contains(r.Fault, "another certificate") || !strings.Contains(r.Fault, "of an earlier try") {
+		t.Errorf("%+v; %q", r, s.said)
+	}
+}
+
+// A scheduler that dies before or after any step, and is started again when more has come,
+// comes to one finished run for what was taken, with the certificate of one that was not killed.
+func TestKilledAtEveryStep(t *testing.T) {
+	for _, kind := range []string{"lake", "topic"} {
+		for _, after := range []bool{false, true} {
+			want := map[int64]string{}
+			for at := 0; ; at++ { // 0: it is not killed
+				if at > 50 {
+					t.Fatal("no run survives")
+				}
+				s, log := onTopic(t, 60, 60)
+				if kind == "lake" {
+					s = newStage(t, declared(func(j *schedule.Job) {
+						j.Triggers, j.Files.Which = []schedule.Trigger{{Key: "files 1", Files: 1}}, schedule.FilesNew
+					}))
+				}
+				steps := 0
+				s.op = func(effect func() error) error {
+					if steps++; at > 0 && (steps > at || steps == at && !after) {
+						return errDies
+					}
+					return effect()
+				}
+				_, err := s.Look(t.Context(), s.job, someDay)
+				if err != nil && !errors.Is(err, errDies) {
+					t.Fatal(err)
+				}
+				survived := at > 0 && steps < at
+				when := fmt.Sprintf("%s, step %d of %d, after it: %v", kind, at, steps, after)
+				s.anew()
+				if kind == "lake" {
+					s.at(someDay.Add(time.Hour))
+				} else {
+					taken, err := s.store.Sequence("waves")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if taken.Taken == 0 {
+						s.at(someDay.Add(time.Hour))
+					} else {
+						log.rows[0] += 20 // too late for the window
+						s.at(someDay.Add(time.Hour))
+						log.rows[0] += 40
+						s.at(someDay.Add(2 * time.Hour))
+					}
+				}
+				got, finished := mustNumbered(t, s), 0
+				for _, r := range s.runs() {
+					if r.State == pipeline.StateRunning {
+						t.Errorf("%s: %s", when, schedule.Words(r))
+					}
+					if r.State == pipeline.StateFinished && r.Scheduled.Sequence == 1 {
+						finished++
+					}
+				}
+				if at == 0 {
+					want = got
+				}
+				if p, err := s.store.Current(); err != nil || p == nil || got[1] != want[1] || finished != 1 || len(got) > 2 {
+					t.Errorf("%s: %d finished, current %v, %v, certificates %v, want %v", when, finished, p, err, got, want)
+				}
+				if kind == "topic" {
+					s.follow()
+				}
+				if survived {
+					break
+				}
+			}
+		}
+	}
+}
+
+func mustNumbered(t *testing.T, s *stage) map[int64]string {
+	t.Helper()
+	all, err := s.store.Numbered(t.Context(), "waves")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,368 @@
+package schedule_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+)
+
+func idOf(document []byte) string {
+	sum := sha256.Sum256(document)
+	return hex.EncodeToString(sum[:])
+}
+
+// Three nights are missed: by default there is one run for all, else the next one is waited for.
+func TestDowntimeOverThreeTriggers(t *testing.T) {
+	night, err := schedule.Cron("30 2 * * *", "UTC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, skip := range []bool{false, true} {
+		s := newStage(t, declared(func(j *schedule.Job) {
+			j.Triggers, j.Skip, j.Files.Which = []schedule.Trigger{{Key: "night", Moments: night}}, skip, schedule.FilesNew
+		}))
+		if r := s.at(someDay); r != nil {
+			t.Fatalf("a job that is new runs at once: %+v", r)
+		}
+		back := someDay.AddDate(0, 0, 3).Add(12 * time.Hour) // three times 02:30 are gone, and a fourth
+		r := s.at(back)
+		want := map[bool]string{false: "finished 3", true: "skipped 4"}[skip]
+		if got := fmt.Sprint(r.State, " ", r.Scheduled.Missed); got != want || skip != (s.trains == 0) {
+			t.Errorf("%d trainings, %s, want %s", s.trains, got, want)
+		}
+		if r := s.at(back.Add(time.Minute)); r != nil {
+			t.Errorf("skip %v: another run a minute later: %+v", skip, r)
+		}
+		s.lake.add("e", 60)
+		if r := s.at(time.Date(2026, 5, 5, 2, 30, 1, 0, time.UTC)); r == nil || r.State != pipeline.StateFinished {
+			t.Errorf("skip %v: not on time: %+v", skip, r)
+		}
+	}
+}
+
+func TestNewFilesAndRowsTrigger(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers = []schedule.Trigger{{Key: "files 4", Files: 4}, {Key: "rows 100", Rows: 100}}
+	}))
+	if s.at(someDay); s.trains != 1 { // 180 rows
+		t.Fatalf("%d runs", s.trains)
+	}
+	s.lake.add("e", 99)
+	if r := s.at(someDay.Add(time.Hour)); r != nil {
+		t.Errorf("99 rows: %+v", r)
+	}
+	s.lake.add("a", 1) // before all others by its name
+	r := s.at(someDay.Add(2 * time.Hour))
+	if r == nil || r.Scheduled.Trigger != "rows 100" || r.Scheduled.Sequence != 2 || r.Scheduled.Number != 2 {
+		t.Fatalf("100 rows: %+v", r)
+	}
+	// What was taken before keeps its place, so that no row changes its role.
+	var names string
+	for _, f := range r.Scheduled.Files {
+		names += f.Path
+	}
+	if names != "bcdae" {
+		t.Errorf("the new files are not behind the others: %s", names)
+	}
+	s.lake.fault = errors.New("it is away")
+	if r := s.at(someDay.Add(3 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "waves: the lake cannot be listed: it is away") {
+		t.Errorf("%+v, %q", r, s.said)
+	}
+}
+
+// What is new is what no run has taken: a lake that does not change triggers nothing.
+func TestNewFilesTriggerOnce(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers, j.Files.Which = []schedule.Trigger{{Key: "rows 100", Rows: 100}}, schedule.FilesNew
+	}))
+	for i := range 3 {
+		now := someDay.Add(time.Duration(i) * time.Hour)
+		if r := s.at(now); r == nil || r.State != pipeline.StateFinished || len(r.Scheduled.Files) != map[bool]int{true: 3, false: 1}[i == 0] {
+			t.Fatalf("%+v", r)
+		}
+		if r := s.at(now.Add(time.Minute)); r != nil {
+			t.Fatalf("it runs again: %+v", r)
+		}
+		s.lake.add(fmt.Sprint("more", i), 100)
+	}
+}
+
+// A run that fails is tried again, later each time, and not for ever; a fault of the job is not.
+func TestRetries(t *testing.T) {
+	for fault, want := range map[error][]int{errors.New("no such luck"): {0, 1, 3}, pipeline.ErrConfig: {0}} {
+		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers, j.Retries = []schedule.Trigger{hourly(t)}, 2 }))
+		s.at(someDay)
+		s.fail = fault
+		now := someDay.Add(time.Hour)
+		var tried []int
+		for minute := range 10 {
+			before := s.trains
+			if s.at(now.Add(time.Duration(minute) * (time.Minute + time.Second))); s.trains > before {
+				tried = append(tried, minute)
+			}
+		}
+		if !slices.Equal(tried, want) {
+			t.Errorf("%v: tried in the minutes %v, want %v", fault, tried, want)
+		}
+		for i, r := range s.runs() {
+			if of := r.Scheduled; r.State != pipeline.StateFailed || of.Try != i+1 || of.Sequence != 1 || *r.Exit != pipeline.ExitStatus(fault) || !of.Moment.Equal(now) {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}
+
+// A scheduler that is told to end during a run tries it again, on the same files and under
+// the same number.
+func TestInterruptedRunIsTriedAgain(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
+	s.at(someDay)
+	ctx, cancel := context.WithCancel(t.Context())
+	train := s.Train
+	s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
+		cancel()
+		return nil, errors.New("interrupted")
+	}
+	if _, err := s.Look(ctx, s.job, someDay.Add(time.Hour)); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	s.Train = train
+	r := s.at(someDay.Add(90 * time.Minute))
+	if r == nil || r.State != pipeline.StateFinished || r.Scheduled.Sequence != 1 || r.Scheduled.Try != 1 {
+		t.Errorf("%+v", r)
+	}
+	if all := s.runs(); len(all) != 2 || all[0].State != pipeline.StateInterrupted {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A clock that goes on by itself when it is waited for, up to an end.
+type leaping struct {
+	now, end time.Time
+	stop     func()
+}
+
+func (c *leaping) Now() time.Time { return c.now }
+
+func (c *leaping) After(d time.Duration) <-chan time.Time {
+	c.now = c.now.Add(d)
+	over := make(chan time.Time, 1)
+	if c.now.After(c.end) {
+		c.stop()
+	} else {
+		over <- c.now
+	}
+	return over
+}
+
+// 24 hours of an hourly trigger and another one, minute by minute. Runs without a new row
+// have one record, in a row.
+func TestDayOfHours(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers = []schedule.Trigger{hourly(t), {Key: "every 5h30m", Moments: schedule.Interval(330 * time.Minute)}}
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	looks := 0
+	s.Looked = func(time.Time) { looks++ }
+	if err := s.Serve(ctx, []*schedule.Job{s.job}, &leaping{someDay.Add(time.Second), someDay.Add(24 * time.Hour), cancel}); err != nil {
+		t.Fatal(err)
+	}
+	moments, finished := map[string]int{}, 0
+	for _, r := range s.runs() {
+		moments[r.Scheduled.Trigger[:4]] += 1 + r.Scheduled.Missed
+		if r.State == pipeline.StateFinished {
+			finished++
+		}
+	}
+	// At 11:00 and 22:00 both are due, and there is one run.
+	if moments["cron"] != 23 || moments["ever"] != 2 || finished != 1 || s.trains != 1 || looks != 24*60 || len(s.runs()) > 9 {
+		t.Errorf("%v moments in %d runs, %d trained, %d looks", moments, len(s.runs()), s.trains, looks)
+	}
+}
+
+// The last 30 days by a key of the paths, and files that cannot be chosen: they are not looked
+// at again at every poll; once they can, they are.
+func TestFilesOfTheLastDays(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}}
+		j.Files = schedule.Files{Which: schedule.FilesLast, Last: 30 * 24 * time.Hour, Key: "day"}
+	}))
+	s.lake.files = nil
+	for _, day := range []string{"2026-03-01", "2026-04-01", "2026-04-02", "20260501"} {
+		s.lake.add("lake/day="+day+"/f", 60)
+	}
+	may := time.Date(2026, 5, 2, 1, 0, 0, 0, time.UTC) // 30 days before: 2 April, 01:00
+	if r := s.at(may); len(r.Scheduled.Files) != 2 || r.Scheduled.Files[0].Path != "lake/day=2026-04-02/f" {
+		t.Errorf("%+v", r.Scheduled.Files)
+	}
+	s.lake.add("lake/day=soon/f", 10)
+	runs := 0
+	for minute := range 60 {
+		if r := s.at(may.Add(time.Duration(minute+1) * time.Minute)); r != nil {
+			if runs++; r.State != pipeline.StateFailed || !strings.Contains(r.Fault, "day=soon is no date") {
+				t.Fatalf("%+v", r)
+			}
+		}
+	}
+	if runs != 6 { // after 0, 1, 3, 7, 15 and 31 minutes
+		t.Errorf("%d runs in an hour", runs)
+	}
+	s.lake.files = s.lake.files[:4]
+	s.lake.add("lake/day=2026-05/f", 10)
+	if r := s.at(may.Add(2 * time.Hour)); r == nil || r.State != pipeline.StateFinished || len(r.Scheduled.Files) != 3 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A column that is a time tells by the footers which files are of the last days.
+func TestFilesByAColumn(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}}
+		j.Files = schedule.Files{Which: schedule.FilesLast, Last: time.Minute, Column: "at"}
+	}))
+	s.lake.add("e", someDay.Unix()) // the largest value is the number of rows here
+	if r := s.at(someDay); r == nil || len(r.Scheduled.Files) != 1 || r.Scheduled.Files[0].Path != "e" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A scheduler whose run is begun again and again and always kills it gives up.
+func TestRunThatKillsItsScheduler(t *testing.T) {
+	log := &topic{name: "rows", rows: []int64{60}}
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Topic, j.Triggers = log, []schedule.Trigger{{Key: "lag 60", Offsets: 60}}
+	}))
+	die := func(i int) *pipeline.RunState {
+		s.anew()
+		s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
+			s.op = func(func() error) error { return errDies }
+			return nil, errors.New("killed")
+		}
+		r, err := s.Look(t.Context(), s.job, someDay.Add(time.Duration(i)*time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for i := range 6 {
+		if r := die(i); r == nil || r.Scheduled.Sequence != 1 || r.Scheduled.Kills != i {
+			t.Fatalf("%d: %+v", i, r)
+		}
+	}
+	if r := die(6); r != nil {
+		t.Fatalf("it is begun again after six times: %+v", r)
+	}
+	log.rows[0] += 60
+	s.anew()
+	if r := s.at(someDay.Add(24 * time.Hour)); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Sequence != 2 || r.Scheduled.Window.Partitions[0].First != 60 {
+		t.Errorf("the next window: %+v", r)
+	}
+}
+
+// A run whose record has gone is begun anew; without the files of the run before, the next
+// sample would have another order, and is refused.
+func TestRunsThatHaveGone(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	if err := (stepped{s}).PutJob("waves", &schedule.State{Open: "abc", Retry: &schedule.Retry{Trigger: "lag 7", Moment: someDay}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.at(someDay); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Trigger != "lag 7" {
+		t.Errorf("%+v", r)
+	}
+	at, err := s.store.Sequence("waves")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.store = &pipelinetest.Store{}
+	if err := s.store.PutSequence("waves", at); err != nil {
+		t.Fatal(err)
+	}
+	s.anew()
+	if r := s.at(someDay.Add(time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "number 1 of the sequence is not in the output") {
+		t.Errorf("%+v, %q", r, s.said)
+	}
+}
+
+// However many runs come behind it, the run that has chosen files last keeps its record.
+func TestFilesOfTheRunThatBeganLastStay(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	s.at(someDay)
+	for i := range 3 { // by hand
+		if err := s.store.PutRun(&pipeline.RunState{Run: "b", State: pipeline.StateFinished, Began: someDay.Add(time.Duration(i+1) * time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.store.Retain(1); err != nil {
+		t.Fatal(err)
+	}
+	s.lake.add("a", 60)
+	if r := s.at(someDay.Add(24 * time.Hour)); r == nil || r.Scheduled.Files[3].Path != "a" || r.Scheduled.Number != 2 {
+		t.Errorf("%+v; %q", r, s.said)
+	}
+}
+
+// A job that is changed is another one: its certificates would not share delta.
+func TestChangedJobIsRefused(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	s.at(someDay)
+	s.record = record{}
+	s.job.Job.Delta = 0.2
+	s.anew()
+	if err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay}); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "another job than its first run had") {
+		t.Error(err)
+	}
+}
+
+// What a round says is of the worst of its runs.
+func TestRound(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	for i, c := range []struct {
+		kl   float64
+		fail error
+		want int
+	}{{61.25, nil, 0}, {50000, nil, pipeline.ExitNotCertified}, {0, errors.New("no luck"), pipeline.ExitFailure}, {0, pipeline.ErrConfig, pipeline.ExitConfig}} {
+		s.kl, s.fail = c.kl, c.fail
+		s.lake.add(fmt.Sprint("e", i), 60)
+		err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Duration(i) * time.Hour)})
+		var round schedule.RoundError
+		if (c.want == 0) != (err == nil) || err != nil && (!errors.As(err, &round) || round.Exit != c.want) {
+			t.Errorf("%v, want status %d", err, c.want)
+		}
+	}
+}
+
+// Which certificate becomes current: one that is certified, and by the rule.
+func TestPromotion(t *testing.T) {
+	within := 0.0
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers, j.Promote.NotWorseBy = []schedule.Trigger{{Key: "files 1", Files: 1}}, &within
+	}))
+	want := ""
+	for i, c := range []struct {
+		kl      float64
+		current bool
+	}{{61.25, true}, {50000, false}, {100, false}, {20, true}} {
+		s.kl = c.kl
+		s.lake.add(fmt.Sprint("e", i), 60)
+		r := s.at(someDay.Add(time.Duration(i) * time.Hour))
+		if r.Scheduled.Current != c.current {
+			t.Errorf("KL %v: %+v", c.kl, r.Scheduled)
+		}
+		if c.current {
+			want = schedule.Certificate(r)
+		}
+		if p, err := s.store.Current(); err != nil || p == nil || p.ID != want {
+			t.Errorf("KL %v: current is %+v, %v", c.kl, p, err)
+		}
+	}
+}

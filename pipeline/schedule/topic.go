@@ -1,0 +1,96 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A job on a topic has one window after the other: each begins where the one before ended
+// and ends at what is committed when its run begins. It is frozen in the output before a row
+// is read, and never again: its rows get a certificate, or none. So where windows begin and
+// end does not depend on what their rows say.
+
+// lookPatience is how long brokers are asked how far a topic is: it is looked again soon.
+const lookPatience = 10 * time.Second
+
+// firstSeen notes where the windows of a job begin that the output does not know: behind
+// those that certificates of its name have, where only the note was lost; or, if it begins at
+// the latest offset, at what that is now. nil: that cannot be told now.
+func (s *Scheduler) firstSeen(ctx context.Context, j *Job, at pipeline.Sequence) (*pipeline.Windows, error) {
+	ends, err := j.certifiedEnds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}
+	if ends == nil && j.Topic.AtLatest() {
+		w, err := j.Topic.Ahead(ctx, first, lookPatience)
+		if err != nil {
+			return nil, fmt.Errorf("where its first window begins is not known: %w", err)
+		}
+		first = first.With(w).Without()
+	}
+	release, err := j.Output.Hold()
+	if err != nil {
+		return nil, err
+	}
+	at.Topic = first
+	return first, errors.Join(j.Output.PutSequence(j.Name, at), release())
+}
+
+// certifiedEnds are where the windows of the job's certificates end, nil if there is none.
+func (j *Job) certifiedEnds(ctx context.Context) (map[int]int64, error) {
+	all, err := j.Output.Numbered(ctx, j.Name)
+	if err != nil {
+		return nil, err
+	}
+	var ends map[int]int64
+	for _, id := range all {
+		c, err := j.Output.GetCertificate(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range c.Sample.Segments {
+			if g.Topic != j.Topic.Name() {
+				continue
+			}
+			if ends == nil {
+				ends = map[int]int64{}
+			}
+			ends[int(g.Partition)] = max(ends[int(g.Partition)], g.End)
+		}
+	}
+	return ends, nil
+}
+
+// dueByLag asks the triggers that count offsets.
+func (s *Scheduler) dueByLag(ctx context.Context, j *Job, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
+	var trigger *Trigger
+	for i := range j.Triggers {
+		if j.Triggers[i].Offsets > 0 && (trigger == nil || j.Triggers[i].Offsets < trigger.Offsets) {
+			trigger = &j.Triggers[i]
+		}
+	}
+	if trigger == nil && s.Lagged == nil {
+		return nil, nil
+	}
+	w, err := j.Topic.Ahead(ctx, at.Topic, lookPatience)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && (trigger == nil || errors.Is(err, ErrAway)):
+		s.notSeen(fmt.Errorf("%s: how far its topic is cannot be told: %w", j.Name, err))
+		return nil, nil
+	case err == nil:
+		if s.Lagged != nil {
+			s.Lagged(j, w.Offsets())
+		}
+		if trigger == nil || w.Offsets() < trigger.Offsets {
+			return nil, nil
+		}
+	}
+	return &pipeline.Scheduled{Trigger: trigger.Key, Moment: now, Try: 1}, nil // what no repetition mends is recorded as a run that failed
+}

@@ -1,0 +1,102 @@
+package lake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// SequencesFile is where an output says which numbers of its sequences are taken, and how far
+// the windows of topics are.
+const SequencesFile = "sequences.json"
+
+const (
+	sequencesFormat = "pacsgp-sequences/1"
+	maxSequences    = 16 << 20
+)
+
+// A sequences is the content of the file.
+type sequences struct {
+	Format    string                       `json:"format"`
+	Sequences map[string]pipeline.Sequence `json:"sequences"`
+}
+
+// sequences reads the file: of an output without one, no number is taken.
+func (o *Output) sequences() (sequences, error) {
+	path := filepath.Join(o.path, SequencesFile)
+	data, err := readAtMost(o.fs, path, maxSequences)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sequences{sequencesFormat, map[string]pipeline.Sequence{}}, nil
+	}
+	var all sequences
+	if err != nil {
+		return all, err
+	}
+	err = json.Unmarshal(data, &all)
+	if err == nil && all.Format != sequencesFormat {
+		err = fmt.Errorf("its format is %q, this program knows %q", all.Format, sequencesFormat)
+	}
+	if err == nil && all.Sequences == nil {
+		err = errors.New("it has no sequences")
+	}
+	for name, s := range all.Sequences {
+		if fault := s.Check(); fault != nil && err == nil {
+			err = fmt.Errorf("%q: %w", name, fault)
+		}
+	}
+	if err != nil {
+		return all, fmt.Errorf("%s: %w (hint: it says which numbers the certificates of this output have taken; restore it from a copy, or give the job another name and output)", path, err)
+	}
+	return all, nil
+}
+
+// Sequence is what the output knows of a sequence.
+func (o *Output) Sequence(name string) (pipeline.Sequence, error) {
+	all, err := o.sequences()
+	return all.Sequences[name], err
+}
+
+// PutSequence replaces what it knows.
+func (o *Output) PutSequence(name string, s pipeline.Sequence) error {
+	all, err := o.sequences()
+	if err != nil {
+		return err
+	}
+	all.Sequences[name] = s
+	return o.putJSON(SequencesFile, all)
+}
+
+// Numbered are the ids of the certificates of a sequence, by number.
+func (o *Output) Numbered(ctx context.Context, name string) (map[int64]string, error) {
+	ids, err := Certificates(o.fs, o.path)
+	found := map[int64]string{}
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		path := filepath.Join(o.path, CertificateName(id))
+		data, err := readAtMost(o.fs, path, maxCertificate)
+		var c struct {
+			Delta struct{ Sequence *certify.Sequence }
+		}
+		if err == nil {
+			err = json.Unmarshal(data, &c)
+		}
+		if err == nil && hexDigest(data) != id {
+			err = fmt.Errorf("its id is %s", hexDigest(data))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w (hint: restore it from a copy, or take it away)", path, err)
+		}
+		if s := c.Delta.Sequence; s != nil && s.Name == name {
+			found[s.Number] = id
+		}
+	}
+	return found, err
+}

@@ -1,0 +1,84 @@
+package lake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+)
+
+// A Record is the record of a schedule: a folder with a small file a job, which one scheduler
+// at a time holds.
+type Record struct {
+	fs     durable.FS
+	folder string
+	lock   io.Closer
+}
+
+var _ schedule.Record = (*Record)(nil)
+
+// maxState bounds what is known of a job: a key for each file that a run has taken.
+const maxState = 256 << 20
+
+// OpenRecord makes the folder if it is absent, and holds its lock until Close. It returns
+// [pipeline.ErrHeld] while another scheduler has it. A nil FS means [durable.OS].
+func OpenRecord(path string, fsys durable.FS) (*Record, error) {
+	if fsys == nil {
+		fsys = durable.OS{}
+	}
+	if err := fsys.MkdirAll(path); errors.Is(err, durable.ErrNoFolder) {
+		return nil, fmt.Errorf("%s: it is a file, as earlier versions had, and a record is a folder now (hint: name another one under record; the outputs know which numbers are taken and how far windows are)", path)
+	} else if err != nil {
+		return nil, durable.Explain(path, 0, err)
+	}
+	lock, err := fsys.Lock(filepath.Join(path, lockName))
+	if errors.Is(err, durable.ErrLocked) {
+		return nil, fmt.Errorf("%s: %w\nhint: one scheduler has the record; wait until it has ended, or end it", path, pipeline.ErrHeld)
+	}
+	if err != nil {
+		return nil, durable.Explain(path, 0, err)
+	}
+	if err := durable.Sweep(fsys, path); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &Record{fsys, path, lock}, nil
+}
+
+// Close gives the record back.
+func (r *Record) Close() error { return r.lock.Close() }
+
+// path is the file of a job. Names of jobs may have any characters and lengths.
+func (r *Record) path(name string) string {
+	return filepath.Join(r.folder, "job-"+hexDigest([]byte(name))[:32]+".json")
+}
+
+// Job is what is known of a job.
+func (r *Record) Job(name string) (*schedule.State, error) {
+	known, path := &schedule.State{}, r.path(name)
+	text, err := readAtMost(r.fs, path, maxState)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, known)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w (hint: it is damaged: restore it from a copy, or remove it; the output of the job knows which numbers are taken)", path, err)
+	}
+	return known, nil
+}
+
+// PutJob replaces what is known of it.
+func (r *Record) PutJob(name string, known *schedule.State) error {
+	text, err := json.Marshal(known)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(r.fs, r.path(name), text)
+}
