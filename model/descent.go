@@ -90,10 +90,10 @@ func (s *descent) minimize(from []float64, evaluations int) {
 		Func: func(x []float64) float64 { return take(x).value },
 		Grad: func(g, x []float64) { copy(g, take(x).gradient) },
 		Status: func() (optimize.Status, error) {
-			switch {
-			case ended || asked == evaluations:
+			if ended || asked == evaluations {
 				return optimize.FunctionEvaluationLimit, nil
-			case repeated > repeats:
+			}
+			if repeated > repeats {
 				return optimize.Failure, errStalled
 			}
 			return optimize.NotTerminated, nil
@@ -103,10 +103,7 @@ func (s *descent) minimize(from []float64, evaluations int) {
 	// point with what it knew of the curvature forgotten.
 	for {
 		before := least
-		settings := &optimize.Settings{
-			GradientThreshold: tolerance,
-			Converger:         &optimize.FunctionConverge{Absolute: tolerance, Iterations: 3},
-		}
+		settings := &optimize.Settings{GradientThreshold: tolerance, Converger: &optimize.FunctionConverge{Absolute: tolerance, Iterations: 3}}
 		_, err := optimize.Minimize(problem, lowest, settings, &optimize.LBFGS{Store: remembered, Linesearcher: &optimize.MoreThuente{}})
 		if err == nil || ended || asked == evaluations || !(least < before-tolerance) {
 			return

@@ -183,22 +183,41 @@ type sieve struct {
 	columns [][]ColumnDigest // of the rows that were read, by shard
 }
 
+// affordSieve refuses sets of rows that are larger than the memory of the job.
+func affordSieve(copies, bad bool, rows int64, res Resources) error {
+	need := int64(0)
+	for _, wanted := range []bool{copies, bad} {
+		if wanted {
+			need += rows / 8
+		}
+	}
+	if need > max(res.Memory, 1<<26) {
+		return fmt.Errorf("%w: leaving rows out takes a bit a row for copies and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
+			ErrData, need>>20, rows, res.Memory>>20)
+	}
+	return nil
+}
+
+// recordsBut appends what copies of the rows of a block are found by, but for some rows, ascending.
+func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
+	for i, m := range b.marks {
+		if len(but) > 0 && but[0] == i {
+			but = but[1:]
+			continue
+		}
+		to = append(to, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
+	}
+	return to
+}
+
 // sift finds the rows that are bad in the used columns, and where the job drops copies
 // those that equal an earlier row in them.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped
-	sets := int64(0)
 	s = &sieve{columns: make([][]ColumnDigest, len(shards))}
-	if job.BadRows.Some() {
-		sets++
-	}
-	if drop {
-		sets++
-	}
-	if need := sets * (n / 8); need > max(res.Memory, 1<<26) {
-		return nil, fmt.Errorf("%w: leaving rows out takes a bit a row for copies and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
-			ErrData, need>>20, n, res.Memory>>20)
+	if err := affordSieve(drop, job.BadRows.Some(), n, res); err != nil {
+		return nil, err
 	}
 	var marked []int
 	var counter *counter[[3]uint64]
@@ -214,8 +233,8 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	reading := newReading(src, res.Workers, marked, newMarker(newSecret()))
 	reading.order = everyShard(shards)
 	err = reading.shards(ctx, func(_, shard int) (func(block) error, func(ending) error) {
-		var records [][3]uint64
 		var here []int // rows of the block that are bad, ascending
+		var records [][3]uint64
 		return func(b block) error {
 				here = here[:0]
 				if s.out.bad != nil {
@@ -225,18 +244,10 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 						bad.see(shards[shard], b, i, columns)
 					})
 				}
-				records = records[:0]
-				next := 0
-				for i, m := range b.marks {
-					if next < len(here) && here[next] == i {
-						next++
-						continue
-					}
-					records = append(records, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
-				}
 				if counter == nil {
 					return nil
 				}
+				records = recordsBut(records[:0], b, here)
 				return counter.add(ctx, records)
 			}, func(e ending) error {
 				s.columns[shard] = e.columns // each shard has one goroutine

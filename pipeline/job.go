@@ -180,27 +180,7 @@ func (j Job) WithDefaults() (Job, error) {
 	if j.Number != 0 {
 		fault("alternative: %d without a sweep", j.Number)
 	}
-	if j.Target == "" {
-		fault("target: name the column to predict")
-	} else if err := certify.ColumnName(j.Target); err != nil {
-		fault("target: %w", err)
-	}
-	for _, list := range []struct {
-		key   string
-		names []string
-	}{{"features", j.Features}, {"exclude", j.Exclude}} {
-		for _, name := range list.names {
-			if err := certify.ColumnName(name); err != nil {
-				fault("%s: %w", list.key, err)
-			}
-		}
-	}
-	if slices.Contains(j.Features, j.Target) && j.Target != "" {
-		fault("features: %q is the target", j.Target)
-	}
-	if len(j.Features) > 0 && len(j.Exclude) > 0 {
-		fault("exclude: the features are named, so that there is nothing to exclude from")
-	}
+	j.checkColumns(fault)
 	if !(0 < j.Delta && j.Delta < 1) {
 		fault("delta: %s", needDelta(j.Delta))
 	}
@@ -243,6 +223,31 @@ func (j Job) WithDefaults() (Job, error) {
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	j.checkArrival(fault)
 	return j, errors.Join(faults...)
+}
+
+// checkColumns finds faults of the named columns.
+func (j Job) checkColumns(fault func(format string, args ...any)) {
+	if j.Target == "" {
+		fault("target: name the column to predict")
+	} else if err := certify.ColumnName(j.Target); err != nil {
+		fault("target: %w", err)
+	}
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"features", j.Features}, {"exclude", j.Exclude}} {
+		for _, name := range list.names {
+			if err := certify.ColumnName(name); err != nil {
+				fault("%s: %w", list.key, err)
+			}
+		}
+	}
+	if slices.Contains(j.Features, j.Target) && j.Target != "" {
+		fault("features: %q is the target", j.Target)
+	}
+	if len(j.Features) > 0 && len(j.Exclude) > 0 {
+		fault("exclude: the features are named, so that there is nothing to exclude from")
+	}
 }
 
 // complete returns what a run misses in a job: its faults, or that its defaults are not
