@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -26,11 +25,8 @@ func Certify(ev Evidence) (Certificate, error) {
 		return Certificate{}, err
 	}
 	c.Baseline.Statement = baselineStatement(c.Baseline, ev.Ledger.Train)
-	for _, m := range methods() {
-		if !ev.Delta.applies(m.id) {
-			continue
-		}
-		found, err := m.guarantees(ev, ev.tally(m.needs), ev.Delta.Share(m.id))
+	for _, m := range ev.Delta.applied() {
+		found, err := m.guarantees(ev, m.needs, ev.Delta.Share(m.id))
 		if err != nil {
 			return Certificate{}, err
 		}
@@ -39,7 +35,7 @@ func Certify(ev Evidence) (Certificate, error) {
 	// The one who decides reads the first line: it is about the mean, which is
 	// deployed, and the best that is known of it.
 	slices.SortStableFunc(c.Guarantees, func(a, b Guarantee) int {
-		return cmp.Or(cmp.Compare(order(a.Predictor), order(b.Predictor)), cmp.Compare(a.Bound, b.Bound))
+		return cmp.Or(cmp.Compare(predictors[a.Predictor.number()].place, predictors[b.Predictor.number()].place), cmp.Compare(a.Bound, b.Bound))
 	})
 	for i := range c.Guarantees {
 		g := &c.Guarantees[i]
@@ -51,18 +47,6 @@ func Certify(ev Evidence) (Certificate, error) {
 		g.Statement = statement(*g, c)
 	}
 	return c, nil
-}
-
-// order is the place of a predictor's guarantees in the document.
-func order(predictor Predictor) int {
-	switch predictor {
-	case PredictorMean:
-		return 0
-	case PredictorDraw:
-		return 1
-	case PredictorConstant:
-	}
-	panic("certify: predictor " + string(predictor) + " has no place") // Certify makes them all
 }
 
 // status says what a guarantee is worth. A broken assumption voids it; a bound that
@@ -133,7 +117,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 		AssumeGridWeights: {Status: AssumptionEnforced}, // Validate checks it
 		AssumeOneAttempt:  {Status: AssumptionAssumed, Diagnostic: "No program can see what was tried elsewhere. What the maker counted stands under declared."},
 	}
-	if ev.Delta.applies(MethodHoldout) {
+	if ev.Delta.Uses(RoleHoldout) {
 		derived[AssumeHoldoutUnseen] = Assumption{Status: AssumptionAssumed, Diagnostic: "What training again takes stands under declared and in the configuration."}
 	}
 	return completeAssumptions(ev.Assumptions, derived)
@@ -142,26 +126,23 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 // Evidence returns the evidence that the certificate repeats. It is as the
 // document states it: to be derived from model and rows, and compared.
 func (c Certificate) Evidence() (Evidence, error) {
-	if len(c.Guarantees) == 0 {
-		return Evidence{}, errors.New("there is no guarantee")
+	draw, ok := c.Guarantee(GuaranteeDraw)
+	if !ok {
+		return Evidence{}, fmt.Errorf("there is no guarantee %q", GuaranteeDraw)
 	}
 	ev := Evidence{
-		Loss: c.Guarantees[0].Loss, Delta: c.Delta, Accuracy: c.Accuracy.Tau, Kernel: c.Kernel,
+		Loss: draw.Loss, KL: draw.KL, Tallies: Tallies{}, Delta: c.Delta, Accuracy: c.Accuracy.Tau, Kernel: c.Kernel,
 		Constant:   Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
 		Dependence: c.Dependence, Copies: c.Copies, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
 	}
-	for _, key := range c.Delta.Needs() {
-		need := Tally{TallyKey: key}
-		for _, g := range c.Guarantees {
-			// Of two guarantees from one tally the one about its predictor states it.
-			if g.Predictor == need.Predictor && g.Role == need.Role {
-				need.Risk, need.LowerRisk, need.Unproven = g.EmpiricalRisk.Exact, g.LowerRisk.Exact, g.Unproven
-				ev.KL = max(ev.KL, g.KL)
-			}
+	needs := c.Delta.needs()
+	for _, g := range c.Guarantees {
+		// Of two guarantees from one tally the one about its predictor states it.
+		if key := (TallyKey{g.Predictor, g.Role}); slices.Contains(needs, key) {
+			ev.Tallies[key] = new(g.tally())
 		}
-		ev.Tallies = append(ev.Tallies, need)
 	}
 	for _, p := range c.Theta {
 		ev.Theta = append(ev.Theta, p.Parameter)

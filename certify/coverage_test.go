@@ -28,7 +28,7 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
 	t.Helper()
 	ev := sound(t)
 	ev.Delta = Delta{Declared: delta, Alternatives: c.alternatives, Alternative: c.alternatives, Methods: []MethodWeight{{MethodPACBayes, 1}}}
-	ev.Tallies = ev.Tallies[:1]
+	ev.Tallies = ev.Tallies.For(ev.Delta)
 	ev.KL = math.Log(float64(c.within))
 	ev.Kernel.ARD = false
 	ev.Theta = []Parameter{
@@ -36,17 +36,17 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
 		{Name: "ln variance", Grid: c.variances, Index: 0},
 	}
 	ev.Ledger = Ledger{Unit: "row", Rows: int64(n) + 1, Reference: 1, Train: int64(n)}
-	ev.Sample.Rows, ev.Tallies[0].Unproven, ev.Copies, ev.Dependence = ev.Ledger.Rows, 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, NewDependence(int64(n), 0)
+	ev.Sample.Rows, ev.Tallies.At(PredictorDraw, RoleTrain).Unproven, ev.Copies, ev.Dependence = ev.Ledger.Rows, 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, NewDependence(int64(n), 0)
 	found := make([]Guarantee, n+1)
 	for ones := range found {
-		ev.Tallies[0].Risk, ev.Tallies[0].LowerRisk, ev.Constant.Risk = RiskSum{}, RiskSum{}, RiskSum{}
+		ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk, ev.Constant.Risk = RiskSum{}, RiskSum{}, RiskSum{}
 		for i := range n {
 			loss := 0.
 			if i < ones {
 				loss = 1
 			}
-			add(t, &ev.Tallies[0].Risk, loss)
-			addLower(t, &ev.Tallies[0].LowerRisk, loss)
+			add(t, &ev.Tallies.At(PredictorDraw, RoleTrain).Risk, loss)
+			addLower(t, &ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk, loss)
 			addLower(t, &ev.Constant.Risk, 1)
 		}
 		found[ones], _ = certificate(t, ev).Guarantee(GuaranteeDraw)

@@ -31,7 +31,7 @@ func variants(t *testing.T) map[string]Evidence {
 		}),
 		"relative": change(func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossRelative}, "delay"} }),
 		"vacuous":  change(func(ev *Evidence) { ev.KL = 20_000 }),
-		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies[0].LowerRisk }),
+		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk }),
 		"scaled": change(func(ev *Evidence) {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),
@@ -48,7 +48,8 @@ func variants(t *testing.T) map[string]Evidence {
 			missAll(t, ev)
 		}),
 		"alone": change(func(ev *Evidence) {
-			ev.Delta.Methods, ev.Tallies = alone(), ev.Tallies[:1]
+			ev.Delta.Methods = alone()
+			ev.Tallies = ev.Tallies.For(ev.Delta)
 			ev.Ledger.Holdout, ev.Ledger.Reference = 0, 685
 		}),
 		"families": change(func(ev *Evidence) {
@@ -76,7 +77,7 @@ func marshal(t testing.TB, c Certificate) []byte {
 // missAll fills the tally of the hold-out rows with losses of 1.
 func missAll(t testing.TB, ev *Evidence) {
 	t.Helper()
-	tally := &ev.Tallies[1]
+	tally := ev.Tallies.At(PredictorMean, RoleHoldout)
 	for tally.Risk.Count() < ev.Ledger.Holdout {
 		add(t, &tally.Risk, 1)
 		addLower(t, &tally.LowerRisk, 1)
@@ -146,7 +147,7 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 	if want := math.Log(1201 * 25); !(weight > want) {
 		t.Errorf("ln 1/p is %g, not above that of the two flat grids, %g", weight, want)
 	}
-	terms := Terms{Risk: ev.Tallies[0].Risk.Upper(), LowerRisk: ev.Tallies[0].LowerRisk.Lower(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share(MethodPACBayes)}
+	terms := Terms{Risk: ev.Tallies.At(PredictorDraw, RoleTrain).Risk.Upper(), LowerRisk: ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk.Lower(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share(MethodPACBayes)}
 	want, err := Bound(terms)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 type Evidence struct {
 	Loss     TargetLoss
 	Delta    Delta   // no default: the user says it
-	Tallies  []Tally // what the methods of Delta need, in the order of [Delta.Needs]
+	Tallies  Tallies // what the methods of Delta need: see [Tallies.For]
 	Accuracy float64 // τ: how near a reader's mean is to the exact one, raw units of the target
 	KL       float64 // KL(Q‖P), from [GaussianKL]
 	Kernel   Kernel
@@ -35,16 +35,6 @@ type Evidence struct {
 	OptimiserSeed uint64
 	Jitter        JitterCheck
 	Declared      Declared
-}
-
-// tally returns the tally of a key.
-func (ev Evidence) tally(key TallyKey) Tally {
-	for _, t := range ev.Tallies {
-		if t.TallyKey == key {
-			return t
-		}
-	}
-	return Tally{}
 }
 
 // A Constant is the constant prediction that guarantees are compared with.
@@ -69,25 +59,34 @@ func (ev Evidence) validateRisks() error {
 	if n := ev.Ledger.Train; ev.Constant.Risk.Count() != n {
 		faults = append(faults, fmt.Errorf("losses of the constant on %d rows, for %d train rows: each needs exactly one", ev.Constant.Risk.Count(), n))
 	}
-	needs := ev.Delta.Needs()
-	if !slices.EqualFunc(ev.Tallies, needs, func(t Tally, need TallyKey) bool { return t.TallyKey == need }) {
-		faults = append(faults, fmt.Errorf("%d tallies, which are not the %d that the methods need", len(ev.Tallies), len(needs)))
-	}
-	for _, t := range ev.Tallies {
-		n := ev.Ledger.of(t.Role)
-		if err := t.validate(n); err != nil {
-			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", t.Predictor, t.Role, err))
-		} else {
-			faults = append(faults, Terms{Risk: t.Risk.Upper(), LowerRisk: t.LowerRisk.Lower(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate())
+	needs := ev.Delta.needs()
+	for _, key := range needs {
+		t := ev.Tallies.Of(key.Predictor, key.Role)
+		if err := t.validate(ev.Ledger.of(key.Role), ev); err != nil {
+			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", key.Predictor, key.Role, err))
 		}
 	}
-	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.applies(MethodHoldout) {
+	if len(ev.Tallies) > len(needs) {
+		faults = append(faults, fmt.Errorf("%d tallies, which are more than the %d that the methods need", len(ev.Tallies), len(needs)))
+	}
+	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(RoleHoldout) {
 		faults = append(faults, fmt.Errorf("%d hold-out rows, which only the method %q uses", ev.Ledger.Holdout, MethodHoldout))
 	}
 	if !(0 < ev.Accuracy && ev.Accuracy <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Accuracy))
 	}
 	return errors.Join(faults...)
+}
+
+// of is the number of rows with a role.
+func (l Ledger) of(role Role) int64 {
+	switch role {
+	case RoleTrain:
+		return l.Train
+	case RoleHoldout:
+		return l.Holdout
+	}
+	return 0 // which is no number of rows that a tally may have
 }
 
 // validateConstant checks what is recorded of the yardstick.

@@ -15,9 +15,9 @@ func sound(t testing.TB) Evidence {
 	ev := Evidence{
 		Loss:  TargetLoss{Loss{Kind: LossZeroOne, Epsilon: 15}, "delay"},
 		Delta: Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 1}}},
-		Tallies: []Tally{
-			{TallyKey: TallyKey{PredictorDraw, RoleTrain}, Unproven: 2},
-			{TallyKey: TallyKey{PredictorMean, RoleHoldout}, Unproven: 1},
+		Tallies: Tallies{
+			{PredictorDraw, RoleTrain}:   {Unproven: 2},
+			{PredictorMean, RoleHoldout}: {Unproven: 1},
 		},
 		KL:     420.5,
 		Kernel: Kernel{Family: KernelSquaredExponential, Families: []string{KernelSquaredExponential}, ARD: true},
@@ -51,14 +51,14 @@ func sound(t testing.TB) Evidence {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range ev.Ledger.Train {
 		loss := .022 * random.Float64()
-		add(t, &ev.Tallies[0].Risk, loss)
-		addLower(t, &ev.Tallies[0].LowerRisk, loss*(1-1e-9))
+		add(t, &ev.Tallies.At(PredictorDraw, RoleTrain).Risk, loss)
+		addLower(t, &ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk, loss*(1-1e-9))
 		addLower(t, &ev.Constant.Risk, .66)
 	}
 	for i := range ev.Ledger.Holdout {
 		missed := float64(1 - min(1, i/2)) // the first two rows
-		add(t, &ev.Tallies[1].Risk, missed)
-		addLower(t, &ev.Tallies[1].LowerRisk, missed)
+		add(t, &ev.Tallies.At(PredictorMean, RoleHoldout).Risk, missed)
+		addLower(t, &ev.Tallies.At(PredictorMean, RoleHoldout).LowerRisk, missed)
 	}
 	return ev
 }
@@ -109,15 +109,15 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
 		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
 		"no rows": func(ev *Evidence) {
-			ev.Tallies[0].Risk, ev.Tallies[0].LowerRisk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, RiskSum{}, Ledger{Unit: "row"}
+			ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, RiskSum{}, Ledger{Unit: "row"}
 		},
 		"a loss missing":           func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
-		"a lower loss missing":     func(ev *Evidence) { ev.Tallies[0].LowerRisk = RiskSum{} },
-		"lower losses above":       func(ev *Evidence) { ev.Tallies[0].LowerRisk = ev.Constant.Risk },
+		"a lower loss missing":     func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk = RiskSum{} },
+		"lower losses above":       func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk = ev.Constant.Risk },
 		"no accuracy":              func(ev *Evidence) { ev.Accuracy = 0 },
 		"accuracy NaN":             func(ev *Evidence) { ev.Accuracy = nan },
-		"unproven negative":        func(ev *Evidence) { ev.Tallies[0].Unproven = -1 },
-		"unproven not counted":     func(ev *Evidence) { ev.Tallies[0].Unproven = 300 },
+		"unproven negative":        func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = -1 },
+		"unproven not counted":     func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = 300 },
 		"no alternative":           func(ev *Evidence) { ev.Delta.Alternative = 0 },
 		"alternative beyond":       func(ev *Evidence) { ev.Delta.Alternative = 2 },
 		"no alternatives":          func(ev *Evidence) { ev.Delta.Alternatives = 0 },

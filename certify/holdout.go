@@ -11,14 +11,14 @@ const (
 // predictor, whose losses on these rows are independent. That training has not seen
 // them is [AssumeHoldoutUnseen].
 func holdout() method {
-	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
-		g := t.guarantee(ev, GuaranteeHoldout, methodTail)
+	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
+		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
 		}
 		if g.Loss.Kind.Counts() {
-			g.Bound, err = BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)
+			g.Bound, err = BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)
 		} else {
 			g.Method = methodChernoff
 			g.Bound, err = holdoutBound(g.EmpiricalRisk.Upper, g.N, ev.Delta.Declared, share)

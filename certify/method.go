@@ -1,14 +1,16 @@
 package certify
 
+import "slices"
+
 // A method turns the losses of one predictor on the rows of one role into
 // guarantees, within its share of δ. A new one is a file beside pacbayes.go and
 // holdout.go, and a line in methods.
 type method struct {
 	id    MethodID
 	needs TallyKey
-	// guarantees applies the method. Baseline, status and words are filled in by
-	// [Certify].
-	guarantees func(ev Evidence, t Tally, share Share) ([]Guarantee, error)
+	// guarantees applies the method to the tally that it needs. Baseline, status and words
+	// are filled in by [Certify].
+	guarantees func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error)
 }
 
 // A MethodID names a method, as a job does.
@@ -43,24 +45,22 @@ func methodByID(id MethodID) (method, bool) {
 	return method{}, false
 }
 
-// applies reports whether a method is one of the certificate's.
-func (d Delta) applies(id MethodID) bool {
-	for _, m := range d.Methods {
-		if m.ID == id {
-			return true
-		}
-	}
-	return false
+// applied are the methods of the certificate, in the order of the document.
+func (d Delta) applied() []method {
+	return slices.DeleteFunc(methods(), func(m method) bool {
+		return !slices.ContainsFunc(d.Methods, func(w MethodWeight) bool { return w.ID == m.id })
+	})
 }
 
-// Needs are the keys of the tallies that the certificate's methods need, in the order of
-// [Methods].
-func (d Delta) Needs() []TallyKey {
-	var all []TallyKey
-	for _, m := range methods() {
-		if d.applies(m.id) {
-			all = append(all, m.needs)
-		}
+// needs are the keys of the tallies that the certificate's methods need.
+func (d Delta) needs() (all []TallyKey) {
+	for _, m := range d.applied() {
+		all = append(all, m.needs)
 	}
 	return all
+}
+
+// Uses reports whether a method of the certificate rests on rows of a role.
+func (d Delta) Uses(role Role) bool {
+	return slices.ContainsFunc(d.needs(), func(key TallyKey) bool { return key.Role == role })
 }

@@ -9,12 +9,12 @@ const (
 // pacBayes bounds the risk of a draw of Q from all train rows, and from it that of
 // the mean, which on the same event is at most twice as large.
 func pacBayes() method {
-	return method{id: MethodPACBayes, needs: TallyKey{PredictorDraw, RoleTrain}, guarantees: func(ev Evidence, t Tally, share Share) ([]Guarantee, error) {
+	return method{id: MethodPACBayes, needs: TallyKey{PredictorDraw, RoleTrain}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		lnInverseWeight, err := LnInverseWeight(len(ev.Kernel.Families), ev.Theta)
 		if err != nil {
 			return nil, err
 		}
-		draw := t.guarantee(ev, GuaranteeDraw, methodDraw)
+		draw := ev.guarantee(needs, GuaranteeDraw, methodDraw)
 		b, err := Bound(Terms{
 			Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: ev.KL, LnInverseWeight: lnInverseWeight,
 			N: draw.N, Delta: ev.Delta.Declared, Share: share,
@@ -29,12 +29,4 @@ func pacBayes() method {
 		mean.Bound, mean.BoundPinsker, mean.LowerBound = min(1, 2*b.Upper), min(1, 2*b.Pinsker), 0
 		return []Guarantee{mean, draw}, nil
 	}}
-}
-
-// guarantee returns a guarantee about the tally's predictor, without a bound.
-func (t Tally) guarantee(ev Evidence, id GuaranteeID, theorem string) Guarantee {
-	return Guarantee{
-		ID: id, Predictor: t.Predictor, Role: t.Role, Method: theorem, Loss: ev.Loss, Delta: ev.Delta.Declared, N: t.Risk.Count(),
-		EmpiricalRisk: Risk{Exact: t.Risk, Upper: t.Risk.Upper()}, LowerRisk: Lower{Exact: t.LowerRisk, Lower: t.LowerRisk.Lower()}, Unproven: t.Unproven,
-	}
 }

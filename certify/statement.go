@@ -57,14 +57,7 @@ func sure(g Guarantee) string {
 
 // subject names the predictions that a guarantee is about.
 func subject(g Guarantee) string {
-	switch g.Predictor {
-	case PredictorMean:
-		return "predictions (the mean of Q) of " + quoted(g.Loss.Target)
-	case PredictorDraw:
-		return "predictions of " + quoted(g.Loss.Target) + " by a function drawn at random from Q"
-	case PredictorConstant:
-	}
-	panic("certify: a guarantee about " + string(g.Predictor)) // a method names one of them
+	return fmt.Sprintf(predictors[g.Predictor.number()].subject, quoted(g.Loss.Target))
 }
 
 // miss says what counts as a loss of 1, for losses of 0 and 1, and cost writes the others as
@@ -117,20 +110,18 @@ func certified(g Guarantee, c Certificate) string {
 	}
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, "+
 		"for a fresh row drawn independently from %s that satisfies the row rules: %s", assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), source, claim(g, c.Declared.Unit))
-	switch g.Predictor {
-	case PredictorMean:
+	if g.Predictor == PredictorDraw {
+		if g.LowerBound >= leastWorthSaying {
+			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss.Loss))
+		}
+		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
+	} else {
 		words += ". "
 		if g.ID == GuaranteeMean {
 			words += fmt.Sprintf("This is twice the bound of %s and holds on the same event. ", GuaranteeDraw)
 		}
 		words += fmt.Sprintf("It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
 			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
-	case PredictorDraw:
-		if g.LowerBound >= leastWorthSaying {
-			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss.Loss))
-		}
-		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
-	case PredictorConstant:
 	}
 	if len(c.Delta.Methods) > 1 {
 		words += ". It holds together with the other guarantees of this certificate"

@@ -197,7 +197,8 @@ func TestHoldoutIsConditional(t *testing.T) {
 		t.Errorf("for who knows better the headline about the mean is %s, %s", g.ID, g.Status)
 	}
 	ev := sound(t)
-	ev.Delta.Methods, ev.Tallies = ev.Delta.Methods[:1], ev.Tallies[:1]
+	ev.Delta.Methods = ev.Delta.Methods[:1]
+	ev.Tallies = ev.Tallies.For(ev.Delta)
 	ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
 	for _, a := range certificate(t, ev).Assumptions {
 		if a.ID == AssumeHoldoutUnseen {

@@ -1,9 +1,28 @@
 package certify
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
+)
+
+// predictors are all of them, numbered from 1 on in files, and roles those of the rows that
+// something is certified on.
+var (
+	predictors = []struct {
+		predictor Predictor
+		place     int    // of its guarantees in the document
+		subject   string // of sentences about it, which name the target
+	}{
+		{PredictorDraw, 2, "predictions of %s by a function drawn at random from Q"},
+		{PredictorMean, 1, "predictions (the mean of Q) of %s"},
+		{predictor: PredictorConstant}, // about which nothing is certified
+	}
+	roles = []Role{RoleTrain, RoleHoldout}
 )
 
 // A TallyKey says whose losses a tally adds up, and of which rows.
@@ -12,13 +31,86 @@ type TallyKey struct {
 	Role      Role
 }
 
+// MarshalText writes the key for messages.
+func (k TallyKey) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%s on %s rows", k.Predictor, k.Role), nil
+}
+
+// number is the place of the predictor in the list of all.
+func (p Predictor) number() int {
+	for i, each := range predictors {
+		if each.predictor == p {
+			return i
+		}
+	}
+	panic("certify: no predictor " + string(p)) // each is a constant of this package
+}
+
+// compareKeys is the order of tallies in files.
+func compareKeys(a, b TallyKey) int {
+	return cmp.Or(cmp.Compare(a.Predictor.number(), b.Predictor.number()), cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)))
+}
+
 // A Tally holds what one predictor loses on the rows of one role, in exact sums. Tallies of
 // different rows merge.
 type Tally struct {
-	TallyKey
 	Risk      RiskSum // upper bounds on the losses, one a row
 	LowerRisk RiskSum // lower bounds on the same
 	Unproven  int64   // rows whose loss is counted as 1, because no interval of it was proven
+}
+
+// merge adds the rows of other.
+func (t *Tally) merge(other Tally) error {
+	t.Unproven += other.Unproven
+	return errors.Join(t.Risk.Merge(other.Risk), t.LowerRisk.Merge(other.LowerRisk))
+}
+
+// TallyBytes is the length of the binary form of a tally with its key.
+const TallyBytes = 24 + 2*RiskSumBytes
+
+func (t *Tally) appendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(t.Unproven)) //nolint:gosec // not negative
+	return t.LowerRisk.AppendBinary(t.Risk.AppendBinary(b))
+}
+
+func (t *Tally) unmarshalBinary(data []byte) error {
+	t.Unproven = int64(binary.LittleEndian.Uint64(data)) //nolint:gosec // a negative one is found below
+	if t.Unproven < 0 {
+		return fmt.Errorf("certify: %d unproven rows", t.Unproven)
+	}
+	return errors.Join(t.Risk.UnmarshalBinary(data[8:8+RiskSumBytes]), t.LowerRisk.UnmarshalBinary(data[8+RiskSumBytes:]))
+}
+
+// validate reports all faults of the losses on n rows.
+func (t *Tally) validate(n int64, ev Evidence) error {
+	faults := []error{t.Risk.validate(), t.LowerRisk.validate()}
+	if n < 1 || t.Risk.Count() != n || t.LowerRisk.Count() != n {
+		faults = append(faults, fmt.Errorf("losses of %d rows, and %d from below, for %d rows: each needs exactly one", t.Risk.Count(), t.LowerRisk.Count(), n))
+	}
+	if t.Risk.total().Cmp(t.LowerRisk.total()) < 0 {
+		faults = append(faults, errors.New("the lower bounds on the losses add up to more than the upper ones"))
+	}
+	if t.Unproven < 0 || t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0 {
+		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	return Terms{Risk: t.Risk.Upper(), LowerRisk: t.LowerRisk.Lower(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate()
+}
+
+// guarantee returns a guarantee that states the tally of a key, without a bound.
+func (ev Evidence) guarantee(key TallyKey, id GuaranteeID, theorem string) Guarantee {
+	t := ev.Tallies.Of(key.Predictor, key.Role)
+	return Guarantee{
+		ID: id, Predictor: key.Predictor, Role: key.Role, Method: theorem, Loss: ev.Loss, Delta: ev.Delta.Declared, N: t.Risk.Count(),
+		EmpiricalRisk: Risk{Exact: t.Risk, Upper: t.Risk.Upper()}, LowerRisk: Lower{Exact: t.LowerRisk, Lower: t.LowerRisk.Lower()}, Unproven: t.Unproven,
+	}
+}
+
+// tally is the tally that a guarantee states.
+func (g Guarantee) tally() Tally {
+	return Tally{Risk: g.EmpiricalRisk.Exact, LowerRisk: g.LowerRisk.Exact, Unproven: g.Unproven}
 }
 
 // Tallies are what a pass over rows adds up.
@@ -27,18 +119,17 @@ type Tallies map[TallyKey]*Tally
 // Of returns the tally of a predictor on the rows of a role: without losses where there is
 // none.
 func (all Tallies) Of(predictor Predictor, role Role) Tally {
-	key := TallyKey{predictor, role}
-	if t := all[key]; t != nil {
+	if t := all[TallyKey{predictor, role}]; t != nil {
 		return *t
 	}
-	return Tally{TallyKey: key}
+	return Tally{}
 }
 
 // At returns the same to add to, and makes it where there is none.
 func (all Tallies) At(predictor Predictor, role Role) *Tally {
 	key := TallyKey{predictor, role}
 	if all[key] == nil {
-		all[key] = &Tally{TallyKey: key}
+		all[key] = &Tally{}
 	}
 	return all[key]
 }
@@ -46,9 +137,7 @@ func (all Tallies) At(predictor Predictor, role Role) *Tally {
 // Merge adds the rows of other. What cannot be counted is an error.
 func (all Tallies) Merge(other Tallies) error {
 	for key, t := range other {
-		sum := all.At(key.Predictor, key.Role)
-		sum.Unproven += t.Unproven
-		if err := errors.Join(sum.Risk.Merge(t.Risk), sum.LowerRisk.Merge(t.LowerRisk)); err != nil {
+		if err := all.At(key.Predictor, key.Role).merge(*t); err != nil {
 			return err
 		}
 	}
@@ -64,28 +153,47 @@ func (all Tallies) Clone() Tallies {
 	return own
 }
 
-// validate reports all faults of the losses on n rows.
-func (t Tally) validate(n int64) error {
-	faults := []error{t.Risk.validate(), t.LowerRisk.validate()}
-	if n < 1 || t.Risk.Count() != n || t.LowerRisk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of %d rows, and %d from below, for %d rows: each needs exactly one", t.Risk.Count(), t.LowerRisk.Count(), n))
+// For returns a copy of those that the methods of a certificate need.
+func (all Tallies) For(d Delta) Tallies {
+	own := Tallies{}
+	for _, key := range d.needs() {
+		own[key] = new(all.Of(key.Predictor, key.Role))
 	}
-	if t.Risk.total().Cmp(t.LowerRisk.total()) < 0 {
-		faults = append(faults, errors.New("the lower bounds on the losses add up to more than the upper ones"))
-	}
-	if t.Unproven < 0 || t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0 {
-		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
-	}
-	return errors.Join(faults...)
+	return own
 }
 
-// of is the number of rows with a role.
-func (l Ledger) of(role Role) int64 {
-	switch role {
-	case RoleTrain:
-		return l.Train
-	case RoleHoldout:
-		return l.Holdout
+// AppendBinary appends the binary form, [TallyBytes] of each: the numbers of predictor and
+// role, then the tally, by the numbers.
+func (all Tallies) AppendBinary(b []byte) []byte {
+	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
+		b = binary.LittleEndian.AppendUint64(b, uint64(key.Predictor.number()+1))        //nolint:gosec // small
+		b = binary.LittleEndian.AppendUint64(b, uint64(slices.Index(roles, key.Role)+1)) //nolint:gosec // small
+		b = all[key].appendBinary(b)
 	}
-	return 0 // which is no number of rows that a tally may have
+	return b
+}
+
+// ReadTallies reads what AppendBinary writes of tallies of at most so many rows each. Any
+// other bytes are an error.
+func ReadTallies(data []byte, rows int64) (Tallies, error) {
+	all, last := Tallies{}, uint64(0)
+	for ; len(data) >= TallyBytes; data = data[TallyBytes:] {
+		p, r := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
+		if p < 1 || p > uint64(len(predictors)) || r < 1 || r > uint64(len(roles)) {
+			return nil, fmt.Errorf("a tally of predictor %d on role %d is none of this version", p, r)
+		}
+		t := all.At(predictors[p-1].predictor, roles[r-1])
+		if err := t.unmarshalBinary(data[16:TallyBytes]); err != nil {
+			return nil, err
+		}
+		at := p<<8 | r
+		if at <= last || max(t.Risk.Count(), t.LowerRisk.Count(), t.Unproven) > rows {
+			return nil, fmt.Errorf("a tally is out of order, or has more than the %d rows that were read", rows)
+		}
+		last = at
+	}
+	if len(data) > 0 {
+		return nil, fmt.Errorf("%d bytes are no tally", len(data))
+	}
+	return all, nil
 }

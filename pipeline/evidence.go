@@ -46,7 +46,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	return certify.Evidence{
 		Loss:       certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name},
 		Delta:      job.Spends(),
-		Tallies:    found.tallies(job.Spends()),
+		Tallies:    found.Tallies.For(job.Spends()),
 		Accuracy:   accuracy(meta.Loss, meta.Target),
 		KL:         kl,
 		Kernel:     certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
@@ -71,15 +71,6 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Declared:      word,
 		Assumptions:   assumptions(job, found),
 	}, nil
-}
-
-// tallies are what the methods of a certificate rest on.
-func (e *lastPassResult) tallies(delta certify.Delta) []certify.Tally {
-	var all []certify.Tally
-	for _, key := range delta.Needs() {
-		all = append(all, e.Tallies.Of(key.Predictor, key.Role))
-	}
-	return all
 }
 
 // declared returns the scaling that a job declares for the columns of a model.

@@ -233,10 +233,10 @@ func TestAccuracyIsCounted(t *testing.T) {
 		best += point.missRisk(0, off-reach, v, meta.Loss.Epsilon) / float64(len(train))
 	}
 	ev := evidence(p.certificate)
-	if got := ev.Tallies[0].Risk.Upper(); !(got >= worst) {
+	if got := ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Upper(); !(got >= worst) {
 		t.Errorf("the empirical risk is %v, a careless reader has %v", got, worst)
 	}
-	if got := ev.Tallies[0].LowerRisk.Lower(); !(got <= best) {
+	if got := ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk.Lower(); !(got <= best) {
 		t.Errorf("the lower empirical risk is %v, a lucky reader has %v", got, best)
 	}
 }

@@ -165,21 +165,24 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 	}
 	for name, change := range map[string]func(ev *certify.Evidence){
 		"a loss less": func(ev *certify.Evidence) {
-			ev.Tallies[1].Risk = shifted(t, ev.Tallies[1].Risk, -certify.UnitsPerLoss)
-			ev.Tallies[1].LowerRisk = shifted(t, ev.Tallies[1].LowerRisk, -certify.UnitsPerLoss)
+			ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk, -certify.UnitsPerLoss)
+			ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).LowerRisk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).LowerRisk, -certify.UnitsPerLoss)
 		},
-		"a unit more":   func(ev *certify.Evidence) { ev.Tallies[1].Risk = shifted(t, ev.Tallies[1].Risk, 1) },
-		"unproven rows": func(ev *certify.Evidence) { ev.Tallies[1].Unproven++ },
+		"a unit more": func(ev *certify.Evidence) {
+			ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk, 1)
+		},
+		"unproven rows": func(ev *certify.Evidence) { ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Unproven++ },
 		"other weights": func(ev *certify.Evidence) { ev.Delta.Methods[1].Weight = 1000 },
 		"no hold-out": func(ev *certify.Evidence) {
-			ev.Delta.Methods, ev.Tallies = ev.Delta.Methods[:1], ev.Tallies[:1]
+			ev.Delta.Methods = ev.Delta.Methods[:1]
+			ev.Tallies = ev.Tallies.For(ev.Delta)
 			ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
 		},
 		"a row less (without rows)": func(ev *certify.Evidence) {
-			held := &ev.Tallies[1]
+			held := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout)
 			n := held.Risk.Count() - 1
 			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
-			train := &ev.Tallies[0]
+			train := ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain)
 			if err := errors.Join(train.Risk.Add(0), train.LowerRisk.AddLower(0), ev.Constant.Risk.AddLower(0)); err != nil {
 				t.Fatal(err)
 			}

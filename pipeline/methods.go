@@ -19,10 +19,8 @@ const (
 // thousands of nats that a PAC-Bayes bound pays, a smaller part of delta costs it little
 // (ln 10 nats), and a hold-out pays for nothing else.
 func defaultWeight(method certify.MethodID) int64 {
-	switch method {
-	case certify.MethodHoldout:
+	if method == certify.MethodHoldout {
 		return 9
-	case certify.MethodPACBayes:
 	}
 	return 1
 }
@@ -55,7 +53,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 		fault("guarantees: %w", err)
 	}
 	share := j.Roles.Holdout
-	switch holdout := j.applies(certify.MethodHoldout); {
+	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
 	case holdout && share == 0:
 		j.Roles.Holdout = defaultHoldout
 	case holdout && !(0 < share && share <= 0.9):
@@ -64,10 +62,6 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 		fault("roles.holdout: hold-out rows are for the method %s, which guarantees does not name", certify.MethodHoldout)
 	}
 	return j
-}
-
-func (j Job) applies(method certify.MethodID) bool {
-	return slices.ContainsFunc(j.Guarantees, func(m certify.MethodWeight) bool { return m.ID == method })
 }
 
 // ForRows returns the job as it is for a sample of n rows: with the methods of its

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -21,7 +20,7 @@ import (
 //	subject    rows, bad rows, shards, columns (u64); layout, model, configuration, sample,
 //	           secret (32 bytes each); constant (f64)
 //	shards     their number (u64), then each, by index
-//	tallies    their number (u64), then each, by key
+//	tallies    their number (u64), then each, by the numbers of its key
 //	copies     1 and the counts of the whole sample, or 0, the number of marks
 //	           (u64) and the marks, sorted (16 bytes each)
 //
@@ -55,13 +54,7 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 		e.shard(p.shards[i])
 	}
 	e.Integers(int64(len(p.tallies)))
-	for _, key := range slices.SortedFunc(maps.Keys(p.tallies), byNumbers) {
-		t := p.tallies[key]
-		predictor, role := numbers(key)
-		e.Integers(int64(predictor), int64(role), t.Unproven)
-		e.Bytes(t.Risk.AppendBinary(nil))
-		e.Bytes(t.LowerRisk.AppendBinary(nil))
-	}
+	e.Bytes(p.tallies.AppendBinary(nil))
 	if p.marks == nil {
 		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures)
 	} else {
@@ -140,7 +133,7 @@ func (d decoder) natural() int64 { return d.UpTo(math.MaxInt64) }
 func (d decoder) index() int { return int(d.UpTo(math.MaxInt32)) }
 
 func (d decoder) pass(in io.ReaderAt) *Pass {
-	p := &Pass{of: d.subject(), shards: map[int]*shardPass{}, tallies: certify.Tallies{}}
+	p := &Pass{of: d.subject(), shards: map[int]*shardPass{}}
 	rows, last := int64(0), -1
 	for range d.Count(8) {
 		i := d.index()
@@ -154,17 +147,12 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		}
 		p.shards[i], last, rows = s, i, rows+s.rows
 	}
-	var before certify.TallyKey
-	for range d.Count(72) {
-		t := d.tally()
-		if d.Err() != nil {
-			return p
-		}
-		if byNumbers(before, t.TallyKey) >= 0 || t.Risk.Count() > rows || t.LowerRisk.Count() > rows || t.Unproven > rows {
-			d.Failf("a tally is out of order, or has more than the %d rows that were read", rows)
-			return p
-		}
-		p.tallies[t.TallyKey], before = t, t.TallyKey
+	tallies := make([]byte, d.Count(certify.TallyBytes)*certify.TallyBytes)
+	d.Bytes(tallies)
+	var err error
+	if p.tallies, err = certify.ReadTallies(tallies, rows); err != nil {
+		d.Failf("%w", err)
+		return p
 	}
 	d.copies(p, rows, in)
 	return p
@@ -221,41 +209,6 @@ func (d decoder) shard(columns int) *shardPass {
 		d.Failf("%d summaries of %d columns", n, columns)
 	}
 	return s
-}
-
-// Predictors and roles of tallies, numbered from 1 on in files. Rows of role reference have
-// no tally: nothing is certified on them.
-var (
-	filePredictors = []certify.Predictor{certify.PredictorDraw, certify.PredictorMean, certify.PredictorConstant}
-	fileRoles      = []certify.Role{certify.RoleTrain, certify.RoleHoldout}
-)
-
-func numbers(key certify.TallyKey) (predictor, role int) {
-	return slices.Index(filePredictors, key.Predictor) + 1, slices.Index(fileRoles, key.Role) + 1
-}
-
-// byNumbers is the order of tallies in files.
-func byNumbers(a, b certify.TallyKey) int {
-	p, r := numbers(a)
-	q, s := numbers(b)
-	return cmp.Or(cmp.Compare(p, q), cmp.Compare(r, s))
-}
-
-func (d decoder) tally() *certify.Tally {
-	predictor, role := d.Number(), d.Number()
-	if predictor < 1 || predictor > uint64(len(filePredictors)) || role < 1 || role > uint64(len(fileRoles)) {
-		d.Failf("a tally of predictor %d on role %d is none of this version", predictor, role)
-		return nil
-	}
-	t := &certify.Tally{TallyKey: certify.TallyKey{Predictor: filePredictors[predictor-1], Role: fileRoles[role-1]}, Unproven: d.natural()}
-	for _, sum := range []*certify.RiskSum{&t.Risk, &t.LowerRisk} {
-		var data [certify.RiskSumBytes]byte
-		d.Bytes(data[:])
-		if err := sum.UnmarshalBinary(data[:]); err != nil {
-			d.Failf("%w", err)
-		}
-	}
-	return t
 }
 
 // copies reads what is known of copies. Marks are checked and left where they are.

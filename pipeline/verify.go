@@ -201,16 +201,13 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 	}
 	found := &lastPassResult{
 		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
-		Tallies:  certify.Tallies{},
+		Tallies:  ev.Tallies,
 		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
 		Copies:    Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Features},
 		Dropped:   ev.Ledger.Copies, Bad: ev.Ledger.Bad,
 	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).LowerRisk = ev.Constant.Risk
-	for _, t := range ev.Tallies {
-		found.Tallies[t.TallyKey] = &t
-	}
 	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
 		return nil, err
 	}

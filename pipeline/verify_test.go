@@ -220,11 +220,15 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 			configure(ev, func(j *pipeline.Job) { j.Delta = 0.5; j.Loss.EpsilonStd = 9 })
 		}, true},
 		{"risk", func(ev *certify.Evidence) {
-			ev.Tallies[0].Risk = lossless(ev.Tallies[0].Risk.Count())
-			ev.Tallies[0].LowerRisk = ev.Tallies[0].Risk
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Count())
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk
 		}, false},
-		{"lower risk", func(ev *certify.Evidence) { ev.Tallies[0].LowerRisk = lossless(ev.Tallies[0].Risk.Count()) }, false},
-		{"risk of the constant", func(ev *certify.Evidence) { ev.Constant.Risk = lossless(ev.Tallies[0].Risk.Count()) }, false},
+		{"lower risk", func(ev *certify.Evidence) {
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Count())
+		}, false},
+		{"risk of the constant", func(ev *certify.Evidence) {
+			ev.Constant.Risk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Count())
+		}, false},
 		{"the constant", func(ev *certify.Evidence) { ev.Constant.Value += 3 }, false},
 		{"KL", func(ev *certify.Evidence) { ev.KL *= 0.999999 }, true},
 		{"epsilon", func(ev *certify.Evidence) { ev.Loss.Epsilon *= 2 }, true},
@@ -246,14 +250,14 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		{"ledger", func(ev *certify.Evidence) {
 			ev.Ledger.Reference--
 			ev.Ledger.Train++
-			ev.Tallies[0].Risk, ev.Constant.Risk = lossless(ev.Ledger.Train), lossless(ev.Ledger.Train)
-			ev.Tallies[0].LowerRisk = ev.Tallies[0].Risk
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, ev.Constant.Risk = lossless(ev.Ledger.Train), lossless(ev.Ledger.Train)
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk
 		}, true},
 		{"sample's digest", func(ev *certify.Evidence) { ev.Sample.Digest = strings.Repeat("0", 64) }, false},
 		{"shards", func(ev *certify.Evidence) { ev.Sample.Shards++ }, false},
 		{"columns", func(ev *certify.Evidence) { ev.Sample.Columns[0], ev.Theta[0].Name = "c", "ln lengthscale of c" }, true},
 		{"accuracy", func(ev *certify.Evidence) { ev.Accuracy /= 2 }, true},
-		{"unproven rows", func(ev *certify.Evidence) { ev.Tallies[0].Unproven++ }, false},
+		{"unproven rows", func(ev *certify.Evidence) { ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Unproven++ }, false},
 		{"correlation", func(ev *certify.Evidence) { ev.Dependence.Correlation = 0 }, true},
 		{"pairs and their diagnostic", func(ev *certify.Evidence) {
 			ev.Dependence.Pairs--
@@ -293,11 +297,15 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 func TestVerifyRefusesAUnitOfTheRisk(t *testing.T) {
 	p := publish(t, newLake(waves(100, 0.2, 11)), tiny)
 	for name, change := range map[string]func(*certify.Evidence){
-		"one more": func(ev *certify.Evidence) { ev.Tallies[0].Risk = shifted(t, ev.Tallies[0].Risk, 1) },
-		"one less": func(ev *certify.Evidence) {
-			ev.Tallies[0].Risk, ev.Tallies[0].LowerRisk = shifted(t, ev.Tallies[0].Risk, -1), shifted(t, ev.Tallies[0].LowerRisk, -99)
+		"one more": func(ev *certify.Evidence) {
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk = shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, 1)
 		},
-		"one less below":    func(ev *certify.Evidence) { ev.Tallies[0].LowerRisk = shifted(t, ev.Tallies[0].LowerRisk, -1) },
+		"one less": func(ev *certify.Evidence) {
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, -1), shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk, -99)
+		},
+		"one less below": func(ev *certify.Evidence) {
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk, -1)
+		},
 		"one less constant": func(ev *certify.Evidence) { ev.Constant.Risk = shifted(t, ev.Constant.Risk, -1) },
 	} {
 		forged := forge(t, p.certificate, change)

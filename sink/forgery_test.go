@@ -205,7 +205,7 @@ func forgedModels(t testing.TB, p published) []forgery {
 		t.Logf("%s: risk from %v to %v, %d rows unproven", name, lower.Lower(), upper.Upper(), unproven)
 		of := func(lower, upper certify.RiskSum, unproven int64) []string {
 			return forged(t, p, m, func(ev *certify.Evidence) {
-				ev.Tallies[0].Risk, ev.Tallies[0].LowerRisk, ev.Tallies[0].Unproven = upper, lower, unproven
+				ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Unproven = upper, lower, unproven
 			})
 		}
 		all = append(all, forgery{name + ", as it is", "", of(lower, upper, unproven)})
