@@ -99,6 +99,25 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 	return s
 }
 
+// Publisher is where the job publishes beside its output; nil: nowhere.
+func (p Task) Publisher() pipeline.Publisher {
+	if p.Shelf == nil {
+		return nil
+	}
+	return onTopics{p}
+}
+
+// onTopics publishes a job on the topics of its shelf.
+type onTopics struct{ Task }
+
+// Check asks whether it can.
+func (o onTopics) Check(ctx context.Context) error { return o.Shelf.Check(ctx, o.Source) }
+
+// Publish publishes.
+func (o onTopics) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
+	return o.Shelf.Publish(ctx, Publication{Source: o.Source, Results: all, Best: best, Points: verdict == nil, About: o.Judge.Predictor()})
+}
+
 // partitionName is how the pointers of a shared group end.
 var partitionName = regexp.MustCompile(`/[0-9]+$`)
 

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -19,7 +18,6 @@ import (
 // the arguments DATA of a command. This file and kafka.go alone know the adapters
 // behind it; a new one is a type, and a case in origin and originOf.
 type Origin interface {
-	// Open gives a [Source].
 	pipeline.Rows
 	// Finds returns the name under which a later opening would read a file that
 	// is at this path, or "".
@@ -30,7 +28,7 @@ type Origin interface {
 	Replay(c certify.Certificate) (Origin, error)
 }
 
-// A Source is opened rows whose columns can be told of.
+// A Source is opened rows whose columns can be told of, as a plan does.
 type Source interface {
 	pipeline.Opened
 	// Told says what is known of the values of the columns before they are read.
@@ -127,14 +125,7 @@ type Lake []string
 
 // Open opens the files.
 func (l Lake) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
-	src, err := ingestlake.Open(ctx, ingestlake.Config{
-		Paths: l, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
-		Pages: want.Pages, NoDigests: want.NoDigests,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return src, nil
+	return ingestlake.Rows(l).Open(ctx, want)
 }
 
 // Finds returns the name under which a later opening would read a file at this path.

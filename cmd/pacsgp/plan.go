@@ -144,9 +144,11 @@ func (p prepared) plan(ctx context.Context) (planned, error) {
 	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
 		return planned{}, err
 	}
-	columns, err := src.(config.Source).Told(ctx)
-	if err != nil {
-		return planned{}, err
+	var columns []config.Told
+	if src, tells := src.(config.Source); tells {
+		if columns, err = src.Told(ctx); err != nil {
+			return planned{}, err
+		}
 	}
 	for _, c := range columns {
 		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})

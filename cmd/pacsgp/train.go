@@ -72,9 +72,7 @@ func train(ctx context.Context, p prepared, w system) (*outcome, error) {
 		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, sinklake.HandoverFile))
 		return nil, err
 	}
-	if p.Shelf != nil {
-		how.Publisher = publisher{p}
-	}
+	how.Publisher = p.Publisher()
 	o, err := pipeline.Train(ctx, p.Job, p.Source, out, how)
 	if err != nil {
 		return nil, err
@@ -161,17 +159,6 @@ func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfi
 		return out.PutReport(o.Record, plot.Bytes())
 	}
 	return how
-}
-
-// A publisher is where a job publishes beside its output.
-type publisher struct{ prepared }
-
-// Check asks whether it can.
-func (p publisher) Check(ctx context.Context) error { return p.Shelf.Check(ctx, p.Source) }
-
-// Publish publishes.
-func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
-	return p.Shelf.Publish(ctx, config.Publication{Source: p.Source, Results: all, Best: best, Points: verdict == nil, About: p.Judge.Predictor()})
 }
 
 // A badRowsKeeper keeps the bad rows of a job in a file or on a topic.

@@ -21,8 +21,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Training over a lake. The directory out gets the model, the certificate and the log of
-// attempts.
+// Training over a lake. The directory out gets the model, the certificate, the log of
+// attempts, the record of the run and the pointer.
 func Example() {
 	ctx, folder := context.Background(), must(os.MkdirTemp("", "lake"))
 	defer os.RemoveAll(folder)
@@ -31,19 +31,9 @@ func Example() {
 		panic(err)
 	}
 	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
-	out := must(sinklake.Open(folder+"/out", nil))
-	defer out.Close()
-	checkpoint := out.Checkpoint(must(job.Digest()).String())
-	r := must(pipeline.Run(ctx, job, pipeline.Environment{
-		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			return lake.Open(ctx, lake.Config{Paths: []string{folder + "/lake"}, Features: features, Target: job.Target})
-		},
-		Sink: out, Attempts: out.AttemptLog(), Checkpoints: checkpoint, Software: "example 1.0",
-	}))
-	mean := r.Certificate.About(certify.PredictorMean, certify.AssumeHoldoutUnseen)
+	out, log := sinklake.NewOutput(folder+"/out", nil), sinklake.NewAttemptLog(folder+"/out/"+sinklake.AttemptsFile, nil)
+	o := must(pipeline.Train(ctx, job, lake.Rows{folder + "/lake"}, out, pipeline.RunConfig{Attempts: log, Software: "example 1.0"}))
+	mean := o.Result.Certificate.About(certify.PredictorMean, certify.AssumeHoldoutUnseen)
 	fmt.Printf("%s: the mean is off by more than 0.6 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
-	if err := checkpoint.Clear(ctx); err != nil {
-		panic(err)
-	}
 	// Output: certified: the mean is off by more than 0.6 in at most 3 % of fresh rows
 }
