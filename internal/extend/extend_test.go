@@ -2,7 +2,10 @@ package extend
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,13 +17,15 @@ import (
 )
 
 // additions are the folders of testdata: tree.diff is the patch, job.yaml a job that uses
-// what it adds, over the folder lake and into the folder out.
+// what it adds, over the folder lake, unless it reads rows.csv, and into the folder out.
 var additions = []struct {
 	folder string
 	// touched is how many files the patch may change beside those that it adds.
 	touched int
-	// says is what the certificate says of it.
-	says string
+	// says is what the certificate says of it, and leaves what it leaves beside the output.
+	says, leaves string
+	// data is what verify reads, if it is not the lake.
+	data string
 	// tests are packages whose tests hold for what is added too.
 	tests []string
 	// foreign says that docs/verify.py verifies it too.
@@ -28,6 +33,9 @@ var additions = []struct {
 }{
 	{folder: "kernel", touched: 6, says: `"family": "matern-7/2"`, tests: []string{"./model/kernel"}, foreign: true},
 	{folder: "loss", touched: 6, says: `"kind": "absolute"`, tests: []string{"./model/loss"}, foreign: true},
+	{folder: "interval", touched: 8, says: `"id": "interval"`, tests: []string{"./certify"}, foreign: true},
+	{folder: "source", touched: 3, data: "rows.csv", tests: []string{"./ingest/csvfile", "./cmd/config"}},
+	{folder: "sink", touched: 4, leaves: "copies/????????????????????????????????????????????????????????????????", tests: []string{"./sink/copies", "./cmd/config"}, foreign: true},
 }
 
 // What package pipeline's documentation says of where to add something is enough, and is no
@@ -42,6 +50,7 @@ func TestAdditions(t *testing.T) {
 			if n := touched(t, patch); n > a.touched {
 				t.Errorf("the patch changes %d files beside its own, want at most %d", n, a.touched)
 			}
+			run(t, "../..", "git", "apply", "--check", "--whitespace=nowarn", patch)
 			if testing.Short() {
 				t.Skip("a copy of the tree is built and tested, for minutes: the nightly suite does that")
 			}
@@ -54,7 +63,10 @@ func TestAdditions(t *testing.T) {
 			if text, err := os.ReadFile(certificate); err != nil || !strings.Contains(string(text), a.says) {
 				t.Errorf("the certificate does not say %s (%v)", a.says, err)
 			}
-			run(t, work, command, "verify", "--judge", "draw", model, certificate, filepath.Join(work, "lake"))
+			if left, err := filepath.Glob(filepath.Join(work, a.leaves)); err != nil || a.leaves != "" && len(left) != 2 {
+				t.Errorf("it leaves %q (%v), want two files", left, err)
+			}
+			run(t, work, command, "verify", "--judge", "draw", model, certificate, cmp.Or(a.data, "lake"))
 			if a.foreign {
 				rows, err := filepath.Glob(filepath.Join(work, "lake", "*.parquet"))
 				if err != nil || len(rows) == 0 {
@@ -93,6 +105,14 @@ func trained(t *testing.T, command, folder, work string) (model, certificate str
 		t.Fatal(err)
 	}
 	if err := generator.WriteLake(t.Context(), filepath.Join(work, "lake"), 2, 0, 3000); err != nil {
+		t.Fatal(err)
+	}
+	lines := []byte("x,y\n")
+	for i := range 3000 {
+		x := 6 * float64(i*1234567%3000) / 3000
+		lines = fmt.Appendf(lines, "%g,%g\n", x, 3*math.Sin(2*x))
+	}
+	if err := os.WriteFile(filepath.Join(work, "rows.csv"), lines, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	job, err := os.ReadFile(filepath.Join("testdata", folder, "job.yaml"))
