@@ -55,19 +55,23 @@
 //
 // # Where to add
 //
-// Package internal/extend has a patch for some of these, and tests that it is enough.
+// Package internal/extend has a patch for a kernel, a loss, a theorem, a source and a sink,
+// and tests that it is enough.
 //
-//   - a source: a folder of ingest that implements [Source], with package ingest's rules
-//     for columns and rows; pipelinetest.TestSource in its tests; an origin: a
-//     type in cmd/config that implements config.Origin, with a case in cmd/config/source.go
-//     and a section in docs/job.md.
+//   - a source: a folder of ingest that implements [Rows] and [Source], with package ingest's
+//     rules for columns and rows, or by [Columns]; pipelinetest.TestSource in its tests. For
+//     jobs: a type in cmd/config that implements config.Origin, its key in
+//     config.SourceSection, a case in cmd/config/source.go and a row of docs/job.md.
 //   - a sink: a folder of sink that implements [Sink] with the bytes of package sink,
-//     and pipelinetest.TestSink; an Output there implements [Output] and runs
-//     pipelinetest.TestOutput, which has TestSink in it.
-//   - a theorem: a method in a file of certify, and a line in its list of methods. It
-//     says which tally it needs. A predictor that nobody scores yet, or another role, is
-//     a key of certify.Tallies, which rowPass fills and passfile.go numbers. Its proof goes to
-//     docs/proofs.md, its formula to docs/format.md and docs/verify.py.
+//     and pipelinetest.TestSink. One beside the output is a [Publisher] too: for jobs a case
+//     of config.Task.Publisher, its key in cmd/config/shelf.go, the field of config.Task and a row of
+//     docs/job.md. In the place of the directory it is an [Output], runs
+//     pipelinetest.TestOutput, which has TestSink in it, and goes to [Train].
+//   - a theorem: a file of certify with its method, and a line in methods. It says which tally
+//     it needs. A predictor that nobody scores yet is a line in certify/tally.go; a statistic
+//     that is no sum of losses is a field of Tally there, with its bytes, its check and a field of
+//     Guarantee that states it; rowPass fills both. Its form goes to certify/schema.json, its
+//     proof to docs/proofs.md, its formula to docs/format.md and docs/verify.py.
 //   - a kernel: a file of model/kernel with a Family, whose Profile is value and slope as
 //     functions of the squared scaled distance, and its exact values in testdata there; a
 //     line in kernel.Families; its name in certify/kernel.go and certify/schema.json; the
@@ -78,4 +82,13 @@
 //     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
 //     in docs/format.md, section 5, docs/proofs.md, section 10, and docs/verify.py.
 //   - a rule of roles: a roleRule, and section 4.4 of docs/format.md.
+//   - a method of training: in method.go a name, and a case of TrainDecl.collapsed with the objective of
+//     package model that it minimises; its name in docs/job.md and docs/verify.py.
+//   - an encoding of records: a decoder in a file of ingest/kafkalog, a case of Config.decoder
+//     there, its name in Formats, and a row of docs/job.md.
+//   - a command: a file of cmd/pacsgp that prints what one call returned, and its place in
+//     main.go.
+//   - a service: a package below pipeline with ports of its own, without clock, file or broker,
+//     as pipeline/score; its file in cmd/config, with a page of docs that says what the keys
+//     mean, and its command.
 package pipeline
