@@ -52,35 +52,45 @@ func RootDecay(sum float64) (p, e float64) {
 	return -t, Decay(t)
 }
 
-// maxKernelCols is the greatest width of a panel of a kernel block.
-const maxKernelCols = 16
+// squaresCols divides the width of a panel of a kernel block. Loops of a constant length have
+// no checks of bounds.
+const squaresCols = 8
 
 // squares sets a panel of dst to −Σ(x−z)².
 func squares(rows, d, cols int, x, z []float64, lddst int, dst []float64) {
 	for i := range rows {
-		group := x[i/kernelGroup*kernelGroup*d:]
-		var room [maxKernelCols]float64
-		sums := room[:cols]
-		for k := range d {
-			v := group[k*kernelGroup+i%kernelGroup]
-			for j, w := range z[k*cols : (k+1)*cols] {
-				t := v - w
-				sums[j] = math.FMA(-t, t, sums[j])
+		group := x[i/kernelGroup*kernelGroup*d+i%kernelGroup:]
+		for first := 0; first < cols; first += squaresCols {
+			var sums [squaresCols]float64
+			for k := range d {
+				v := group[k*kernelGroup]
+				at := k*cols + first
+				for j, w := range z[at : at+squaresCols] {
+					t := v - w
+					sums[j] = math.FMA(-t, t, sums[j])
+				}
 			}
+			copy(dst[i*lddst+first:], sums[:])
 		}
-		copy(dst[i*lddst:i*lddst+cols], sums)
 	}
 }
 
 // apply turns a panel of [squares] into values and, unless slope is nil, slopes.
 func (f *Profile) apply(rows, cols, stride int, variance, steep float64, dst, slope []float64) {
+	at := f.At
 	for i := range rows {
-		for j := i * stride; j < i*stride+cols; j++ {
-			value, s := f.At(dst[j])
-			dst[j] = variance * value
-			if slope != nil {
-				slope[j] = steep * s
+		row := dst[i*stride : i*stride+cols]
+		if slope == nil {
+			for j, sum := range row {
+				value, _ := at(sum)
+				row[j] = variance * value
 			}
+			continue
+		}
+		slopes := slope[i*stride : i*stride+cols]
+		for j, sum := range row {
+			value, s := at(sum)
+			row[j], slopes[j] = variance*value, steep*s
 		}
 	}
 }

@@ -55,7 +55,7 @@ type kernelSet struct {
 	exp, cdf func(dst, x []float64)
 	cdfPDF   func(cdf, pdf, x []float64)
 
-	// kernelCols is the width of a panel of a kernel block, at most maxKernelCols.
+	// kernelCols is the width of a panel of a kernel block, a multiple of squaresCols.
 	kernelCols int
 	// panels holds the assembly of profiles. What is missing is computed by [Profile.At].
 	panels map[*Profile]panel
