@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -250,4 +251,17 @@ func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
+}
+
+// A page whose body holds less than its header says is damaged, also if it holds nothing:
+// its end is not that of the chunk.
+func TestEmptyBodyIsNoEnd(t *testing.T) {
+	for codec, pack := range packers {
+		for name, src := range map[string][]byte{"no byte": nil, "an empty body": pack(t, nil), "too few": pack(t, make([]byte, 7))} {
+			err := new(decompressor).decompress(codec, make([]byte, 8), src)
+			if err == nil || errors.Is(err, io.EOF) {
+				t.Errorf("%v, %s: error %v", codec, name, err)
+			}
+		}
+	}
 }

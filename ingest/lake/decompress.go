@@ -50,18 +50,12 @@ func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte
 		if d.gzip == nil {
 			d.gzip = new(gzip.Reader)
 		}
-		if err := d.gzip.Reset(bytes.NewReader(src)); err != nil {
-			return err
-		}
-		return fill(dst, d.gzip)
+		return fill(dst, d.gzip, src)
 	case format.Brotli:
 		if d.brotli == nil {
 			d.brotli = brotli.NewReader(nil)
 		}
-		if err := d.brotli.Reset(bytes.NewReader(src)); err != nil {
-			return err
-		}
-		return fill(dst, d.brotli)
+		return fill(dst, d.brotli, src)
 	default:
 		return fmt.Errorf("codec %v is not read", codec)
 	}
@@ -87,10 +81,20 @@ func (d *decompressor) decompressZstd(dst, src []byte) error {
 	return nil
 }
 
-// fill reads all of r into dst, which must be just as long.
-func fill(dst []byte, r io.Reader) error {
+// A streamReader is a codec that has no other way than to be read.
+type streamReader interface {
+	io.Reader
+	Reset(src io.Reader) error
+}
+
+// fill reads all that r makes of src into dst, which must be just as long. No error is
+// io.EOF, which would be the end of the chunk.
+func fill(dst []byte, r streamReader, src []byte) error {
+	if err := r.Reset(bytes.NewReader(src)); err != nil {
+		return noEOF(err)
+	}
 	if _, err := io.ReadFull(r, dst); err != nil {
-		return err
+		return noEOF(err)
 	}
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
