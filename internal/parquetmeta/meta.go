@@ -114,9 +114,7 @@ type Statistics struct {
 func Read(b []byte) (*File, int, error) {
 	r := thrift.NewReader(b, thriftDepth)
 	m := new(File)
-	seen := fields(0)
-	r.Structure(thrift.Struct, func(id int16, kind byte) {
-		seen.add(id)
+	has := r.Structure(thrift.Struct, func(id int16, kind byte) {
 		switch id {
 		case 2:
 			r.List(kind, func(kind byte) { m.Schema = append(m.Schema, readElement(r, kind)) })
@@ -131,39 +129,27 @@ func Read(b []byte) (*File, int, error) {
 			m.Writer = r.Text(kind)
 		case 7:
 			r.List(kind, func(kind byte) {
-				known := false
-				r.Structure(kind, func(id int16, kind byte) {
-					known = known || id == 1
-					r.Skip(kind)
-				})
-				m.Orders = append(m.Orders, known)
+				m.Orders = append(m.Orders, r.Structure(kind, nil).Has(1))
 			})
 		case 8:
 			m.Encrypted = true
-			r.Skip(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
-	seen.need(r, "the footer", 2, 3, 4)
+	r.Need(has, "the footer", 2, 3, 4)
 	return m, r.Read(), r.Err()
 }
 
 // readKeyValue reads a KeyValue.
 func readKeyValue(r *thrift.Reader, kind byte) (kv KeyValue) {
-	seen := fields(0)
-	r.Structure(kind, func(id int16, kind byte) {
-		seen.add(id)
+	has := r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
 			kv.Key = r.Text(kind)
 		case 2:
 			kv.Value = r.Text(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
-	seen.need(r, "a key and its value", 1)
+	r.Need(has, "a key and its value", 1)
 	return kv
 }
 
@@ -178,31 +164,11 @@ func (m *File) leaves() int {
 	return n
 }
 
-// fields is a set of fields.
-type fields uint64
-
-func (f *fields) add(id int16) {
-	if 0 <= id && id < 64 {
-		*f |= 1 << id
-	}
-}
-
-// need makes sure that a structure has fields.
-func (f *fields) need(r *thrift.Reader, what string, ids ...int16) {
-	for _, id := range ids {
-		if *f>>id&1 == 0 {
-			r.Failf("%s has no field %d", what, id)
-		}
-	}
-}
-
 // readElement reads a SchemaElement. Of one with a field that is unknown here nobody
 // knows what its column means.
 func readElement(r *thrift.Reader, kind byte) Element {
 	e := Element{Physical: -1, Repetition: -1, Converted: -1}
-	seen := fields(0)
-	r.Structure(kind, func(id int16, kind byte) {
-		seen.add(id)
+	has := r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
 			if e.Physical = format.Type(r.Int32(kind)); e.Physical < 0 || e.Physical > format.FixedLenByteArray {
@@ -232,10 +198,9 @@ func readElement(r *thrift.Reader, kind byte) Element {
 			e.Logical = readLogical(r, kind)
 		default:
 			e.Odd = id
-			r.Skip(kind)
 		}
 	})
-	seen.need(r, "a schema element", 4)
+	r.Need(has, "a schema element", 4)
 	return e
 }
 
@@ -251,7 +216,7 @@ func readLogical(r *thrift.Reader, kind byte) Logical {
 		case LogicalTime*16 + 1, LogicalTimestamp*16 + 1:
 			l.UTC = r.Bool(kind)
 		case LogicalTime*16 + 2, LogicalTimestamp*16 + 2:
-			l.Unit = readUnion(r, kind, func(_ int16, kind byte) { r.Structure(kind, func(_ int16, kind byte) { r.Skip(kind) }) })
+			l.Unit = readUnion(r, kind, func(_ int16, kind byte) { r.Structure(kind, nil) })
 		case LogicalInteger*16 + 1:
 			l.Bits = r.Byte(kind)
 		case LogicalInteger*16 + 2:
@@ -260,7 +225,6 @@ func readLogical(r *thrift.Reader, kind byte) Logical {
 			if l.Kind <= LogicalFloat16 { // others are not read
 				r.Failf("a logical type %d with field %d", l.Kind, id)
 			}
-			r.Skip(kind)
 		}
 	}
 	readUnion(r, kind, func(id int16, kind byte) {
@@ -293,9 +257,7 @@ func readUnion(r *thrift.Reader, kind byte, field func(id int16, kind byte)) int
 // readRowGroup reads a RowGroup with a number of columns.
 func readRowGroup(r *thrift.Reader, kind byte, leaves int) RowGroup {
 	var g RowGroup
-	seen := fields(0)
-	r.Structure(kind, func(id int16, kind byte) {
-		seen.add(id)
+	has := r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
 			r.List(kind, func(kind byte) { g.Chunks = append(g.Chunks, readChunk(r, kind)) })
@@ -304,11 +266,9 @@ func readRowGroup(r *thrift.Reader, kind byte, leaves int) RowGroup {
 			}
 		case 3:
 			g.Rows = r.Int64(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
-	seen.need(r, "a row group", 1, 3)
+	r.Need(has, "a row group", 1, 3)
 	return g
 }
 
@@ -325,9 +285,6 @@ func readChunk(r *thrift.Reader, kind byte) Chunk {
 			c.describe(r, kind)
 		case 8, 9:
 			c.Encrypted = true
-			r.Skip(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
 	if !described && !c.Encrypted {
@@ -338,9 +295,7 @@ func readChunk(r *thrift.Reader, kind byte) Chunk {
 
 // describe reads ColumnMetaData.
 func (c *Chunk) describe(r *thrift.Reader, kind byte) {
-	seen := fields(0)
-	r.Structure(kind, func(id int16, kind byte) {
-		seen.add(id)
+	has := r.Structure(kind, func(id int16, kind byte) {
 		switch id {
 		case 1:
 			c.Physical = format.Type(r.Int32(kind))
@@ -375,11 +330,9 @@ func (c *Chunk) describe(r *thrift.Reader, kind byte) {
 			c.Stats.read(r, kind)
 		case 13:
 			r.List(kind, func(kind byte) { c.encodingStats(r, kind) })
-		default:
-			r.Skip(kind)
 		}
 	})
-	seen.need(r, "the description of a chunk", 1, 2, 3, 4, 5, 6, 7, 9)
+	r.Need(has, "the description of a chunk", 1, 2, 3, 4, 5, 6, 7, 9)
 }
 
 // encodingStats reads a PageEncodingStats.
@@ -393,8 +346,6 @@ func (c *Chunk) encodingStats(r *thrift.Reader, kind byte) {
 			encoding = r.Int32(kind)
 		case 3:
 			count = r.Int32(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
 	c.Told = true
@@ -423,8 +374,6 @@ func (s *Statistics) read(r *thrift.Reader, kind byte) {
 			s.InexactMax = !r.Bool(kind)
 		case 8:
 			s.InexactMin = !r.Bool(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
 }

@@ -37,9 +37,7 @@ const (
 func ReadPageHeader(b []byte) (PageHeader, int, error) {
 	r := thrift.NewReader(b, thriftDepth)
 	var h PageHeader
-	seen := fields(0)
-	r.Structure(thrift.Struct, func(id int16, kind byte) {
-		seen.add(id)
+	has := r.Structure(thrift.Struct, func(id int16, kind byte) {
 		switch id {
 		case 1:
 			h.Kind = format.PageType(r.Int32(kind))
@@ -51,11 +49,9 @@ func ReadPageHeader(b []byte) (PageHeader, int, error) {
 			h.Checked, h.Sum = true, uint32(r.Int32(kind))
 		case headerData, headerDictionary, headerData2:
 			h.describe(r, id, kind)
-		default:
-			r.Skip(kind)
 		}
 	})
-	seen.need(r, "a page header", 1, 2, 3)
+	r.Need(has, "a page header", 1, 2, 3)
 	if err := r.Err(); err != nil {
 		return h, 0, err
 	}
@@ -69,9 +65,7 @@ func (h *PageHeader) describe(r *thrift.Reader, field int16, kind byte) {
 		r.Failf("a page of kind %d with header %d", h.Kind, field)
 	}
 	h.Described = true
-	seen := fields(0)
-	r.Structure(kind, func(id int16, kind byte) {
-		seen.add(id)
+	has := r.Structure(kind, func(id int16, kind byte) {
 		switch {
 		case id == 1:
 			h.Values = r.Int32(kind)
@@ -91,15 +85,13 @@ func (h *PageHeader) describe(r *thrift.Reader, field int16, kind byte) {
 			h.Repetition = r.Int32(kind)
 		case id == 7 && field == headerData2:
 			h.Stored = !r.Bool(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
-	switch seen.need(r, "a page header", 1, 2); field {
+	switch r.Need(has, "a page header", 1, 2); field {
 	case headerData:
-		seen.need(r, "a page header", 3)
+		r.Need(has, "a page header", 3)
 	case headerData2:
-		seen.need(r, "a page header", 3, 4, 5, 6)
+		r.Need(has, "a page header", 3, 4, 5, 6)
 	default:
 	}
 }

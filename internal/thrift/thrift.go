@@ -158,9 +158,24 @@ func (r *Reader) inside(read func()) {
 	r.depth++
 }
 
-// Structure hands the fields of a structure to field, in the order of their numbers.
-// It must read or skip them.
-func (r *Reader) Structure(kind byte, field func(id int16, kind byte)) {
+// Fields is a set of fields of a structure, by their numbers from 0 to 63.
+type Fields uint64
+
+// Has reports whether a field is one of them.
+func (f Fields) Has(id int16) bool { return 0 <= id && id < 64 && f>>id&1 == 1 }
+
+// Need makes sure that a structure has fields.
+func (r *Reader) Need(has Fields, what string, ids ...int16) {
+	for _, id := range ids {
+		if !has.Has(id) {
+			r.Failf("%s has no field %d", what, id)
+		}
+	}
+}
+
+// Structure hands the fields of a structure to field, in the order of their numbers,
+// and returns which it has. What field does not read is skipped; nil reads nothing.
+func (r *Reader) Structure(kind byte, field func(id int16, kind byte)) (has Fields) {
 	r.want(kind, Struct)
 	r.inside(func() {
 		last := int64(math.MinInt16)
@@ -178,12 +193,23 @@ func (r *Reader) Structure(kind byte, field func(id int16, kind byte)) {
 				return
 			}
 			last = id
-			field(int16(id), head&15)
+			if 0 <= id && id < 64 {
+				has |= 1 << id
+			}
+			at := r.pos
+			if field != nil {
+				field(int16(id), head&15)
+			}
+			if r.pos == at {
+				r.skip(head & 15)
+			}
 		}
 	})
+	return has
 }
 
-// List calls element for each element of a list, whose type it gives.
+// List calls element for each element of a list, whose type it gives. What element does
+// not read is skipped.
 func (r *Reader) List(kind byte, element func(kind byte)) {
 	r.want(kind, List)
 	head := r.byte()
@@ -196,13 +222,17 @@ func (r *Reader) List(kind byte, element func(kind byte)) {
 	}
 	r.inside(func() {
 		for ; n > 0 && r.err == nil; n-- {
+			at := r.pos
 			element(head & 15)
+			if r.pos == at {
+				r.skipElement(head & 15)
+			}
 		}
 	})
 }
 
-// Skip steps over the value of a field.
-func (r *Reader) Skip(kind byte) {
+// skip steps over the value of a field.
+func (r *Reader) skip(kind byte) {
 	if kind != True && kind != False { // which are in the type
 		r.skipElement(kind)
 	}
@@ -222,7 +252,7 @@ func (r *Reader) skipElement(kind byte) {
 	case List, Set:
 		r.List(List, r.skipElement)
 	case Struct:
-		r.Structure(kind, func(_ int16, kind byte) { r.Skip(kind) })
+		r.Structure(kind, nil)
 	default: // Parquet has no map
 		r.Failf("a value of type %d", kind)
 	}
