@@ -15,6 +15,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/segmentio/kafka-go/compress"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // packedBatch is a batch of these records under a compression.
@@ -29,9 +31,7 @@ func packedBatch(t testing.TB, with compress.Compression, records []Record) []by
 	if _, err := w.Write(plain[headerBytes:]); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return withBody(plain, with, packed.Bytes())
 }
 
@@ -137,24 +137,18 @@ func TestClaims(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Close())
 		return withBody(plain, with, packed.Bytes())
 	}
 	var window bytes.Buffer
 	w, err := zstd.NewWriter(&window, zstd.WithWindowSize(zstd.MaxWindowSize), zstd.WithSingleSegment(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for range 300 { // more than one block, so that the window is declared
 		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	for name, c := range map[string]struct {
 		batch []byte
 		most  uint64

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // fencedAtEachStep: a writer that a later one of its id has ended is told so, whatever it
@@ -27,14 +28,10 @@ func fencedAtEachStep(t *testing.T, c *broker.Client) {
 	for name, step := range steps {
 		for _, begun := range []bool{false, true} {
 			w, err := c.NewWriter(t.Context(), "x")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if begun || name == "commit" {
 				for _, first := range []string{"send", "offsets"} {
-					if err := steps[first](w); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, steps[first](w))
 				}
 			}
 			if _, err := c.NewWriter(t.Context(), "x"); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // TestIdentity: a topic that was made anew, or that stands on another cluster, is another one;
@@ -24,9 +25,7 @@ func TestIdentity(t *testing.T) {
 			}
 		}
 		a, err := client.Identity(t.Context(), "rows")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		b, err := other.Identity(t.Context(), "rows")
 		if err != nil || a.Cluster != "one" || b.Cluster != "two" {
 			t.Errorf("%+v and %+v: %v", a, b, err)
@@ -65,9 +64,7 @@ func TestIdentity(t *testing.T) {
 func identities(t *testing.T, client *broker.Client, address string) {
 	t.Helper()
 	admin, err := kgo.NewClient(kgo.SeedBrokers(address))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer admin.Close()
 	var before broker.Identity
 	for range 2 {

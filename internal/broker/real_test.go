@@ -15,14 +15,13 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 func newClient(t *testing.T, config broker.Config) *broker.Client {
 	t.Helper()
 	c, err := broker.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -31,20 +30,14 @@ func newClient(t *testing.T, config broker.Config) *broker.Client {
 func values(t *testing.T, c *broker.Client, topic string, limit int32) (all []string) {
 	t.Helper()
 	first, err := c.Offsets(t.Context(), topic, []int{0}, broker.Earliest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	end, err := c.Offsets(t.Context(), topic, []int{0}, broker.Latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	err = c.Read(t.Context(), broker.Range{Topic: topic, First: first[0], End: end[0], FetchBytes: limit}, func(r *broker.Record) error {
 		all = append(all, string(r.Value))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return all
 }
 
@@ -74,55 +67,37 @@ func TestApacheKafka(t *testing.T) {
 	t.Run("transactions", func(t *testing.T) { // first, while the broker is young
 		topic(t, "transactions", nil)
 		w, err := c.NewWriter(t.Context(), "writer")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var want []string
 		for i := range 6 {
 			text := string(rune('a' + i))
-			if err := w.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte(text)}, broker.Record{Value: []byte(text + text)}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte(text)}, broker.Record{Value: []byte(text + text)}))
 			end := w.Commit
 			if i%2 == 1 {
 				end = w.Abort
 			} else {
 				want = append(want, text, text+text)
 			}
-			if err := end(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, end(t.Context()))
 		}
-		if err := w.CommitOffsets(t.Context(), "group", "transactions", map[int]int64{0: 3}, "with it"); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.CommitOffsets(t.Context(), "group", "transactions", map[int]int64{0: 3}, "with it"))
+		fatal.If(t, w.Commit(t.Context()))
 		if at, err := c.CommittedOffsets(t.Context(), "group", "transactions", []int{0}); err != nil || at[0] != 3 {
 			t.Errorf("the group is at %v, %v, want 3", at, err)
 		}
-		if err := w.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte("open")}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte("open")}))
 		for _, limit := range []int32{0, 1} {
 			if got := values(t, c, "transactions", limit); !slices.Equal(got, want) {
 				t.Errorf("fetching %d bytes: %q, want %q", limit, got, want)
 			}
 		}
 		later, err := c.NewWriter(t.Context(), "writer") // fences the first one
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := w.Commit(t.Context()); err == nil {
 			t.Error("a fenced writer commits")
 		}
-		if err := later.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte("last")}); err != nil {
-			t.Fatal(err)
-		}
-		if err := later.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, later.Send(t.Context(), "transactions", 0, broker.Record{Value: []byte("last")}))
+		fatal.If(t, later.Commit(t.Context()))
 		if got := values(t, c, "transactions", 0); !slices.Equal(got, append(want, "last")) {
 			t.Errorf("%q, want %q and last", got, want)
 		}
@@ -134,9 +109,7 @@ func TestApacheKafka(t *testing.T) {
 		} {
 			topic(t, name, broker.Settings{"max.message.bytes": "8388608"})
 			p, err := kgo.NewClient(kgo.SeedBrokers(s.Address), kgo.DefaultProduceTopic(name), kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(8<<20))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			var want []string
 			for i := range 200 {
 				text := strings.Repeat(name, i%17)
@@ -148,9 +121,7 @@ func TestApacheKafka(t *testing.T) {
 					text = string(large)
 				}
 				want = append(want, text)
-				if err := p.ProduceSync(t.Context(), &kgo.Record{Value: []byte(text)}).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, p.ProduceSync(t.Context(), &kgo.Record{Value: []byte(text)}).FirstErr())
 			}
 			p.Close()
 			for _, limit := range []int32{0, 1} {
@@ -168,16 +139,12 @@ func TestApacheKafka(t *testing.T) {
 		assigned := make(chan struct{})
 		member, err := kgo.NewClient(kgo.SeedBrokers(s.Address), kgo.ConsumerGroup("manned"), kgo.ConsumeTopics("members"),
 			kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { close(assigned) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer member.Close()
 		<-assigned
 		for _, transactional := range []string{"", "takes over"} {
 			w, err := c.NewWriter(t.Context(), transactional)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if err := w.CommitOffsets(t.Context(), "manned", "members", map[int]int64{0: 3}, ""); err == nil || !strings.Contains(err.Error(), "has 1 members") {
 				t.Errorf("transaction %q: %v, want that the group has a member", transactional, err)
 			}
@@ -187,18 +154,12 @@ func TestApacheKafka(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) {
 		topic(t, "deleted", nil)
 		w, err := c.NewWriter(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for range 5 {
-			if err := w.Send(t.Context(), "deleted", 0, broker.Record{Value: []byte("v")}, broker.Record{Value: []byte("w")}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Send(t.Context(), "deleted", 0, broker.Record{Value: []byte("v")}, broker.Record{Value: []byte("w")}))
 		}
 		admin, err := kgo.NewClient(kgo.SeedBrokers(s.Address))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer admin.Close()
 		request := kmsg.NewDeleteRecordsRequest()
 		request.TimeoutMillis = 10_000
@@ -219,18 +180,14 @@ func TestApacheKafka(t *testing.T) {
 	t.Run("compacted", func(t *testing.T) {
 		topic(t, "compacted", broker.Settings{"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.01", "max.compaction.lag.ms": "100", "segment.ms": "100"})
 		w, err := c.NewWriter(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		send := func(keys ...string) {
 			t.Helper()
 			var records []broker.Record
 			for _, key := range keys {
 				records = append(records, broker.Record{Key: []byte(key), Value: []byte(key), Time: time.Now().UnixMilli()})
 			}
-			if err := w.Send(t.Context(), "compacted", 0, records...); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Send(t.Context(), "compacted", 0, records...))
 		}
 		// The last records of the first batch go: who asks for the offset behind what
 		// is left of it gets the same batch again.

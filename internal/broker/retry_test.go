@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // listen is the address of a listener that deals with each connection so.
 func listen(t *testing.T, with func(net.Conn)) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -39,12 +38,8 @@ func TestUnreachable(t *testing.T) {
 		t.Skip("waits until no broker was found, which takes seconds by design")
 	}
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, closed.Close())
 	silent := func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 	secure := func(conn net.Conn) {
 		_ = tls.Server(conn, &tls.Config{}).HandshakeContext(t.Context())

@@ -17,14 +17,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 func kfakeCluster(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, *broker.Client) {
 	t.Helper()
 	c, err := kfake.NewCluster(append(options, kfake.NumBrokers(1))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	return c, newClient(t, broker.Config{Brokers: c.ListenAddrs()})
 }
@@ -57,13 +56,9 @@ func TestMissingTopic(t *testing.T) {
 func TestYoungBroker(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, l.Close())
 	client := newClient(t, broker.Config{Brokers: []string{fmt.Sprintf("127.0.0.1:%d", port)}, Patience: time.Minute})
 	done := make(chan error, 1)
 	go func() {
@@ -72,9 +67,7 @@ func TestYoungBroker(t *testing.T) {
 	}()
 	time.Sleep(3 * time.Second)
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(port), kfake.SeedTopics(3, "rows"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	var asked atomic.Int64
 	c.ControlKey(kmsg.Metadata.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
@@ -111,9 +104,7 @@ func TestDeletedTopic(t *testing.T) {
 	t.Parallel()
 	c, _ := kfakeCluster(t, kfake.SeedTopics(1, "rows"))
 	admin, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer admin.Close()
 	asks := []func(context.Context, *broker.Client) error{
 		func(ctx context.Context, c *broker.Client) error {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // lockVariable makes this test binary take the lock of a folder, begin a file there, and
@@ -35,17 +36,11 @@ func TestSIGKILLGivesLocksBack(t *testing.T) {
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), lockVariable+"="+dir)
 	in, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer in.Close()
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, child.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "<nil>\n" {
 		t.Fatalf("the child says %q, %v", line, err)
 	}
@@ -67,9 +62,7 @@ func TestSIGKILLGivesLocksBack(t *testing.T) {
 	if locked, entries := found(); !locked || entries != 2 {
 		t.Errorf("while it lives: locked %v, %d entries, want the lock and its file", locked, entries)
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, child.Process.Kill())
 	_ = child.Wait() // it was killed
 	if locked, entries := found(); locked || entries != 1 {
 		t.Errorf("after its death: locked %v, %d entries, want the lock file alone", locked, entries)

@@ -10,30 +10,21 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A lock that is given back is free, though a process that is being started has its file still.
 func TestLockIsGivenBackWithItsFileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
 	lock, err := durable.OS{}.Lock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	also, err := unix.Dup(int(lock.(interface{ Fd() uintptr }).Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer unix.Close(also)
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, lock.Close())
 	again, err := durable.OS{}.Lock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, again.Close())
 }
 
 // A sweep of another process at any moment takes no file that somebody is at work on, nor

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // everyFault runs write on file systems that die or fill up at each of its operations, and
@@ -86,9 +87,7 @@ func TestCommitAllShowsTheLastLast(t *testing.T) {
 		}
 	})
 	m := before()
-	if err := write(m); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, write(m))
 	if seen := m.PowerCut().Visible(); len(seen) != 4 {
 		t.Errorf("after a power cut: %q", seen)
 	}
@@ -110,9 +109,7 @@ func TestCommitAllGivesAllUp(t *testing.T) {
 	var files []*durable.Pending
 	for _, name := range []string{"out/a", "out/b", "out/c"} {
 		p, err := durable.Stage(refuses, name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		files = append(files, p)
 	}
 	if err := durable.CommitAll(files...); !errors.Is(err, syscall.EIO) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
@@ -44,9 +45,7 @@ func TestAdditions(t *testing.T) {
 	for _, a := range additions {
 		t.Run(a.folder, func(t *testing.T) {
 			patch, err := filepath.Abs(filepath.Join("testdata", a.folder, "tree.diff"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if n := touched(t, patch); n > a.touched {
 				t.Errorf("the patch changes %d files beside its own, want at most %d", n, a.touched)
 			}
@@ -86,9 +85,7 @@ func TestAdditions(t *testing.T) {
 func touched(t *testing.T, patch string) (n int) {
 	t.Helper()
 	text, err := os.ReadFile(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "--- a/") {
 			n++
@@ -101,27 +98,17 @@ func touched(t *testing.T, patch string) (n int) {
 func trained(t *testing.T, command, folder, work string) (model, certificate string) {
 	t.Helper()
 	generator, err := synth.New(synth.Config{Seed: 1, Noise: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := generator.WriteLake(t.Context(), filepath.Join(work, "lake"), 2, 0, 3000); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, generator.WriteLake(t.Context(), filepath.Join(work, "lake"), 2, 0, 3000))
 	lines := []byte("x,y\n")
 	for i := range 3000 {
 		x := 6 * float64(i*1234567%3000) / 3000
 		lines = fmt.Appendf(lines, "%g,%g\n", x, 3*math.Sin(2*x))
 	}
-	if err := os.WriteFile(filepath.Join(work, "rows.csv"), lines, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(work, "rows.csv"), lines, 0o600))
 	job, err := os.ReadFile(filepath.Join("testdata", folder, "job.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(work, "job.yaml"), job, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, os.WriteFile(filepath.Join(work, "job.yaml"), job, 0o600))
 	run(t, work, command, "train", "-c", "job.yaml")
 	one := func(pattern string) string {
 		found, err := filepath.Glob(filepath.Join(work, "out", pattern))
@@ -169,8 +156,6 @@ func copyOfTree(t *testing.T) string {
 		}
 		return os.WriteFile(filepath.Join(tree, path), data, 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tree
 }

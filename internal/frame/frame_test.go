@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 const format = "test/1"
@@ -18,9 +20,7 @@ func written(t *testing.T, content func(w *Writer)) []byte {
 	var out bytes.Buffer
 	w := NewWriter(&out, format)
 	content(w)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return out.Bytes()
 }
 
@@ -75,9 +75,7 @@ func TestDamageIsFound(t *testing.T) {
 		}
 		return r.Close()
 	}
-	if err := read(good); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, read(good))
 	for bit := range 8 * len(good) {
 		b := bytes.Clone(good)
 		b[bit/8] ^= 1 << (bit % 8)

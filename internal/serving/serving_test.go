@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 )
 
@@ -29,9 +30,7 @@ func TestAnswers(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector())
 	s, err := Start(t.Context(), Config{Address: "127.0.0.1:0", Registry: registry, Ready: func() error { return why }, Pages: pages})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close()
 	for _, c := range []struct {
 		path   string
@@ -80,14 +79,10 @@ func TestStrangersAreKeptOut(t *testing.T) {
 		Address: "127.0.0.1:0", TokenFile: file(t, "token", secret+"\n"), Certificate: certificate, Key: key, Profiles: true,
 		Registry: prometheus.NewRegistry(), Ready: func() error { return why }, Pages: pages,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close()
 	pem, err := os.ReadFile(certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
@@ -133,9 +128,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -143,18 +136,12 @@ func file(t *testing.T, name, text string) string {
 func pair(t *testing.T) (certificate, key string) {
 	t.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, own.Public(), own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	bytes, err := x509.MarshalPKCS8PrivateKey(own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	write := func(name, kind string, der []byte) string {
 		return file(t, name, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
 	}

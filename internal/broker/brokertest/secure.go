@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // StartSecure starts a broker with a listener that demands TLS and this password of a
@@ -37,9 +39,7 @@ func StartSecure(t testing.TB, user, password string) *Server {
 	})
 	write := func(name, text string) string {
 		path := filepath.Join(s.folder, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	s.Authority, s.Stranger = write("ca.pem", ca), write("stranger.pem", stranger)
@@ -51,16 +51,12 @@ func certificates(t testing.TB) (ca, chain, key string) {
 	t.Helper()
 	issue := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
 		own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if signer == nil {
 			parent, signer = template, own
 		}
 		der, err := x509.CreateCertificate(rand.Reader, template, parent, &own.PublicKey, signer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return own, der
 	}
 	template := func(name string) *x509.Certificate {
@@ -77,14 +73,10 @@ func certificates(t testing.TB) (ca, chain, key string) {
 	leafKey, leafDER := issue(leaf, root, rootKey)
 	text := func(kind string, der []byte) string {
 		var b bytes.Buffer
-		if err := pem.Encode(&b, &pem.Block{Type: kind, Bytes: der}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, pem.Encode(&b, &pem.Block{Type: kind, Bytes: der}))
 		return b.String()
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(leafKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return text("CERTIFICATE", rootDER), text("CERTIFICATE", leafDER) + text("CERTIFICATE", rootDER), text("PRIVATE KEY", keyDER)
 }

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A Server is a broker in a process of its own.
@@ -81,9 +83,7 @@ func prepare(t testing.TB, o Options, folder string) *Server {
 	if o.Secure != "" {
 		s.Secure = ports[2]
 	}
-	if err := os.WriteFile(s.properties(), []byte(properties(s, ports[1], o)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(s.properties(), []byte(properties(s, ports[1], o)), 0o600))
 	format := []string{"kafka.tools.StorageTool", "format", "-t", "AAAAAAAAQACAAAAAAAAAAQ", "-c", s.properties()}
 	for user, password := range o.Users {
 		for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
@@ -137,9 +137,7 @@ func (s *Server) Run(t testing.TB) {
 	s.output.Reset()
 	s.process = s.java("kafka.Kafka", s.properties())
 	s.process.Stdout, s.process.Stderr = &s.output, &s.output
-	if err := s.process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.process.Start())
 	s.ended = make(chan struct{})
 	go func(p *exec.Cmd, ended chan<- struct{}) {
 		_ = p.Wait() // how it ended stands in its output
@@ -186,9 +184,7 @@ func (s *Server) Processor() time.Duration {
 // Kill ends the process at once, as a crash does.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	if err := s.process.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.process.Process.Signal(syscall.SIGKILL))
 	<-s.ended
 	s.process = nil
 }
@@ -216,9 +212,7 @@ func freePorts(t testing.TB, n int) []string {
 	var all []string
 	for range n {
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer func() { _ = l.Close() }()
 		all = append(all, "127.0.0.1:"+strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 	}
