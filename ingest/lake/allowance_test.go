@@ -9,19 +9,17 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // readAll reads the first row group within an allowance.
 func readAll(t *testing.T, path string, pages int64) (rows int64, err error) {
 	t.Helper()
 	src, err := Open(t.Context(), Config{Paths: []string{path}, Pages: pages})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b, err := src.Open(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer b.Close()
 	for {
 		record, err := b.Next(t.Context())
@@ -68,13 +66,9 @@ func TestAllowance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := onePage(t, rows, 2, c.node, c.codec, c.value)
 			src, err := Open(t.Context(), Config{Paths: []string{path}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			said, err := src.Overhead(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if c.unseen != (said < c.refused) {
 				t.Errorf("Overhead says %d KiB", said>>10)
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -67,13 +68,9 @@ func arrowFile(t testing.TB, path string, rows []manyTyped, batch int, options .
 		{Name: "price", Type: &arrow.Decimal128Type{Precision: 12, Scale: 2}},
 	}, nil)
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w, err := ipc.NewFileWriter(file, append([]ipc.Option{ipc.WithSchema(schema)}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dictionary := array.NewInt64Builder(memory.DefaultAllocator)
 	dictionary.AppendValues([]int64{0, 1, 2, 3, 4, 5, 6}, nil)
 	values := dictionary.NewArray()
@@ -97,9 +94,7 @@ func arrowFile(t testing.TB, path string, rows []manyTyped, batch int, options .
 		}
 		columns := b.NewRecord().Columns()
 		columns = slices.Insert(slices.Clone(columns), 6, arrow.Array(array.NewDictionaryArray(levels, index.NewArray(), values)))
-		if err := w.Write(array.NewRecord(schema, columns, int64(len(part)))); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Write(array.NewRecord(schema, columns, int64(len(part)))))
 	}
 	if err := errors.Join(w.Close(), file.Close()); err != nil && !errors.Is(err, os.ErrClosed) {
 		t.Fatal(err)
@@ -109,21 +104,15 @@ func arrowFile(t testing.TB, path string, rows []manyTyped, batch int, options .
 func parquetFile(t *testing.T, path string, rows []manyTyped, group int) {
 	t.Helper()
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w := parquet.NewGenericWriter[manyTyped](file)
 	for part := range slices.Chunk(rows, group) {
 		if _, err := w.Write(part); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Flush())
 	}
-	if err := errors.Join(w.Close(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(w.Close(), file.Close()))
 }
 
 var manyFeatures = []string{"at", "double", "flag", "float", "int", "level", "price"}
@@ -132,9 +121,7 @@ var manyFeatures = []string{"at", "double", "flag", "float", "int", "level", "pr
 func digestsOf(t *testing.T, path string, bad ingest.BadRows) (all [][]pipeline.ColumnDigest) {
 	t.Helper()
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", BadRows: bad})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range src.Shards() {
 		all = append(all, shardDigests(t, src, i))
 	}
@@ -144,18 +131,14 @@ func digestsOf(t *testing.T, path string, bad ingest.BadRows) (all [][]pipeline.
 func shardDigests(t *testing.T, src *lake.Source, i int) []pipeline.ColumnDigest {
 	t.Helper()
 	b, err := src.Open(t.Context(), i)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer b.Close()
 	for {
 		record, err := b.Next(t.Context())
 		if errors.Is(err, io.EOF) {
 			return b.ColumnDigests()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		record.Release()
 	}
 }
@@ -176,16 +159,12 @@ func TestArrowFiles(t *testing.T) {
 			t.Errorf("%s: digests %v, want %v", name, got, want)
 		}
 		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "long"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := src.Columns(); !slices.Equal(got, []string{"double", "flag", "float", "int", "level", "price", "long"}) {
 			t.Errorf("%s: default columns %q", name, got)
 		}
 		b, err := src.Open(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := b.Next(t.Context()); err == nil || !strings.Contains(err.Error(), "row 7 (from 0), column \"double\" is null") {
 			t.Errorf("%s: a null is told as %v", name, err)
 		}
@@ -212,9 +191,7 @@ func TestDamagedArrowFiles(t *testing.T) {
 	path := filepath.Join(dir, "a.arrow")
 	arrowFile(t, path, manyRows(50), 20, ipc.WithZstd())
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for n := 0; n < len(whole); n += 7 {
 		if err := readArrowBytes(t, whole[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes are no error", n, len(whole))
@@ -234,9 +211,7 @@ func TestDamagedArrowFiles(t *testing.T) {
 func readArrowBytes(t testing.TB, data []byte) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.arrow")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, data, 0o600))
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", BadRows: ingest.Mark})
 	if err != nil {
 		return err
@@ -269,9 +244,7 @@ func FuzzArrowFile(f *testing.F) {
 		path := filepath.Join(f.TempDir(), fmt.Sprint(i))
 		arrowFile(f, path, manyRows(9), 4, options...)
 		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

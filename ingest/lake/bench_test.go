@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -51,9 +52,7 @@ func benchFile(b *testing.B, c benchCase) string {
 	path := filepath.Join(dir, c.name+".parquet")
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		writeBench(b, path+".part", c)
-		if err := os.Rename(path+".part", path); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, os.Rename(path+".part", path))
 	}
 	return path
 }
@@ -62,9 +61,7 @@ func benchFile(b *testing.B, c benchCase) string {
 // them.
 func writeBench(b *testing.B, path string, c benchCase) {
 	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	node := parquet.Leaf(parquet.DoubleType)
 	if c.rounded {
 		node = parquet.Encoded(node, &parquet.RLEDictionary)
@@ -96,30 +93,20 @@ func writeBench(b *testing.B, path string, c benchCase) {
 				b.Fatal(err)
 			}
 		}
-		if err := w.Flush(); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, w.Flush())
 	}
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, errors.Join(w.Close(), f.Close()))
 }
 
 // rawPages reads all pages with parquet-go and hands them to use.
 func rawPages(b *testing.B, path string, use func(parquet.Page)) {
 	f, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<20))
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	for _, g := range file.RowGroups() {
 		for _, c := range g.ColumnChunks() {
 			pages := c.Pages()
@@ -128,15 +115,11 @@ func rawPages(b *testing.B, path string, use func(parquet.Page)) {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					b.Fatal(err)
-				}
+				fatal.If(b, err)
 				use(page)
 				parquet.Release(page)
 			}
-			if err := pages.Close(); err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, pages.Close())
 		}
 	}
 }
@@ -245,9 +228,7 @@ func turns(b *testing.B, src *lake.Source, contenders ...*contender) {
 
 func openBench(b *testing.B, path string, digests bool) *lake.Source {
 	src, err := lake.Open(b.Context(), lake.Config{Paths: []string{path}, NoDigests: !digests})
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	return src
 }
 
@@ -307,25 +288,19 @@ func BenchmarkStored(b *testing.B) {
 		}
 	}
 	path := filepath.Join(b.TempDir(), "a.parquet")
-	if err := parquet.WriteFile(path, all, parquet.Compression(&parquet.Snappy)); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, parquet.WriteFile(path, all, parquet.Compression(&parquet.Snappy)))
 	for _, name := range []string{"text", "named", "double", "delta", "maybe"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				src, err := lake.OpenStored(b.Context(), path, []string{name}, 0)
-				if err != nil {
-					b.Fatal(err)
-				}
+				fatal.If(b, err)
 				for range rows / 1000 {
 					if _, err := src.Next(b.Context(), 1000); err != nil {
 						b.Fatal(err)
 					}
 				}
-				if err := src.Close(); err != nil {
-					b.Fatal(err)
-				}
+				fatal.If(b, src.Close())
 			}
 			b.ReportMetric(rows*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
 		})

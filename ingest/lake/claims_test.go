@@ -12,6 +12,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // marshalThrift encodes a structure of package format.
@@ -19,9 +21,7 @@ func marshalThrift(t testing.TB, v any) []byte {
 	t.Helper()
 	var protocol thrift.CompactProtocol
 	b, err := thrift.Marshal(&protocol, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 
@@ -60,14 +60,10 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 func withFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []byte {
 	t.Helper()
 	b, err := footerBytes(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var meta format.FileMetaData
 	var protocol thrift.CompactProtocol
-	if err := thrift.Unmarshal(&protocol, b, &meta); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, thrift.Unmarshal(&protocol, b, &meta))
 	change(&meta)
 	footer := marshalThrift(t, &meta)
 	out := append(bytes.Clone(file[:len(file)-tailLength-len(b)]), footer...)
@@ -78,9 +74,7 @@ func withFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []
 // the numbers of all rows, which need no file, would go on for hours.
 func TestClaimedRowsAreRefusedAtOpen(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, c := range map[string]struct {
 		rows   int64
 		chunks bool // make the same claim
@@ -99,9 +93,7 @@ func TestClaimedRowsAreRefusedAtOpen(t *testing.T) {
 				}
 			}
 		})
-		if err := os.WriteFile(path, claim, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, claim, 0o600))
 		_, err := Open(t.Context(), Config{Paths: []string{path}, Target: "pm"})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "claim.parquet") {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)

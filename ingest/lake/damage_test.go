@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // damage returns a copy with one bit flipped (half of them near the end, where
@@ -51,12 +52,8 @@ var damagedWriters = []string{
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	g, err := synth.New(synth.Config{Seed: 3, Noise: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.WriteLake(t.Context(), dir, 1, 0, 3000); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), dir, 1, 0, 3000))
 	t.Run("synth", func(t *testing.T) {
 		testDamage(t, filepath.Join(dir, "part-00.parquet"), lake.Config{Target: "y"}, 500)
 	})
@@ -70,30 +67,20 @@ func TestDamage(t *testing.T) {
 
 func testDamage(t *testing.T, path string, cfg lake.Config, copies int) {
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	victim := filepath.Join(t.TempDir(), "victim.parquet")
 	cfg.Paths = []string{victim}
 	write := func(b []byte) {
-		if err := os.WriteFile(victim, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(victim, b, 0o600))
 	}
 	write(whole)
 	src, err := lake.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want, err := readAll(t, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cfg.Decoders = 3 * len(src.Shards())
 	shared, err := lake.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rng := rand.New(rand.NewPCG(1, uint64(len(whole))))
 	var refused, same, changed int
 	for range copies {

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/internal/thrift"
 )
@@ -49,9 +50,7 @@ func TestHybrid(t *testing.T) {
 		}
 		e := rle.Encoding{BitWidth: int(width)}
 		b, err := e.EncodeInt32(nil, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var h hybrid
 		h.reset(padded(b), width)
 		got := make([]int32, len(want))
@@ -127,13 +126,9 @@ func TestDelta(t *testing.T) {
 		}
 		var e deltapkg.BinaryPackedEncoding
 		b, err := e.EncodeInt64(nil, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var d delta
-		if err := d.reset(padded(b), nil); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.reset(padded(b), nil))
 		got := make([]int64, n)
 		pieces(rng, n, func(from, to int) {
 			if err := d.read(got[from:to]); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // doublesPage makes pages of uncompressed doubles.
@@ -54,9 +55,7 @@ func (p doublesPage) encode(t *testing.T, values []float64) (header, body []byte
 	if p.optional {
 		e := rle.Encoding{BitWidth: 1}
 		b, err := e.EncodeLevels(nil, levels)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		definition = len(b)
 		if p.version == 1 {
 			b = slices.Concat(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b)
@@ -77,9 +76,7 @@ func (p doublesPage) encode(t *testing.T, values []float64) (header, body []byte
 	}
 	var protocol thrift.CompactProtocol
 	header, err := thrift.Marshal(&protocol, &h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return header, body
 }
 
@@ -263,14 +260,10 @@ func TestDirectClaims(t *testing.T) {
 			header, body := p.encode(t, values)
 			var h format.PageHeader
 			var protocol thrift.CompactProtocol
-			if err := thrift.Unmarshal(&protocol, header, &h); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, thrift.Unmarshal(&protocol, header, &h))
 			claim(&h)
 			claimed, err := thrift.Marshal(&protocol, &h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			file := slices.Concat(claimed, body, header, body)
 			_, err = readDoubles(bytes.NewReader(file), p, len(file), int(h.DataPageHeaderV2.V.NumValues)+len(values), math.NaN(), math.NaN())
 			if !errors.Is(err, errMalformed) || strings.Contains(err.Error(), "decoding failed") {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A bit of a footer that has flipped changes no value unnoticed. The footer of Parquet
@@ -33,17 +34,11 @@ func TestFooterFlips(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			whole, err := os.ReadFile(writersData(filepath.FromSlash(c.name) + ".parquet"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			path := filepath.Join(t.TempDir(), "victim.parquet")
-			if err := os.WriteFile(path, whole, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, whole, 0o600))
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer f.Close()
 			write := func(at int, b byte) {
 				if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
@@ -52,9 +47,7 @@ func TestFooterFlips(t *testing.T) {
 			}
 			cfg := lake.Config{Paths: []string{path}, Features: c.features, Target: writersTarget}
 			want, err := readAll(t, open(t, cfg))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			start := len(whole) - 8 - int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
 			flips, noticed, unseen := 0, 0, 0
 			for bit := 8 * start; bit < 8*len(whole); bit++ {

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -38,9 +39,7 @@ func seedFiles(f *testing.F, size int64, use func(b []byte)) {
 		}
 		return err
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 }
 
 // What is read of a footer or a page header is what the library reads, in memory that
@@ -240,9 +239,7 @@ func FuzzFile(f *testing.F) {
 	seedFiles(f, 1<<14, func(b []byte) { f.Add(b) })
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "f.parquet")
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, b, 0o600))
 		before := allocated()
 		src, err := Open(t.Context(), Config{Paths: []string{path}, BadRows: ingest.Mark})
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // globTree makes empty files, whose folders are named by the parts of a path.
@@ -17,12 +19,8 @@ func globTree(t *testing.T, files ...string) string {
 	dir := t.TempDir()
 	for _, f := range files {
 		path := filepath.Join(dir, filepath.FromSlash(f))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		fatal.If(t, os.WriteFile(path, nil, 0o600))
 	}
 	return dir
 }
@@ -39,14 +37,10 @@ func TestExpandIsGlob(t *testing.T) {
 		for _, p := range []string{pattern, filepath.Join(dir, pattern)} {
 			p = filepath.Clean(p)
 			want, err := filepath.Glob(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			want = slices.DeleteFunc(want, func(m string) bool { return hiddenMatch(p, m) })
 			got, err := expand(t.Context(), machine{}, p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			slices.Sort(want)
 			slices.Sort(got)
 			if !slices.Equal(got, want) {

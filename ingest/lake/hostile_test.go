@@ -21,6 +21,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 var update = flag.Bool("update", false, "write testdata/hostile again")
@@ -41,25 +42,19 @@ var packers = map[format.CompressionCodec]func(t testing.TB, b []byte) []byte{
 		var out bytes.Buffer
 		w := gzip.NewWriter(&out)
 		_, err := w.Write(b)
-		if err := errors.Join(err, w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(err, w.Close()))
 		return out.Bytes()
 	},
 	format.Brotli: func(t testing.TB, b []byte) []byte {
 		var out bytes.Buffer
 		w := brotli.NewWriterLevel(&out, 9)
 		_, err := w.Write(b)
-		if err := errors.Join(err, w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(err, w.Close()))
 		return out.Bytes()
 	},
 	format.Zstd: func(t testing.TB, b []byte) []byte {
 		w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return w.EncodeAll(b, nil)
 	},
 }
@@ -149,13 +144,9 @@ func hostileFiles(t testing.TB) []hostileFile {
 	const large = 4 << 20 // that is read in pieces
 	var far bytes.Buffer
 	w, err := zstd.NewWriter(&far, zstd.WithWindowSize(64<<20), zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, err = w.Write(make([]byte, large-1024))
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(err, w.Close()))
 	frames := slices.Concat(packers[format.Zstd](t, make([]byte, 1024)), far.Bytes())
 	add("zstd-second-window", "window size exceeded", handmade(t, format.Zstd, large/8, [][]byte{dataPage(t, 1, format.Plain, large/8, large, frames)}, nil))
 
@@ -228,14 +219,10 @@ func TestHostileFiles(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			path := filepath.Join(dir, f.name+".parquet")
 			if *update {
-				if err := os.WriteFile(path, f.data, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.WriteFile(path, f.data, 0o600))
 			}
 			kept, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			before, began := allocated(), time.Now()
 			src, err := Open(t.Context(), Config{Paths: []string{path}, BadRows: ingest.Mark})
 			if err == nil && !f.long {

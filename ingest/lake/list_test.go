@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // tree writes one small file of rows and copies it to the given places.
@@ -18,24 +19,14 @@ func tree(t *testing.T, places ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	g, err := synth.New(synth.Config{Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.WriteLake(t.Context(), filepath.Join(dir, ".source"), 1, 0, 10); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, ".source"), 1, 0, 10))
 	b, err := os.ReadFile(filepath.Join(dir, ".source", "part-00.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, p := range places {
 		path := filepath.Join(dir, filepath.FromSlash(p))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		fatal.If(t, os.WriteFile(path, b, 0o600))
 	}
 	return dir
 }
@@ -47,14 +38,10 @@ func files(t *testing.T, dir string, paths ...string) (names, notices []string) 
 		paths[i] = filepath.Join(dir, filepath.FromSlash(p))
 	}
 	found, notices, err := lake.Files(t.Context(), paths)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, f := range found {
 		rel, err := filepath.Rel(dir, f.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		names = append(names, filepath.ToSlash(rel))
 	}
 	return names, notices
@@ -148,28 +135,20 @@ func TestFinds(t *testing.T) {
 		{"lake/p.parquet", "lake/new.parquet", false},
 	} {
 		dir := tree(t, "lake/p.parquet", "lake/_own/p.parquet")
-		if err := os.Symlink("lake", filepath.Join(dir, "link")); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Symlink("lake", filepath.Join(dir, "link")))
 		declared, file := filepath.Join(dir, c.declared), filepath.Join(dir, c.file)
 		if got := lake.Finds([]string{filepath.Join(dir, "other"), declared}, file); (got == declared) != c.want || got != "" && !c.want {
 			t.Errorf("%s below %s: Finds = %q", c.file, c.declared, got)
 		}
 		content, err := os.ReadFile(filepath.Join(dir, "lake", "p.parquet"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content, 0o600)))
 		found, _, err := lake.Files(t.Context(), []string{declared})
 		if err != nil && c.want {
 			t.Fatal(err)
 		}
 		at, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		read := slices.ContainsFunc(found, func(f lake.File) bool {
 			other, err := os.Stat(f.Path)
 			return err == nil && os.SameFile(at, other)
@@ -207,9 +186,7 @@ func TestListErrors(t *testing.T) {
 func TestHiveKeys(t *testing.T) {
 	dir := tree(t, "k=1/name=a%20b/p.parquet", "k=02.5/name=7/p.parquet", "k=__HIVE_DEFAULT_PARTITION__/name=8/p.parquet")
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := []string{"k", "x1", "x2", "x3", "y"}; !slices.Equal(src.Columns(), want) {
 		t.Errorf("columns %q, want %q", src.Columns(), want)
 	}
@@ -242,9 +219,7 @@ func TestColumnChoice(t *testing.T) {
 		wantError(t, err, c.words...)
 	}
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"y", "x2"}, NoDigests: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !slices.Equal(src.Columns(), []string{"y", "x2"}) {
 		t.Errorf("columns %q", src.Columns())
 	}
@@ -257,24 +232,14 @@ func TestChangedFileIsRefused(t *testing.T) {
 	dir := tree(t, "p.parquet")
 	path := filepath.Join(dir, "p.parquet")
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g, err := synth.New(synth.Config{Seed: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.WriteLake(t.Context(), dir, 1, 0, 10); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(dir, "part-00.parquet"), path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), dir, 1, 0, 10))
+	fatal.If(t, os.Rename(filepath.Join(dir, "part-00.parquet"), path))
 	_, err = readAll(t, src)
 	wantError(t, err, path, "has changed")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path))
 	if _, err := readAll(t, src); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("removed file: %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A column that is a time in one file and a number in the next would have values of
@@ -17,17 +19,13 @@ func TestOneMeaningAColumn(t *testing.T) {
 	// plain is a copy of a file without what the schema says of the stored types.
 	plain := func(name, column string) string {
 		file, err := os.ReadFile(at(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		path := filepath.Join(t.TempDir(), "plain.parquet")
 		file = withFooter(t, file, func(meta *format.FileMetaData) {
 			i := slices.IndexFunc(meta.Schema, func(e format.SchemaElement) bool { return e.Name == column })
 			meta.Schema[i] = format.SchemaElement{Type: meta.Schema[i].Type, RepetitionType: meta.Schema[i].RepetitionType, Name: column}
 		})
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, file, 0o600))
 		return path
 	}
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -17,9 +18,7 @@ import (
 // two row groups with the same pages make each row count twice.
 func TestSharedBytesAreRefused(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join("testdata", "writers", "groups", "pyarrow-rows2999.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	place := func(to, from *format.ColumnMetaData) {
 		to.DataPageOffset, to.DictionaryPageOffset, to.TotalCompressedSize = from.DataPageOffset, from.DictionaryPageOffset, from.TotalCompressedSize
 	}
@@ -44,9 +43,7 @@ func TestSharedBytesAreRefused(t *testing.T) {
 		}, []string{`column "temp"`, "row group 0", `column "p`}},
 	} {
 		path := filepath.Join(t.TempDir(), "shared.parquet")
-		if err := os.WriteFile(path, withFooter(t, file, c.change), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, withFooter(t, file, c.change), 0o600))
 		_, err := Open(t.Context(), Config{Paths: []string{path}, Features: []string{"temp", "pres"}, Target: "pm"})
 		if err == nil {
 			t.Errorf("%s: no error", name)

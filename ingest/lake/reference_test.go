@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // columnRef reads a column of a file value by value with parquet-go's own
@@ -21,18 +22,12 @@ import (
 func columnRef(t *testing.T, path, name string) (values []float64) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	file, err := parquet.OpenFile(f, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	leaf, ok := file.Schema().Lookup(name)
 	if !ok {
 		t.Fatalf("%s has no column %q", path, name)
@@ -44,9 +39,7 @@ func columnRef(t *testing.T, path, name string) (values []float64) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			buf := make([]parquet.Value, page.NumValues())
 			if _, err := page.Values().ReadValues(buf); err != nil && !errors.Is(err, io.EOF) {
 				t.Fatal(err)
@@ -56,9 +49,7 @@ func columnRef(t *testing.T, path, name string) (values []float64) {
 			}
 			parquet.Release(page)
 		}
-		if err := pages.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, pages.Close())
 	}
 	return values
 }
@@ -86,17 +77,13 @@ func readMarked(t *testing.T, src *lake.Source) (columns [][]float64, bad int) {
 	columns = make([][]float64, len(src.Columns()))
 	for i := range src.Shards() {
 		b, err := src.Open(t.Context(), i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for {
 			record, err := b.Next(t.Context())
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for j := range columns {
 				columns[j] = append(columns[j], record.Column(j).(*array.Float64).Float64Values()...)
 			}
@@ -104,9 +91,7 @@ func readMarked(t *testing.T, src *lake.Source) (columns [][]float64, bad int) {
 			bad += reasons.Len() - reasons.NullN()
 			record.Release()
 		}
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Close())
 	}
 	return columns, bad
 }
@@ -133,9 +118,7 @@ func TestRealData(t *testing.T) {
 	} {
 		t.Run(c.folder, func(t *testing.T) {
 			src, err := lake.Open(t.Context(), lake.Config{Paths: []string{sharedData(t, c.folder)}, Target: c.target, BadRows: ingest.Mark, Decoders: 9})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			got, bad := readMarked(t, src)
 			if len(got[0]) != c.rows || len(src.Shards()) != c.shards || bad != c.bad {
 				t.Errorf("%d rows in %d shards, %d bad, want %d in %d, %d", len(got[0]), len(src.Shards()), bad, c.rows, c.shards, c.bad)
@@ -163,9 +146,7 @@ func TestRealData(t *testing.T) {
 func TestRealDataRefusedByDefault(t *testing.T) {
 	path := filepath.Join(sharedData(t, "beijing_air"), "Aotizhongxin.parquet")
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "PM2.5"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, err = readAll(t, src)
 	var bad *ingest.BadRowError
 	if !errors.As(err, &bad) || bad.Fault != ingest.Null {

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -35,9 +36,7 @@ func claimFile(t *testing.T, codec compress.Codec, version int, node parquet.Nod
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return b.Bytes()
 }
 
@@ -46,9 +45,7 @@ func claimFile(t *testing.T, codec compress.Codec, version int, node parquet.Nod
 func withPages(t *testing.T, file, pages []byte, rows int64, change func(m *format.ColumnMetaData)) []byte {
 	t.Helper()
 	b, err := footerBytes(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	at := len(file) - tailLength - len(b)
 	grown := append(append(bytes.Clone(file[:at]), pages...), file[at:]...)
 	return withFooter(t, grown, func(meta *format.FileMetaData) {
@@ -67,24 +64,16 @@ func withPages(t *testing.T, file, pages []byte, rows int64, change func(m *form
 func lyingPages(t *testing.T, file []byte, values int32) []byte {
 	t.Helper()
 	foot, err := readFooter(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ch, err := foot.chunk(0, &foot.columns[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var pages []byte
 	for rest := file[ch.start:ch.end]; len(rest) > 0; {
 		_, n, err := parquetmeta.ReadPageHeader(rest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var h format.PageHeader
 		var protocol thrift.CompactProtocol
-		if err := thrift.Unmarshal(&protocol, rest[:n], &h); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, thrift.Unmarshal(&protocol, rest[:n], &h))
 		switch h.Type {
 		case format.DataPage:
 			d := h.DataPageHeader.V
@@ -106,9 +95,7 @@ func lyingPages(t *testing.T, file []byte, values int32) []byte {
 func openBytes(ctx context.Context, t *testing.T, file []byte) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "claim.parquet")
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, file, 0o600))
 	src, err := Open(ctx, Config{Paths: []string{path}, Features: []string{"y"}})
 	if err == nil {
 		_, err = src.Overhead(ctx, 1)
@@ -225,9 +212,7 @@ func TestHonestConstantColumnsAreRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Close())
 			if err := openBytes(t.Context(), t, b.Bytes()); err != nil {
 				t.Errorf("%s, %v: %v", name, codec, err)
 			}
@@ -239,9 +224,7 @@ func TestHonestConstantColumnsAreRead(t *testing.T) {
 func TestLookAtPagesIsInterrupted(t *testing.T) {
 	file := withPages(t, claimFile(t, &parquet.Snappy, 1, parquet.Leaf(parquet.DoubleType)), nil, claimed, func(*format.ColumnMetaData) {})
 	foot, err := readFooter(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := foot.lookAtPages(ctx, bytes.NewReader(file)); !errors.Is(err, context.Canceled) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -17,13 +18,9 @@ import (
 func withStatistics(t *testing.T, least float64, exact bool) string {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join("testdata", "writers", "same", "pyarrow-none.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	foot, err := readFooter(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b := file[foot.start : len(file)-tailLength]
 	is := foot.groups[0].Chunks[0].Stats.MinValue
 	at := bytes.Index(b, append(bytes.Clone(is), 0x11, 0x11, 0)) // fields 7 and 8 are true
@@ -43,9 +40,7 @@ func withStatistics(t *testing.T, least float64, exact bool) string {
 	out := append(bytes.Clone(file[:foot.start]), changed...)
 	out = append(binary.LittleEndian.AppendUint32(out, uint32(len(changed))), magic...)
 	path := filepath.Join(t.TempDir(), "statistics.parquet")
-	if err := os.WriteFile(path, out, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, out, 0o600))
 	return path
 }
 
@@ -61,9 +56,7 @@ func TestInexactBounds(t *testing.T) {
 		{1e6, false, "the footer's statistics say 1e+06"},
 	} {
 		src, err := Open(t.Context(), Config{Paths: []string{withStatistics(t, c.least, c.exact)}, Features: []string{"temp"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_, err = marked(t, src)
 		if got := err != nil; got != (c.words != "") || got && !strings.Contains(err.Error(), c.words) {
 			t.Errorf("smallest value %v, exact %t: %v, want %q", c.least, c.exact, err, c.words)
@@ -75,36 +68,24 @@ func TestInexactBounds(t *testing.T) {
 // checked, 0 as well.
 func TestNullCounts(t *testing.T) {
 	f, err := describeFile(t.Context(), machine{}, listed{path: filepath.Join("testdata", "writers", "nulls", "null-feature-row07.parquet")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f.places = places(f.columns)
 	type counts struct{ nulls, uncounted int64 }
 	read := func(change func(*parquetmeta.Chunk)) (counts, error) {
 		file, err := machine{}.Open(f.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer file.Close()
 		foot, err := readFooter(file, file.Size())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c := f.column("pres")
 		change(&foot.groups[0].Chunks[c.leaf])
 		sum := Told{Column: "pres"}
-		if err := sum.add(f, foot, f.groups[0]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, sum.add(f, foot, f.groups[0]))
 		ch, err := foot.chunk(0, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var cur cursor
 		cur.reset(file, c, ch, new(decompressor), new([]byte), largestWhole)
-		if err := cur.read(make([]float64, ch.rows)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, cur.read(make([]float64, ch.rows)))
 		return counts{sum.Nulls, sum.UncountedRows}, cur.finish()
 	}
 	for name, c := range map[string]struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -68,13 +69,9 @@ func numbersFile(t *testing.T, seed float64) []byte {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Flush())
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return file.Bytes()
 }
 
@@ -86,12 +83,8 @@ func TestLakeBehindAnotherStore(t *testing.T) {
 	for i, name := range []string{"day=1/a.parquet", "day=1/b.parquet", "day=2/c.parquet", "day=2/_d.parquet"} {
 		data := numbersFile(t, float64(i+1))
 		file := filepath.Join(dir, "lake", filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		fatal.If(t, os.WriteFile(file, data, 0o600))
 		m.files["lake/"+name] = &fstest.MapFile{Data: data}
 	}
 	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {

@@ -19,24 +19,19 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // storedRef reads a column of a file with the library.
 func storedRef(t *testing.T, path, name string) (values []parquet.Value, node parquet.Node) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	leaf, ok := f.Schema().Lookup(name)
 	if !ok {
 		t.Fatalf("%s has no column %s", path, name)
@@ -59,9 +54,7 @@ func storedRef(t *testing.T, path, name string) (values []parquet.Value, node pa
 				values = append(values, v.Clone())
 			}
 		}
-		if err := pages.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, pages.Close())
 	}
 	return values, leaf.Node
 }
@@ -195,9 +188,7 @@ func TestStoredOfAllTypes(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(version)))
 			path := filepath.Join(dir, fmt.Sprintf("%d-%d.parquet", i, version))
 			f, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			schema := parquet.NewSchema("row", group)
 			w := parquet.NewGenericWriter[any](f, schema, parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(2500))
 			for begin := 0; begin < rows; begin += rows / 2 {
@@ -215,13 +206,9 @@ func TestStoredOfAllTypes(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if err := w.Flush(); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, w.Flush())
 			}
-			if err := errors.Join(w.Close(), f.Close()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, errors.Join(w.Close(), f.Close()))
 			for name, node := range nodes {
 				if codec.String() != "UNCOMPRESSED" && node.Type().Kind() == parquet.Boolean && version == 2 {
 					continue // the library's own way with them is not that of others
@@ -243,9 +230,7 @@ func TestStoredRefuses(t *testing.T) {
 		} `parquet:"in"`
 	}
 	rows := slices.Repeat([]nested{{Text: strings.Repeat("x", 1<<10)}}, 17<<10)
-	if err := parquet.WriteFile(path, rows, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(64<<20)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, parquet.WriteFile(path, rows, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(64<<20)))
 	for name, want := range map[string]string{"list": "it is a list", "in": "it is a nested group", "none": "has no column"} {
 		_, err := lake.OpenStored(t.Context(), path, []string{name}, 0)
 		wantError(t, err, want, name)
@@ -259,9 +244,7 @@ func TestStoredRefuses(t *testing.T) {
 	}
 	sameStored(t, writersData("refuse", "duration.parquet"), "du", 7)
 	src, err := lake.OpenStored(t.Context(), path, []string{"text"}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, err = src.Next(t.Context(), 1)
 	wantError(t, err, "a page has", "column \"text\"", "more memory")
 	if err := src.Close(); err != nil {
@@ -273,25 +256,19 @@ func TestStoredRefuses(t *testing.T) {
 // not known which one is meant. Other columns of such a file are kept.
 func TestStoredRefusesTwoOfAName(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "long=7")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(dir, 0o755))
 	arrowFile(t, filepath.Join(dir, "a.arrow"), manyRows(5), 5)
 	type row struct {
 		Long int64 `parquet:"long"`
 		Int  int64 `parquet:"int"`
 	}
-	if err := parquet.WriteFile(filepath.Join(dir, "a.parquet"), []row{{1, 2}}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, parquet.WriteFile(filepath.Join(dir, "a.parquet"), []row{{1, 2}}))
 	for _, name := range []string{"a.arrow", "a.parquet"} {
 		path := filepath.Join(dir, name)
 		_, err := lake.OpenStored(t.Context(), path, []string{"int", "long"}, 0)
 		wantError(t, err, path, `has 2 columns named "long", one of them a key of its path; rename or remove all but one`)
 		src, err := lake.OpenStored(t.Context(), path, []string{"int"}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := src.Close(); err != nil {
 			t.Error(err)
 		}
@@ -302,19 +279,13 @@ func TestStoredRefusesTwoOfAName(t *testing.T) {
 func TestStoredOfArrowAndKeys(t *testing.T) {
 	rows := manyRows(500)
 	dir := filepath.Join(t.TempDir(), "day=007")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(dir, 0o755))
 	arrowFile(t, filepath.Join(dir, "a.arrow"), rows, 120)
 	names := []string{"double", "float", "long", "int", "flag", "level", "at", "price", "comment", "day"}
 	src, err := lake.OpenStored(t.Context(), filepath.Join(dir, "a.arrow"), names, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got, err := src.Next(t.Context(), len(rows))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range src.Columns() {
 		if c.Key != (c.Name == "day") {
 			t.Errorf("%s is a key of the path: %v", c.Name, c.Key)
@@ -348,26 +319,18 @@ func TestStoredTellsDictionaries(t *testing.T) {
 		Flag  bool    `parquet:"flag"`
 	}
 	dir := filepath.Join(t.TempDir(), "day=007")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(dir, 0o755))
 	rows := make([]row, 30_000)
 	for i := range rows {
 		rows[i] = row{Name: fmt.Sprint("name ", i%50), ID: fmt.Sprintf("an identity %020d", i), Long: int64(i % 9)}
 	}
 	whole, spilt := filepath.Join(dir, "whole.parquet"), filepath.Join(dir, "spilt.parquet")
-	if err := parquet.WriteFile(whole, rows, parquet.MaxRowsPerRowGroup(20_000)); err != nil {
-		t.Fatal(err)
-	}
-	if err := parquet.WriteFile(spilt, rows, parquet.DictionaryMaxBytes(1<<17), parquet.PageBufferSize(1<<14)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, parquet.WriteFile(whole, rows, parquet.MaxRowsPerRowGroup(20_000)))
+	fatal.If(t, parquet.WriteFile(spilt, rows, parquet.DictionaryMaxBytes(1<<17), parquet.PageBufferSize(1<<14)))
 	names := []string{"name", "other", "id", "long", "maybe", "flag", "day"}
 	for _, path := range []string{whole, spilt} {
 		src, err := lake.OpenStored(t.Context(), path, names, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i, want := range []bool{true, false, false, true, true, false, true} {
 			e := src.Columns()[i].Node.Encoding()
 			if got := e != nil && e.Encoding() == parquet.RLEDictionary.Encoding(); got != want {
@@ -394,20 +357,14 @@ func TestStoredOfLongTexts(t *testing.T) {
 	}
 	for version := 1; version <= 2; version++ {
 		path := filepath.Join(t.TempDir(), "a.parquet")
-		if err := parquet.WriteFile(path, rows, parquet.DataPageVersion(version), parquet.DeprecatedDataPageStatistics(true), parquet.PageBufferSize(300<<10)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, parquet.WriteFile(path, rows, parquet.DataPageVersion(version), parquet.DeprecatedDataPageStatistics(true), parquet.PageBufferSize(300<<10)))
 		sameStored(t, path, "text", 7)
 		sameStored(t, path, "named", 7)
 	}
 	path := filepath.Join(t.TempDir(), "a.parquet")
-	if err := parquet.WriteFile(path, []row{{Text: strings.Repeat("x", 24<<20)}}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, parquet.WriteFile(path, []row{{Text: strings.Repeat("x", 24<<20)}}))
 	src, err := lake.OpenStored(t.Context(), path, []string{"text"}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, err = src.Next(t.Context(), 1)
 	wantError(t, err, `column "text"`, "page header", "more memory")
 	if err := src.Close(); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // valuesOfChunk reads a chunk with a new cursor that reads pages whole up to a size.
@@ -67,9 +68,7 @@ func eachChunk(t *testing.T, use func(name string, b []byte, c *column, ch chunk
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 // A page that is read in pieces has the values that it has when it is read whole, by
@@ -176,9 +175,7 @@ func onePage(t *testing.T, rows, columns int, node parquet.Node, codec compress.
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "one-page.parquet")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	group := parquet.Group{}
 	for j := range columns {
 		group[fmt.Sprintf("c%04d", j)] = node
@@ -204,9 +201,7 @@ func onePage(t *testing.T, rows, columns int, node parquet.Node, codec compress.
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Flush(), w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(w.Flush(), w.Close(), f.Close()))
 	return path
 }
 
@@ -258,17 +253,11 @@ func TestMemoryOfLargePages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := onePage(t, rows, columns, c.node, c.codec, c.value)
 			src, err := Open(t.Context(), Config{Paths: []string{path}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			overhead, err := src.Overhead(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			b, err := src.Open(t.Context(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer b.Close()
 			before := allocated()
 			got := 0
@@ -278,9 +267,7 @@ func TestMemoryOfLargePages(t *testing.T) {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				got += int(record.NumRows())
 				for _, v := range record.Column(0).(*array.Float64).Float64Values() {
 					sum += v

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 type nullsRow struct {
@@ -38,19 +39,11 @@ func nullsFile(t *testing.T, path string, rows int, options ...parquet.WriterOpt
 				t.Fatal(err)
 			}
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Flush())
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
+	fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	fatal.If(t, os.WriteFile(path, out.Bytes(), 0o600))
 }
 
 func TestToldAddsUpTheFooters(t *testing.T) {
@@ -60,13 +53,9 @@ func TestToldAddsUpTheFooters(t *testing.T) {
 	// Without bounds there is a count all the same.
 	nullsFile(t, filepath.Join(dir, "k=2", "c.parquet"), 3, parquet.DataPageStatistics(false), parquet.SkipPageBounds("none"))
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got, err := src.Told(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	nothing, unknown := math.Inf(1), math.NaN()
 	want := []lake.Told{
 		{"all", 36, 0, nothing, -nothing, ""},
@@ -85,9 +74,7 @@ func TestToldOfAChangedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.parquet")
 	nullsFile(t, path, 9)
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	nullsFile(t, path, 10)
 	if nulls, err := src.Told(t.Context()); err == nil {
 		t.Errorf("Told() of a file that has changed = %v, want an error", nulls)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -103,9 +104,7 @@ func open(t *testing.T, cfg lake.Config) *lake.Source {
 		cfg.Features, cfg.Target = writersFeatures, writersTarget
 	}
 	src, err := lake.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return src
 }
 
@@ -169,18 +168,14 @@ func TestMarkKeepsBadRows(t *testing.T) {
 	path := writersData("nulls", "null-feature-row07.parquet")
 	src := open(t, lake.Config{Paths: []string{path}, BadRows: ingest.Mark, BatchRows: 6, Features: writersFeatures, Target: writersTarget})
 	b, err := src.Open(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	row := 0
 	for {
 		record, err := b.Next(t.Context())
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		last := int(record.NumCols()) - 1
 		if record.ColumnName(last) != ingest.ReasonColumn {
 			t.Fatalf("last column is %q", record.ColumnName(last))
