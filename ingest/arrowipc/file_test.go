@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // twoBatches is a file of two record batches with the columns first, second and word, which
@@ -26,9 +28,7 @@ func twoBatches(t testing.TB) []byte {
 	}, nil)
 	path := &seekable{}
 	w, err := ipc.NewFileWriter(path, ipc.WithSchema(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range 2 {
 		b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 		b.Field(0).(*array.Float64Builder).Append(float64(i))
@@ -36,17 +36,11 @@ func twoBatches(t testing.TB) []byte {
 		nested := b.Field(3).(*array.StructBuilder)
 		nested.Append(true)
 		for _, d := range []array.Builder{b.Field(2), nested.FieldBuilder(0)} {
-			if err := d.(*array.BinaryDictionaryBuilder).AppendString("a"); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, d.(*array.BinaryDictionaryBuilder).AppendString("a"))
 		}
-		if err := w.Write(b.NewRecord()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Write(b.NewRecord()))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return path.data
 }
 
@@ -69,17 +63,13 @@ func open(data []byte) (*File, error) {
 func TestSchemasMustAgree(t *testing.T) {
 	data := twoBatches(t)
 	f, err := open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(f.Batches) != 2 || f.Schema.NumFields() != 4 {
 		t.Fatalf("%d record batches of %v", len(f.Batches), f.Schema)
 	}
 	for _, batch := range f.Batches {
 		r, err := f.Read(bytes.NewReader(data), batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r.Release()
 	}
 	for _, name := range []string{"first", "second", "inner", "UTC"} {
@@ -96,9 +86,7 @@ func TestSchemasMustAgree(t *testing.T) {
 // The identifiers of dictionaries are part of a schema: exchanged, they exchange columns.
 func TestDictionariesMustAgree(t *testing.T) {
 	f, err := open(twoBatches(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, ids, err := schemaOf(f.schema)
 	if err != nil || len(ids) != 5 {
 		t.Fatalf("identifiers %v, %v", ids, err)
@@ -116,9 +104,7 @@ func TestDictionariesMustAgree(t *testing.T) {
 func TestBlocksMustNotShareBytes(t *testing.T) {
 	data := twoBatches(t)
 	f, err := open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	encoded := func(b block) []byte {
 		var out []byte
 		for _, v := range []int64{b.offset, b.description, b.body} {
@@ -142,14 +128,10 @@ func equalValues(t testing.TB, rows int) []byte {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "zero", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	path := &seekable{}
 	w, err := ipc.NewFileWriter(path, ipc.WithSchema(schema), ipc.WithZstd())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	b.Field(0).(*array.Float64Builder).AppendValues(make([]float64, rows), nil)
-	if err := errors.Join(w.Write(b.NewRecord()), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(w.Write(b.NewRecord()), w.Close()))
 	return path.data
 }
 
@@ -159,17 +141,13 @@ func TestEqualValues(t *testing.T) {
 	const rows = 1 << 20
 	data := equalValues(t, rows)
 	f, err := open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	batch := f.Batches[0]
 	if batch.Bytes*2048 > 8*rows {
 		t.Fatalf("%d rows in %d bytes: the test wants fewer", rows, batch.Bytes)
 	}
 	r, err := f.Read(bytes.NewReader(data), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.Release()
 	batch.Rows = rows / 64 // as another description would say
 	if _, err := f.Read(bytes.NewReader(data), batch); err == nil || !strings.Contains(err.Error(), "too large") {

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // stream is an Arrow IPC stream of batches of one column in several types.
@@ -41,21 +42,15 @@ func stream(t testing.TB, batches [][]float64, options ...ipc.Option) []byte {
 				b.Field(2).(*array.Int64Builder).Append(int64(v))
 			}
 			b.Field(1).(*array.StringBuilder).Append("text")
-			if err := b.Field(3).(*array.Float64DictionaryBuilder).Append(math.Mod(v, 3)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, b.Field(3).(*array.Float64DictionaryBuilder).Append(math.Mod(v, 3)))
 			b.Field(4).(*array.TimestampBuilder).Append(arrow.Timestamp(v * 1e6))
 		}
 		record := b.NewRecord()
-		if err := w.Write(record); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Write(record))
 		record.Release()
 		b.Release()
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return out.Bytes()
 }
 
@@ -139,9 +134,7 @@ func TestArrowWindow(t *testing.T) {
 	cfg := c.config(t)
 	cfg.Format = FormatArrow
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if g := w.Segments[1]; len(w.Segments) != 4 || g.Rows != 90 || g.First != 3 || g.End != 6 {
 		t.Errorf("segments %+v", w.Segments)
 	}
@@ -151,9 +144,7 @@ func TestArrowWindow(t *testing.T) {
 	}
 	cfg.Folder = t.TempDir()
 	again, err := Replay(t.Context(), cfg, w.Segments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, got := values(t, again); !slices.Equal(got, digests) {
 		t.Error("replayed, the rows have other digests")
 	}

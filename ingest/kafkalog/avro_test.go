@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 const avroSchema = `{"type":"record","name":"Row","namespace":"org.example","fields":[
@@ -56,9 +57,7 @@ func encoded(t testing.TB, i int64) (value []byte, row []float64) {
 	t.Helper()
 	rows, row := avroRow(i)
 	value, err := avro.MustParse(avroSchema).Encode(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return value, row
 }
 
@@ -96,18 +95,12 @@ func TestAvro(t *testing.T) {
 	for name, options := range codecs {
 		var file bytes.Buffer
 		w, err := ocf.NewWriter(&file, avro.MustParse(avroSchema), options...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i := range int64(500) {
 			value, _ := avroRow(4 * i)
-			if err := w.Encode(value); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Encode(value))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Close())
 		columns := make([][]float64, len(avroColumns))
 		if n, err := newAvroReader(avroColumns).read(file.Bytes(), columns); n != 500 || err != nil {
 			t.Fatalf("%s: %d rows, %v", name, n, err)
@@ -138,9 +131,7 @@ func fakeRegistry(t *testing.T, answers map[string]any) (at *Schemas, requests *
 	}))
 	t.Cleanup(server.Close)
 	client, err := sr.NewClient(sr.URLs(server.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return &Schemas{Client: client}, requests
 }
 
@@ -175,9 +166,7 @@ func TestRegistry(t *testing.T) {
 	cfg := c.config(t)
 	cfg.Format, cfg.Registry = FormatAvro, registry
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rows, _ := values(t, w)
 	if len(rows) != 40 || rows[0] != [2]float64{3, 0.5} || rows[39] != [2]float64{4, 0.25} {
 		t.Errorf("%d rows, %v … %v", len(rows), rows[0], rows[len(rows)-1])
@@ -247,9 +236,7 @@ func TestAvroFaults(t *testing.T) {
 	r := newAvroReader([]string{"x"})
 	var err error
 	r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"l","type":{"type":"array","items":"null"}},{"name":"r","type":["null","R"]},{"name":"x","type":"int"}]}`, r.columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for want, value := range map[string][]byte{
 		"claims more": binary.AppendVarint(nil, 1<<60),
 		"deeper":      bytes.Repeat([]byte{0, 2}, 1000),
@@ -265,18 +252,12 @@ func TestDamagedAvro(t *testing.T) {
 	value, _ := encoded(t, 5)
 	var file bytes.Buffer
 	w, err := ocf.NewWriter(&file, avro.MustParse(avroSchema), ocf.WithCodec(ocf.SnappyCodec()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range int64(5) {
 		row, _ := avroRow(i)
-		if err := w.Encode(row); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Encode(row))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	rng := rand.New(rand.NewPCG(5, 6))
 	for i := range 2000 {
 		r, data := newAvroReader(avroColumns), bytes.Clone(file.Bytes())

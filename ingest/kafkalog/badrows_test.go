@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Where bad rows are tolerated, a record with a bad value is a row with a NaN there, and
@@ -47,14 +48,10 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	cfg := c.config(t)
 	cfg.Tolerant, cfg.Letters = true, true
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rowsOf := func(w *Window) [][2]float64 {
 		src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y", BadRows: ingest.Mark})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		rows, _ := read(t, src)
 		return rows
 	}
@@ -92,18 +89,14 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	if !strings.HasPrefix(letters[1], `0/2 {"x":4 topic`) || !strings.HasSuffix(letters[2], " (no value)") {
 		t.Errorf("values were touched: %q", letters)
 	}
-	if err := Remove(cfg.Folder); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, Remove(cfg.Folder))
 	if _, err := os.Stat(cfg.Folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("removed, the spool has left something: %v", err)
 	}
 	again := c.config(t)
 	again.Tolerant = true
 	replayed, err := Replay(t.Context(), again, w.Segments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got := rowsOf(replayed); !slices.EqualFunc(got, want, same) {
 		t.Errorf("replayed, the rows are %v, want %v", got, want)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/avro"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 const (
@@ -98,12 +99,8 @@ func arrowMessages(b *testing.B) (names []string, messages [][]byte) {
 	}
 	var out bytes.Buffer
 	w := ipc.NewWriter(&out, ipc.WithSchema(schema))
-	if err := w.Write(builder.NewRecord()); err != nil {
-		b.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, w.Write(builder.NewRecord()))
+	fatal.If(b, w.Close())
 	return names, [][]byte{out.Bytes()}
 }
 
@@ -128,9 +125,7 @@ func avroMessages(b *testing.B) (schema string, messages [][]byte) {
 			value[names[j]] = v
 		}
 		m, err := avro.MustParse(schema).Encode(value)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		messages = append(messages, m)
 	}
 	return schema, messages
@@ -160,9 +155,7 @@ func BenchmarkBatch(b *testing.B) {
 	var buf []byte
 	for b.Loop() {
 		batch, _, err := broker.NextBatch(data, &buf)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		var r broker.Record
 		for err == nil {
 			err = batch.Next(&r)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Keys, headers, times and places of records are columns like any other, also where no
@@ -26,13 +27,9 @@ func TestKeysAndHeadersAreColumns(t *testing.T) {
 	cfg := c.config(t)
 	cfg.Columns = []string{"$headers.weight", "$offset", "$key"}
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	src, err := w.Open(t.Context(), lake.Config{Features: []string{"$headers.weight"}, Target: "$key"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rows, _ := read(t, src)
 	if want := [][2]float64{{0, 7}, {1, -0.5}, {2, 1769860800}, {3, 1}}; !slices.Equal(rows, want) {
 		t.Errorf("rows %v, want %v", rows, want)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // BenchmarkWrite writes a segment of rows of ten numbers to a file of a spool.
@@ -21,20 +22,12 @@ func BenchmarkWrite(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "segment")
 	for b.Loop() {
 		f, err := os.Create(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := block.write(f, 0); err != nil {
-			b.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
+		fatal.If(b, block.write(f, 0))
+		fatal.If(b, f.Close())
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	b.ReportMetric(float64(info.Size())/MaxSegmentRows, "bytes/row")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/MaxSegmentRows, "ns/row")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -24,14 +25,10 @@ type cluster struct {
 func newCluster(t *testing.T, partitions int32, options ...kfake.Opt) *cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(partitions, "rows")}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return &cluster{c, client}
 }
@@ -42,18 +39,14 @@ func (c *cluster) producer(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	p, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 	}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(p.Close)
 	return p
 }
 
 func produce(t *testing.T, p *kgo.Client, records ...*kgo.Record) {
 	t.Helper()
-	if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.ProduceSync(t.Context(), records...).FirstErr())
 }
 
 // row is the record of a row (x, y).
@@ -77,9 +70,7 @@ func configIn(client *broker.Client, folder string) Config {
 func values(t *testing.T, w *Window) (rows [][2]float64, digests []pipeline.ColumnDigest) {
 	t.Helper()
 	src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return read(t, src)
 }
 
@@ -87,9 +78,7 @@ func read(t *testing.T, src pipeline.Source) (rows [][2]float64, digests []pipel
 	t.Helper()
 	for i := range src.Shards() {
 		b, err := src.Open(t.Context(), i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for {
 			record, err := b.Next(t.Context())
 			if err != nil {
@@ -102,9 +91,7 @@ func read(t *testing.T, src pipeline.Source) (rows [][2]float64, digests []pipel
 			record.Release()
 		}
 		digests = append(digests, b.ColumnDigests()...)
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Close())
 	}
 	return rows, digests
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -15,15 +16,11 @@ func TestSource(t *testing.T) {
 		produce(t, p, row(int32(i%2), float64(i), 1/float64(i+1)))
 	}
 	w, err := Spool(t.Context(), c.config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {
 		t.Helper()
 		src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return src
 	})
 }

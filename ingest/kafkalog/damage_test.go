@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A flipper changes one bit behind a word in what a broker sends, as often as it is told.
@@ -61,9 +63,7 @@ func TestFlippedByte(t *testing.T) {
 	}
 	f.left.Store(damagedOnce)
 	w, err := Spool(t.Context(), c.config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if rows, _ := values(t, w); !slices.Equal(rows, want) {
 		t.Errorf("rows %v, want %v", rows, want)
 	}
@@ -115,9 +115,7 @@ func TestResume(t *testing.T) {
 		produce(t, p, row(int32(i%3), float64(i), 0))
 	}
 	whole, err := Spool(t.Context(), c.config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cfg := c.config(t)
 	ctx, stop := withCancel(t)
 	cfg.Progress = func(rows int64) {
@@ -133,9 +131,7 @@ func TestResume(t *testing.T) {
 	}
 	cfg.Progress = nil
 	again, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !slices.Equal(again.Segments, whole.Segments) {
 		t.Errorf("segments %+v, want %+v", again.Segments, whole.Segments)
 	}

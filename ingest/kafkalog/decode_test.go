@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Columns stand in the order in which they are named, wherever they come from; what is kept
@@ -16,9 +17,7 @@ import (
 func TestDecoder(t *testing.T) {
 	cfg := Config{Topic: "rows", Columns: []string{"$timestamp", "b.c", "$key", "a", "$offset", "$partition"}}
 	decoders, err := cfg.Decoders(t.Context(), 2, "a", "b", "id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	record := func(offset int64, key, value string) Taken {
 		return Taken{1, broker.Record{Offset: offset, Time: 1500, Key: []byte(key), Value: []byte(value)}}
 	}
@@ -32,9 +31,7 @@ func TestDecoder(t *testing.T) {
 	for _, d := range decoders { // each is used again
 		for range 2 {
 			got, err := d.Rows(records)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff([]int{0, 1, 2, 3, 4}, got.Of); diff != "" {
 				t.Error(diff)
 			}
@@ -72,9 +69,7 @@ func TestDecoder(t *testing.T) {
 // named twice, or is no UTF-8, is a fault and kept of none.
 func TestDecoderKeepsOfBadRows(t *testing.T) {
 	decoders, err := Config{Topic: "rows", Columns: []string{"x1", "x2"}}.Decoders(t.Context(), 1, "id", "x2", "in.id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	type found struct{ Fault, ID, X2, In string }
 	texts := []string{
 		`{"x1":"0.5","x2":1,"id":4}`, `{"x1":{"id":9},"id":4,"in":{"id":5}}`, `{"x1":[1],"id":4}`, `{"x1":1,"x1":2,"x2":3,"id":4}`, `{"x1":1,"x2":3,"x2":3,"id":4}`,
@@ -102,9 +97,7 @@ func TestDecoderKeepsOfBadRows(t *testing.T) {
 		records = append(records, Taken{0, broker.Record{Value: []byte(text)}})
 	}
 	rows, err := decoders[0].Rows(records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer rows.Batch.Release()
 	var got []found
 	for i := range texts {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // fetchedRows is the number of rows of a topic of the benchmark, of ten numbers each.
@@ -25,9 +26,7 @@ const fetchedRows = 300_000
 func BenchmarkFetch(b *testing.B) {
 	s := brokertest.Start(b, brokertest.Options{})
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer client.Close()
 	names, rows := jsonMessages()
 	_, blocks := arrowMessages(b)
@@ -48,9 +47,7 @@ func BenchmarkFetch(b *testing.B) {
 			return client.Read(b.Context(), broker.Range{Topic: format, End: int64(n)}, use)
 		}
 		decode, err := cfg.decoder(b.Context(), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		spool := func(cfg Config) error {
 			cfg.Folder = filepath.Join(b.TempDir(), "spool")
 			_, err := Spool(b.Context(), cfg)
@@ -85,9 +82,7 @@ func BenchmarkFetch(b *testing.B) {
 			b.Run(format+"/"+way.name, func(b *testing.B) {
 				before := processorTime(b)
 				for b.Loop() {
-					if err := way.run(); err != nil {
-						b.Fatal(err)
-					}
+					fatal.If(b, way.run())
 				}
 				all := float64(b.N) * fetchedRows
 				b.ReportMetric(all/b.Elapsed().Seconds(), "rows/s")
@@ -101,9 +96,7 @@ func BenchmarkFetch(b *testing.B) {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
@@ -114,9 +107,7 @@ func fill(b *testing.B, client *broker.Client, address, topic string, partitions
 		b.Fatal(err)
 	}
 	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer p.Close()
 	var failed error
 	for i := range n {
@@ -124,9 +115,7 @@ func fill(b *testing.B, client *broker.Client, address, topic string, partitions
 			failed = errors.Join(failed, err)
 		})
 	}
-	if err := errors.Join(p.Flush(b.Context()), failed); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, errors.Join(p.Flush(b.Context()), failed))
 }
 
 // rawFetch reads the values by kafka-go's connection, which does not look at checksums.

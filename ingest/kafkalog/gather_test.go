@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -44,9 +45,7 @@ func TestWindowOfRows(t *testing.T) {
 			time.Sleep(3 * pollEvery)
 			send(500)
 		}
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, <-done)
 		rows, digests := values(t, w)
 		if len(rows) != 400 {
 			t.Fatalf("window %d has %d rows, want 400", i, len(rows))
@@ -62,9 +61,7 @@ func TestWindowOfRows(t *testing.T) {
 			t.Errorf("rows by partition %v: a backlog of all is read", parts)
 		}
 		replayed, err := Replay(t.Context(), c.config(t), w.Segments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, again := values(t, replayed); !slices.Equal(again, digests) {
 			t.Errorf("window %d has other digests when it is replayed", i)
 		}
@@ -98,9 +95,7 @@ func TestOpenWindowResumes(t *testing.T) {
 	}
 	produce(t, p, row(1, 500, 1))
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if rows, _ := values(t, w); len(rows) != 501 {
 		t.Errorf("%d rows, want 501", len(rows))
 	}
@@ -139,9 +134,7 @@ func TestWindowOfTime(t *testing.T) {
 	at(0, 10*time.Minute)
 	at(0, 11*time.Minute)
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := []pipeline.Segment{{Topic: "rows", First: 0, End: 2, Rows: 2}, {Topic: "rows", Partition: 1, First: 0, End: 2, Rows: 2}}
 	if !slices.Equal(w.Segments, want) || !maps.Equal(w.Ends, map[int]int64{0: 2, 1: 2, 2: 0}) {
 		t.Errorf("segments %+v and ends %v, want %+v", w.Segments, w.Ends, want)
@@ -176,9 +169,7 @@ func TestRoundsAreTheBeginningOfTheWindow(t *testing.T) {
 		t.Fatalf("it ended with %v, want to be interrupted", err)
 	}
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(told) < 5 || w.Rows() != 400 || !slices.IsSorted(w.Paths) {
 		t.Errorf("%d rounds were told of, and %d rows in %q", len(told), w.Rows(), w.Paths)
 	}
@@ -189,9 +180,7 @@ func TestRoundsAreTheBeginningOfTheWindow(t *testing.T) {
 	}
 	_, digests := values(t, w)
 	replayed, err := Replay(t.Context(), c.config(t), w.Segments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, again := values(t, replayed); !slices.Equal(again, digests) {
 		t.Error("replayed, the window has other digests")
 	}

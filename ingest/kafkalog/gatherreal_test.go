@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // TestOpenWindowsOnApacheKafka: windows of so many rows and of so much time are those of
@@ -16,18 +17,14 @@ import (
 func TestOpenWindowsOnApacheKafka(t *testing.T) {
 	s, _ := apache.Lend(t)
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	if _, err := client.CreateTopic(t.Context(), "rows", 2, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	producer := func(options ...kgo.Opt) *kgo.Client {
 		p, err := kgo.NewClient(append(options, kgo.SeedBrokers(s.Address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(p.Close)
 		return p
 	}
@@ -40,9 +37,7 @@ func TestOpenWindowsOnApacheKafka(t *testing.T) {
 	}
 	produce(t, p, records...)
 	open := producer(kgo.TransactionalID("open"))
-	if err := open.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, open.BeginTransaction())
 	produce(t, open, row(0, -1, 1), row(1, -1, 1))
 
 	config := func() Config {
@@ -54,9 +49,7 @@ func TestOpenWindowsOnApacheKafka(t *testing.T) {
 	cfg := config()
 	cfg.Rows = 600
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := map[int]int64{0: 300, 1: 300}; w.Rows() != 600 || !maps.Equal(w.Ends, want) {
 		t.Errorf("%d rows up to %v, want 600 up to %v", w.Rows(), w.Ends, want)
 	}

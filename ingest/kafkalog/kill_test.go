@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // apache is the broker that the tests against a real one share.
@@ -96,15 +97,11 @@ func TestUnsyncableFolder(t *testing.T) {
 func filesOf(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	files := map[string]string{}
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		files[e.Name()] = string(text)
 	}
 	return files

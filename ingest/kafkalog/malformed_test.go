@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // malformed makes a record of the format that is none, or one with a bad value.
@@ -73,17 +75,13 @@ func TestMalformed(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			w, err := Spool(t.Context(), cfg)
 			runtime.ReadMemStats(&after)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if took := (after.TotalAlloc - before.TotalAlloc) / count; took > 1<<20 {
 				t.Errorf("%d KiB a record", took>>10)
 			}
 			bad := 0
 			decode, err := cfg.decoder(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			var want int64
 			for i, r := range records {
 				columns := make([][]float64, 2)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A manifest that is read names files of its own folder, each once, and reads back as
@@ -39,9 +40,7 @@ func FuzzManifest(f *testing.F) {
 			t.Fatalf("%q names a file twice", text)
 		}
 		written, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := parseManifest(written); err != nil {
 			t.Fatalf("%q is not read back: %v", written, err)
 		}
@@ -54,19 +53,13 @@ func TestForeignFilesInASpool(t *testing.T) {
 	foreign := []string{"notes.tmp", ".notes.tmp", ".x.tmp", durable.TempPrefix + "x" + durable.TempSuffix, "segment-1.parquet", "rows.parquet"}
 	own := []string{durable.TempPrefix + strings.Repeat("A", 26) + durable.TempSuffix, "segment-00000000-partition-000000.parquet"}
 	for _, name := range append(slices.Clone(foreign), own...) {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600))
 	}
-	if err := os.MkdirAll(filepath.Join(folder, ".folder.tmp", "full"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Join(folder, ".folder.tmp", "full"), 0o755))
 	if _, err := openSpool(Config{Folder: folder, Topic: "rows", files: durable.OS{}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Remove(folder); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, Remove(folder))
 	for _, name := range foreign {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			t.Errorf("%s is gone: %v", name, err)

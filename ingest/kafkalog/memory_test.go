@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // soak asks for more rows: make nightly PART=2.
@@ -84,9 +85,7 @@ func TestMemoryIsFlat(t *testing.T) {
 				}
 			})
 		}
-		if err := p.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.Flush(t.Context()))
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), memoryVariable+"="+strings.Join([]string{c.ListenAddrs()[0], filepath.Join(t.TempDir(), "spool"), topic}, "\n"))
 		out, err := cmd.CombinedOutput()
@@ -95,9 +94,7 @@ func TestMemoryIsFlat(t *testing.T) {
 			t.Fatalf("%d rows: %v: %s", n, err, out)
 		}
 		kilobytes, err := strconv.Atoi(told[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Logf("%d rows: %d MiB at most", n, kilobytes>>10)
 		if kilobytes>>10 > mostMemory {
 			t.Errorf("%d rows take %d MiB, want at most %d", n, kilobytes>>10, mostMemory)

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -37,9 +38,7 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	w, err := Spool(t.Context(), c.config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	wantSegments := []pipeline.Segment{
 		{Topic: "rows", Partition: 0, First: 0, End: 100, Rows: 100},
 		{Topic: "rows", Partition: 1, First: 0, End: 100, Rows: 100},
@@ -63,25 +62,19 @@ func TestWindow(t *testing.T) {
 	again := c.config(t)
 	again.Folder = filepath.Join(t.TempDir(), "replay")
 	replayed, err := Replay(t.Context(), again, w.Segments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, got := values(t, replayed); !slices.Equal(got, digests) {
 		t.Error("the replayed segments have other digests")
 	}
 
 	folder := filepath.Dir(w.Paths[0])
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Features: []string{"x"}, Target: "in.y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, got := read(t, src); !slices.Equal(got, digests) {
 		t.Error("the spool, opened as a lake, has other digests")
 	}
 	place, err := lake.Open(t.Context(), lake.Config{Paths: []string{folder}, Features: []string{"$offset"}, Target: "$partition"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	where, _ := read(t, place)
 	if want := [2]float64{249, 0}; where[len(where)-1] != want {
 		t.Errorf("the last row stands at offset and partition %v, want %v", where[len(where)-1], want)
@@ -97,34 +90,26 @@ func TestAborted(t *testing.T) {
 	var want [][2]float64
 	for i := range 20 {
 		x := float64(i)
-		if err := p.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.BeginTransaction())
 		produce(t, p, row(0, x, 1), row(0, x, 2))
 		produce(t, other, row(0, x, 3)) // between, by somebody else
 		produce(t, p, row(0, x, 4))
 		commit := kgo.TransactionEndTry(i%3 != 0)
-		if err := p.EndTransaction(t.Context(), commit); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.EndTransaction(t.Context(), commit))
 		if commit {
 			want = append(want, [2]float64{x, 1}, [2]float64{x, 2}, [2]float64{x, 3}, [2]float64{x, 4})
 		} else {
 			want = append(want, [2]float64{x, 3})
 		}
 	}
-	if err := p.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.BeginTransaction())
 	produce(t, p, row(0, 100, 100))
 	produce(t, other, row(0, 101, 101)) // behind one that is open: not stable
 	for _, limit := range []int32{0, 1, 500} {
 		cfg := c.config(t)
 		cfg.fetchBytes = limit
 		w, err := Spool(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		rows, _ := values(t, w)
 		if !slices.Equal(rows, want) {
 			t.Errorf("fetching %d bytes at a time: rows %v, want %v", limit, rows, want)
@@ -142,12 +127,8 @@ func TestGone(t *testing.T) {
 	}
 	cfg := c.config(t)
 	w, err := Spool(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.DeleteRecords("rows", 0, 12); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, c.DeleteRecords("rows", 0, 12))
 	if again, err := Spool(t.Context(), cfg); err != nil || again.Rows() != 30 {
 		t.Errorf("the spool after its rows were deleted: %v", err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // arrowStream is an Arrow IPC stream of rows (x, in.y) and a text, in batches of so many
@@ -34,14 +36,10 @@ func arrowStream(t testing.TB, rows [][2]float64, batch int, options ...ipc.Opti
 			b.Field(2).(*array.Int32Builder).Append(int32(r[0]))
 		}
 		record := b.NewRecord()
-		if err := w.Write(record); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Write(record))
 		record.Release()
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return out.Bytes()
 }
 

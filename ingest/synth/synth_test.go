@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -118,14 +119,10 @@ func TestConfigErrors(t *testing.T) {
 func TestWriteLake(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lake")
 	g := newGenerator(t, synth.Config{Seed: 2, Noise: 0.1, Features: 11})
-	if err := g.WriteLake(t.Context(), dir, 3, 0, 2500); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, g.WriteLake(t.Context(), dir, 3, 0, 2500))
 	open := func(t *testing.T) pipeline.Source {
 		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return src
 	}
 	pipelinetest.TestSource(t, open)
