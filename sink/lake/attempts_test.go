@@ -20,6 +20,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -28,9 +29,7 @@ import (
 func recorded(t *testing.T, l *lake.AttemptLog, a pipeline.Attempt) [2]int {
 	t.Helper()
 	onRows, inLog, err := l.Record(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return [2]int{onRows, inLog}
 }
 
@@ -47,9 +46,7 @@ func tried(t *testing.T, attempts ...pipeline.Attempt) *lake.AttemptLog {
 func content(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -65,13 +62,9 @@ func TestDirectoriesShareALog(t *testing.T) {
 		t.Skip(err)
 	}
 	d, err := lake.Open(filepath.Join(dir, "shared"), nil) // an output directory with it
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer d.Close()
-	if err := os.Link(shared, d.Path("attempts.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Link(shared, d.Path("attempts.jsonl")))
 	want := content(t, shared)
 	writeFile(t, name, want[:len(want)-9]) // torn, which the next one mends in place
 	for i, l := range []*lake.AttemptLog{lake.NewAttemptLog(link, nil), lake.NewAttemptLog(name, nil), lake.NewAttemptLog(shared, nil), d.AttemptLog()} {
@@ -86,9 +79,7 @@ func TestDirectoriesShareALog(t *testing.T) {
 
 func writeFile(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, data, 0o644))
 }
 
 // A line that was cut at any place while it was written, with or without zeros
@@ -198,9 +189,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 
 func TestLogHasALimit(t *testing.T) {
 	l := tried(t, oldAttempt)
-	if err := os.Truncate(l.Path(), 64<<20+1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Truncate(l.Path(), 64<<20+1))
 	if _, _, err := l.Record(t.Context(), newAttempt); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("a log of more than 64 MiB: %v", err)
 	}
@@ -222,9 +211,7 @@ func TestRecordWaitsForTheLock(t *testing.T) {
 	l := tried(t, oldAttempt)
 	hold := func(t *testing.T) io.Closer {
 		lock, err := durable.OS{}.Lock(l.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return lock
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -237,9 +224,7 @@ func TestRecordWaitsForTheLock(t *testing.T) {
 		if _, _, err := l.Record(ctx, newAttempt); !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted: %v", err)
 		}
-		if err := lock.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, lock.Close())
 	})
 	if got := recorded(t, l, newAttempt); got != [2]int{2, 2} {
 		t.Errorf("after that: %v", got)

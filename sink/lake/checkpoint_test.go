@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -15,21 +16,15 @@ import (
 func TestCheckpointDamageIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	d, err := lake.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer d.Close()
 	checkpoint := d.Checkpoint(newAttempt.Configuration.String())
 	if state, err := checkpoint.Load(t.Context()); err != nil || state != nil {
 		t.Fatalf("Load from an empty directory = %q, %v", state, err)
 	}
-	if err := checkpoint.Save(t.Context(), []byte("the state of a training")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, checkpoint.Save(t.Context(), []byte("the state of a training")))
 	good, err := os.ReadFile(checkpoint.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	damaged := [][]byte{good[:0], good[:10], good[:len(good)-1], append(bytes.Clone(good), 0)}
 	for bit := range 8 * len(good) {
 		b := bytes.Clone(good)
@@ -37,9 +32,7 @@ func TestCheckpointDamageIsNoticed(t *testing.T) {
 		damaged = append(damaged, b)
 	}
 	for i, b := range damaged {
-		if err := os.WriteFile(checkpoint.Path(), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(checkpoint.Path(), b, 0o644))
 		if state, err := checkpoint.Load(t.Context()); !errors.Is(err, lake.ErrDamagedCheckpoint) {
 			t.Fatalf("damage %d: Load() = %q, %v, want ErrDamagedCheckpoint", i, state, err)
 		}
@@ -50,17 +43,13 @@ func TestCheckpointDamageIsNoticed(t *testing.T) {
 func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 	d := lake.NewOutput(t.TempDir(), nil)
 	release, err := d.Hold()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer release()
 	ctx := t.Context()
 	one, two := pipeline.Digest{1}, pipeline.Digest{2}
 	first, second := d.Checkpoint(one), d.Checkpoint(two)
 	place, _ := second.Where()
-	if err := errors.Join(first.Save(ctx, []byte("one")), second.Save(ctx, []byte("two"))); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(first.Save(ctx, []byte("one")), second.Save(ctx, []byte("two"))))
 	if state, err := first.Load(ctx); err != nil || string(state) != "one" {
 		t.Errorf("the first job's checkpoint is %q, %v", state, err)
 	}
@@ -68,18 +57,12 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 		t.Errorf("Notices() = %q, want that of %s", said, place)
 	}
 	// What is no checkpoint is not taken for another job's.
-	if err := os.WriteFile(place+"x", []byte("garbage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(place+"x", []byte("garbage"), 0o600))
 	if said := others(t, d, one); len(said) != 2 || !strings.Contains(said[1], place+"x is damaged") {
 		t.Errorf("beside garbage Notices() = %q", said)
 	}
-	if err := os.Remove(place + "x"); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Clear(ctx); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(place+"x"))
+	fatal.If(t, first.Clear(ctx))
 	if state, err := second.Load(ctx); err != nil || string(state) != "two" {
 		t.Errorf("after the first job has ended the second one's checkpoint is %q, %v", state, err)
 	}
@@ -92,8 +75,6 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 func others(t *testing.T, d *lake.Output, job pipeline.Digest) []string {
 	t.Helper()
 	said, err := d.Notices([]pipeline.Digest{job})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return slices.DeleteFunc(said, func(text string) bool { return !strings.Contains(text, "checkpoint") })
 }

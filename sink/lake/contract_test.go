@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink/lake"
@@ -28,14 +29,10 @@ func TestDamagedRecords(t *testing.T) {
 	o := lake.NewOutput(dir, nil)
 	const run = "run-20240229T235000.000000001Z-a.json"
 	for _, name := range []string{run, lake.CurrentFile} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o600))
 	}
 	all, err := o.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for r := range all {
 		t.Errorf("a damaged record is read as %v", r)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -88,18 +89,12 @@ func prepared(t *testing.T) *durabletest.Memory {
 	t.Helper()
 	m := durabletest.NewMemory()
 	d, err := lake.Open("out", m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, _, err := d.AttemptLog().Record(t.Context(), oldAttempt); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Put("run.json", []byte("the older run record")); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Put("run.json", []byte("the older run record")))
+	fatal.If(t, d.Close())
 	return m
 }
 
@@ -157,9 +152,7 @@ func finished(t *testing.T) (files *durabletest.Memory, before map[string]string
 	files = prepared(t)
 	before = files.Visible()
 	counted := durabletest.NewFaulty(files, durabletest.Fault{})
-	if err := job("out", counted); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, job("out", counted))
 	if counted.Operations() < 30 {
 		t.Fatalf("only %d operations were seen", counted.Operations())
 	}
@@ -226,31 +219,23 @@ func TestFullDiskIsAnErrorAndNoHalfFile(t *testing.T) {
 func TestTwoJobsNeverShareADirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "out")
 	d, err := lake.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := lake.Open(dir, nil); !errors.Is(err, pipeline.ErrHeld) {
 		t.Errorf("second Open says %v, want ErrHeld", err)
 	} else if strings.Count(err.Error(), "lake: ") != 1 || strings.Count(err.Error(), "in use") != 1 {
 		t.Errorf("second Open says it twice: %v", err)
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Close())
 	d, err = lake.Open(dir, nil)
 	if err != nil {
 		t.Fatalf("Open after Close: %v", err)
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Close())
 }
 
 func TestPutRefusesNamesOutsideTheDirectory(t *testing.T) {
 	d, err := lake.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer d.Close()
 	for _, name := range []string{"", ".", "..", "../x", "a/b", ".hidden", "_SUCCESS"} {
 		if err := d.Put(name, nil); err == nil {
@@ -261,9 +246,7 @@ func TestPutRefusesNamesOutsideTheDirectory(t *testing.T) {
 
 func TestUnwritableDirectoryIsExplained(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, nil, 0o644))
 	if _, err := lake.Open(filepath.Join(file, "out"), nil); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("Open below a file says %v, want an error that names it", err)
 	}
@@ -291,28 +274,20 @@ func Example() {
 
 func TestGetModelRefusesChangedBytes(t *testing.T) {
 	d, err := lake.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer d.Close()
 	digest, err := d.PutModel(t.Context(), smallModel())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := d.PutCertificate(t.Context(), certificateOf(digest, "", 1)); err != nil {
 		t.Fatal(err)
 	}
 	file := d.Path(lake.ModelName(digest))
 	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for at := range good {
 		bad := bytes.Clone(good)
 		bad[at] ^= 0x40
-		if err := os.WriteFile(file, bad, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(file, bad, 0o644))
 		if _, err := d.GetModel(t.Context(), digest); !errors.Is(err, pipeline.ErrChanged) {
 			t.Fatalf("byte %d of %d is changed: %v, want ErrChanged", at, len(good), err)
 		}
@@ -330,13 +305,9 @@ func TestGetModelRefusesChangedBytes(t *testing.T) {
 func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 	dir := t.TempDir()
 	d, err := lake.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	digest, err := d.PutModel(t.Context(), smallModel())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := d.GetModel(t.Context(), digest); err != nil {
 		t.Error(err)
 	}
@@ -353,9 +324,7 @@ func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 		for at := 1; ; at++ {
 			m := durabletest.NewMemory()
 			d, err := lake.Open("out", durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: durabletest.Half, Err: syscall.EIO, Passes: passes}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			digest, err := d.PutModel(t.Context(), smallModel())
 			if err == nil {
 				_, err = d.PutCertificate(t.Context(), certificateOf(digest, "", 1))
@@ -387,27 +356,19 @@ func TestOpenRemovesItsOwnLeftoversOnly(t *testing.T) {
 	own := durable.TempPrefix + random + durable.TempSuffix
 	foreign := []string{".notes.tmp", ".x.tmp", durable.TempPrefix + "mine" + durable.TempSuffix, durable.TempPrefix + random + ".tmp.txt", "." + random + ".tmp"}
 	for _, name := range append(foreign, own) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o600))
 	}
 	folders := []string{".folder.tmp", durable.TempPrefix + strings.Repeat("B", 26) + durable.TempSuffix}
 	for _, name := range folders {
-		if err := os.MkdirAll(filepath.Join(dir, name, "deep"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Join(dir, name, "deep"), 0o700))
 	}
 	working, err := durable.Create(durable.OS{}, filepath.Join(dir, "predictions.parquet")) // another command
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := working.Write([]byte("rows")); err != nil {
 		t.Fatal(err)
 	}
 	d, err := lake.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer d.Close()
 	for _, name := range append(foreign, folders...) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -446,9 +407,7 @@ func TestDirectoriesThatCannotBeSynced(t *testing.T) {
 func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 	open := func(fsys durable.FS) *lake.Directory {
 		d, err := lake.Open("out", fsys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return d
 	}
 	steps := map[string]func(d *lake.Directory) error{
@@ -462,9 +421,7 @@ func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 	for name, step := range steps {
 		m := durabletest.NewMemory()
 		counted := durabletest.NewFaulty(m, durabletest.Fault{})
-		if err := step(open(counted)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, step(open(counted)))
 		want := m.Visible()[name]
 		if got := m.PowerCut().Visible()[name]; got != want || want == "" {
 			t.Errorf("%s after a power cut: %q, want %q", name, got, want)
@@ -476,9 +433,7 @@ func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 				t.Fatalf("%s: operation %d: %v, want ErrKilled", name, at, err)
 			}
 			again := first.Killed()
-			if err := step(open(again)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, step(open(again)))
 			if got := again.PowerCut().Visible()[name]; got != want {
 				t.Errorf("%s, killed at operation %d, run again, after a power cut: %q, want %q", name, at, got, want)
 			}

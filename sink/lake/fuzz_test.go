@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -67,9 +68,7 @@ func FuzzAttemptLog(f *testing.F) {
 			t.Fatalf("the log is read as\n%s", lines)
 		}
 		_, n, err := log.Record(t.Context(), newAttempt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		after, err := log.Attempts(t.Context())
 		if err != nil || len(after) < n || after[n-1] != newAttempt || !bytes.HasPrefix(m.Content(log.Path()), lines) {
 			t.Errorf("after one more attempt: %d, %d attempts, %v", n, len(after), err)
@@ -82,9 +81,7 @@ func FuzzAttemptLog(f *testing.F) {
 func FuzzCheckpointFile(f *testing.F) {
 	dir := f.TempDir()
 	d, err := lake.Open(dir, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			f.Error(err)
@@ -92,21 +89,15 @@ func FuzzCheckpointFile(f *testing.F) {
 	})
 	checkpoint := d.Checkpoint("00")
 	for _, state := range []string{"", "a", "the state of a training"} {
-		if err := checkpoint.Save(f.Context(), []byte(state)); err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, checkpoint.Save(f.Context(), []byte(state)))
 		content, err := os.ReadFile(checkpoint.Path())
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(content)
 		f.Add(content[:len(content)/2])
 		f.Add(append(content, 0))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		if err := os.WriteFile(checkpoint.Path(), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(checkpoint.Path(), content, 0o600))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		state, err := checkpoint.Load(t.Context())
@@ -120,9 +111,7 @@ func FuzzCheckpointFile(f *testing.F) {
 			}
 			return
 		}
-		if err := checkpoint.Save(t.Context(), state); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, checkpoint.Save(t.Context(), state))
 		if again, err := os.ReadFile(checkpoint.Path()); err != nil || !bytes.Equal(again, content) {
 			t.Errorf("saved again it is another file: %v", err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -34,18 +35,14 @@ func TestMain(m *testing.M) {
 func readAll(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	seen := map[string]string{}
 	for _, name := range files {
 		if strings.HasPrefix(filepath.Base(name), ".") {
 			continue
 		}
 		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		seen[filepath.Base(name)] = string(content)
 	}
 	return seen
@@ -57,15 +54,11 @@ func TestKilledAtEveryOperationLeavesWholeFiles(t *testing.T) {
 	start := func() (dir string, before map[string]string) {
 		dir = t.TempDir()
 		d, err := lake.Open(dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, _, err := d.AttemptLog().Record(t.Context(), oldAttempt); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(d.Put("run.json", []byte("the older run record")), d.Close()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(d.Put("run.json", []byte("the older run record")), d.Close()))
 		return dir, readAll(t, dir)
 	}
 	dir, before := start()
@@ -99,9 +92,7 @@ func TestKilledAtEveryOperationLeavesWholeFiles(t *testing.T) {
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
 	d, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
 	if err != nil && !errors.Is(err, io.EOF) {

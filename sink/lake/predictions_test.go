@@ -6,6 +6,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
 	"github.com/pacsgp/pacsgp/sink/lake"
@@ -16,14 +17,10 @@ func TestPredictionsContract(t *testing.T) {
 	type columns = score.Columns[parquet.Node, parquet.Value]
 	folder := t.TempDir()
 	about, _, err := lake.ReadAbout(t.Context(), durable.OS{}, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	open := func(t *testing.T) (scoretest.FileWriter[columns], func()) {
 		d, err := lake.Open(folder, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return lake.NewPredictions(durable.OS{}, folder, about), func() {
 			if err := d.Close(); err != nil {
 				t.Error(err)
@@ -46,9 +43,7 @@ func TestPredictionsContract(t *testing.T) {
 			Row int64  `parquet:"row"`
 			ID  *int64 `parquet:"id,optional"`
 		}](lake.NewPredictions(durable.OS{}, folder, about).Of(f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, r := range rows {
 			if numbers = append(numbers, r.Row); *r.ID != r.Row {
 				t.Errorf("beside row %d stands %d", r.Row, *r.ID)
