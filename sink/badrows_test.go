@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -18,13 +19,9 @@ func TestBadRowsAreReadBack(t *testing.T) {
 	out := sink.NewBadRows(&file, []string{"row", "in", "zeta"})
 	shard := pipeline.Shard{First: 90, Rows: 50, Place: pipeline.Place{In: "lake/b.parquet", Part: 3, At: 7_000_000_000}}
 	for i, values := range [][]float64{{1.5, math.NaN(), 3}, {math.NaN(), -2, math.NaN()}} {
-		if err := out.Write(shard, pipeline.BadRow{Row: int64(10 * i), Reason: "is null", Values: values}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, out.Write(shard, pipeline.BadRow{Row: int64(10 * i), Reason: "is null", Values: values}))
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, out.Close())
 	type values struct {
 		Row  *float64 `parquet:"row,optional"`
 		In   *float64 `parquet:"in,optional"`
@@ -39,9 +36,7 @@ func TestBadRowsAreReadBack(t *testing.T) {
 		Values values `parquet:"values"`
 	}
 	got, err := parquet.Read[row](bytes.NewReader(file.Bytes()), int64(file.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	number := func(v float64) *float64 { return &v }
 	want := []row{
 		{"lake/b.parquet", 3, 7_000_000_000, "in", "is null", values{Row: number(1.5), Zeta: number(3)}},

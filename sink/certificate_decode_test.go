@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -26,9 +27,7 @@ func encodedRow(t testing.TB, change func(j *pipeline.Job)) (certify.Certificate
 	}
 	c := certified(t, []string{"a", "b", "y"}, waves(300, 1), []int{100, 200}, job).Certificate
 	data, err := sink.CertificateRow(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return c, data
 }
 
@@ -64,17 +63,13 @@ func rowFile(t testing.TB, options []parquet.WriterOption, rows ...map[string]an
 	t.Helper()
 	_, good := encodedRow(t, nil)
 	f, err := parquet.OpenFile(bytes.NewReader(good), int64(len(good)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	values := make([]parquet.Row, 1)
 	reader := parquet.NewReader(f)
 	if n, _ := reader.ReadRows(values); n != 1 {
 		t.Fatalf("%d rows", n)
 	}
-	if err := reader.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, reader.Close())
 	var b bytes.Buffer
 	w := parquet.NewWriter(&b, append(options, f.Schema(), parquet.KeyValueMetadata("pacsgp-sha256", strings.Repeat("0", 64)))...)
 	for _, changes := range rows {
@@ -101,18 +96,14 @@ func rowFile(t testing.TB, options []parquet.WriterOption, rows ...map[string]an
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return resealed(b.Bytes())
 }
 
 func TestCertificateRowThatContradictsItsDocumentIsRefused(t *testing.T) {
 	c, good := encodedRow(t, nil)
 	document, err := certify.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	compressed := []parquet.WriterOption{parquet.Compression(&parquet.Snappy)}
 	if _, err := sink.DecodeCertificateRow(rowFile(t, compressed, map[string]any{})); err != nil {
 		t.Errorf("the same row, written otherwise: %v", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink"
@@ -26,9 +27,7 @@ import (
 func certified(t testing.TB, names []string, columns [][]float64, shards []int, job pipeline.Job) *pipeline.Result {
 	t.Helper()
 	job, err := job.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	store := &encodedStore{}
 	var r *pipeline.Result // of a sweep, that of the last alternative
 	if job.DeltaPolicy != "" {
@@ -42,9 +41,7 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 			Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
 		}, nil
 	}, func(_ pipeline.Job, last *pipeline.Result) error { r = last; return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -91,16 +88,12 @@ func smallJob() pipeline.Job {
 func TestCertificateRowSaysWhatTheDocumentSays(t *testing.T) {
 	c := certified(t, []string{"a", "b", "y"}, waves(600, 1), []int{250, 350}, smallJob()).Certificate
 	data, err := sink.CertificateRow(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if again, err := sink.CertificateRow(c); err != nil || !bytes.Equal(data, again) {
 		t.Errorf("the same certificate gives other bytes the second time: %v", err)
 	}
 	document, err := certify.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if limit := 2*len(document) + 20_000; len(data) > limit {
 		t.Errorf("the row has %d bytes for a document of %d, want at most %d", len(data), len(document), limit)
 	}
@@ -149,13 +142,9 @@ func TestPredictionsGiveNullsAndAReasonForBadRows(t *testing.T) {
 		want = append(want, row)
 	}
 	for batch := want; len(batch) > 0; batch = batch[min(len(batch), 4096):] {
-		if err := p.Write(batch[:min(len(batch), 4096)]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.Write(batch[:min(len(batch), 4096)]))
 	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Close())
 	type row struct {
 		Row         int64    `parquet:"row"`
 		Mean        *float64 `parquet:"mean,optional"`
@@ -185,21 +174,13 @@ func TestOthersReadOurFiles(t *testing.T) {
 	m := testModel(1100, 3, true)
 	c := certified(t, []string{"a", "b", "y"}, waves(600, 1), []int{250, 350}, smallJob()).Certificate
 	row, err := sink.CertificateRow(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var predictions bytes.Buffer
 	p := sink.NewPredictions(&predictions, "0123")
-	if err := p.Write([]pipeline.Prediction{{Ordinal: 0, Mean: 0, Deviation: 1}, {Ordinal: 1, Reason: "null"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Write([]pipeline.Prediction{{Ordinal: 0, Mean: 0, Deviation: 1}, {Ordinal: 1, Reason: "null"}}))
+	fatal.If(t, p.Close())
 	for name, data := range map[string][]byte{"model": encode(t, m), "certificate": row, "predictions": predictions.Bytes()} {
-		if err := os.WriteFile(filepath.Join(dir, name+".parquet"), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name+".parquet"), data, 0o644))
 	}
 	sum := 0.0
 	for i := range 1100 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -33,9 +34,7 @@ func forged(t testing.TB, p published, m pipeline.Model, change func(ev *certify
 	t.Helper()
 	file := encode(t, m)
 	ev, err := p.result.Certificate.Evidence()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sum := sha256.Sum256(file)
 	ev.ModelDigest, ev.Theta = hex.EncodeToString(sum[:]), m.Meta.Theta
 	if ev.KL, err = certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing()); err != nil {
@@ -44,13 +43,9 @@ func forged(t testing.TB, p published, m pipeline.Model, change func(ev *certify
 	ev.Jitter.Limit = m.Posterior.Jitter / 2
 	change(&ev)
 	c, err := certify.Certify(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	document, err := certify.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return handed(t, p, file, document)
 }
 
@@ -121,26 +116,16 @@ func losses(t testing.TB, p published, m pipeline.Model) (lower, upper certify.R
 	}
 	scale := m.Meta.Target.Scale
 	l, err := loss.New(loss.Kind(m.Meta.Loss.Kind), m.Meta.Loss.Epsilon/scale, 0, 0, m.Meta.Target.Centre/scale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	predictor, err := model.NewPredictor(m.Posterior, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer predictor.Close()
 	accuracy := p.result.Certificate.Accuracy.Tau / scale * (1 + 0x1p-40)
 	laws, lo, hi := model.NewLaws(len(y)), make([]float64, len(y)), make([]float64, len(y))
-	if err := predictor.PredictLoss(l, accuracy, x, y, laws, lo, hi); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, predictor.PredictLoss(l, accuracy, x, y, laws, lo, hi))
 	for i := range y {
-		if err := upper.Add(hi[i]); err != nil {
-			t.Fatal(err)
-		}
-		if err := lower.AddLower(lo[i]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, upper.Add(hi[i]))
+		fatal.If(t, lower.AddLower(lo[i]))
 		if !(laws.MeanError[i] <= accuracy) {
 			unproven++
 		}
@@ -155,9 +140,7 @@ const refusedRisk = "empirical risk is stated|upper sum of the losses|lower sum 
 func sumOf(t testing.TB, n int64, size float64) (sum certify.RiskSum) {
 	t.Helper()
 	for range n {
-		if err := sum.Add(size); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, sum.Add(size))
 	}
 	return sum
 }
@@ -237,12 +220,8 @@ func everywhere(t testing.TB, document []byte, pairs ...string) []byte {
 			} `json:"configuration"`
 		}
 		var values bytes.Buffer
-		if err := json.Unmarshal(document, &c); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Compact(&values, c.Configuration.Values); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(document, &c))
+		fatal.If(t, json.Compact(&values, c.Configuration.Values))
 		sum := sha256.Sum256(values.Bytes())
 		return hex.EncodeToString(sum[:])
 	}
@@ -258,9 +237,7 @@ func forgedWords(t *testing.T, p, peaked published) []forgery {
 	t.Helper()
 	file := encode(t, p.result.Model)
 	document, err := os.ReadFile(p.certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var all []forgery
 	for _, w := range []struct {
 		name, want string

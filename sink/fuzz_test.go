@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -32,14 +33,10 @@ func forgedFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) 
 	start := len(file) - 8 - length
 	var meta format.FileMetaData
 	var protocol thrift.CompactProtocol
-	if err := thrift.Unmarshal(&protocol, file[start:len(file)-8], &meta); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, thrift.Unmarshal(&protocol, file[start:len(file)-8], &meta))
 	change(&meta)
 	footer, err := thrift.Marshal(&protocol, &meta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out := append(bytes.Clone(file[:start]), footer...)
 	return resealed(append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), "PAR1"...))
 }
@@ -53,20 +50,14 @@ func forgedPage(t testing.TB, file []byte, change func(*format.PageHeader)) []by
 	var meta format.FileMetaData
 	var header format.PageHeader
 	var protocol thrift.CompactProtocol
-	if err := thrift.Unmarshal(&protocol, file[start:len(file)-8], &meta); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, thrift.Unmarshal(&protocol, file[start:len(file)-8], &meta))
 	chunk := meta.RowGroups[0].Columns[0].MetaData
 	pages := file[chunk.DataPageOffset : chunk.DataPageOffset+chunk.TotalCompressedSize]
-	if err := thrift.NewDecoder(protocol.NewReader(bytes.NewReader(pages))).Decode(&header); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, thrift.NewDecoder(protocol.NewReader(bytes.NewReader(pages))).Decode(&header))
 	body := pages[len(pages)-int(header.CompressedPageSize):]
 	change(&header)
 	head, err := thrift.Marshal(&protocol, &header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	moved := append(append(bytes.Clone(file[:start]), head...), body...)
 	return forgedFooter(t, append(moved, file[start:]...), func(meta *format.FileMetaData) {
 		m := &meta.RowGroups[0].Columns[0].MetaData
@@ -222,9 +213,7 @@ func FuzzCertificateRow(f *testing.F) {
 			t.Fatalf("a row that was read cannot be written: %v", err)
 		}
 		back, err := sink.DecodeCertificateRow(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		one, errOne := certify.Marshal(c)
 		two, errTwo := certify.Marshal(back)
 		if errOne != nil || errTwo != nil || !bytes.Equal(one, two) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A lie changes a certificate. Settings are given as text that replaces text in
@@ -150,9 +151,7 @@ func heavier(t testing.TB, r certify.Risk, units int64) certify.Risk {
 	if err == nil {
 		err = json.Unmarshal(document, &r.Exact)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.Upper = r.Exact.Upper()
 	return r
 }
@@ -162,9 +161,7 @@ func refit(t testing.TB, c *certify.Certificate) {
 	t.Helper()
 	mean, draw := &c.Guarantees[0], &c.Guarantees[1]
 	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta, Share: c.Delta.Share(certify.MethodPACBayes)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	draw.Bound, draw.BoundPinsker, draw.LowerBound = b.Upper, b.Pinsker, b.Lower
 	mean.Bound, mean.BoundPinsker = min(1, 2*b.Upper), min(1, 2*b.Pinsker)
 	if c.Baseline.Bound, err = certify.HoldoutBound(c.Baseline.EmpiricalRisk.Lower, draw.N, draw.Delta); err != nil {
@@ -179,16 +176,12 @@ func told(t testing.TB, c certify.Certificate, l lie) []byte {
 	if err == nil {
 		c, err = certify.Parse(document)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if l.change != nil {
 		l.change(&c)
 	}
 	var values bytes.Buffer
-	if err := json.Compact(&values, c.Configuration.Values); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Compact(&values, c.Configuration.Values))
 	if !strings.Contains(values.String(), l.from) {
 		t.Errorf("%s: %q does not stand in the configuration %s", l.name, l.from, values.String())
 	}
@@ -196,9 +189,7 @@ func told(t testing.TB, c certify.Certificate, l lie) []byte {
 	sum := sha256.Sum256(c.Configuration.Values)
 	c.Configuration.Digest = hex.EncodeToString(sum[:])
 	lied, err := certify.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if bytes.Equal(lied, document) {
 		t.Errorf("%s: nothing is changed", l.name)
 	}

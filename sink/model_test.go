@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -101,9 +102,7 @@ func factorised(p *model.Posterior) *model.Posterior {
 func encode(t testing.TB, m pipeline.Model) []byte {
 	t.Helper()
 	data, err := sink.EncodeModel(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -133,9 +132,7 @@ func TestModelReadsBackAsItWas(t *testing.T) {
 func TestModelPagesCarryChecksums(t *testing.T) {
 	data := encode(t, testModel(1100, 2, true))
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if groups := f.Metadata().RowGroups; len(groups) < 2 {
 		t.Errorf("%d row groups: the writer holds the whole model", len(groups))
 	}
@@ -214,14 +211,10 @@ type fileRow struct {
 func rewrite(t *testing.T, data []byte, change func(rows []fileRow, metadata string) ([]fileRow, string), options ...parquet.WriterOption) []byte {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	metadata, _ := f.Lookup("pacsgp")
 	rows, err := parquet.Read[fileRow](bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rows, metadata = change(rows, metadata)
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[fileRow](&b, append(options,
@@ -230,9 +223,7 @@ func rewrite(t *testing.T, data []byte, change func(rows []fileRow, metadata str
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return sealed(b.Bytes())
 }
 

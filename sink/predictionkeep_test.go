@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -27,13 +28,9 @@ func keptTexts(t *testing.T, node parquet.Node, texts []string) *parquet.File {
 				values[i] = parquet.ByteArrayValue([]byte(text))
 			}
 		}
-		if err := p.Write(make([]pipeline.Prediction, len(some)), values); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.Write(make([]pipeline.Prediction, len(some)), values))
 	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Close())
 	rows, err := parquet.Read[struct {
 		Text *string `parquet:"text,optional"`
 	}](bytes.NewReader(b.Bytes()), int64(b.Len()))
@@ -46,9 +43,7 @@ func keptTexts(t *testing.T, node parquet.Node, texts []string) *parquet.File {
 		}
 	}
 	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return f
 }
 
@@ -116,9 +111,7 @@ func TestKeptTextsAreBounded(t *testing.T) {
 				t.Errorf("a dictionary has %d bytes", d.Size())
 			}
 		}
-		if err := all.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, all.Close())
 	}
 	var sum int64
 	for _, g := range f.Metadata().RowGroups {

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -54,9 +55,7 @@ func publishRows(t testing.TB, columns [][]float64, change func(j *pipeline.Job)
 	r := certified(t, []string{"a", "b", "y"}, columns, []int{300, 350, 250}, j)
 	dir := t.TempDir()
 	document, err := certify.Marshal(r.Certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := published{
 		result: r, model: filepath.Join(dir, "model.parquet"), data: filepath.Join(dir, "lake"),
 		certificate: filepath.Join(dir, "certificate-"+r.ID+".json"),
@@ -72,12 +71,8 @@ func publishRows(t testing.TB, columns [][]float64, change func(j *pipeline.Job)
 
 func writeFile(t testing.TB, name string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	fatal.If(t, os.WriteFile(name, data, 0o644))
 }
 
 // lakeFile is a file of the rows between the given ends, a row group between
@@ -92,12 +87,8 @@ func lakeFile(t testing.TB, columns [][]float64, ends ...int) []byte {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Flush())
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return b.Bytes()
 }

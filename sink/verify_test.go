@@ -22,6 +22,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink"
@@ -175,13 +176,9 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 func meanOf(t *testing.T, certificate string) certify.Guarantee {
 	t.Helper()
 	data, err := os.ReadFile(certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c, err := certify.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return c.About(certify.PredictorMean)
 }
 
@@ -238,9 +235,7 @@ func TestPythonFindsTheConstantOnTheEdge(t *testing.T) {
 		}
 		var want certify.RiskSum
 		for i := range p.result.Certificate.Ledger.Train {
-			if err := want.AddUnits(certify.UnitsPerLoss * uint64(min(1, max(0, misses-i)))); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, want.AddUnits(certify.UnitsPerLoss*uint64(min(1, max(0, misses-i)))))
 		}
 		if got := p.result.Certificate.Baseline.EmpiricalRisk.Exact; got != want {
 			t.Errorf("%s: the constant's risk is %v, want %v: %d misses", edge.name, got.Upper(), want.Upper(), misses)
@@ -276,9 +271,7 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 	verifytest.Need(t)
 	p := publish(t, nil)
 	document, err := os.ReadFile(p.certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	other := publish(t, func(j *pipeline.Job) { j.Train.Seed = 3; j.Inducing = []int{12} })
 	changed := changedRow(t)
 	type refusal struct {
@@ -365,9 +358,7 @@ func goVerifies(t testing.TB, args []string) error {
 	}
 	model, data, certificate := files[0], files[1:len(files)-1], files[len(files)-1]
 	document, err := os.ReadFile(certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if sum := sha256.Sum256(document); id != "" && id != hex.EncodeToString(sum[:]) {
 		return errors.New("another id")
 	}
@@ -376,9 +367,7 @@ func goVerifies(t testing.TB, args []string) error {
 		return err
 	}
 	bytes, err := os.ReadFile(model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m, err := sink.DecodeModel(bytes)
 	if err != nil {
 		return err
@@ -421,9 +410,7 @@ func TestPythonPredictsWhatGoPredicts(t *testing.T) {
 		t.Fatalf("exit status %d:\n%s", status, text)
 	}
 	data, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	type row struct {
 		Row         int64    `parquet:"row,optional"`
 		Mean        *float64 `parquet:"mean,optional"`
@@ -431,15 +418,11 @@ func TestPythonPredictsWhatGoPredicts(t *testing.T) {
 		Certificate *string  `parquet:"certificate,optional"`
 	}
 	rows, err := parquet.Read[row](bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	columns := lakeWaves()
 	src := pipelinetest.NewMemory([]string{"a", "b"}, columns[:2], 900)
 	model, err := sink.DecodeModel(encode(t, p.result.Model))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	worst := 0.0
 	err = pipeline.Predict(context.Background(), src, model, 1, func(batch []pipeline.Prediction) error {
 		for _, want := range batch {

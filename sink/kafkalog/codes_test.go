@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -64,9 +65,7 @@ func TestCodes(t *testing.T) {
 					t.Parallel()
 					c, client := rowsCluster(t)
 					fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{r.key}, Err: code, Count: 2})
-					if err := publish(t, client, exactlyOnce); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, publish(t, client, exactlyOnce))
 					if fault.Hits() == 0 {
 						t.Fatal("the request was not made")
 					}
@@ -160,9 +159,7 @@ func TestGroupWithMembers(t *testing.T) {
 	for _, exactlyOnce := range []bool{true, false} {
 		c, client := rowsCluster(t)
 		member, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumerGroup("group"), kgo.ConsumeTopics("rows"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer member.Close()
 		if _, err := c.WaitGroupStable(t.Context(), "group", 1); err != nil {
 			t.Fatal(err)
@@ -187,9 +184,7 @@ func rowsCluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 func newClient(t *testing.T, c *kfake.Cluster, patience time.Duration) *broker.Client {
 	t.Helper()
 	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs(), Patience: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

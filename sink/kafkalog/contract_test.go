@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -19,9 +20,7 @@ func TestPorts(t *testing.T) {
 		return func(t *testing.T) pipeline.Sink {
 			t.Helper()
 			p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			return p
 		}
 	})
@@ -32,39 +31,27 @@ func TestPorts(t *testing.T) {
 func TestSinkInATransaction(t *testing.T) {
 	c, client := cluster(t)
 	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sum, err := p.PutModel(t.Context(), pipelinetest.SmallModel(0.5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var ids []string
 	for _, software := range []string{"one", "two"} {
 		id, err := p.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, software))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		ids = append(ids, id)
 	}
 	if _, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, ids[0]); !errors.Is(err, kafkalog.ErrNotFound) {
 		t.Errorf("before the transaction ends: %v, want %v", err, kafkalog.ErrNotFound)
 	}
-	if err := p.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Commit(t.Context()))
 	if _, err := p.GetModel(t.Context(), sum); err != nil {
 		t.Error(err)
 	}
 	for i, software := range []string{"one", "two"} {
 		a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, ids[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want, err := certify.Marshal(pipelinetest.SmallCertificate(sum, software))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if string(a.Document) != string(want) || fmt.Sprintf("%x", sha256.Sum256(a.Model)) != sum {
 			t.Errorf("certificate %q: other bytes came back", software)
 		}
@@ -82,21 +69,13 @@ func TestAnotherCertificateOfTheSameRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sum, err := p.PutModel(t.Context(), pipelinetest.SmallModel(0.5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	id, err := p.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, "one"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	firsts, ends := map[int]int64{0: 0}, map[int]int64{0: 10}
-	if err := p.CommitOffsets(t.Context(), nil, "g", "rows", ends, ""); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.CommitOffsets(t.Context(), nil, "g", "rows", ends, ""))
 	for _, c := range []struct {
 		ids       []string
 		overtaken bool

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
@@ -46,18 +47,14 @@ func put(t *testing.T, p *kafkalog.FilePredictions, file string, rows, to int64,
 	if err == nil {
 		err = send(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 // sendFile does so for good.
 func sendFile(t *testing.T, p *kafkalog.FilePredictions, file string, rows, to int64, done bool) {
 	t.Helper()
 	put(t, p, file, rows, to, done)
-	if err := p.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Commit(t.Context()))
 }
 
 // What is committed is remembered by the next process, also that a file is not done, and what
@@ -107,9 +104,7 @@ func TestFilesContract(t *testing.T) {
 	}
 	open := func(t *testing.T) (scoretest.FileWriter[columns], func()) {
 		p, err := files(t.Context(), client, "predictions")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return p, func() {
 			if err := p.Abort(t.Context()); err != nil {
 				t.Error(err)
@@ -119,9 +114,7 @@ func TestFilesContract(t *testing.T) {
 	scoretest.TestFileWriter(t, false, open, func(int) columns { return columns{} }, func(t *testing.T, f score.File) (numbers []int64) {
 		partitions := []int{0, 1, 2}
 		ends, err := client.Offsets(t.Context(), "predictions", partitions, broker.Latest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, p := range partitions {
 			err := client.Read(t.Context(), broker.Range{Topic: "predictions", Partition: p, End: ends[p]}, func(r *broker.Record) error {
 				var row struct {
@@ -136,9 +129,7 @@ func TestFilesContract(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 		}
 		return numbers
 	})
@@ -163,16 +154,10 @@ func TestRecordOfFilesIsWhole(t *testing.T) {
 	put := func(t *testing.T, client *broker.Client, key string, value any) {
 		t.Helper()
 		w, err := client.NewWriter(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Send(t.Context(), "p-files", 0, broker.Record{Key: []byte(key), Value: text}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, w.Send(t.Context(), "p-files", 0, broker.Record{Key: []byte(key), Value: text}))
 	}
 	type object = map[string]any
 	for name, c := range map[string]struct {
@@ -203,15 +188,11 @@ func TestRecordOfFilesIsWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, client := cluster(t)
 			admin, err := kgo.NewClient(kgo.SeedBrokers(client.Kafka.Addr.String()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer admin.Close()
 			create(t, client, "p")
 			p, err := files(t.Context(), client, "p")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			sendFile(t, p, "a", 3, 3, true)
 			sendFile(t, p, "b", 3, 3, true)
 			c.spoil(t, admin, client)

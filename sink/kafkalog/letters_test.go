@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -29,9 +30,7 @@ func TestLettersAreSentOnce(t *testing.T) {
 	t.Run("Apache Kafka", func(t *testing.T) {
 		s, _ := apache.Lend(t)
 		client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { _ = client.Close() })
 		lettersAreSentOnce(t, client, s.Address)
 	})
@@ -77,9 +76,7 @@ func lettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
 	}()
 	<-gone
 	for range 3 {
-		if err := send(n); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, send(n))
 	}
 	got := countedAt(t, address, "dead")
 	slices.Sort(got)

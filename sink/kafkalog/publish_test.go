@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -24,18 +25,12 @@ import (
 func cluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	client, err := broker.NewClient(broker.Config{Brokers: c.ListenAddrs(), Patience: 20 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	if err := kafkalog.Create(t.Context(), client, kafkalog.Topics{}, 3, 1, func(string, bool) {}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, kafkalog.Create(t.Context(), client, kafkalog.Topics{}, 3, 1, func(string, bool) {}))
 	return c, client
 }
 
@@ -49,9 +44,7 @@ func countedAt(t *testing.T, address, topic string) (keys []string) {
 	t.Helper()
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer consumer.Close()
 	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); {
 		ctx, cancel := context.WithDeadline(t.Context(), until)
@@ -75,17 +68,11 @@ func TestLostAcknowledgements(t *testing.T) {
 			model[i] = byte(rng.Uint32())
 		}
 		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: exactlyOnce})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		// The broker stores the batch and says that it took too long.
 		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 4})
-		if err := p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: model}); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: model}))
+		fatal.If(t, p.Commit(t.Context()))
 		if got := counted(t, c, "pacsgp-models"); len(got) != 6 {
 			t.Errorf("exactly once %v: %d pieces of the model, want 6: %q", exactlyOnce, len(got), got)
 		}
@@ -102,23 +89,15 @@ func TestUnfinishedIsNotSeen(t *testing.T) {
 	begin := func() *kafkalog.Publication {
 		t.Helper()
 		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return p
 	}
 	a := kafkalog.Artifact{Document: []byte("{}"), Model: bytes.Repeat([]byte("m"), 100)}
 	first := begin()
-	if err := first.Put(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, first.Put(t.Context(), a))
 	second := begin() // as after a crash
-	if err := second.Put(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, second.Put(t.Context(), a))
+	fatal.If(t, second.Commit(t.Context()))
 	if err := first.Commit(t.Context()); err == nil || !strings.Contains(err.Error(), "another process has begun") {
 		t.Errorf("the first process commits after the second one has begun: %v", err)
 	}
@@ -149,17 +128,13 @@ func TestTopicsThatLose(t *testing.T) {
 func TestClocksThatJump(t *testing.T) {
 	c, client := cluster(t)
 	producer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("pacsgp-current"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer producer.Close()
 	now := time.Now()
 	for i, ahead := range []time.Duration{0, time.Hour, -time.Hour, 0} {
 		id := strings.Repeat(strconv.Itoa(i), 64)
 		value := fmt.Appendf(nil, `{"format":%q,"name":"m","certificate":%q}`, kafkalog.PointerFormat, id)
-		if err := producer.ProduceSync(t.Context(), &kgo.Record{Partition: 2, Key: []byte("m"), Value: value, Timestamp: now.Add(ahead)}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, producer.ProduceSync(t.Context(), &kgo.Record{Partition: 2, Key: []byte("m"), Value: value, Timestamp: now.Add(ahead)}).FirstErr())
 		if p, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m"); err != nil || p.Certificate != id {
 			t.Errorf("the pointer that was moved with a clock %v ahead is not current, but %+v (%v)", ahead, p, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -19,16 +20,12 @@ func TestEarlierOwnersAreEnded(t *testing.T) {
 	open := func(cfg kafkalog.Config) *kafkalog.Publication {
 		t.Helper()
 		p, err := kafkalog.Begin(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		ends := map[int]int64{}
 		for _, i := range cfg.Share {
 			ends[i] = 10
 		}
-		if err := p.CommitOffsets(t.Context(), &broker.Member{Generation: -1}, "g", "rows", ends, ""); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.CommitOffsets(t.Context(), &broker.Member{Generation: -1}, "g", "rows", ends, ""))
 		return p
 	}
 	if _, err := client.CreateTopic(t.Context(), "rows", 6, 1, nil); err != nil {
@@ -36,9 +33,7 @@ func TestEarlierOwnersAreEnded(t *testing.T) {
 	}
 	for _, next := range [][]int{{2}, {4}, {2, 4}, {0, 4}} {
 		left, other := open(share(2, 4)), open(share(5))
-		if err := kafkalog.EndOthers(t.Context(), share(next...)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, kafkalog.EndOthers(t.Context(), share(next...)))
 		if err := left.Commit(t.Context()); !broker.Fenced(err) {
 			t.Errorf("the partitions 2 and 4 are committed when another member has %v: %v", next, err)
 		}

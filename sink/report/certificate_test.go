@@ -11,14 +11,13 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 	c := certifytest.Certificate(t, nil)
 	var b bytes.Buffer
-	if err := WriteCertificate(&b, c, Style{}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, WriteCertificate(&b, c, Style{}))
 	flat := strings.Join(strings.Fields(b.String()), " ")
 	mean, draw := c.Guarantees[0], c.Guarantees[1]
 	for _, want := range []string{
@@ -37,9 +36,7 @@ func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 		t.Error("plain text has escape sequences")
 	}
 	if file := os.Getenv("PACSGP_FIGURES"); file != "" { // to look at it
-		if err := os.WriteFile(file+"/certificate.txt", b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(file+"/certificate.txt", b.Bytes(), 0o644))
 	}
 }
 
@@ -50,9 +47,7 @@ func TestNumberInASequenceIsTheMakersWord(t *testing.T) {
 		ev.Delta.Sequence = &certify.Sequence{Policy: certify.DeltaSequence, Name: "nights", Number: 3}
 	})
 	var all, word bytes.Buffer
-	if err := errors.Join(WriteCertificate(&all, c, Style{}), WriteDeclared(&word, c, Style{})); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(WriteCertificate(&all, c, Style{}), WriteDeclared(&word, c, Style{})))
 	const said = `number 3 of "nights"`
 	about, declared, _ := strings.Cut(all.String(), makersWord)
 	if strings.Contains(about, said) || !strings.Contains(declared, said) || !strings.Contains(word.String(), said) {
@@ -64,9 +59,7 @@ func TestWriteCertificateKeepsToTheWidth(t *testing.T) {
 	c := certifytest.Certificate(t, nil)
 	for _, width := range []int{80, 100, 500} {
 		var b bytes.Buffer
-		if err := WriteCertificate(&b, c, Style{Width: width}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, WriteCertificate(&b, c, Style{Width: width}))
 		for line := range strings.SplitSeq(b.String(), "\n") {
 			if n := utf8.RuneCountInString(line); n > min(width, 100) {
 				t.Errorf("width %d: a line of %d columns: %q", width, n, line)
@@ -81,9 +74,7 @@ func TestWriteCertificateMarksStatuses(t *testing.T) {
 		certify.StatusIndicative: func(ev *certify.Evidence) { ev.Jitter.Holds = false },
 	} {
 		var b bytes.Buffer
-		if err := WriteCertificate(&b, certifytest.Certificate(t, change), Style{Colour: true}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, WriteCertificate(&b, certifytest.Certificate(t, change), Style{Colour: true}))
 		if !strings.Contains(b.String(), strings.ToUpper(string(status))) || strings.Contains(b.String(), "CERTIFIED  ") {
 			t.Errorf("%s is not marked:\n%s", status, b.String())
 		}
@@ -102,9 +93,7 @@ func TestWriteCertificateDoesNotPassOnControlCharacters(t *testing.T) {
 	c.RowRules = []string{"\x00"}
 	c.Declared.Software, c.Declared.Unit, c.Guarantees[0].Headline, c.Sample.Columns[1] = "\r\n", "\x1b[2J", "a\x1b[2J", "\x00"
 	var b bytes.Buffer
-	if err := WriteCertificate(&b, c, Style{}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, WriteCertificate(&b, c, Style{}))
 	if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && Escape(string(r)) != string(r) }); i >= 0 {
 		t.Errorf("it prints %q", b.String()[i:i+10])
 	}

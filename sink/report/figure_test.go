@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // testFigure looks like a run on a noisy target.
@@ -36,17 +38,13 @@ func TestFigureIsTheSameBytesTwice(t *testing.T) {
 	for _, err := range []error{
 		testFigure().WritePNG(&png1), testFigure().WritePNG(&png2),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	if !bytes.Equal(png1.Bytes(), png2.Bytes()) {
 		t.Error("the same figure gives other bytes the second time")
 	}
 	if dir := os.Getenv("PACSGP_FIGURES"); dir != "" { // to look at them
-		if err := os.WriteFile(dir+"/figure.png", png1.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(dir+"/figure.png", png1.Bytes(), 0o644))
 	}
 	if _, err := png.Decode(&png1); err != nil {
 		t.Errorf("the PNG does not decode: %v", err)
@@ -98,8 +96,6 @@ func BenchmarkWritePNG(b *testing.B) {
 	f := testFigure()
 	for b.Loop() {
 		var out bytes.Buffer
-		if err := f.WritePNG(&out); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, f.WritePNG(&out))
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Python runs a program in the interpreter that PACSGP_PYTHON names, which has
@@ -35,9 +37,7 @@ func Python(t testing.TB, args ...string) (output string, status int) {
 func Script(t testing.TB, lines string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "script.py")
-	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte(lines), 0o600))
 	out, status := Python(t, append([]string{file}, args...)...)
 	if status != 0 {
 		t.Fatalf("exit status %d:\n%s", status, out)
@@ -62,18 +62,12 @@ type Run struct {
 func Verify(t testing.TB, calls [][]string) []Run {
 	t.Helper()
 	request, err := json.Marshal(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "calls.json"), request, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "calls.json"), request, 0o600))
 	Script(t, batch, filepath.Dir(Program(t)), dir)
 	reply, err := os.ReadFile(filepath.Join(dir, "runs.json")) //nolint:gosec // written by the script
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var runs []Run
 	if err := json.Unmarshal(reply, &runs); err != nil || len(runs) != len(calls) {
 		t.Fatalf("%d runs for %d calls: %v", len(runs), len(calls), err)
