@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -15,9 +16,7 @@ import (
 func newTestCollapsed(t testing.TB, c CollapsedConfig, rows Rows) *Collapsed {
 	t.Helper()
 	tr, err := NewCollapsed(c, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(tr.Close)
 	return tr
 }
@@ -204,15 +203,9 @@ func TestCollapsedAgreesWithDenseFormulas(t *testing.T) {
 // collapsedPass makes one pass over rows.
 func collapsedPass(t testing.TB, c *Collapsed, rows Rows) {
 	t.Helper()
-	if err := c.Begin(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Add(rows.X, rows.Y); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.End(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.Begin())
+	fatal.If(t, c.Add(rows.X, rows.Y))
+	fatal.If(t, c.End())
 }
 
 // fitCollapsed trains to the end.
@@ -237,21 +230,15 @@ func TestCollapsedMinimises(t *testing.T) {
 			t.Errorf("the objective went from %g to %g", before, c.Objective())
 		}
 		p, indices, err := c.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := p.KL(); !(math.Abs(got-c.Progress().KL) <= 1e-6*(1+got)) {
 			t.Errorf("KL %g of the posterior, %g in training", got, c.Progress().KL)
 		}
 		predictor, err := NewPredictor(p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer predictor.Close()
 		mean, variance := make([]float64, rows.Len()), make([]float64, rows.Len())
-		if err := predictor.Predict(rows.X, mean, variance); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, predictor.Predict(rows.X, mean, variance))
 		risk := 0.0
 		for i, y := range rows.Y {
 			risk += cfg.Loss.Expected(y, mean[i], variance[i]) / float64(len(rows.Y))
@@ -272,15 +259,11 @@ func TestCollapsedResumes(t *testing.T) {
 		other.LnNoise = 0.5
 		cfg.Starts = append(cfg.Starts, other)
 		whole, err := fitCollapsed(t, cfg, rows).MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c := newTestCollapsed(t, cfg, rows)
 		for pass := 0; !c.Done(); pass++ {
 			state, err := c.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			c.Close()
 			cfg.Workers = 1 + pass%3
 			if c, err = ResumeCollapsed(cfg, state); err != nil {
@@ -294,9 +277,7 @@ func TestCollapsedResumes(t *testing.T) {
 		}
 		t.Cleanup(c.Close)
 		got, err := c.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !bytes.Equal(got, whole) {
 			t.Error("the state is another one")
 		}

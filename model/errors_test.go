@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -93,9 +94,7 @@ func TestErrorsHold(t *testing.T) {
 							copy(rows.Row(2), p.Z[:d])
 							for way, choose := range map[string]func(*Predictor) way{"fast": chooseFast, "exact": chooseExact} {
 								e, laws, err := excessOf(p, mustLoss(t, loss.ZeroOne, 0.6), 1e-6, rows, choose)
-								if err != nil {
-									t.Fatal(err)
-								}
+								fatal.If(t, err)
 								if !(e.worst() <= 1) {
 									t.Errorf("%s, %s, M=%d, jitter %g, gain %g, outliers %g: %+v beyond the proven errors", way, name, m, jitter, gain, outliers, e)
 								}
@@ -217,9 +216,7 @@ func TestNoPosteriorLeavesItsErrors(t *testing.T) {
 			}
 			l := mustLoss(t, []loss.Kind{loss.ZeroOne, loss.Squared, loss.Exponential, loss.Band}[start%4], next.epsilon)
 			e, _, err := excessOf(next.p, l, next.epsilon*0x1p-20, next.rows, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if !(e.worst() <= 1) {
 				t.Fatalf("start %d: %+v beyond the proven errors of %+v", start, e, next)
 			}

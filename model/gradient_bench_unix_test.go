@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // BenchmarkGradient takes gradients of the bound by all parameters of kl-PAC-SGP, one
@@ -19,9 +21,7 @@ func BenchmarkGradient(b *testing.B) {
 	c := CollapsedConfig{Config: testConfig(b, rows, true), Alpha: 1, Evaluations: 1 << 20, Starts: []Start{{Theta: make([]float64, 9)}}}
 	c.Inducing, c.Workers = m, 2
 	tr, err := NewCollapsed(c, rows)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	b.Cleanup(tr.Close)
 	b.ReportAllocs()
 	before := processorTime(b)
@@ -37,8 +37,6 @@ func BenchmarkGradient(b *testing.B) {
 // processorTime is what the processors have worked for this process.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -38,9 +39,7 @@ func flatGrids(p int) []Grid {
 func mustLoss(t testing.TB, kind loss.Kind, eps float64) loss.Loss {
 	t.Helper()
 	l, err := loss.New(kind, eps, 0.8*eps, 1.3*eps, 0.37)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -53,9 +52,7 @@ func testConfig(t testing.TB, rows Rows, ard bool) Config {
 func newTestTrainer(t testing.TB, c Config, rows Rows) *Trainer {
 	t.Helper()
 	tr, err := NewTrainer(c, rows.Slice(0, min(rows.Len(), 250)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(tr.Close)
 	return tr
 }
@@ -64,9 +61,7 @@ func newTestTrainer(t testing.TB, c Config, rows Rows) *Trainer {
 func (t *Trainer) objective(tb testing.TB, rows Rows, scale float64) float64 {
 	tb.Helper()
 	t.fresh, t.factored = false, false
-	if err := t.derive(); err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, t.derive())
 	t.sweep.reset(false)
 	t.sweep.add(rows.X, rows.Y)
 	t.sweep.flush()
@@ -89,9 +84,7 @@ func TestGradientsAgreeWithDifferences(t *testing.T) {
 				tr := newTestTrainer(t, c, rows)
 				tr.theta[0] += 0.003 // inside a cell of the grid
 				const scale = 1.7
-				if err := tr.derive(); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, tr.derive())
 				tr.sweep.reset(true)
 				tr.sweep.add(rows.X, rows.Y)
 				tr.sweep.flush()

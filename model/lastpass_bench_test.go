@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -24,9 +25,7 @@ func BenchmarkLastPass(b *testing.B) {
 			for _, workers := range []int{1, 2} {
 				b.Run(fmt.Sprintf("d=%d/M=%d/workers=%d", d, m, workers), func(b *testing.B) {
 					p, err := NewPredictor(benchPosterior(b, m, d), workers)
-					if err != nil {
-						b.Fatal(err)
-					}
+					fatal.If(b, err)
 					defer p.Close()
 					rows, l := testRows(n, d, 5), mustLoss(b, loss.ZeroOne, 0.6)
 					b.ReportAllocs()
@@ -52,9 +51,7 @@ func lastPass(b *testing.B, p *Predictor, l loss.Loss, rows Rows) float64 {
 	for from := 0; from < rows.Len(); from += batch {
 		some := rows.Slice(from, min(rows.Len(), from+batch))
 		n := some.Len()
-		if err := p.PredictLoss(l, 0x1p-20, some.X, some.Y, laws.Slice(0, n), lo[:n], hi[:n]); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, p.PredictLoss(l, 0x1p-20, some.X, some.Y, laws.Slice(0, n), lo[:n], hi[:n]))
 		for _, e := range hi[:n] {
 			sum += e
 		}
@@ -76,9 +73,7 @@ func benchPosterior(b testing.TB, m, d int) *Posterior {
 	pool := linalg.NewPool(1)
 	defer pool.Close()
 	z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
-	if err := factorKuu(pool, p.Kernel, z, p.Jitter, square(p.L, m)); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, factorKuu(pool, p.Kernel, z, p.Jitter, square(p.L, m)))
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range m {
 		p.Mean[i] = rng.NormFloat64()

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
@@ -42,28 +43,20 @@ func testMemoryIsCounted(t *testing.T, workers int, most float64) {
 		counted := MemoryOf(size.f, size.m, size.d, rows.Len(), c.Workers)
 		before := live()
 		tr, err := NewTrainer(c, rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		drive(t, tr, rows, 1500, nil)
 		equal("a trainer", counted.Step, live()-before)
 		state, err := tr.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		equal("its state", counted.State, int64(cap(state)))
 		runtime.KeepAlive(state)
 		p, _, err := tr.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		tr.Close()
 		tr = nil
 		before = live()
 		predictor, err := NewPredictor(p, c.Workers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if held := live() - before; held > counted.Pass {
 			t.Errorf("a predictor holds %d bytes, and %d are counted for its making", held, counted.Pass)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
@@ -26,9 +27,7 @@ func fittedPosterior(t *testing.T, f *kernel.Family, z []float64, d int, lengths
 	pool := linalg.NewPool(1)
 	defer pool.Close()
 	l, zz := square(p.L, m), linalg.Mat{Rows: m, Cols: d, Stride: d, Data: z}
-	if err := factorKuu(pool, p.Kernel, zz, p.Jitter, l); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, factorKuu(pool, p.Kernel, zz, p.Jitter, l))
 	rows := testRows(4*m, d, 21)
 	for i := 3 * m * d; i < len(rows.X); i++ {
 		rows.X[i] += 2
@@ -42,9 +41,7 @@ func fittedPosterior(t *testing.T, f *kernel.Family, z []float64, d int, lengths
 	for i := range m {
 		precision.Row(i)[i]++
 	}
-	if err := covarianceFactor(pool, precision, square(p.Factor, m)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, covarianceFactor(pool, precision, square(p.Factor, m)))
 	return p
 }
 

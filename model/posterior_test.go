@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -42,9 +43,7 @@ func randomPosterior(t testing.TB, m, d int, seed uint64) *Posterior {
 	pool := linalg.NewPool(1)
 	defer pool.Close()
 	z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: p.Z}
-	if err := factorKuu(pool, p.Kernel, z, p.Jitter, square(p.L, m)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, factorKuu(pool, p.Kernel, z, p.Jitter, square(p.L, m)))
 	return p
 }
 
@@ -69,15 +68,11 @@ func eachFamily(t *testing.T, f func(t *testing.T, family *kernel.Family)) {
 func predict(t testing.TB, p *Posterior, workers int, x []float64) (mean, variance []float64) {
 	t.Helper()
 	r, err := NewPredictor(p, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	n := len(x) / p.Dim()
 	mean, variance = make([]float64, n), make([]float64, n)
-	if err := r.Predict(x, mean, variance); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Predict(x, mean, variance))
 	return mean, variance
 }
 
@@ -93,19 +88,13 @@ func TestInducingPointsAtTheRowsGiveTheExactProcess(t *testing.T) {
 		copy(tr.z.Data, rows.X)
 		copy(tr.theta, []float64{math.Log(0.9), math.Log(0.7), math.Log(1.3)})
 		tr.fresh = false
-		if err := tr.derive(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, tr.derive())
 		gram, moment := linalg.NewMat(n, n), make([]float64, n)
 		tr.leastSquares(rows, gram, moment)
-		if err := tr.gaussianPosterior(gram, moment, noise); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, tr.gaussianPosterior(gram, moment, noise))
 		tr.phase = Settled
 		p, _, err := tr.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 
 		kxx := mat.NewSymDense(n, nil)
 		for i := range n {
@@ -126,9 +115,7 @@ func TestInducingPointsAtTheRowsGiveTheExactProcess(t *testing.T) {
 				k.SetVec(j, p.Kernel.At(test.Row(i), rows.Row(j)))
 			}
 			var solved mat.VecDense
-			if err := chol.SolveVecTo(&solved, k); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, chol.SolveVecTo(&solved, k))
 			wantMean := mat.Dot(&solved, mat.NewVecDense(n, rows.Y))
 			wantVariance := p.Kernel.Variance - mat.Dot(&solved, k)
 			// The jitter moves both by its size over the noise's.
@@ -158,13 +145,9 @@ func TestKLByTwoRoutes(t *testing.T) {
 		}
 		var mean, solved mat.VecDense
 		mean.MulVec(l, mat.NewVecDense(m, p.Mean))
-		if err := chol.SolveVecTo(&solved, &mean); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, chol.SolveVecTo(&solved, &mean))
 		var ratio mat.Dense
-		if err := chol.SolveTo(&ratio, &post); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, chol.SolveTo(&ratio, &post))
 		lnPost, _ := mat.LogDet(&post)
 		want := 0.5 * (mat.Dot(&mean, &solved) + mat.Trace(&ratio) - float64(m) + chol.LogDet() - lnPost)
 		if got := p.KL(); !(math.Abs(got-want) <= 1e-9*(1+want)) {
@@ -279,9 +262,7 @@ func TestJitterBoundIsAnUpperBound(t *testing.T) {
 		for _, m := range []int{1, 5, 30} {
 			p := withFamily(t, randomPosterior(t, m, 2, uint64(m)), f)
 			bound, _, err := p.JitterCheck()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			sum := exact(0)
 			for i := range m {
 				for j := range m {
@@ -353,17 +334,13 @@ func BenchmarkPredict(b *testing.B) {
 			p := randomPosterior(b, m, 8, 1)
 			rows := testRows(1024, 8, 1)
 			r, err := NewPredictor(p, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			defer r.Close()
 			mean, variance := make([]float64, rows.Len()), make([]float64, rows.Len())
 			b.ReportAllocs()
 			b.SetBytes(int64(8 * len(rows.X)))
 			for b.Loop() {
-				if err := r.Predict(rows.X, mean, variance); err != nil {
-					b.Fatal(err)
-				}
+				fatal.If(b, r.Predict(rows.X, mean, variance))
 			}
 		})
 	}

@@ -6,15 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
 func finalState(t testing.TB, tr *Trainer) []byte {
 	t.Helper()
 	state, err := tr.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return state
 }
 
@@ -29,9 +28,7 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 	tr = newTestTrainer(t, c, rows)
 	for !tr.Done() {
 		again, err := ResumeTrainer(c, finalState(t, tr))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		tr.Close()
 		tr = again
 		onePass(t, tr, rows, 1000)

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Without a declared number of inducing points the bound of the start values finds one:
@@ -28,9 +30,7 @@ func TestBoundFindsTheNumberOfInducingPoints(t *testing.T) {
 		c := testConfig(t, rows, true)
 		c.Inducing, c.Workers, c.Plan = inducing, workers, Plan{Joint: -1, Settle: 2, EstimateRows: 300}
 		tr, err := NewTrainer(c, rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(tr.Close)
 		return tr
 	}
@@ -49,9 +49,7 @@ func TestBoundFindsTheNumberOfInducingPoints(t *testing.T) {
 	c := testConfig(t, plane, true)
 	c.Plan = Plan{Joint: -1, Settle: 2, EstimateRows: 300}
 	again, err := ResumeTrainer(c, finalState(t, few))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer again.Close()
 	drive(t, again, plane, 500, nil)
 	drive(t, few, plane, 500, nil)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
@@ -33,21 +34,15 @@ func onePass(t testing.TB, tr *Trainer, rows Rows, chunk int) {
 	if pass.Kind == MiniBatch {
 		at = tr.stepsDone * pass.Rows % rows.Len()
 	}
-	if err := tr.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, tr.Begin())
 	for left := pass.Rows; left > 0; {
 		n := min(left, chunk, rows.Len()-at)
 		some := rows.Slice(at, at+n)
-		if err := tr.Add(some.X, some.Y); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, tr.Add(some.X, some.Y))
 		left -= n
 		at = (at + n) % rows.Len()
 	}
-	if err := tr.End(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, tr.End())
 }
 
 func smallRun(t testing.TB, n int) (Config, Rows) {
@@ -97,17 +92,13 @@ func trainWithEachSet(t *testing.T, f *kernel.Family) {
 	var want *Posterior
 	var wantMean, wantVariance []float64
 	for _, set := range linalg.InstructionSets() {
-		if err := linalg.UseInstructionSet(set); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, linalg.UseInstructionSet(set))
 		c, rows := smallRun(t, 400)
 		c.Kernel, c.Inducing = f, 70
 		tr := newTestTrainer(t, c, rows)
 		drive(t, tr, rows, 1000, nil)
 		got, _, err := tr.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		mean, variance := predict(t, got, 2, rows.X)
 		if want == nil {
 			want, wantMean, wantVariance = got, mean, variance
@@ -170,9 +161,7 @@ func TestThetaIsOnItsGridBeforeTheLastRefinement(t *testing.T) {
 			t.Errorf("step %g: only %d passes with θ on its grid", step, settled)
 		}
 		p, indices, err := tr.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i, g := range c.Grids {
 			want := math.Exp(g.Value(indices[i]))
 			got := p.Kernel.Variance
@@ -194,9 +183,7 @@ func TestReportedBoundIsThatOfTheResult(t *testing.T) {
 	start := tr.Progress().Bound
 	drive(t, tr, rows, 1000, nil)
 	p, _, err := tr.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	mean, variance := predict(t, p, 1, rows.X)
 	risk := 0.0
 	for i, y := range rows.Y {
@@ -247,9 +234,7 @@ func TestStepsOutOfTurnAreErrors(t *testing.T) {
 	if _, _, err := tr.Result(); err == nil {
 		t.Error("Result of an unfinished run succeeds")
 	}
-	if err := tr.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, tr.Begin())
 	if _, err := tr.MarshalBinary(); err == nil {
 		t.Error("MarshalBinary inside a pass succeeds")
 	}
@@ -270,12 +255,8 @@ func TestNaNInTheRowsIsAnError(t *testing.T) {
 		tr := newTestTrainer(t, c, rows)
 		bad := Rows{X: slices.Clone(rows.X), Y: slices.Clone(rows.Y), Dim: rows.Dim}
 		spoil(&bad)
-		if err := tr.Begin(); err != nil {
-			t.Fatal(err)
-		}
-		if err := tr.Add(bad.X, bad.Y); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, tr.Begin())
+		fatal.If(t, tr.Add(bad.X, bad.Y))
 		if err := tr.End(); !errors.Is(err, ErrDiverged) {
 			t.Errorf("End() = %v, want ErrDiverged", err)
 		}
@@ -405,9 +386,7 @@ func TestFlatBoundEndsTheJointPhase(t *testing.T) {
 		t.Fatalf("%d steps of %d, flat at step %d", tr.Progress().Step, joint, flat)
 	}
 	again, err := ResumeTrainer(c, middle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(again.Close)
 	drive(t, again, rows, 1000, nil)
 	if !bytes.Equal(finalState(t, again), finalState(t, tr)) {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -80,9 +81,7 @@ func TestIntervalHoldsTheExactLoss(t *testing.T) {
 		l := randomLaw(rng)
 		kind := kinds[i%len(kinds)]
 		lo, hi, of, err := l.interval(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if hi-lo < 1e-5 {
 			narrow[kind]++
 		}
@@ -108,9 +107,7 @@ func TestPointsHoldTheExactLoss(t *testing.T) {
 		l := randomLaw(rng)
 		kind := kinds[i%len(kinds)]
 		lo, hi, of, err := l.bounds(kind, (*loss.Interval).Points)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if hi-lo < 1e-5 {
 			narrow[kind]++
 		}
@@ -143,9 +140,7 @@ func TestIntervalIsNarrow(t *testing.T) {
 		l.computed = [3]float64{y, y + l.eps*2*rng.NormFloat64(), s * s}
 		l.meanError, l.varied, l.accuracy = 0, 0, 0
 		lo, hi, _, err := l.interval(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !(hi-lo < 1e-10) {
 			t.Errorf("%s, %+v: [%.17g, %.17g] is wider than rounding", kind, l, lo, hi)
 		}

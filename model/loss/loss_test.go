@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/integrate/quad"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
@@ -16,9 +17,7 @@ const offset = 0.37
 func mustNew(t testing.TB, kind loss.Kind, eps float64) loss.Loss {
 	t.Helper()
 	l, err := loss.New(kind, eps, 0.7*eps, 1.4*eps, offset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -231,9 +230,7 @@ func TestRelativeLossIsInRawUnits(t *testing.T) {
 	for _, a := range []float64{1, 1000, -7} {
 		centre, scale := 3*a, 2*math.Abs(a)
 		l, err := loss.New(loss.Relative, 0, 0, 0, centre/scale)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := l.Point((4*a-centre)/scale, (5*a-centre)/scale); !(math.Abs(got-0.25) <= 1e-14) {
 			t.Errorf("relative loss at scale %g = %g, want 0.25", a, got)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // benchWorkers runs what prepare returns with one and two workers as sub-benchmarks and
@@ -27,14 +29,10 @@ func benchWorkers(b *testing.B, name string, flops float64, prepare func() func(
 func benchSets(b *testing.B, f func(b *testing.B)) {
 	before := InstructionSet()
 	defer func() {
-		if err := UseInstructionSet(before); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, UseInstructionSet(before))
 	}()
 	for _, name := range InstructionSets() {
-		if err := UseInstructionSet(name); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, UseInstructionSet(name))
 		b.Run(name, f)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // normPDF is the density alone.
@@ -30,14 +32,10 @@ type vector struct{ x, value, rest float64 }
 func readVectors(t *testing.T) map[string][]vector {
 	t.Helper()
 	f, err := os.Open("testdata/functions.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = f.Close() }()
 	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	vectors := map[string][]vector{}
 	for _, r := range records {
 		var v [3]float64

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Dumb second implementations, and what the tests share. A sum of k products in any
@@ -129,14 +131,10 @@ func equalBits(t *testing.T, what string, got, want Mat) {
 func withSets(t *testing.T, f func(t *testing.T)) {
 	before := InstructionSet()
 	defer func() {
-		if err := UseInstructionSet(before); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, UseInstructionSet(before))
 	}()
 	for _, name := range InstructionSets() {
-		if err := UseInstructionSet(name); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, UseInstructionSet(name))
 		t.Run(name, f)
 	}
 }
@@ -147,15 +145,11 @@ func sameInAllSets(t *testing.T, what string, f func(p *Pool) Mat) Mat {
 	t.Helper()
 	before := InstructionSet()
 	defer func() {
-		if err := UseInstructionSet(before); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, UseInstructionSet(before))
 	}()
 	var first Mat
 	for i, name := range InstructionSets() {
-		if err := UseInstructionSet(name); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, UseInstructionSet(name))
 		for _, workers := range []int{1, 3} {
 			p := NewPool(workers)
 			got := f(p)
