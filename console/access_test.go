@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // shownPages are all kinds of pages over a folder of certificates.
@@ -58,9 +59,7 @@ func words(n *html.Node) string {
 func TestPagesCanBeHeard(t *testing.T) {
 	for address, page := range shownPages(t) {
 		root, err := html.Parse(strings.NewReader(page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		ids, labels := map[string]int{}, map[string]bool{}
 		for n := range root.Descendants() {
 			if id, ok := attribute(n, "id"); ok {
@@ -168,9 +167,7 @@ func luminance(hex string) float64 {
 // both schemes. WCAG 2.2, 1.4.3 and 1.4.11.
 func TestContrast(t *testing.T) {
 	sheet, err := assets.ReadFile("assets/style.css")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	light, dark, ok := strings.Cut(string(sheet), "@media (prefers-color-scheme: dark)")
 	if !ok {
 		t.Fatal("no dark scheme")

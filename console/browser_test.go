@@ -21,6 +21,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving"
 )
 
@@ -74,9 +75,7 @@ func newBrowser(t *testing.T, own string) *browser {
 			b.faults = append(b.faults, fault)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	order(t, b, network.Enable, network.EnableParams{})
 	order(t, b, log.Enable, cdp.Empty{})
 	return b
@@ -85,18 +84,14 @@ func newBrowser(t *testing.T, own string) *browser {
 // run does something in the browser.
 func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(b, steps...); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, chromedp.Do(b, steps...))
 }
 
 // found is what an action found.
 func found[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
 	t.Helper()
 	v, err := chromedp.Run(b, action)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return v
 }
 
@@ -104,9 +99,7 @@ func found[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
 func order[P, R any](t *testing.T, b *browser, command cdp.Command[P, R], params P) R {
 	t.Helper()
 	v, err := chromedp.Call(b, command, params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return v
 }
 
@@ -169,9 +162,7 @@ func serve(t *testing.T, c serving.Config) *serving.Server {
 	t.Helper()
 	c.Address = "127.0.0.1:0"
 	s, err := serving.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -21,9 +22,7 @@ func TestFilesThatAreNoCertificates(t *testing.T) {
 	dir := t.TempDir()
 	good, path := put(t, dir, certifytest.Certificate(t, nil), noon)
 	document, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	name := func(i int) string { return filepath.Join(dir, lake.CertificateName(strings.Repeat(fmt.Sprint(i), 64))) }
 	for i, data := range [][]byte{
 		nil, document, document[:len(document)/2], []byte("{}\n"), bytes.Repeat([]byte("["), 1<<20), []byte("no certificate"),
@@ -34,22 +33,16 @@ func TestFilesThatAreNoCertificates(t *testing.T) {
 	forged := bytes.Replace(document, []byte(`"bound": 0.`), []byte(`"bound": 0.0`), 1)
 	write(t, filepath.Join(dir, certificateName(forged)), forged)
 	huge, err := os.Create(name(6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := huge.Truncate(1 << 40); err != nil {
 		t.Logf("no file of a terabyte here: %v", err)
 	}
 	_ = huge.Close()
 	waits := pipe(t, name(7))
 	for link, to := range map[string]string{name(8): "nothing", filepath.Join(dir, "certificate-link.json"): path, filepath.Join(dir, "loop"): "."} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Symlink(to, link))
 	}
-	if err := os.Mkdir(name(9), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(name(9), 0o750))
 	began := time.Now()
 	x := indexOf(t, dir, filepath.Join(dir, "none"))
 	if took := time.Since(began); took > 20*time.Second {
@@ -90,9 +83,7 @@ func TestIndexFollows(t *testing.T) {
 	before := x.Now()
 	refresh := func() *Snapshot {
 		t.Helper()
-		if err := x.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, x.Refresh(t.Context()))
 		return x.Now()
 	}
 	if refresh() != before {
@@ -112,9 +103,7 @@ func TestIndexFollows(t *testing.T) {
 	// Edited in place: the page refuses it even before the next look, then it is no certificate.
 	h := Handler(x, nil)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	write(t, path, bytes.Replace(data, []byte("0"), []byte("1"), 1))
 	_ = os.RemoveAll(filepath.Join(dir, "copy"))
 	if status, page := get(t, h, "/certificate/"+first); status != http.StatusNotFound || strings.Contains(text(page), "holds another") == strings.Contains(text(page), "not what its name says") {
@@ -123,9 +112,7 @@ func TestIndexFollows(t *testing.T) {
 	if now := refresh(); len(now.Entries) != 1 || len(now.Faults) != 1 {
 		t.Errorf("%d certificates, %d others", len(now.Entries), len(now.Faults))
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path))
 	if now := refresh(); len(now.Entries) != 1 || len(now.Faults) != 0 {
 		t.Errorf("%d certificates, %d others", len(now.Entries), len(now.Faults))
 	}
@@ -184,9 +171,7 @@ func BenchmarkRefresh(b *testing.B) {
 	})
 	b.Run("unchanged", func(b *testing.B) {
 		for b.Loop() {
-			if err := x.Refresh(b.Context()); err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, x.Refresh(b.Context()))
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/certificate")
 	})

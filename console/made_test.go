@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -19,27 +20,19 @@ import (
 func put(t testing.TB, folder string, c certify.Certificate, at time.Time) (id, path string) {
 	t.Helper()
 	data, err := certify.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sum := sha256.Sum256(data)
 	id = hex.EncodeToString(sum[:])
 	path = filepath.Join(folder, lake.CertificateName(id))
 	write(t, path, data)
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chtimes(path, at, at))
 	return id, path
 }
 
 func write(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	fatal.If(t, os.WriteFile(path, data, 0o600))
 }
 
 // noon is when the first certificate was made.
@@ -54,9 +47,7 @@ func withKL(kl float64) func(*certify.Evidence) {
 func indexOf(t testing.TB, folders ...string) *Index {
 	t.Helper()
 	x := NewIndex(folders)
-	if err := x.Refresh(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, x.Refresh(context.Background()))
 	return x
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -78,9 +79,7 @@ func TestCertificateIsAsInspected(t *testing.T) {
 		_, page := get(t, Handler(indexOf(t, dir), nil), "/certificate/"+id)
 		said := text(page)
 		var printed bytes.Buffer
-		if err := report.WriteCertificate(&printed, c, report.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, report.WriteCertificate(&printed, c, report.Style{}))
 		at := 0
 		for _, paragraph := range strings.Split(printed.String(), "\n\n")[1:] { // the headlines stand apart
 			title, rest, _ := strings.Cut(paragraph, "\n")
@@ -176,9 +175,7 @@ func TestCompare(t *testing.T) {
 		if said := text(page); status != http.StatusUnprocessableEntity || !strings.Contains(said, "They differ in "+name) {
 			t.Errorf("%s: status %d: %s", name, status, said)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Remove(path))
 	}
 	for address, want := range map[string]int{
 		"/compare": http.StatusBadRequest, "/compare?a=" + first + "&b=" + first: http.StatusBadRequest, "/compare?a=" + first + "&b=none": http.StatusNotFound,
@@ -208,9 +205,7 @@ func TestPointerOfAnotherFolder(t *testing.T) {
 	if err := x.Refresh(t.Context()); err != nil || len(x.Now().Entries) != 1 || !x.Now().Current[id] {
 		t.Errorf("%v: beside a pointer that names it: %v", err, x.Now().Current)
 	}
-	if err := os.Rename(filepath.Join(dir, "b", "current.json"), filepath.Join(dir, "current.json")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(filepath.Join(dir, "b", "current.json"), filepath.Join(dir, "current.json")))
 	if err := x.Refresh(t.Context()); err != nil || x.Now().Current[id] {
 		t.Errorf("%v: below a pointer that names it: %v", err, x.Now().Current)
 	}
@@ -233,9 +228,7 @@ func TestPointerAndManifest(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(dir, "current.json"), []byte(`{"format":"pacsgp-current/1","id":"`+id+`","bound":0.1}`))
-	if err := x.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, x.Refresh(t.Context()))
 	h := Handler(x, nil)
 	for _, address := range []string{"/", "/series/" + x.Now().Entries[0].Series.Key(), "/certificate/" + id} {
 		if _, page := get(t, h, address); !strings.Contains(text(page), "current") {
