@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -89,9 +90,7 @@ func TestWarmStart(t *testing.T) {
 				return env.Open(ctx, features)
 			}
 			v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, open, pipeline.Resources{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			var store pipelinetest.Store
 			digestOf := func(m pipeline.Model) (string, error) { return store.PutModel(t.Context(), m) }
 			for _, given := range []struct {
@@ -157,17 +156,13 @@ func TestStartValuesInOtherScalesAreTheSameFunctions(t *testing.T) {
 	raw := func(of *model.Posterior, features []pipeline.Affine, target pipeline.Affine, rows [][2]float64) (means, deviations []float64) {
 		t.Helper()
 		predictor, err := model.NewPredictor(of, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer predictor.Close()
 		x, mean, variance := make([]float64, 0, 2*len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 		for _, r := range rows {
 			x = append(x, (r[0]-features[0].Centre)/features[0].Scale, (r[1]-features[1].Centre)/features[1].Scale)
 		}
-		if err := predictor.Predict(x, mean, variance); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, predictor.Predict(x, mean, variance))
 		for i := range mean {
 			means, deviations = append(means, mean[i]*target.Scale+target.Centre), append(deviations, math.Sqrt(variance[i])*target.Scale)
 		}
@@ -175,9 +170,7 @@ func TestStartValuesInOtherScalesAreTheSameFunctions(t *testing.T) {
 	}
 	for name, target := range map[string]pipeline.Affine{"scale": scale(m.Meta.Target, 0, 3), "centre": scale(m.Meta.Target, 2, 0.5)} {
 		q, err := m.ScaledAs(features, target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		at, within := rows, 1e-6
 		if name == "centre" { // the constant goes through the inducing points, but for the jitter
 			at, within = nil, 1e-3

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -54,9 +55,7 @@ func TestTrainingAheadChangesNothing(t *testing.T) {
 					if k%every == 0 {
 						ahead = pipeline.NewAhead(j, env) // another process
 					}
-					if err := ahead.Add(t.Context(), l.first(t, k)); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, ahead.Add(t.Context(), l.first(t, k)))
 				}
 				if store.State == nil {
 					t.Fatal("training ahead has left no checkpoint")
@@ -94,9 +93,7 @@ func (l *lake) first(t *testing.T, k int) pipeline.Source {
 		part.columns = append(part.columns, c[:rows])
 	}
 	src, err := part.open(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return src
 }
 
@@ -127,9 +124,7 @@ func TestAheadOfOtherRowsIsNotResumed(t *testing.T) {
 	j := job(t, arriving)
 	var store pipelinetest.Store
 	env := l.environment(&store)
-	if err := pipeline.NewAhead(j, env).Add(t.Context(), l.first(t, 2)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pipeline.NewAhead(j, env).Add(t.Context(), l.first(t, 2)))
 	other := newLake(waves(480, 0.1, 7), 160, 120, 200)
 	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
 		return other.open(ctx, features)

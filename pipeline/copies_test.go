@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -140,9 +141,7 @@ func TestFeedLeavesCopiesOut(t *testing.T) {
 		for _, workers := range []int{1, 3} {
 			src.Table.BatchRows = 100 * workers
 			f, err := pipeline.NewFeed(t.Context(), src, job(t, drop), pipeline.Resources{Workers: workers, Memory: memory})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			_, y, _ := fullPass(t, f)
 			if len(y) != len(want) || f.Train() != int64(len(want)) {
 				t.Fatalf("kept %v: %d train rows, want %d", f.Kept(), len(y), len(want))
@@ -184,13 +183,9 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 		t.Errorf("the assumption of independent rows says %q", text)
 	}
 	src, err := newLake(waves(20_000, 0.5, 170)).open(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	fresh, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	draw, _ := c.Guarantee(certify.GuaranteeDraw)
 	if draw.N != 400-both || draw.Bound < fresh.Draw {
 		t.Errorf("bound %v with N = %d, but fresh rows give %v", draw.Bound, draw.N, fresh.Draw)

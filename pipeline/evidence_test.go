@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -75,9 +76,7 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 		}
 	}
 	predictor, err := model.NewPredictor(p.result.Model.Posterior, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer predictor.Close()
 	epsilon := (1 - 0x1p-20) * meta.Loss.Epsilon / meta.Target.Scale // less the accuracy
 	sum := new(big.Int)
@@ -88,9 +87,7 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 		}
 		y := (columns[2][i] - meta.Target.Centre) / meta.Target.Scale
 		var m, v [1]float64
-		if err := predictor.Predict(x, m[:], v[:]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, predictor.Predict(x, m[:], v[:]))
 		s := math.Sqrt(v[0])
 		loss := 0.5*math.Erfc(-(y-epsilon-m[0])/s/math.Sqrt2) + 0.5*math.Erfc(-(m[0]-y-epsilon)/s/math.Sqrt2)
 		units, _ := new(big.Float).SetMantExp(big.NewFloat(loss), 60).Int(nil) // rounded down
@@ -210,9 +207,7 @@ func TestAccuracyIsCounted(t *testing.T) {
 	p := publish(t, newLake(columns, 300), tiny)
 	meta := p.result.Model.Meta
 	predictor, err := model.NewPredictor(p.result.Model.Posterior, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer predictor.Close()
 	var worst, best float64
 	train := plainly(columns, "pacsgp").train
@@ -222,9 +217,7 @@ func TestAccuracyIsCounted(t *testing.T) {
 			x = append(x, (columns[c][i]-a.Centre)/a.Scale)
 		}
 		mean, variance := make([]float64, 1), make([]float64, 1)
-		if err := predictor.Predict(x, mean, variance); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, predictor.Predict(x, mean, variance))
 		off := math.Abs(mean[0]*meta.Target.Scale + meta.Target.Centre - columns[2][i])
 		reach := 0.9 * meta.Loss.Epsilon * 0x1p-20
 		point := nature{func(float64) float64 { return 0 }, 0}

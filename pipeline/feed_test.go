@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -23,9 +24,7 @@ func feedOf(t testing.TB, columns [][]float64, memory int64, workers, batchRows 
 	src := source(columns, shards...)
 	src.Table.BatchRows = batchRows
 	f, err := pipeline.NewFeed(t.Context(), src, job(t, nil), pipeline.Resources{Workers: workers, Memory: memory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := memory == kept; f.Kept() != want {
 		t.Fatalf("rows are kept: %v, want %v", f.Kept(), want)
 	}
@@ -39,18 +38,14 @@ func fullPass(t testing.TB, f pipeline.Feed) (x, y []float64, sizes []int) {
 		x, y, sizes = append(x, cx...), append(y, cy...), append(sizes, len(cy))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return x, y, sizes
 }
 
 func take(t testing.TB, r *pipeline.Shuffled, n int) (x, y []float64) {
 	t.Helper()
 	x, y, err := r.Take(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return slices.Clone(x), slices.Clone(y)
 }
 
@@ -229,9 +224,7 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 		table.Table.BatchRows = 40
 		src := &faulty{Source: table, batch: -1}
 		f, err := pipeline.NewFeed(t.Context(), src, job(t, nil), pipeline.Resources{Memory: streamed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		src.shard, src.batch = at.shard, at.batch
 		if err := f.Full(t.Context(), func(_, _ []float64) error { return nil }); !errors.Is(err, errSource) {
 			t.Errorf("full pass, fault at %v: error %v", at, err)

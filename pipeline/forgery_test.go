@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -78,9 +79,7 @@ func TestForgedFamilyIsRefused(t *testing.T) {
 	list, alone := `"family":["matern-3/2","squared-exponential"]`, `"family":["`+chosen+`"]`
 	renamed, digest := p.remodel(t, func(m *pipeline.Model) {
 		family, err := kernel.Named(other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		m.Meta.Kernel, m.Posterior.Kernel.Family = other, family
 	})
 	for name, c := range map[string]struct {
@@ -151,14 +150,10 @@ func TestForgedRowRulesAreRefused(t *testing.T) {
 func (p *published) remodel(t *testing.T, change func(*pipeline.Model)) (pipeline.Model, string) {
 	t.Helper()
 	m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	change(&m)
 	digest, err := p.store.PutModel(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return m, digest
 }
 
@@ -167,9 +162,7 @@ func (p *published) remodel(t *testing.T, change func(*pipeline.Model)) (pipelin
 func (p *published) restate(t *testing.T, pairs ...string) certify.Certificate {
 	t.Helper()
 	c, err := certify.Parse([]byte(strings.NewReplacer(pairs...).Replace(string(p.document))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return c
 }
 
@@ -199,9 +192,7 @@ func TestDeclaredScalingDoesNotChooseTheConstant(t *testing.T) {
 		ev.Constant.Value = -4
 		ev.Constant.Risk = certify.RiskSum{}
 		for range ev.Ledger.Train {
-			if err := ev.Constant.Risk.AddLower(1); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, ev.Constant.Risk.AddLower(1))
 		}
 	})
 	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {

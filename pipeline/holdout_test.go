@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -31,9 +32,7 @@ func TestHoldoutRoles(t *testing.T) {
 	for _, n := range []int64{1, 19, 300, 20_000} {
 		for _, share := range []float64{0x1p-70, 0.1, 0.9} {
 			r, err := pipeline.NewRolesWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			held := r.HoldoutRows(77)
 			var want []int64
 			for i := range n {
@@ -79,9 +78,7 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 			one := publish(t, newLake(columns, 400, 500), settings)
 			other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
 			r, err := pipeline.NewRolesWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			rng := rand.New(rand.NewPCG(1, 1))
 			for _, i := range r.HoldoutRows(900) {
 				for c := range other {
@@ -183,14 +180,10 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 			n := held.Risk.Count() - 1
 			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
 			train := ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain)
-			if err := errors.Join(train.Risk.Add(0), train.LowerRisk.AddLower(0), ev.Constant.Risk.AddLower(0)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, errors.Join(train.Risk.Add(0), train.LowerRisk.AddLower(0), ev.Constant.Risk.AddLower(0)))
 			held.Risk, held.LowerRisk, held.Unproven = certify.RiskSum{}, certify.RiskSum{}, 0
 			for range n {
-				if err := errors.Join(held.Risk.Add(0), held.LowerRisk.AddLower(0)); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, errors.Join(held.Risk.Add(0), held.LowerRisk.AddLower(0)))
 			}
 		},
 		"a smaller share": func(ev *certify.Evidence) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -45,9 +46,7 @@ func TestDefaultMethods(t *testing.T) {
 			t.Errorf("%s: %v and a share of %v, want %v and %v", name, got.Guarantees, got.Roles.Holdout, c.want, c.share)
 		}
 		before, err := j.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if after, err := got.Digest(); err != nil || after != before {
 			t.Errorf("%s: the job has another identity on rows (%v)", name, err)
 		}
@@ -58,9 +57,7 @@ func TestDefaultMethods(t *testing.T) {
 	for _, j := range sweep.Alternatives() {
 		got := j.ForRows(2000)
 		one, err := j.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if two, err := got.Digest(); err != nil || one != two || got.Spends().Share(certify.MethodHoldout).String() != "9/20" {
 			t.Errorf("alternative %d: share %s, the same identity: %t (%v)", j.Number, got.Spends().Share(certify.MethodHoldout), one == two, err)
 		}
@@ -102,13 +99,9 @@ func TestStepByRows(t *testing.T) {
 		})
 		got := declared.ForRows(c.rows)
 		before, err := declared.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		after, err := got.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got.Grid.Step != c.want || before != after {
 			t.Errorf("a step of %v is %v for %d rows, want %v; the identity has changed: %v", c.declared, got.Grid.Step, c.rows, c.want, before != after)
 		}

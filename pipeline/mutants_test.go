@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // An edit replaces a piece of source text that occurs exactly once in a file.
@@ -185,9 +187,7 @@ func TestMutantsAreCaught(t *testing.T) {
 		t.Skip("no go command to compile mutants with")
 	}
 	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	all, runs := mutants(), "200"
 	tried := make([]bool, len(all))
 	for k, i := range rand.New(rand.NewPCG(2026, 11)).Perm(len(all)) {
@@ -232,9 +232,7 @@ func (m mutant) overlay(t *testing.T, root string) string {
 		path := filepath.Join(root, filepath.FromSlash(e.file))
 		if _, ok := sources[path]; !ok {
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			sources[path] = string(text)
 		}
 		if n := strings.Count(sources[path], e.old); n != 1 {
@@ -245,18 +243,12 @@ func (m mutant) overlay(t *testing.T, root string) string {
 	replace := map[string]string{}
 	for path, text := range sources {
 		replace[path] = filepath.Join(dir, filepath.Base(path))
-		if err := os.WriteFile(replace[path], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(replace[path], []byte(text), 0o600))
 	}
 	doc, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	overlay := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlay, doc, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(overlay, doc, 0o600))
 	return overlay
 }
 

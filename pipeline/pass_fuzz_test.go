@@ -7,19 +7,16 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Any bytes are an error or a pass that, written again, gives the same bytes, in memory
 // that is in proportion to them. The fuzzer's bytes get the checksum that belongs to them.
 func FuzzPass(f *testing.F) {
 	var risk certify.RiskSum
-	if err := risk.Add(0.5); err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, risk.Add(0.5))
 	marks := newCounter[mark](3, Resources{}, nil)
-	if err := marks.add(f.Context(), []mark{{3, 1}, {2, 9}, {2, 1}}); err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, marks.add(f.Context(), []mark{{3, 1}, {2, 9}, {2, 1}}))
 	for _, p := range []*Pass{
 		{of: subject{columns: 1}, marks: newCounter[mark](0, Resources{}, nil)},
 		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{3, 2, 2}},
@@ -38,9 +35,7 @@ func FuzzPass(f *testing.F) {
 		},
 	} {
 		data, err := p.MarshalBinary()
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(data[:len(data)-sha256.Size])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -23,36 +24,28 @@ func handover(t testing.TB, l *lake, change func(*pipeline.Job)) (*pipeline.Hand
 	store := &pipelinetest.Store{}
 	env := l.environment(store)
 	h, err := pipeline.Fit(t.Context(), job(t, change), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return h, env, store
 }
 
 func passOver(t testing.TB, h *pipeline.Handover, env pipeline.Environment, shards []int) *pipeline.Pass {
 	t.Helper()
 	p, err := h.PassOver(t.Context(), shards, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
 func encode(t testing.TB, p *pipeline.Pass) []byte {
 	t.Helper()
 	data, err := p.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
 func decode(t testing.TB, data []byte) *pipeline.Pass {
 	t.Helper()
 	var p pipeline.Pass
-	if err := p.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.UnmarshalBinary(data))
 	return &p
 }
 
@@ -90,27 +83,21 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 					p := passOver(t, h, env, shards)
 					if rng.IntN(2) == 0 {
 						again := decode(t, encode(t, p))
-						if err := p.Close(); err != nil {
-							t.Fatal(err)
-						}
+						fatal.If(t, p.Close())
 						p = again
 					}
 					passes = append(passes, p)
 				}
 				for len(passes) > 1 { // any two of them
 					rng.Shuffle(len(passes), func(i, j int) { passes[i], passes[j] = passes[j], passes[i] })
-					if err := passes[0].Merge(passes[1]); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, passes[0].Merge(passes[1]))
 					passes = slices.Delete(passes, 1, 2)
 				}
 				if !bytes.Equal(encode(t, passes[0]), bytesOfAll) {
 					t.Errorf("parts %v with %+v: other bytes", parts, env.Resources)
 				}
 				r, err := h.Certify(t.Context(), passes[0], env)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if got := store.Certificates[len(store.Certificates)-1]; !bytes.Equal(got, want) {
 					t.Errorf("parts %v: certificate %s is another one", parts, r.ID)
 				}
@@ -152,17 +139,13 @@ func TestForeignPartsAreRefused(t *testing.T) {
 	h, env, _ := handover(t, l, tiny)
 	part := func(number, of int) *pipeline.Pass {
 		p, err := h.Pass(t.Context(), pipeline.Part{Number: number, Of: of}, env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return p
 	}
 	other := func(l *lake, change func(*pipeline.Job)) *pipeline.Pass {
 		h, env, _ := handover(t, l, change)
 		p, err := h.Pass(t.Context(), pipeline.Part{Number: 2, Of: 2}, env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return p
 	}
 	for name, c := range map[string]struct {
@@ -228,9 +211,7 @@ func TestRowsThatChangeBeforeAPartAreRefused(t *testing.T) {
 	h, env, _ := handover(t, before, tiny)
 	p := passOver(t, h, env, []int{0, 1, 2, 3})
 	env.Open = after.environment(nil).Open
-	if err := p.Merge(passOver(t, h, env, []int{4, 5, 6})); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Merge(passOver(t, h, env, []int{4, 5, 6})))
 	if _, err := h.Certify(t.Context(), p, env); !errors.Is(err, pipeline.ErrChanged) {
 		t.Errorf("Certify = %v, want ErrChanged", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -24,9 +25,7 @@ func TestRolesByPosition(t *testing.T) {
 				copies = pipeline.OrdinalSet{}
 			}
 			r, err := pipeline.NewRolesByPosition("k", n, reference, share, copies)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			var want struct{ reference, holdout, train []int64 }
 			for i := range n {
 				switch {
@@ -64,9 +63,7 @@ func TestRolesByPositionAreCertified(t *testing.T) {
 		t.Errorf("ledger %+v, want 150 reference and about 150 hold-out rows", l)
 	}
 	m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if v, err := p.verify(t, p.certificate, m, p.result.ModelDigest, p.lake); err != nil || !v.Evidence {
 		t.Errorf("Verify: %v", err)
 	}

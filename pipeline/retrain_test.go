@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -21,9 +22,7 @@ func (p *published) retrain(t testing.TB, c certify.Certificate, m pipeline.Mode
 		return p.lake.open(ctx, features)
 	}
 	v, err := pipeline.Verify(t.Context(), c, m, digest, open, pipeline.Resources{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var store pipelinetest.Store
 	digestOf := func(m pipeline.Model) (string, error) { return store.PutModel(t.Context(), m) }
 	return v, v.Retrain(t.Context(), open, digestOf, nil, "pacsgp test", res, pipeline.Observer{})
@@ -84,30 +83,22 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 	}
 	l := newLake(columns, 140, 160)
 	roles, err := pipeline.NewRolesWithHoldout("pacsgp", 300, 0.3, pipeline.OrdinalSet{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	h, env, store := handover(t, l, func(j *pipeline.Job) {
 		withHoldout(0.3)(j)
 		j.Loss, j.Inducing = pipeline.LossDecl{Epsilon: 0.3}, []int{int(roles.Holdout())}
 	})
 	honest, err := store.GetModel(t.Context(), h.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	forged := memoriser(t, honest, l, roles.HoldoutRows(300))
 	if h.Model, err = store.PutModel(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}
 	pass, err := h.Pass(t.Context(), pipeline.Whole, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer pass.Close()
 	r, err := h.Certify(t.Context(), pass, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	held, _ := r.Certificate.Guarantee(certify.GuaranteeHoldout)
 	if held.Status != certify.StatusConditional || !(held.Bound < 0.1) {
 		t.Fatalf("the forgery is %s with %v: want a conditional bound below 0.1, far below the risk, 0.7", held.Status, held.Bound)
@@ -139,9 +130,7 @@ func TestRetrain(t *testing.T) {
 			p := publish(t, newLake(waves(500, 0.2, 4), 200, 300), func(j *pipeline.Job) { withHoldout(0.2)(j); change(j) })
 			for _, res := range []pipeline.Resources{{Workers: 1}, {Workers: 3, Memory: 1}} {
 				v, err := p.retrain(t, p.certificate, p.result.Model, p.result.ModelDigest, res)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if mean := p.certificate.About(certify.PredictorMean, v.Known()...); !v.Retrained || v.NotChecked() != nil || mean.ID != certify.GuaranteeHoldout || mean.Status != certify.StatusCertified {
 					t.Errorf("retrained %t, open %q, about the mean: %s", v.Retrained, v.NotChecked(), mean.Headline)
 				}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -21,23 +22,17 @@ import (
 func vectors(t *testing.T, name string) [][]string {
 	t.Helper()
 	f, err := os.Open("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return records[1:]
 }
 
 func integer(t *testing.T, s string) int64 {
 	t.Helper()
 	i, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return i
 }
 
@@ -56,9 +51,7 @@ func TestReferenceCount(t *testing.T) {
 func TestRoleHashVectors(t *testing.T) {
 	for _, v := range vectors(t, "role_hashes.csv") {
 		want, err := strconv.ParseUint(v[2], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := pipeline.RoleHash(v[0], integer(t, v[1])); got != want {
 			t.Errorf("hash of key %.20q, ordinal %s is %d, want %d", v[0], v[1], got, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -41,9 +42,7 @@ func job(t testing.TB, change func(*pipeline.Job)) pipeline.Job {
 		change(&j)
 	}
 	j, err := j.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return j
 }
 
@@ -57,9 +56,7 @@ func environment(src pipeline.Source, store *pipelinetest.Store) pipeline.Enviro
 func run(t testing.TB, j pipeline.Job, env pipeline.Environment) *pipeline.Result {
 	t.Helper()
 	r, err := pipeline.Run(t.Context(), j, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -191,15 +188,11 @@ func TestPartsNeedTheirEnvironment(t *testing.T) {
 	var store pipelinetest.Store
 	env := environment(source(waves(600, 0.1, 1), 600), &store)
 	h, err := pipeline.Fit(t.Context(), job(t, tiny), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, err = h.Pass(t.Context(), pipeline.Whole, pipeline.Environment{})
 	demandFaults(t, "Pass", err, []string{"Open of", "Sink of"})
 	pass, err := h.Pass(t.Context(), pipeline.Whole, pipeline.Environment{Open: env.Open, Sink: env.Sink})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer pass.Close()
 	_, err = h.Certify(t.Context(), pass, pipeline.Environment{})
 	demandFaults(t, "Certify", err, []string{"Sink of", "Software of"})

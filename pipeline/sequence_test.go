@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -82,17 +83,11 @@ func TestSequenceStandsInAHandover(t *testing.T) {
 		tiny(j)
 		j.DeltaPolicy = certify.DeltaSequence
 	}).Numbered("waves", 5), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	pass, err := h.Pass(t.Context(), pipeline.Whole, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r, err := h.Certify(t.Context(), pass, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := pass.Close(); err != nil || r.ID != p.result.ID {
 		t.Errorf("the parts give certificate %s, one process %s (%v)", r.ID, p.result.ID, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -56,9 +57,7 @@ func (t *trial) train(j pipeline.Job) (o *pipeline.Outcome, steps int, err error
 func (t *trial) done(j pipeline.Job) (o *pipeline.Outcome, steps int) {
 	t.Helper()
 	o, steps, err := t.train(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return o, steps
 }
 
@@ -66,9 +65,7 @@ func (t *trial) done(j pipeline.Job) (o *pipeline.Outcome, steps int) {
 func (t *trial) demand(states, current string) {
 	t.Helper()
 	all, err := t.out.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var found []string
 	for r := range all {
 		found = append(found, string(r.State))
@@ -160,9 +157,7 @@ func TestTrainFails(t *testing.T) {
 	}
 	w.demand("failed", "")
 	digest, err := job(t, tiny).Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, there := w.out.Checkpoint(digest).Where(); !there {
 		t.Error("the failed run has left no checkpoint")
 	}

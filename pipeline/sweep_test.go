@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -79,9 +80,7 @@ func TestSweepIsItsAlternativesAtTheirShare(t *testing.T) {
 	l := newLake(waves(300, 0.1, 7), 120, 180)
 	j := job(t, variety)
 	var s swept
-	if err := s.run(t.Context(), l, j, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.run(t.Context(), l, j, nil))
 	if len(s.results) != 5 || len(s.stores[0].Log) != 1 {
 		t.Fatalf("%d results, %d attempts, want 5 and 1", len(s.results), len(s.stores[0].Log))
 	}
@@ -180,9 +179,7 @@ func TestSweepResumesWhereItWas(t *testing.T) {
 func TestForgedSweepIsRefused(t *testing.T) {
 	l := newLake(waves(200, 0.1, 9), 120, 80)
 	var s swept
-	if err := s.run(t.Context(), l, job(t, variety), nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.run(t.Context(), l, job(t, variety), nil))
 	of := s.results[0]
 	for name, change := range map[string]func(ev *certify.Evidence, j *pipeline.Job){
 		"all of delta":          func(ev *certify.Evidence, _ *pipeline.Job) { ev.Delta.Alternatives = 1 },
@@ -200,16 +197,12 @@ func TestForgedSweepIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stated pipeline.Job
-			if err := json.Unmarshal(of.Certificate.Configuration.Values, &stated); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal(of.Certificate.Configuration.Values, &stated))
 			stated.Sweep = slices.Clone(stated.Sweep)
 			f := forge(t, of.Certificate, func(ev *certify.Evidence) {
 				change(ev, &stated)
 				doc, err := json.Marshal(stated)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				ev.Configuration = doc
 			})
 			open := func(ctx context.Context, features, exclude []string, _ string, _ bool) (pipeline.Source, error) {
@@ -263,9 +256,7 @@ func TestSweepFaults(t *testing.T) {
 			c.change(&j)
 			filled, err := j.WithDefaults()
 			if c.want == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				again, err := filled.WithDefaults()
 				one, _ := filled.Digest()
 				if two, _ := again.Digest(); err != nil || one != two {
@@ -296,14 +287,10 @@ func TestIdentityOfASweep(t *testing.T) {
 	var identity pipeline.Digest
 	for i, a := range j.Alternatives() {
 		own, err := a.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		seen[own.String()] = true
 		declared, err := a.Identity()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if i > 0 && declared != identity {
 			t.Errorf("alternative %d has another identity as an attempt", i+1)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -36,14 +37,10 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 				}
 			})
 			parsed, err := certify.Parse(p.document)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for _, rows := range []*lake{nil, p.lake} {
 				v, err := p.verify(t, parsed, p.result.Model, p.result.ModelDigest, rows)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if v.Evidence != (rows != nil) || len(v.Checked) == 0 {
 					t.Errorf("with rows %v: evidence checked %v, %q", rows != nil, v.Evidence, v.Checked)
 				}
@@ -78,9 +75,7 @@ func scalars(t *testing.T, doc []byte) []scalar {
 	next := func() (json.Token, int) {
 		from := int(dec.InputOffset())
 		token, err := dec.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return token, from + bytes.IndexFunc(doc[from:], func(r rune) bool { return !strings.ContainsRune(" \n\t:,", r) })
 	}
 	var walk func(path string)
@@ -118,9 +113,7 @@ func (s scalar) falsified(t *testing.T) [][]byte {
 			break
 		}
 		x, err := v.Float64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		values = append(values, math.Nextafter(x, 0), math.Nextafter(x, math.MaxFloat64), 1.001*x, x/3, -x, 0)
 	case string:
 		values = append(values, v+" ", "", "x"+v)
@@ -138,9 +131,7 @@ func (s scalar) falsified(t *testing.T) [][]byte {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(v); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, enc.Encode(v))
 		out = append(out, bytes.TrimSpace(b.Bytes()))
 	}
 	return out
@@ -192,17 +183,13 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 	p := publish(t, newLake(waves(200, 0.2, 6), 90, 110), func(j *pipeline.Job) { tiny(j) })
 	lossless := func(n int64) (s certify.RiskSum) {
 		for range n {
-			if err := s.Add(0.001); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, s.Add(0.001))
 		}
 		return s
 	}
 	configure := func(ev *certify.Evidence, change func(*pipeline.Job)) {
 		var j pipeline.Job
-		if err := json.Unmarshal(ev.Configuration, &j); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(ev.Configuration, &j))
 		change(&j)
 		var err error
 		if ev.Configuration, err = json.Marshal(j); err != nil {
@@ -319,16 +306,12 @@ func TestVerifyRefusesAUnitOfTheRisk(t *testing.T) {
 func shifted(t *testing.T, s certify.RiskSum, units int64) certify.RiskSum {
 	t.Helper()
 	doc, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var form struct {
 		Count int64  `json:"count"`
 		Sum   string `json:"sum"`
 	}
-	if err := json.Unmarshal(doc, &form); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(doc, &form))
 	sum, ok := new(big.Int).SetString(form.Sum, 16)
 	if !ok {
 		t.Fatalf("sum %q is no hexadecimal number", form.Sum)
@@ -337,9 +320,7 @@ func shifted(t *testing.T, s certify.RiskSum, units int64) certify.RiskSum {
 	if doc, err = json.Marshal(form); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(doc, &s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(doc, &s))
 	return s
 }
 
@@ -377,9 +358,7 @@ func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 	p := publish(t, newLake(waves(60, 0.2, 8)), func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{3}, 2 })
 	read := func() pipeline.Model {
 		m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return m
 	}
 	numbers := func(m *pipeline.Model) map[string][]*float64 {
@@ -412,9 +391,7 @@ func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 				*x = change(*x)
 			}
 			digest, err := p.store.PutModel(t.Context(), m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if _, err := p.verify(t, p.certificate, m, digest, nil); !errors.Is(err, pipeline.ErrRefused) || !strings.Contains(err.Error(), digest) {
 				t.Errorf("%s: error %v, want a refusal that names the digest %s", name, err, digest)
 			}
@@ -424,9 +401,7 @@ func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 			*x = 1.01**x + 0.001
 		}
 		digest, err := p.store.PutModel(t.Context(), m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest })
 		if _, err := p.verify(t, c, m, digest, p.lake); err == nil {
 			t.Errorf("%s is changed by 1 %%, and the certificate names that model: accepted", name)
