@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
@@ -59,22 +60,16 @@ func TestMissedTargetsAreSaid(t *testing.T) {
 // Each measure has its section of the page, and replacing one leaves the rest.
 func TestSectionsOfThePage(t *testing.T) {
 	before, err := os.ReadFile(filepath.Join("..", "docs", "results.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	path := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(path, before, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, before, 0o600))
 	for _, m := range measures() {
 		if err := measured.ReplaceSection(path, "bench "+m.name, "the text of "+m.name); err != nil {
 			t.Error(err)
 		}
 	}
 	after, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, m := range measures() {
 		if n := strings.Count(string(after), "the text of "+m.name+"\n"); n != 1 {
 			t.Errorf("the text of %s stands %d times on the page", m.name, n)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
@@ -49,9 +50,7 @@ func TestExperiments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := base
 			o.out, o.only = t.TempDir(), c.only
-			if err := run(t.Context(), name, o); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, run(t.Context(), name, o))
 			file := strings.TrimSuffix(name, "-loss")
 			records := table(t, filepath.Join(o.out, file+".csv"))
 			if len(records) != c.rows+1 {
@@ -66,9 +65,7 @@ func TestExperiments(t *testing.T) {
 			}
 			for _, kind := range []string{".png", ".svg"} {
 				f, err := os.Open(filepath.Join(o.out, file+kind))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				defer f.Close()
 				if kind == ".png" {
 					if _, err := png.Decode(f); err != nil {
@@ -87,17 +84,13 @@ func TestExperiments(t *testing.T) {
 			stamp := func() (all []int64) {
 				for _, u := range units {
 					info, err := os.Stat(u)
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					all = append(all, info.ModTime().UnixNano())
 				}
 				return all
 			}
 			before = stamp()
-			if err := run(t.Context(), name, o); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, run(t.Context(), name, o))
 			if !slices.Equal(stamp(), before) {
 				t.Error("units were computed again")
 			}
@@ -108,28 +101,20 @@ func TestExperiments(t *testing.T) {
 func table(t *testing.T, path string) [][]string {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return records
 }
 
 // The page has a place for the result of each experiment, so that all of them can be written.
 func TestPageHasAPlaceForEach(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "paper.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, name := range []string{"boston", "sparse", "exp", "inducing", "snelson", "overfit", "discretisation"} {
 		page := filepath.Join(t.TempDir(), "paper.md")
-		if err := os.WriteFile(page, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(page, text, 0o600))
 		if err := measured.ReplaceSection(page, "paper "+name, "nothing"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Both parts of a split are in the order of the set and together are the set, also when they
@@ -22,13 +23,9 @@ func TestSplitIsAPartition(t *testing.T) {
 		t.Errorf("%d of 103 rows are kept apart, want a fifth, rounded up", fresh.Rows())
 	}
 	dir := t.TempDir()
-	if err := writeLake(train, dir); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, writeLake(train, dir))
 	again, err := dataset.Read(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for c, name := range again.Names {
 		own := slices.Index(train.Names, name)
 		if diff := cmp.Diff(train.Columns[own], again.Columns[c]); diff != "" {
