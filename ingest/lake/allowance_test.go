@@ -1,16 +1,16 @@
 package lake
 
 import (
-	"errors"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // readAll reads the first row group within an allowance.
@@ -18,20 +18,8 @@ func readAll(t *testing.T, path string, pages int64) (rows int64, err error) {
 	t.Helper()
 	src, err := Open(t.Context(), Config{Paths: []string{path}, Pages: pages})
 	fatal.If(t, err)
-	b, err := src.Open(t.Context(), 0)
-	fatal.If(t, err)
-	defer b.Close()
-	for {
-		record, err := b.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			return rows, nil
-		}
-		if err != nil {
-			return rows, err
-		}
-		rows += record.NumRows()
-		record.Release()
-	}
+	_, err = pipelinetest.Each(t.Context(), src, 0, func(record arrow.Record) { rows += record.NumRows() })
+	return rows, err
 }
 
 // What Overhead says is enough to read the pages, and what is far less is refused, by

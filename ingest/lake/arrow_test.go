@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -118,29 +117,13 @@ func parquetFile(t *testing.T, path string, rows []manyTyped, group int) {
 var manyFeatures = []string{"at", "double", "flag", "float", "int", "level", "price"}
 
 // digestsOf reads all shards and returns their digests.
-func digestsOf(t *testing.T, path string, bad ingest.BadRows) (all [][]pipeline.ColumnDigest) {
+func digestsOf(t *testing.T, path string, bad ingest.BadRows) []pipeline.ColumnDigest {
 	t.Helper()
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", BadRows: bad})
 	fatal.If(t, err)
-	for i := range src.Shards() {
-		all = append(all, shardDigests(t, src, i))
-	}
-	return all
-}
-
-func shardDigests(t *testing.T, src *lake.Source, i int) []pipeline.ColumnDigest {
-	t.Helper()
-	b, err := src.Open(t.Context(), i)
+	digests, err := readAll(t, src)
 	fatal.If(t, err)
-	defer b.Close()
-	for {
-		record, err := b.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			return b.ColumnDigests()
-		}
-		fatal.If(t, err)
-		record.Release()
-	}
+	return digests
 }
 
 // The same rows have the same digests as Arrow and as Parquet, whatever compression the
@@ -155,7 +138,7 @@ func TestArrowFiles(t *testing.T) {
 	for name, options := range map[string][]ipc.Option{"plain.arrow": nil, "lz4.feather": {ipc.WithLZ4()}, "zstd.arrow": {ipc.WithZstd()}} {
 		path := filepath.Join(dir, name)
 		arrowFile(t, path, rows, 10_000, options...)
-		if got := digestsOf(t, path, ingest.Mark); !slices.EqualFunc(got, want, slices.Equal[[]pipeline.ColumnDigest]) {
+		if got := digestsOf(t, path, ingest.Mark); !slices.Equal(got, want) {
 			t.Errorf("%s: digests %v, want %v", name, got, want)
 		}
 		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "long"})
@@ -216,26 +199,8 @@ func readArrowBytes(t testing.TB, data []byte) error {
 	if err != nil {
 		return err
 	}
-	for i := range src.Shards() {
-		b, err := src.Open(t.Context(), i)
-		if err != nil {
-			return err
-		}
-		for {
-			record, err := b.Next(t.Context())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return errors.Join(err, b.Close())
-			}
-			record.Release()
-		}
-		if err := b.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = readAll(t, src)
+	return err
 }
 
 // FuzzArrowFile: whatever the bytes are, they are read or refused.

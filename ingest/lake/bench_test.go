@@ -20,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // benchCase is a file to read: 10 columns of doubles, half of them Gaussian,
@@ -172,20 +173,8 @@ func readShards(b *testing.B, src pipeline.Source, workers int) {
 }
 
 func readShard(b *testing.B, src pipeline.Source, i int) error {
-	r, err := src.Open(b.Context(), i)
-	if err != nil {
-		return err
-	}
-	for {
-		record, err := r.Next(b.Context())
-		if errors.Is(err, io.EOF) {
-			return r.Close()
-		}
-		if err != nil {
-			return errors.Join(err, r.Close())
-		}
-		record.Release()
-	}
+	_, err := pipelinetest.Each(b.Context(), src, i, nil)
+	return err
 }
 
 // A contender is one way to read a benchmark's file.

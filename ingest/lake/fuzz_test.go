@@ -2,8 +2,6 @@ package lake
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -19,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // seedFiles calls use for each file of testdata of at most size bytes: what writers
@@ -278,24 +278,12 @@ func marked(t *testing.T, src *Source) (columns [][]float64, err error) {
 	t.Helper()
 	columns = make([][]float64, len(src.columns))
 	for i := range src.shards {
-		b, err := src.Open(t.Context(), i)
-		if err != nil {
-			return nil, err
-		}
-		for {
-			record, err := b.Next(t.Context())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, errors.Join(err, b.Close())
-			}
+		_, err := pipelinetest.Each(t.Context(), src, i, func(record arrow.Record) {
 			for j := range columns {
 				columns[j] = append(columns[j], record.Column(j).(*array.Float64).Float64Values()...)
 			}
-			record.Release()
-		}
-		if err := b.Close(); err != nil {
+		})
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // columnRef reads a column of a file value by value with parquet-go's own
@@ -76,22 +78,14 @@ func readMarked(t *testing.T, src *lake.Source) (columns [][]float64, bad int) {
 	t.Helper()
 	columns = make([][]float64, len(src.Columns()))
 	for i := range src.Shards() {
-		b, err := src.Open(t.Context(), i)
-		fatal.If(t, err)
-		for {
-			record, err := b.Next(t.Context())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			fatal.If(t, err)
+		_, err := pipelinetest.Each(t.Context(), src, i, func(record arrow.Record) {
 			for j := range columns {
 				columns[j] = append(columns[j], record.Column(j).(*array.Float64).Float64Values()...)
 			}
 			reasons := record.Column(len(columns))
 			bad += reasons.Len() - reasons.NullN()
-			record.Release()
-		}
-		fatal.If(t, b.Close())
+		})
+		fatal.If(t, err)
 	}
 	return columns, bad
 }

@@ -2,13 +2,13 @@ package lake_test
 
 import (
 	"errors"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/pacsgp/pacsgp/ingest"
@@ -167,15 +167,8 @@ func TestWritersNulls(t *testing.T) {
 func TestMarkKeepsBadRows(t *testing.T) {
 	path := writersData("nulls", "null-feature-row07.parquet")
 	src := open(t, lake.Config{Paths: []string{path}, BadRows: ingest.Mark, BatchRows: 6, Features: writersFeatures, Target: writersTarget})
-	b, err := src.Open(t.Context(), 0)
-	fatal.If(t, err)
 	row := 0
-	for {
-		record, err := b.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		fatal.If(t, err)
+	_, err := pipelinetest.Each(t.Context(), src, 0, func(record arrow.Record) {
 		last := int(record.NumCols()) - 1
 		if record.ColumnName(last) != ingest.ReasonColumn {
 			t.Fatalf("last column is %q", record.ColumnName(last))
@@ -190,38 +183,21 @@ func TestMarkKeepsBadRows(t *testing.T) {
 			}
 			row++
 		}
-		record.Release()
-	}
-	if row != 40 {
-		t.Errorf("%d rows, want 40", row)
-	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
+	})
+	if row != 40 || err != nil {
+		t.Errorf("%d rows, want 40; %v", row, err)
 	}
 }
 
 // readAll reads all rows; it returns the digests or the first error.
-func readAll(t *testing.T, src pipeline.Source) (digests []pipeline.ColumnDigest, err error) {
+func readAll(t testing.TB, src pipeline.Source) (digests []pipeline.ColumnDigest, err error) {
 	t.Helper()
 	for i := range src.Shards() {
-		b, err := src.Open(t.Context(), i)
+		some, err := pipelinetest.Each(t.Context(), src, i, nil)
 		if err != nil {
 			return nil, err
 		}
-		for {
-			record, err := b.Next(t.Context())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, errors.Join(err, b.Close())
-			}
-			record.Release()
-		}
-		digests = append(digests, b.ColumnDigests()...)
-		if err := b.Close(); err != nil {
-			return nil, err
-		}
+		digests = append(digests, some...)
 	}
 	return digests, nil
 }

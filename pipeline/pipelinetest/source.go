@@ -185,7 +185,7 @@ func testConcurrent(t *testing.T, src pipeline.Source) {
 		wg.Go(func() {
 			for k := range min(n, 8) {
 				i := (k*7 + g) % n
-				got, err := readDigests(t.Context(), src, i)
+				got, err := Each(t.Context(), src, i, nil)
 				if err != nil {
 					t.Errorf("shard %d beside other readers: %v", i, err)
 				} else if !slices.Equal(got, want[i]) {
@@ -197,7 +197,9 @@ func testConcurrent(t *testing.T, src pipeline.Source) {
 	wg.Wait()
 }
 
-func readDigests(ctx context.Context, src pipeline.Source, i int) ([]pipeline.ColumnDigest, error) {
+// Each hands the batches of shard i to use, if there is one, for as long as it runs, and
+// returns the digests of the shard's columns.
+func Each(ctx context.Context, src pipeline.Source, i int, use func(arrow.Record)) ([]pipeline.ColumnDigest, error) {
 	b, err := src.Open(ctx, i)
 	if err != nil {
 		return nil, err
@@ -209,6 +211,9 @@ func readDigests(ctx context.Context, src pipeline.Source, i int) ([]pipeline.Co
 		}
 		if err != nil {
 			return nil, errors.Join(err, b.Close())
+		}
+		if use != nil {
+			use(record)
 		}
 		record.Release()
 	}
