@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strconv"
 )
 
 // gradient compares a gradient of kl-PAC-SGP, as L-BFGS asks for it.
@@ -12,13 +11,9 @@ func gradient(ctx context.Context, b *bench) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	var peers []*peer
-	for threads := 1; threads <= 2; threads++ {
-		p, err := b.start(ctx, strconv.Itoa(threads), libraryEnvironment(instructionSets()[0], threads), "collapsed.py")
-		if err != nil {
-			return "", err
-		}
-		peers = append(peers, p)
+	peers, err := b.startThreads(ctx, "collapsed.py")
+	if err != nil {
+		return "", err
 	}
 	defer func() { err = errors.Join(err, stop(peers)) }()
 	m, err := b.interleave(ctx, append([]turn{ours.turn(ctx, "BenchmarkGradient", "cpu-s/gradient")}, peerTurns(peers, struct{}{})...))

@@ -45,6 +45,20 @@ func (b *bench) startLibraries(ctx context.Context, set string, threads int) ([]
 	return peers, failed
 }
 
+// startThreads starts a script with one thread, and with two: on a machine that is not
+// quiet, a team of two can be slower than one.
+func (b *bench) startThreads(ctx context.Context, script string) ([]*peer, error) {
+	var peers []*peer
+	for threads := 1; threads <= 2; threads++ {
+		p, err := b.start(ctx, strconv.Itoa(threads), libraryEnvironment(instructionSets()[0], threads), script)
+		if err != nil {
+			return nil, err
+		}
+		peers = append(peers, p)
+	}
+	return peers, nil
+}
+
 // A kernelCase is one shape of one kernel, as the peers are asked for it.
 type kernelCase struct {
 	Kernel string `json:"kernel"`

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strconv"
 )
 
 // svgp compares an epoch of mini-batch training.
@@ -12,14 +11,9 @@ func svgp(ctx context.Context, b *bench) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// On a machine that is not quiet, a team of two threads can be slower than one.
-	var peers []*peer
-	for threads := 1; threads <= 2; threads++ {
-		p, err := b.start(ctx, strconv.Itoa(threads), libraryEnvironment(instructionSets()[0], threads), "svgp.py")
-		if err != nil {
-			return "", err
-		}
-		peers = append(peers, p)
+	peers, err := b.startThreads(ctx, "svgp.py")
+	if err != nil {
+		return "", err
 	}
 	defer func() { err = errors.Join(err, stop(peers)) }()
 	t := newTable("GPyTorch in", "ours, s an epoch", "GPyTorch, 2 threads", "1 thread", "ratio")

@@ -2,9 +2,7 @@ package lake_test
 
 import (
 	"errors"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -23,35 +21,9 @@ import (
 // reader: slow, and another implementation than ours. Nulls are NaN.
 func columnRef(t *testing.T, path, name string) (values []float64) {
 	t.Helper()
-	f, err := os.Open(path)
-	fatal.If(t, err)
-	defer f.Close()
-	info, err := f.Stat()
-	fatal.If(t, err)
-	file, err := parquet.OpenFile(f, info.Size())
-	fatal.If(t, err)
-	leaf, ok := file.Schema().Lookup(name)
-	if !ok {
-		t.Fatalf("%s has no column %q", path, name)
-	}
-	for _, g := range file.RowGroups() {
-		pages := g.ColumnChunks()[leaf.ColumnIndex].Pages()
-		for {
-			page, err := pages.ReadPage()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			fatal.If(t, err)
-			buf := make([]parquet.Value, page.NumValues())
-			if _, err := page.Values().ReadValues(buf); err != nil && !errors.Is(err, io.EOF) {
-				t.Fatal(err)
-			}
-			for _, v := range buf {
-				values = append(values, valueRef(v))
-			}
-			parquet.Release(page)
-		}
-		fatal.If(t, pages.Close())
+	stored, _ := storedRef(t, path, name)
+	for _, v := range stored {
+		values = append(values, valueRef(v))
 	}
 	return values
 }

@@ -91,9 +91,16 @@ func TestIntervalHoldsTheExactLoss(t *testing.T) {
 			t.Fatalf("%s, %+v, moved by %g of the accuracy: %.20g is not in [%.20g, %.20g]", kind, l, share, e, lo, hi)
 		}
 	}
+	wantNarrow(t, narrow, rows)
+}
+
+// wantNarrow makes sure that some intervals of each loss are narrow: without them a test
+// shows nothing.
+func wantNarrow(t *testing.T, narrow map[loss.Kind]int, rows int) {
+	t.Helper()
 	for _, kind := range kinds {
 		if narrow[kind] < rows/len(kinds)/12 {
-			t.Errorf("%s: only %d of %d intervals are narrower than 1e-5: the test shows nothing", kind, narrow[kind], rows/len(kinds))
+			t.Errorf("%s: only %d of %d intervals are narrower than 1e-5", kind, narrow[kind], rows/len(kinds))
 		}
 	}
 }
@@ -121,11 +128,7 @@ func TestPointsHoldTheExactLoss(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range kinds {
-		if narrow[kind] < rows/len(kinds)/12 {
-			t.Errorf("%s: only %d of %d intervals are narrower than 1e-5: the test shows nothing", kind, narrow[kind], rows/len(kinds))
-		}
-	}
+	wantNarrow(t, narrow, rows)
 }
 
 // Where law and accuracy are exact, the interval is as narrow as rounding.
