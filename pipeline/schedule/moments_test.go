@@ -3,18 +3,16 @@ package schedule
 import (
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 func instants(t *testing.T, text, zone, from string, n int) []string {
 	t.Helper()
 	c, err := newCrontab(text, zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	at, err := time.Parse(time.RFC3339, from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var all []string
 	for range n {
 		at = c.Next(at)
@@ -58,9 +56,7 @@ func TestCronWhereClocksChange(t *testing.T) {
 func TestMomentsAreCountedOnce(t *testing.T) {
 	start := time.Date(2026, 5, 1, 0, 0, 30, 0, time.UTC)
 	c, err := newCrontab("0 * * * *", "UTC")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	none := jitterOf("", 0)
 	for name, looks := range map[string][]time.Duration{
 		"each minute": {time.Minute}, "each five hours": {5 * time.Hour},

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -210,14 +211,10 @@ func TestOlderListOfNumbers(t *testing.T) {
 	s, log := onTopic(t, 60, 60)
 	s.at(someDay)
 	older, err := s.store.Sequence("waves")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	log.rows[0] += 60
 	s.at(someDay.Add(time.Hour))
-	if err := s.store.PutSequence("waves", older); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.store.PutSequence("waves", older))
 	r := s.at(someDay.Add(2 * time.Hour))
 	if r == nil || r.State != pipeline.StateFailed || !strings.Contains(r.Fault, "number 2 of sequence") || len(s.certificates()) != 2 {
 		t.Errorf("%+v", r)
@@ -278,9 +275,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 					s.at(someDay.Add(time.Hour))
 				} else {
 					taken, err := s.store.Sequence("waves")
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					if taken.Taken == 0 {
 						s.at(someDay.Add(time.Hour))
 					} else {
@@ -319,8 +314,6 @@ func TestKilledAtEveryStep(t *testing.T) {
 func mustNumbered(t *testing.T, s *stage) map[int64]string {
 	t.Helper()
 	all, err := s.store.Numbered(t.Context(), "waves")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -24,9 +25,7 @@ func idOf(document []byte) string {
 // Three nights are missed: by default there is one run for all, else the next one is waited for.
 func TestDowntimeOverThreeTriggers(t *testing.T) {
 	night, err := schedule.Cron("30 2 * * *", "UTC")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, skip := range []bool{false, true} {
 		s := newStage(t, declared(func(j *schedule.Job) {
 			j.Triggers, j.Skip, j.Files.Which = []schedule.Trigger{{Key: "night", Moments: night}}, skip, schedule.FilesNew
@@ -174,9 +173,7 @@ func TestDayOfHours(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0
 	s.Looked = func(time.Time) { looks++ }
-	if err := s.Serve(ctx, []*schedule.Job{s.job}, &leaping{someDay.Add(time.Second), someDay.Add(24 * time.Hour), cancel}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Serve(ctx, []*schedule.Job{s.job}, &leaping{someDay.Add(time.Second), someDay.Add(24 * time.Hour), cancel}))
 	moments, finished := map[string]int{}, 0
 	for _, r := range s.runs() {
 		moments[r.Scheduled.Trigger[:4]] += 1 + r.Scheduled.Missed
@@ -249,9 +246,7 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 			return nil, errors.New("killed")
 		}
 		r, err := s.Look(t.Context(), s.job, someDay.Add(time.Duration(i)*time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return r
 	}
 	for i := range 6 {
@@ -273,20 +268,14 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 // sample would have another order, and is refused.
 func TestRunsThatHaveGone(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
-	if err := (stepped{s}).PutJob("waves", &schedule.State{Open: "abc", Retry: &schedule.Retry{Trigger: "lag 7", Moment: someDay}}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, (stepped{s}).PutJob("waves", &schedule.State{Open: "abc", Retry: &schedule.Retry{Trigger: "lag 7", Moment: someDay}}))
 	if r := s.at(someDay); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Trigger != "lag 7" {
 		t.Errorf("%+v", r)
 	}
 	at, err := s.store.Sequence("waves")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.store = &pipelinetest.Store{}
-	if err := s.store.PutSequence("waves", at); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.store.PutSequence("waves", at))
 	s.anew()
 	if r := s.at(someDay.Add(time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "number 1 of the sequence is not in the output") {
 		t.Errorf("%+v, %q", r, s.said)
@@ -298,13 +287,9 @@ func TestFilesOfTheRunThatBeganLastStay(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
 	s.at(someDay)
 	for i := range 3 { // by hand
-		if err := s.store.PutRun(&pipeline.RunState{Run: "b", State: pipeline.StateFinished, Began: someDay.Add(time.Duration(i+1) * time.Hour)}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.store.PutRun(&pipeline.RunState{Run: "b", State: pipeline.StateFinished, Began: someDay.Add(time.Duration(i+1) * time.Hour)}))
 	}
-	if err := s.store.Retain(1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.store.Retain(1))
 	s.lake.add("a", 60)
 	if r := s.at(someDay.Add(24 * time.Hour)); r == nil || r.Scheduled.Files[3].Path != "a" || r.Scheduled.Number != 2 {
 		t.Errorf("%+v; %q", r, s.said)
