@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -303,9 +304,9 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		}
 	}
 
-	denied := hookFS{hook: func(op operation, _ func() error) error {
-		return &os.PathError{Op: op.kind, Path: op.name, Err: syscall.EACCES}
-	}}
+	denied := hooked(func(op durabletest.Operation, _ func() error) error {
+		return &os.PathError{Op: op.Kind, Path: op.Name, Err: syscall.EACCES}
+	})
 	out := filepath.Join(dir, "denied")
 	refused(t, pacsgpOn(t, denied, nil, "train", "-c", job, "-o", out), out, exitFailure, "permission denied", "hint: choose an output directory")
 
@@ -383,8 +384,8 @@ func TestFullDisk(t *testing.T) {
 	for name, w := range writers(t) {
 		t.Run(name, func(t *testing.T) {
 			for kind, failure := range map[string]error{
-				opWrite: syscall.ENOSPC, opSync: syscall.ENOSPC, opCreate: syscall.ENOSPC,
-				opAppend: syscall.EDQUOT, opRename: syscall.EIO, opSyncDir: syscall.EIO, opRemove: syscall.EIO,
+				durabletest.Write: syscall.ENOSPC, durabletest.Sync: syscall.ENOSPC, durabletest.Create: syscall.ENOSPC,
+				durabletest.Append: syscall.EDQUOT, durabletest.Rename: syscall.EIO, durabletest.SyncDir: syscall.EIO, durabletest.Remove: syscall.EIO,
 			} {
 				stride := w.stride
 				if testing.Short() {
@@ -404,19 +405,19 @@ func TestFullDisk(t *testing.T) {
 func (c writer) fails(t *testing.T, kind string, failure error, at int) bool {
 	t.Helper()
 	out, done, failed := t.TempDir(), 0, false
-	broken := hookFS{hook: func(op operation, effect func() error) error {
-		if op.kind != kind {
+	broken := hooked(func(op durabletest.Operation, effect func() error) error {
+		if op.Kind != kind {
 			return effect()
 		}
 		if done++; done < at {
 			return effect()
 		}
 		failed = true
-		if op.half != nil {
-			op.half()
+		if op.Half != nil {
+			op.Half()
 		}
-		return &os.PathError{Op: kind, Path: op.name, Err: failure}
-	}}
+		return &os.PathError{Op: kind, Path: op.Name, Err: failure}
+	})
 	a := pacsgpOn(t, broken, nil, c.args(out)...)
 	if !failed {
 		return false
@@ -424,7 +425,7 @@ func (c writer) fails(t *testing.T, kind string, failure error, at int) bool {
 	when := fmt.Sprintf("%s %d: %v", kind, at, failure)
 	told := strings.Contains(a.message, failure.Error()) && (errors.Is(failure, syscall.EIO) || strings.Contains(a.message, "hint: no space"))
 	if a.status != exitFailure || a.stdout != "" && !c.talks || strings.Contains(a.stdout, "CERTIFIED") || !told {
-		if kind != opRemove || a.status != 0 { // what need not be removed may stay
+		if kind != durabletest.Remove || a.status != 0 { // what need not be removed may stay
 			t.Errorf("%s: status %d, stdout %q, message %q: want what failed and nothing else", when, a.status, a.stdout, a.message)
 		}
 	}
@@ -432,7 +433,7 @@ func (c writer) fails(t *testing.T, kind string, failure error, at int) bool {
 	models, documents := 0, 0
 	for _, name := range names(t, c.in(out)) {
 		switch {
-		case strings.HasSuffix(name, durable.TempSuffix) && kind != opRemove:
+		case strings.HasSuffix(name, durable.TempSuffix) && kind != durabletest.Remove:
 			t.Errorf("%s: %s is left over", when, name)
 		case strings.HasPrefix(name, "model-"):
 			models++
@@ -453,13 +454,13 @@ func TestFullDiskThatKeepsLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)
-	broken := hookFS{hook: func(op operation, effect func() error) error {
-		switch op.kind {
-		case opSync, opRemove:
-			return &os.PathError{Op: op.kind, Path: op.name, Err: errors.New("input/output error")}
+	broken := hooked(func(op durabletest.Operation, effect func() error) error {
+		switch op.Kind {
+		case durabletest.Sync, durabletest.Remove:
+			return &os.PathError{Op: op.Kind, Path: op.Name, Err: errors.New("input/output error")}
 		}
 		return effect()
-	}}
+	})
 	a := pacsgpOn(t, broken, nil, "train", "-c", job)
 	if a.status != exitFailure || !strings.Contains(a.message, "input/output error") {
 		t.Errorf("status %d, message %q", a.status, a.message)

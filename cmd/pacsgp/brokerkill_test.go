@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // An instant of a job: the n-th request of a kind to a broker, or the n-th operation of a
@@ -47,8 +48,8 @@ func TestBrokerKilled(t *testing.T) {
 	moments := []instant{
 		{name: "consuming", key: kmsg.Fetch, nth: 1},
 		{name: "spooling", key: kmsg.Fetch, nth: 3},
-		{name: "training", file: "attempts.jsonl", kind: opSync, nth: 1},
-		{name: "last pass", file: "model-", kind: opRename, nth: 1},
+		{name: "training", file: "attempts.jsonl", kind: durabletest.Sync, nth: 1},
+		{name: "last pass", file: "model-", kind: durabletest.Rename, nth: 1},
 		{name: "publishing", key: kmsg.Produce, nth: 2},
 		{name: "committing", key: kmsg.EndTxn, nth: 1},
 	}
@@ -80,12 +81,12 @@ func TestBrokerKilled(t *testing.T) {
 					here()
 				}
 			})
-			files := hookFS{hook: func(op operation, effect func() error) error {
-				if at.file != "" && op.kind == at.kind && strings.Contains(filepath.Base(op.name), at.file) {
+			files := hooked(func(op durabletest.Operation, effect func() error) error {
+				if at.file != "" && op.Kind == at.kind && strings.Contains(filepath.Base(op.Name), at.file) {
 					here()
 				}
 				return effect()
-			}}
+			})
 			ended := make(chan answer, 1)
 			go func() { ended <- pacsgpOn(t, files, nil, "train", "-c", job) }()
 			select {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -32,14 +33,14 @@ type killer struct {
 	operations atomic.Int64
 }
 
-func (k *killer) hook(op operation, effect func() error) error {
+func (k *killer) hook(op durabletest.Operation, effect func() error) error {
 	half := k.How == howHalf
-	switch op.kind {
-	case opSync, opRename, opRemove, opSyncDir, opTruncate:
+	switch op.Kind {
+	case durabletest.Sync, durabletest.Rename, durabletest.Remove, durabletest.SyncDir, durabletest.Truncate:
 		if half {
 			return effect()
 		}
-	case opWrite:
+	case durabletest.Write:
 		if !half {
 			return effect()
 		}
@@ -49,10 +50,10 @@ func (k *killer) hook(op operation, effect func() error) error {
 	if k.operations.Add(1) != int64(k.At) {
 		return effect()
 	}
-	fmt.Fprintln(os.Stderr, "dies", k.How, op.kind, op.name)
+	fmt.Fprintln(os.Stderr, "dies", k.How, op.Kind, op.Name)
 	switch k.How {
 	case howHalf:
-		op.half()
+		op.Half()
 	case howAfter:
 		if err := effect(); err != nil {
 			return err

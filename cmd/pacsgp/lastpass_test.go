@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -19,14 +20,14 @@ import (
 func meanwhile(t *testing.T, job string, happens func(modelFile string)) (a answer) {
 	t.Helper()
 	done := 0
-	fsys := hookFS{hook: func(op operation, effect func() error) error {
+	fsys := hooked(func(op durabletest.Operation, effect func() error) error {
 		err := effect()
-		if done == 0 && op.kind == opSync && bytes.HasPrefix(readFile(t, op.name), []byte("PAR1")) { // the first file of Parquet
+		if done == 0 && op.Kind == durabletest.Sync && bytes.HasPrefix(readFile(t, op.Name), []byte("PAR1")) { // the first file of Parquet
 			done++
-			happens(op.name)
+			happens(op.Name)
 		}
 		return err
-	}}
+	})
 	a = pacsgpOn(t, fsys, nil, "train", "-c", job)
 	if done != 1 {
 		t.Fatalf("no model file was written: %s", a.message)

@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 	}
 	k := &killer{order: o}
 	spareMemory()
-	w := testSystem(os.Stdout, os.Stderr, hookFS{hook: k.hook}, nil)
+	w := testSystem(os.Stdout, os.Stderr, hooked(k.hook), nil)
 	w.limitMemory = limitMemory
 	w.sent = o.Sent
 	err := run(context.Background(), o.Args, w)

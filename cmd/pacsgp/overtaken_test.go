@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // TestOvertaken: of two jobs on the same rows from where a group stands, the one that
@@ -18,14 +19,14 @@ func TestOvertaken(t *testing.T) {
 	jobSlow, jobFast := j.write(t, slow), j.write(t, fast)
 	succeed(t, "topics", "-c", jobSlow)
 	overtaken := false
-	files := hookFS{hook: func(op operation, effect func() error) error {
-		if !overtaken && op.kind == opRename && strings.HasPrefix(filepath.Base(op.name), "certificate-") {
+	files := hooked(func(op durabletest.Operation, effect func() error) error {
+		if !overtaken && op.Kind == durabletest.Rename && strings.HasPrefix(filepath.Base(op.Name), "certificate-") {
 			overtaken = true
 			fillTopic(t, c.ListenAddrs()[0], 180) // the other window is longer
 			succeed(t, "train", "-c", jobFast)
 		}
 		return effect()
-	}}
+	})
 	for _, fsys := range []durable.FS{files, plain()} {
 		a := pacsgpOn(t, fsys, nil, "train", "-c", jobSlow)
 		a.says(t, exitFailure, "another job has published these rows", "hint: remove the spool")

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // A predicted row is one row of the file that predict writes.
@@ -141,16 +142,16 @@ func TestPredictRefuses(t *testing.T) {
 	writeFile(t, damaged, append(bytes.Clone(data[:4]), append(make([]byte, 60), data[64:]...)...))
 	refuse(pacsgp(t, "predict", a.model, a.certificate, lakeFile(a.dir, 1), damaged, "-o", output), exitFailure, "damaged.parquet")
 
-	for _, kind := range []string{opCreate, opWrite, opSync} {
-		full := hookFS{hook: func(op operation, effect func() error) error {
-			if op.kind != kind {
+	for _, kind := range []string{durabletest.Create, durabletest.Write, durabletest.Sync} {
+		full := hooked(func(op durabletest.Operation, effect func() error) error {
+			if op.Kind != kind {
 				return effect()
 			}
-			if op.half != nil {
-				op.half()
+			if op.Half != nil {
+				op.Half()
 			}
-			return &os.PathError{Op: kind, Path: op.name, Err: syscall.ENOSPC}
-		}}
+			return &os.PathError{Op: kind, Path: op.Name, Err: syscall.ENOSPC}
+		})
 		refuse(pacsgpOn(t, full, nil, "predict", a.model, a.certificate, a.lake, "-o", output), exitFailure, "no space left", "hint")
 	}
 	if _, err := os.Stat(output); !errors.Is(err, os.ErrNotExist) {

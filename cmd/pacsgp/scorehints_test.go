@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // Hints of what a job could do otherwise are none for who predicts: the model says which
@@ -48,12 +50,12 @@ func TestHintsFitTheCommand(t *testing.T) {
 // files was written, and with what to do.
 func TestScoreToAFullDisk(t *testing.T) {
 	dir, _, score := following(t, 1, 20)
-	full := hookFS{hook: func(op operation, effect func() error) error {
-		if op.kind == opWrite && strings.Contains(op.name, "predicted") {
-			return &os.PathError{Op: op.kind, Path: op.name, Err: syscall.ENOSPC}
+	full := hooked(func(op durabletest.Operation, effect func() error) error {
+		if op.Kind == durabletest.Write && strings.Contains(op.Name, "predicted") {
+			return &os.PathError{Op: op.Kind, Path: op.Name, Err: syscall.ENOSPC}
 		}
 		return effect()
-	}}
+	})
 	ends := func(score, folder string) {
 		t.Helper()
 		a := pacsgpOn(t, full, nil, "score", "-c", score, "--once")

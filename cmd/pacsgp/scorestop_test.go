@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // A scorer of files that is told to end in the middle of a file ends without an error; with
@@ -17,12 +19,12 @@ func TestScoreToldToEnd(t *testing.T) {
 	writeFile(t, score, []byte("model: out\nsource: {paths: [lake]}\noutput: scored\n"))
 	for once, want := range map[string]int{"": 0, "--once": exitInterrupted} {
 		ctx, end := context.WithCancel(t.Context())
-		ends := hookFS{hook: func(op operation, effect func() error) error {
-			if op.kind == opCreate && strings.Contains(op.name, "scored") {
+		ends := hooked(func(op durabletest.Operation, effect func() error) error {
+			if op.Kind == durabletest.Create && strings.Contains(op.Name, "scored") {
 				end()
 			}
 			return effect()
-		}}
+		})
 		args := []string{"score", "-c", score}
 		if once != "" {
 			args = append(args, once)

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // TestStreamOutlivesItsBroker: the broker is killed while windows are spooled, trained and
@@ -53,12 +55,12 @@ func TestStreamOnAFullDisk(t *testing.T) {
 	succeed(t, "topics", "-c", job)
 	var full atomic.Bool
 	full.Store(true)
-	disk := hookFS{hook: func(op operation, effect func() error) error {
-		if full.Load() && op.kind == opWrite && !strings.HasSuffix(filepath.Dir(op.name), "out") {
+	disk := hooked(func(op durabletest.Operation, effect func() error) error {
+		if full.Load() && op.Kind == durabletest.Write && !strings.HasSuffix(filepath.Dir(op.Name), "out") {
 			return syscall.ENOSPC
 		}
 		return effect()
-	}}
+	})
 	if a := pacsgpOn(t, disk, nil, "stream", "-c", job); a.status != exitFailure || !strings.Contains(a.message, "no space left on device") {
 		t.Errorf("status %d: %s", a.status, a.message)
 	}
