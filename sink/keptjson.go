@@ -177,17 +177,8 @@ func zoneOf(utc bool) string {
 	return ""
 }
 
-// perSecond is how many units of so many digits a second has.
-func perSecond(digits int) int64 {
-	units := int64(1)
-	for range digits {
-		units *= 10
-	}
-	return units
-}
-
 func timestampJSON(digits int, zone string) KeptJSON {
-	units := perSecond(digits)
+	units := int64(math.Pow10(digits)) // of a second
 	return func(to []byte, v parquet.Value) []byte {
 		seconds, rest := v.Int64()/units, v.Int64()%units
 		if rest < 0 {
@@ -198,7 +189,7 @@ func timestampJSON(digits int, zone string) KeptJSON {
 }
 
 func timeJSON(digits int, zone string) KeptJSON {
-	units := perSecond(digits)
+	units := int64(math.Pow10(digits)) // of a second
 	return func(to []byte, v parquet.Value) []byte {
 		n := integer(v)
 		if n < 0 || n >= secondsPerDay*units {
