@@ -1,0 +1,152 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Names of the notes which model the training of a window begins with, and of that model.
+const (
+	ancestorNote  = "ancestor.json"
+	ancestorModel = "ancestor.parquet"
+)
+
+// A notedAncestor is what the note says; null: training begins anew.
+type notedAncestor struct {
+	certify.Ancestor
+
+	Of pipeline.TopicIdentity `json:"of,omitzero"` // of the topic of its rows
+}
+
+// ancestor is the model that the training of a window begins with, nil for none: the one that
+// was current when this was first asked of the window. It is noted, so that a window that is
+// resumed keeps it. No row of the window may have been seen by it or by an ancestor of it.
+func (s *Stream) ancestor(ctx context.Context, log Log, w *Window) (*pipeline.Ancestor, error) {
+	if !s.Job.Train.WarmStart {
+		return nil, nil
+	}
+	a, noted, err := s.noted(w)
+	if noted || err != nil {
+		return a, err
+	}
+	found, model, err := s.chosen(ctx, log, w)
+	if err != nil {
+		return nil, err
+	}
+	folder := s.Folders.Folder(w.N)
+	if found != nil {
+		if err := folder.PutNote(ancestorModel, model); err != nil {
+			return nil, err
+		}
+	}
+	text, err := json.Marshal(found)
+	if err == nil {
+		err = folder.PutNote(ancestorNote, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, _, err = s.noted(w)
+	return a, err
+}
+
+// noted reads what was noted for a window of this topic and these rows, if anything was.
+func (s *Stream) noted(w *Window) (a *pipeline.Ancestor, noted bool, err error) {
+	folder := s.Folders.Folder(w.N)
+	text, where, err := folder.Note(ancestorNote)
+	if text == nil || err != nil {
+		return nil, false, err
+	}
+	var said *notedAncestor
+	if err := json.Unmarshal(text, &said); err != nil {
+		return nil, false, fmt.Errorf("%s: %w (hint: remove it, and the window takes the model that is current)", where, err)
+	}
+	switch {
+	case said == nil:
+		return nil, true, nil
+	case said.Of != w.Of || s.seen(said.Rows, w):
+		return nil, false, nil // it was noted for another window
+	}
+	m, digest, err := folder.Model(ancestorModel)
+	if err == nil && digest != said.Model {
+		err = fmt.Errorf("the SHA-256 of the model beside %s is not %s (hint: remove %[1]s, and the window takes the model that is current)", where, said.Model)
+	}
+	return &pipeline.Ancestor{Ancestor: said.Ancestor, From: m}, true, err
+}
+
+// chosen is the current model of the stream, if it has not seen rows of the window: neither it
+// nor an ancestor of it, which it was held against in the same way. Offsets of a topic that was
+// made anew, or is on another cluster, are not known to be those of other rows.
+func (s *Stream) chosen(ctx context.Context, log Log, w *Window) (*notedAncestor, []byte, error) {
+	pointer, err := log.Current(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	said, model, err := s.artifact(ctx, log, pointer.ID)
+	anew := ""
+	switch unfit, ok := errors.AsType[unfitError](err); {
+	case ok:
+		anew = unfit.Error()
+	case err != nil:
+		return nil, nil, err
+	case pointer.Of != w.Of:
+		anew = "it is not known whether the model of certificate " + pointer.ID + ", which is current, has seen rows of this window: they are of another topic of the name " + s.Topic + ", which was made anew or is on another cluster"
+	case s.seen(said.Rows, w):
+		anew = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
+	}
+	if anew != "" {
+		s.notice("training begins anew: " + anew)
+		return nil, nil, nil
+	}
+	return &notedAncestor{said, w.Of}, model, nil
+}
+
+// An unfitError says why no training can begin with an artifact.
+type unfitError struct{ error }
+
+// artifact is what is said of an ancestor, and its model: an unfitError where it is none.
+func (s *Stream) artifact(ctx context.Context, log Log, id string) (said certify.Ancestor, model []byte, err error) {
+	a, err := s.Folders.Published(ctx, id)
+	if err != nil {
+		a, err = log.Pull(ctx, id)
+	}
+	if errors.Is(err, ErrNotFound) {
+		return said, nil, unfitError{err}
+	}
+	if err != nil {
+		return said, nil, err
+	}
+	c, err := certify.Parse(a.Document)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("certificate %s: %w", id, err)
+	case hexOf(a.Document) != id:
+		err = fmt.Errorf("the certificate %s has the SHA-256 %s", id, hexOf(a.Document))
+	case hexOf(a.Model) != c.Model.Digest:
+		err = fmt.Errorf("the model of certificate %s has another SHA-256 than the certificate says", id)
+	case c.Delta.Sequence == nil || c.Delta.Sequence.Name != s.Name:
+		err = fmt.Errorf("the certificate %s, which is current, is not of this stream", id)
+	}
+	if err != nil {
+		return said, nil, unfitError{err}
+	}
+	return certify.Ancestor{Certificate: id, Model: c.Model.Digest, Rows: c.Seen()}, a.Model, nil
+}
+
+// seen reports whether ranges of the topic reach into a window.
+func (s *Stream) seen(rows []certify.Span, w *Window) bool {
+	for _, r := range rows {
+		if begin, ok := w.Firsts[int(r.Partition)]; ok && r.Topic == s.Topic && r.End > begin {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// An earlyTrainer trains on the rows of a window before all of them are there.
+type earlyTrainer interface {
+	// Add makes the steps for which the rows are there.
+	Add(ctx context.Context, src pipeline.Source) error
+}
+
+// An ahead is the training of the window that is open.
+type ahead struct {
+	at      int64 // number of the window
+	filled  int64 // number of the last one that is full
+	failed  int64 // number of the last one that cannot be trained early
+	trainer earlyTrainer
+	release func() error // of the output of its checkpoint; nil: it is not held
+}
+
+// filling hears how the next window fills.
+func (w *work) filling() Filling {
+	var rows func(int64)
+	told := Filling{
+		Held: func(held int64) { rows = w.Events.Fills(held) },
+		Rows: func(n int64) { rows(n) },
+	}
+	if w.arrives() {
+		told.Early = w.offer
+	}
+	return told
+}
+
+// offer replaces what was offered before. One goroutine offers.
+func (w *work) offer(open *Window) {
+	select {
+	case <-w.open:
+	default:
+	}
+	w.open <- open
+}
+
+// end says that a window is full: others write to its output from here on.
+func (a *ahead) end(n int64) error {
+	a.filled = n
+	return a.close()
+}
+
+func (a *ahead) close() error {
+	release := a.release
+	if a.release, a.trainer = nil, nil; release == nil {
+		return nil
+	}
+	return release()
+}
+
+// trainEarly makes the steps for which the rows are there. Where that fails the window is
+// trained when it is full.
+func (w *work) trainEarly(ctx context.Context, open *Window) error {
+	if open.N <= w.filled || open.N == w.failed {
+		return nil
+	}
+	if w.trainer == nil || w.at != open.N {
+		if err := w.begin(ctx, open); err != nil {
+			return err
+		}
+	}
+	src, err := open.Rows.Open(ctx, w.Job.Choice(nil, w.How.Resources))
+	if err == nil {
+		err = w.trainer.Add(ctx, src)
+	}
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.notice(fmt.Sprintf("the window is trained when it is full, and not before: %v", err))
+	w.failed = open.N
+	return w.close()
+}
+
+// begin begins with another window.
+func (w *work) begin(ctx context.Context, open *Window) error {
+	ancestor, err := w.ancestor(ctx, w.Log, open)
+	if err != nil {
+		return err
+	}
+	if err := w.close(); err != nil {
+		return err
+	}
+	digest, err := w.Job.Digest()
+	if err != nil {
+		return err
+	}
+	out := w.Folders.Folder(open.N).Output()
+	if w.release, err = out.Hold(); err != nil {
+		return err
+	}
+	env := pipeline.Environment{
+		Checkpoints: out.Checkpoint(digest), Ancestor: ancestor, Resources: w.How.Resources,
+		Observer: pipeline.Observer{Notice: w.notice, Progress: func(pipeline.Progress) { w.Events.Stepped() }},
+	}
+	w.at = open.N
+	if w.early != nil {
+		w.trainer = w.early(w.Job, env)
+	} else {
+		w.trainer = pipeline.NewAhead(w.Job, env)
+	}
+	return nil
+}

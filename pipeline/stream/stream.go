@@ -1,0 +1,220 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A Stream makes a certificate of each window of a topic. All fields have to be given but
+// Train.
+type Stream struct {
+	Job      pipeline.Job // with its defaults, under a policy of delta, without a number
+	Name     string       // of the sequence of its certificates
+	Topic    string
+	Software string             // names what the bytes of a certificate depend on, beside job and rows
+	How      pipeline.RunConfig // but for Ancestor, Publisher and Stands
+	Folders  Folders
+	Events   Events
+
+	// Train runs the job of a window, as [pipeline.Train] does; nil: it is that.
+	Train func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
+
+	early func(pipeline.Job, pipeline.Environment) earlyTrainer // nil: [pipeline.NewAhead]
+}
+
+// Run works until ctx is done, or something fails for good. Where somebody else has published
+// rows of its windows, it fills them anew.
+func (s *Stream) Run(ctx context.Context, t Tenure) error {
+	for {
+		err := s.windows(ctx, t)
+		if ctx.Err() != nil || !errors.Is(err, ErrOvertaken) {
+			return err
+		}
+		s.notice(fmt.Sprintf("%v: what was spooled is left, and consumed anew from there", err))
+	}
+}
+
+// manyWindows is how many full windows may wait: more than a disk has room for.
+const manyWindows = 1 << 16
+
+// A fullWindow waits for its certificate.
+type fullWindow struct {
+	*Window
+
+	number int64 // of its certificate; 0: it is taken when its turn comes
+}
+
+// windows fills and certifies windows, from where the group has come to.
+func (s *Stream) windows(ctx context.Context, t Tenure) error {
+	both, ctx := errgroup.WithContext(ctx)
+	w := &work{Stream: s, Tenure: t, full: make(chan fullWindow, manyWindows), open: make(chan *Window, 1)}
+	both.Go(func() error { return w.fill(ctx) })
+	both.Go(func() error { return w.certifyAll(ctx) })
+	return both.Wait()
+}
+
+// A work is what two goroutines do in a tenure, until somebody has overtaken them.
+type work struct {
+	*Stream
+	Tenure
+
+	full chan fullWindow
+	open chan *Window // the latest of what is open, if nobody has taken it
+	ahead
+}
+
+// arrives reports whether windows are trained before they are full.
+func (s *Stream) arrives() bool { return s.Job.Train.Mode == pipeline.TrainArrival }
+
+// fill fills one window after the other. It resumes windows of an earlier process unless
+// another member has certified their rows.
+func (w *work) fill(ctx context.Context) error {
+	left, err := w.Folders.Left()
+	if err != nil {
+		return err
+	}
+	n := int64(1)
+	if len(left) > 0 {
+		n = left[0]
+	}
+	var behind *Window
+	for ; ; n++ {
+		window, err := w.Windows.Fill(ctx, n, behind, w.filling())
+		if errors.Is(err, ErrOther) {
+			if err = w.discard(left, n); err == nil {
+				window, err = w.Windows.Fill(ctx, n, behind, w.filling())
+			}
+		}
+		if err != nil {
+			return err
+		}
+		full := fullWindow{Window: window}
+		if w.Shared && w.arrives() && window.Count() > 0 {
+			// Now, and not when steps on it are done: their time depends on its values, and
+			// which of two members takes a number first would too.
+			if full.number, err = w.number(ctx, w.Log, window); err != nil {
+				return err
+			}
+		}
+		w.Events.Filled(window)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case w.full <- full:
+			behind = window
+		}
+	}
+}
+
+// discard removes what is left of windows from the number n on.
+func (w *work) discard(left []int64, from int64) error {
+	for _, n := range left {
+		if n < from {
+			continue
+		}
+		if err := errors.Join(w.Windows.Discard(n), w.Folders.Folder(n).Remove()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// certifyAll makes certificates of full windows, one after the other, and trains what is open
+// meanwhile. One that is full goes before one that is not.
+func (w *work) certifyAll(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, w.close()) }()
+	for {
+		select {
+		case full := <-w.full:
+			err = w.certify(ctx, full)
+		default:
+			select {
+			case <-ctx.Done():
+				err = ctx.Err()
+			case full := <-w.full:
+				err = w.certify(ctx, full)
+			case open := <-w.open:
+				err = w.trainEarly(ctx, open)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// certify makes the artifact of a window and publishes it.
+func (w *work) certify(ctx context.Context, full fullWindow) error {
+	if err := w.end(full.N); err != nil {
+		return err
+	}
+	folder, publisher := w.Folders.Folder(full.N), w.Log.Publisher(full.Window)
+	if full.Count() == 0 { // tombstones that were skipped
+		if err := publisher.Publish(ctx, nil, nil, nil); err != nil {
+			return err
+		}
+		return errors.Join(full.Rows.Release(true), folder.Remove())
+	}
+	k, err := full.number, error(nil)
+	if k == 0 {
+		k, err = w.number(ctx, w.Log, full.Window)
+	}
+	if err != nil {
+		return err
+	}
+	how := w.How
+	how.Publisher = publisher
+	if how.Ancestor, err = w.ancestor(ctx, w.Log, full.Window); err != nil {
+		return err
+	}
+	if err := w.keepNumber(k, full.Window); err != nil {
+		return err
+	}
+	numbers, err := folder.Output().Numbered(ctx, w.Name)
+	if err != nil {
+		return err
+	}
+	how.Stands = numbers[k] // of a process that was killed
+	w.event(fmt.Sprintf("window of %s: certificate number %d", certify.Count(full.Count(), "row"), k))
+	train := w.Train
+	if train == nil {
+		train = pipeline.Train
+	}
+	o, err := train(ctx, w.Job.Numbered(w.Name, k), full.Rows, folder.Output(), how)
+	if err != nil {
+		return fmt.Errorf("window of certificate number %d: %w", k, err)
+	}
+	w.tell(full.Window, k, o)
+	return folder.Done(k)
+}
+
+// tell says what was published of a window.
+func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome) {
+	outcome := "it is current"
+	if verdict := s.How.Verdict(o.Result.Certificate); verdict != nil {
+		outcome = "it is not current: " + verdict.Error()
+	}
+	if bad := o.Result.Certificate.Ledger.Bad; bad > 0 {
+		s.notice(certify.Count(bad, "bad row") + " of the window are left out")
+	}
+	s.event(fmt.Sprintf("published certificate number %d, %s: %s; %s", k, o.Record.ID, o.Record.Mean.Headline, outcome))
+	s.Events.Published(w, o.Result.Certificate, o.Record.Status)
+}
+
+func (s *Stream) notice(text string) {
+	if told := s.How.Observer.Notice; told != nil {
+		told(text)
+	}
+}
+
+func (s *Stream) event(text string) {
+	if told := s.How.Observer.Event; told != nil {
+		told(text)
+	}
+}

@@ -1,0 +1,414 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// arrives makes the job one that trains before a window is full, with fakes.
+func arrives(early func(pipeline.Environment) earlyTrainer) func(*Stream) {
+	return func(s *Stream) {
+		s.Job.Train.Mode, s.Job.Train.Rows = pipeline.TrainArrival, windowRows
+		s.early = func(_ pipeline.Job, env pipeline.Environment) earlyTrainer { return early(env) }
+	}
+}
+
+// An earlyFake is told how many rows there are.
+type earlyFake func(rows int64) error
+
+func (f earlyFake) Add(_ context.Context, src pipeline.Source) error {
+	n := int64(0)
+	for _, g := range src.Shards() {
+		n += g.Rows
+	}
+	return f(n)
+}
+
+func noSteps(pipeline.Environment) earlyTrainer {
+	return earlyFake(func(int64) error { return nil })
+}
+
+// TestWindowsFollowOneAnother: windows of one process, and of the next, follow one another, and
+// each begins with the model of the one before, from this disk or from the log.
+func TestWindowsFollowOneAnother(t *testing.T) {
+	w := newWorld(3*windowRows - 5)
+	if err := w.process(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.each(t, 2)
+	w.grow(windowRows)
+	if err := w.process(t, nil, func() { w.grow(windowRows) }); err != nil {
+		t.Fatal(err)
+	}
+	w.each(t, 4)
+	w.disk = newDisk()
+	w.grow(windowRows)
+	if err := w.process(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.each(t, 5)
+	for i, c := range w.published {
+		if a := c.Declared.Training.Ancestor; i == 0 && a != nil || i > 0 && (a == nil || a.Model != hexOf(modelOf(int64(i)))) {
+			t.Errorf("window %d begins with %+v", i+1, a)
+		}
+	}
+	if w.certified != 5 || !w.says("published certificate number 5") {
+		t.Errorf("it told of %d certificates: %q", w.certified, w.said)
+	}
+}
+
+// TestStreamKilledAtEachChange: a process is killed before each change that it makes, or behind
+// it. The next one, on its disk or on an empty one, puts every row into one certificate, and
+// gives no number twice.
+func TestStreamKilledAtEachChange(t *testing.T) {
+	for _, mode := range []struct {
+		name   string
+		shared bool
+		change func(*Stream)
+	}{{"when it is full", false, nil}, {"early", false, arrives(noSteps)}, {"early and shared", true, arrives(noSteps)}} {
+		t.Run(mode.name, func(t *testing.T) {
+			for at := 1; ; at++ {
+				ended := false
+				for _, how := range []struct{ after, lost bool }{{false, false}, {true, false}, {true, true}} {
+					w := newWorld(3*windowRows + 5)
+					w.shared, w.killAt, w.after = mode.shared, at, how.after
+					err := w.process(t, mode.change)
+					ended = err == nil
+					if err != nil && !errors.Is(err, errKilled) {
+						t.Fatalf("killed at %d %+v, it says %v", at, how, err)
+					}
+					w.killAt = 0
+					if how.lost {
+						w.disk = newDisk()
+					}
+					w.stores = map[int64]*pipelinetest.Store{} // their locks go with the process
+					if err := w.process(t, mode.change); err != nil {
+						t.Fatalf("killed at %d %+v, the next one says %v", at, how, err)
+					}
+					if w.each(t, 3); t.Failed() {
+						t.Fatalf("killed at %d %+v: %q", at, how, w.said)
+					}
+				}
+				if ended {
+					if at < 20 {
+						t.Errorf("three windows take %d changes", at)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// TestWindowsThatOthersCertified: what was spooled is left where another member has certified
+// its rows meanwhile.
+func TestWindowsThatOthersCertified(t *testing.T) {
+	w := newWorld(2 * windowRows)
+	fault := errors.New("it does not train")
+	if err := w.process(t, func(s *Stream) {
+		s.Train = func(_ context.Context, _ pipeline.Job, _ pipeline.Rows, _ pipeline.Output, _ pipeline.RunConfig) (*pipeline.Outcome, error) {
+			time.Sleep(time.Second) // until the second window is spooled too
+			return nil, fault
+		}
+	}); !errors.Is(err, fault) {
+		t.Fatalf("it says %v", err)
+	}
+	if len(w.spools) < 2 {
+		t.Fatalf("%d windows are left", len(w.spools))
+	}
+	w.committed = 10
+	w.grow(10)
+	if err := w.process(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	if g := w.published[0].Sample.Segments[0]; len(w.published) != 2 || g.First != 10 || w.committed != 90 {
+		t.Errorf("%d certificates, the first from %d, the group is at %d", len(w.published), g.First, w.committed)
+	}
+}
+
+// TestOvertaken: a window that somebody else publishes while it is trained is spooled anew from
+// where the group has come to.
+func TestOvertaken(t *testing.T) {
+	w := newWorld(3 * windowRows)
+	w.inTraining = func() {
+		if w.committed == 0 {
+			w.committed = 20
+		}
+	}
+	if err := w.process(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	if g := w.published[0].Sample.Segments[0]; len(w.published) != 2 || g.First != 20 || !w.says("consumed anew from there") {
+		t.Errorf("%d certificates, the first from %d: %q", len(w.published), g.First, w.said)
+	}
+}
+
+// TestLostPartitions: nothing is published once the partitions of a member are those of others.
+func TestLostPartitions(t *testing.T) {
+	w, lost := newWorld(2*windowRows), errors.New("lost")
+	ctx, lose := context.WithCancelCause(t.Context())
+	w.inTraining = func() { lose(lost) }
+	if err := w.stream(t, nil).Run(ctx, Tenure{Windows: w, Log: w}); err == nil || len(w.published) > 0 || !errors.Is(context.Cause(ctx), lost) {
+		t.Errorf("it says %v, and has published %d windows", err, len(w.published))
+	}
+}
+
+// TestWindowWithoutRows: of a window without rows only the offsets are published; it takes no
+// number, and leaves nothing.
+func TestWindowWithoutRows(t *testing.T) {
+	w := newWorld(2 * windowRows)
+	w.spools[7] = &spool{of: w.topic, end: windowRows, empty: true}
+	if err := w.process(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.published) != 1 || w.published[0].Sample.Segments[0].First != windowRows || w.taken != 1 || w.spools[7] != nil {
+		t.Errorf("%d certificates, %d numbers, %v is left", len(w.published), w.taken, w.spools)
+	}
+}
+
+// TestNumbersBelongToJobs: the number of a window is noted before it is trained. The same job
+// resumes with it; another job, or another program, takes another one.
+func TestNumbersBelongToJobs(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Stream)
+		number int64
+	}{
+		"the same":        {nil, 1},
+		"another job":     {func(s *Stream) { s.Job.Loss.Epsilon = 0.75 }, 2},
+		"another program": {func(s *Stream) { s.Software = "later" }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(windowRows)
+			fault := errors.New("it does not train")
+			err := w.process(t, func(s *Stream) {
+				s.Train = func(_ context.Context, job pipeline.Job, _ pipeline.Rows, _ pipeline.Output, _ pipeline.RunConfig) (*pipeline.Outcome, error) {
+					if text := string(w.notes[1][numberNote]); text == "" || job.Sequence().Number != 1 {
+						t.Errorf("certificate %d is trained, and %q is noted", job.Sequence().Number, text)
+					}
+					return nil, fault
+				}
+			})
+			if !errors.Is(err, fault) {
+				t.Fatalf("it says %v", err)
+			}
+			if err := w.process(t, c.change); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.published[0].Delta.Sequence.Number; got != c.number {
+				t.Errorf("the window has number %d, want %d", got, c.number)
+			}
+		})
+	}
+}
+
+// TestNumbersBelongToSegments: a window does not take the number that its folder holds if that
+// was taken for other rows.
+func TestNumbersBelongToSegments(t *testing.T) {
+	w := newWorld(windowRows)
+	if err := w.process(t, func(s *Stream) {
+		s.Folders = kept{w} // as if it was killed then
+	}); !errors.Is(err, errKilled) {
+		t.Fatalf("it says %v", err)
+	}
+	w.grow(windowRows)
+	if err := w.process(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.each(t, 2)
+}
+
+// kept are folders that are never done.
+type kept struct{ *world }
+
+func (k kept) Folder(n int64) Folder { return keptFolder{folder{k.world, n}} }
+
+type keptFolder struct{ folder }
+
+func (keptFolder) Done(int64) error { return errKilled }
+
+// TestDamagedNumber: a note that cannot be read ends the stream, and says where it is.
+func TestDamagedNumber(t *testing.T) {
+	w := newWorld(windowRows)
+	w.notes[1] = map[string][]byte{numberNote: []byte("{}")}
+	if err := w.process(t, nil); err == nil || w.taken > 0 || err.Error() != numberNote+": it holds no number (hint: remove it, and the window takes a new one)" {
+		t.Errorf("it says %v", err)
+	}
+}
+
+// TestSharedNumbersComeFirst: where members share the partitions of a job that trains early, a
+// window takes its number when it is full, while the one before is trained still.
+func TestSharedNumbersComeFirst(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		w := newWorld(2 * windowRows)
+		w.shared = shared
+		var taken []int64
+		err := w.process(t, func(s *Stream) {
+			arrives(noSteps)(s)
+			train := s.Train
+			s.Train = func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+				time.Sleep(time.Second) // until the next window is full too
+				w.mu.Lock()
+				taken = append(taken, w.taken)
+				w.mu.Unlock()
+				return train(ctx, job, rows, out, how)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []int64{1, 2}
+		if shared {
+			want[0] = 2
+		}
+		if w.each(t, 2); !slices.Equal(taken, want) {
+			t.Errorf("shared %v: %d numbers are taken while the windows are trained, want %d", shared, taken, want)
+		}
+	}
+}
+
+// TestEarlyTraining: a window is trained while its rows arrive, with the output of its
+// checkpoint held, which is given back before the window is run.
+func TestEarlyTraining(t *testing.T) {
+	w := newWorld(windowRows / 2)
+	var seen []string
+	err := w.process(t, arrives(func(env pipeline.Environment) earlyTrainer {
+		ancestor := ""
+		if env.Ancestor != nil {
+			ancestor = " behind " + env.Ancestor.Model[:6]
+		}
+		return earlyFake(func(rows int64) error {
+			if w.stores[1] != nil {
+				env.Observer.Progress(pipeline.Progress{})
+			}
+			seen = append(seen, fmt.Sprint(rows, ancestor))
+			return nil
+		})
+	}), func() { w.grow(windowRows / 4) }, func() { w.grow(windowRows / 2) }, func() { w.grow(windowRows / 4) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.each(t, 1)
+	behind := " behind " + hexOf(modelOf(1))[:6]
+	if !slices.Contains(seen, "20") || !slices.Contains(seen, "30") || !slices.Contains(seen, "20"+behind) || slices.Contains(seen, "40") {
+		t.Errorf("it was trained on %q rows", seen)
+	}
+	if w.stepped != len(seen) {
+		t.Errorf("%d steps of %d were told of", w.stepped, len(seen))
+	}
+}
+
+// TestEarlyTrainingFails: a window that cannot be trained early is trained when it is full, and
+// that is said once.
+func TestEarlyTrainingFails(t *testing.T) {
+	w := newWorld(windowRows / 4)
+	tries := 0
+	err := w.process(t, arrives(func(pipeline.Environment) earlyTrainer {
+		return earlyFake(func(int64) error { tries++; return errors.New("too odd") })
+	}), func() { w.grow(windowRows / 4) }, func() { w.grow(windowRows / 2) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.each(t, 1)
+	if tries != 1 || !w.says("the window is trained when it is full, and not before: too odd") {
+		t.Errorf("it was tried %d times: %q", tries, w.said)
+	}
+}
+
+// TestAncestor: a window begins with what is current, unless that may have seen rows of it, or
+// is of another stream, or cannot be had; and keeps what was noted for it.
+func TestAncestor(t *testing.T) {
+	anew := func(text string) map[bool]string { return map[bool]string{false: "training begins anew: " + text} }
+	with := map[bool]string{true: ""}
+	for name, c := range map[string]struct {
+		change func(w *world)
+		want   map[bool]string // whether there is one, and what is said
+	}{
+		"from this disk":     {func(*world) {}, with},
+		"from the log":       {func(w *world) { w.disk = newDisk() }, with},
+		"nothing is current": {func(w *world) { w.current = Pointer{} }, map[bool]string{false: ""}},
+		"not there any more": {func(w *world) { w.disk, w.artifacts = newDisk(), map[string]Artifact{} }, anew("")},
+		"of another topic":   {func(w *world) { w.topic.Topic = "two" }, anew("it is not known whether the model")},
+		"has seen the rows":  {func(w *world) { w.committed = 0 }, anew("the model of certificate")},
+		"another model": {func(w *world) {
+			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{w.artifacts[w.current.ID].Document, []byte("another")}
+		}, anew("the model of certificate")},
+		"another certificate": {func(w *world) {
+			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{[]byte("another"), nil}
+		}, anew("certificate")},
+		"of another stream": {func(w *world) { w.relabel() }, anew("the certificate")},
+		"none was noted": {func(w *world) {
+			w.notes[2] = map[string][]byte{ancestorNote: []byte("null")}
+		}, map[bool]string{false: ""}},
+		"noted for other rows": {func(w *world) {
+			w.notes[2] = map[string][]byte{ancestorNote: []byte(`{"certificate":"a","model":"b","rows":[{"topic":"rows","partition":0,"first":0,"end":1000}],"of":{"cluster":"cluster","topic":"one"}}`)}
+		}, with},
+		"noted for another topic": {func(w *world) {
+			w.notes[2] = map[string][]byte{ancestorNote: []byte(`{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"zero"}}`)}
+		}, with},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(windowRows)
+			if err := w.process(t, nil); err != nil {
+				t.Fatal(err)
+			}
+			c.change(w)
+			w.grow(windowRows)
+			w.said = nil
+			err := w.process(t, func(s *Stream) { s.Folders = second{w} })
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := w.published[1].Declared.Training.Ancestor
+			text, ok := c.want[a != nil]
+			if !ok || text != "" && !w.says(text) || a != nil && a.Model != hexOf(modelOf(1)) {
+				t.Errorf("it begins with %+v: %q, want %v", a, w.said, c.want)
+			}
+		})
+	}
+}
+
+// relabel makes what is current a certificate of another stream.
+func (w *world) relabel() {
+	c := w.published[0]
+	of := *c.Delta.Sequence
+	of.Name = "rows/others"
+	c.Delta.Sequence = &of
+	document, err := certify.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	w.current.ID = hexOf(document)
+	w.artifacts[w.current.ID] = Artifact{document, modelOf(1)}
+}
+
+// second are folders that begin with number 2.
+type second struct{ *world }
+
+func (s second) Left() ([]int64, error) {
+	left, err := s.world.Left()
+	return append([]int64{2}, left...)[:1], err
+}
+
+// TestDamagedAncestor: what was noted of an ancestor and cannot be read ends the stream, and
+// says where it is.
+func TestDamagedAncestor(t *testing.T) {
+	for text, want := range map[string]string{
+		"{": "ancestor.json: ",
+		`{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"one"}}`: "the SHA-256 of the model beside ancestor.json is not b (hint: remove ancestor.json",
+	} {
+		w := newWorld(windowRows)
+		w.notes[1] = map[string][]byte{ancestorNote: []byte(text)}
+		if err := w.process(t, nil); err == nil || len(w.published) > 0 || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: it says %v, want %s", text, err, want)
+		}
+	}
+}

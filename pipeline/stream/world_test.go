@@ -1,0 +1,434 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// windowRows is how many rows a window has.
+const windowRows = 40
+
+// A world is a topic of one partition, a log and a disk in memory. What it has outlives the
+// processes that stream; one that is killed changes nothing any more.
+type world struct {
+	mu        sync.Mutex
+	topic     pipeline.TopicIdentity
+	rows      int64         // of the topic
+	more      chan struct{} // closed when there are more
+	committed int64
+	taken     int64
+	published []certify.Certificate
+	artifacts map[string]Artifact
+	current   Pointer
+	shared    bool
+	disk
+	saying
+
+	steps, killAt int // changes so far, and the one that is made, or not any more, by half a process; 0: none
+	after         bool
+	inTraining    func() // is called while a window is trained; nil: nobody is
+}
+
+// A disk is what a process finds again.
+type disk struct {
+	spools map[int64]*spool
+	notes  map[int64]map[string][]byte
+	stores map[int64]*pipelinetest.Store
+	done   map[int64]string // ids of certificates, by their numbers
+}
+
+// A spool is the rows of a window.
+type spool struct {
+	of         pipeline.TopicIdentity
+	first, end int64
+	empty      bool
+}
+
+// saying is what was told, of all processes.
+type saying struct {
+	said      []string
+	stepped   int
+	filled    []int64 // numbers of windows
+	certified int
+}
+
+func newWorld(rows int64) *world {
+	return &world{topic: pipeline.TopicIdentity{Cluster: "cluster", Topic: "one"}, rows: rows, artifacts: map[string]Artifact{}, disk: newDisk()}
+}
+
+func newDisk() disk {
+	return disk{map[int64]*spool{}, map[int64]map[string][]byte{}, map[int64]*pipelinetest.Store{}, map[int64]string{}}
+}
+
+var errKilled = errors.New("killed")
+
+// change makes a change, unless the process is killed before it.
+func (w *world) change(what func() error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps++
+	if w.killAt > 0 && (w.steps > w.killAt || w.steps == w.killAt && !w.after) {
+		return errKilled
+	}
+	err := what()
+	if w.steps == w.killAt {
+		return errors.Join(err, errKilled)
+	}
+	return err
+}
+
+// grow adds rows to the topic.
+func (w *world) grow(rows int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rows += rows
+	if w.more != nil {
+		close(w.more)
+		w.more = make(chan struct{})
+	}
+}
+
+// Fill consumes a window, a quarter at a time.
+func (w *world) Fill(ctx context.Context, n int64, behind *Window, told Filling) (*Window, error) {
+	w.mu.Lock()
+	first := w.committed
+	if behind != nil {
+		first = behind.Ends[0]
+	}
+	s := w.spools[n]
+	w.mu.Unlock()
+	if s != nil && (s.first != first || s.of != w.topic) {
+		return nil, ErrOther
+	}
+	if s == nil {
+		s = &spool{of: w.topic, first: first, end: first}
+		if err := w.change(func() error { w.spools[n] = s; return nil }); err != nil {
+			return nil, err
+		}
+	}
+	told.Held(s.end - s.first)
+	for s.end-s.first < windowRows {
+		w.mu.Lock()
+		more, there := w.more, min(w.rows-s.end, windowRows/4)
+		w.mu.Unlock()
+		if there < windowRows/4 {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-more:
+				continue
+			}
+		}
+		if err := w.change(func() error { s.end += there; return nil }); err != nil {
+			return nil, err
+		}
+		told.Rows(s.end - s.first)
+		if told.Early != nil && s.end-s.first < windowRows {
+			told.Early(w.window(n, *s))
+		}
+	}
+	return w.window(n, *s), nil
+}
+
+func (w *world) window(n int64, s spool) *Window {
+	g := pipeline.Segment{Topic: "rows", First: s.first, End: s.end, Rows: s.end - s.first}
+	if s.empty {
+		g.Rows = 0
+	}
+	x := make([]float64, g.Rows)
+	table, err := pipeline.Columns([]string{"x", "y"}, [][]float64{x, x})
+	if err != nil {
+		panic(err)
+	}
+	return &Window{
+		N: n, Of: s.of, Segments: []pipeline.Segment{g}, Firsts: map[int]int64{0: s.first}, Ends: map[int]int64{0: s.end},
+		Rows: spooledRows{table, w, n, g},
+	}
+}
+
+// Discard removes a spool.
+func (w *world) Discard(n int64) error {
+	return w.change(func() error { delete(w.spools, n); return nil })
+}
+
+type spooledRows struct {
+	pipeline.Rows
+	of *world
+	n  int64
+	g  pipeline.Segment
+}
+
+// Release removes the spool of a window that is published.
+func (r spooledRows) Release(published bool) error {
+	if !published {
+		return nil
+	}
+	return r.of.Discard(r.n)
+}
+
+// TakeNumber takes a number.
+func (w *world) TakeNumber(context.Context) (k int64, err error) {
+	return k, w.change(func() error { w.taken++; k = w.taken; return nil })
+}
+
+// Current is the pointer.
+func (w *world) Current(context.Context) (Pointer, error) {
+	if w.current.ID == "" {
+		return Pointer{}, fmt.Errorf("the pointer: %w", ErrNotFound)
+	}
+	return w.current, nil
+}
+
+// Pull reads an artifact.
+func (w *world) Pull(_ context.Context, id string) (Artifact, error) {
+	a, ok := w.artifacts[id]
+	if !ok {
+		return a, fmt.Errorf("%s: %w", id, ErrNotFound)
+	}
+	return a, nil
+}
+
+// Publisher publishes in one transaction.
+func (w *world) Publisher(of *Window) pipeline.Publisher { return publisher{w, of} }
+
+type publisher struct {
+	w  *world
+	of *Window
+}
+
+func (p publisher) Check(context.Context) error { return nil }
+
+func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, _ error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return p.w.change(func() error {
+		if p.w.committed == p.of.Ends[0] && best != nil && p.w.artifacts[best.ID].Document != nil {
+			return nil // by a process that was killed
+		}
+		if p.w.committed != p.of.Firsts[0] {
+			return ErrOvertaken
+		}
+		for _, r := range all {
+			document, err := certify.Marshal(r.Certificate)
+			if err != nil {
+				return err
+			}
+			p.w.published = append(p.w.published, r.Certificate)
+			p.w.artifacts[r.ID] = Artifact{document, modelOf(r.Certificate.Delta.Sequence.Number)}
+			p.w.current = Pointer{r.ID, p.of.Of}
+		}
+		p.w.committed = p.of.Ends[0]
+		return nil
+	})
+}
+
+// modelOf is what stands for the model of a number.
+func modelOf(k int64) []byte { return fmt.Append(nil, "model ", k) }
+
+// Left are the folders that are there.
+func (w *world) Left() ([]int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := map[int64]bool{}
+	for n := range w.spools {
+		left[n] = true
+	}
+	for n := range w.notes {
+		left[n] = true
+	}
+	return slices.Sorted(maps.Keys(left)), nil
+}
+
+// Folder is that of a window.
+func (w *world) Folder(n int64) Folder { return folder{w, n} }
+
+// Published reads what is done on this disk.
+func (w *world) Published(_ context.Context, id string) (Artifact, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, found := range w.done {
+		if found == id {
+			return w.artifacts[id], nil
+		}
+	}
+	return Artifact{}, errors.New("it is not kept")
+}
+
+type folder struct {
+	w *world
+	n int64
+}
+
+func (f folder) Output() pipeline.Output {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	if f.w.stores[f.n] == nil {
+		f.w.stores[f.n] = &pipelinetest.Store{}
+	}
+	return &pipelinetest.Output{Store: f.w.stores[f.n]}
+}
+
+func (f folder) Note(name string) ([]byte, string, error) {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	return f.w.notes[f.n][name], name, nil
+}
+
+func (f folder) PutNote(name string, text []byte) error {
+	return f.w.change(func() error {
+		if f.w.notes[f.n] == nil {
+			f.w.notes[f.n] = map[string][]byte{}
+		}
+		f.w.notes[f.n][name] = text
+		return nil
+	})
+}
+
+func (f folder) Model(name string) (pipeline.Model, string, error) {
+	text, _, err := f.Note(name)
+	return pipelinetest.SmallModel(0.5), hexOf(text), err
+}
+
+func (f folder) Done(k int64) error {
+	return f.w.change(func() error {
+		delete(f.w.notes, f.n)
+		f.w.done[k] = f.w.current.ID
+		return nil
+	})
+}
+
+func (f folder) Remove() error {
+	return f.w.change(func() error { delete(f.w.notes, f.n); return nil })
+}
+
+// train stands for a training: it publishes a certificate that says what it was made of.
+func (w *world) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+	release, err := out.Hold()
+	if err != nil {
+		return nil, err
+	}
+	of := rows.(spooledRows)
+	if w.inTraining != nil {
+		w.inTraining()
+	}
+	c := pipelinetest.SmallCertificate(hexOf(modelOf(job.Sequence().Number)), "test")
+	c.Delta.Sequence, c.Sample.Segments = job.Sequence(), []certify.Segment{of.g}
+	if how.Ancestor != nil {
+		c.Declared.Training.Ancestor = &how.Ancestor.Ancestor
+	}
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	r := &pipeline.Result{Certificate: c, ID: hexOf(document)}
+	if err := errors.Join(how.Publisher.Publish(ctx, []*pipeline.Result{r}, r, nil), release()); err != nil {
+		return nil, err
+	}
+	return &pipeline.Outcome{Result: r}, rows.Release(true)
+}
+
+func (w *world) Fills(int64) func(int64) { return func(int64) {} }
+
+func (w *world) Filled(of *Window) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.filled = append(w.filled, of.N)
+}
+
+func (w *world) Stepped() { w.stepped++ }
+
+// A teller hears of what was published.
+type teller struct{ *world }
+
+func (t teller) Published(*Window, certify.Certificate, certify.Status) { t.certified++ }
+
+// stream is a process of this world.
+func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
+	t.Helper()
+	job, err := pipeline.Job{
+		Features: []string{"x"}, Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.5}, Delta: 0.01, DeltaPolicy: certify.DeltaSequence,
+	}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Train.WarmStart = true
+	say := func(text string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.said = append(w.said, text)
+	}
+	s := &Stream{
+		Job: job, Name: "rows/trainers", Topic: "rows", Software: "test", Folders: w, Events: teller{w}, Train: w.train,
+		How: pipeline.RunConfig{Observer: pipeline.Observer{Notice: say, Event: say}},
+	}
+	if change != nil {
+		change(s)
+	}
+	return s
+}
+
+// process streams until nothing goes on any more. The error is nil if it waits for rows then.
+func (w *world) process(t *testing.T, change func(*Stream), more ...func()) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w.more = make(chan struct{}) // of this bubble
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		s := w.stream(t, change)
+		go func() { ended <- s.Run(ctx, Tenure{Windows: w, Log: w, Shared: w.shared}) }()
+		for _, next := range append(more, func() {}) {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			next()
+		}
+		defer func() { w.more = nil }()
+		select {
+		case err = <-ended:
+			stop()
+		default:
+			stop()
+			if got := <-ended; !errors.Is(got, context.Canceled) {
+				t.Errorf("stopped, it says %v", got)
+			}
+		}
+	})
+	return err
+}
+
+// says reports whether a text was said.
+func (w *world) says(text string) bool {
+	return slices.ContainsFunc(w.said, func(said string) bool { return strings.Contains(said, text) })
+}
+
+// each checks that so many windows follow one another, each with a number of its own that is
+// larger than those before.
+func (w *world) each(t *testing.T, windows int) {
+	t.Helper()
+	end, number := int64(0), int64(0)
+	for i, c := range w.published {
+		g, k := c.Sample.Segments[0], c.Delta.Sequence.Number
+		if g.First != end || k <= number {
+			t.Errorf("certificate %d has the number %d behind %d, of rows from %d behind %d", i, k, number, g.First, end)
+		}
+		if a := c.Declared.Training.Ancestor; a != nil && a.HasSeen(c.Sample.Segments) {
+			t.Errorf("certificate %d begins with a model that has seen its rows: %+v", i, a)
+		}
+		end, number = g.End, k
+	}
+	if len(w.published) != windows || w.committed != end {
+		t.Errorf("%d certificates, the group is at %d and they end at %d, want %d windows", len(w.published), w.committed, end, windows)
+	}
+}
