@@ -239,15 +239,6 @@ type Topic struct {
 	lock      io.Closer
 }
 
-// OfMember is the origin of a window that a member of a group has spooled to a folder. What
-// is published of it is to follow what the group has committed.
-func (k *Topic) OfMember(window *kafkalog.Window, folder string) *Topic {
-	return &Topic{
-		KafkaSection: k.KafkaSection, Letters: k.Letters, file: k.file, window: window,
-		Config: kafkalog.Config{Topic: k.Topic, Columns: k.Config.Columns, Folder: folder, From: kafkalog.Position{Time: kafkalog.Committed}},
-	}
-}
-
 // Open opens the window, which is consumed into its spool first if it is not there.
 func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
 	if k.window == nil {
@@ -255,7 +246,7 @@ func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened
 			return nil, err
 		}
 	}
-	return openSpooled(ctx, k.window, want)
+	return k.window.Open(ctx, want)
 }
 
 // spool consumes the window.
@@ -346,6 +337,9 @@ func (k *Topic) Release(published bool) error {
 	done := published && !k.Spool.Keep && k.window != nil
 	// A frozen window without rows would have none in later runs either.
 	empty := k.window != nil && k.window.Rows() == 0
+	if published {
+		k.Config.Quota.Release(k.Config.Folder)
+	}
 	if k.temporary || done || empty {
 		err = errors.Join(err, kafkalog.Remove(k.Config.Folder))
 	}

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
-	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -48,26 +45,6 @@ type Shelf struct {
 	Name        string
 	exactlyOnce bool
 	group       string // whose offsets are committed with the artifact; "": none
-
-	// members is the place in the group of a service, which commits as its member, and
-	// points to nothing but what the job asks for; nil: the group has no members.
-	members *broker.Membership
-	share   *Share // of the partitions, where its members share them; nil: the group has no members, or one works
-	failed  func() // is told of each attempt to publish that failed; nil: nobody is
-}
-
-// A Share is the part of a topic that this member of a shared group has.
-type Share struct {
-	Partitions []int
-	ended      int // the generation in which it has ended what earlier owners have left open
-}
-
-// OfMember is the shelf for a member of a group, with its share of the partitions, or nil for
-// all of them. failed is told of each attempt to publish that failed.
-func (s *Shelf) OfMember(m *broker.Membership, of *Share, failed func()) *Shelf {
-	own := *s
-	own.members, own.share, own.failed = m, of, failed
-	return &own
 }
 
 // shelf is what the section declares, nil if nothing. Without brokers it is on the
@@ -99,25 +76,6 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 	return s
 }
 
-// Publisher is where the job publishes beside its output; nil: nowhere.
-func (p Task) Publisher() pipeline.Publisher {
-	if p.Shelf == nil {
-		return nil
-	}
-	return onTopics{p}
-}
-
-// onTopics publishes a job on the topics of its shelf.
-type onTopics struct{ Task }
-
-// Check asks whether it can.
-func (o onTopics) Check(ctx context.Context) error { return o.Shelf.Check(ctx, o.Source) }
-
-// Publish publishes.
-func (o onTopics) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
-	return o.Shelf.Publish(ctx, Publication{Source: o.Source, Results: all, Best: best, Points: verdict == nil, About: o.Judge.Predictor()})
-}
-
 // partitionName is how the pointers of a shared group end.
 var partitionName = regexp.MustCompile(`/[0-9]+$`)
 
@@ -133,142 +91,6 @@ func (c *JobFile) tell(told func(string)) {
 
 // IsID reports whether a text looks like the id of a certificate.
 func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
-
-// Check demands topics that can be published to, and rows that nobody else has published,
-// before hours of training.
-func (s *Shelf) Check(ctx context.Context, source Origin) (err error) {
-	client, err := s.Cluster.Client()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	_, err = s.follows(ctx, client, source, nil)
-	return errors.Join(kafkalog.Check(ctx, client, s.Topics), err)
-}
-
-// follows demands that a window from where its group stands still begins there, or was
-// published as these certificates.
-func (s *Shelf) follows(ctx context.Context, client *broker.Client, source Origin, all []*pipeline.Result) (kafkalog.Stand, error) {
-	rows, ok := source.(*Topic)
-	if !ok || s.group == "" || rows.Config.From.Time != ingestlog.Committed {
-		return kafkalog.Nowhere, nil
-	}
-	var ids []string
-	for _, r := range all {
-		ids = append(ids, r.ID)
-	}
-	stand, err := kafkalog.Follows(ctx, client, s.Topics, s.group, rows.Topic, rows.window.Firsts, rows.window.Ends, ids...)
-	if err != nil {
-		return stand, fmt.Errorf("%w (hint: remove the spool %s, and the next run has the next window)", err, rows.Config.Folder)
-	}
-	return stand, nil
-}
-
-// A Publication is what a run publishes on topics.
-type Publication struct {
-	Source  Origin             // of the rows
-	Results []*pipeline.Result // none: of a window without rows
-	Best    *pipeline.Result   // that the pointer may go to; nil: there is none
-	Points  bool               // even where the group has members the pointer goes there
-	About   certify.Predictor  // whose guarantee the pointer tells
-}
-
-// Publish sends what a job has published to its output. A member of a group sends it again
-// when the group has come to another generation, or another process has ended its writer,
-// as long as it has the partitions.
-func (s *Shelf) Publish(ctx context.Context, p Publication) error {
-	if s.members == nil {
-		return s.send(ctx, nil, p)
-	}
-	for {
-		as, err := s.members.Now(ctx)
-		if err != nil {
-			return err
-		}
-		if err = s.send(ctx, &as, p); err != nil && s.failed != nil {
-			s.failed()
-		}
-		switch {
-		case broker.Stale(err):
-			if err := s.members.Over(ctx, as.Generation); err != nil {
-				return err
-			}
-		case broker.Fenced(err):
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Second): // for two that end each other
-			}
-		default:
-			return err
-		}
-	}
-}
-
-// send sends all artifacts, then the pointer to the best, then how far the topic of the
-// rows was read; of a window without rows only that.
-func (s *Shelf) send(ctx context.Context, as *broker.Member, p Publication) (err error) {
-	client, err := s.Cluster.Client()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	cfg := kafkalog.Config{Client: client, Topics: s.Topics, Name: s.Name, ExactlyOnce: s.exactlyOnce}
-	if rows, ok := p.Source.(*Topic); ok && rows.window != nil {
-		cfg.Rows = rows.window.Identity
-	}
-	if s.share != nil {
-		cfg.Share = s.share.Partitions
-		if s.share.ended != as.Generation {
-			if err := kafkalog.EndOthers(ctx, cfg); err != nil {
-				return err
-			}
-			s.share.ended = as.Generation
-		}
-	}
-	to, err := kafkalog.Begin(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil { // what is open is a wall for who reads behind it
-			err = errors.Join(err, to.Abort(ctx))
-		}
-	}()
-	stand, err := s.follows(ctx, client, p.Source, p.Results)
-	switch { // of a member, which commits offsets with or behind what it sends
-	case err != nil:
-		return err
-	case as != nil && stand == kafkalog.AtEnd:
-		return nil
-	case as != nil && stand == kafkalog.AtBegin && s.exactlyOnce:
-		to.Fresh()
-	}
-	for _, r := range p.Results {
-		if _, err := to.PutModel(ctx, r.Model); err != nil {
-			return err
-		}
-		if _, err := to.PutCertificate(ctx, r.Certificate); err != nil {
-			return err
-		}
-	}
-	what := "no row"
-	if p.Best != nil {
-		what = "certificate " + p.Best.ID
-		if as == nil || p.Points {
-			c := p.Best.Certificate
-			if err := to.Point(ctx, c, c.About(p.About)); err != nil { // what readers can believe
-				return err
-			}
-		}
-	}
-	if rows, ok := p.Source.(*Topic); ok && s.group != "" {
-		if err := to.CommitOffsets(ctx, as, s.group, rows.Topic, rows.window.Ends, what); err != nil {
-			return err
-		}
-	}
-	return to.Commit(ctx)
-}
 
 // MakeTopics makes the topics that a job sends to.
 func (p Task) MakeTopics(ctx context.Context, partitions, replicas int, told func(topic string, made bool)) (err error) {

@@ -10,9 +10,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
-	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -49,7 +47,7 @@ func (s *Stdin) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened
 			return nil, err
 		}
 	}
-	return openSpooled(ctx, s.window, want)
+	return s.window.Open(ctx, want)
 }
 
 // spool consumes the stream.
@@ -112,20 +110,3 @@ func (s *Stdin) Release(bool) error {
 	}
 	return err
 }
-
-// openSpooled opens rows of a spool.
-func openSpooled(ctx context.Context, window *kafkalog.Window, want pipeline.Choice) (pipeline.Opened, error) {
-	src, err := window.Open(ctx, ingestlake.Config{
-		Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return spooled{src}, nil
-}
-
-// spooled are rows of a spool, whose files do not stay.
-type spooled struct{ Source }
-
-// Files are none that a manifest could list.
-func (spooled) Files() []pipeline.File { return nil }

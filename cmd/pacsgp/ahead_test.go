@@ -42,19 +42,19 @@ func TestServiceTrainsAhead(t *testing.T) {
 	job := aheadJob(t, address, dir, nil)
 	succeed(t, "topics", "-c", job)
 	r := startService(t, "-c", job)
-	awaitFile(t, filepath.Join(dir, "out", workingPrefix+"*", "checkpoint-*"), r)
+	awaitFile(t, filepath.Join(dir, "out", openWindow+"*", "checkpoint-*"), r)
 	r.end(t)
 	fillTopic(t, address, 180) // 360: a window, and 60 rows
 	r = startService(t, "-c", job, "--workers", "1")
 	made := awaitCertificates(t, address, 1, r)[0]
-	awaitFile(t, filepath.Join(dir, "out", donePrefix+"*"), r)
+	awaitFile(t, filepath.Join(dir, "out", doneWindow+"*"), r)
 	r.end(t)
 	if !strings.Contains(r.says(), "resumed from the checkpoint after") {
 		t.Errorf("the run does not go on from the steps that were made before: %s", r.says())
 	}
-	folder := filepath.Join(dir, "out", donePrefix+form(1))
+	folder := filepath.Join(dir, "out", doneWindow+windowNumber(1))
 	elsewhere := t.TempDir()
-	if err := os.Rename(filepath.Join(folder, spoolFolder), filepath.Join(elsewhere, "spooled")); err != nil {
+	if err := os.Rename(filepath.Join(folder, "spool"), filepath.Join(elsewhere, "spooled")); err != nil {
 		t.Fatal(err)
 	}
 	batch := tiny(jobFile{
@@ -91,7 +91,7 @@ func TestServiceWarmStart(t *testing.T) {
 	r = startService(t, "-c", job)
 	fillTopic(t, address, 360) // 540: four
 	all := awaitCertificates(t, address, 4, r)
-	awaitFile(t, filepath.Join(dir, "out", donePrefix+form(4)), r)
+	awaitFile(t, filepath.Join(dir, "out", doneWindow+windowNumber(4)), r)
 	r.end(t)
 	for i, c := range all {
 		a := c.Declared.Training.Ancestor
@@ -105,11 +105,11 @@ func TestServiceWarmStart(t *testing.T) {
 			t.Errorf("window %d begins with %+v, want the model of the one before", i+1, a)
 		}
 	}
-	folder := filepath.Join(dir, "out", donePrefix+form(4))
+	folder := filepath.Join(dir, "out", doneWindow+windowNumber(4))
 	newest := record(t, folder)
 	again := []string{"verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--retrain", "--judge", "draw"}
 	pacsgp(t, again...).leavesOpen(t, "give its file too")
-	pacsgp(t, append(again, "--ancestor", filepath.Join(folder, ancestorModel))...).says(t, 0, "trained again from the configuration")
+	pacsgp(t, append(again, "--ancestor", filepath.Join(folder, "ancestor.parquet"))...).says(t, 0, "trained again from the configuration")
 }
 
 // TestArrivalConfiguration: what does not go with a training that begins before the window is

@@ -19,7 +19,6 @@ type prepared struct {
 	watch    func(pipeline.Progress) // is told each step of training; nil: nobody is
 	spooled  func(rows int64)        // is told how far a spool is; nil: nobody is
 	noPass   bool                    // the last pass is left to others
-	ancestor *pipeline.Ancestor      // whose posterior training begins with, of a window of a stream; nil: none
 	standing bool                    // the pointer is left where it is
 	held     *sinklake.Output        // the output, which the schedule holds; nil: it does not
 	begun    *pipeline.RunState      // the record of the run, which the schedule has begun

@@ -121,7 +121,7 @@ func measureLatency(b *testing.B, rows int, mode string, warm bool) {
 	if err := <-done; err != nil {
 		b.Fatal(err)
 	}
-	got := timedRecord(b, filepath.Join(dir, "out", donePrefix+form(2)))
+	got := timedRecord(b, filepath.Join(dir, "out", doneWindow+windowNumber(2)))
 	used = processorTime(b)
 	lake := batch.write(b, dir)
 	pacsgp(b, "train", "-c", lake)

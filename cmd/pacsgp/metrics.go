@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
 // metrics are what a stream tells of itself. docs/metrics.md lists them.
@@ -37,11 +37,16 @@ type metrics struct {
 	member atomic.Bool // whether the group knows this process
 	live   *liveRun    // the same for people
 	window int64       // rows of a window; 0: nobody knows
+
+	mu     sync.Mutex
+	closed map[int64]time.Time // when a window had all its rows, for this process
 }
 
-// newMetrics makes them. quota is the disk of the spools.
-func newMetrics(quota *kafkalog.Quota, limit int64) *metrics {
-	m := &metrics{registry: newRegistry(), live: &liveRun{}}
+var _ stream.Events = (*metrics)(nil)
+
+// newMetrics makes them. used is the disk that the spools have, limit what they may have.
+func newMetrics(used func() int64, limit, window int64) *metrics {
+	m := &metrics{registry: newRegistry(), live: &liveRun{}, window: window, closed: map[int64]time.Time{}}
 	add := func(c prometheus.Collector) { m.registry.MustRegister(c) }
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -73,14 +78,14 @@ func newMetrics(quota *kafkalog.Quota, limit int64) *metrics {
 	m.publishedAt = gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this.")
 	m.errors = counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process.")
 	m.partitions = gauge("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by.")
-	add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(quota.Used()) }))
+	add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(used()) }))
 	gauge("pacsgp_spool_limit_bytes", "Disk that the spools may have.").Set(float64(limit))
 	return m
 }
 
-// filling returns what is told, by several goroutines, the rows of the window that is being
+// Fills returns what is told, by several goroutines, the rows of the window that is being
 // spooled, which had so many when this process began with it.
-func (m *metrics) filling(rows int64) func(rows int64) {
+func (m *metrics) Fills(rows int64) func(rows int64) {
 	var mu sync.Mutex
 	most := rows
 	show := func() {
@@ -109,8 +114,19 @@ func (m *metrics) progress(p pipeline.Progress) {
 	}
 }
 
-// certified is told what was published, and when its window was complete.
-func (m *metrics) certified(c certify.Certificate, status certify.Status, closed time.Time) {
+// Filled notes the time.
+func (m *metrics) Filled(w *stream.Window) {
+	m.fill.Set(0)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed[w.N] = time.Now()
+}
+
+// Stepped counts a step.
+func (m *metrics) Stepped() { m.steps.Inc() }
+
+// Published is told what was published.
+func (m *metrics) Published(w *stream.Window, c certify.Certificate, status certify.Status) {
 	l := c.Ledger
 	for outcome, n := range map[string]int64{"reference": l.Reference, "train": l.Train, "holdout": l.Holdout, "copy": l.Copies, "bad": l.Bad} {
 		m.rows.WithLabelValues(outcome).Add(float64(n))
@@ -125,7 +141,10 @@ func (m *metrics) certified(c certify.Certificate, status certify.Status, closed
 	}
 	m.publishedAt.Set(float64(time.Now().UnixMilli()) / 1000)
 	m.live.fact("last certificate", fmt.Sprintf("%s, bound for a draw %.4f, of %s", status, c.About(certify.PredictorDraw).Bound, certify.Count(c.Ledger.Train, "train row")))
-	m.latency.Observe(time.Since(closed).Seconds())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.latency.Observe(time.Since(m.closed[w.N]).Seconds())
+	delete(m.closed, w.N)
 }
 
 // membership is told what the group says of this process.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 )
 
 // scrape reads the metrics of a service: the sum over all labels by name.
@@ -106,9 +104,9 @@ func TestDocumentedMetricsMove(t *testing.T) {
 // TestSpooledRowsAreCountedOnce: what several goroutines tell of one window, in any order, is
 // counted once, and what an earlier process has spooled is not.
 func TestSpooledRowsAreCountedOnce(t *testing.T) {
-	m := newMetrics(kafkalog.NewQuota(1), 1)
+	m := newMetrics(func() int64 { return 0 }, 1, 0)
 	for _, window := range [][]int64{{0, 1024, 3072, 2048, 3072, 3100}, {500, 500, 900, 700, 1000}} {
-		tell := m.filling(window[0])
+		tell := m.Fills(window[0])
 		for _, rows := range window[1:] {
 			tell(rows)
 		}

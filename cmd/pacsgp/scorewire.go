@@ -42,7 +42,7 @@ const filesAtOnce = 3
 func (s *scoring) run(ctx context.Context) (failed int, err error) {
 	patience := time.Duration(0)
 	if !s.once && (s.OnTopics() || s.ToTopic()) {
-		patience = servicePatience
+		patience = config.ServicePatience
 	}
 	pointers, closePointers, err := s.pointers(patience)
 	if err != nil {

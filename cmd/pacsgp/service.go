@@ -3,25 +3,17 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/ingest/kafkalog"
-	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
-	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
-
-// servicePatience is how long brokers that are away are waited for, unless a file says it.
-const servicePatience = 24 * time.Hour
 
 func streamCommand(w system) *cobra.Command {
 	var path string
@@ -58,47 +50,21 @@ func streamCommand(w system) *cobra.Command {
 
 // A service trains window after window.
 type service struct {
-	prepared
+	*config.Member
 
 	w       system
 	show    *display
-	from    *config.Topic
-	client  *broker.Client
-	quota   *kafkalog.Quota
-	name    string // of the sequence of certificates
 	metrics *metrics
-	keep    int // windows whose artifacts stay in the output
-
-	ahead ahead // of training
-
-	session time.Duration // how long a member that is not heard of keeps the partitions
 }
 
 // newService prepares a job that can go on for ever.
 func newService(p prepared, w system) (*service, error) {
-	if err := p.DemandStream(); err != nil {
+	m, err := p.Member()
+	if err != nil {
 		return nil, err
 	}
-	if p.Job.DeltaPolicy == "" {
-		p.Job.DeltaPolicy = certify.DeltaSequence
-	}
-	p.Job.Train.WarmStart = p.Stream.Warm() && p.Job.Train.Method == pipeline.MethodFreeForm
-	s := &service{prepared: p, w: w, show: newDisplay(w), keep: p.Stream.Kept(), session: p.Stream.Session()}
-	from, _ := p.Source.(*config.Topic)
-	s.from, s.name = from, from.Topic+"/"+from.Group
-	if from.For > 0 {
-		from.Config.Least = p.Stream.Least()
-	}
-	if from.Patience == 0 {
-		from.Patience = yamlfile.Duration(servicePatience)
-	}
-	if p.Shelf.Cluster.Patience == 0 {
-		p.Shelf.Cluster.Patience = yamlfile.Duration(servicePatience)
-	}
-	s.quota = kafkalog.NewQuota(int64(from.Spool.Limit))
-	s.metrics = newMetrics(s.quota, int64(from.Spool.Limit))
-	s.metrics.window = from.Rows
-	s.watch = s.metrics.progress
+	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, int64(m.Topic.Spool.Limit), m.Topic.Rows)}
+	m.Told, m.Failed = s.metrics.membership, s.metrics.errors.Inc
 	return s, nil
 }
 
@@ -107,28 +73,17 @@ func (s *service) run(ctx context.Context) (err error) {
 	if t := s.Stream.ShutdownTimeout; t != nil && s.w.patience != nil {
 		s.w.patience(time.Duration(*t))
 	}
-	if err := s.from.Schemas(); err != nil {
-		return err
-	}
-	if s.client, err = s.from.Cluster().Client(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.client.Close()) }()
-	files := realFiles()
-	if err := files.MkdirAll(s.Output); err != nil {
-		return err
-	}
-	lock, err := files.Lock(filepath.Join(s.Output, ".stream.lock"))
+	leave, err := s.Connect(s.w.fs)
 	if err != nil {
-		return fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	defer func() { err = errors.Join(err, leave()) }()
 	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}, s.metrics.live.live}, s.show.event)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	if err := s.checkTopics(ctx); err != nil {
+	if err := s.Check(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // it was asked to end
 		}
@@ -139,15 +94,30 @@ func (s *service) run(ctx context.Context) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	measuring.Go(func() { s.measureLag(ctx) })
-	s.show.event(fmt.Sprintf("member of group %q: waiting for its partitions", s.from.Group))
-	err = s.client.Lead(ctx, broker.Group{
-		Name: s.from.Group, Topic: s.from.Topic, Shared: s.Stream.Shared(), Session: s.session, Told: s.metrics.membership,
-	}, s.lead)
+	how := s.prepared().how(s.w, s.show, nil)
+	err = s.Run(ctx, stream.Stream{How: how, Software: versionLine(), Events: s.metrics, Train: s.train})
 	if ctx.Err() != nil {
 		s.show.event("stopped: started again, it goes on from its spool")
 		return nil
 	}
 	return err
+}
+
+// prepared is the job of all windows.
+func (s *service) prepared() prepared { return prepared{Task: s.Task, watch: s.metrics.progress} }
+
+// train runs the job of a window.
+func (s *service) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, of pipeline.RunConfig) (*pipeline.Outcome, error) {
+	show := newDisplay(s.w)
+	defer show.end()
+	p := s.prepared()
+	p.Source, _ = rows.(config.Origin)
+	folder, _ := out.(*sinklake.Output)
+	p.Output = folder.Folder()
+	to := &jobOutput{Output: folder, job: p.of(job)}
+	how := p.how(s.w, show, to)
+	how.Ancestor, how.Publisher, how.Stands = of.Ancestor, of.Publisher, of.Stands
+	return pipeline.Train(ctx, job, rows, to, how)
 }
 
 // lagEvery is how often the lag of the group is asked for.
@@ -157,59 +127,14 @@ const lagEvery = 5 * time.Second
 // others.
 func (s *service) measureLag(ctx context.Context) {
 	for {
-		if partitions, err := s.client.Partitions(ctx, s.from.Topic); err == nil {
-			if lag, err := s.client.Lag(ctx, s.from.Group, s.from.Topic, partitions); err == nil {
-				s.metrics.lag.Set(float64(lag))
-				s.metrics.live.fact("offsets behind the end of the topic", strconv.FormatInt(lag, 10))
-			}
+		if lag, err := s.Lag(ctx); err == nil {
+			s.metrics.lag.Set(float64(lag))
+			s.metrics.live.fact("offsets behind the end of the topic", strconv.FormatInt(lag, 10))
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(lagEvery):
 		}
-	}
-}
-
-// checkTopics demands topics that can be published to, before hours of training.
-func (s *service) checkTopics(ctx context.Context) (err error) {
-	if s.from.Letters != "" {
-		if _, err := s.client.Partitions(ctx, s.from.Letters); err != nil {
-			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
-		}
-	}
-	client, err := s.Shelf.Cluster.Client()
-	if err != nil {
-		return err
-	}
-	return errors.Join(sinklog.Check(ctx, client, s.Shelf.Topics), client.Close())
-}
-
-// A tenure is the time in which this member has the same partitions.
-type tenure struct {
-	*broker.Membership
-
-	share *config.Share // nil: they are all of the topic
-}
-
-// lead works while this member has the partitions.
-func (s *service) lead(ctx context.Context, m *broker.Membership) error {
-	t := tenure{Membership: m}
-	what := "the partitions"
-	if s.Stream.Shared() {
-		t.share = &config.Share{Partitions: m.Partitions()}
-		what = fmt.Sprintf("the partitions %v", t.share.Partitions)
-	}
-	s.show.event("this member has " + what)
-	for {
-		err := s.windows(ctx, t)
-		if errors.Is(context.Cause(ctx), broker.ErrLost) {
-			s.show.notice("the group has divided the partitions anew: this member leaves its windows, and stands by until it has some")
-			return err
-		}
-		if !errors.Is(err, sinklog.ErrOvertaken) {
-			return err
-		}
-		s.show.notice(fmt.Sprintf("%v: what was spooled is left, and consumed anew from there", err))
 	}
 }

@@ -23,6 +23,14 @@ import (
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
+// Names of the folders of windows: those at work, and those that are done.
+const (
+	openWindow = "_window-"
+	doneWindow = "window-"
+)
+
+func windowNumber(n int64) string { return fmt.Sprintf("%012d", n) }
+
 // serviceJob writes the job of a stream on the small topic, windows of 120 rows.
 func serviceJob(t testing.TB, address, dir string, change jobFile) string {
 	t.Helper()
@@ -217,10 +225,10 @@ func TestService(t *testing.T) {
 	awaitCertificates(t, address, 4, r)
 	r.end(t)
 	out := filepath.Join(dir, "out")
-	if kept := names(t, out); !slices.Equal(windowNames(kept), []string{donePrefix + form(3), donePrefix + form(4)}) {
+	if kept := names(t, out); !slices.Equal(windowNames(kept), []string{doneWindow + windowNumber(3), doneWindow + windowNumber(4)}) {
 		t.Errorf("%q is kept, want the last two windows", kept)
 	}
-	pacsgp(t, "inspect", filepath.Join(out, donePrefix+form(4), record(t, filepath.Join(out, donePrefix+form(4))).Certificate)).says(t, 0, `number 4 of "rows/trainers"`, "delta/(4*5)")
+	pacsgp(t, "inspect", filepath.Join(out, doneWindow+windowNumber(4), record(t, filepath.Join(out, doneWindow+windowNumber(4))).Certificate)).says(t, 0, `number 4 of "rows/trainers"`, "delta/(4*5)")
 	pulled := filepath.Join(dir, "pulled")
 	succeed(t, "pull", "small", "-o", pulled, "--kafka", job)
 
@@ -243,15 +251,15 @@ func TestService(t *testing.T) {
 	if len(all) != 7 || rows != 7*120 || all[6].Delta.Sequence.Number != 7 {
 		t.Errorf("%d certificates of %d rows, the last with number %d; want 7 of 840", len(all), rows, all[6].Delta.Sequence.Number)
 	}
-	newest := record(t, filepath.Join(out, donePrefix+form(7)))
-	folder := filepath.Join(out, donePrefix+form(7))
+	newest := record(t, filepath.Join(out, doneWindow+windowNumber(7)))
+	folder := filepath.Join(out, doneWindow+windowNumber(7))
 	pacsgp(t, "verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log", "verified: ")
 	pacsgp(t, "train", "-c", serviceJob(t, address, t.TempDir(), jobFile{"delta_policy": "each"})).says(t, exitConfig, "pacsgp stream")
 }
 
 // windowNames are the names of the folders of windows.
 func windowNames(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !strings.HasPrefix(name, donePrefix) })
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !strings.HasPrefix(name, doneWindow) })
 }
 
 // TestServiceConfiguration: a job that cannot go on for ever is refused, all its faults at once.

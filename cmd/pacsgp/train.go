@@ -126,7 +126,7 @@ func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfi
 	how := p.run()
 	how.Run, how.Keep, how.Folder, how.LeavePointer, how.Software = w.log.run, p.Keep, p.Folder, p.standing, software()
 	how.Begun, how.Stands = p.begun, p.stands
-	how.Ancestor, how.Resources, how.Observer = p.ancestor, p.Resources, show.observer(p.watch)
+	how.Resources, how.Observer = p.Resources, show.observer(p.watch)
 	how.Observer.Spooled = p.spooled
 	path := p.Attempts
 	if path == "" {

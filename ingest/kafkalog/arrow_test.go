@@ -20,7 +20,7 @@ import (
 )
 
 // stream is an Arrow IPC stream of batches of one column in several types.
-func stream(t testing.TB, batches [][]float64, options ...ipc.Option) []byte {
+func ipcStream(t testing.TB, batches [][]float64, options ...ipc.Option) []byte {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "in.y", Type: arrow.PrimitiveTypes.Float32, Nullable: true},
@@ -59,7 +59,7 @@ func TestArrow(t *testing.T) {
 	want := []float64{1, 2, 3, 4, 5}
 	for name, options := range map[string][]ipc.Option{"plain": nil, "lz4": {ipc.WithLZ4()}, "zstd": {ipc.WithZstd()}} {
 		columns := make([][]float64, 4)
-		n, err := (&arrowReader{names: []string{"x", "in.y", "time", "d"}}).read(stream(t, batches, options...), columns)
+		n, err := (&arrowReader{names: []string{"x", "in.y", "time", "d"}}).read(ipcStream(t, batches, options...), columns)
 		if err != nil || n != 5 {
 			t.Fatalf("%s: %d rows, %v", name, n, err)
 		}
@@ -73,7 +73,7 @@ func TestArrow(t *testing.T) {
 		}
 	}
 	columns := make([][]float64, 1)
-	if _, err := (&arrowReader{names: []string{"x"}}).read(stream(t, [][]float64{{1, math.NaN(), 1 << 60, 1<<53 + 2, 1 << 53}}), columns); err != nil {
+	if _, err := (&arrowReader{names: []string{"x"}}).read(ipcStream(t, [][]float64{{1, math.NaN(), 1 << 60, 1<<53 + 2, 1 << 53}}), columns); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []ingest.Fault{ingest.None, ingest.Null, ingest.TooLong, ingest.TooLong, ingest.None} {
@@ -82,7 +82,7 @@ func TestArrow(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"text": "not read as numbers", "none": "0 columns"} {
-		if _, err := (&arrowReader{names: []string{name}}).read(stream(t, batches), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (&arrowReader{names: []string{name}}).read(ipcStream(t, batches), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestArrow(t *testing.T) {
 // TestDamagedArrow: damaged streams are errors or other values, and never take more
 // memory than the limit.
 func TestDamagedArrow(t *testing.T) {
-	whole := stream(t, [][]float64{{1, 2, 3}, {4, 5}}, ipc.WithZstd())
+	whole := ipcStream(t, [][]float64{{1, 2, 3}, {4, 5}}, ipc.WithZstd())
 	rng := rand.New(rand.NewPCG(5, 6))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -129,7 +129,7 @@ func TestArrowWindow(t *testing.T) {
 			values = append(values, v)
 			want = append(want, [2]float64{v, v})
 		}
-		produce(t, p, &kgo.Record{Value: stream(t, [][]float64{values[:7], values[7:]})})
+		produce(t, p, &kgo.Record{Value: ipcStream(t, [][]float64{values[:7], values[7:]})})
 	}
 	cfg := c.config(t)
 	cfg.Format = FormatArrow
@@ -152,8 +152,8 @@ func TestArrowWindow(t *testing.T) {
 
 // FuzzArrow: no bytes panic or take more than the limit.
 func FuzzArrow(f *testing.F) {
-	f.Add(stream(f, [][]float64{{1, 2, 3}, {4, 5}}))
-	f.Add(stream(f, [][]float64{{1}}, ipc.WithLZ4()))
+	f.Add(ipcStream(f, [][]float64{{1, 2, 3}, {4, 5}}))
+	f.Add(ipcStream(f, [][]float64{{1}}, ipc.WithLZ4()))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_, _ = (&arrowReader{names: []string{"x", "in.y", "d", "time"}}).read(data, make([][]float64, 4)) // any outcome but a panic
 	})

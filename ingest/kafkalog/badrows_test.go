@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // Where bad rows are tolerated, a record with a bad value is a row with a NaN there, and
@@ -50,7 +49,7 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	w, err := Spool(t.Context(), cfg)
 	fatal.If(t, err)
 	rowsOf := func(w *Window) [][2]float64 {
-		src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y", BadRows: ingest.Mark})
+		src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"x"}, Target: "in.y", Mark: true})
 		fatal.If(t, err)
 		rows, _ := read(t, src)
 		return rows

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // Keys, headers, times and places of records are columns like any other, also where no
@@ -28,13 +28,13 @@ func TestKeysAndHeadersAreColumns(t *testing.T) {
 	cfg.Columns = []string{"$headers.weight", "$offset", "$key"}
 	w, err := Spool(t.Context(), cfg)
 	fatal.If(t, err)
-	src, err := w.Open(t.Context(), lake.Config{Features: []string{"$headers.weight"}, Target: "$key"})
+	src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"$headers.weight"}, Target: "$key"})
 	fatal.If(t, err)
 	rows, _ := read(t, src)
 	if want := [][2]float64{{0, 7}, {1, -0.5}, {2, 1769860800}, {3, 1}}; !slices.Equal(rows, want) {
 		t.Errorf("rows %v, want %v", rows, want)
 	}
-	if _, err := w.Open(t.Context(), lake.Config{Features: []string{"$timestamp", "$partition"}, Target: "$offset"}); err != nil {
+	if _, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"$timestamp", "$partition"}, Target: "$offset"}); err != nil {
 		t.Errorf("the place of a row as columns: %v", err)
 	}
 }

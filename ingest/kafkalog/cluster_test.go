@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -69,7 +68,7 @@ func configIn(client *broker.Client, folder string) Config {
 // values reads all rows of a window, in order.
 func values(t *testing.T, w *Window) (rows [][2]float64, digests []pipeline.ColumnDigest) {
 	t.Helper()
-	src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y"})
+	src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"x"}, Target: "in.y"})
 	fatal.If(t, err)
 	return read(t, src)
 }

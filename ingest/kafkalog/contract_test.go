@@ -3,7 +3,6 @@ package kafkalog
 import (
 	"testing"
 
-	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -19,7 +18,7 @@ func TestSource(t *testing.T) {
 	fatal.If(t, err)
 	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {
 		t.Helper()
-		src, err := w.Open(t.Context(), lake.Config{Features: []string{"x"}, Target: "in.y"})
+		src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"x"}, Target: "in.y"})
 		fatal.If(t, err)
 		return src
 	})

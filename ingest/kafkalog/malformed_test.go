@@ -57,7 +57,7 @@ func TestMalformed(t *testing.T) {
 	const count = 2000
 	for format, whole := range map[string][]byte{
 		FormatJSON:  []byte(`{"x":1,"note":"\u00e9 [{","list":[1,{"x":2}],"in":{"y":2.5}}`),
-		FormatArrow: stream(t, [][]float64{{1, 2}}),
+		FormatArrow: ipcStream(t, [][]float64{{1, 2}}),
 	} {
 		t.Run(format, func(t *testing.T) {
 			c := newCluster(t, 1)

@@ -72,7 +72,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	for i := range values {
 		values[i] = float64(i)
 	}
-	message := stream(t, [][]float64{values})
+	message := ipcStream(t, [][]float64{values})
 	for _, n := range counts {
 		topic := fmt.Sprint("rows", n)
 		if _, err := c.client.CreateTopic(t.Context(), topic, 1, 1, nil); err != nil {

@@ -34,6 +34,9 @@ func (q *Quota) Used() int64 {
 
 // Release says that the spool in a folder is not there any more.
 func (q *Quota) Release(folder string) {
+	if q == nil {
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.used, folder)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -72,15 +73,15 @@ type Source struct {
 
 var _ pipeline.Source = (*Source)(nil)
 
-// Open opens the spool. Of cfg all but Paths is used. A window in which there was no offset, or
-// only markers, records of transactions that were aborted and tombstones, is
-// [pipeline.ErrNoRows].
-func (w *Window) Open(ctx context.Context, cfg lake.Config) (*Source, error) {
+// Open opens the spool. A window in which there was no offset, or only markers, records of
+// transactions that were aborted and tombstones, is [pipeline.ErrNoRows].
+func (w *Window) Open(ctx context.Context, want pipeline.Choice) (*Source, error) {
 	if len(w.Paths) == 0 {
 		return nil, fmt.Errorf("kafka: %w", pipeline.ErrNoRows)
 	}
-	cfg.Paths = w.Paths
-	src, err := lake.Open(ctx, cfg)
+	src, err := lake.Open(ctx, lake.Config{
+		Paths: w.Paths, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +91,9 @@ func (w *Window) Open(ctx context.Context, cfg lake.Config) (*Source, error) {
 	}
 	return s, nil
 }
+
+// Files are none that a manifest could list: those of a spool do not stay.
+func (*Source) Files() []pipeline.File { return nil }
 
 // Shards returns the segments in order.
 func (s *Source) Shards() []pipeline.Shard {

@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -81,7 +82,7 @@ func TestAnotherCertificateOfTheSameRows(t *testing.T) {
 		overtaken bool
 	}{{nil, false}, {[]string{id}, false}, {[]string{id, strings.Repeat("0", 64)}, true}} {
 		_, err := kafkalog.Follows(t.Context(), client, kafkalog.Topics{}, "g", "rows", firsts, ends, c.ids...)
-		if errors.Is(err, kafkalog.ErrOvertaken) != c.overtaken || !c.overtaken && err != nil {
+		if errors.Is(err, stream.ErrOvertaken) != c.overtaken || !c.overtaken && err != nil {
 			t.Errorf("%q: %v", c.ids, err)
 		}
 	}

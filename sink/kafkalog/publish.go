@@ -16,6 +16,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
 // Config says where artifacts are published.
@@ -226,10 +227,6 @@ func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certif
 	return nil
 }
 
-// ErrOvertaken says that the rows of a window are in what somebody else has published.
-// A retry does not help, a later window does.
-var ErrOvertaken = errors.New("another job has published these rows")
-
 // A Stand is where a group is, seen from a window of its topic.
 type Stand int
 
@@ -258,7 +255,7 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 				return Nowhere, err
 			}
 			if there == nil {
-				return Nowhere, fmt.Errorf("kafka: topic %q: group %q is at the end of the window, and certificate %s is not published: %w", topic, group, id, ErrOvertaken)
+				return Nowhere, fmt.Errorf("kafka: topic %q: group %q is at the end of the window, and certificate %s is not published: %w", topic, group, id, stream.ErrOvertaken)
 			}
 		}
 		return AtEnd, nil
@@ -266,7 +263,7 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 	stand := AtBegin
 	for _, i := range partitions {
 		if at[i] >= 0 && at[i] != firsts[i] {
-			return Nowhere, fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, and group %q is at %d by now: %w", topic, i, firsts[i], group, at[i], ErrOvertaken)
+			return Nowhere, fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, and group %q is at %d by now: %w", topic, i, firsts[i], group, at[i], stream.ErrOvertaken)
 		}
 		if at[i] < 0 {
 			stand = Nowhere

@@ -13,11 +13,12 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
 // ErrNotFound says that nothing of the name or id was published, or not all of it.
-var ErrNotFound = errors.New("not published")
+var ErrNotFound = stream.ErrNotFound
 
 // maxPieces bounds what is believed of a header.
 const maxPieces = sink.MaxModelBytes / 1024

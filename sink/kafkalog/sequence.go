@@ -6,11 +6,68 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
+
+// A Sequence is the numbers of a stream's certificates, and what is current of them.
+type Sequence struct {
+	Connect func() (*broker.Client, error)
+	Topics  Topics
+	Name    string // of the sequence
+	Model   string // name that the pointer has
+}
+
+// with calls what needs a client.
+func (s *Sequence) with(do func(*broker.Client) error) error {
+	client, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(client), client.Close())
+}
+
+// TakeNumber takes the next number, again when another member has taken one at the same time.
+func (s *Sequence) TakeNumber(ctx context.Context) (k int64, err error) {
+	err = s.with(func(client *broker.Client) error {
+		for {
+			if k, err = TakeNumber(ctx, client, s.Topics, s.Name); !broker.Fenced(err) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(rand.N(time.Second)): //nolint:gosec // for two that end each other
+			}
+		}
+	})
+	return k, err
+}
+
+// Current reads the pointer.
+func (s *Sequence) Current(ctx context.Context) (at stream.Pointer, err error) {
+	err = s.with(func(client *broker.Client) error {
+		p, err := Current(ctx, client, s.Topics, s.Model)
+		at = stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Rows)}
+		return err
+	})
+	return at, err
+}
+
+// Pull reads an artifact, and checks every hash.
+func (s *Sequence) Pull(ctx context.Context, id string) (a stream.Artifact, err error) {
+	err = s.with(func(client *broker.Client) error {
+		found, err := Pull(ctx, client, s.Topics, id)
+		a = stream.Artifact(found)
+		return err
+	})
+	return a, err
+}
 
 // sequenceFormat names the version of a [taken].
 const sequenceFormat = "pacsgp-sequence/1"

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
+	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// ServicePatience is how long a service waits for brokers that are away, unless a file says it.
+const ServicePatience = 24 * time.Hour
+
+// A Member is a process that streams a job as a member of its group.
+type Member struct {
+	Task
+
+	Topic *Topic // of the rows
+	Quota *ingestlog.Quota
+	// Told hears what the group says: whether it knows this member now, and how many
+	// partitions that has.
+	Told func(known bool, partitions int)
+	// Failed is told of each attempt to publish that failed.
+	Failed func()
+
+	client  *broker.Client
+	folders *sinklake.Windows
+}
+
+// Member prepares a job that can go on for ever.
+func (p Task) Member() (*Member, error) {
+	if err := p.DemandStream(); err != nil {
+		return nil, err
+	}
+	if p.Job.DeltaPolicy == "" {
+		p.Job.DeltaPolicy = certify.DeltaSequence
+	}
+	p.Job.Train.WarmStart = p.Stream.Warm() && p.Job.Train.Method == pipeline.MethodFreeForm
+	if p.Attempts == "" {
+		p.Attempts = filepath.Join(p.Output, sinklake.AttemptsFile)
+	}
+	from, _ := p.Source.(*Topic)
+	if from.For > 0 {
+		from.Config.Least = p.Stream.Least()
+	}
+	for _, patience := range []*yamlfile.Duration{&from.Patience, &p.Shelf.Cluster.Patience} {
+		if *patience == 0 {
+			*patience = yamlfile.Duration(ServicePatience)
+		}
+	}
+	return &Member{Task: p, Topic: from, Quota: ingestlog.NewQuota(int64(from.Spool.Limit))}, nil
+}
+
+// Connect takes the output for this process, and connects to the cluster of the rows. Files of
+// windows are written through a file system. leave gives both back.
+func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
+	if err := m.Topic.Schemas(); err != nil {
+		return nil, err
+	}
+	if m.client, err = m.Topic.Cluster().Client(); err != nil {
+		return nil, err
+	}
+	files := durable.OS{}
+	if err := files.MkdirAll(m.Output); err != nil {
+		return nil, errors.Join(err, m.client.Close())
+	}
+	lock, err := files.Lock(filepath.Join(m.Output, ".stream.lock"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), m.client.Close())
+	}
+	m.folders = sinklake.NewWindows(fsys, m.Output, m.Stream.Kept())
+	return func() error { return errors.Join(lock.Close(), m.client.Close()) }, nil
+}
+
+// Check demands topics that can be published to, before hours of training.
+func (m *Member) Check(ctx context.Context) (err error) {
+	if m.Topic.Letters != "" {
+		if _, err := m.client.Partitions(ctx, m.Topic.Letters); err != nil {
+			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
+		}
+	}
+	client, err := m.Shelf.Cluster.Client()
+	if err != nil {
+		return err
+	}
+	return errors.Join(sinklog.Check(ctx, client, m.Shelf.Topics), client.Close())
+}
+
+// Lag is how many offsets lie between where the group has come to and the end of the topic.
+func (m *Member) Lag(ctx context.Context) (int64, error) {
+	partitions, err := m.client.Partitions(ctx, m.Topic.Topic)
+	if err != nil {
+		return 0, err
+	}
+	return m.client.Lag(ctx, m.Topic.Group, m.Topic.Topic, partitions)
+}
+
+// Run streams as a member of the group until ctx is done, or something fails for good. s has
+// what the job does not say: how windows are run, the software and who is told.
+func (m *Member) Run(ctx context.Context, s stream.Stream) error {
+	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
+	observer := s.How.Observer
+	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session(), Told: m.Told}
+	observer.Event(fmt.Sprintf("member of group %q: waiting for its partitions", m.Topic.Group))
+	return m.client.Lead(ctx, group, func(ctx context.Context, as *broker.Membership) error {
+		what := "the partitions"
+		if m.Stream.Shared() {
+			what = fmt.Sprintf("the partitions %v", as.Partitions())
+		}
+		observer.Event("this member has " + what)
+		err := s.Run(ctx, m.tenure(as))
+		if errors.Is(context.Cause(ctx), broker.ErrLost) {
+			observer.Notice("the group has divided the partitions anew: this member leaves its windows, and stands by until it has some")
+		}
+		return err
+	})
+}
+
+// sequence is the name of the sequence of certificates.
+func (m *Member) sequence() string { return m.Topic.Topic + "/" + m.Topic.Group }
+
+// tenure is what the stream works with as long as this member has its partitions.
+func (m *Member) tenure(as *broker.Membership) stream.Tenure {
+	cfg, shelf := m.Topic.Config, m.Shelf
+	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
+	log := &memberLog{
+		Sequence: &sinklog.Sequence{Connect: shelf.Cluster.Client, Topics: shelf.Topics, Name: m.sequence(), Model: shelf.Name},
+		as:       publisher{Shelf: shelf, about: m.Judge.Predictor(), member: as, failed: m.Failed},
+	}
+	if m.Stream.Shared() {
+		cfg.Partitions = as.Partitions()
+		log.Model = sinklog.NameOf(shelf.Name, cfg.Partitions[0])
+		log.as.share = &share{partitions: cfg.Partitions}
+	}
+	windows := &ingestlog.Windows{
+		Config: cfg, Folder: func(n int64) string { return filepath.Join(m.folders.Open(n), "spool") },
+		Rows: m.rows,
+	}
+	return stream.Tenure{Windows: windows, Log: log, Shared: m.Stream.Shared()}
+}
+
+// rows are those of a window that is spooled to a folder. What is published of it is to follow
+// what the group has committed.
+func (m *Member) rows(w *ingestlog.Window, folder string) pipeline.Rows {
+	return &Topic{
+		KafkaSection: m.Topic.KafkaSection, Letters: m.Topic.Letters, file: m.Topic.file, window: w,
+		Config: ingestlog.Config{
+			Client: m.client, Topic: m.Topic.Topic, Columns: m.Topic.Config.Columns, Folder: folder, Quota: m.Quota,
+			From: ingestlog.Position{Time: ingestlog.Committed},
+		},
+	}
+}
+
+// A memberLog is what a member publishes to.
+type memberLog struct {
+	*sinklog.Sequence
+
+	as publisher
+}
+
+// Publisher publishes what is made of a window.
+func (l *memberLog) Publisher(w *stream.Window) pipeline.Publisher {
+	p := l.as
+	p.source, _ = w.Rows.(*Topic)
+	return &p
+}

@@ -1,0 +1,86 @@
+package lake_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// TestWindows: a window at work keeps its notes; done, it has the name of its number, durably,
+// its artifact is found by the id, and the oldest go.
+func TestWindows(t *testing.T) {
+	dir := t.TempDir()
+	var done []string
+	fsys := durabletest.Hooked{FS: durable.OS{}, Hook: func(op durabletest.Operation, effect func() error) error {
+		if filepath.Dir(op.Name) == dir || op.Name == dir {
+			done = append(done, op.Kind+" "+filepath.Base(op.Name))
+		}
+		return effect()
+	}}
+	for _, name := range []string{"_window-000000000007", "_window-000000000003", "_window-12", "window-000000000001"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := lake.NewWindows(fsys, dir, 1)
+	if left, err := w.Left(); err != nil || !slices.Equal(left, []int64{3, 7}) {
+		t.Fatalf("Left() = %v, %v", left, err)
+	}
+	f := w.Folder(3)
+	if text, _, err := f.Note("number.json"); text != nil || err != nil {
+		t.Errorf("nothing was noted: %q, %v", text, err)
+	}
+	if err := f.PutNote("number.json", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if text, where, err := w.Folder(3).Note("number.json"); string(text) != "{}" || where != filepath.Join(dir, "_window-000000000003", "number.json") || err != nil {
+		t.Errorf("%q is noted at %s: %v", text, where, err)
+	}
+	out := f.Output()
+	release, err := out.Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := out.PutModel(t.Context(), pipelinetest.SmallModel(0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := out.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, "test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, digest, err := f.Model(lake.ModelName(sum)); err != nil || digest != sum {
+		t.Errorf("the model %s has the SHA-256 %s: %v", sum, digest, err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Published(t.Context(), id); err == nil {
+		t.Error("what is at work is published")
+	}
+	done = nil
+	if err := f.Done(12); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{durabletest.Rename + " window-000000000012", durabletest.SyncDir + " " + filepath.Base(dir)}; !slices.Equal(done, want) {
+		t.Errorf("done by %q, want %q", done, want)
+	}
+	if a, err := w.Published(t.Context(), id); err != nil || len(a.Document) == 0 || len(a.Model) == 0 {
+		t.Errorf("Published: %d and %d bytes, %v", len(a.Document), len(a.Model), err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "window-000000000001")); err == nil {
+		t.Error("the oldest is kept")
+	}
+	if err := w.Folder(7).Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := w.Left(); err != nil || len(left) > 0 {
+		t.Errorf("Left() = %v, %v", left, err)
+	}
+}
