@@ -111,18 +111,3 @@ func TestServiceWarmStart(t *testing.T) {
 	pacsgp(t, again...).leavesOpen(t, "give its file too")
 	pacsgp(t, append(again, "--ancestor", filepath.Join(folder, "ancestor.parquet"))...).says(t, 0, "trained again from the configuration")
 }
-
-// TestArrivalConfiguration: what does not go with a training that begins before the window is
-// full is refused, all of it at once.
-func TestArrivalConfiguration(t *testing.T) {
-	dir := t.TempDir()
-	pacsgp(t, "train", "-c", tiny(jobFile{
-		"train": "{mode: arrival, rows: -3, time: 1s}", "inducing": "[5, 6]", "copies": "drop",
-	}).write(t, dir)).says(t, exitConfig, "roles.by first", "train.rows: -3", "one kernel", "copies drop", "train.time")
-	pacsgp(t, "train", "-c", tiny(jobFile{"train": "{mode: arrival, method: FITC}"}).write(t, dir)).says(t, exitConfig, "does not go with train.method FITC")
-	pacsgp(t, "train", "-c", tiny(jobFile{"train": "{rows: 100}"}).write(t, dir)).says(t, exitConfig, "belongs to train.mode arrival")
-	pacsgp(t, "stream", "-c", aheadJob(t, "127.0.0.1:1", dir, jobFile{
-		"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, group: trainers, for: 1h, spool: {limit: 10MB}}}`,
-	})).says(t, exitConfig, "a window by source.kafka.for has none")
-	pacsgp(t, "stream", "-c", aheadJob(t, "127.0.0.1:1", dir, jobFile{"train": "{mode: arrival, rows: 200}"})).says(t, exitConfig, "a window has 300")
-}

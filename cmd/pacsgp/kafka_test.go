@@ -364,8 +364,6 @@ func TestDeadLetters(t *testing.T) {
 		headers[5] != "pacsgp.reason=the JSON object is cut off" {
 		t.Errorf("letter %s: %s with headers %q", letter.Key, letter.Value, headers)
 	}
-	pacsgp(t, "train", "-c", fromTopic(c, jobFile{"bad_rows": "{tolerance: 1 %, to: {kafka: rows}}"}).write(t, t.TempDir())).says(t, exitConfig, "the rows come from")
-	pacsgp(t, "train", "-c", tiny(jobFile{"bad_rows": "{tolerance: 1 %, to: {file: rows}}"}).write(t, t.TempDir())).says(t, exitConfig, "want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}")
 }
 
 // Windows of so many rows follow one another from where the group stands, and nothing is
@@ -399,12 +397,6 @@ func TestWindowsOfRows(t *testing.T) {
 			t.Errorf("window %d has %d rows, want 90", i, rows)
 		}
 		pacsgp(t, "verify", filepath.Join(dir, "out", r.Model), filepath.Join(dir, "out", r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
-	}
-	for _, wrong := range []string{"rows: 9, for: 1m", "rows: 9, to: latest", "rows: -1", "for: 1m, to: [1, 2, 3]"} {
-		pacsgp(t, "train", "-c", fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s}}", c.ListenAddrs()[0], wrong)}).write(t, t.TempDir())).says(t, exitConfig, "rows")
-	}
-	for _, name := range []string{"score/trainers", "sequence/x", "delays/0"} {
-		pacsgp(t, "train", "-c", fromTopic(c, jobFile{"publish": "{kafka: {name: " + name + "}}"}).write(t, t.TempDir())).says(t, exitConfig, "publish.kafka.name", "other things")
 	}
 }
 

@@ -30,45 +30,29 @@ func lintedLike(t *testing.T, job string, train answer) {
 	}
 }
 
-// All faults of a file are told at once, in the order of the file; those that only follow
-// from one that could not be read are not.
+// Schedule and score files are told from jobs by their keys, and checked as theirs; faults
+// stand in lines with their places, and without what variables hold.
 func TestLintTellsAll(t *testing.T) {
 	dir := t.TempDir()
-	job, good := filepath.Join(dir, "job.yaml"), filepath.Join(dir, "good.yaml")
-	writeFile(t, job, []byte(`source: {paths: ["", lake]}
-targt: y
-loss: {kind: hinge}
-delta: ${DELTA}
-grid: {step: 0,1}
-train: {passes: 1e300, batch: 1.5, seed: -1}
-kernel: {family: [3, matern], isotropic: maybe}
-inducing: [1, 2.5, 99999]
-bad_rows: {tolerance: 200 %, to: elsewhere.parquet}
-limit: ${LIMIT}
-sweep:
-  - {exclud: [a]}
-  - {delta: 3}
-roles:
-  by: first
-output: out/
-`))
+	job, good, schedule, score := filepath.Join(dir, "job.yaml"), filepath.Join(dir, "good.yaml"), filepath.Join(dir, "schedule.yaml"), filepath.Join(dir, "score.yaml")
+	writeFile(t, job, []byte("source: {paths: [lake]}\ntarget: y\nloss: {epsilon: 0}\nlimit: ${LIMIT}\noutput: out/\n"))
 	writeFile(t, good, []byte("source: {paths: [lake]}\ntarget: y\nloss: {epsilon: 1}\ndelta: 0.1\noutput: out/\n"))
-	a := pacsgpOn(t, plain(), map[string]string{"LIMIT": "77123"}, "lint", job, good)
+	writeFile(t, schedule, []byte("record: schedule.db\njobs:\n  - name: a\n    job: good.yaml\n    triggers: [{evry: 6h}, {every: 6h}]\n"))
+	writeFile(t, score, []byte("model: out/\nsource: {paths: [rows]}\nkeep: [a, a]\noutput: scored/\n"))
+	a := pacsgpOn(t, plain(), map[string]string{"LIMIT": "77123"}, "lint", job, good, schedule, score)
 	var got []string
 	for line := range strings.Lines(a.stdout) {
-		place, words, _ := strings.Cut(strings.TrimPrefix(line, job+":"), ": ")
+		place, words, _ := strings.Cut(strings.TrimPrefix(line, dir+"/"), ": ")
 		got = append(got, place+" "+words[:min(len(words)-1, 24)])
 	}
 	want := []string{
-		"1:1 target: name the column ", "1:18 want a path; one that lo", `2:1 unknown field "targt"; d`, `3:14 loss.kind: "hinge" is no`, "4:8 the environment has no v",
-		"5:16 this is no key, which is", "6:17 train.passes: 1e+300 is ", "6:31 want a whole number", "6:42 want a whole number from", "7:19 want a name or a list of",
-		"7:42 want true or false", "8:15 want a whole number or a", "9:23 200 % of the rows would ", "10:8 limit: ${LIMIT} is no bo", `12:6 unknown field "exclud"; `, "13:6 an alternative does not ",
-		"15:3 roles.reference: 0 is no",
+		"job.yaml:1:1 delta: say the confidenc", "job.yaml:3:17 loss.epsilon: 0 is not p", "job.yaml:4:8 limit: ${LIMIT} is no bo",
+		"schedule.yaml:5:16 jobs[0].triggers[0]: wan", `schedule.yaml:5:17 unknown field "evry"; di`, `score.yaml:3:11 keep[1]: "a" is named tw`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%s", diff, a.stdout)
 	}
-	if a.status != exitConfig || strings.Contains(a.stdout+a.message, "77123") || !strings.Contains(a.message, "17 faults in 1 file") {
+	if a.status != exitConfig || strings.Contains(a.stdout+a.message, "77123") || !strings.Contains(a.message, "6 faults in 3 files") {
 		t.Errorf("status %d, want %d and no value of a variable: %s%s", a.status, exitConfig, a.stdout, a.message)
 	}
 }
@@ -95,59 +79,4 @@ func TestLintStatus(t *testing.T) {
 	if names := names(t, dir); len(names) != 3 {
 		t.Errorf("lint left %q", names)
 	}
-}
-
-// Schedule and score files are told from jobs by their keys, and checked as theirs.
-func TestLintOfOtherFiles(t *testing.T) {
-	dir := t.TempDir()
-	schedule, score := filepath.Join(dir, "schedule.yaml"), filepath.Join(dir, "score.yaml")
-	writeFile(t, filepath.Join(dir, "job.yaml"), []byte("source: {paths: [lake]}\ntarget: y\nloss: {epsilon: 0}\ndelta: 0.1\noutput: out/\n"))
-	writeFile(t, schedule, []byte(`record: schedule.db
-jobs:
-  - name: a
-    job: job.yaml
-    triggers: [{evry: 6h}, {cron: "61 * * * *", zone: UTC}]
-    missed: ${MISSED}
-    promote: sometimes
-`))
-	writeFile(t, score, []byte("model: out/\nsource: {paths: [rows]}\nkeep: [a, a]\noutput: scored/\npol: 3s\n"))
-	a := pacsgpOn(t, plain(), map[string]string{"MISSED": "secret-word"}, "lint", schedule, score)
-	for _, want := range []string{
-		schedule + ":4:10: jobs[0].job: bad job: " + filepath.Join(dir, "job.yaml") + ": [3:17] loss.epsilon: 0 is not positive",
-		schedule + ":5:17: unknown field \"evry\"; did you mean jobs.triggers.every?; docs/schedule.md lists the keys",
-		schedule + ":5:", schedule + ":7:14: want always",
-		score + ":3:11: keep[1]: \"a\" is named twice", score + ":5:1: unknown field \"pol\"; did you mean poll?; docs/score.md lists the keys",
-	} {
-		if !strings.Contains(a.stdout, want) {
-			t.Errorf("%q is not said:\n%s", want, a.stdout)
-		}
-	}
-	if a.status != exitConfig || strings.Contains(a.stdout, "secret-word") {
-		t.Errorf("status %d: %s", a.status, a.stdout)
-	}
-}
-
-// A patience is of brokers: one that stands without them would be passed over.
-func TestPatienceWithoutBrokersIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	score := filepath.Join(dir, "score.yaml")
-	for _, c := range []struct{ model, says string }{
-		{"{name: delays, patience: 3s}", "model.kafka.patience: it is given without brokers"},
-		{`{name: delays, patience: 3s, brokers: ["127.0.0.1:1"]}`, ""},
-		{"{name: delays}", ""},
-	} {
-		writeFile(t, score, []byte("model: {kafka: "+c.model+"}\nsource: {kafka: {brokers: [\"127.0.0.1:1\"], topic: rows, group: scorers, patience: 100ms}}\noutput: {kafka: predictions}\n"))
-		if c.says == "" {
-			pacsgp(t, "lint", score).says(t, 0)
-			continue
-		}
-		if a := pacsgp(t, "lint", score); a.status != exitConfig || !strings.HasPrefix(a.stdout, score+":1:") || !strings.Contains(a.stdout, c.says) {
-			t.Errorf("lint says %d: %s", a.status, a.stdout)
-		}
-		pacsgp(t, "score", "-c", score).says(t, exitConfig, c.says)
-	}
-	job := tiny(jobFile{
-		"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows}}`, "features": "[x1]", "publish": "{kafka: {name: small, patience: 3s}}",
-	}).write(t, dir)
-	pacsgp(t, "train", "-c", job).says(t, exitConfig, "publish.kafka.patience: it is given without brokers")
 }

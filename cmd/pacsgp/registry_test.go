@@ -86,15 +86,8 @@ func TestAvroTopic(t *testing.T) {
 	if len(models) != 1 {
 		t.Errorf("models %v, want one", models)
 	}
-	for want, registry := range map[string]string{
-		"does not answer":                   fmt.Sprintf("format: avro, registry: {url: %q, user: reader, password_file: wrong}", server.URL),
-		"source.kafka.schema":               "format: json, schema: row.avsc",
-		"name where the password is":        "format: avro, registry: {url: 'http://x', user: reader}",
-		"https://registry.example.org:8081": "format: avro, registry: {url: 'http://reader:pass@x'}",
-	} {
-		job := fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: wire, %s}}", c.ListenAddrs()[0], registry)}).write(t, dir)
-		if a := pacsgp(t, "train", "-c", job); a.status == 0 || !strings.Contains(a.message, want) || strings.Contains(a.message, "barley") {
-			t.Errorf("%s: status %d, %s, want %q", registry, a.status, a.message, want)
-		}
+	silent := fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: wire, format: avro, registry: {url: %q, user: reader, password_file: wrong}}}", c.ListenAddrs()[0], server.URL)}).write(t, dir)
+	if a := pacsgp(t, "train", "-c", silent); a.status == 0 || !strings.Contains(a.message, "does not answer") || strings.Contains(a.message, "barley") {
+		t.Errorf("status %d, %s", a.status, a.message)
 	}
 }

@@ -369,55 +369,6 @@ func TestNumberOfAWindow(t *testing.T) {
 	}
 }
 
-// What the record decides stands in no job, and what files have is refused of topics.
-func TestScheduleFaultsOfTopics(t *testing.T) {
-	dir := t.TempDir()
-	for _, c := range []struct {
-		kafka string
-		job   jobFile
-		keys  []string
-		want  string
-	}{
-		{"to: latest", nil, nil, "source.kafka.to: windows of a schedule begin where the one before ended"},
-		{"rows: 100", nil, nil, "source.kafka.rows: windows of a schedule begin"},
-		{"for: 1h", nil, nil, "source.kafka.for: windows of a schedule begin"},
-		{"group: g", jobFile{"publish": "{kafka: {name: m}}"}, nil, "source.kafka.group: windows of a schedule begin"},
-		{"group: g", nil, nil, "source.kafka.group: windows of a schedule begin"},
-		{"group: g", jobFile{"publish": "{kafka: {name: m, brokers: ['a:1']}}"}, nil, "source.kafka.group: windows of a schedule begin"},
-		{"rows: 100, for: 1h, to: latest, group: g", nil, nil, "source.kafka.for: windows of a schedule begin"},
-		{"from: committed", nil, nil, "source.kafka.from: windows of a schedule go by its record"},
-		{"from: committed, group: g, rows: 5", nil, nil, "source.kafka.from: windows of a schedule go by its record"},
-		{"from: [3, 4], partitions: [1]", nil, nil, "source.kafka.from: 2 offsets for 1 partitions"},
-		{"", jobFile{"stream": "{keep: 3}"}, nil, "stream: it is for pacsgp stream"},
-		{"", jobFile{"delta_policy": "each"}, nil, "delta_policy: it is for pacsgp stream"},
-		{"", jobFile{"train": "{passes: 2, time: 1m}"}, nil, "train.time: the number of a run"},
-		{"", nil, []string{"files: all"}, "jobs[0].files: windows of a topic follow one another"},
-		{"", nil, []string{"files: {last: 3d, key: day}"}, "jobs[0].files: windows of a topic follow one another"},
-		{"", nil, []string{"promote: {on_new_rows: 10}"}, "jobs[0].promote: on_new_rows reads files"},
-		{"", nil, []string{"triggers: [{every: 1h}, {rows: 700}]"}, "jobs[0].triggers[1].rows: brokers do not tell how many rows a topic has: write {lag: 700}"},
-		{"", nil, []string{"triggers: [{files: 3}]"}, "write {lag: 100000}"},
-		{"", nil, []string{"triggers: [{lag: -3}]"}, ":5:22: want a whole number of at least 1"},
-		{"", nil, []string{"triggers: [{lag: 0}]"}, ":5:22: want a whole number of at least 1"},
-		{"", jobFile{"source": "{paths: [lake]}"}, nil, "jobs[0].triggers[0].lag: it is of a topic, and the rows come from files: write {rows: 5}"},
-		{"from: latest", nil, []string{"files: new", "triggers: [{lag: 5}, {every: 1h}]", "promote: {bound_not_worse_by: 0.1}"}, ""},
-		{"from: 2026-01-31T12:00:00Z, partitions: [1]", nil, nil, ""},
-	} {
-		if len(c.keys) == 0 || !strings.Contains(strings.Join(c.keys, " "), "triggers") {
-			c.keys = append(c.keys, "triggers: [{lag: 5}]")
-		}
-		path := writeSchedule(t, dir, jobOnTopic(t, dir, "127.0.0.1:1", c.kafka, c.job), c.keys...)
-		a := pacsgp(t, "lint", path)
-		if (c.want == "") != (a.status == 0) || !strings.Contains(a.stdout, c.want) {
-			t.Errorf("%s %q: status %d, %q; want %q", c.kafka, c.keys, a.status, a.stdout, c.want)
-		}
-		for _, of := range []string{"name it under group", "declare publish.kafka", "name one of them", "how many rows, or how much time"} { // a job that is not scheduled
-			if strings.Contains(a.stdout, of) {
-				t.Errorf("%s: it says %q", c.kafka, a.stdout)
-			}
-		}
-	}
-}
-
 // A service tells the lag of each job on a topic.
 func TestLagIsServed(t *testing.T) {
 	c := smallTopic(t)

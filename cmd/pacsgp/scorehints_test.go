@@ -40,10 +40,6 @@ func TestHintsFitTheCommand(t *testing.T) {
 			t.Errorf("it says %s", said)
 		}
 	}
-	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\noutput: scored\nkeeps: [y]\n"))
-	if a := pacsgp(t, "score", "-c", score, "--once"); !strings.Contains(a.message, "pacsgp: bad score file: ") {
-		t.Errorf("it says %s", a.message)
-	}
 }
 
 // A disk that is full is told with the folder that the score file names, whichever of its

@@ -76,7 +76,4 @@ func TestStream(t *testing.T) {
 		t.Errorf("without keep the certificate is %s, want %s", r2.Certificate, r.Certificate)
 	}
 	pacsgpFed(t, lines, "train", "-c", job, "--no-pass").says(t, exitUsage, "a stream is read once")
-	for _, wrong := range []string{`{stream: rows.json}`, `{stream: "-", paths: [x]}`, `{paths: [x], spool: {keep: true}}`} {
-		pacsgp(t, "train", "-c", tiny(jobFile{"source": wrong, "features": "[x1, in.x2]"}).write(t, t.TempDir())).says(t, exitConfig, "source")
-	}
 }

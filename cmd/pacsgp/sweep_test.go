@@ -90,30 +90,6 @@ func TestSweepWithoutAGoodBound(t *testing.T) {
 }
 
 func TestBadSweep(t *testing.T) {
-	for name, c := range map[string]struct {
-		change jobFile
-		words  []string
-	}{
-		"unknown key":        {jobFile{"sweep": "[{}, {epsilon: 3}]"}, []string{"[6:14]", "epsilon", "docs/job.md"}},
-		"unknown in loss":    {jobFile{"sweep": "[{}, {loss: {kind: band}}]"}, []string{"[6:21]", "kind"}},
-		"no list":            {jobFile{"sweep": "{loss: {epsilon: 3}}"}, []string{"job.yaml", "[6:"}},
-		"one":                {jobFile{"sweep": "[{}]"}, []string{"[6:8] sweep: 1 alternatives: want 2 to 100"}},
-		"zero":               {jobFile{"sweep": "[{}, {loss: {epsilon: 0}}]"}, []string{"sweep[1].loss.epsilon: 0 is not positive"}},
-		"zero below":         {jobFile{"loss": "{kind: band, below: 1, above: 1}", "sweep": "[{}, {loss: {below: 0}}]"}, []string{"want a number above 0"}},
-		"negative":           {jobFile{"sweep": "[{}, {loss: {epsilon: -1}}]"}, []string{"[6:30] sweep[1].loss.epsilon: -1 is not positive"}},
-		"the same":           {jobFile{"sweep": "[{}, {loss: {epsilon: 0.7}}]"}, []string{"sweep[1]: alternative 2 is the same job as alternative 1"}},
-		"target":             {jobFile{"sweep": "[{}, {features: [x1, y]}]"}, []string{"sweep[1].features", "is the target"}},
-		"two tolerances":     {jobFile{"sweep": "[{}, {loss: {below: 1}}]"}, []string{"sweep[1].loss: below and above belong to a band"}},
-		"base without ε":     {jobFile{"loss": "", "sweep": "[{}, {loss: {epsilon: 1}}]"}, []string{"loss.epsilon: say the tolerance"}},
-		"text for tolerance": {jobFile{"loss": "{kind: band, below: 1, above: 1}", "sweep": "[{}, {loss: {above: wide}}]"}, []string{"want a number above 0"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			lines(40).write(t, lakeFile(dir, 0))
-			job := tiny(c.change).write(t, dir)
-			refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, c.words...)
-		})
-	}
 	dir := t.TempDir()
 	lines(40).write(t, lakeFile(dir, 0))
 	pacsgp(t, "train", "-c", sweeping(nil).write(t, dir), "--epsilon", "3").says(t, exitUsage, "--epsilon", "say their own")

@@ -28,6 +28,7 @@ func TestChoiceOfColumnsIsTheJob(t *testing.T) {
 		"feature twice":         {jobFile{"features": "[x1, x1]"}, []string{"[2:16]", "declared twice"}},
 		"target as a feature":   {jobFile{"features": "[x1, y]"}, []string{"is the target"}},
 		"of an alternative":     {jobFile{"sweep": "[{}, {features: [x1, x7]}]"}, []string{"[6:29]", `no column "x7"`}},
+		"exclude all":           {jobFile{"exclude": "[x1, x2]"}, []string{"[2:10]", "exclude: no feature is left"}},
 		"empty alternative":     {jobFile{"sweep": "[{}, {features: []}]"}, []string{"features: name a feature, or leave the key out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,21 +38,6 @@ func TestChoiceOfColumnsIsTheJob(t *testing.T) {
 			refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, append(c.words, "job.yaml: [")...)
 			refused(t, pacsgp(t, "plan", "-c", job), filepath.Join(dir, "out"), exitConfig, c.words...)
 		})
-	}
-}
-
-func TestDidYouMeanKeys(t *testing.T) {
-	for change, want := range map[string]string{
-		"targt: y":             "did you mean target?",
-		"epsilon: 3":           "did you mean loss.epsilon?",
-		"sead: 3":              "did you mean train.seed?",
-		"kernel: {isotrop: 1}": "did you mean kernel.isotropic?",
-		"weather: 1":           "docs/job.md lists the keys",
-	} {
-		dir := t.TempDir()
-		key, value, _ := strings.Cut(change, ": ")
-		job := tiny(jobFile{key: value}).write(t, dir)
-		pacsgp(t, "train", "-c", job).says(t, exitConfig, want)
 	}
 }
 
@@ -78,19 +64,7 @@ func TestMessagesNeedNoGo(t *testing.T) {
 		status int
 		words  string
 	}{
-		"text for a list":     {[]string{"train", "-c", job(jobFile{"features": "x1"})}, exitConfig, "want a list, as in [a, b]"},
-		"number for a list":   {[]string{"train", "-c", job(jobFile{"source": "{paths: 3}"})}, exitConfig, "want a list"},
-		"list for a section":  {[]string{"train", "-c", job(jobFile{"kernel": "[1]"})}, exitConfig, "want keys with values"},
-		"map for a list":      {[]string{"train", "-c", job(jobFile{"features": "{a: 1}"})}, exitConfig, "want a list"},
-		"text for the sweep":  {[]string{"train", "-c", job(jobFile{"sweep": "all"})}, exitConfig, "want a list"},
-		"list in a list":      {[]string{"train", "-c", job(jobFile{"features": "[[x1]]"})}, exitConfig, "want text"},
-		"negative batch":      {[]string{"train", "-c", job(jobFile{"train": "{batch: -1}"})}, exitConfig, "batch"},
-		"negative seed":       {[]string{"train", "-c", job(jobFile{"train": "{seed: -1}"})}, exitConfig, "whole number from 0"},
-		"memory without unit": {[]string{"train", "-c", job(jobFile{"memory": "512"})}, exitConfig, "write 512MiB"},
 		"flag without unit":   {[]string{"train", "-c", inUse, "--memory", "512"}, exitUsage, "write 512MiB"},
-		"no pattern":          {[]string{"train", "-c", job(jobFile{"source": "{paths: ['lake/[*.parquet']}"})}, exitConfig, "[5:18] source.paths[0]: "},
-		"store as source":     {[]string{"train", "-c", job(jobFile{"source": "{paths: ['s3://bucket/lake']}"})}, exitConfig, "[5:18] source.paths[0]: s3://bucket/lake: remote stores are not read"},
-		"store as output":     {[]string{"plan", "-c", job(jobFile{"output": "gs://bucket/out"})}, exitConfig, "remote stores are not"},
 		"store as data":       {[]string{"verify", a.model, a.certificate, "https://host/lake"}, exitUsage, "remote stores are not"},
 		"store to predict":    {[]string{"predict", a.model, a.certificate, "s3://b/lake", "-o", filepath.Join(dir, "p.parquet")}, exitUsage, "remote stores are not"},
 		"text for a count":    {[]string{"inspect", edited(`"rows": 180`, `"rows": "x"`)}, exitFailure, "want a whole number"},
