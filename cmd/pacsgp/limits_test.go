@@ -55,7 +55,7 @@ func TestWorstJobFilesAreRead(t *testing.T) {
 			writeFile(t, path, []byte(text))
 			began := time.Now()
 			a := pacsgp(t, "plan", "-c", path)
-			if took := time.Since(began); took > time.Minute {
+			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("took %v", took)
 			} else {
 				t.Log(took)
@@ -94,7 +94,7 @@ func TestErrorsAreInProportion(t *testing.T) {
 			began := time.Now()
 			a := pacsgp(t, "train", "-c", job)
 			took := time.Since(began)
-			if took > time.Minute {
+			if took > 10*time.Second {
 				t.Errorf("took %v", took)
 			}
 			t.Log(took)

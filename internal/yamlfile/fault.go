@@ -60,9 +60,10 @@ func (t *File) tell(f Fault, at *token.Token) {
 // secret: if variables are in it, it is not shown. What only says what it wants shows none.
 func (t *File) add(key string, err error) {
 	for _, one := range Separate(err) {
-		f := Fault{Key: key, Text: one.Error(), unread: true}
+		f := Fault{Key: key, unread: true}
 		at, ok := errors.AsType[yaml.Error](one)
 		if !ok {
+			f.Text = one.Error()
 			t.tell(f, nil)
 			continue
 		}
