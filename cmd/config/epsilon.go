@@ -30,7 +30,7 @@ func (e *Epsilon) UnmarshalYAML(node ast.Node) error {
 		Std *float64 `yaml:"std"`
 	}
 	if err := yaml.NodeToValue(node, &form, yaml.Strict()); err != nil || form.Std == nil {
-		return yamlfile.At(node, "epsilon: want a number in the target's units, or {std: number}")
+		return yamlfile.At(node, "want a number in the target's units, or {std: number}")
 	}
 	e.std = *form.Std
 	return nil

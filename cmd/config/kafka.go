@@ -199,7 +199,9 @@ func (k KafkaSection) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(k.Topic != "", key+".topic", "name the topic")
 	faults.Unless(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones", "%q is neither bad nor skip", k.Tombstones)
 	faults.Unless(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format", "%q is none of "+strings.Join(kafkalog.Formats, ", "), k.Format)
-	faults.Unless(k.Format == kafkalog.FormatAvro || k.Schema == "" && k.Registry == (registry{}), key+".schema", "schema and registry are of format: avro")
+	const ofAvro = "it is of format: avro"
+	faults.Unless(k.Schema == "" || k.Format == kafkalog.FormatAvro, key+".schema", ofAvro)
+	faults.Unless(k.Registry == (registry{}) || k.Format == kafkalog.FormatAvro, key+".registry", ofAvro)
 	faults.Unless(k.Schema == "" || k.Registry == (registry{}), key, "schema and registry are both declared; name one of them")
 	k.Registry.check(key+".registry", faults)
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -68,10 +67,6 @@ func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.
 	faults.Unless(len(s.Paths) > 0, "source.paths", "name files, directories or globs of Parquet files")
 	for i, path := range s.Paths {
 		faults.Unless(!isRemote(path), fmt.Sprintf("source.paths[%d]", i), "%s: "+wantLocal, path)
-		if _, err := filepath.Match(path, ""); err != nil {
-			_, missing := os.Lstat(path)
-			faults.Unless(missing == nil, fmt.Sprintf("source.paths[%d]", i), "%q is no pattern: a bracket is not closed, or nothing stands in it", path)
-		}
 	}
 	if len(s.Paths) > maxPaths {
 		faults.Add("source.paths", "%d paths, want at most "+strconv.Itoa(maxPaths)+"; name folders or globs", len(s.Paths))
