@@ -86,7 +86,7 @@ func (p Task) DeadLetters() pipeline.Quarantine {
 // Put sends the records that the spool has kept: all that are bad in a column that is
 // spooled, which are those of the job and of all its alternatives.
 func (d deadLetters) Put(ctx context.Context, _ []string, _ []pipeline.Shard, _ func(func(pipeline.BadRow) error) error) (err error) {
-	client, err := d.origin.Cluster().Client()
+	client, err := d.origin.Client()
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Cluster says how brokers are reached.
+// A Cluster says how brokers are reached. Each section that speaks to some has its keys.
 type Cluster struct {
-	Brokers  []string
-	TLS      tlsConfig
-	SASL     saslConfig
-	Patience yamlfile.Duration
-	Told     func(string) // hears why nothing goes on
+	Brokers  brokerList        `yaml:"brokers"`
+	TLS      tlsConfig         `yaml:"tls"`
+	SASL     saslConfig        `yaml:"sasl"`
+	Patience yamlfile.Duration `yaml:"patience"`
+
+	Told func(string) // hears why nothing goes on
 }
 
 // brokerList is a list of host:port.
@@ -68,9 +69,9 @@ type saslConfig struct {
 	PasswordFile string `yaml:"password_file"`
 }
 
-func (t *tlsConfig) files() []*string { return []*string{&t.CA, &t.Certificate, &t.Key} }
-
-func (s *saslConfig) files() []*string { return []*string{&s.PasswordFile} }
+func (c *Cluster) files() []*string {
+	return []*string{&c.TLS.CA, &c.TLS.Certificate, &c.TLS.Key, &c.SASL.PasswordFile}
+}
 
 // check tells the faults of the declaration one by one.
 func (c Cluster) check(key string, faults *yamlfile.Faults) {
@@ -83,6 +84,13 @@ func (c Cluster) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(slices.Contains([]string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}, s.Mechanism), key+".sasl.mechanism", "%q is none of "+broker.Plain+", "+broker.ScramSHA256+", "+broker.ScramSHA512, s.Mechanism)
 	faults.Unless(s.User != "", key+".sasl.user", "name the user")
 	faults.Unless((s.PasswordEnv == "") != (s.PasswordFile == ""), key+".sasl", "name where the password is: password_env, a variable of the environment, or password_file")
+}
+
+// checkWithout tells the faults of a section that names no brokers, because those of another
+// one are meant.
+func (c Cluster) checkWithout(key, other string, faults *yamlfile.Faults) {
+	faults.Unless(c.TLS == (tlsConfig{}) && c.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of "+other+" have their own")
+	faults.Unless(c.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; "+other+".patience is that of its brokers")
 }
 
 // Client connects to the cluster.

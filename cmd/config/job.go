@@ -239,8 +239,7 @@ func (c JobFile) resources() pipeline.Resources {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	c.Publish.Kafka.relativeTo(folder)
-	relativePaths(folder, c.Serve.files())
+	relativePaths(folder, c.Publish.Kafka.files(), c.Serve.files())
 	for _, p := range []*string{&c.Output, &c.Attempts, &c.BadRows.To.path} {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)

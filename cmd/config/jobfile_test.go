@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -63,9 +64,9 @@ func said(t *testing.T, path string, got reflect.Value, want any) {
 }
 
 func keyField(v reflect.Value, key string) (reflect.Value, bool) {
-	for i := range v.NumField() {
-		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name == key {
-			return v.Field(i), true
+	for name, f := range yamlfile.Keys(v.Type()) {
+		if name == key {
+			return v.FieldByIndex(f.Index), true
 		}
 	}
 	return reflect.Value{}, false

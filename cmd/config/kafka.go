@@ -22,24 +22,26 @@ import (
 
 // A KafkaSection declares the window of a topic.
 type KafkaSection struct {
-	Brokers    brokerList        `yaml:"brokers"`
-	TLS        tlsConfig         `yaml:"tls"`
-	SASL       saslConfig        `yaml:"sasl"`
-	Patience   yamlfile.Duration `yaml:"patience"`
-	Topic      string            `yaml:"topic"`
+	TopicSection `yaml:",inline"`
+
 	Partitions []int             `yaml:"partitions"`
 	From       position          `yaml:"from"`
 	To         position          `yaml:"to"`
 	Rows       int64             `yaml:"rows"`
 	For        yamlfile.Duration `yaml:"for"`
-	Group      string            `yaml:"group"`
-	Format     string            `yaml:"format"`
-	Schema     string            `yaml:"schema"`
-	Registry   registry          `yaml:"registry"`
-	Tombstones string            `yaml:"tombstones"`
 	Spool      SpoolSection      `yaml:"spool"`
+}
 
-	told func(string)
+// A TopicSection declares a topic that rows come from, and what its records are.
+type TopicSection struct {
+	Cluster `yaml:",inline"`
+
+	Topic      string   `yaml:"topic"`
+	Group      string   `yaml:"group"`
+	Format     string   `yaml:"format"`
+	Schema     string   `yaml:"schema"`
+	Registry   registry `yaml:"registry"`
+	Tombstones string   `yaml:"tombstones"`
 }
 
 // A SpoolSection declares where consumed rows are kept, and how much disk they may have.
@@ -52,17 +54,8 @@ type SpoolSection struct {
 // declared reports whether the section is there.
 func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
-// Cluster is how the brokers of the section are reached.
-func (k KafkaSection) Cluster() Cluster {
-	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Told: k.told}
-}
-
-func (k *KafkaSection) relativeTo(folder string) {
-	relativePaths(folder, k.TLS.files(), k.SASL.files(), []*string{&k.Spool.Folder, &k.Schema, &k.Registry.CA, &k.Registry.PasswordFile})
-}
-
-func (k *topicsConfig) relativeTo(folder string) {
-	relativePaths(folder, k.TLS.files(), k.SASL.files())
+func (k *TopicSection) files() []*string {
+	return append(k.Cluster.files(), &k.Schema, &k.Registry.CA, &k.Registry.PasswordFile)
 }
 
 // relativePaths makes relative paths, where they are given, relative to a folder.
@@ -119,8 +112,8 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfi
 }
 
 // check tells the faults of the topic and of what its records are.
-func (k KafkaSection) check(key string, faults *yamlfile.Faults) {
-	k.Cluster().check(key, faults)
+func (k TopicSection) check(key string, faults *yamlfile.Faults) {
+	k.Cluster.check(key, faults)
 	faults.Unless(k.Topic != "", key+".topic", "name the topic")
 	faults.Unless(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones", "%q is neither bad nor skip", k.Tombstones)
 	faults.Unless(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format", "%q is none of "+strings.Join(kafkalog.Formats, ", "), k.Format)
@@ -186,7 +179,7 @@ func (k *Topic) spool(ctx context.Context, want pipeline.Choice) (err error) {
 	if err := k.Schemas(); err != nil {
 		return err
 	}
-	if k.Config.Client, err = k.Cluster().Client(); err != nil {
+	if k.Config.Client, err = k.Client(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()

@@ -67,7 +67,7 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if err := m.Topic.Schemas(); err != nil {
 		return nil, err
 	}
-	if m.client, err = m.Topic.Cluster().Client(); err != nil {
+	if m.client, err = m.Topic.Client(); err != nil {
 		return nil, err
 	}
 	files := durable.OS{}

@@ -11,7 +11,7 @@ import (
 // What is replayed is the topic of whoever verifies: a certificate that names another
 // one, or another partition, is refused.
 func TestReplayIsOfTheOwnTopic(t *testing.T) {
-	own := &Topic{KafkaSection: KafkaSection{Topic: "flights", Partitions: []int{0, 2}}}
+	own := &Topic{KafkaSection: KafkaSection{TopicSection: TopicSection{Topic: "flights"}, Partitions: []int{0, 2}}}
 	for _, c := range []struct {
 		segment certify.Segment
 		refused bool

@@ -117,10 +117,8 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 
 func (m *schemer) section(key string, t reflect.Type) schema {
 	properties := schema{}
-	for f := range t.Fields() {
-		if name := yamlfile.KeyName(f); name != "" {
-			properties[name] = m.of(yamlfile.Join(key, name), f.Type)
-		}
+	for name, f := range yamlfile.Keys(t) {
+		properties[name] = m.of(yamlfile.Join(key, name), f.Type)
 	}
 	return schema{"type": "object", "additionalProperties": false, "properties": properties}
 }

@@ -59,31 +59,15 @@ func (scoreModelConfig) words() []string { return nil }
 
 // A scoreTopicsConfig declares the topics of artifacts.
 type scoreTopicsConfig struct {
-	Brokers  brokerList        `yaml:"brokers"`
-	TLS      tlsConfig         `yaml:"tls"`
-	SASL     saslConfig        `yaml:"sasl"`
-	Patience yamlfile.Duration `yaml:"patience"`
-	Name     string            `yaml:"name"`
-	Topics   topicNames        `yaml:"topics"`
+	Cluster `yaml:",inline"`
+
+	Name   string     `yaml:"name"`
+	Topics topicNames `yaml:"topics"`
 }
 
 type scoreSourceConfig struct {
-	Paths yamlfile.Paths   `yaml:"paths"`
-	Kafka scoreKafkaConfig `yaml:"kafka"`
-}
-
-// A scoreKafkaConfig declares the topic that rows come from.
-type scoreKafkaConfig struct {
-	Brokers    brokerList        `yaml:"brokers"`
-	TLS        tlsConfig         `yaml:"tls"`
-	SASL       saslConfig        `yaml:"sasl"`
-	Patience   yamlfile.Duration `yaml:"patience"`
-	Topic      string            `yaml:"topic"`
-	Group      string            `yaml:"group"`
-	Format     string            `yaml:"format"`
-	Schema     string            `yaml:"schema"`
-	Registry   registry          `yaml:"registry"`
-	Tombstones string            `yaml:"tombstones"`
+	Paths yamlfile.Paths `yaml:"paths"`
+	Kafka TopicSection   `yaml:"kafka"`
 }
 
 // A scoreOutputConfig says where predictions go: a directory, or a topic.
@@ -95,12 +79,10 @@ type scoreOutputConfig struct {
 // A scoreOutputTopicConfig names the topic for predictions. That of rows of a topic is on
 // their cluster; files have none.
 type scoreOutputTopicConfig struct {
-	Topic    string            `yaml:"topic"`
-	Brokers  brokerList        `yaml:"brokers"`
-	TLS      tlsConfig         `yaml:"tls"`
-	SASL     saslConfig        `yaml:"sasl"`
-	Patience yamlfile.Duration `yaml:"patience"`
-	Record   string            `yaml:"record"`
+	Cluster `yaml:",inline"`
+
+	Topic  string `yaml:"topic"`
+	Record string `yaml:"record"`
 }
 
 func (o *scoreOutputTopicConfig) ReadWord(word *ast.StringNode) error {
@@ -125,13 +107,6 @@ func (c ScoreFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZ
 // ToTopic reports whether predictions go to a topic.
 func (c ScoreFile) ToTopic() bool { return !reflect.ValueOf(c.Output.Kafka).IsZero() }
 
-func (k scoreKafkaConfig) Kafka() KafkaSection {
-	return KafkaSection{
-		Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Topic: k.Topic, Format: k.Format,
-		Schema: k.Schema, Registry: k.Registry, Tombstones: k.Tombstones,
-	}
-}
-
 // ReadScore reads a score file, and reports all faults.
 func ReadScore(ctx context.Context, path string, env Environment) (ScoreFile, error) {
 	c, faults, err := checkScore(ctx, path, env)
@@ -152,10 +127,8 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 		return c, t.Faults, nil
 	}
 	c.Folder = filepath.Dir(path)
-	k := &c.Source.Kafka
-	relativePaths(c.Folder, c.Serve.files(), k.TLS.files(), k.SASL.files(), c.Model.Kafka.TLS.files(), c.Model.Kafka.SASL.files(),
-		c.Output.Kafka.TLS.files(), c.Output.Kafka.SASL.files(),
-		[]*string{&k.Schema, &k.Registry.CA, &k.Registry.PasswordFile, &c.Model.Folder, &c.Output.Folder})
+	relativePaths(c.Folder, c.Serve.files(), c.Source.Kafka.files(), c.Model.Kafka.files(), c.Output.Kafka.files(),
+		[]*string{&c.Model.Folder, &c.Output.Folder})
 	var faults yamlfile.Faults
 	c.checkModel(&faults)
 	if c.OnTopics() {
@@ -166,7 +139,7 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 	for i, name := range c.Keep {
 		err := c.canKeep(name)
 		if err == nil && c.OnTopics() {
-			err = kafkalog.CanKeep(k.Format, name)
+			err = kafkalog.CanKeep(c.Source.Kafka.Format, name)
 		}
 		if err != nil {
 			faults.Add(fmt.Sprintf("keep[%d]", i), "%v", err)
@@ -206,17 +179,16 @@ func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 		c.ModelCluster().check(key, faults)
 		return
 	}
-	faults.Unless(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of source.kafka have their own")
-	faults.Unless(k.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers")
+	k.checkWithout(key, "source.kafka", faults)
 }
 
 // ModelCluster is that of the topics of models: without brokers, the one of the rows.
 func (c ScoreFile) ModelCluster() Cluster {
 	k := c.Model.Kafka
 	if len(k.Brokers) == 0 && c.OnTopics() {
-		return c.Source.Kafka.Kafka().Cluster()
+		return c.Source.Kafka.Cluster
 	}
-	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
+	return k.Cluster
 }
 
 // checkFiles tells the faults of a file about files.
@@ -249,8 +221,7 @@ func (c ScoreFile) checkOutput(faults *yamlfile.Faults) {
 		c.OutputCluster().check(key, faults)
 		return
 	}
-	faults.Unless(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of model.kafka have their own")
-	faults.Unless(k.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; model.kafka.patience is that of its brokers")
+	k.checkWithout(key, "model.kafka", faults)
 }
 
 // OutputCluster is that of predictions of files: without brokers, the one of the topics of
@@ -260,7 +231,7 @@ func (c ScoreFile) OutputCluster() Cluster {
 	if len(k.Brokers) == 0 && len(c.Model.Kafka.Brokers) > 0 {
 		return c.ModelCluster()
 	}
-	return Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience}
+	return k.Cluster
 }
 
 // checkTopics tells the faults of a file about topics.
@@ -268,12 +239,12 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	const key = "source.kafka"
 	k := c.Source.Kafka
 	faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
-	k.Kafka().check(key, faults)
+	k.check(key, faults)
 	faults.Unless(k.Group != "", key+".group", "name the group whose offsets say what has been predicted")
 	out := c.Output.Kafka
 	faults.Unless((c.Output.Folder == "") != (out.Topic == "") && !isRemote(c.Output.Folder), "output", "name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
 	faults.Unless(out.Topic == "" || out.Topic != k.Topic, "output.kafka", "%s is the topic that the rows come from", out.Topic)
-	faults.Unless(len(out.Brokers) == 0 && out.TLS == (tlsConfig{}) && out.SASL == (saslConfig{}) && out.Patience == 0, "output.kafka", "brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
+	faults.Unless(reflect.ValueOf(out.Cluster).IsZero(), "output.kafka", "brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
 	faults.Unless(out.Record == "", "output.kafka.record", "it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
 	faults.Unless(c.Session() >= time.Second, "session_timeout", "%v: want some seconds, as in 20s", c.Session())
 	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is about files; predictions on a topic go there as rows come")

@@ -21,15 +21,11 @@ type publishConfig struct {
 
 // A topicsConfig declares the topics of artifacts.
 type topicsConfig struct {
-	Brokers     brokerList        `yaml:"brokers"`
-	TLS         tlsConfig         `yaml:"tls"`
-	SASL        saslConfig        `yaml:"sasl"`
-	Patience    yamlfile.Duration `yaml:"patience"`
-	Name        string            `yaml:"name"`
-	Topics      topicNames        `yaml:"topics"`
-	ExactlyOnce bool              `yaml:"exactly_once"`
+	Cluster `yaml:",inline"`
 
-	told func(string)
+	Name        string     `yaml:"name"`
+	Topics      topicNames `yaml:"topics"`
+	ExactlyOnce bool       `yaml:"exactly_once"`
 }
 
 type topicNames struct {
@@ -60,13 +56,11 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 		return nil
 	}
 	s := &Shelf{
-		Cluster: Cluster{Brokers: k.Brokers, TLS: k.TLS, SASL: k.SASL, Patience: k.Patience, Told: k.told},
-		Topics:  kafkalog.Topics(k.Topics), Name: k.Name, exactlyOnce: k.ExactlyOnce, group: group,
+		Cluster: k.Cluster, Topics: kafkalog.Topics(k.Topics), Name: k.Name, exactlyOnce: k.ExactlyOnce, group: group,
 	}
 	if len(k.Brokers) == 0 && c.Source.Kafka.declared() {
-		faults.Unless(k.TLS == (tlsConfig{}) && k.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of source.kafka have their own")
-		faults.Unless(k.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; source.kafka.patience is that of its brokers")
-		s.Cluster = c.Source.Kafka.Cluster()
+		k.checkWithout(key, "source.kafka", faults)
+		s.Cluster = c.Source.Kafka.Cluster
 	} else {
 		s.Cluster.check(key, faults)
 		faults.Unless(s.group == "", "source.kafka.group", "its offsets can only be committed on its own cluster; leave the brokers of "+key+" out")
@@ -82,10 +76,10 @@ var partitionName = regexp.MustCompile(`/[0-9]+$`)
 // tell sets who hears why brokers cannot be reached.
 func (c *JobFile) tell(told func(string)) {
 	if c.Source.Kafka.declared() {
-		c.Source.Kafka.told = told
+		c.Source.Kafka.Told = told
 	}
 	if !reflect.ValueOf(c.Publish.Kafka).IsZero() {
-		c.Publish.Kafka.told = told
+		c.Publish.Kafka.Told = told
 	}
 }
 
@@ -111,7 +105,7 @@ func (p Task) MakeTopics(ctx context.Context, partitions, replicas int, told fun
 	if !letters {
 		return nil
 	}
-	client, err := from.Cluster().Client()
+	client, err := from.Client()
 	if err != nil {
 		return err
 	}

@@ -47,8 +47,7 @@ func (s *SourceSection) relativeTo(folder string) {
 			s.Paths[i] = filepath.Join(folder, p)
 		}
 	}
-	s.Kafka.relativeTo(folder)
-	relativePaths(folder, []*string{&s.Spool.Folder})
+	relativePaths(folder, s.Kafka.files(), []*string{&s.Kafka.Spool.Folder, &s.Spool.Folder})
 }
 
 // origin is what the section declares for a job. Its faults are told one by one.

@@ -63,7 +63,7 @@ func (k *Topic) ahead(ctx context.Context, before *pipeline.Windows, patience ti
 	if before.Topic != k.Topic {
 		return w, fmt.Errorf("%w: source.kafka.topic: it is %q, and the windows before are of %q %s", pipeline.ErrConfig, k.Topic, before.Topic, hintAnew)
 	}
-	cluster := k.Cluster()
+	cluster := k.Cluster
 	if patience > 0 {
 		cluster.Patience, cluster.Told = min(cmp.Or(cluster.Patience, yamlfile.Duration(patience)), yamlfile.Duration(patience)), nil
 	}

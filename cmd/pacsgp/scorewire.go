@@ -208,11 +208,11 @@ type topicScoring struct {
 
 func (s *scoring) fromTopic(ctx context.Context, from score.Pointers, patience time.Duration) (err error) {
 	k := s.Source.Kafka
-	origin := &config.Topic{KafkaSection: k.Kafka()}
+	origin := &config.Topic{KafkaSection: config.KafkaSection{TopicSection: k}}
 	if err := origin.Schemas(); err != nil {
 		return err
 	}
-	client, err := s.client(k.Kafka().Cluster(), patience)
+	client, err := s.client(k.Cluster, patience)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package yamlfile
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"reflect"
 	"regexp"
@@ -84,8 +85,8 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			v.SetMapIndex(reflect.ValueOf(name), of)
 			continue
 		}
-		if i, ok := fieldOf(v.Type(), name); ok {
-			d.value(below, entry.Value, v.Field(i))
+		if field, ok := fieldOf(v, name); ok {
+			d.value(below, entry.Value, field)
 			continue
 		}
 		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.didYouMean(name, key, v.Type()), d.Kind.Page)
@@ -112,14 +113,14 @@ func (d decoder) list(key string, node ast.Node, v reflect.Value) {
 	v.Set(all)
 }
 
-// fieldOf is the number of the field of a structure that a key sets.
-func fieldOf(t reflect.Type, key string) (int, bool) {
-	for i := range t.NumField() {
-		if name := KeyName(t.Field(i)); name != "" && name == key {
-			return i, true
+// fieldOf is the field of a structure that a key sets.
+func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
+	for name, f := range Keys(v.Type()) {
+		if name == key {
+			return v.FieldByIndex(f.Index), true
 		}
 	}
-	return 0, false
+	return reflect.Value{}, false
 }
 
 // badKey says what is wrong with a key of a section, "" if nothing is.
@@ -134,10 +135,16 @@ func badKey(entry *ast.MappingValueNode) string {
 	return ""
 }
 
-// KeyName is the key that sets a field, or "".
-func KeyName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	return strings.TrimPrefix(name, "-") // what no key sets
+// Keys are the fields of a structure that keys set, with those of its inlined structures.
+func Keys(t reflect.Type) iter.Seq2[string, reflect.StructField] {
+	return func(yield func(string, reflect.StructField) bool) {
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if name != "" && name != "-" && !yield(name, f) { // no key sets what is -
+				return
+			}
+		}
+	}
 }
 
 // Join is the name of a key of a section.

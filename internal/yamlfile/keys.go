@@ -13,8 +13,8 @@ import (
 func has(of reflect.Type, word string) bool {
 	var in func(t reflect.Type) bool
 	in = func(t reflect.Type) bool {
-		for f := range t.Fields() {
-			if name := KeyName(f); name != "" && (name == word || f.Type.Kind() == reflect.Struct && in(f.Type)) {
+		for name, f := range Keys(t) {
+			if name == word || f.Type.Kind() == reflect.Struct && in(f.Type) {
 				return true
 			}
 		}
@@ -33,11 +33,7 @@ func (t *File) didYouMean(unknown, section string, of reflect.Type) string {
 	paths := map[string]string{}
 	var add func(prefix string, of reflect.Type, deep bool)
 	add = func(prefix string, of reflect.Type, deep bool) {
-		for f := range of.Fields() {
-			name := KeyName(f)
-			if name == "" {
-				continue
-			}
+		for name, f := range Keys(of) {
 			if _, taken := paths[name]; !taken {
 				names, paths[name] = append(names, name), Join(prefix, name)
 			}
