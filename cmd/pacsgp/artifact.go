@@ -4,104 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
-
-// Where artifacts are read from and written to: this file alone knows the adapters
-// of package sink.
 
 // fileSystem is what files are written through.
 type fileSystem = durable.FS
 
 // realFiles is the file system of the machine.
 func realFiles() fileSystem { return durable.OS{} }
-
-// maxCertificate bounds a certificate, in either form. One about 1,000 columns has
-// some 200 KB.
-const maxCertificate = 16 << 20
-
-// readModel reads the model that a reference names and returns the SHA-256 of its
-// bytes with it.
-func readModel(ctx context.Context, reference string) (pipeline.Model, string, error) {
-	if a, ok, err := config.OnTopics(ctx, reference); ok || err != nil {
-		if err != nil {
-			return pipeline.Model{}, "", err
-		}
-		return modelIn(reference, a.Model)
-	}
-	data, err := readArtifact(ctx, reference)
-	if err != nil {
-		return pipeline.Model{}, "", err
-	}
-	return modelIn(reference, data)
-}
-
-// readCertificate reads the certificate that a reference names, its JSON document or
-// its Parquet row, and returns its id with it: the SHA-256 of the document.
-func readCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
-	if a, ok, err := config.OnTopics(ctx, reference); ok || err != nil {
-		if err != nil {
-			return certify.Certificate{}, "", err
-		}
-		return certificateIn(reference, a.Document)
-	}
-	if err := errors.Join(ctx.Err(), config.Local(reference)); err != nil {
-		return certify.Certificate{}, "", err
-	}
-	data, err := durable.ReadSmall(reference, "a certificate", maxCertificate)
-	if err != nil {
-		return certify.Certificate{}, "", err
-	}
-	return certificateIn(reference, data)
-}
-
-// readArtifact returns the bytes of what may be a certificate or a model: at most as
-// many as a certificate can have, or as a model's own footer says. On topics it is the
-// certificate.
-func readArtifact(ctx context.Context, reference string) ([]byte, error) {
-	if a, ok, err := config.OnTopics(ctx, reference); ok || err != nil {
-		return a.Document, err
-	}
-	if err := errors.Join(ctx.Err(), config.Local(reference)); err != nil {
-		return nil, err
-	}
-	f, size, err := durable.OpenRegular(reference)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if size > maxCertificate {
-		if err := sink.CheckModelSize(f, size); err != nil {
-			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", reference, size, maxCertificate>>20, err)
-		}
-	}
-	if err := affordable(size, allowedMemory()); err != nil {
-		return nil, fmt.Errorf("%s: %w", reference, err)
-	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(f, data); err != nil {
-		return nil, fmt.Errorf("%s: it has changed while it was read: %w", reference, err)
-	}
-	return data, nil
-}
-
-// affordable refuses to read a file of a size as a whole, beside what its values take,
-// where that is more memory than is allowed; 0 is not known.
-func affordable(size, allowed int64) error {
-	if allowed > 0 && size > allowed/2 {
-		return fmt.Errorf("its %s and what they hold take twice as much memory, and the process may have %s", bytesWords(size), bytesWords(allowed))
-	}
-	return nil
-}
 
 // maxHandover bounds a handover, whose longest part is a line for each step of training.
 const maxHandover = 64 << 20
@@ -140,7 +56,7 @@ func (h handedOver) files() []string {
 // model reads the trained model back from its file.
 func (h handedOver) model(ctx context.Context) (pipeline.Model, error) {
 	path := filepath.Join(h.folder, sinklake.HandoverModel)
-	m, found, err := readModel(ctx, path)
+	m, found, err := config.ReadModel(ctx, path)
 	if err == nil && found != h.Model {
 		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", path, pipeline.ErrChanged, found, h.Model)
 	}

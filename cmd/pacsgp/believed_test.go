@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -95,7 +96,7 @@ func TestNumbersOutliveTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		c, _, err := readCertificate(t.Context(), name)
+		c, _, err := config.ReadCertificate(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}

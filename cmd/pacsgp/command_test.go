@@ -62,7 +62,7 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%s: status %d, stdout %q, message %q", name, got.status, got.stdout, got.message)
 		}
 	}
-	pacsgp(t, "inspect", lakeFile(a.dir, 0)).says(t, exitFailure, "it is Parquet, but neither model nor certificate\n")
+	pacsgp(t, "inspect", lakeFile(a.dir, 0)).says(t, exitFailure, "it is Parquet, but neither model nor certificate")
 	pacsgp(t, "inspect", filepath.Join(a.out, sinklake.RunFile)).says(t, exitFailure, sinklake.RunFile+": it is a run record")
 	pacsgp(t, "inspect", filepath.Join(a.dir, "none")).says(t, exitFailure, "no such file")
 }

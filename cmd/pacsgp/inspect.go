@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -29,23 +30,21 @@ func inspectCommand(w system) *cobra.Command {
 }
 
 func inspect(ctx context.Context, w system, path string, asJSON bool) error {
-	data, err := readArtifact(ctx, path)
+	data, err := config.ReadArtifact(ctx, path)
 	if err != nil {
 		return err
 	}
-	switch kind := kindOf(data); {
+	switch kind := sink.KindOf(data); {
 	case kind != "":
 		return fmt.Errorf("%s: it is %s; inspect prints a model (model-….parquet) or a certificate (certificate-….json or .parquet)", path, kind)
-	case isForeign(data) && !sink.IsCertificateRow(data):
-		return fmt.Errorf("%s: it is Parquet, but neither model nor certificate", path)
-	case isParquet(data) && !sink.IsCertificateRow(data):
-		m, digest, err := modelIn(path, data)
+	case sink.IsModel(data):
+		m, digest, err := sink.ModelIn(path, data)
 		if err != nil {
 			return err
 		}
 		return inspectModel(w, m, digest, asJSON)
 	default:
-		c, _, err := certificateIn(path, data)
+		c, _, err := sink.CertificateIn(path, data)
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -165,11 +166,11 @@ func pointsToWhole(t *testing.T, when, out string) {
 		t.Errorf("%s: the pointer: %v", when, err)
 		return
 	}
-	_, digest, err := readModel(t.Context(), filepath.Join(out, sinklake.ModelName(p.Model)))
+	_, digest, err := config.ReadModel(t.Context(), filepath.Join(out, sinklake.ModelName(p.Model)))
 	if err != nil {
 		t.Errorf("%s: the pointer names a model that is not there: %v", when, err)
 	}
-	c, id, err := readCertificate(t.Context(), filepath.Join(out, sinklake.CertificateName(p.ID)))
+	c, id, err := config.ReadCertificate(t.Context(), filepath.Join(out, sinklake.CertificateName(p.ID)))
 	if err != nil || id != p.ID || c.Model.Digest != digest {
 		t.Errorf("%s: the pointer names %s, and there is %s of the model %s: %v", when, p.ID, id, digest, err)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -45,7 +46,7 @@ func main() {
 	w := system{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: realFiles(), terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
-		log: newLogging(), demo: theDemo, memory: allowedMemory, room: freeBytes,
+		log: newLogging(), demo: theDemo, memory: machine.Memory, room: machine.Room,
 	}
 	var limit atomic.Int64
 	limit.Store(int64(patience))

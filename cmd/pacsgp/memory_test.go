@@ -113,11 +113,11 @@ func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := retrained(t, dir, jobFile{"inducing": fmt.Sprint(c.inducing), "train": "{passes: 0.2}"})
-			m, _, err := readModel(t.Context(), a.model)
+			m, _, err := config.ReadModel(t.Context(), a.model)
 			if err != nil {
 				t.Fatal(err)
 			}
-			certificate, _, err := readCertificate(t.Context(), a.certificate)
+			certificate, _, err := config.ReadCertificate(t.Context(), a.certificate)
 			if err != nil {
 				t.Fatal(err)
 			}

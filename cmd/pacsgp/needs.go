@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -34,12 +35,12 @@ func (n needs) met(w system, budget int64, instead string) error {
 	}
 	if allowed := w.memory(); allowed > 0 && n.memory-n.memory*surplus/(100+surplus) > allowed {
 		faults = append(faults, fmt.Errorf("this takes %s of memory, and the process may have %s (the machine, its control group or ulimit -v)\n"+
-			"hint: give it more%s", bytesWords(n.memory), bytesWords(allowed), instead))
+			"hint: give it more%s", machine.Bytes(n.memory), machine.Bytes(allowed), instead))
 	}
 	folder := os.TempDir()
 	if free, known := w.room(folder); known && n.disk > free {
 		faults = append(faults, fmt.Errorf("counting copies takes up to %s on the disk, in %s, where %s are free\n"+
-			"hint: set TMPDIR to a folder with more room, or memory to %s, so that no disk is needed", bytesWords(n.disk), folder, bytesWords(free), bytesWords(n.disk)))
+			"hint: set TMPDIR to a folder with more room, or memory to %s, so that no disk is needed", machine.Bytes(n.disk), folder, machine.Bytes(free), machine.Bytes(n.disk)))
 	}
 	return errors.Join(faults...)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -31,21 +30,6 @@ func TestPagesThatDoNotFit(t *testing.T) {
 	}
 	if err := (needs{reading: 4080 << 20}).met(w, 5<<30, less); err != nil {
 		t.Error(err)
-	}
-}
-
-// The machine says what it has, where that is known.
-func TestMachine(t *testing.T) {
-	folder := t.TempDir()
-	free, known := freeBytes(folder)
-	if known && free < 0 || runtime.GOOS == "linux" && !known {
-		t.Errorf("%d bytes are free in %s: %t", free, folder, known)
-	}
-	if memory := allowedMemory(); memory < 0 || runtime.GOOS == "linux" && memory < 64<<20 {
-		t.Errorf("%d bytes of memory", memory)
-	}
-	if _, known := freeBytes(filepath.Join(folder, "none")); known {
-		t.Error("a folder that is not there has room")
 	}
 }
 
@@ -121,18 +105,6 @@ func TestSpillBytes(t *testing.T) {
 	} {
 		if got := pipeline.SpillBytes(c.job, c.rows, pipeline.Resources{Memory: c.memory}); got != c.want {
 			t.Errorf("SpillBytes(%d rows, %d bytes) = %d, want %d", c.rows, c.memory, got, c.want)
-		}
-	}
-}
-
-// A file that does not fit is refused unread.
-func TestAffordable(t *testing.T) {
-	for _, c := range []struct {
-		size, allowed int64
-		ok            bool
-	}{{1 << 30, 0, true}, {1 << 20, 2 << 20, true}, {1<<20 + 1, 2 << 20, false}} {
-		if err := affordable(c.size, c.allowed); (err == nil) != c.ok {
-			t.Errorf("%d bytes of %d: %v", c.size, c.allowed, err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -307,7 +308,7 @@ func (p planned) print(w io.Writer) error {
 			_, _ = fmt.Fprintf(table, "… and %d more\t\t\t\n", len(p.Files)-i)
 			break
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", report.Escape(f.Path), f.Rows, f.RowGroups, bytesWords(f.Bytes))
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", report.Escape(f.Path), f.Rows, f.RowGroups, machine.Bytes(f.Bytes))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -330,9 +331,9 @@ func (p planned) print(w io.Writer) error {
 	}
 	_, _ = fmt.Fprintf(w, "copies     %s\n", p.Copies)
 	_, _ = fmt.Fprintf(w, "memory     at most %s: %s for the rows (%s), the rest for M = %d and for reading\n",
-		bytesWords(p.Estimate.Bytes), bytesWords(p.KeptBytes), kept, p.Estimate.Inducing)
+		machine.Bytes(p.Estimate.Bytes), machine.Bytes(p.KeptBytes), kept, p.Estimate.Inducing)
 	if p.Disk > 0 {
-		_, _ = fmt.Fprintf(w, "disk       at most %s in %s while copies are counted (none with memory: %[1]s), beside the results\n", bytesWords(p.Disk), os.TempDir())
+		_, _ = fmt.Fprintf(w, "disk       at most %s in %s while copies are counted (none with memory: %[1]s), beside the results\n", machine.Bytes(p.Disk), os.TempDir())
 	}
 	_, _ = fmt.Fprintf(w, "time       %s to %s: at most %s of %s, one last pass, at %.1f GFLOP/s measured just now; %s\n",
 		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
@@ -407,17 +408,4 @@ func seconds(s float64) string {
 	default:
 		return fmt.Sprintf("%.0fh", d.Hours())
 	}
-}
-
-func bytesWords(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, suffix := float64(n)/unit, 0
-	for value >= unit && suffix < 3 {
-		value /= unit
-		suffix++
-	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[suffix])
 }

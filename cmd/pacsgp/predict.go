@@ -56,11 +56,11 @@ func predictCommand(w system) *cobra.Command {
 }
 
 func predict(ctx context.Context, w system, modelPath, certificatePath string, from config.Origin, output string, res pipeline.Resources, asJSON bool) error {
-	m, digest, err := readModel(ctx, modelPath)
+	m, digest, err := config.ReadModel(ctx, modelPath)
 	if err != nil {
 		return err
 	}
-	c, id, err := readCertificate(ctx, certificatePath)
+	c, id, err := config.ReadCertificate(ctx, certificatePath)
 	if err != nil {
 		return err
 	}

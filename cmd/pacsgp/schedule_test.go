@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -153,7 +154,7 @@ func TestChampionAndChallenger(t *testing.T) {
 		if r.Sequence != int64(i+1) || r.State != pipeline.StateFinished || r.Current != (i < 2) {
 			t.Errorf("run %d: %+v", i, r)
 		}
-		c, _, err := readCertificate(t.Context(), filepath.Join(out, "certificate-"+r.Certificate+".json"))
+		c, _, err := config.ReadCertificate(t.Context(), filepath.Join(out, "certificate-"+r.Certificate+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}

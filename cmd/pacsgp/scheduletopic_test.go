@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -47,7 +48,7 @@ func sequenceOf(t *testing.T, out string) map[int64]contender {
 		t.Fatal(err)
 	}
 	for _, path := range files {
-		c, id, err := readCertificate(t.Context(), path)
+		c, id, err := config.ReadCertificate(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

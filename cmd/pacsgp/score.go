@@ -9,7 +9,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 func scoreCommand(w system) *cobra.Command {
@@ -43,39 +42,48 @@ func scoreCommand(w system) *cobra.Command {
 func runScore(ctx context.Context, w system, c config.ScoreFile, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
-	s := &scoring{ScoreFile: c, fs: w.fs, once: once, sent: w.sent, scoreEvents: newScoreEvents(c, show)}
-	unserve, err := s.serve(ctx, show.event)
+	e := newScoreEvents(c, show)
+	s := config.Scoring{
+		ScoreFile: c, FS: w.fs, Once: once, Sent: w.sent, Events: e, Said: show.event, Noticed: show.notice, Cautions: cautions, Member: e.metrics.membership,
+	}
+	if !once && (c.OnTopics() || c.ToTopic()) {
+		s.Patience = config.ServicePatience
+	}
+	if c.Serve.Declared() {
+		s.Lags = e.metrics.behind
+	}
+	unserve, err := e.metrics.serve(ctx, c, show.event)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	failed, err := s.run(ctx)
+	failed, err := s.Run(ctx)
 	switch {
 	case ctx.Err() != nil && once:
 		return ctx.Err()
 	case ctx.Err() != nil: // it was told to end
-		s.tally(true)
+		e.tally(true)
 		show.event("stopped: started again, it goes on where it was")
 		return nil
-	case errors.Is(err, sinklake.ErrFull):
+	case errors.Is(err, config.ErrFull):
 		return fmt.Errorf("%w (hint: free space, then run the same command again: it goes on with what has no predictions yet)", err)
 	case err != nil:
 		return err
 	}
-	return s.summary(w, failed)
+	return e.summary(w, c, failed)
 }
 
 // summary ends a command that is not to wait.
-func (s *scoring) summary(w system, failed int) error {
-	where, what := "topic "+s.Output.Kafka.Topic, "member"
-	if !s.ToTopic() {
-		where, what = s.Output.Folder, "column"
+func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
+	where, what := "topic "+c.Output.Kafka.Topic, "member"
+	if !c.ToTopic() {
+		where, what = c.Output.Folder, "column"
 	}
-	rows := certify.Count(s.sum.Rows, "row")
-	if !s.OnTopics() {
-		rows = certify.Count(s.files, "new file") + ", " + rows
+	rows := certify.Count(e.sum.Rows, "row")
+	if !c.OnTopics() {
+		rows = certify.Count(e.files, "new file") + ", " + rows
 	}
-	_, err := fmt.Fprintf(w.stdout, "%s: predictions of %s, %d of them without a prediction (%s reason says why)\n", where, rows, s.sum.Refused, what)
+	_, err := fmt.Fprintf(w.stdout, "%s: predictions of %s, %d of them without a prediction (%s reason says why)\n", where, rows, e.sum.Refused, what)
 	if failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%s could not be predicted", certify.Count(int64(failed), "file")))
 	}

@@ -203,7 +203,7 @@ func scoredBy(b *testing.B, inducing, files int, rows int64) (dir, score string)
 
 // modelAlone predicts as many rows from memory.
 func modelAlone(b *testing.B, dir string, rows, workers int) func() {
-	f := score.NewFollower(score.Config{Pointers: folderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: workers})})
+	f := score.NewFollower(score.Config{Pointers: config.FolderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: workers})})
 	by, err := f.Follow(b.Context(), func(pipeline.Model) error { return nil })
 	if err != nil {
 		b.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -246,7 +247,7 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 	begin := func() *score.Follower {
 		t.Helper()
 		f := score.NewFollower(score.Config{
-			Pointers: folderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: 1}), Notice: func(text string) { said = append(said, text) },
+			Pointers: config.FolderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: 1}), Notice: func(text string) { said = append(said, text) },
 		})
 		t.Cleanup(f.Close)
 		point(t, dir, pointers[0])

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -48,7 +49,7 @@ func TestScoreRemembersWhatItIsAbout(t *testing.T) {
 
 	for name, damaged := range map[string][]byte{
 		"nothing": nil, "half of it": whole[:len(whole)/2], "another tolerance": []byte(strings.ReplaceAll(string(whole), `"epsilon": 0.7`, `"epsilon": 0.8`)),
-		"another file": []byte(`{"format":"pacsgp-current/1"}`), "much": make([]byte, maxCertificate+1),
+		"another file": []byte(`{"format":"pacsgp-current/1"}`), "much": make([]byte, config.MaxCertificate+1),
 	} {
 		if string(damaged) == string(whole) {
 			t.Fatalf("%s: it is the same", name)

@@ -9,7 +9,6 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline/score"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // scoreEvents tells people and metrics what score does.
@@ -30,7 +29,7 @@ type scoreEvents struct {
 }
 
 func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
-	e := &scoreEvents{show: show, metrics: newScoreMetrics(), records: c.OnTopics(), retry: c.Every(), told: map[string]bool{}, since: time.Now()}
+	e := &scoreEvents{show: show, metrics: newScoreMetrics(), records: c.OnTopics(), retry: c.Every(), where: c.Where, told: map[string]bool{}, since: time.Now()}
 	if e.records {
 		e.metrics.ofTopic()
 	}
@@ -55,7 +54,7 @@ func (e *scoreEvents) Adopted(by *score.Predictor) {
 
 // Waits is told why nothing is predicted.
 func (e *scoreEvents) Waits(err error) {
-	if errors.Is(err, sinklake.ErrFull) {
+	if errors.Is(err, config.ErrFull) {
 		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.retry)
 	}
 	e.tellOnce(err.Error())

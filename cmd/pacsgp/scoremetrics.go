@@ -5,11 +5,10 @@ import (
 	"errors"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -63,23 +62,6 @@ func (m *scoreMetrics) behind(lags map[int]int64) {
 	m.live.fact("offsets behind the end of the topic", strconv.FormatInt(sum, 10))
 }
 
-// measureLag asks for the lags of a group until ctx is done. That brokers do not answer is
-// told by others.
-func (m *scoreMetrics) measureLag(ctx context.Context, client *broker.Client, group, topic string) {
-	for {
-		if partitions, err := client.Partitions(ctx, topic); err == nil {
-			if lags, err := client.Lags(ctx, group, topic, partitions); err == nil {
-				m.behind(lags)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(lagEvery):
-		}
-	}
-}
-
 // predicted is told what became of a file or a batch.
 func (m *scoreMetrics) predicted(n score.Tally) {
 	m.why.Store(nil)
@@ -113,10 +95,10 @@ func (m *scoreMetrics) ready() error {
 }
 
 // serve begins to answer, if the file asks for it.
-func (s *scoring) serve(ctx context.Context, say func(string)) (func() error, error) {
+func (m *scoreMetrics) serve(ctx context.Context, c config.ScoreFile, say func(string)) (func() error, error) {
 	var folders []string
-	if s.Model.Folder != "" {
-		folders = []string{s.Model.Folder}
+	if c.Model.Folder != "" {
+		folders = []string{c.Model.Folder}
 	}
-	return serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, folders, s.metrics.live.live}, say)
+	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders, m.live.live}, say)
 }

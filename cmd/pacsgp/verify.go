@@ -127,11 +127,11 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	if err != nil {
 		return nil, err
 	}
-	m, digest, err := readModel(ctx, v.model)
+	m, digest, err := config.ReadModel(ctx, v.model)
 	if err != nil {
 		return nil, err
 	}
-	c, got, err := readCertificate(ctx, v.certificate)
+	c, got, err := config.ReadCertificate(ctx, v.certificate)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		defer show.end()
 		var ancestor *pipeline.Model
 		if v.ancestor != "" {
-			began, _, err := readModel(ctx, v.ancestor)
+			began, _, err := config.ReadModel(ctx, v.ancestor)
 			if err != nil {
 				return nil, err
 			}
@@ -191,7 +191,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 // modelDigest is the SHA-256 of a model's file.
 func modelDigest(m pipeline.Model) (string, error) {
 	data, err := sink.EncodeModel(m)
-	return hexOf(data), err
+	return sink.DigestOf(data), err
 }
 
 // byWord reports whether something is said about the mean of Q that is certified only

@@ -39,21 +39,21 @@ func NewPredictions(fsys durable.FS, folder string, about *About) *Predictions {
 	return &Predictions{fs: fsys, folder: folder, about: about, swept: map[string]bool{}}
 }
 
-// Of is where the predictions of a file go: a path that follows from its own and from its
-// content.
-func (w *Predictions) Of(f score.File) string {
+// PredictionsOf is where the predictions of a file go in a folder: a path that follows from
+// its own and from its content.
+func PredictionsOf(folder string, f score.File) string {
 	name := f.Name
 	for strings.HasPrefix(name, "../") {
 		name = name[len("../"):]
 	}
 	name = strings.TrimPrefix(strings.ReplaceAll(name, ":", ""), "/")
 	name = strings.TrimSuffix(name, path.Ext(name))
-	return filepath.Join(w.folder, filepath.FromSlash(name)+"-"+f.Digest+".parquet")
+	return filepath.Join(folder, filepath.FromSlash(name)+"-"+f.Digest+".parquet")
 }
 
 // Has reports whether a file has its predictions.
 func (w *Predictions) Has(f score.File) (bool, error) {
-	_, err := os.Stat(w.Of(f))
+	_, err := os.Stat(PredictionsOf(w.folder, f))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -62,7 +62,7 @@ func (w *Predictions) Has(f score.File) (bool, error) {
 
 // Pack writes the predictions of a file, whole, and publishes them.
 func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_ func(context.Context) error, n score.Tally, err error) {
-	to := w.Of(p.File)
+	to := PredictionsOf(w.folder, p.File)
 	if err := w.sweep(filepath.Dir(to)); err != nil {
 		return nil, n, unwritten(w.folder, err)
 	}

@@ -42,7 +42,7 @@ func TestPredictionsContract(t *testing.T) {
 		rows, err := parquet.ReadFile[struct {
 			Row int64  `parquet:"row"`
 			ID  *int64 `parquet:"id,optional"`
-		}](lake.NewPredictions(durable.OS{}, folder, about).Of(f))
+		}](lake.PredictionsOf(folder, f))
 		fatal.If(t, err)
 		for _, r := range rows {
 			if numbers = append(numbers, r.Row); *r.ID != r.Row {

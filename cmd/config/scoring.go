@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
@@ -23,65 +23,78 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A scoring is a score file at work: readers and writers of its sources and outputs.
-type scoring struct {
-	config.ScoreFile
-	*scoreEvents
+// A Scoring is a score file at work: readers and writers of its sources and outputs.
+type Scoring struct {
+	ScoreFile
 
-	fs   fileSystem
-	once bool
-	sent int64 // rows of files whose predictions are one transaction; 0: as many as usual
+	FS       durable.FS
+	Once     bool          // it ends when there is no more
+	Patience time.Duration // with brokers that are away, where the file says nothing
+	Sent     int64         // rows of files whose predictions are one transaction; 0: as many as usual
+
+	Events        score.Events
+	Said, Noticed func(string)                       // hear what goes on, and why nothing does
+	Cautions      func(certify.Certificate) []string // of a model that is put to use
+	Member        func(known bool, partitions int)   // hears what the group says of this process
+	Lags          func(offsets map[int]int64)        // hears how far the group is behind, by partition; nil: nobody asks
 }
+
+// ErrFull says that the output has no room.
+var ErrFull = sinklake.ErrFull
 
 // filesAtOnce is how many files are predicted to files at the same time: while one is opened,
 // or waits for the disk, there is another.
 const filesAtOnce = 3
 
-// run predicts until ctx is done or, with once, there is no more, and counts the files that
+// Run predicts until ctx is done or, with Once, there is no more, and counts the files that
 // could not be predicted.
-func (s *scoring) run(ctx context.Context) (failed int, err error) {
-	patience := time.Duration(0)
-	if !s.once && (s.OnTopics() || s.ToTopic()) {
-		patience = config.ServicePatience
-	}
-	pointers, closePointers, err := s.pointers(patience)
+func (s *Scoring) Run(ctx context.Context) (failed int, err error) {
+	pointers, closePointers, err := s.pointers()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, closePointers()) }()
 	switch {
 	case s.OnTopics():
-		return 0, s.fromTopic(ctx, pointers, patience)
+		return 0, s.fromTopic(ctx, pointers)
 	case s.ToTopic():
-		return s.filesToTopic(ctx, pointers, patience)
+		return s.filesToTopic(ctx, pointers)
 	default:
 		return s.filesToFiles(ctx, pointers)
 	}
 }
 
-// pointers are where models are looked for. To be closed.
-func (s *scoring) pointers(patience time.Duration) (score.Pointers, func() error, error) {
-	if s.Model.Folder != "" {
-		return folderPointers(s.Model.Folder), func() error { return nil }, nil
+// Where names the place that the predictions of a file go to.
+func (c ScoreFile) Where(f score.File) string {
+	if c.ToTopic() {
+		return "topic " + c.Output.Kafka.Topic
 	}
-	client, err := s.client(s.ModelCluster(), patience)
+	return sinklake.PredictionsOf(c.Output.Folder, f)
+}
+
+// pointers are where models are looked for. To be closed.
+func (s *Scoring) pointers() (score.Pointers, func() error, error) {
+	if s.Model.Folder != "" {
+		return FolderPointers(s.Model.Folder), func() error { return nil }, nil
+	}
+	client, err := s.client(s.ModelCluster())
 	if err != nil {
 		return nil, nil, err
 	}
 	return sinklog.NewPointers(client, sinklog.Topics(s.Model.Kafka.Topics), s.Model.Kafka.Name), client.Close, nil
 }
 
-// client speaks to a cluster, for which it waits so long if the score file does not say it.
-func (s *scoring) client(c config.Cluster, patience time.Duration) (*broker.Client, error) {
-	c.Told, c.Patience = s.show.notice, cmp.Or(c.Patience, yamlfile.Duration(patience))
+// client speaks to a cluster.
+func (s *Scoring) client(c Cluster) (*broker.Client, error) {
+	c.Told, c.Patience = s.Noticed, cmp.Or(c.Patience, yamlfile.Duration(s.Patience))
 	return c.Client()
 }
 
-// folderPointers are those of the output directory of a job.
-type folderPointers string
+// FolderPointers are those of the output directory of a job.
+type FolderPointers string
 
 // Current reads the pointer.
-func (f folderPointers) Current(context.Context) (pipeline.Current, error) {
+func (f FolderPointers) Current(context.Context) (pipeline.Current, error) {
 	p, err := sinklake.ReadPointer(nil, string(f))
 	if err == nil && p == nil {
 		err = fmt.Errorf("%s: nothing is current", filepath.Join(string(f), sinklake.CurrentFile))
@@ -93,10 +106,10 @@ func (f folderPointers) Current(context.Context) (pipeline.Current, error) {
 }
 
 // Artifact reads the files that a pointer names.
-func (f folderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
-	a.Certificate, a.ID, err = readCertificate(ctx, filepath.Join(string(f), sinklake.CertificateName(p.ID)))
+func (f FolderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
+	a.Certificate, a.ID, err = ReadCertificate(ctx, filepath.Join(string(f), sinklake.CertificateName(p.ID)))
 	if err == nil {
-		a.Model, a.Digest, err = readModel(ctx, filepath.Join(string(f), sinklake.ModelName(p.Model)))
+		a.Model, a.Digest, err = ReadModel(ctx, filepath.Join(string(f), sinklake.ModelName(p.Model)))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = score.Later(err)
@@ -105,15 +118,15 @@ func (f folderPointers) Artifact(ctx context.Context, p pipeline.Current) (a sco
 }
 
 // follower follows the pointers.
-func (s *scoring) follower(from score.Pointers, keeps func() string, anew string) *score.Follower {
+func (s *Scoring) follower(from score.Pointers, keeps func() string, anew string) *score.Follower {
 	return score.NewFollower(score.Config{
-		Pointers: from, Ready: score.Verified(s.Resources()), Notice: s.show.notice, Cautions: cautions, Keeps: keeps, Anew: anew,
+		Pointers: from, Ready: score.Verified(s.Resources()), Notice: s.Noticed, Cautions: s.Cautions, Keeps: keeps, Anew: anew,
 	})
 }
 
 // followerOf follows the pointers for the predictions of a folder.
-func (s *scoring) followerOf(ctx context.Context, from score.Pointers) (*score.Follower, *sinklake.About, error) {
-	about, first, err := sinklake.ReadAbout(ctx, s.fs, s.Output.Folder)
+func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.Follower, *sinklake.About, error) {
+	about, first, err := sinklake.ReadAbout(ctx, s.FS, s.Output.Folder)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,19 +139,19 @@ func (s *scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 
 // unpredicted are the files of the source. whole is whether files are predicted whole, several
 // at the same time; before comes before each look at them.
-func (s *scoring) unpredicted(whole bool, before func(context.Context) error) *ingestlake.Unpredicted {
+func (s *Scoring) unpredicted(whole bool, before func(context.Context) error) *ingestlake.Unpredicted {
 	res := s.Resources()
 	return ingestlake.NewUnpredicted(ingestlake.UnpredictedConfig{
 		Paths: s.Source.Paths, Keep: s.Keep, Whole: whole, Before: before, Decoders: res.Workers, Pages: res.PageMemory() / filesAtOnce,
 		Name: func(f ingestlake.File) (name, digest string) {
 			file := f.Listed(s.Folder)
-			return file.Path, digestOf([]pipeline.ManifestFile{file})[:16]
+			return file.Path, digestOfAll(file)[:16]
 		},
 	})
 }
 
-func (s *scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed int, err error) {
-	folder, err := sinklake.Open(s.Output.Folder, s.fs)
+func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed int, err error) {
+	folder, err := sinklake.Open(s.Output.Folder, s.FS)
 	if err != nil {
 		return 0, err
 	}
@@ -148,16 +161,15 @@ func (s *scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 		return 0, err
 	}
 	defer follower.Close()
-	out := sinklake.NewPredictions(s.fs, s.Output.Folder, about)
-	s.where = out.Of
+	out := sinklake.NewPredictions(s.FS, s.Output.Folder, about)
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: s.unpredicted(true, nil), Writer: out, Events: s, Has: out.Has, AtOnce: filesAtOnce, Once: s.once, After: time.After,
+		Follower: follower, Reader: s.unpredicted(true, nil), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, After: time.After,
 	}
 	return l.Rounds(ctx, s.Every())
 }
 
-func (s *scoring) filesToTopic(ctx context.Context, from score.Pointers, patience time.Duration) (failed int, err error) {
-	client, err := s.client(s.OutputCluster(), patience)
+func (s *Scoring) filesToTopic(ctx context.Context, from score.Pointers) (failed int, err error) {
+	client, err := s.client(s.OutputCluster())
 	if err != nil {
 		return 0, err
 	}
@@ -173,22 +185,21 @@ func (s *scoring) filesToTopic(ctx context.Context, from score.Pointers, patienc
 	return failed, err
 }
 
-func (s *scoring) filesToTopicOf(ctx context.Context, follower *score.Follower, client *broker.Client) (failed int, err error) {
+func (s *Scoring) filesToTopicOf(ctx context.Context, follower *score.Follower, client *broker.Client) (failed int, err error) {
 	k := s.Output.Kafka
-	out, err := sinklog.OpenFiles(ctx, sinklog.FilesConfig{Client: client, Topic: k.Topic, Record: k.Record, Told: s.show.event})
+	out, err := sinklog.OpenFiles(ctx, sinklog.FilesConfig{Client: client, Topic: k.Topic, Record: k.Record, Told: s.Said})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, out.Abort(ctx)) }()
 	follower.Continue(out.About())
 	defer follower.Close()
-	s.show.event(fmt.Sprintf("predictions go to topic %q, which has those of %s", k.Topic, certify.Count(int64(out.Files()), "file")))
-	s.where = func(score.File) string { return "topic " + k.Topic }
+	s.Said(fmt.Sprintf("predictions go to topic %q, which has those of %s", k.Topic, certify.Count(int64(out.Files()), "file")))
 	due := sinklog.FilesDue
-	due.Rows = cmp.Or(s.sent, due.Rows)
+	due.Rows = cmp.Or(s.Sent, due.Rows)
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: s.unpredicted(false, out.Same), Writer: out, Events: s, Has: out.Has,
-		AtOnce: s.Resources().Workers, Due: due, Once: s.once, After: time.After,
+		Follower: follower, Reader: s.unpredicted(false, out.Same), Writer: out, Events: s.Events, Has: out.Has,
+		AtOnce: s.Resources().Workers, Due: due, Once: s.Once, After: time.After,
 	}
 	if failed, err = l.Rounds(ctx, s.Every()); err == nil {
 		err = out.Seen(ctx)
@@ -198,7 +209,7 @@ func (s *scoring) filesToTopicOf(ctx context.Context, follower *score.Follower, 
 
 // A topicScoring predicts rows of a topic as a member of a group.
 type topicScoring struct {
-	*scoring
+	*Scoring
 
 	client   *broker.Client
 	follower *score.Follower
@@ -206,23 +217,23 @@ type topicScoring struct {
 	rows     *kafkalog.Unpredicted
 }
 
-func (s *scoring) fromTopic(ctx context.Context, from score.Pointers, patience time.Duration) (err error) {
+func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error) {
 	k := s.Source.Kafka
-	origin := &config.Topic{KafkaSection: config.KafkaSection{TopicSection: k}}
+	origin := &Topic{KafkaSection: KafkaSection{TopicSection: k}}
 	if err := origin.Schemas(); err != nil {
 		return err
 	}
-	client, err := s.client(k.Cluster, patience)
+	client, err := s.client(k.Cluster)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	t := &topicScoring{scoring: s, client: client, rows: &kafkalog.Unpredicted{
+	t := &topicScoring{Scoring: s, client: client, rows: &kafkalog.Unpredicted{
 		Config: kafkalog.Config{
 			Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format, SkipTombstones: k.Tombstones == "skip",
 			Schema: origin.Config.Schema, Registry: origin.Config.Registry,
 		},
-		Keep: s.Keep, Workers: s.Resources().Workers, Once: s.once, Notice: s.show.notice,
+		Keep: s.Keep, Workers: s.Resources().Workers, Once: s.Once, Notice: s.Noticed,
 	}}
 	topics, output := []string{k.Topic}, "directory"
 	if s.ToTopic() {
@@ -241,14 +252,35 @@ func (s *scoring) fromTopic(ctx context.Context, from score.Pointers, patience t
 	defer measuring.Wait()
 	measured, stop := context.WithCancel(ctx)
 	defer stop()
-	if s.Serve.Declared() {
-		measuring.Go(func() { s.metrics.measureLag(measured, client, k.Group, k.Topic) })
+	if s.Lags != nil {
+		measuring.Go(func() { s.measureLags(measured, client) })
 	}
-	s.show.event(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
-	group := broker.Group{Name: k.Group, Topic: k.Topic, Session: s.Session(), Told: s.metrics.membership}
+	s.Said(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
+	group := broker.Group{Name: k.Group, Topic: k.Topic, Session: s.Session(), Told: s.Member}
 	return t.rows.Hint(client.Lead(ctx, group, func(ctx context.Context, m *broker.Membership) error {
-		return kafkalog.Lead(ctx, m, s.show.event, s.show.notice, t.predictAs)
+		return kafkalog.Lead(ctx, m, s.Said, s.Noticed, t.predictAs)
 	}), output)
+}
+
+// lagEvery is how often the lags of the group are asked for.
+const lagEvery = 5 * time.Second
+
+// measureLags asks for the lags of the group until ctx is done. That brokers do not answer is
+// told by others.
+func (s *Scoring) measureLags(ctx context.Context, client *broker.Client) {
+	k := s.Source.Kafka
+	for {
+		if partitions, err := client.Partitions(ctx, k.Topic); err == nil {
+			if lags, err := client.Lags(ctx, k.Group, k.Topic, partitions); err == nil {
+				s.Lags(lags)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lagEvery):
+		}
+	}
 }
 
 // predictAs predicts, from where the group and the output are, as a member of one generation.
@@ -287,7 +319,7 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 		return err
 	}
 	out := sinklake.NewLogged(sinklake.LoggedConfig{
-		FS: t.fs, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: sinklake.LogID(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
+		FS: t.FS, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: sinklake.LogID(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
 		Commit: func(ctx context.Context, ends map[int]int64, subject string) error {
 			return t.rows.Commit(ctx, as, ends, subject)
 		},
@@ -305,10 +337,10 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 // lock takes the lock of the output. A service waits for it: a process that was the leader of
 // the group may not know yet that it is no longer.
 func (t *topicScoring) lock(ctx context.Context) (*sinklake.Directory, error) {
-	if t.once {
-		return sinklake.Open(t.Output.Folder, t.fs)
+	if t.Once {
+		return sinklake.Open(t.Output.Folder, t.FS)
 	}
-	return sinklake.Await(ctx, t.Output.Folder, t.fs, func(err error) { t.tellOnce(err.Error()) })
+	return sinklake.Await(ctx, t.Output.Folder, t.FS, func(err error) { t.Events.Failed(err) })
 }
 
 // predict predicts to a writer, behind the offsets of the group and those of its files.
@@ -324,7 +356,7 @@ func (t *topicScoring) predict(ctx context.Context, out score.Writer[score.Recor
 	}
 	t.rows.From(begin)
 	l := score.Loop[score.Records]{
-		Follower: t.follower, Reader: t.rows, Writer: out, Events: t, AtOnce: t.rows.Workers, Due: due, Once: t.once, After: time.After,
+		Follower: t.follower, Reader: t.rows, Writer: out, Events: t.Events, AtOnce: t.rows.Workers, Due: due, Once: t.Once, After: time.After,
 	}
 	_, err = l.Run(ctx)
 	return t.rows.Behind(err, group, files, t.Output.Folder)

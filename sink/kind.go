@@ -1,4 +1,4 @@
-package main
+package sink
 
 import (
 	"bytes"
@@ -11,37 +11,36 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink"
 )
 
-// modelIn is the model whose bytes were read, with their SHA-256.
-func modelIn(path string, data []byte) (pipeline.Model, string, error) {
+// ModelIn is the model whose bytes were read, with their SHA-256.
+func ModelIn(path string, data []byte) (pipeline.Model, string, error) {
 	m, err := parseModel(data)
 	if err != nil {
 		return m, "", fmt.Errorf("%s: %w", path, err)
 	}
-	return m, hexOf(data), nil
+	return m, DigestOf(data), nil
 }
 
 func parseModel(data []byte) (pipeline.Model, error) {
 	switch {
 	case isRunRecord(data):
 		return pipeline.Model{}, errRunRecord
-	case !isParquet(data) && kindOf(data) != "":
-		return pipeline.Model{}, fmt.Errorf("it is %s, but no model: want model-….parquet", kindOf(data))
+	case !isParquet(data) && KindOf(data) != "":
+		return pipeline.Model{}, fmt.Errorf("it is %s, but no model: want model-….parquet", KindOf(data))
 	case json.Valid(data):
 		return pipeline.Model{}, errors.New("it is JSON: are MODEL and CERTIFICATE swapped?")
-	case sink.IsCertificateRow(data):
+	case IsCertificateRow(data):
 		return pipeline.Model{}, errors.New("it is a certificate: are MODEL and CERTIFICATE swapped?")
 	case isForeign(data):
 		return pipeline.Model{}, errors.New("it is Parquet, but no model: want model-….parquet")
 	default:
-		return sink.DecodeModel(data)
+		return DecodeModel(data)
 	}
 }
 
-// certificateIn is the certificate whose bytes, of either form, were read, with its id.
-func certificateIn(path string, data []byte) (certify.Certificate, string, error) {
+// CertificateIn is the certificate whose bytes, of either form, were read, with its id.
+func CertificateIn(path string, data []byte) (certify.Certificate, string, error) {
 	c, err := parseCertificate(data)
 	if err != nil {
 		return c, "", fmt.Errorf("%s: %w", path, err)
@@ -50,19 +49,19 @@ func certificateIn(path string, data []byte) (certify.Certificate, string, error
 	if err != nil {
 		return c, "", fmt.Errorf("%s: %w", path, err)
 	}
-	return c, hexOf(document), nil
+	return c, DigestOf(document), nil
 }
 
 func parseCertificate(data []byte) (certify.Certificate, error) {
 	switch {
 	case isRunRecord(data):
 		return certify.Certificate{}, errRunRecord
-	case sink.IsCertificateRow(data):
-		return sink.DecodeCertificateRow(data)
+	case IsCertificateRow(data):
+		return DecodeCertificateRow(data)
 	case isParquet(data):
 		return certify.Certificate{}, errors.New("it is Parquet, but no certificate: want certificate-….json or certificate-….parquet")
-	case kindOf(data) != "":
-		return certify.Certificate{}, fmt.Errorf("it is %s, but no certificate: want certificate-….json or certificate-….parquet", kindOf(data))
+	case KindOf(data) != "":
+		return certify.Certificate{}, fmt.Errorf("it is %s, but no certificate: want certificate-….json or certificate-….parquet", KindOf(data))
 	default:
 		return certify.Parse(data)
 	}
@@ -79,11 +78,13 @@ func isRunRecord(data []byte) bool {
 	return json.Unmarshal(data, &r) == nil && (strings.HasPrefix(r.Format, "pacsgp-run/") || strings.HasPrefix(r.Format, "pacsgp-run-state/"))
 }
 
-// kindOf names what lies beside artifacts and is easily taken for one, or is "".
-func kindOf(data []byte) string {
+// KindOf names what lies beside artifacts and is easily taken for one, or is "".
+func KindOf(data []byte) string {
 	switch text := bytes.TrimSpace(data); {
 	case len(text) == 0:
 		return "empty"
+	case isForeign(data) && !IsCertificateRow(data):
+		return "Parquet, but neither model nor certificate"
 	case bytes.HasPrefix(data, []byte("\x89PNG")):
 		return "a picture (PNG)"
 	case bytes.HasPrefix(data, []byte("pacsgp-checkpoint/")):
@@ -103,22 +104,19 @@ func kindOf(data []byte) string {
 	}
 }
 
+// IsModel reports whether data can be a model, and no certificate.
+func IsModel(data []byte) bool { return isParquet(data) && !IsCertificateRow(data) }
+
 // isForeign reports whether data are a whole Parquet file without the seal that
 // models and certificates have in their footer (docs/format.md).
 func isForeign(data []byte) bool {
 	return isParquet(data) && bytes.HasSuffix(data, []byte("PAR1")) && !bytes.Contains(data, []byte("pacsgp-sha256"))
 }
 
-// hexOf is the SHA-256 of some bytes, in hexadecimal.
-func hexOf(data []byte) string {
+// DigestOf is the SHA-256 of some bytes, in hexadecimal.
+func DigestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// digestOf names a list of files.
-func digestOf(files []pipeline.ManifestFile) string {
-	text, _ := json.Marshal(files) // texts and numbers
-	return hexOf(text)
 }
 
 func isParquet(data []byte) bool { return bytes.HasPrefix(data, []byte("PAR1")) }

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"math"
@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowedMemory is the most memory, in bytes, that this process can have: what the
+// Memory is the most memory, in bytes, that this process can have: what the
 // machine has, with its swap, what its control groups allow, and the limit of its
 // address space. 0: not known.
-func allowedMemory() int64 {
+func Memory() int64 {
 	least := int64(math.MaxInt64)
 	allow := func(bytes int64) {
 		if bytes > 0 {
@@ -80,8 +80,8 @@ func numberIn(path string) int64 {
 	return n
 }
 
-// freeBytes is what there is room for in a folder; false: not known.
-func freeBytes(folder string) (int64, bool) {
+// Room is what there is room for in a folder; false: not known.
+func Room(folder string) (int64, bool) {
 	var s unix.Statfs_t
 	if unix.Statfs(folder, &s) != nil || s.Bavail > math.MaxInt64/uint64(max(1, s.Bsize)) {
 		return 0, false

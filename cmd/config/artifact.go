@@ -1,0 +1,92 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/machine"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// MaxCertificate bounds a certificate, in either form. One about 1,000 columns has
+// some 200 KB.
+const MaxCertificate = 16 << 20
+
+// ReadModel reads the model that a reference names and returns the SHA-256 of its
+// bytes with it.
+func ReadModel(ctx context.Context, reference string) (pipeline.Model, string, error) {
+	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
+		if err != nil {
+			return pipeline.Model{}, "", err
+		}
+		return sink.ModelIn(reference, a.Model)
+	}
+	data, err := ReadArtifact(ctx, reference)
+	if err != nil {
+		return pipeline.Model{}, "", err
+	}
+	return sink.ModelIn(reference, data)
+}
+
+// ReadCertificate reads the certificate that a reference names, its JSON document or
+// its Parquet row, and returns its id with it: the SHA-256 of the document.
+func ReadCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
+	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
+		if err != nil {
+			return certify.Certificate{}, "", err
+		}
+		return sink.CertificateIn(reference, a.Document)
+	}
+	if err := errors.Join(ctx.Err(), Local(reference)); err != nil {
+		return certify.Certificate{}, "", err
+	}
+	data, err := durable.ReadSmall(reference, "a certificate", MaxCertificate)
+	if err != nil {
+		return certify.Certificate{}, "", err
+	}
+	return sink.CertificateIn(reference, data)
+}
+
+// ReadArtifact returns the bytes of what may be a certificate or a model: at most as
+// many as a certificate can have, or as a model's own footer says. On topics it is the
+// certificate.
+func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
+	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
+		return a.Document, err
+	}
+	if err := errors.Join(ctx.Err(), Local(reference)); err != nil {
+		return nil, err
+	}
+	f, size, err := durable.OpenRegular(reference)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if size > MaxCertificate {
+		if err := sink.CheckModelSize(f, size); err != nil {
+			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", reference, size, MaxCertificate>>20, err)
+		}
+	}
+	if err := affordable(size, machine.Memory()); err != nil {
+		return nil, fmt.Errorf("%s: %w", reference, err)
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, fmt.Errorf("%s: it has changed while it was read: %w", reference, err)
+	}
+	return data, nil
+}
+
+// affordable refuses to read a file of a size as a whole, beside what its values take,
+// where that is more memory than is allowed; 0 is not known.
+func affordable(size, allowed int64) error {
+	if allowed > 0 && size > allowed/2 {
+		return fmt.Errorf("its %s and what they hold take twice as much memory, and the process may have %s", machine.Bytes(size), machine.Bytes(allowed))
+	}
+	return nil
+}
