@@ -4,14 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
+	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A publishConfig declares where artifacts go beside the output directory.
@@ -125,11 +132,58 @@ func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bo
 	if !ok || !named || name == "" {
 		return a, false, nil
 	}
-	client, err := Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second)}.Client()
+	client, err := ShelfOn(brokers, nil).Cluster.Client()
 	if err != nil {
 		return a, true, ArgumentError{err}
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	a, err = kafkalog.Pull(ctx, client, kafkalog.Topics{}, name)
 	return a, true, err
+}
+
+// ShelfOn is one on topics of the usual names, of brokers as in kafka-1:9092,kafka-2:9092.
+func ShelfOn(brokers string, told func(string)) *Shelf {
+	return &Shelf{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Told: told}}
+}
+
+// Pull writes an artifact, that a name points to or that has an id, into a directory, and
+// returns the paths of its files.
+func (s *Shelf) Pull(ctx context.Context, fsys durable.FS, name, output string) (paths []string, err error) {
+	client, err := s.Cluster.Client()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	a, err := kafkalog.Pull(ctx, client, s.Topics, name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return nil, err
+	}
+	m, err := sink.DecodeModel(a.Model)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := sinklake.Open(output, fsys)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	sum, err := dir.PutModel(ctx, m)
+	if err == nil && sum != c.Model.Digest {
+		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", pipeline.ErrRefused, sum, c.Model.Digest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	id, err := dir.PutCertificate(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range []string{sinklake.ModelName(sum), sinklake.CertificateName(id), sinklake.RowName(id)} {
+		paths = append(paths, filepath.Join(output, file))
+	}
+	return paths, nil
 }

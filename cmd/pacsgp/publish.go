@@ -4,19 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink"
-	"github.com/pacsgp/pacsgp/sink/kafkalog"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 func topicsCommand(w system) *cobra.Command {
@@ -67,7 +60,11 @@ func pullCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return pull(cmd.Context(), w, s, args[0], output)
+			paths, err := s.Pull(cmd.Context(), w.fs, args[0], output)
+			for _, path := range paths {
+				_, _ = fmt.Fprintln(w.stdout, path)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the directory to write to")
@@ -87,47 +84,6 @@ func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) 
 		}
 		return p.Shelf, err
 	default:
-		return &config.Shelf{Cluster: config.Cluster{Brokers: strings.Split(from, ","), Patience: yamlfile.Duration(20 * time.Second), Told: newDisplay(w).notice}}, nil
+		return config.ShelfOn(from, newDisplay(w).notice), nil
 	}
-}
-
-// pull writes an artifact into a directory.
-func pull(ctx context.Context, w system, s *config.Shelf, name, output string) (err error) {
-	client, err := s.Cluster.Client()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	a, err := kafkalog.Pull(ctx, client, s.Topics, name)
-	if err != nil {
-		return err
-	}
-	c, err := certify.Parse(a.Document)
-	if err != nil {
-		return err
-	}
-	m, err := sink.DecodeModel(a.Model)
-	if err != nil {
-		return err
-	}
-	dir, err := sinklake.Open(output, w.fs)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	sum, err := dir.PutModel(ctx, m)
-	if err == nil && sum != c.Model.Digest {
-		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", pipeline.ErrRefused, sum, c.Model.Digest)
-	}
-	if err != nil {
-		return err
-	}
-	id, err := dir.PutCertificate(ctx, c)
-	if err != nil {
-		return err
-	}
-	for _, file := range []string{sinklake.ModelName(sum), sinklake.CertificateName(id), sinklake.RowName(id)} {
-		_, _ = fmt.Fprintln(w.stdout, filepath.Join(output, file))
-	}
-	return nil
 }

@@ -150,7 +150,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		}
 		replayed := v.from
 		defer func() { err = errors.Join(err, replayed.Release(false)) }()
-		if v.from, lines, doubt, err = sampled(ctx, replayed, v.manifest, v.certificate, c, got, m); err != nil {
+		if v.from, lines, doubt, err = config.Sampled(ctx, replayed, v.manifest, v.certificate, c, got, m); err != nil {
 			return nil, err
 		}
 		open = v.foreseen(w, config.OpenData(v.from, res), c, m, res)
@@ -165,8 +165,12 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	found.Checked = append(lines, found.Checked...)
 	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, pipeline.JudgeMean)}
 	if v.from != nil {
-		if err := out.checkPlaces(ctx, v.from, res); err != nil {
+		checked, open, err := config.CheckPlaces(ctx, v.from, c.Sample.Segments, res)
+		if err != nil {
 			return nil, err
+		}
+		if out.unplaced = open; checked != "" {
+			found.Checked = append(found.Checked, checked)
 		}
 	}
 	if v.retrain {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -17,7 +16,7 @@ import (
 // A sampleOrigin is the files of a sample. Shards that are not what the manifest says
 // are named as they are read.
 type sampleOrigin struct {
-	config.Lake
+	Lake
 	manifest pipeline.Manifest
 	columns  []string // that the digests are over
 }
@@ -45,14 +44,14 @@ func (s sampleRows) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 	return pipeline.Expected(ctx, s.Opened, i, s.digests[i])
 }
 
-// sampled is where the rows of a certificate are among the data, by the manifest beside
+// Sampled is where the rows of a certificate are among the data, by the manifest beside
 // it or the one that is named; the data as they are if there is none. The lines say what
 // was found; so does a doubt, which matters if the data turn out to be other rows.
-func sampled(ctx context.Context, data config.Origin, named, certificate string, c certify.Certificate, id string, m pipeline.Model) (from config.Origin, lines []string, doubt, err error) {
-	lake, ok := data.(config.Lake)
+func Sampled(ctx context.Context, data Origin, named, certificate string, c certify.Certificate, id string, m pipeline.Model) (from Origin, lines []string, doubt, err error) {
+	lake, ok := data.(Lake)
 	if !ok {
 		if named != "" {
-			err = usageError{errors.New("--manifest: it lists files, and the rows come from elsewhere")}
+			err = ArgumentError{errors.New("--manifest: it lists files, and the rows come from elsewhere")}
 		}
 		return data, nil, nil, err
 	}
