@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
@@ -78,29 +77,13 @@ func (p *publisher) Publish(ctx context.Context, all []*pipeline.Result, best *p
 	if p.member == nil {
 		return p.send(ctx, nil, all, best, true)
 	}
-	for {
-		as, err := p.member.Now(ctx)
+	return p.member.Work(ctx, func(ctx context.Context, as broker.Member) error {
+		err := p.send(ctx, &as, all, best, verdict == nil)
 		if err != nil {
-			return err
-		}
-		if err = p.send(ctx, &as, all, best, verdict == nil); err != nil {
 			p.failed()
 		}
-		switch {
-		case broker.Stale(err):
-			if err := p.member.Over(ctx, as.Generation); err != nil {
-				return err
-			}
-		case broker.Fenced(err):
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Second): // for two that end each other
-			}
-		default:
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // send sends all artifacts, then the pointer to the best, then how far the topic of the

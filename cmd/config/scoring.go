@@ -258,7 +258,12 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 	s.Said(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
 	group := broker.Group{Name: k.Group, Topic: k.Topic, Session: s.Session(), Told: s.Member}
 	return t.rows.Hint(client.Lead(ctx, group, func(ctx context.Context, m *broker.Membership) error {
-		return kafkalog.Lead(ctx, m, s.Said, s.Noticed, t.predictAs)
+		s.Said("this member has the partitions")
+		err := m.Work(ctx, t.predictAs)
+		if errors.Is(context.Cause(ctx), broker.ErrLost) {
+			s.Noticed("another member has the partitions now: this one stands by")
+		}
+		return err
 	}), output)
 }
 
@@ -284,11 +289,16 @@ func (s *Scoring) measureLags(ctx context.Context, client *broker.Client) {
 }
 
 // predictAs predicts, from where the group and the output are, as a member of one generation.
-func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) error {
+func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err error) {
 	if t.ToTopic() {
-		return t.toTopicAs(ctx, as)
+		err = t.toTopicAs(ctx, as)
+	} else {
+		err = sinklake.Full(t.Output.Folder, t.toFilesAs(ctx, as))
 	}
-	return sinklake.Full(t.Output.Folder, t.toFilesAs(ctx, as))
+	if broker.Fenced(err) && context.Cause(ctx) == nil {
+		t.Noticed(err.Error())
+	}
+	return err
 }
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"

@@ -160,10 +160,10 @@ func (m *Membership) whileLeading(ctx context.Context, work func(context.Context
 	return err
 }
 
-// Now is the member that this process is, which has the partitions that work began with:
+// current is the member that this process is, which has the partitions that work began with:
 // what is committed as this member is refused unless it has them still. While the group
 // finds out who has them, it waits.
-func (m *Membership) Now(ctx context.Context) (Member, error) {
+func (m *Membership) current(ctx context.Context) (Member, error) {
 	var found Member
 	lost := false
 	err := m.await(ctx, func() bool {
@@ -179,9 +179,37 @@ func (m *Membership) Now(ctx context.Context) (Member, error) {
 	return found, err
 }
 
-// Over waits until a generation is not the one that stands.
-func (m *Membership) Over(ctx context.Context, generation int) error {
+// over waits until a generation is not the one that stands.
+func (m *Membership) over(ctx context.Context, generation int) error {
 	return m.await(ctx, func() bool { return m.now == nil || m.now.Generation != generation })
+}
+
+// Work calls work while this member has the partitions: anew when the group has come to
+// another generation, or another process has ended its transaction.
+func (m *Membership) Work(ctx context.Context, work func(ctx context.Context, as Member) error) error {
+	for {
+		as, err := m.current(ctx)
+		if err != nil {
+			return err
+		}
+		err = work(ctx, as)
+		switch {
+		case errors.Is(context.Cause(ctx), ErrLost):
+			return err
+		case Stale(err):
+			if err := m.over(ctx, as.Generation); err != nil {
+				return err
+			}
+		case Fenced(err):
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Second): // for two that end each other
+			}
+		default:
+			return err
+		}
+	}
 }
 
 // await waits until a condition on what the lock guards is true.

@@ -1,45 +1,11 @@
 package kafkalog
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
-
-// Lead calls work while this member of the group has the partitions: anew when the group has
-// come to another generation, or another process has ended this one's transaction. event and
-// notice are told of it.
-func Lead(ctx context.Context, m *broker.Membership, event, notice func(string), work func(ctx context.Context, as broker.Member) error) error {
-	event("this member has the partitions")
-	for {
-		as, err := m.Now(ctx)
-		if err != nil {
-			return err
-		}
-		err = work(ctx, as)
-		switch {
-		case errors.Is(context.Cause(ctx), broker.ErrLost):
-			notice("another member has the partitions now: this one stands by")
-			return err
-		case broker.Stale(err):
-			if err := m.Over(ctx, as.Generation); err != nil {
-				return err
-			}
-		case broker.Fenced(err):
-			notice(err.Error())
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Second): // for two that end each other
-			}
-		default:
-			return err
-		}
-	}
-}
 
 // Behind adds to an error of a partition that ends before the offset to go on at what holds
 // that offset: the group, or files of a folder.
