@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
@@ -30,54 +29,19 @@ func (j *ScheduledTask) Scheduled(out pipeline.Output, software string) *schedul
 	}
 	switch from := t.Source.(type) {
 	case Lake:
-		s.Lake = scheduledLake{from, t.Folder}
+		s.Lake = scheduledLake{ingestlake.Listing{Paths: ingestlake.Rows(from), Folder: t.Folder}}
 	case *Topic:
 		s.Topic = scheduledTopic{from, t.Output}
 	}
 	return s
 }
 
-// A scheduledLake is the files of a job, named relative to a folder.
-type scheduledLake struct {
-	Lake
+// A scheduledLake is a lake whose rows are an [Origin].
+type scheduledLake struct{ ingestlake.Listing }
 
-	folder string
-}
-
-// Files lists them, by their footers.
-func (l scheduledLake) Files(ctx context.Context) ([]schedule.File, error) {
-	files, _, err := ingestlake.Files(ctx, l.Lake)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]schedule.File, len(files))
-	for i, f := range files {
-		all[i] = schedule.File{ManifestFile: f.Listed(l.folder), Where: f.Path}
-		all[i].Modified = &f.Modified
-	}
-	return all, nil
-}
-
-// Rows are those of some of them.
+// Rows are those of some of the files.
 func (l scheduledLake) Rows(files []schedule.File) pipeline.Rows {
-	paths := make(Lake, len(files))
-	for i, f := range files {
-		paths[i] = f.Where
-	}
-	return paths
-}
-
-// Most is the largest value of a column that the footer of a file tells, else NaN.
-func (l scheduledLake) Most(ctx context.Context, f schedule.File, column string) (float64, error) {
-	src, err := ingestlake.Open(ctx, ingestlake.Config{Paths: []string{f.Where}, Features: []string{column}})
-	if err != nil {
-		return 0, err
-	}
-	found, err := src.Told(ctx)
-	if err != nil || len(found) != 1 {
-		return math.NaN(), err
-	}
-	return found[0].Most, nil
+	return Lake(l.Listing.Rows(files).(ingestlake.Rows))
 }
 
 // A scheduledTopic is the topic of a job whose spools lie in an output.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -36,4 +38,32 @@ func Example() {
 	mean := o.Result.Certificate.About(certify.PredictorMean, certify.AssumeHoldoutUnseen)
 	fmt.Printf("%s: the mean is off by more than 0.6 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
 	// Output: certified: the mean is off by more than 0.6 in at most 3 % of fresh rows
+}
+
+// A job that is trained again whenever a file has come. The record keeps what is known between
+// runs; Serve, in the place of Look, looks for ever.
+func Example_schedule() {
+	ctx, folder := context.Background(), must(os.MkdirTemp("", "lake"))
+	defer os.RemoveAll(folder)
+	rows := must(synth.New(synth.Config{Noise: 0.1, Features: 1}))
+	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}, DeltaPolicy: certify.DeltaSequence}.WithDefaults())
+	log := sinklake.NewAttemptLog(folder+"/out/"+sinklake.AttemptsFile, nil)
+	record := must(sinklake.OpenRecord(folder+"/record", nil))
+	defer record.Close()
+	s := schedule.Scheduler{Record: record}
+	waves := &schedule.Job{
+		Name: "waves", Job: job, Output: sinklake.NewOutput(folder+"/out", nil), Lake: lake.Listing{Paths: lake.Rows{folder + "/lake"}, Folder: folder},
+		Files: schedule.Files{Which: schedule.FilesAll}, Triggers: []schedule.Trigger{{Key: "file", Files: 1}},
+		Judge: pipeline.JudgeMean, How: pipeline.RunConfig{Attempts: log, Software: "example 1.0"}, Software: "example 1.0",
+	}
+	for day := range int64(2) {
+		if err := rows.WriteLake(ctx, fmt.Sprintf("%s/lake/day=%d", folder, day), 1, 1000*day, 1000); err != nil {
+			panic(err)
+		}
+		run := must(s.Look(ctx, waves, time.Now()))
+		fmt.Println(run.Scheduled.Job, run.Scheduled.Sequence, run.State, len(run.Scheduled.Files), run.Scheduled.Current)
+	}
+	// Output:
+	// waves 1 finished 1 true
+	// waves 2 finished 2 true
 }
