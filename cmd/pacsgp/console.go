@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/console"
+	"github.com/pacsgp/pacsgp/sink/console"
 	"github.com/pacsgp/pacsgp/internal/serving"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pacsgp/pacsgp/console"
+	"github.com/pacsgp/pacsgp/sink/console"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/console"
+	"github.com/pacsgp/pacsgp/sink/console"
 	"github.com/pacsgp/pacsgp/internal/serving"
 )
 
