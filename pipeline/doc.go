@@ -89,6 +89,6 @@
 //   - a command: a file of cmd/pacsgp that prints what one call returned, and its place in
 //     main.go.
 //   - a service: a package below pipeline with ports of its own, without clock, file or broker,
-//     as pipeline/score; its file in cmd/config, with a page of docs that says what the keys
+//     as pipeline/schedule, pipeline/stream and pipeline/score; its file in cmd/config, with a page of docs that says what the keys
 //     mean, and its command.
 package pipeline
