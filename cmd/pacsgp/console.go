@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/sink/console"
 	"github.com/pacsgp/pacsgp/internal/serving"
+	"github.com/pacsgp/pacsgp/sink/console"
 )
 
 func consoleCommand(w system) *cobra.Command {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pacsgp/pacsgp/sink/console"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/console"
 )
 
 // A liveRun is what a service does now, for its page. Its methods may be called from

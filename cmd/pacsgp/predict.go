@@ -75,11 +75,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, text := range cautions(c) {
 		show.notice(text)
 	}
-	var features []string
-	for _, f := range m.Meta.Features {
-		features = append(features, f.Name)
-	}
-	src, err := from.Open(ctx, pipeline.Choice{Features: features, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
+	src, err := from.Open(ctx, pipeline.Choice{Features: m.Meta.FeatureNames(), Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
 	if err != nil {
 		return err
 	}
@@ -100,28 +96,8 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if err := replaces(ctx, output, show.notice); err != nil {
 		return err
 	}
-	file, err := newFile(w, output, read)
+	rows, refused, err := writePredictions(ctx, w, src, m, res.Workers, output, read, id)
 	if err != nil {
-		return err
-	}
-	defer file.Abort()
-	out := sink.NewPredictions(file, id)
-	var rows, refused int64
-	err = pipeline.Predict(ctx, src, m, res.Workers, func(batch []pipeline.Prediction) error {
-		for _, p := range batch {
-			if rows++; p.Reason != "" {
-				refused++
-			}
-		}
-		return out.Write(batch)
-	})
-	if err != nil {
-		return err
-	}
-	if err := out.Close(); err != nil {
-		return err
-	}
-	if err := file.Commit(); err != nil {
 		return err
 	}
 	if asJSON {
@@ -135,6 +111,32 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n", output, certify.Count(rows, "row"), refused)
 	return err
+}
+
+// writePredictions writes the predictions of all rows to a file, which replaces none of those
+// that were read, and counts the rows, and those without a prediction.
+func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipeline.Model, workers int, output string, read []string, id string) (rows, refused int64, err error) {
+	file, err := newFile(w, output, read)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer file.Abort()
+	out := sink.NewPredictions(file, id)
+	err = pipeline.Predict(ctx, src, m, workers, func(batch []pipeline.Prediction) error {
+		for _, p := range batch {
+			if rows++; p.Reason != "" {
+				refused++
+			}
+		}
+		return out.Write(batch)
+	})
+	if err == nil {
+		err = out.Close()
+	}
+	if err == nil {
+		err = file.Commit()
+	}
+	return rows, refused, err
 }
 
 // replaces says that predictions are replaced that stand there, and refuses to replace

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/sink/console"
 	"github.com/pacsgp/pacsgp/internal/serving"
+	"github.com/pacsgp/pacsgp/sink/console"
 )
 
 // asked is what a service can be asked.

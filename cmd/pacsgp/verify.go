@@ -174,22 +174,28 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		}
 	}
 	if v.retrain {
-		show := newDisplay(w)
-		defer show.end()
-		var ancestor *pipeline.Model
-		if v.ancestor != "" {
-			began, _, err := config.ReadModel(ctx, v.ancestor)
-			if err != nil {
-				return nil, err
-			}
-			ancestor = &began
-		}
-		err = found.Retrain(ctx, open, modelDigest, ancestor, software(), res, show.observer())
-		if errors.Is(err, pipeline.ErrNotRepeatable) {
-			out.unrepeated, err = err, nil
-		}
+		err = v.again(ctx, w, out, open, res)
 	}
 	return out, err
+}
+
+// again makes the training again.
+func (v verification) again(ctx context.Context, w system, out *verified, open pipeline.OpenData, res pipeline.Resources) error {
+	show := newDisplay(w)
+	defer show.end()
+	var ancestor *pipeline.Model
+	if v.ancestor != "" {
+		began, _, err := config.ReadModel(ctx, v.ancestor)
+		if err != nil {
+			return err
+		}
+		ancestor = &began
+	}
+	err := out.found.Retrain(ctx, open, modelDigest, ancestor, software(), res, show.observer())
+	if errors.Is(err, pipeline.ErrNotRepeatable) {
+		out.unrepeated, err = err, nil
+	}
+	return err
 }
 
 // modelDigest is the SHA-256 of a model's file.

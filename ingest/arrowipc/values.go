@@ -69,14 +69,38 @@ func (a *Allowance) Free(b []byte) {
 // Append appends the values of a column as float64, those that are none or cannot
 // be held as faults.
 func Append(to []float64, column arrow.Array) ([]float64, error) {
+	if a, ok := column.(*array.Dictionary); ok {
+		return appendDictionary(to, a)
+	}
 	from := len(to)
-	to = slices.Grow(to, column.Len())
+	to, known := appendNumbers(slices.Grow(to, column.Len()), column)
+	if !known {
+		if to, known = appendTimes(to, column); !known {
+			return to, fmt.Errorf("its type %s is not read as numbers", column.DataType())
+		}
+	}
+	if column.NullN() > 0 {
+		for i := range column.Len() {
+			if column.IsNull(i) {
+				to[from+i] = ingest.Null.Cell()
+			}
+		}
+	}
+	return to, nil
+}
+
+// appendNumbers appends a column of numbers; false: it is none.
+func appendNumbers(to []float64, column arrow.Array) ([]float64, bool) {
 	switch a := column.(type) {
 	case *array.Float64:
 		to = append(to, a.Float64Values()...)
 	case *array.Float32:
 		for _, v := range a.Float32Values() {
 			to = append(to, float64(v))
+		}
+	case *array.Float16:
+		for _, v := range a.Values() {
+			to = append(to, float64(v.Float32()))
 		}
 	case *array.Int64:
 		to = appendIntegers(to, a.Int64Values())
@@ -102,6 +126,20 @@ func Append(to []float64, column arrow.Array) ([]float64, error) {
 			}
 			to = append(to, v)
 		}
+	case *array.Decimal128:
+		scale := a.DataType().(*arrow.Decimal128Type).Scale
+		for i := range a.Len() {
+			to = append(to, decimal(a.Value(i), scale))
+		}
+	default:
+		return to, false
+	}
+	return to, true
+}
+
+// appendTimes appends a column of times, in seconds since 1970; false: it is none.
+func appendTimes(to []float64, column arrow.Array) ([]float64, bool) {
+	switch a := column.(type) {
 	case *array.Timestamp:
 		digits := map[arrow.TimeUnit]int{arrow.Second: 0, arrow.Millisecond: 3, arrow.Microsecond: 6, arrow.Nanosecond: 9}[a.DataType().(*arrow.TimestampType).Unit]
 		for _, v := range a.TimestampValues() {
@@ -115,28 +153,10 @@ func Append(to []float64, column arrow.Array) ([]float64, error) {
 		for _, v := range a.Date64Values() {
 			to = append(to, ingest.Seconds(int64(v), 3))
 		}
-	case *array.Float16:
-		for _, v := range a.Values() {
-			to = append(to, float64(v.Float32()))
-		}
-	case *array.Decimal128:
-		scale := a.DataType().(*arrow.Decimal128Type).Scale
-		for i := range a.Len() {
-			to = append(to, decimal(a.Value(i), scale))
-		}
-	case *array.Dictionary:
-		return appendDictionary(to, a)
 	default:
-		return to, fmt.Errorf("its type %s is not read as numbers", column.DataType())
+		return to, false
 	}
-	if column.NullN() > 0 {
-		for i := range column.Len() {
-			if column.IsNull(i) {
-				to[from+i] = ingest.Null.Cell()
-			}
-		}
-	}
-	return to, nil
+	return to, true
 }
 
 // decimal is digits·10^−scale, correctly rounded, where float64 holds all digits.

@@ -116,28 +116,34 @@ func compileAvro(root *avro.SchemaNode, names avroNames, columns *jsonNode) (*av
 // maxSchemaDepth bounds how deep a schema's text may be nested.
 const maxSchemaDepth = 256
 
+// resolve is the node that a name stands for, in a name space, or the node itself.
+func (c *avroCompiler) resolve(n *avro.SchemaNode, space string) (*avro.SchemaNode, avroKind, error) {
+	if kind, known := avroKinds[n.Type]; known {
+		return n, kind, nil
+	}
+	found := c.names[n.Type]
+	if found == nil {
+		found = c.names[space+"."+n.Type]
+	}
+	if found == nil {
+		return nil, 0, fmt.Errorf("there is no type %q", n.Type)
+	}
+	return found, avroKinds[found.Type], nil
+}
+
 // compile makes the type of a node, in a name space, for what is below a place in the
 // columns; nil: nothing.
 func (c *avroCompiler) compile(n *avro.SchemaNode, at *jsonNode, space string, depth int) (*avroType, error) {
 	if depth > maxSchemaDepth {
 		return nil, fmt.Errorf("nested deeper than %d", maxSchemaDepth)
 	}
-	kind, known := avroKinds[n.Type]
-	if !known {
-		found := c.names[n.Type]
-		if found == nil {
-			found = c.names[space+"."+n.Type]
-		}
-		if found == nil {
-			return nil, fmt.Errorf("there is no type %q", n.Type)
-		}
-		n, kind = found, avroKinds[found.Type]
+	n, kind, err := c.resolve(n, space)
+	if err != nil {
+		return nil, err
 	}
 	named := fullName(n)
 	if named != "" {
 		space = n.Namespace
-	}
-	if named != "" {
 		if t := c.made[avroPlace{named, at}]; t != nil {
 			return t, nil
 		}
@@ -177,10 +183,7 @@ func (c *avroCompiler) compile(n *avro.SchemaNode, at *jsonNode, space string, d
 		}
 		t.column = -1 // its branches have it
 	case avroArray, avroMap:
-		inner := n.Items
-		if kind == avroMap {
-			inner = n.Values
-		}
+		inner := map[avroKind]*avro.SchemaNode{avroArray: n.Items, avroMap: n.Values}[kind]
 		if inner == nil {
 			return nil, errors.New("a list without a type")
 		}

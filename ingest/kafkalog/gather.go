@@ -23,86 +23,54 @@ var errFull = errors.New("the window is closed")
 // pollEvery is the pause when no partition has a new record.
 const pollEvery = 300 * time.Millisecond
 
+// A gathering is a window that is filled.
+type gathering struct {
+	*spool
+	writers []*writer // by partition
+	next    []int64   // offset to go on at
+	turn    int64     // offsets of a partition that are read at a time
+	left    int64     // rows that are wanted still
+	behind  int       // looks in a row at a partition that ends before what was read of it
+}
+
 // gather reads until the window has its rows.
 func (s *spool) gather(ctx context.Context) error {
-	left := s.cfg.Rows - s.read.Load()
+	g := &gathering{spool: s, left: s.cfg.Rows - s.read.Load(), next: make([]int64, len(s.m.Spans))}
 	room := func(rows int) bool {
-		if left -= int64(rows); left < 0 {
-			left = 0
+		if g.left -= int64(rows); g.left < 0 {
+			g.left = 0
 			return false
 		}
 		return true
 	}
-	writers := make([]*writer, 0, len(s.m.Spans))
 	defer func() {
-		for _, w := range writers {
+		for _, w := range g.writers {
 			w.close()
 		}
 	}()
-	next := make([]int64, len(s.m.Spans))
 	for i, of := range s.m.Spans {
 		w, err := s.writer(ctx, of, &cutter{rows: s.cfg.segmentRows})
 		if err != nil {
 			return err
 		}
 		w.room, w.next = room, s.nextNumber
-		writers, next[i] = append(writers, w), w.first
+		g.writers, g.next[i] = append(g.writers, w), w.first
 	}
 	s.number = s.afterLast()
 	s.tell()
-	behind := 0                                                  // looks at a partition that ends before what was read of it
-	turn := min(max(s.cfg.Rows/int64(8*len(writers)), 16), 8192) // offsets
-	for left > 0 {
+	g.turn = min(max(s.cfg.Rows/int64(8*len(g.writers)), 16), 8192)
+	for g.left > 0 {
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
 			return err
 		}
 		if err := s.sameTopic(ctx); err != nil {
 			return err
 		}
-		latest, err := s.latest(ctx)
+		wait, err := g.round(ctx)
 		if err != nil {
 			return err
 		}
-		quiet, short := true, -1
-		for i, w := range writers {
-			if latest[w.partition] < next[i] {
-				short = i
-			}
-			end := min(latest[w.partition], next[i]+turn)
-			if end <= next[i] || left <= 0 {
-				continue
-			}
-			quiet = false
-			at := broker.Range{Topic: s.cfg.Topic, Partition: w.partition, First: next[i], End: end, FetchBytes: int32(min(max(turn*128, 1<<16), 4<<20))}
-			switch err := s.cfg.Client.Read(ctx, at, w.add); {
-			case errors.Is(err, errFull):
-				if next[i], left = w.stopped, 0; s.read.Load() == 0 {
-					return fmt.Errorf("kafka: topic %q, partition %d, offset %d: the record has more rows than the window, which has %d", s.cfg.Topic, w.partition, w.stopped, s.cfg.Rows)
-				}
-			case err != nil:
-				return s.cfg.explain(ctx, err)
-			default:
-				next[i] = end
-			}
-		}
-		if behind++; short < 0 {
-			behind = 0
-		} else if p := writers[short].partition; behind > maxBehind {
-			return fmt.Errorf("kafka: partition %d of topic %q ends at offset %d, and the window has it up to %d: the topic was made anew, or has lost records", p, s.cfg.Topic, latest[p], next[short])
-		}
-		if !quiet && s.cfg.Progress != nil {
-			s.cfg.Progress(s.read.Load())
-		}
-		if err := flushMost(writers, next, s.cfg.segmentRows); err != nil {
-			return err
-		}
-		if s.cfg.Round > 0 && held(writers) >= s.cfg.Round && left > 0 {
-			if err := flushAll(writers, next); err != nil {
-				return err
-			}
-			s.tell()
-		}
-		if quiet || short >= 0 { // a new leader may not know yet how far it is
+		if wait {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -110,13 +78,71 @@ func (s *spool) gather(ctx context.Context) error {
 			}
 		}
 	}
-	if err := flushAll(writers, next); err != nil {
+	if err := flushAll(g.writers, g.next); err != nil {
 		return err
 	}
-	for i, w := range writers {
+	for i, w := range g.writers {
 		s.m.Spans[i].End = w.first // behind its last segment
 	}
 	return s.complete(ctx)
+}
+
+// round reads a turn of each partition that has more, and reports whether to wait before the
+// next one: nothing has come, or a new leader may not know yet how far a partition is.
+func (g *gathering) round(ctx context.Context) (wait bool, err error) {
+	latest, err := g.latest(ctx)
+	if err != nil {
+		return false, err
+	}
+	quiet, short := true, -1
+	for i, w := range g.writers {
+		if latest[w.partition] < g.next[i] {
+			short = i
+		}
+		end := min(latest[w.partition], g.next[i]+g.turn)
+		if end <= g.next[i] || g.left <= 0 {
+			continue
+		}
+		quiet = false
+		if err := g.take(ctx, i, end); err != nil {
+			return false, err
+		}
+	}
+	if g.behind++; short < 0 {
+		g.behind = 0
+	} else if p := g.writers[short].partition; g.behind > maxBehind {
+		return false, fmt.Errorf("kafka: partition %d of topic %q ends at offset %d, and the window has it up to %d: the topic was made anew, or has lost records", p, g.cfg.Topic, latest[p], g.next[short])
+	}
+	if !quiet && g.cfg.Progress != nil {
+		g.cfg.Progress(g.read.Load())
+	}
+	if err := flushMost(g.writers, g.next, g.cfg.segmentRows); err != nil {
+		return false, err
+	}
+	if g.cfg.Round > 0 && held(g.writers) >= g.cfg.Round && g.left > 0 {
+		if err := flushAll(g.writers, g.next); err != nil {
+			return false, err
+		}
+		g.tell()
+	}
+	return quiet || short >= 0, nil
+}
+
+// take reads a partition up to an offset, or until the window has its rows.
+func (g *gathering) take(ctx context.Context, i int, end int64) error {
+	w := g.writers[i]
+	at := broker.Range{Topic: g.cfg.Topic, Partition: w.partition, First: g.next[i], End: end, FetchBytes: int32(min(max(g.turn*128, 1<<16), 4<<20))}
+	switch err := g.cfg.Client.Read(ctx, at, w.add); {
+	case errors.Is(err, errFull):
+		if g.next[i], g.left = w.stopped, 0; g.read.Load() == 0 {
+			return fmt.Errorf("kafka: topic %q, partition %d, offset %d: the record has more rows than the window, which has %d", g.cfg.Topic, w.partition, w.stopped, g.cfg.Rows)
+		}
+	case err != nil:
+		return g.cfg.explain(ctx, err)
+	default:
+		g.next[i] = end
+	}
+	return nil
 }
 
 // nextNumber takes the number of a segment, behind all that were cut before.

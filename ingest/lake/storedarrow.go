@@ -1,11 +1,13 @@
 package lake
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/decimal128"
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -136,24 +138,30 @@ func arrowValue(column arrow.Array, i int) (parquet.Value, error) {
 	case *array.Date32:
 		return parquet.Int32Value(int32(a.Value(i))), nil
 	case *array.Timestamp:
-		v := int64(a.Value(i))
-		if a.DataType().(*arrow.TimestampType).Unit == arrow.Second {
-			if v > math.MaxInt64/1000 || v < math.MinInt64/1000 {
-				return parquet.Value{}, fmt.Errorf("a time of %d s has no number of milliseconds", v)
-			}
-			v *= 1000
-		}
-		return parquet.Int64Value(v), nil
+		return timeValue(int64(a.Value(i)), a.DataType().(*arrow.TimestampType).Unit)
 	case *array.Decimal128:
-		v := a.Value(i)
-		b := make([]byte, 0, arrow.Decimal128SizeBytes)
-		for _, half := range []uint64{uint64(v.HighBits()), v.LowBits()} {
-			for shift := 56; shift >= 0; shift -= 8 {
-				b = append(b, byte(half>>shift))
-			}
-		}
-		return parquet.FixedLenByteArrayValue(b), nil
+		return decimalValue(a.Value(i)), nil
 	default:
 		return parquet.Value{}, fmt.Errorf("%w: it is %s", ErrNotKept, column.DataType())
 	}
+}
+
+// timeValue is a time, in milliseconds where Arrow has seconds, which Parquet has not.
+func timeValue(v int64, unit arrow.TimeUnit) (parquet.Value, error) {
+	if unit == arrow.Second {
+		if v > math.MaxInt64/1000 || v < math.MinInt64/1000 {
+			return parquet.Value{}, fmt.Errorf("a time of %d s has no number of milliseconds", v)
+		}
+		v *= 1000
+	}
+	return parquet.Int64Value(v), nil
+}
+
+// decimalValue is a decimal as bytes, the highest first.
+func decimalValue(v decimal128.Num) parquet.Value {
+	b := make([]byte, 0, arrow.Decimal128SizeBytes)
+	for _, half := range []uint64{uint64(v.HighBits()), v.LowBits()} {
+		b = binary.BigEndian.AppendUint64(b, half)
+	}
+	return parquet.FixedLenByteArrayValue(b)
 }
