@@ -16,13 +16,9 @@ import (
 type prepared struct {
 	config.Task
 
-	watch    func(pipeline.Progress) // is told each step of training; nil: nobody is
-	spooled  func(rows int64)        // is told how far a spool is; nil: nobody is
-	noPass   bool                    // the last pass is left to others
-	standing bool                    // the pointer is left where it is
-	held     *sinklake.Output        // the output, which the schedule holds; nil: it does not
-	begun    *pipeline.RunState      // the record of the run, which the schedule has begun
-	stands   string                  // id of the certificate that the number of the run has already
+	watch   func(pipeline.Progress) // is told each step of training; nil: nobody is
+	spooled func(rows int64)        // is told how far a spool is; nil: nobody is
+	noPass  bool                    // the last pass is left to others
 }
 
 // open opens the source of the job as the job chooses.
@@ -34,9 +30,8 @@ func (p prepared) open(ctx context.Context) (pipeline.Opened, error) {
 type scheduled struct {
 	*schedule.Job
 
-	task     *config.ScheduledTask
-	prepared prepared
-	output   *sinklake.Output
+	task   *config.ScheduledTask
+	output *sinklake.Output
 }
 
 // environment is what files are read in.
@@ -78,7 +73,7 @@ func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFi
 	var jobs []*scheduled
 	for _, j := range all {
 		out := sinklake.NewOutput(j.Task.Output, w.fs)
-		jobs = append(jobs, &scheduled{j.Scheduled(out, versionLine()), j, prepared{Task: j.Task, standing: true}, out})
+		jobs = append(jobs, &scheduled{j.Scheduled(out, versionLine()), j, out})
 	}
 	return c, jobs, err
 }

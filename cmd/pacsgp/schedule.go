@@ -134,7 +134,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*s
 	var outputs []string
 	var all []*schedule.Job
 	for _, j := range jobs {
-		outputs, all = append(outputs, j.prepared.Output), append(all, j.Job)
+		outputs, all = append(outputs, j.output.Folder()), append(all, j.Job)
 	}
 	unserve, err := serve(ctx, c.Serve, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
 	if err != nil {
@@ -199,20 +199,21 @@ func (j *scheduled) train(ctx context.Context, w system, job pipeline.Job, rows 
 		}
 	}
 	w.log = w.log.named(how.Run)
-	p := j.prepared
-	p.Job, p.Source, p.held, p.watch = job, rows.(config.Origin), j.output, how.Observer.Progress
-	p.begun, p.stands = how.Begun, how.Stands
-	o, err := train(within, p, w)
+	show := newDisplay(w)
+	defer show.end()
+	p := prepared{Task: j.task.Task, watch: how.Observer.Progress, spooled: show.spooled}
+	p.Job, p.Source = job, rows.(config.Origin)
+	out := &jobOutput{Output: j.output, job: p}
+	as := p.how(w, show, out)
+	as.Publisher, as.Begun, as.Stands, as.LeavePointer = p.Publisher(), how.Begun, how.Stands, how.LeavePointer
+	o, err := pipeline.Train(within, job, rows, out, as)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", time.Duration(j.task.Time))
 	}
 	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return o.Outcome, nil
+	return o, err
 }
 
 // named is the same log for another run.

@@ -82,11 +82,7 @@ func train(ctx context.Context, p prepared, w system) (*outcome, error) {
 
 // out is the output of a job.
 func (p prepared) out(w system) *jobOutput {
-	out := p.held
-	if out == nil {
-		out = sinklake.NewOutput(p.Output, w.fs)
-	}
-	return &jobOutput{Output: out, job: p}
+	return &jobOutput{Output: sinklake.NewOutput(p.Output, w.fs), job: p}
 }
 
 // A jobOutput is the output of a job.
@@ -124,8 +120,7 @@ func (p prepared) run() pipeline.RunConfig {
 // how says how a job is run.
 func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfig {
 	how := p.run()
-	how.Run, how.Keep, how.Folder, how.LeavePointer, how.Software = w.log.run, p.Keep, p.Folder, p.standing, software()
-	how.Begun, how.Stands = p.begun, p.stands
+	how.Run, how.Keep, how.Folder, how.Software = w.log.run, p.Keep, p.Folder, software()
 	how.Resources, how.Observer = p.Resources, show.observer(p.watch)
 	how.Observer.Spooled = p.spooled
 	path := p.Attempts
