@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
@@ -29,9 +30,7 @@ var known = map[string]string{"LIMIT": "77123", "MISSED": "secret-word"}
 func TestMessages(t *testing.T) {
 	path := filepath.Join("testdata", "messages.golden")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	head, rest, _ := strings.Cut(string(text), "\n== ")
 	got := &strings.Builder{}
 	got.WriteString(head)
@@ -78,9 +77,7 @@ func messages(t *testing.T, title, text string) string {
 	default:
 		faults, err = Check(t.Context(), writeFile(t, filepath.Join(dir, "job.yaml"), text), with(known))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var said strings.Builder
 	for _, f := range faults {
 		fmt.Fprintf(&said, "[%d:%d] %s: %s\n", f.Line, f.Column, f.Key, strings.TrimPrefix(f.Text, f.Key+": "))

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
@@ -21,9 +22,7 @@ import (
 func printed(t *testing.T, kind string) []byte {
 	t.Helper()
 	text, err := json.Marshal(Schema(kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return text
 }
 
@@ -31,17 +30,11 @@ func printed(t *testing.T, kind string) []byte {
 func printedSchema(t *testing.T, kind string) *jsonschema.Schema {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(printed(t, kind)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("job.json", value); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, compiler.AddResource("job.json", value))
 	compiled, err := compiler.Compile("job.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return compiled
 }
 
@@ -119,17 +112,13 @@ func TestSchemaTakesExamples(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, faults, err)
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		takes(path, string(text), false)
 	}
 	blocks := 0
 	for _, page := range []string{"../../docs/job.md", "../../docs/schedule.md", "../../docs/score.md", "../../docs/certificate.md", "../../README.md"} {
 		text, err := os.ReadFile(filepath.FromSlash(page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i, block := range strings.Split(string(text), "```yaml\n")[1:] {
 			block, _, _ = strings.Cut(block, "```")
 			if strings.HasPrefix(block, "apiVersion:") { // of Kubernetes
@@ -244,9 +233,7 @@ func readForSchema(t *testing.T, change keys) (any, *yamlfile.File) {
 	t.Helper()
 	given := map[string]string{"A_NUMBER": "0.1", "A_COUNT": "3", "A_SIZE": "1GB", "A_NAME": "y"}
 	text, err := os.ReadFile(tiny(change).write(t, t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, read := parsed(text, func(name string) (string, bool) { value, ok := given[name]; return value, ok })
 	_, shown := parsed(text, func(name string) (string, bool) { return "${" + name + "}", true })
 	return plainValue(shown.Root), read
@@ -283,9 +270,7 @@ func TestSchemaSaysWhatKeysAre(t *testing.T) {
 
 func keysAreSaid(t *testing.T, kind string) {
 	var shown map[string]any
-	if err := json.Unmarshal(printed(t, kind), &shown); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(printed(t, kind), &shown))
 	said, all, ofWords := described(pageOf(kind)), map[string]bool{}, map[string]bool{}
 	leaves("", shown, func(key string, words []any) {
 		all[key], ofWords[key] = true, words != nil

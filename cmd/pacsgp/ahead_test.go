@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // aheadJob is a stream that trains before its windows of 300 rows are full.
@@ -54,9 +56,7 @@ func TestServiceTrainsAhead(t *testing.T) {
 	}
 	folder := filepath.Join(dir, "out", doneWindow+windowNumber(1))
 	elsewhere := t.TempDir()
-	if err := os.Rename(filepath.Join(folder, "spool"), filepath.Join(elsewhere, "spooled")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(filepath.Join(folder, "spool"), filepath.Join(elsewhere, "spooled")))
 	batch := tiny(jobFile{
 		"source": "{paths: [spooled]}", "features": "[x1, in.x2]", "output": "batch",
 		"roles": "{by: first, reference: 40}", "train": "{mode: arrival, rows: 300, passes: 3, batch: 60}",
@@ -85,9 +85,7 @@ func TestServiceWarmStart(t *testing.T) {
 	fillTopic(t, address, 180) // 360: three windows
 	awaitCertificates(t, address, 3, r)
 	r.end(t)
-	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(filepath.Join(dir, "out")))
 	r = startService(t, "-c", job)
 	fillTopic(t, address, 360) // 540: four
 	all := awaitCertificates(t, address, 4, r)

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -27,9 +28,7 @@ import (
 func limitedTo(t *testing.T, mebibytes int, args ...string) answer {
 	t.Helper()
 	text, err := json.Marshal(order{Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", fmt.Sprintf("ulimit -v %d && exec \"$0\"", mebibytes<<10), os.Args[0])
@@ -62,9 +61,7 @@ func endless(t *testing.T, model []byte) map[string]string {
 		"six gigabytes in a model": {model[:footer], model[footer:]},
 	} {
 		f, err := os.Create(files[name])
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_, head := f.Write(content[0])
 		_, tail := f.WriteAt(content[1], 6<<30)
 		if err := errors.Join(head, tail, f.Truncate(6<<30+int64(len(content[1]))), f.Close()); err != nil {

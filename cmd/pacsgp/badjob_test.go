@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -101,12 +102,8 @@ func TestJobMayEndInDashes(t *testing.T) {
 		smallLake(t, dir)
 		job := tiny(nil).write(t, dir)
 		plain, err := os.ReadFile(job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(job, fmt.Appendf(nil, text, plain), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, os.WriteFile(job, fmt.Appendf(nil, text, plain), 0o600))
 		if a := pacsgp(t, "plan", "-c", job); a.status != 0 {
 			t.Errorf("%q: status %d: %s", text, a.status, a.message)
 		}
@@ -114,9 +111,7 @@ func TestJobMayEndInDashes(t *testing.T) {
 	dir := t.TempDir()
 	job := filepath.Join(dir, "job.yaml")
 	for _, text := range []string{"", "---", "---\n---\n", "# nothing\n"} {
-		if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(job, []byte(text), 0o600))
 		refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, "is empty")
 	}
 }
@@ -207,9 +202,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	refused(t, pacsgpOn(t, denied, nil, "train", "-c", job, "-o", out), out, exitFailure, "permission denied", "hint: choose an output directory")
 
 	readOnly := filepath.Join(dir, "read-only")
-	if err := os.Mkdir(readOnly, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(readOnly, 0o555))
 	if os.Geteuid() == 0 {
 		t.Log("root may write to a read-only directory: that part is left out")
 		return
@@ -224,9 +217,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 func TestOutputInsideSource(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
-	if err := os.Symlink("lake", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink("lake", filepath.Join(dir, "link")))
 	before := names(t, filepath.Join(dir, "lake"))
 	for _, c := range []struct{ paths, output, words string }{
 		{"lake/", "lake/out", "job.yaml: [4:9] output: " + filepath.Join(dir, "lake", "out") + " is inside the source " + filepath.Join(dir, "lake") + ", whose subdirectories are read"},
@@ -260,14 +251,10 @@ func TestOutputInUse(t *testing.T) {
 	smallLake(t, dir)
 	out := filepath.Join(dir, "out")
 	other, err := lake.Open(out, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	job := tiny(nil).write(t, dir)
 	refused(t, pacsgp(t, "train", "-c", job), out, exitFailure, "in use", "hint: wait for the other process")
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, other.Close())
 	succeed(t, "train", "-c", job)
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Bad rows in two files: without a tolerance the first one ends the job, with one they
@@ -45,17 +47,13 @@ func TestBadRowsGoIntoQuarantine(t *testing.T) {
 		Reason string `parquet:"reason"`
 	}
 	got, err := parquet.ReadFile[bad](path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i, want := range []bad{{"", 11, "x1", "x1 is NaN"}, {"", 70, "x2", "x2 is null"}, {"", 599, "x1", "x1 is infinite"}} {
 		if i >= len(got) || got[i].Row != want.Row || got[i].Column != want.Column || got[i].Reason != want.Reason || got[i].In != lakeFile(dir, 0) {
 			t.Errorf("bad rows %+v: number %d is not %+v", got, i, want)
 		}
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path))
 	if said := train("{tolerance: 0.4 %, to: bad.parquet}"); said.status != 1 || !strings.Contains(said.message, "3 of 600 rows (0.5 %) break a row rule") {
 		t.Errorf("status %d, %q", said.status, said.message)
 	}

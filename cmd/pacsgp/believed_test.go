@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -65,9 +66,7 @@ func TestWhatAnEarlierRunLeftIsLookedAt(t *testing.T) {
 	if !idle() {
 		t.Fatal("it trains again")
 	}
-	if err := os.Chtimes(files[0], later, later); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chtimes(files[0], later, later))
 	if idle() {
 		t.Error("a file that was written since is taken for the same one")
 	}
@@ -86,20 +85,14 @@ func TestNumbersOutliveTheRecord(t *testing.T) {
 		succeed(t, "schedule", "-c", schedule, "--once")
 	}
 	run()
-	if err := os.RemoveAll(filepath.Join(dir, "schedule.db")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(filepath.Join(dir, "schedule.db")))
 	addFile(t, dir, "later", 10_000, 60)
 	run()
 	names, err := filepath.Glob(filepath.Join(dir, "out", "certificate-*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, name := range names {
 		c, _, err := config.ReadCertificate(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		numbers[c.Delta.Sequence.Number]++
 	}
 	if len(numbers) != 2 || numbers[1] != 1 || numbers[2] != 1 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -33,9 +34,7 @@ func TestInspect(t *testing.T) {
 	}
 	decoder := json.NewDecoder(strings.NewReader(succeed(t, "inspect", "--json", a.model).stdout))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&m); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, decoder.Decode(&m))
 	if !strings.Contains(a.model, m.Digest) || !(m.KL > 0) || len(m.Model.Features) != 2 || m.Model.Inducing != 12 {
 		t.Errorf("inspect --json of a model: %+v", m)
 	}
@@ -85,9 +84,7 @@ func TestPlanReadsFooters(t *testing.T) {
 	}
 	said := func(p planned) string {
 		doc, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return string(doc)
 	}
 	before, text := ask()
@@ -113,9 +110,7 @@ func TestPlanReadsFooters(t *testing.T) {
 	if left := names(t, filepath.Join(dir, "out")); len(left) > 2 { // the lock, and the record of the run
 		t.Errorf("left over: %q", left)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(filepath.Join(dir, "out")))
 	ask()
 	if left := names(t, filepath.Join(dir, "out")); left != nil {
 		t.Errorf("plan made an output directory with %q", left)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // The README's first command, and the examples, which run on the demo's lake.
@@ -42,15 +43,9 @@ func TestDemoAndExamples(t *testing.T) {
 func copyInto(t *testing.T, path, dir string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, os.MkdirAll(dir, 0o755))
 	to := filepath.Join(dir, filepath.Base(path))
-	if err := os.WriteFile(to, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(to, data, 0o644))
 	return to
 }

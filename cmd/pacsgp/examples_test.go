@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // The kinds of Kubernetes' manifests: keys, and the types of their values, as far as the
@@ -139,15 +140,11 @@ type probe struct {
 func manifests(t *testing.T, file string) map[string]kubeObject {
 	t.Helper()
 	forms, found := map[string]map[string]any{}, map[string]kubeObject{}
-	if err := yaml.Unmarshal([]byte(kinds), &forms); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, yaml.Unmarshal([]byte(kinds), &forms))
 	for text := range bytes.SplitSeq(readFile(t, filepath.Join("..", "..", "examples", file)), []byte("\n---\n")) {
 		var m kubeObject
 		var all map[string]any
-		if err := errors.Join(yaml.Unmarshal(text, &m), yaml.Unmarshal(text, &all)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(yaml.Unmarshal(text, &m), yaml.Unmarshal(text, &all)))
 		form, ok := forms[m.APIVersion+" "+m.Kind]
 		if _, twice := found[m.Kind]; !ok || twice {
 			t.Fatalf("%s: a manifest of the kind %q, %q", file, m.APIVersion, m.Kind)

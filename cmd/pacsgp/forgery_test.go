@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
@@ -16,9 +17,7 @@ import (
 func evidenceOf(t *testing.T, c certify.Certificate) certify.Evidence {
 	t.Helper()
 	ev, err := c.Evidence()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range ev.Assumptions {
 		ev.Assumptions[i].Text = ""
 	}
@@ -29,9 +28,7 @@ func evidenceOf(t *testing.T, c certify.Certificate) certify.Evidence {
 func losses(t *testing.T, n int64, size float64) (sum certify.RiskSum) {
 	t.Helper()
 	for range n {
-		if err := sum.Add(size); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, sum.Add(size))
 	}
 	return sum
 }
@@ -123,9 +120,7 @@ func TestVerifyForgery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := c.artifact
 			original, err := certify.Parse(readFile(t, a.certificate))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			ev := evidenceOf(t, original)
 			if got := certificateOf(t, ev); !bytes.Equal(got, readFile(t, a.certificate)) {
 				t.Fatalf("the true evidence gives another certificate:\n%s", got)
@@ -179,13 +174,9 @@ func refusedByBoth(t *testing.T, forgeries []forgedFile) {
 func certificateOf(t *testing.T, ev certify.Evidence) []byte {
 	t.Helper()
 	c, err := certify.Certify(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	doc, err := certify.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return doc
 }
 
@@ -217,13 +208,9 @@ func TestEditedAttemptIsTheMakersWord(t *testing.T) {
 			}
 		}
 		before, err := certify.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		after, err := certify.Parse([]byte(edited))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i, g := range after.Guarantees {
 			if g != before.Guarantees[i] {
 				t.Errorf("the count changes the guarantee %s", g.ID)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -129,14 +130,10 @@ func TestInterruptedReaders(t *testing.T) {
 // that at any moment, and plan says how long it takes.
 func TestManyRowsAreInterrupted(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("..", "..", "ingest", "lake", "testdata", "hostile", "honest-rows-in-few-bytes.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	job := tiny(jobFile{"source": "{paths: [" + file + "]}", "target": "ab", "copies": "independent"}).write(t, t.TempDir())
 	var said planned
-	if err := json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &said); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &said))
 	if said.Rows != 2e9 || said.Estimate.Most < 60 {
 		t.Errorf("plan says %d rows and at most %v s", said.Rows, said.Estimate.Most)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // smallTopic produces the rows of [smallLake] to three partitions of a topic and
@@ -24,9 +25,7 @@ import (
 func smallTopic(t *testing.T) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "rows"), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	fillTopic(t, c.ListenAddrs()[0], 0)
 	return c
@@ -42,22 +41,16 @@ func fillTopic(t *testing.T, address string, first int64) {
 func sendRows(t *testing.T, address string, first, n int64) {
 	t.Helper()
 	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.Close()
-	if err := p.ProduceSync(t.Context(), recordsOf(t, first, n)...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.ProduceSync(t.Context(), recordsOf(t, first, n)...).FirstErr())
 }
 
 // recordsOf are the records of rows, for the three partitions in turns.
 func recordsOf(t *testing.T, first, n int64) (records []*kgo.Record) {
 	t.Helper()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rows := g.Rows(first, int(n))
 	for i := range rows[0] {
 		records = append(records, &kgo.Record{Topic: "rows", Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
@@ -86,9 +79,7 @@ func TestTopic(t *testing.T) {
 	r := record(t, out)
 	model, certificate := filepath.Join(out, r.Model), filepath.Join(out, r.Certificate)
 	doc, err := certify.Parse(readFile(t, certificate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if g := doc.Sample.Segments; len(g) != 3 || g[1] != (certify.Segment{Topic: "rows", Partition: 1, First: 0, End: 60, Rows: 60}) {
 		t.Errorf("segments %+v", g)
 	}
@@ -186,9 +177,7 @@ func committedAt(t *testing.T, address, topic string) int {
 	t.Helper()
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer consumer.Close()
 	n := 0
 	patience := time.Minute // of a machine that has no time
@@ -210,18 +199,12 @@ func committedAt(t *testing.T, address, topic string) int {
 func committedEnds(t *testing.T, address, topic string) map[int]int64 {
 	t.Helper()
 	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	partitions, err := client.Partitions(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ends, err := client.Offsets(t.Context(), topic, partitions, broker.Latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return ends
 }
 
@@ -239,9 +222,7 @@ func empty(t *testing.T, address, topic string) bool {
 func createTopic(t testing.TB, address, topic string, partitions int) {
 	t.Helper()
 	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	if _, err := client.CreateTopic(t.Context(), topic, partitions, -1, nil); err != nil {
 		t.Fatal(err)
@@ -257,17 +238,13 @@ func TestCompose(t *testing.T) {
 		} `yaml:"services"`
 	}
 	root := filepath.Join("..", "..")
-	if err := yaml.Unmarshal(readFile(t, filepath.Join(root, "docker-compose.yml")), &file); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, yaml.Unmarshal(readFile(t, filepath.Join(root, "docker-compose.yml")), &file))
 	_, version, _ := strings.Cut(file.Services["kafka"].Image, ":")
 	if tested := string(readFile(t, filepath.Join(root, ".ci", "kafka"))); !strings.Contains(tested, "\nversion="+version+"\n") {
 		t.Errorf("the image of Kafka is of version %s, which is not the one that .ci/kafka fetches", version)
 	}
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	dir := t.TempDir()
 	here := strings.NewReplacer("kafka:9092", c.ListenAddrs()[0], "/examples", dir, "/work", dir)
@@ -308,9 +285,7 @@ func TestNextWindow(t *testing.T) {
 		succeed(t, "train", "-c", job)
 		r := record(t, filepath.Join(dir, "out"))
 		doc, err := certify.Parse(readFile(t, filepath.Join(dir, "out", r.Certificate)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, g := range doc.Sample.Segments {
 			if g.First != want[0] || g.End != want[1] {
 				t.Errorf("window %d: segment %+v, want the offsets %v", i, g, want)
@@ -328,14 +303,10 @@ func TestNextWindow(t *testing.T) {
 func TestDeadLetters(t *testing.T) {
 	c := smallTopic(t)
 	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.Close()
 	bad := &kgo.Record{Topic: "rows", Key: []byte("k"), Value: []byte(`{"x1":1,"in":`), Headers: []kgo.RecordHeader{{Key: "own", Value: []byte("header")}}}
-	if err := p.ProduceSync(t.Context(), bad).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.ProduceSync(t.Context(), bad).FirstErr())
 	dir := t.TempDir()
 	job := fromTopic(c, jobFile{"bad_rows": "{tolerance: 2 %, to: {kafka: rows-dead}}"}).write(t, dir)
 	pacsgp(t, "train", "-c", job).says(t, exitFailure, "rows-dead", "pacsgp topics")
@@ -350,9 +321,7 @@ func TestDeadLetters(t *testing.T) {
 		t.Fatalf("%d dead letters, want 1", n)
 	}
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics("rows-dead"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer consumer.Close()
 	letter := consumer.PollFetches(t.Context()).Records()[0]
 	var headers []string
@@ -383,9 +352,7 @@ func TestWindowsOfRows(t *testing.T) {
 		succeed(t, "train", "-c", job)
 		r := record(t, filepath.Join(dir, "out"))
 		doc, err := certify.Parse(readFile(t, filepath.Join(dir, "out", r.Certificate)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		rows := int64(0)
 		for _, g := range doc.Sample.Segments {
 			if rows += g.Rows; g.First != begin[g.Partition] {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // flightRows are the 200,000 rows of the flights data as JSON, shuffled.
@@ -34,31 +35,23 @@ func flightRows(t *testing.T) (rows [][]byte) {
 		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
 	}
 	src, err := ingestlake.Open(t.Context(), ingestlake.Config{Paths: []string{path}, Features: []string{"distance", "time"}, Target: "delay"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range src.Shards() {
 		batches, err := src.Open(t.Context(), i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for {
 			record, err := batches.Next(t.Context())
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			value := func(column, row int) float64 { return record.Column(column).(*array.Float64).Value(row) }
 			for k := range int(record.NumRows()) {
 				rows = append(rows, fmt.Appendf(nil, `{"distance":%v,"time":%v,"delay":%v}`, value(0, k), value(1, k), value(2, k)))
 			}
 			record.Release()
 		}
-		if err := batches.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, batches.Close())
 	}
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	return rows
@@ -72,9 +65,7 @@ func TestFlightsOnApacheKafka(t *testing.T) {
 	s, _ := apache.Lend(t)
 	rows := flightRows(t)
 	admin, err := kgo.NewClient(kgo.SeedBrokers(s.Address), kgo.DefaultProduceTopic("flights"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(len(rows)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer admin.Close()
 	dir := t.TempDir()
 	job := jobFile{
@@ -88,16 +79,12 @@ func TestFlightsOnApacheKafka(t *testing.T) {
 	for i, value := range rows {
 		records = append(records, &kgo.Record{Partition: int32(i % 6), Value: value})
 	}
-	if err := admin.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, admin.ProduceSync(t.Context(), records...).FirstErr())
 
 	run := child(t, order{Args: []string{"train", "-c", job}})
 	var said strings.Builder
 	run.Stdout, run.Stderr = &said, &said
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, run.Start())
 	for range 600 { // until there is something in the spool
 		if found, _ := filepath.Glob(filepath.Join(dir, "out", "_spool-*", "segment-*")); len(found) > 0 {
 			break
@@ -112,9 +99,7 @@ func TestFlightsOnApacheKafka(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	r := record(t, out)
 	doc, err := certify.Parse(readFile(t, filepath.Join(out, r.Certificate)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if doc.Sample.Rows != 200_000 || len(doc.Sample.Segments) != 6 {
 		t.Errorf("%d rows in %d segments", doc.Sample.Rows, len(doc.Sample.Segments))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // TestSecrets: a job on a broker that demands TLS and a password works with each
@@ -61,9 +62,7 @@ func TestSecrets(t *testing.T) {
 			"features": "[x1, in.x2]",
 			"publish":  fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: true, topics: {certificates: c-%[1]s, models: m-%[1]s, current: p-%[1]s}}}", name),
 		})
-		if err := os.MkdirAll(own, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(own, 0o755))
 		path := job.write(t, own)
 		commands := [][]string{{"topics", "-c", path}, {"train", "-c", path, "--log-level", "debug"}}
 		if c.status != 0 {
@@ -109,9 +108,7 @@ func TestSecrets(t *testing.T) {
 func valuesOf(t *testing.T, address, topic string) (all []byte) {
 	t.Helper()
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer consumer.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -24,6 +24,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -84,9 +85,7 @@ func published(t *testing.T, out string, also ...string) map[string]string {
 	files := map[string]string{}
 	for _, pattern := range append([]string{"model-*", "certificate-*", "attempts.jsonl"}, also...) {
 		names, err := filepath.Glob(filepath.Join(out, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, name := range names {
 			files[filepath.Base(name)] = string(readFile(t, name))
 		}
@@ -357,12 +356,8 @@ func killAt(t *testing.T, m moment, args []string) (last step) {
 	t.Helper()
 	cmd := child(t, order{Args: append(args, "--log-level", "debug")})
 	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, cmd.Start())
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
 		last = step{}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -97,9 +98,7 @@ func TestRowsChangedBeforeLastPass(t *testing.T) {
 			rows.slice(0, 5).write(t, lakeFile(dir, 2))
 		}, []string{"changed since training", "digest"}},
 		"a file less": {func(t *testing.T, dir string) {
-			if err := os.Remove(lakeFile(dir, 1)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.Remove(lakeFile(dir, 1)))
 		}, []string{"changed since training", "digest"}},
 		"files exchanged": {func(t *testing.T, dir string) {
 			rows.slice(45, 90).write(t, lakeFile(dir, 0))
@@ -131,9 +130,7 @@ func TestRowsChangedBeforeLastPass(t *testing.T) {
 			withoutCertificate(t, meanwhile(t, job, func(string) { c.happens(t, dir) }), out, c.words...)
 
 			// The old rows again: the run goes on from where it was.
-			if err := os.RemoveAll(filepath.Join(dir, "lake")); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.RemoveAll(filepath.Join(dir, "lake")))
 			write()
 			if a := pacsgp(t, "train", "-c", job); a.status != 0 && a.status != exitNotCertified {
 				t.Fatal(a.message)
@@ -172,9 +169,7 @@ func TestModelChangedBeforeLastPass(t *testing.T) {
 	want := published(t, out)
 	size := len(readFile(t, filepath.Join(out, record(t, out).Model)))
 	for _, at := range []int{0, 4, size / 3, size / 2, size - 9, size - 1} {
-		if err := os.RemoveAll(out); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.RemoveAll(out))
 		a := meanwhile(t, job, func(modelFile string) {
 			writeFile(t, modelFile, flip(readFile(t, modelFile), at, uint(at%8)))
 		})
@@ -187,9 +182,7 @@ func TestModelChangedBeforeLastPass(t *testing.T) {
 		"truncated": func(modelFile string) { writeFile(t, modelFile, readFile(t, modelFile)[:size/2]) },
 		"longer":    func(modelFile string) { writeFile(t, modelFile, append(readFile(t, modelFile), 0)) },
 	} {
-		if err := os.RemoveAll(out); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.RemoveAll(out))
 		withoutCertificate(t, meanwhile(t, job, happens), out, "model-")
 		succeed(t, "train", "-c", job)
 		if diff := cmp.Diff(want, published(t, out)); diff != "" {

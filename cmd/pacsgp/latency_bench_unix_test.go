@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -49,29 +50,21 @@ func BenchmarkStreamLatency(b *testing.B) {
 
 func measureLatency(b *testing.B, rows int, mode string, warm bool) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "rows"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer c.Close()
 	address := c.ListenAddrs()[0]
 	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.MaxBufferedRecords(rows))
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer p.Close()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.3, Features: 4})
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	sent := 0
 	send := func(n int) {
 		records := make([]*kgo.Record, n)
 		for i, columns := 0, g.Rows(int64(sent), n); i < n; i++ {
 			records[i] = &kgo.Record{Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v,"x3":%v,"x4":%v,"y":%v}`, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i])}
 		}
-		if err := p.ProduceSync(b.Context(), records...).FirstErr(); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, p.ProduceSync(b.Context(), records...).FirstErr())
 		sent += n
 	}
 	dir := b.TempDir()
@@ -118,9 +111,7 @@ func measureLatency(b *testing.B, rows int, mode string, warm bool) {
 	await(2)
 	latency, cpu := time.Since(began).Seconds(), (processorTime(b) - used).Seconds()
 	cancel()
-	if err := <-done; err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, <-done)
 	got := timedRecord(b, filepath.Join(dir, "out", doneWindow+windowNumber(2)))
 	used = processorTime(b)
 	lake := batch.write(b, dir)
@@ -138,17 +129,13 @@ func measureLatency(b *testing.B, rows int, mode string, warm bool) {
 
 // timedRecord is the record of a run.
 func timedRecord(b *testing.B, folder string) (r pipeline.RunRecord) {
-	if err := json.Unmarshal(readFile(b, filepath.Join(folder, sinklake.RunFile)), &r); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, json.Unmarshal(readFile(b, filepath.Join(folder, sinklake.RunFile)), &r))
 	return r
 }
 
 // processorTime is what this process has used.
 func processorTime(b *testing.B) time.Duration {
 	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }

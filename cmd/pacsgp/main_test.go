@@ -18,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -81,9 +82,7 @@ func testSystem(stdout, stderr io.Writer, fsys durable.FS, environment map[strin
 func child(t *testing.T, o order, environment ...string) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0])
@@ -184,12 +183,8 @@ func (j jobFile) write(t testing.TB, dir string) string {
 func smallLake(t testing.TB, dir string) {
 	t.Helper()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180))
 }
 
 // smallSeed draws long lengthscales.
@@ -197,29 +192,21 @@ const smallSeed = 22
 
 func writeFile(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	fatal.If(t, os.WriteFile(path, data, 0o644))
 }
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
 // record reads the run record of an output directory.
 func record(t *testing.T, out string) (r pipeline.RunRecord) {
 	t.Helper()
-	if err := json.Unmarshal(readFile(t, filepath.Join(out, sinklake.RunFile)), &r); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(readFile(t, filepath.Join(out, sinklake.RunFile)), &r))
 	return r
 }
 

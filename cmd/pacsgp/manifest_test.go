@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -21,12 +22,8 @@ func grown(t *testing.T) (dir string, a trainedArtifact) {
 	out := filepath.Join(dir, "out")
 	r := record(t, out)
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake", "later"), 1, 180, 60); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake", "later"), 1, 180, 60))
 	return dir, trainedArtifact{filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), filepath.Join(out, sinklake.ManifestName(r.ID))}
 }
 
@@ -40,17 +37,11 @@ func TestSampleIsFoundInALakeThatHasGrown(t *testing.T) {
 		t.Errorf("verify does not say which files are left out: %s", said.stdout)
 	}
 	moved := filepath.Join(dir, "elsewhere", "deep")
-	if err := os.MkdirAll(filepath.Dir(moved), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(lake, moved); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Dir(moved), 0o755))
+	fatal.If(t, os.Rename(lake, moved))
 	succeed(t, "verify", a.model, a.certificate, moved, "--judge", "draw")
 	elsewhere := filepath.Join(dir, "manifest.json")
-	if err := os.Rename(a.manifest, elsewhere); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(a.manifest, elsewhere))
 	pacsgp(t, "verify", a.model, a.certificate, moved).says(t, exitFailure, "the data have 240 rows")
 	succeed(t, "verify", a.model, a.certificate, moved, "--judge", "draw", "--manifest", elsewhere)
 }
@@ -63,9 +54,7 @@ func TestMissingAndChangedFilesAreNamed(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	first := readFile(t, files[0])
-	if err := os.Remove(files[0]); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(files[0]))
 	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, filepath.Base(files[0])+" is missing")
 	writeFile(t, files[0], readFile(t, files[1])[:len(first)/2])
 	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, files[0]+" has changed")
@@ -74,9 +63,7 @@ func TestMissingAndChangedFilesAreNamed(t *testing.T) {
 		t.Fatal(later, err)
 	}
 	writeFile(t, files[0], readFile(t, later[0]))
-	if err := os.RemoveAll(filepath.Dir(later[0])); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(filepath.Dir(later[0])))
 	// As many rows as the sample, of which some are others.
 	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, files[0]+" has changed")
 }
@@ -89,14 +76,10 @@ func TestManifestThatLiesIsRefused(t *testing.T) {
 	lie := func(what string, change func(m *pipeline.Manifest), want string) {
 		t.Helper()
 		var m pipeline.Manifest
-		if err := json.Unmarshal(good, &m); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(good, &m))
 		change(&m)
 		text, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		writeFile(t, a.manifest, text)
 		got := pacsgp(t, "verify", a.model, a.certificate, lake)
 		if got.status != exitFailure || !strings.Contains(got.message, want) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -39,12 +40,8 @@ func TestPlanSaysTheMemory(t *testing.T) {
 	made := func(rows int64, files, features int) string {
 		dir := filepath.Join(t.TempDir(), "lake")
 		g, err := synth.New(synth.Config{Seed: 1, Noise: 0.1, Features: features})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.WriteLake(t.Context(), dir, files, 0, rows); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, g.WriteLake(t.Context(), dir, files, 0, rows))
 		return dir
 	}
 	data := os.Getenv("PACSGP_DATA")
@@ -72,17 +69,13 @@ func TestPlanSaysTheMemory(t *testing.T) {
 				t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
 			}
 			path, err := filepath.Abs(c.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			job := tiny(c.change)
 			job["source"], job["copies"], job["loss"] = "{paths: ["+path+"]}", "independent", "{epsilon: {std: 0.6}}"
 			job["train"], job["checkpoint"] = "{passes: 0.2}", "1s"
 			file := job.write(t, t.TempDir())
 			var said planned
-			if err := json.Unmarshal([]byte(succeed(t, "plan", "-c", file, "--json").stdout), &said); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal([]byte(succeed(t, "plan", "-c", file, "--json").stdout), &said))
 			had := peakOf(t, exec.CommandContext(t.Context(), command, "train", "-c", file))
 			planned := float64(said.Estimate.Bytes)
 			t.Logf("planned %.0f MiB, had %.0f MiB: %+.0f %%", planned/(1<<20), had/(1<<20), 100*(planned/had-1))
@@ -106,34 +99,20 @@ func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, out := t.TempDir(), t.TempDir()
 			g, err := synth.New(synth.Config{Seed: 1, Noise: 0.1, Features: c.features})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 2, 0, int64(c.rows/2)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
+			fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 2, 0, int64(c.rows/2)))
 			a := retrained(t, dir, jobFile{"inducing": fmt.Sprint(c.inducing), "train": "{passes: 0.2}"})
 			m, _, err := config.ReadModel(t.Context(), a.model)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			certificate, _, err := config.ReadCertificate(t.Context(), a.certificate)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			from, err := config.OriginOf([]string{a.lake})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			src, err := from.Open(t.Context(), pipeline.Choice{Target: "y"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			res := pipeline.Resources{Workers: runtime.GOMAXPROCS(0)}
 			sample, err := pipeline.SampleOf(t.Context(), src, res.Workers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for command, measured := range map[string]struct {
 				foreseen int64
 				args     []string
@@ -161,9 +140,7 @@ func peakOf(t *testing.T, cmd *exec.Cmd) (peak float64) {
 	t.Helper()
 	var log strings.Builder
 	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	look := time.NewTicker(5 * time.Millisecond)

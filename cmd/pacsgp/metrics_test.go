@@ -9,24 +9,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // scrape reads the metrics of a service: the sum over all labels by name.
 func scrape(t testing.TB, address string) map[string]float64 {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	all := map[string]float64{}
 	for line := range strings.SplitSeq(string(text), "\n") {
 		name, value, ok := strings.Cut(line, " ")
@@ -112,9 +108,7 @@ func TestSpooledRowsAreCountedOnce(t *testing.T) {
 		}
 	}
 	families, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, f := range families {
 		if f.GetName() == "pacsgp_spooled_rows_total" && f.GetMetric()[0].GetCounter().GetValue() != 3100+500 {
 			t.Errorf("%v, want 3600 rows", f)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -30,9 +31,7 @@ func TestThirtyNights(t *testing.T) {
 	path := func(d int, name string) string { return filepath.Join(dir, "lake", day(d), name) }
 	rowsOf := func(d int) table {
 		g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return drawn(t, g, int64(60*(d+10)), 60)
 	}
 	for d := -6; d <= 0; d++ {
@@ -168,17 +167,13 @@ func TestThirtyNights(t *testing.T) {
 func drawn(t *testing.T, g *synth.Generator, first, rows int64) table {
 	t.Helper()
 	dir := t.TempDir()
-	if err := g.WriteLake(t.Context(), dir, 1, first, rows); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, g.WriteLake(t.Context(), dir, 1, first, rows))
 	found, err := parquet.ReadFile[struct {
 		X1 float64 `parquet:"x1"`
 		X2 float64 `parquet:"x2"`
 		Y  float64 `parquet:"y"`
 	}](filepath.Join(dir, "part-00.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	x1, x2, y := make([]float64, rows), make([]float64, rows), make([]float64, rows)
 	for i, r := range found {
 		x1[i], x2[i], y[i] = r.X1, r.X2, r.Y
@@ -199,9 +194,7 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 		out := filepath.Join(dir, "out")
 		o.Args = []string{"schedule", "-c", path, "--once"}
 		c := child(t, o)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, c.Start())
 		if after > 0 {
 			time.AfterFunc(after, func() { _ = c.Process.Kill() })
 		}
@@ -215,9 +208,7 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 		succeed(t, "schedule", "-c", path, "--once")
 		pointsToWhole(t, when+", run again", out)
 		var all []listedRun
-		if err := json.Unmarshal([]byte(succeed(t, "schedule", "-c", path, "--runs").stdout), &all); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(succeed(t, "schedule", "-c", path, "--runs").stdout), &all))
 		finished := 0
 		for _, r := range all {
 			if r.State == pipeline.StateFinished {

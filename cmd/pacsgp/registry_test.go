@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 const rowSchema = `{"type":"record","name":"Row","fields":[{"name":"x1","type":"double"},{"name":"in","type":{"type":"record","name":"In","fields":[{"name":"x2","type":["null","double"]}]}},{"name":"y","type":"double"}]}`
@@ -33,32 +34,22 @@ func TestAvroTopic(t *testing.T) {
 	defer server.Close()
 	plain := smallTopic(t)
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "wire", "bare"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.Close()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rows, schema := g.Rows(0, 180), avro.MustParse(rowSchema)
 	var records []*kgo.Record
 	for i := range rows[0] {
 		value, err := schema.Encode(map[string]any{"x1": rows[0][i], "in": map[string]any{"x2": rows[1][i]}, "y": rows[2][i]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		records = append(records, &kgo.Record{Topic: "bare", Partition: int32(i % 3), Value: value},
 			&kgo.Record{Topic: "wire", Partition: int32(i % 3), Value: append(binary.BigEndian.AppendUint32([]byte{0}, 5), value...)})
 	}
-	if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.ProduceSync(t.Context(), records...).FirstErr())
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "row.avsc"), []byte(rowSchema))
 	writeFile(t, filepath.Join(dir, "secret"), []byte(password+"\n"))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // heldOut makes an artifact with a guarantee from hold-out rows on 700 rows; whether the
@@ -77,9 +78,7 @@ func TestVerifyRetrainOfAnotherTraining(t *testing.T) {
 		return path
 	}
 	c, err := certify.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	other := edit(`"machine": "`+c.Declared.Training.Machine+`"`, `"machine": "s390x/portable"`)
 	got := pacsgp(t, "verify", a.model, other, a.lake, "--retrain")
 	if got.status != exitNotCertified || !strings.Contains(got.message, "the training cannot be repeated here") || !strings.Contains(got.message, "s390x/portable") || !strings.Contains(got.stdout, "NOT CHECKED") {
@@ -98,17 +97,11 @@ func TestVerifyRetrainOfAnotherTraining(t *testing.T) {
 func certifiedAnew(t *testing.T, c certify.Certificate, change func(*certify.Evidence)) []byte {
 	t.Helper()
 	ev, err := c.Evidence()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	change(&ev)
 	forged, err := certify.Certify(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	doc, err := certify.Marshal(forged)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return doc
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -15,9 +16,7 @@ import (
 func recorded(t *testing.T, out string) []*pipeline.RunState {
 	t.Helper()
 	all, err := sinklake.Runs(nil, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return slices.Collect(all)
 }
 
@@ -34,9 +33,7 @@ func lastRun(t *testing.T, out string) *pipeline.RunState {
 func current(t *testing.T, out string) *pipeline.Current {
 	t.Helper()
 	p, err := sinklake.ReadPointer(nil, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 

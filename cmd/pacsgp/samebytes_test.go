@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -78,9 +79,7 @@ func TestOtherFilesAreAnotherSample(t *testing.T) {
 	job := tiny(nil).write(t, dir)
 	out := filepath.Join(dir, "out")
 	whole := succeedOrNot(job, out)
-	if err := os.Remove(lakeFile(dir, 0)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(lakeFile(dir, 0)))
 	rows.slice(0, 25).write(t, lakeFile(dir, 0))
 	rows.slice(25, 60).write(t, lakeFile(dir, 1))
 	cut := succeedOrNot(job, out)
@@ -100,9 +99,7 @@ func TestAttempts(t *testing.T) {
 	train := func(rank int64, flags ...string) pipeline.RunRecord {
 		t.Helper()
 		var r pipeline.RunRecord // what it says: run.json is of the latest run that trained
-		if err := json.Unmarshal([]byte(succeed(t, append([]string{"train", "-c", job, "--json"}, flags...)...).stdout), &r); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(succeed(t, append([]string{"train", "-c", job, "--json"}, flags...)...).stdout), &r))
 		if r.Attempt.OnTheseRows != rank || r.Attempt.InThisLog != rank {
 			t.Errorf("%q: attempt %+v, want %d", flags, r.Attempt, rank)
 		}

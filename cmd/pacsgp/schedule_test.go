@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -42,13 +43,9 @@ func onStage(t *testing.T, path string) *stage {
 	t.Helper()
 	w := testSystem(discard{}, discard{}, plain(), nil)
 	c, jobs, err := loadSchedule(t.Context(), path, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	record, err := sinklake.OpenRecord(c.Record, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = record.Close() })
 	s := &stage{job: jobs[0], record: record, step: func(effect func() error) error { return effect() }}
 	s.Scheduler = newScheduler(w, c, jobs, s)
@@ -71,9 +68,7 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (s *stage) at(t *testing.T, now time.Time) *pipeline.RunState {
 	t.Helper()
 	run, err := s.Look(t.Context(), s.job.Job, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return run
 }
 
@@ -84,9 +79,7 @@ func contenderAt(t *testing.T, out, id string) certify.Certificate {
 	if err == nil {
 		err = certify.Recompute(c)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return c
 }
 
@@ -94,12 +87,8 @@ func contenderAt(t *testing.T, out, id string) certify.Certificate {
 func addFile(t *testing.T, dir, name string, first, rows int64) {
 	t.Helper()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake", name), 1, first, rows); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake", name), 1, first, rows))
 }
 
 var someDay = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -136,12 +125,8 @@ func TestChampionAndChallenger(t *testing.T) {
 	}
 	// A worse one is certified and not current: all rows of another function.
 	g, err := synth.New(synth.Config{Seed: smallSeed + 1, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.WriteLake(t.Context(), filepath.Join(dir, "lake", "other"), 1, 0, 100); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake", "other"), 1, 0, 100))
 	a := pacsgp(t, "schedule", "-c", path, "--once")
 	if got := current(t, out); got.ID != second.ID {
 		t.Errorf("status %d: a worse one is current: %+v", a.status, got)
@@ -155,9 +140,7 @@ func TestChampionAndChallenger(t *testing.T) {
 			t.Errorf("run %d: %+v", i, r)
 		}
 		c, _, err := config.ReadCertificate(t.Context(), filepath.Join(out, "certificate-"+r.Certificate+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		k := i + 1
 		if share := c.Delta.Share(certify.MethodPACBayes).String(); share != fmt.Sprintf("1/%d", k*(k+1)) {
 			t.Errorf("run %d has spent %s of delta", k, share)
@@ -177,9 +160,7 @@ func TestChampionAndChallenger(t *testing.T) {
 		t.Errorf("an idle scheduler has moved the pointer to %s", got.ID)
 	}
 	pacsgp(t, "promote", "123456789", out).says(t, exitFailure, "there is no certificate")
-	if err := os.Remove(filepath.Join(out, sinklake.ModelName(second.Model))); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(filepath.Join(out, sinklake.ModelName(second.Model))))
 	if a := pacsgp(t, "promote", second.ID, out, "--judge", "draw"); a.status != exitFailure || current(t, out).ID != first.ID {
 		t.Errorf("the pointer names what is not there: status %d", a.status)
 	}

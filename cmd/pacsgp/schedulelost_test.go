@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -25,9 +26,7 @@ func diesWith(t *testing.T, path string, meanwhile func()) *stage {
 		begun, kept := *how.Begun, *how.Begun.Scheduled
 		o, err := train(ctx, j, job, rows, how)
 		begun.Scheduled = &kept
-		if err := errors.Join(err, s.job.output.PutRun(&begun)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(err, s.job.output.PutRun(&begun)))
 		j.Output = dead{j.Output}
 		s.step = func(func() error) error { return errDies }
 		return o, err
@@ -35,9 +34,7 @@ func diesWith(t *testing.T, path string, meanwhile func()) *stage {
 	if _, err := s.Look(t.Context(), s.job.Job, someDay); err != nil && !errors.Is(err, errDies) {
 		t.Fatal(err)
 	}
-	if err := s.record.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.record.Close())
 	meanwhile()
 	return onStage(t, path)
 }
@@ -101,9 +98,7 @@ func TestWindowThatAnotherFills(t *testing.T) {
 			t.Fatal(err)
 		}
 		meanwhile()
-		if err := k.Release(false); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, k.Release(false))
 		return train(ctx, j, job, k, how)
 	}
 	if run := both[0].at(t, someDay); run.State != pipeline.StateFinished || run.Scheduled.Sequence != 1 {
@@ -154,9 +149,7 @@ func TestDamagedPointer(t *testing.T) {
 	if run := s.at(t, someDay.Add(time.Hour)); run != nil {
 		t.Errorf("it runs again: %+v", run)
 	}
-	if err := os.Remove(filepath.Join(out, sinklake.CurrentFile)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(filepath.Join(out, sinklake.CurrentFile)))
 	succeed(t, "promote", schedule.Certificate(run), out, "--judge", "draw")
 }
 

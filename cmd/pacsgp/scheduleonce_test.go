@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // What has failed is the error that schedule --once ends with, of every job, and its status,
@@ -25,14 +27,10 @@ func TestScheduleOnceTellsWhatFailed(t *testing.T) {
 	schedule := filepath.Join(dir, "schedule.yaml")
 	once := func(names ...string) answer {
 		t.Helper()
-		if err := os.RemoveAll(filepath.Join(dir, "schedule.db")); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.RemoveAll(filepath.Join(dir, "schedule.db")))
 		text := "record: schedule.db\njobs:\n"
 		for _, name := range names {
-			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.RemoveAll(filepath.Join(dir, name)))
 			text += "  - {name: " + name + ", job: " + name + ".yaml, triggers: [{rows: 1}]}\n"
 		}
 		writeFile(t, schedule, []byte(text))

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -45,20 +46,12 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	// 150 rows of a transaction, 27 of one that is aborted, and a marker in each of the three
 	// partitions behind either: 183 offsets.
 	p, err := kgo.NewClient(kgo.SeedBrokers(b.Address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("rows"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.Close()
 	for end, n := range map[kgo.TransactionEndTry]int64{kgo.TryCommit: 150, kgo.TryAbort: 27} {
-		if err := p.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.ProduceSync(t.Context(), recordsOf(t, 180, n)...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.EndTransaction(t.Context(), end); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, p.BeginTransaction())
+		fatal.If(t, p.ProduceSync(t.Context(), recordsOf(t, 180, n)...).FirstErr())
+		fatal.If(t, p.EndTransaction(t.Context(), end))
 	}
 	now = now.Add(time.Hour)
 	var run *pipeline.RunState
@@ -103,9 +96,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 		t.Errorf("of offsets that are gone: %+v", run)
 	}
 	client, err := broker.NewClient(broker.Config{Brokers: []string{b.Address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	remake(t, client, b.Address, "rows", 3)
 	sendRows(t, b.Address, 0, 900)

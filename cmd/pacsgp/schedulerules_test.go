@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -38,9 +39,7 @@ func TestComparedOnNewRows(t *testing.T) {
 	table{"x1": x, "x2": y, "y": y}.write(t, filepath.Join(dir, "lake", "new", "part-0.parquet"))
 	s.at(t, someDay.Add(2*time.Hour+time.Minute))
 	runs, err := s.job.Output.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var run *pipeline.RunState
 	for r := range runs {
 		if r.Run == second.Run {
@@ -51,9 +50,7 @@ func TestComparedOnNewRows(t *testing.T) {
 		t.Errorf("the record says %q; %q", run.Scheduled.Why, s.said)
 	}
 	p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := map[bool]string{true: schedule.Certificate(second), false: schedule.Certificate(first)}[run.Scheduled.Current]; p.ID != want {
 		t.Errorf("%.8s is current, the record says that of the second run: %v", p.ID, run.Scheduled.Current)
 	}

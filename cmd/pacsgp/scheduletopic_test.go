@@ -20,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -44,14 +45,10 @@ func sequenceOf(t *testing.T, out string) map[int64]contender {
 	t.Helper()
 	all := map[int64]contender{}
 	files, err := filepath.Glob(filepath.Join(out, "certificate-*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, path := range files {
 		c, id, err := config.ReadCertificate(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		k := c.Delta.Sequence.Number
 		if _, twice := all[k]; twice {
 			t.Errorf("two certificates have the number %d", k)
@@ -148,18 +145,12 @@ func TestFailedWindow(t *testing.T) {
 	address, dir := c.ListenAddrs()[0], t.TempDir()
 	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "tombstones: skip", nil), "triggers: [{lag: 1}]", "retries: 1", "backoff: 1m"))
 	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic("rows"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.Close()
-	if err := p.ProduceSync(t.Context(), &kgo.Record{Value: []byte(`{"x1":null,"in":{"x2":1},"y":1}`)}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.ProduceSync(t.Context(), &kgo.Record{Value: []byte(`{"x1":null,"in":{"x2":1},"y":1}`)}).FirstErr())
 	spools := func() int {
 		left, err := filepath.Glob(filepath.Join(dir, "out", "_spool-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return len(left)
 	}
 	first := s.at(t, someDay)
@@ -178,9 +169,7 @@ func TestFailedWindow(t *testing.T) {
 	if third.State != pipeline.StateFinished || third.Scheduled.Sequence != 2 || third.Scheduled.Window.Offsets() != 90 || third.Scheduled.Window.Partitions[2].First != 60 {
 		t.Fatalf("%+v", third)
 	}
-	if err := p.ProduceSync(t.Context(), &kgo.Record{Partition: 1}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.ProduceSync(t.Context(), &kgo.Record{Partition: 1}).FirstErr())
 	if run := s.at(t, someDay.Add(2*time.Hour)); run.State != pipeline.StateNothing || run.Scheduled.Sequence != 3 || !strings.Contains(run.Scheduled.Why, "there is no row") {
 		t.Fatalf("%+v", run)
 	}
@@ -215,13 +204,9 @@ func TestScheduleOfATopicMadeAnew(t *testing.T) {
 			t.Fatalf("%+v", run)
 		}
 		client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		remake(t, client, address, "rows", 3)
-		if err := client.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, client.Close())
 		sendRows(t, address, 1000, 540)
 		now := someDay.Add(time.Hour)
 		for range 2 {
@@ -254,9 +239,7 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.Scheduled.Number != 1 || run.State != pipeline.StateFinished {
 		t.Fatalf("%+v", run)
 	}
-	if err := s.record.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.record.Close())
 	createTopic(t, address, "others", 3)
 	writeFile(t, job, []byte(strings.Replace(string(readFile(t, job)), "topic: rows", "topic: others", 1)))
 	s = onStage(t, path)
@@ -294,9 +277,7 @@ func TestScheduleBehindRetention(t *testing.T) {
 func forget(t *testing.T, address string, partition int32, before int64) {
 	t.Helper()
 	admin, err := kgo.NewClient(kgo.SeedBrokers(address))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer admin.Close()
 	r, topic, part := kmsg.NewPtrDeleteRecordsRequest(), kmsg.NewDeleteRecordsRequestTopic(), kmsg.NewDeleteRecordsRequestTopicPartition()
 	part.Partition, part.Offset = partition, before
@@ -323,9 +304,7 @@ func TestBeginOfTheFirstWindow(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(dir, "schedule.yaml"), []byte(strings.Replace(string(readFile(t, path)), "schedule.db", "other.db", 1)))
 	admin, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer admin.Close()
 	r, topic := kmsg.NewPtrCreatePartitionsRequest(), kmsg.NewCreatePartitionsRequestTopic()
 	topic.Topic, topic.Count = "rows", 4
@@ -334,9 +313,7 @@ func TestBeginOfTheFirstWindow(t *testing.T) {
 		t.Fatalf("%+v: %v", answer, err)
 	}
 	sendRows(t, address, 240, 59)
-	if err := admin.ProduceSync(t.Context(), &kgo.Record{Topic: "rows", Partition: 3, Value: []byte(`{"x1":0.25,"in":{"x2":0.5},"y":0.125}`)}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, admin.ProduceSync(t.Context(), &kgo.Record{Topic: "rows", Partition: 3, Value: []byte(`{"x1":0.25,"in":{"x2":0.5},"y":0.125}`)}).FirstErr())
 	succeed(t, "schedule", "-c", path, "--once")
 	all := sequenceOf(t, out)
 	if g := all[2].certificate.Sample.Segments; len(all) != 2 || len(g) != 4 || g[0].First != 80 || g[3] != (certify.Segment{Topic: "rows", Partition: 3, First: 0, End: 1, Rows: 1}) {
@@ -349,9 +326,7 @@ func TestNumberOfAWindow(t *testing.T) {
 	topic := func(kafka string) schedule.Topic {
 		job := jobOnTopic(t, t.TempDir(), "127.0.0.1:1", kafka, nil)
 		_, jobs, err := loadSchedule(t.Context(), writeSchedule(t, filepath.Dir(job), job, "triggers: [{lag: 1}]"), testSystem(discard{}, discard{}, plain(), nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return jobs[0].Topic
 	}
 	w := pipeline.TopicWindow{Topic: "rows", Partitions: []pipeline.WindowPart{{End: 60}}}

@@ -19,6 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
@@ -36,9 +37,7 @@ func scoreFiles(b *testing.B, inducing, rows int) {
 	dir, file := scoredBy(b, inducing, 8, int64(rows/8))
 	w := testSystem(discard{}, discard{}, plain(), nil)
 	c, err := loadScore(b.Context(), file, w)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	n := 0
 	compareWays(
 		b, rows, nil, way{"model", modelAlone(b, dir, rows, c.Resources().Workers)},
@@ -46,9 +45,7 @@ func scoreFiles(b *testing.B, inducing, rows int) {
 		way{"score", func() {
 			n++
 			c.Output.Folder = filepath.Join(dir, fmt.Sprintf("scored%d", n))
-			if err := runScore(b.Context(), w, c, true); err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, runScore(b.Context(), w, c, true))
 		}})
 }
 
@@ -72,9 +69,7 @@ func scoreFilesToTopic(b *testing.B, inducing, rows int) {
 			if err == nil {
 				err = runScore(b.Context(), w, c, true)
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 		}})
 }
 
@@ -85,9 +80,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 	s := brokertest.Start(b, brokertest.Options{})
 	dir, _ := scoredBy(b, inducing, 1, 40)
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer client.Close()
 	for _, topic := range []string{"features", "predictions"} {
 		if _, err := client.CreateTopic(b.Context(), topic, 2, -1, nil); err != nil {
@@ -102,9 +95,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 		{"source", func() {
 			cfg := kafkalog.Config{Client: client, Topic: "features", Columns: []string{"x1", "x2"}}
 			decoders, err := cfg.Decoders(b.Context(), 1)
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			err = cfg.Follow(b.Context(), nil, true, func(t kafkalog.Take) error {
 				found, err := decoders[0].Rows(t.Records)
 				if err == nil {
@@ -112,9 +103,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 				}
 				return err
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 		}},
 	}
 	for _, once := range []bool{false, true} {
@@ -126,9 +115,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 			if err == nil {
 				err = runScore(b.Context(), w, c, true)
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 		}})
 	}
 	compareWays(b, rows, s.Processor, ways...)
@@ -189,12 +176,8 @@ func compareWays(b *testing.B, rows int, broker func() time.Duration, ways ...wa
 func scoredBy(b *testing.B, inducing, files int, rows int64) (dir, score string) {
 	dir = b.TempDir()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := errors.Join(g.WriteLake(b.Context(), filepath.Join(dir, "lake"), 1, 0, 8000), g.WriteLake(b.Context(), filepath.Join(dir, "new"), files, 5000, rows*int64(files))); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
+	fatal.If(b, errors.Join(g.WriteLake(b.Context(), filepath.Join(dir, "lake"), 1, 0, 8000), g.WriteLake(b.Context(), filepath.Join(dir, "new"), files, 5000, rows*int64(files))))
 	succeed(b, "train", "-c", tiny(jobFile{"inducing": fmt.Sprint(inducing)}).write(b, dir))
 	score = filepath.Join(dir, "score.yaml")
 	writeFile(b, score, []byte("model: out\nsource: {paths: [new]}\noutput: scored\n"))
@@ -205,9 +188,7 @@ func scoredBy(b *testing.B, inducing, files int, rows int64) (dir, score string)
 func modelAlone(b *testing.B, dir string, rows, workers int) func() {
 	f := score.NewFollower(score.Config{Pointers: config.FolderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: workers})})
 	by, err := f.Follow(b.Context(), func(pipeline.Model) error { return nil })
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	b.Cleanup(f.Close)
 	const batch = 8192
 	records := ingest.NewRecords([]string{"x1", "x2"}, ingest.Mark)
@@ -232,9 +213,7 @@ func modelAlone(b *testing.B, dir string, rows, workers int) func() {
 func filesAlone(b *testing.B, dir string, workers int) func() {
 	return func() {
 		src, err := config.Lake{filepath.Join(dir, "new")}.Open(b.Context(), pipeline.Choice{Features: []string{"x1", "x2"}, Mark: true, Decoders: workers, NoDigests: true})
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		readAll(b, src)
 	}
 }
@@ -243,37 +222,27 @@ func filesAlone(b *testing.B, dir string, workers int) func() {
 func readAll(b *testing.B, src pipeline.Source) {
 	for i := range src.Shards() {
 		batches, err := src.Open(b.Context(), i)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		for {
 			record, err := batches.Next(b.Context())
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			record.Release()
 		}
-		if err := batches.Close(); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, batches.Close())
 	}
 }
 
 // fillFeatures fills the topic of rows.
 func fillFeatures(b *testing.B, address string, rows int) {
 	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("features"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(rows))
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer p.Close()
 	records := make([]*kgo.Record, rows)
 	for i := range records {
 		records[i] = &kgo.Record{Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v}`, float64(i%9973)/9973, float64(i%9901)/9901)}
 	}
-	if err := p.ProduceSync(b.Context(), records...).FirstErr(); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, p.ProduceSync(b.Context(), records...).FirstErr())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -35,9 +36,7 @@ func keptRows(t *testing.T, path string) []keptRow {
 		Y  *float64 `parquet:"y,optional"`
 		X1 *float64 `parquet:"x1,optional"`
 	}](path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var rows []keptRow
 	for i, p := range predictions(t, path) {
 		rows = append(rows, keptRow{p, beside[i].X1, beside[i].Y})
@@ -57,12 +56,8 @@ func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]b
 	}
 	point(t, dir, pointers[0])
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.WriteLake(t.Context(), filepath.Join(dir, "new"), files, 1000, rows*int64(files)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "new"), files, 1000, rows*int64(files)))
 	score = filepath.Join(dir, "score.yaml")
 	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\nkeep: [y, x1]\noutput: scored\npoll: 10ms\n"))
 	return dir, pointers, score
@@ -72,15 +67,11 @@ func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]b
 func point(t testing.TB, dir string, pointer []byte) {
 	t.Helper()
 	p, err := durable.Create(durable.OS{}, filepath.Join(dir, "out", sinklake.CurrentFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := p.Write(pointer); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Commit())
 }
 
 // A pointer is current.json, as its readers see it.
@@ -93,9 +84,7 @@ type pointer struct {
 func idOf(t *testing.T, document []byte) string {
 	t.Helper()
 	var p pointer
-	if err := json.Unmarshal(document, &p); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(document, &p))
 	return p.ID
 }
 
@@ -115,9 +104,7 @@ func scored(t *testing.T, dir string) map[string][]keptRow {
 		found[name] = rows
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return found
 }
 
@@ -127,14 +114,10 @@ func expected(t *testing.T, dir string, pointers [2][]byte) map[string]map[strin
 	t.Helper()
 	all := map[string]map[string][]predicted{}
 	inputs, err := filepath.Glob(filepath.Join(dir, "new", "*.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, document := range pointers {
 		var p pointer
-		if err := json.Unmarshal(document, &p); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(document, &p))
 		all[p.ID] = map[string][]predicted{}
 		for _, in := range inputs {
 			to := filepath.Join(dir, "expected.parquet")
@@ -181,9 +164,7 @@ func TestScoreFollowsThePointer(t *testing.T) {
 		X1 float64 `parquet:"x1"`
 		Y  float64 `parquet:"y"`
 	}](filepath.Join(dir, "new", "part-01.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i, r := range got["part-01"] {
 		if *r.X1 != rows[i].X1 || *r.Y != rows[i].Y {
 			t.Fatalf("row %d: beside it stand %v and %v, want %v", i, *r.X1, *r.Y, rows[i])
@@ -238,9 +219,7 @@ func TestScoreOfBadRows(t *testing.T) {
 func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 	dir, pointers, _ := following(t, 1, 40)
 	var p pointer
-	if err := json.Unmarshal(pointers[1], &p); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(pointers[1], &p))
 	model := filepath.Join(dir, "out", p.Model)
 	good := readFile(t, model)
 	var said []string
@@ -260,9 +239,7 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	for name, damaged := range map[string][]byte{"a bit": flip(good, len(good)/2, 0), "half of it": good[:len(good)/2], "another model": readFile(t, filepath.Join(dir, "out", func() string {
 		var first pointer
-		if err := json.Unmarshal(pointers[0], &first); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(pointers[0], &first))
 		return first.Model
 	}()))} {
 		writeFile(t, model, damaged)
@@ -278,9 +255,7 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 		}
 	}
 	// One that is not there yet may come.
-	if err := os.Remove(model); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(model))
 	f := begin()
 	if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != idOf(t, pointers[0]) {
 		t.Errorf("no model: %s, %v", by.ID, err)
@@ -330,9 +305,7 @@ func TestScoreWhileThePointerMoves(t *testing.T) {
 	named := map[string]pointer{}
 	for _, document := range pointers {
 		var p pointer
-		if err := json.Unmarshal(document, &p); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(document, &p))
 		named[p.ID] = p
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "scored", "new", "*.parquet"))
@@ -377,9 +350,7 @@ func TestScoreKilledThenRunAgain(t *testing.T) {
 				}
 				continue // a seeded tenth
 			}
-			if err := os.RemoveAll(filepath.Join(dir, "scored")); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.RemoveAll(filepath.Join(dir, "scored")))
 			log, err := child(t, order{Args: []string{"score", "-c", score, "--once"}, At: at, How: how}).CombinedOutput()
 			if survived = err == nil; !survived && !killed(err) {
 				t.Fatalf("kill %d %s: %v: %s", at, how, err, log)
@@ -402,9 +373,7 @@ func TestScoreKilledThenRunAgain(t *testing.T) {
 func TestScoreRefusesOtherFeatures(t *testing.T) {
 	dir := t.TempDir()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rows := drawn(t, g, 0, 300)
 	rows.with("x3", rows["x2"]).write(t, lakeFile(dir, 0))
 	var pointers [2][]byte
@@ -421,15 +390,11 @@ func TestScoreRefusesOtherFeatures(t *testing.T) {
 	table{"x1": x1, "x2": x1, "y": x1}.write(t, filepath.Join(dir, "new", "b.parquet"))
 	point(t, dir, pointers[0])
 	later := filepath.Join(dir, "new", "b.parquet")
-	if err := os.Rename(later, filepath.Join(dir, "b.parquet")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(later, filepath.Join(dir, "b.parquet")))
 	service := startCommand(t, "score", "-c", score)
 	service.find(t, `(a\.parquet: predictions of 20 rows)`)
 	point(t, dir, pointers[1])
-	if err := os.Rename(filepath.Join(dir, "b.parquet"), later); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(filepath.Join(dir, "b.parquet"), later))
 	service.find(t, `(b\.parquet: predictions of 20 rows)`)
 	service.end(t)
 	for name, rows := range scored(t, dir) {

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Rows that were deleted before they were predicted end score with their partition and
@@ -23,9 +24,7 @@ func TestScoreOfATopicThatHasLostRows(t *testing.T) {
 		succeed(t, "score", "-c", score, "--once")
 		s.send(t)
 		client, err := kgo.NewClient(kgo.SeedBrokers(s.address))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer client.Close()
 		request := kmsg.NewPtrDeleteRecordsRequest()
 		request.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: "features", Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 1, Offset: 42}}}}
@@ -36,22 +35,14 @@ func TestScoreOfATopicThatHasLostRows(t *testing.T) {
 			"hint: these rows had no predictions", "--group "+group+" --topic features:1 --reset-offsets --to-offset 42 --execute", "another group and another output "+output)
 
 		own, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer own.Close()
 		w, err := own.NewWriter(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		at, _, err := own.Committed(t.Context(), group, "features", []int{0, 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		// What the tool does: the text beside the offset goes.
-		if err := w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, group, "features", map[int]int64{1: 42}, ""); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, group, "features", map[int]int64{1: 42}, ""))
 		succeed(t, "score", "-c", score, "--once")
 		now, _, err := own.Committed(t.Context(), group, "features", []int{0, 1})
 		if err != nil || now[0] != 60 || now[1] != 60 {

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // indexedColumns are those of a file that have a dictionary.
@@ -20,9 +22,7 @@ func indexedColumns(t *testing.T, path string) (names []string) {
 	t.Helper()
 	data := readFile(t, path)
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range f.Metadata().RowGroups[0].Columns {
 		if slices.Contains(c.MetaData.Encoding, format.RLEDictionary) {
 			names = append(names, strings.Join(c.MetaData.PathInSchema, "."))
@@ -63,9 +63,7 @@ func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 		}
 	}
 	var file bytes.Buffer
-	if err := parquet.Write(&file, rows, parquet.MaxRowsPerRowGroup(7001)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, parquet.Write(&file, rows, parquet.MaxRowsPerRowGroup(7001)))
 	writeFile(t, filepath.Join(dir, "rows", "day=007", "a.parquet"), file.Bytes())
 	succeed(t, "score", "-c", score, "--once")
 	found, err := filepath.Glob(filepath.Join(dir, "scored", "rows", "day=007", "*.parquet"))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // remake makes the topic with the rows anew, with so many times all rows. The group keeps
@@ -27,9 +28,7 @@ func (s *aTopic) remake(t *testing.T, client *broker.Client, group string, times
 		s.send(t)
 	}
 	w, err := client.NewWriter(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, p := range partitions {
 		// Members may still be there: nobody is asked.
 		if err := w.CommitOffsetsAs(t.Context(), broker.Member{Generation: -1}, group, "features", map[int]int64{p: at[p]}, texts[p]); err != nil && !broker.Stale(err) {
@@ -56,9 +55,7 @@ func TestScoreOfATopicMadeAnew(t *testing.T) {
 						found = func() []predictedRecord { return s.foundInFiles(t, "scored") }
 					}
 					client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					defer client.Close()
 					s.send(t)
 					var message string
@@ -109,9 +106,7 @@ func TestScoreOfATopicMadeAnew(t *testing.T) {
 func TestFilesSayWhichTopic(t *testing.T) {
 	s := topicOf(t, seededTopics(t), 60, "")
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	s.send(t)
 	succeed(t, "score", "-c", s.toLake(t, "first", "scored", ""), "--once")
@@ -125,16 +120,12 @@ func TestFilesSayWhichTopic(t *testing.T) {
 	if a := pacsgp(t, "score", "-c", second, "--once"); a.status != exitFailure || !strings.Contains(a.message, said+": it does not say which topic") {
 		t.Errorf("status %d: %s", a.status, a.message)
 	}
-	if err := os.Remove(said); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(said))
 	succeed(t, "score", "-c", second, "--once")
 	if n := len(s.foundInFiles(t, "scored")); n != 180 {
 		t.Errorf("%d predictions, want those up to the end of the new topic", n)
 	}
-	if err := os.Remove(said); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(said))
 	remake(t, client, s.address, "features", 2)
 	s.send(t)
 	a := pacsgp(t, "score", "-c", s.toLake(t, "third", "scored", ""), "--once")

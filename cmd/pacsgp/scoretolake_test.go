@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // toLake writes a score file from the topic to files.
@@ -26,9 +28,7 @@ func (s *aTopic) toLake(t *testing.T, group, folder, options string) string {
 func (s *aTopic) foundInFiles(t *testing.T, folder string) []predictedRecord {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(s.dir, folder, "*.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var all []predictedRecord
 	for _, path := range paths {
 		rows, err := parquet.ReadFile[struct {
@@ -102,9 +102,7 @@ func TestScoreOfATopicToALake(t *testing.T) {
 	// A group goes on where it was when somebody has moved its files elsewhere.
 	for _, name := range names(t, filepath.Join(s.dir, "lake-of-topic")) {
 		if strings.HasSuffix(name, ".parquet") {
-			if err := os.Remove(filepath.Join(s.dir, "lake-of-topic", name)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.Remove(filepath.Join(s.dir, "lake-of-topic", name)))
 		}
 	}
 	succeed(t, "score", "-c", score, "--once")

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -71,17 +72,13 @@ func (s *aTopic) file(t *testing.T, topic, group, options string) string {
 func (s *aTopic) send(t *testing.T, more ...string) {
 	t.Helper()
 	p, err := kgo.NewClient(kgo.SeedBrokers(s.address), kgo.DefaultProduceTopic("features"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.Close()
 	rows, err := parquet.ReadFile[struct {
 		X1 float64 `parquet:"x1"`
 		X2 float64 `parquet:"x2"`
 	}](filepath.Join(s.dir, "new", "part-00.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var records []*kgo.Record
 	for i, r := range rows {
 		records = append(records, &kgo.Record{
@@ -92,9 +89,7 @@ func (s *aTopic) send(t *testing.T, more ...string) {
 	for _, text := range more {
 		records = append(records, &kgo.Record{Key: []byte("more"), Value: []byte(text)})
 	}
-	if err := p.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.ProduceSync(t.Context(), records...).FirstErr())
 	s.sent += len(records)
 }
 
@@ -103,19 +98,13 @@ func (s *aTopic) send(t *testing.T, more ...string) {
 func (s *aTopic) found(t *testing.T, topic string) []predictedRecord {
 	t.Helper()
 	client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	ends, err := client.Offsets(t.Context(), topic, []int{0, 1}, broker.Latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(s.address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer consumer.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -177,9 +166,7 @@ func (s *aTopic) agree(t *testing.T, all []predictedRecord) map[string]int {
 func seededTopics(t *testing.T) string {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	return c.ListenAddrs()[0]
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // sentFiles has two models, of [following], and files that are predicted to a topic.
@@ -59,9 +61,7 @@ func committedRecords(t *testing.T, address, topic string) (all []*kgo.Record) {
 	ends := committedEnds(t, address, topic)
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer consumer.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -186,9 +186,7 @@ func TestScoreOddFilesToATopic(t *testing.T) {
 	write := func(name string, rows []row) {
 		t.Helper()
 		var file bytes.Buffer
-		if err := parquet.Write(&file, rows); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, parquet.Write(&file, rows))
 		writeFile(t, filepath.Join(s.dir, "odd", filepath.FromSlash(name)), file.Bytes())
 	}
 	half := 0.5
@@ -252,9 +250,7 @@ func TestScoreToATopicIsAService(t *testing.T) {
 		t.Helper()
 		whole := filepath.Join(s.dir, name)
 		writeFile(t, whole, readFile(t, filepath.Join(s.dir, "new", "part-00.parquet")))
-		if err := os.Rename(whole, filepath.Join(s.dir, "new", name)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Rename(whole, filepath.Join(s.dir, "new", name)))
 		s.want = expected(t, s.dir, s.pointers)
 	}
 	first := startCommand(t, "score", "-c", score)

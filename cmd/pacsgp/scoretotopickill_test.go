@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Each transaction of these tests has a batch or two of rows, of which a file has some.
@@ -28,9 +29,7 @@ const (
 func TestScoreToATopicKilledAtEveryRequest(t *testing.T) {
 	repeats(t)
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	s := filesToATopic(t, c.ListenAddrs()[0], 2, rowsOfAFile)
 	at := requestsOf(c)
@@ -116,9 +115,7 @@ func TestScoreToATopicKilled(t *testing.T) {
 				}
 			}
 		})
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, run.Start())
 		ended := make(chan struct{})
 		go func() { _ = run.Wait(); close(ended) }()
 		select {
@@ -161,9 +158,7 @@ func TestScoreToATopicMadeAnew(t *testing.T) {
 				createTopic(t, s.address, "predictions", 3)
 				score := s.file(t, "predictions")
 				client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				defer client.Close()
 				var service *runningService
 				if running {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -13,18 +14,14 @@ import (
 func copyOf(t *testing.T, record string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(to, os.DirFS(record)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.CopyFS(to, os.DirFS(record)))
 	return to
 }
 
 // putBack puts a copy in the place of a record.
 func putBack(t *testing.T, from, record string) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(record), os.CopyFS(record, os.DirFS(from))); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(os.RemoveAll(record), os.CopyFS(record, os.DirFS(from))))
 }
 
 // Where the output has certificates that neither it nor the record knows of, none of their

@@ -20,6 +20,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -118,19 +119,13 @@ func certificates(t *testing.T, address, topic string) (all []certify.Certificat
 		return nil
 	}
 	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	ends, err := client.Offsets(t.Context(), topic, []int{0}, broker.Latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer consumer.Close()
 	for at := int64(0); at < ends[0]; {
 		fetched := consumer.PollFetches(t.Context())
@@ -236,9 +231,7 @@ func TestService(t *testing.T) {
 	fillTopic(t, address, 540)     // 720: six windows
 	awaitCertificates(t, address, 6, r)
 	r.end(t)
-	if err := os.RemoveAll(out); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(out))
 	r = startService(t, "-c", job) // on an empty disk
 	fillTopic(t, address, 720)     // 900: seven, and 60 rows
 	all := awaitCertificates(t, address, 7, r)
@@ -297,9 +290,7 @@ func TestServiceNeverPointsToWhatIsNotAsked(t *testing.T) {
 	awaitCertificates(t, address, 1, r)
 	r.end(t)
 	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	if p, err := sinklog.Current(t.Context(), client, sinklog.Topics{}, "small"); err == nil {
 		t.Errorf("the pointer is %+v, want none", p)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -28,9 +29,7 @@ func TestServiceOfATopicMadeAnew(t *testing.T) {
 	r.find(t, "(published certificate number 1)")
 	r.end(t)
 	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	before, ends := pointed(t, client)
 	remake(t, client, address, "rows", 3)
@@ -41,9 +40,7 @@ func TestServiceOfATopicMadeAnew(t *testing.T) {
 	if err == nil { // as a tool does that takes groups along
 		err = w.CommitOffsets(t.Context(), "trainers", "rows", ends, "")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r = startService(t, "-c", job)
 	select {
 	case <-r.done:
@@ -53,9 +50,7 @@ func TestServiceOfATopicMadeAnew(t *testing.T) {
 	if r.err == nil || !strings.Contains(r.err.Error(), "another one than when the window was begun") {
 		t.Fatalf("in its spool it ends with %v, want that the topic is another one: %s", r.err, r.says())
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(filepath.Join(dir, "out")))
 	r = startService(t, "-c", job)
 	all := awaitCertificates(t, address, 3, r)
 	r.find(t, "(which was made anew or is on another cluster)")
@@ -77,9 +72,7 @@ func TestServiceOfATopicMadeAnew(t *testing.T) {
 func pointed(t *testing.T, client *broker.Client) (broker.Identity, map[int]int64) {
 	t.Helper()
 	p, err := sinklog.Current(t.Context(), client, sinklog.Topics{}, "small")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ends := map[int]int64{}
 	for _, g := range p.Segments {
 		ends[int(g.Partition)] = max(ends[int(g.Partition)], g.End)
@@ -91,9 +84,7 @@ func pointed(t *testing.T, client *broker.Client) (broker.Identity, map[int]int6
 func remake(t *testing.T, client *broker.Client, address, name string, partitions int) {
 	t.Helper()
 	admin, err := kgo.NewClient(kgo.SeedBrokers(address))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer admin.Close()
 	r, topic := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
 	topic.Topic = new(name)

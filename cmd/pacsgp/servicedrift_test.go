@@ -16,6 +16,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -27,19 +28,13 @@ func TestStreamThatDrifts(t *testing.T) {
 	const windows, rows = 2, 1000
 	records := airRecords(t, windows*rows+100)
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "rows"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	address := c.ListenAddrs()[0]
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
-	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, client.ProduceSync(t.Context(), records...).FirstErr())
 	job := serviceJob(t, address, t.TempDir(), jobFile{
 		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: %d, spool: {limit: 100MB}}}", address, rows),
 		"features": "[PM10, NO2, CO, TEMP, DEWP]", "loss": "{epsilon: 40}", "bad_rows": "{tolerance: 40 %}", "stream": "{keep: 3}",
@@ -68,9 +63,7 @@ func TestStreamThatDrifts(t *testing.T) {
 		}
 	}
 	own, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer own.Close()
 	p, err := sinklog.Current(t.Context(), own, sinklog.Topics{}, "small")
 	if err != nil || p.Model != current.Model.Digest || p.Bound != current.About(certify.PredictorDraw).Bound {
@@ -94,9 +87,7 @@ func airRecords(t *testing.T, n int) (records []*kgo.Record) {
 	}
 	text := readFile(t, path)
 	file, err := parquet.OpenFile(strings.NewReader(string(text)), int64(len(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	columns := file.Schema().Columns()
 	for _, group := range file.RowGroups() {
 		rows := group.Rows()
@@ -117,9 +108,7 @@ func airRecords(t *testing.T, n int) (records []*kgo.Record) {
 					}
 				}
 				value, err := json.Marshal(values)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if records = append(records, &kgo.Record{Value: value}); len(records) == n {
 					return records
 				}
@@ -127,9 +116,7 @@ func airRecords(t *testing.T, n int) (records []*kgo.Record) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 		}
 	}
 	t.Fatalf("the station has %d rows, want %d", len(records), n)

@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A producer sends rows to three partitions until it is stopped.
@@ -24,13 +25,9 @@ type producer struct {
 func startProducer(t *testing.T, address, topic string, atOnce int, every time.Duration) *producer {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := &producer{make(chan struct{}), make(chan int64, 1)}
 	go func() {
 		defer client.Close()
@@ -99,9 +96,7 @@ func members(t *testing.T, address, kind string, exactlyOnce bool) []certify.Cer
 		succeed(t, "topics", "-c", job) // which are there for all but the first
 		run, words := child(t, order{Args: []string{"stream", "-c", job}}), &utterances{}
 		run.Stderr, said = words, append(said, words)
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, run.Start())
 		t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
 		return run
 	}
@@ -124,22 +119,14 @@ func members(t *testing.T, address, kind string, exactlyOnce bool) []certify.Cer
 	n := published(2)
 	second := member()
 	n = published(n + 2)
-	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, first.Process.Signal(syscall.SIGSTOP))
 	n = published(n + 2) // by the second
 	third := member()
-	if err := first.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, first.Process.Signal(syscall.SIGCONT))
 	n = published(n + 2)
-	if err := second.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, second.Process.Kill())
 	n = published(n + 2) // by the first or the third
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, first.Process.Kill())
 	published(n + 2)
 	close(rows.stop)
 	sent := <-rows.done

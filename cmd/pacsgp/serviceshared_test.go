@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
@@ -79,9 +80,7 @@ func TestSharedService(t *testing.T) {
 func grow(t *testing.T, address string, partitions int32) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	r, topic := kmsg.NewPtrCreatePartitionsRequest(), kmsg.NewCreatePartitionsRequestTopic()
 	topic.Topic, topic.Count = "rows", partitions
@@ -90,17 +89,13 @@ func grow(t *testing.T, address string, partitions int32) {
 		t.Fatalf("%+v: %v", answer, err)
 	}
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var records []*kgo.Record
 	rows := g.Rows(1000, 240)
 	for i := range rows[0] {
 		records = append(records, &kgo.Record{Partition: partitions - 1, Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
 	}
-	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, client.ProduceSync(t.Context(), records...).FirstErr())
 }
 
 // partitionsOf is how a sentence names the partitions of a certificate.

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // TestServiceByTime: windows of record time end at the first record that is late enough,
@@ -18,14 +19,10 @@ func TestServiceByTime(t *testing.T) {
 	address := c.ListenAddrs()[0]
 	createTopic(t, address, "timed", 3)
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("timed"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sent := 0
 	send := func(hour float64, n int, bad bool) { // records of an hour long ago, a second apart
 		t.Helper()
@@ -40,9 +37,7 @@ func TestServiceByTime(t *testing.T) {
 			records = append(records, &kgo.Record{Partition: int32(i % 3), Value: []byte(value), Timestamp: began.Add(time.Duration(i) * time.Second)})
 		}
 		sent += n
-		if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, client.ProduceSync(t.Context(), records...).FirstErr())
 	}
 	job := serviceJob(t, address, t.TempDir(), jobFile{
 		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: timed, group: trainers, for: 1h, spool: {limit: 10MB}}}", address),

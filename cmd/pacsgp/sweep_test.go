@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -38,9 +39,7 @@ func TestSweep(t *testing.T) {
 	for i, each := range r.Alternatives {
 		document := readFile(t, filepath.Join(out, each.Certificate))
 		c, err := certify.Parse(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		draw, _ := c.Guarantee(certify.GuaranteeDraw)
 		if each.Alternative != i+1 || each.Bound != draw.Bound || each.Status != draw.Status {
 			t.Errorf("alternative %d: the run record says %+v, the certificate %v (%s)", i+1, each, draw.Bound, draw.Status)
@@ -117,9 +116,7 @@ func TestPlanOfASweep(t *testing.T) {
 		Delta        float64
 		Alternatives []plannedAlternative
 	}
-	if err := json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &doc); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &doc))
 	if diff := cmp.Diff([]int{2, 1, 2, 2}, []int{doc.Alternatives[0].Features, doc.Alternatives[1].Features, doc.Alternatives[2].Features, doc.Alternatives[3].Features}); diff != "" || doc.Delta != 0.05 {
 		t.Errorf("features of the alternatives (-want +got): %s; delta %v", diff, doc.Delta)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A terminal that does not tell its size, as one that a program has opened, is
@@ -19,16 +21,12 @@ func TestTerminalWidth(t *testing.T) {
 	if got := terminalWidth(terminal); got != unknownWidth {
 		t.Errorf("terminalWidth() of a terminal of no size = %d, want %d", got, unknownWidth)
 	}
-	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 132}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 132}))
 	if got := terminalWidth(terminal); got != 132 {
 		t.Errorf("terminalWidth() of a terminal of 132 columns = %d", got)
 	}
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer file.Close()
 	if got := terminalWidth(file); got != 0 {
 		t.Errorf("terminalWidth() of a file = %d, want 0", got)

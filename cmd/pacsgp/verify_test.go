@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -128,9 +129,7 @@ func TestVerifyOtherData(t *testing.T) {
 	check := func(status int, words ...string) {
 		t.Helper()
 		pacsgp(t, "verify", a.model, a.certificate, data).says(t, status, words...)
-		if err := os.RemoveAll(data); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.RemoveAll(data))
 	}
 	rows.write(t, filepath.Join(data, "x.parquet"))
 	check(0, "verified:")
@@ -153,9 +152,7 @@ func TestVerifyChangedNumbers(t *testing.T) {
 	a := trained(t)
 	original := string(readFile(t, a.certificate))
 	var c certify.Certificate
-	if err := json.Unmarshal([]byte(original), &c); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(original), &c))
 	changed := filepath.Join(t.TempDir(), "changed.json")
 	tried := 0
 	lines := strings.SplitAfter(original, "\n")

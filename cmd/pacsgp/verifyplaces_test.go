@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
@@ -34,9 +35,7 @@ func (r rewrite) file(t *testing.T, path string) {
 	t.Helper()
 	data := readFile(t, path)
 	in, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rows := make([]parquet.Row, in.NumRows())
 	if n, _ := in.RowGroups()[0].Rows().ReadRows(rows); n != len(rows) {
 		t.Fatalf("%d rows of %d", n, len(rows))
@@ -77,9 +76,7 @@ func (r rewrite) file(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	writeFile(t, path, out.Bytes())
 }
 
@@ -128,9 +125,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 	const placed = "the columns $topic, $partition, $offset of the data say of each row"
 	copied := func() string {
 		spool := filepath.Join(t.TempDir(), "spool")
-		if err := os.CopyFS(spool, os.DirFS(filepath.Join(dir, "spool"))); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.CopyFS(spool, os.DirFS(filepath.Join(dir, "spool"))))
 		return spool
 	}
 	offsets := func(change func(row int, offset int64) int64) rewrite {
@@ -220,9 +215,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 	}
 
 	whole, err := certify.Parse(readFile(t, certificate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const unnamed = "NOT CHECKED: of which topic and partitions the rows are"
 	const far = 1 << 60 // a float64 does not tell its neighbours apart
 	from := func(first, end int64) func(*certify.Evidence) {
@@ -282,9 +275,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 		{"a key in the place of the column", rewrite{edits: map[string]edit{"$offset": nil}}, "is a key of the path"},
 	} {
 		spool := filepath.Join(t.TempDir(), "$offset=3")
-		if err := os.Rename(copied(), spool); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Rename(copied(), spool))
 		for _, name := range names(t, spool) {
 			if filepath.Ext(name) == ".parquet" {
 				k.file(t, filepath.Join(spool, name))

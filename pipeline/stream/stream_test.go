@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -41,20 +42,14 @@ func noSteps(pipeline.Environment) earlyTrainer {
 // each begins with the model of the one before, from this disk or from the log.
 func TestWindowsFollowOneAnother(t *testing.T) {
 	w := newWorld(3*windowRows - 5)
-	if err := w.process(t, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.process(t, nil))
 	w.each(t, 2)
 	w.grow(windowRows)
-	if err := w.process(t, nil, func() { w.grow(windowRows) }); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.process(t, nil, func() { w.grow(windowRows) }))
 	w.each(t, 4)
 	w.disk = newDisk()
 	w.grow(windowRows)
-	if err := w.process(t, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.process(t, nil))
 	w.each(t, 5)
 	for i, c := range w.published {
 		if a := c.Declared.Training.Ancestor; i == 0 && a != nil || i > 0 && (a == nil || a.Model != hexOf(modelOf(int64(i)))) {
@@ -127,9 +122,7 @@ func TestWindowsThatOthersCertified(t *testing.T) {
 	}
 	w.committed = 10
 	w.grow(10)
-	if err := w.process(t, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.process(t, nil))
 	if g := w.published[0].Sample.Segments[0]; len(w.published) != 2 || g.First != 10 || w.committed != 90 {
 		t.Errorf("%d certificates, the first from %d, the group is at %d", len(w.published), g.First, w.committed)
 	}
@@ -144,9 +137,7 @@ func TestOvertaken(t *testing.T) {
 			w.committed = 20
 		}
 	}
-	if err := w.process(t, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.process(t, nil))
 	if g := w.published[0].Sample.Segments[0]; len(w.published) != 2 || g.First != 20 || !w.says("consumed anew from there") {
 		t.Errorf("%d certificates, the first from %d: %q", len(w.published), g.First, w.said)
 	}
@@ -167,9 +158,7 @@ func TestLostPartitions(t *testing.T) {
 func TestWindowWithoutRows(t *testing.T) {
 	w := newWorld(2 * windowRows)
 	w.spools[7] = &spool{of: w.topic, end: windowRows, empty: true}
-	if err := w.process(t, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.process(t, nil))
 	if len(w.published) != 1 || w.published[0].Sample.Segments[0].First != windowRows || w.taken != 1 || w.spools[7] != nil {
 		t.Errorf("%d certificates, %d numbers, %v is left", len(w.published), w.taken, w.spools)
 	}
@@ -200,9 +189,7 @@ func TestNumbersBelongToJobs(t *testing.T) {
 			if !errors.Is(err, fault) {
 				t.Fatalf("it says %v", err)
 			}
-			if err := w.process(t, c.change); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.process(t, c.change))
 			if got := w.published[0].Delta.Sequence.Number; got != c.number {
 				t.Errorf("the window has number %d, want %d", got, c.number)
 			}
@@ -220,9 +207,7 @@ func TestNumbersBelongToSegments(t *testing.T) {
 		t.Fatalf("it says %v", err)
 	}
 	w.grow(windowRows)
-	if err := w.process(t, nil); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.process(t, nil))
 	w.each(t, 2)
 }
 
@@ -262,9 +247,7 @@ func TestSharedNumbersComeFirst(t *testing.T) {
 				return train(ctx, job, rows, out, how)
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want := []int64{1, 2}
 		if shared {
 			want[0] = 2
@@ -293,9 +276,7 @@ func TestEarlyTraining(t *testing.T) {
 			return nil
 		})
 	}), func() { w.grow(windowRows / 4) }, func() { w.grow(windowRows / 2) }, func() { w.grow(windowRows / 4) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w.each(t, 1)
 	behind := " behind " + hexOf(modelOf(1))[:6]
 	if !slices.Contains(seen, "20") || !slices.Contains(seen, "30") || !slices.Contains(seen, "20"+behind) || slices.Contains(seen, "40") {
@@ -314,9 +295,7 @@ func TestEarlyTrainingFails(t *testing.T) {
 	err := w.process(t, arrives(func(pipeline.Environment) earlyTrainer {
 		return earlyFake(func(int64) error { tries++; return errors.New("too odd") })
 	}), func() { w.grow(windowRows / 4) }, func() { w.grow(windowRows / 2) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w.each(t, 1)
 	if tries != 1 || !w.says("the window is trained when it is full, and not before: too odd") {
 		t.Errorf("it was tried %d times: %q", tries, w.said)
@@ -357,16 +336,12 @@ func TestAncestor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(windowRows)
-			if err := w.process(t, nil); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.process(t, nil))
 			c.change(w)
 			w.grow(windowRows)
 			w.said = nil
 			err := w.process(t, func(s *Stream) { s.Folders = second{w} })
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			a := w.published[1].Declared.Training.Ancestor
 			text, ok := c.want[a != nil]
 			if !ok || text != "" && !w.says(text) || a != nil && a.Model != hexOf(modelOf(1)) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -24,9 +25,7 @@ func TestWindows(t *testing.T) {
 		return effect()
 	}}
 	for _, name := range []string{"_window-000000000007", "_window-000000000003", "_window-12", "window-000000000001"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	w := lake.NewWindows(fsys, dir, 1)
 	if left, err := w.Left(); err != nil || !slices.Equal(left, []int64{3, 7}) {
@@ -36,38 +35,26 @@ func TestWindows(t *testing.T) {
 	if text, _, err := f.Note("number.json"); text != nil || err != nil {
 		t.Errorf("nothing was noted: %q, %v", text, err)
 	}
-	if err := f.PutNote("number.json", []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, f.PutNote("number.json", []byte("{}")))
 	if text, where, err := w.Folder(3).Note("number.json"); string(text) != "{}" || where != filepath.Join(dir, "_window-000000000003", "number.json") || err != nil {
 		t.Errorf("%q is noted at %s: %v", text, where, err)
 	}
 	out := f.Output()
 	release, err := out.Hold()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sum, err := out.PutModel(t.Context(), pipelinetest.SmallModel(0.5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	id, err := out.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, "test"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, digest, err := f.Model(lake.ModelName(sum)); err != nil || digest != sum {
 		t.Errorf("the model %s has the SHA-256 %s: %v", sum, digest, err)
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, release())
 	if _, err := w.Published(t.Context(), id); err == nil {
 		t.Error("what is at work is published")
 	}
 	done = nil
-	if err := f.Done(12); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, f.Done(12))
 	if want := []string{durabletest.Rename + " window-000000000012", durabletest.SyncDir + " " + filepath.Base(dir)}; !slices.Equal(done, want) {
 		t.Errorf("done by %q, want %q", done, want)
 	}
@@ -77,9 +64,7 @@ func TestWindows(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "window-000000000001")); err == nil {
 		t.Error("the oldest is kept")
 	}
-	if err := w.Folder(7).Remove(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Folder(7).Remove())
 	if left, err := w.Left(); err != nil || len(left) > 0 {
 		t.Errorf("Left() = %v, %v", left, err)
 	}
