@@ -53,7 +53,7 @@ func boundMutants() []mutant {
 		{"the share of delta", "certify", class, []edit{{"certify/delta.go", "return product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return Share{}"}}},
 		{"the share of a method", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/delta.go", "return product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	return product(d.Sequence.share(), oneOf(d.Alternatives))"}}},
 		{"the share of a number of a sequence", "certify", "TestSequence", []edit{{"certify/delta.go", "return product(d.Sequence.share(), ", "return product("}}},
-		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, Share{})"}}},
+		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, Share{})"}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}
 }

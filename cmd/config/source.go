@@ -72,9 +72,7 @@ func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.
 		return Lake(nil)
 	}
 	for i, path := range s.Paths {
-		if err := ingestlake.CheckPath(path); err != nil {
-			faults.Add(fmt.Sprintf("source.paths[%d]", i), "%s: %v", path, err)
-		}
+		faults.Unless(!ingestlake.Malformed(path), fmt.Sprintf("source.paths[%d]", i), "%s: "+ingestlake.WantPattern, path)
 	}
 	return Lake(s.Paths)
 }

@@ -205,7 +205,7 @@ func TestVariablesOfTheEnvironment(t *testing.T) {
 		"a store's address":          {jobFile{"output": "${SECRET}"}, "s3://hunter2/out", "output: ${SECRET}: remote stores"},
 		"an output among the rows":   {jobFile{"source": "{paths: ['hunter2*']}", "output": "${SECRET}"}, "hunter2-out", "output: the source ${SECRET} would find"},
 		"rows around an output":      {jobFile{"source": "{paths: ['${SECRET}']}", "output": "lake/out"}, "lake", "is inside the source ${SECRET}"},
-		"a pattern":                  {jobFile{"source": "{paths: ['${SECRET}']}"}, "[hunter2", "source.paths[0]: ${SECRET} is no pattern"},
+		"a pattern":                  {jobFile{"source": "{paths: ['${SECRET}']}"}, "[hunter2", "source.paths[0]: ${SECRET}: it is no pattern"},
 		"a word":                     {jobFile{"judge": "${SECRET}"}, "hunter2", "judge: ${SECRET} is neither mean nor draw"},
 		"a key":                      {jobFile{"${SECRET}": "1"}, "hunter2", "stand in values, not in keys"},
 		"a key in quotes":            {jobFile{"'${SECRET}'": "1"}, "hunter2", "stand in values, not in keys"},

@@ -92,15 +92,16 @@ func isPattern(path string) bool {
 	return strings.ContainsAny(path, `*?[\`)
 }
 
-// CheckPath reports a declared path that is meant to be a pattern and cannot be one.
-func CheckPath(path string) error { return checkPath(machine{}, path) }
+// WantPattern says what is wrong with a malformed pattern.
+const WantPattern = "it is no pattern: a [ needs its ], with something between them, and a \\ something behind it (hint: for the sign itself write \\[)"
 
-func checkPath(from Store, path string) error {
+// Malformed reports whether a declared path is meant to be a pattern and cannot be one.
+func Malformed(path string) bool { return malformed(machine{}, path) }
+
+func malformed(from Store, path string) bool {
 	if _, err := from.Stat(path); !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
-		return nil
+		return false
 	}
-	if _, err := filepath.Match(filepath.Clean(path), ""); err != nil { // which is that it is malformed
-		return errors.New("it is no pattern: a [ needs its ], with something between them, and a \\ something behind it (hint: for the sign itself write \\[)")
-	}
-	return nil
+	_, err := filepath.Match(filepath.Clean(path), "") // fails of nothing else
+	return err != nil
 }

@@ -169,11 +169,10 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 // glob returns the files that a pattern matches, those in matched directories
 // included.
 func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
-	err := checkPath(l.store, pattern)
-	var matches []string
-	if err == nil {
-		matches, err = expand(ctx, l.store, pattern)
+	if malformed(l.store, pattern) {
+		return nil, fmt.Errorf("lake: pattern %s: %s", pattern, WantPattern)
 	}
+	matches, err := expand(ctx, l.store, pattern)
 	if err != nil {
 		return nil, fmt.Errorf("lake: pattern %s: %w", pattern, err)
 	}
