@@ -32,14 +32,6 @@ type share struct {
 	ended      int // the generation in which it has ended what earlier owners have left open
 }
 
-// Publisher is where the job publishes beside its output, nil if nowhere.
-func (p Task) Publisher() pipeline.Publisher {
-	if p.Shelf == nil {
-		return nil
-	}
-	return &publisher{Shelf: p.Shelf, source: p.Source, about: p.Judge.Predictor()}
-}
-
 // Check demands topics that can be published to, and rows that nobody else has published,
 // before hours of training.
 func (p *publisher) Check(ctx context.Context) (err error) {

@@ -88,6 +88,14 @@ func (c *JobFile) tell(told func(string)) {
 	}
 }
 
+// Publisher is where the job publishes beside its output, nil if nowhere.
+func (p Task) Publisher() pipeline.Publisher {
+	if p.Shelf == nil {
+		return nil
+	}
+	return &publisher{Shelf: p.Shelf, source: p.Source, about: p.Judge.Predictor()}
+}
+
 // IsID reports whether a text looks like the id of a certificate.
 func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
