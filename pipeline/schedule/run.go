@@ -190,11 +190,15 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 		at.Numbers = map[string]int64{}
 	}
 	at.Taken = last + 1
-	run.Sequence, at.Numbers[take.number] = at.Taken, at.Taken
+	at.Numbers[take.number] = at.Taken
 	if run.Window != nil {
 		at.Topic = at.Topic.With(*run.Window)
 	}
-	return j.Output.PutSequence(j.Name, *at)
+	if err := j.Output.PutSequence(j.Name, *at); err != nil {
+		return err // its record must not speak of a number that nobody knows
+	}
+	run.Sequence = at.Taken
+	return nil
 }
 
 // newest is the largest number that was taken: by the list of numbers, to which the newest

@@ -1,0 +1,49 @@
+package schedule_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+)
+
+// onFiles is a job on files that is due when one has come.
+func onFiles(t *testing.T, change func(j *schedule.Job)) *stage {
+	t.Helper()
+	return newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}}
+		change(j)
+	}))
+}
+
+func asDeclared(*schedule.Job) {}
+
+// sampled are the names of the files of a run.
+func sampled(r *pipeline.RunState) (names string) {
+	for _, f := range r.Scheduled.Files {
+		names += f.Path
+	}
+	return names
+}
+
+// A number that could not be noted stands in no record: the next run has the order of the
+// files that was, and a number.
+func TestNumberThatCannotBeNoted(t *testing.T) {
+	s := onFiles(t, asDeclared)
+	s.at(someDay)
+	s.lake.add("a", 60)
+	s.op = func(effect func() error) error {
+		s.op = func(effect func() error) error { return effect() }
+		return errors.New("no space left on device")
+	}
+	if r := s.at(someDay.Add(time.Hour)); r.State != pipeline.StateFailed || r.Scheduled.Sequence != 0 {
+		t.Fatalf("%+v, %+v", r, r.Scheduled)
+	}
+	s.lake.add("0", 60)
+	if r := s.at(someDay.Add(2 * time.Hour)); r.State != pipeline.StateFinished || r.Scheduled.Sequence != 2 || !strings.HasPrefix(sampled(r), "bcd") {
+		t.Errorf("%+v, %s", r, sampled(r))
+	}
+}
