@@ -2,11 +2,14 @@ package schedule_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
@@ -45,5 +48,29 @@ func TestNumberThatCannotBeNoted(t *testing.T) {
 	s.lake.add("0", 60)
 	if r := s.at(someDay.Add(2 * time.Hour)); r.State != pipeline.StateFinished || r.Scheduled.Sequence != 2 || !strings.HasPrefix(sampled(r), "bcd") {
 		t.Errorf("%+v, %s", r, sampled(r))
+	}
+}
+
+// A certificate whose run cannot be read has an order of files that nobody knows: without it
+// rows of the next sample would change their roles.
+func TestOrderThatIsNotKnown(t *testing.T) {
+	for _, listed := range []bool{true, false} {
+		s := onFiles(t, asDeclared)
+		s.at(someDay)
+		s.lake.add("a", 60)
+		s.at(someDay.Add(time.Hour))
+		at, err := s.store.Sequence("waves")
+		fatal.If(t, err)
+		lost := &pipelinetest.Store{Certificates: s.store.Certificates}
+		fatal.If(t, lost.PutRun(s.runs()[0])) // that of the second is damaged
+		if listed {
+			fatal.If(t, lost.PutSequence("waves", at))
+		}
+		s.store = lost
+		s.anew()
+		s.lake.add("0", 60)
+		if r := s.at(someDay.Add(2 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "number 2 of the sequence is not in the output") {
+			t.Errorf("listed %v: %+v; %q", listed, r, s.said)
+		}
 	}
 }

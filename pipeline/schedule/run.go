@@ -132,7 +132,7 @@ func (s *Scheduler) take(ctx context.Context, j *Job, known *State, at pipeline.
 	if err != nil {
 		return lot{}, err
 	}
-	before, err := j.order(at)
+	before, err := j.order(ctx, at)
 	if err != nil {
 		return lot{}, err
 	}
@@ -218,11 +218,17 @@ func (j *Job) newest(ctx context.Context, listed int64) (int64, error) {
 		}
 		return listed, err
 	}
+	certified, err := j.certified(ctx)
+	return max(found, certified), err
+}
+
+// certified is the largest number that a certificate has.
+func (j *Job) certified(ctx context.Context) (most int64, err error) {
 	all, err := j.Output.Numbered(ctx, j.Name)
 	for k := range all {
-		found = max(found, k)
+		most = max(most, k)
 	}
-	return found, err
+	return most, err
 }
 
 // finish runs what is recorded as running.
@@ -330,8 +336,10 @@ func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Re
 		}
 	}
 	if over {
-		at.Numbers = maps.Clone(at.Numbers)
-		delete(at.Numbers, take.number)
+		if at.Numbers[take.number] == of.Sequence { // else of a later run
+			at.Numbers = maps.Clone(at.Numbers)
+			delete(at.Numbers, take.number)
+		}
 		if err := j.Output.PutSequence(j.Name, at); err != nil {
 			return err
 		}

@@ -208,7 +208,7 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipe
 		s.notSeen(fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err))
 		return nil, ctx.Err()
 	}
-	before, err := j.order(at)
+	before, err := j.order(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -269,19 +269,34 @@ func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error)
 }
 
 // order are the files of the last run that has chosen some, in its order. Without it a row
-// that is in the next sample too would have another ordinal, and so another role.
-func (j *Job) order(at pipeline.Sequence) ([]pipeline.ManifestFile, error) {
+// that is in the next sample too would have another ordinal, and so another role: a number
+// that has its certificate, and not the record of its run, is an error.
+func (j *Job) order(ctx context.Context, at pipeline.Sequence) ([]pipeline.ManifestFile, error) {
 	last, err := j.last(numbered)
 	if err != nil {
 		return nil, err
 	}
+	var files []pipeline.ManifestFile
+	told := int64(0)
 	if last != nil {
-		return last.Scheduled.Files, nil
+		files, told = last.Scheduled.Files, last.Scheduled.Sequence
 	}
-	if at.Taken > int64(len(at.Numbers)) { // there are certificates
-		return nil, fmt.Errorf("the record of the run that has taken number %d of the sequence is not in the output (hint: restore it from a copy, or give the job another name and output)", at.Taken)
+	taken := at.Taken
+	if taken == 0 { // there is no list
+		if taken, err = j.certified(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return nil, nil
+	uncertified := map[int64]bool{}
+	for _, k := range at.Numbers {
+		uncertified[k] = true
+	}
+	for k := taken; k > told; k-- {
+		if !uncertified[k] {
+			return nil, fmt.Errorf("the record of the run that has taken number %d of the sequence is not in the output, or cannot be read (hint: restore it from a copy, or give the job another name and output)", k)
+		}
+	}
+	return files, nil
 }
 
 // numbered reports whether a run has taken a number.
