@@ -257,6 +257,7 @@ type topic struct {
 	gone   int64
 	latest bool
 	away   bool
+	fault  error
 	left   []string // windows that nobody goes on with
 }
 
@@ -265,6 +266,9 @@ func (k *topic) AtLatest() bool { return k.latest }
 
 func (k *topic) Ahead(_ context.Context, before *pipeline.Windows, _ time.Duration) (pipeline.TopicWindow, error) {
 	w := pipeline.TopicWindow{Topic: k.name}
+	if k.fault != nil {
+		return w, k.fault
+	}
 	if k.away {
 		return w, fmt.Errorf("no broker: %w", schedule.ErrAway)
 	}

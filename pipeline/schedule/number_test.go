@@ -317,3 +317,50 @@ func mustNumbered(t *testing.T, s *stage) map[int64]string {
 	fatal.If(t, err)
 	return all
 }
+
+// A hooked topic lets something happen before it answers.
+type hooked struct {
+	*topic
+	hook func()
+}
+
+func (k *hooked) Ahead(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error) {
+	w, err := k.topic.Ahead(ctx, before, patience)
+	hook := k.hook
+	k.hook = func() {}
+	hook()
+	return w, err
+}
+
+// Of two schedulers that see a job for the first time one notes where its windows begin,
+// though the other has run it meanwhile.
+func TestFirstSeenByTwo(t *testing.T) {
+	one, log := onTopic(t, 60, 0)
+	log.latest = true
+	other := newStage(t, one.job)
+	other.store = one.store
+	other.anew()
+	one.job.Topic = &hooked{log, func() {
+		other.at(someDay)
+		log.rows[0] += 60
+		if r := other.at(someDay.Add(time.Second)); r == nil || r.State != pipeline.StateFinished {
+			t.Errorf("%+v", r)
+		}
+	}}
+	one.at(someDay)
+	one.at(someDay.Add(time.Minute))
+	log.rows[0] += 60
+	one.at(someDay.Add(time.Hour))
+	if rows, n := one.follow(), len(one.certificates()); rows != 120 || n != 2 {
+		t.Errorf("%d rows in %d certificates; %q", rows, n, one.said)
+	}
+}
+
+// That the end of the topic cannot be told stops this job and no other, whatever the reason.
+func TestLatestThatCannotBeTold(t *testing.T) {
+	s, log := onTopic(t, 60, 0)
+	log.latest, log.fault = true, pipeline.ErrConfig
+	if r, err := s.Look(t.Context(), s.job, someDay); r != nil || err != nil || !strings.Contains(fmt.Sprint(s.said), "where its first window begins is not known") {
+		t.Errorf("%+v, %v; %q", r, err, s.said)
+	}
+}

@@ -117,7 +117,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		}
 	}
 	if j.Topic != nil && at.Topic == nil {
-		if at.Topic, err = s.firstSeen(ctx, j, at); at.Topic == nil || err != nil {
+		if at.Topic, err = s.firstSeen(ctx, j); at.Topic == nil || err != nil {
 			return nil, err
 		}
 	}

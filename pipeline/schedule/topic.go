@@ -19,17 +19,18 @@ const lookPatience = 10 * time.Second
 
 // firstSeen notes where the windows of a job begin that the output does not know: behind
 // those that certificates of its name have, where only the note was lost; or, if it begins at
-// the latest offset, at what that is now. nil: that cannot be told now.
-func (s *Scheduler) firstSeen(ctx context.Context, j *Job, at pipeline.Sequence) (*pipeline.Windows, error) {
+// the latest offset, at what that is now. nil: that cannot be told now, which is said.
+func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (first *pipeline.Windows, err error) {
 	ends, err := j.certifiedEnds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first := &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}
+	first = &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}
 	if ends == nil && j.Topic.AtLatest() {
 		w, err := j.Topic.Ahead(ctx, first, lookPatience)
 		if err != nil {
-			return nil, fmt.Errorf("where its first window begins is not known: %w", err)
+			s.notSeen(fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
+			return nil, ctx.Err()
 		}
 		first = first.With(w).Without()
 	}
@@ -37,8 +38,13 @@ func (s *Scheduler) firstSeen(ctx context.Context, j *Job, at pipeline.Sequence)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, release()) }()
+	at, err := j.sequence()
+	if err != nil || at.Topic != nil { // another scheduler was faster
+		return at.Topic, err
+	}
 	at.Topic = first
-	return first, errors.Join(j.Output.PutSequence(j.Name, at), release())
+	return first, j.Output.PutSequence(j.Name, at)
 }
 
 // certifiedEnds are where the windows of the job's certificates end, nil if there is none.
