@@ -364,3 +364,30 @@ func TestLatestThatCannotBeTold(t *testing.T) {
 		t.Errorf("%+v, %v; %q", r, err, s.said)
 	}
 }
+
+// A window that was frozen and cannot be begun with is not looked at again at every poll.
+func TestFrozenWindowThatCannotBegin(t *testing.T) {
+	s, _ := onTopic(t, 60, 60)
+	s.op = func(effect func() error) error {
+		err := effect()
+		if at, _ := s.store.Sequence("waves"); at.Taken > 0 {
+			s.op = func(func() error) error { return errDies }
+		}
+		return err
+	}
+	if _, err := s.Look(t.Context(), s.job, someDay); !errors.Is(err, errDies) {
+		t.Fatal(err)
+	}
+	s.anew()
+	s.store.Certificates = append(s.store.Certificates, []byte("{"))
+	for minute := range 60 {
+		s.at(someDay.Add(time.Duration(minute) * time.Minute))
+	}
+	if n := len(s.runs()); n < 5 || n > 8 {
+		t.Errorf("%d runs in an hour", n)
+	}
+	s.store.Certificates = nil
+	if r := s.at(someDay.Add(2 * time.Hour)); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Sequence != 1 {
+		t.Errorf("%+v", r)
+	}
+}

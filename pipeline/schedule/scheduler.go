@@ -128,6 +128,9 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		return s.begin(ctx, j, known, at, &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills}, now)
 	}
 	if at.Topic != nil && at.Topic.Window != nil { // of a scheduler with another record
+		if s.backsOff(j, known, now) {
+			return nil, nil
+		}
 		return s.begin(ctx, j, known, at, &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, now)
 	}
 	run, skipped, err := s.due(ctx, j, known, at, now)
@@ -190,11 +193,19 @@ const farAhead = 48 * time.Hour
 // longestBackoff is the longest time for which rows, files and offsets are not counted again.
 const longestBackoff = time.Hour
 
+// backsOff reports whether it is too early for another look behind one that has failed.
+func (s *Scheduler) backsOff(j *Job, known *State, now time.Time) bool {
+	if !now.Before(known.NotBefore) || !known.NotBefore.Before(now.Add(2*longestBackoff)) {
+		return false
+	}
+	s.unseen = fmt.Errorf("%s: the last look has failed: %s; it is looked again at %s", j.Name, known.Fault, known.NotBefore.Format(time.RFC3339))
+	return true
+}
+
 // dueByData asks the triggers that count rows, files and offsets. None looks at a value,
 // so that how many rows there are, and when, is all that a moment depends on.
 func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
-	if now.Before(known.NotBefore) && known.NotBefore.Before(now.Add(2*longestBackoff)) {
-		s.unseen = fmt.Errorf("%s: the last look has failed: %s; it is looked again at %s", j.Name, known.Fault, known.NotBefore.Format(time.RFC3339))
+	if s.backsOff(j, known, now) {
 		return nil, nil
 	}
 	if j.Topic != nil {
