@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,6 +72,57 @@ func TestOrderThatIsNotKnown(t *testing.T) {
 		s.lake.add("0", 60)
 		if r := s.at(someDay.Add(2 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "number 2 of the sequence is not in the output") {
 			t.Errorf("listed %v: %+v; %q", listed, r, s.said)
+		}
+	}
+}
+
+// finishes records the end of a run as a training does, and then lets something happen.
+func (s *stage) finishes(then func()) {
+	s.Train = func(ctx context.Context, _ *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		o, err := s.train(ctx, job, rows, how)
+		fatal.If(s.t, err)
+		how.Begun.Artifacts = []pipeline.ArtifactRef{{ID: o.Result.ID, Model: o.Result.ModelDigest}}
+		err = how.Begun.End(s.job.Output, pipeline.StateFinished, new(int), "", someDay)
+		then()
+		return o, err
+	}
+}
+
+// A stopping output tells the scheduler to end when it is asked what is current.
+type stopping struct {
+	pipeline.Output
+	stop func()
+}
+
+func (o stopping) Current() (*pipeline.Current, error) {
+	o.stop()
+	return o.Output.Current()
+}
+
+// A scheduler that is told to end when training has, or while it compares, decides when it is
+// started again what becomes current, and does not train again.
+func TestStoppedBehindTraining(t *testing.T) {
+	for _, compares := range []bool{false, true} {
+		s := onFiles(t, asDeclared)
+		s.at(someDay)
+		s.lake.add("e", 60)
+		ctx, stop := context.WithCancel(t.Context())
+		s.finishes(func() {
+			if !compares {
+				stop()
+			}
+		})
+		if compares {
+			s.job.Output = stopping{s.job.Output, stop}
+		}
+		if _, err := s.Look(ctx, s.job, someDay.Add(time.Hour)); !errors.Is(err, context.Canceled) {
+			t.Errorf("compares %v: %v", compares, err)
+		}
+		stop()
+		s.anew()
+		r := s.at(someDay.Add(2 * time.Hour))
+		if r == nil || r.State != pipeline.StateFinished || !r.Scheduled.Current || s.trains != 2 || len(s.runs()) != 2 {
+			t.Errorf("compares %v: %d trainings, %+v", compares, s.trains, r)
 		}
 	}
 }

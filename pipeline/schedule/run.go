@@ -244,6 +244,9 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 	began := time.Now()
 	o, err := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), take.rows, how)
 	ended := r.Began.Add(time.Since(began))
+	if ctx.Err() != nil && r.State == pipeline.StateFinished { // all but its promotion is recorded, which recover makes up for
+		return ctx.Err()
+	}
 	if ctx.Err() != nil { // it was told to end
 		err := r.End(j.Output, pipeline.StateInterrupted, nil, "the scheduler was stopped", ended)
 		return errors.Join(ctx.Err(), err, s.settle(j, known, r, repeat(r, ended)))
@@ -280,6 +283,9 @@ func (s *Scheduler) finished(ctx context.Context, j *Job, known *State, r *pipel
 	if of := r.Scheduled; *r.Exit == 0 && of.Why == "" {
 		var fault error
 		of.Current, of.Waits, of.Why, fault = j.challenge(ctx, Certificate(r), ended)
+		if fault != nil && ctx.Err() != nil {
+			return ctx.Err() // recover decides it
+		}
 		if fault != nil {
 			*r.Exit, of.Why = pipeline.ExitFailure, fmt.Sprintf("whether it is to be current cannot be decided: %s (hint: when that is mended, pacsgp promote makes it current)", pipeline.Shortened(fault.Error()))
 		}
