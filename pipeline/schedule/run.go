@@ -63,7 +63,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 	if r, err = pipeline.BeginRun(j.Output, known.Open, j.Job, now, run); err != nil {
 		return nil, err
 	}
-	return r, s.finish(ctx, j, known, r, take)
+	return r, s.finish(ctx, j, known, r, take, now)
 }
 
 // unchosen records a run for which no files, or no window, could be chosen. Rows, files and
@@ -231,8 +231,9 @@ func (j *Job) certified(ctx context.Context) (most int64, err error) {
 	return most, err
 }
 
-// finish runs what is recorded as running.
-func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipeline.RunState, take lot) error {
+// finish runs what is recorded as running. now is when it began, though its record may say
+// later, if a clock was put back.
+func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipeline.RunState, take lot, now time.Time) error {
 	how := j.How
 	how.Run, how.Begun, how.Stands, how.LeavePointer, how.Judge = r.Run, r, take.stands, true, j.Judge
 	train := s.Train
@@ -243,7 +244,7 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 	}
 	began := time.Now()
 	o, err := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), take.rows, how)
-	ended := r.Began.Add(time.Since(began))
+	ended := now.Add(time.Since(began))
 	if ctx.Err() != nil && r.State == pipeline.StateFinished { // all but its promotion is recorded, which recover makes up for
 		return ctx.Err()
 	}
