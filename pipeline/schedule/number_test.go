@@ -391,3 +391,28 @@ func TestFrozenWindowThatCannotBegin(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A scheduler that dies when another process has had the spool of its window gives the window
+// not up: nothing has failed.
+func TestKilledWhileAnotherHasTheSpool(t *testing.T) {
+	for at := 1; at < 10; at++ {
+		s, _ := onTopic(t, 60, 60)
+		s.job.Retries = 0
+		s.fail = fmt.Errorf("spool: %w", pipeline.ErrHeld)
+		steps := 0
+		s.op = func(effect func() error) error {
+			if steps++; steps >= at {
+				return errDies
+			}
+			return effect()
+		}
+		if _, err := s.Look(t.Context(), s.job, someDay); err != nil && !errors.Is(err, errDies) {
+			t.Fatal(err)
+		}
+		s.anew()
+		s.fail = nil
+		if r := s.at(someDay.Add(time.Hour)); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Sequence != 1 || s.follow() != 60 {
+			t.Errorf("step %d: %+v; %q", at, r, s.said)
+		}
+	}
+}

@@ -269,11 +269,17 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 		r.Scheduled.Why = "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
 		err = r.End(j.Output, pipeline.StateNothing, nil, "", ended)
 	default:
-		exit, held := pipeline.ExitStatus(err), errors.Is(err, pipeline.ErrHeld)
-		err = r.End(j.Output, pipeline.StateFailed, &exit, pipeline.Shortened(err.Error()), ended)
-		if retry = again(j, r, ended); held { // by who works on the same window
-			retry = repeat(r, ended.Add(j.Backoff))
+		exit, fault := pipeline.ExitStatus(err), pipeline.Shortened(err.Error())
+		if errors.Is(err, pipeline.ErrHeld) { // by who works on the same window: recover must not take it for a failure
+			err = s.settle(j, known, r, repeat(r, ended.Add(j.Backoff)))
+			if err == nil {
+				err = r.End(j.Output, pipeline.StateFailed, &exit, fault, ended)
+			}
+			s.tell(true, Words(r))
+			return err
 		}
+		err = r.End(j.Output, pipeline.StateFailed, &exit, fault, ended)
+		retry = again(j, r, ended)
 	}
 	s.tell(r.Exit != nil && *r.Exit != 0, Words(r))
 	return errors.Join(err, s.settle(j, known, r, retry))
