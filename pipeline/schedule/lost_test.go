@@ -140,3 +140,18 @@ func TestRetryWhenTheClockWasPutBack(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A round runs what is due behind a run that had finished when its scheduler was killed.
+func TestRoundBehindAKilledScheduler(t *testing.T) {
+	s := onFiles(t, asDeclared)
+	s.finishes(func() { s.op = func(func() error) error { return errDies } })
+	if _, err := s.Look(t.Context(), s.job, someDay); err != nil && !errors.Is(err, errDies) {
+		t.Fatal(err)
+	}
+	s.anew()
+	s.lake.add("e", 60)
+	fatal.If(t, s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Hour)}))
+	if all := s.runs(); s.trains != 2 || len(all) != 2 || all[0].State != pipeline.StateFinished || !all[0].Scheduled.Current || !all[1].Scheduled.Current {
+		t.Errorf("%d trainings, %+v", s.trains, all)
+	}
+}

@@ -29,6 +29,7 @@ type Scheduler struct {
 
 	said   string // the last of what is not to be said at every look
 	unseen error  // why it was not seen whether the job that was looked at last is due
+	closed bool   // the last look has recorded the end of a run of an earlier scheduler, and not looked what is due
 }
 
 // errTaken says that another scheduler was faster.
@@ -52,6 +53,7 @@ func (j *Job) sequence() (pipeline.Sequence, error) {
 // decided, or of a job that was changed; what becomes of a run stands in the run's record, and
 // what is wrong with the job's output is said.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (*pipeline.RunState, error) {
+	s.closed = false
 	r, err := s.look(ctx, j, now)
 	var of recordError
 	switch {
@@ -105,6 +107,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 	}
 	if known.Open != "" {
 		if r, err := s.recover(ctx, j, known, now); r != nil || err != nil {
+			s.closed = err == nil
 			return r, err
 		}
 		if at, err = j.sequence(); err != nil {

@@ -33,7 +33,7 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 	}
 }
 
-// Once looks once at each job. Its error is a [RoundError] of each run that failed or was not
+// Once runs what is due of each job. Its error is a [RoundError] of each run that failed or was not
 // certified, and of each source that cannot be seen; or what a round cannot go on with.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	if err := unchanged(jobs); err != nil {
@@ -43,16 +43,18 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	var exits []int
 	failed := func(exit int, err error) { exits, said = append(exits, exit), append(said, err) }
 	for _, j := range jobs {
-		s.unseen = nil
-		run, err := s.Look(ctx, j, clock.Now())
-		if err != nil {
-			return errors.Join(append(said, err)...)
-		}
-		if s.unseen != nil {
-			failed(pipeline.ExitFailure, s.unseen)
-		}
-		if run != nil && run.Exit != nil && *run.Exit != 0 {
-			failed(*run.Exit, errors.New(Words(run)))
+		for s.closed = true; s.closed; {
+			s.unseen = nil
+			run, err := s.Look(ctx, j, clock.Now())
+			if err != nil {
+				return errors.Join(append(said, err)...)
+			}
+			if s.unseen != nil {
+				failed(pipeline.ExitFailure, s.unseen)
+			}
+			if run != nil && run.Exit != nil && *run.Exit != 0 {
+				failed(*run.Exit, errors.New(Words(run)))
+			}
 		}
 	}
 	if said == nil {
