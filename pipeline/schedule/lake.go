@@ -16,7 +16,7 @@ import (
 func key(f pipeline.ManifestFile) string {
 	written := ""
 	if f.Modified != nil {
-		written = f.Modified.Format(time.RFC3339Nano)
+		written = f.Modified.UTC().Format(time.RFC3339Nano)
 	}
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", f.Path, f.Bytes, f.Footer, written)
 }
@@ -58,11 +58,14 @@ func newSince(all []File, before []pipeline.ManifestFile) []pipeline.ManifestFil
 	return some
 }
 
-// manifested are files as a manifest describes them.
+// manifested are files as a manifest describes them, in whatever time zone the machine is.
 func manifested(files []File) []pipeline.ManifestFile {
 	all := make([]pipeline.ManifestFile, len(files))
 	for i, f := range files {
-		all[i] = f.ManifestFile
+		if all[i] = f.ManifestFile; f.Modified != nil {
+			written := f.Modified.UTC()
+			all[i].Modified = &written
+		}
 	}
 	return all
 }

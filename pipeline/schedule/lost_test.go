@@ -155,3 +155,19 @@ func TestRoundBehindAKilledScheduler(t *testing.T) {
 		t.Errorf("%d trainings, %+v", s.trains, all)
 	}
 }
+
+// A machine whose time zone is another one than before sees the same files.
+func TestTimeZoneOfTheMachine(t *testing.T) {
+	s := onFiles(t, func(j *schedule.Job) { j.Triggers = append(j.Triggers, hourly(t)) })
+	for _, zone := range []*time.Location{time.UTC, time.FixedZone("east", 3600)} {
+		written := someDay.In(zone)
+		for i := range s.lake.files {
+			s.lake.files[i].Modified = &written
+		}
+		s.at(someDay)
+		s.at(someDay.Add(time.Hour)) // due by time, without anything new
+	}
+	if s.trains != 1 {
+		t.Errorf("%d trainings", s.trains)
+	}
+}
