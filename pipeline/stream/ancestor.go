@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -73,6 +74,9 @@ func (s *Stream) noted(w *Window) (a *pipeline.Ancestor, noted bool, err error) 
 		return nil, false, nil // it was noted for another window
 	}
 	m, digest, err := folder.Model(ancestorModel)
+	if errors.Is(err, fs.ErrNotExist) { // of a folder that was being removed
+		return nil, false, nil
+	}
 	if err == nil && digest != said.Model {
 		err = fmt.Errorf("the SHA-256 of the model beside %s is not %s (hint: remove %[1]s, and the window takes the model that is current)", where, said.Model)
 	}

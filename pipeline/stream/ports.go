@@ -97,6 +97,7 @@ type Folder interface {
 	// PutNote notes it, durably and whole.
 	PutNote(name string, text []byte) error
 	// Model decodes a model that was noted under a name; digest is the SHA-256 of its bytes.
+	// If none was, that is [io/fs.ErrNotExist].
 	Model(name string) (m pipeline.Model, digest string, err error)
 	// Done moves the folder to where it is found by the number of its certificate.
 	Done(k int64) error

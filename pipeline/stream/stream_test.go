@@ -381,9 +381,20 @@ func TestDamagedAncestor(t *testing.T) {
 		`{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"one"}}`: "the SHA-256 of the model beside ancestor.json is not b (hint: remove ancestor.json",
 	} {
 		w := newWorld(windowRows)
-		w.notes[1] = map[string][]byte{ancestorNote: []byte(text)}
+		w.notes[1] = map[string][]byte{ancestorNote: []byte(text), ancestorModel: []byte("c")}
 		if err := w.process(t, nil); err == nil || len(w.published) > 0 || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: it says %v, want %s", text, err, want)
 		}
 	}
+}
+
+// TestAncestorWithoutItsModel: what is left of a folder that was being removed when the process
+// was killed is no ancestor of the window that comes there next.
+func TestAncestorWithoutItsModel(t *testing.T) {
+	w := newWorld(windowRows)
+	w.notes[1] = map[string][]byte{ancestorNote: []byte(`{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"one"}}`)}
+	if err := w.process(t, nil); err != nil {
+		t.Error(err)
+	}
+	w.each(t, 1)
 }

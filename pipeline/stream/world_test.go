@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -299,6 +300,9 @@ func (f folder) PutNote(name string, text []byte) error {
 
 func (f folder) Model(name string) (pipeline.Model, string, error) {
 	text, _, err := f.Note(name)
+	if text == nil {
+		err = errors.Join(err, fs.ErrNotExist)
+	}
 	return pipelinetest.SmallModel(0.5), hexOf(text), err
 }
 
