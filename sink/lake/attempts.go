@@ -119,7 +119,7 @@ func (l *AttemptLog) lock(ctx context.Context) (io.Closer, error) {
 		case !errors.Is(err, durable.ErrLocked):
 			return nil, durable.Explain(l.path, 0, err)
 		case time.Since(began) > lockPatience:
-			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", l.path, durable.ErrLocked, lockPatience)
+			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", l.path, pipeline.ErrHeld, lockPatience)
 		}
 		select {
 		case <-pause.C:

@@ -216,8 +216,8 @@ func TestRecordWaitsForTheLock(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		lock := hold(t)
-		if _, _, err := l.Record(t.Context(), newAttempt); !errors.Is(err, durable.ErrLocked) || !strings.Contains(err.Error(), "hint: ") {
-			t.Errorf("while another process has the lock: %v, want ErrLocked", err)
+		if _, _, err := l.Record(t.Context(), newAttempt); !errors.Is(err, pipeline.ErrHeld) || !strings.Contains(err.Error(), "hint: ") {
+			t.Errorf("while another process has the lock: %v, want ErrHeld", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

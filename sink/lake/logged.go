@@ -73,7 +73,7 @@ func NewLogged(cfg LoggedConfig) *Logged {
 func Await(ctx context.Context, path string, fsys durable.FS, told func(error)) (*Directory, error) {
 	for {
 		folder, err := Open(path, fsys)
-		if !errors.Is(err, durable.ErrLocked) {
+		if !errors.Is(err, pipeline.ErrHeld) {
 			return folder, err
 		}
 		told(err)
