@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -46,9 +47,15 @@ func TestScheduleOfATopicKilledThenRunAgain(t *testing.T) {
 		if frozen && !done {
 			succeed(t, "schedule", "-c", path, "--once")
 		}
-		first = published(t, out)
+		before := published(t, out)
 		succeed(t, "schedule", "-c", path, "--once")
 		all := sequenceOf(t, out)
+		first = map[string]string{}
+		for name, digest := range before {
+			if strings.Contains(name, all[1].ID) || strings.Contains(name, all[1].Model) { // a round that closes a run goes on with what is due
+				first[name] = digest
+			}
+		}
 		if ends := follow(t, all); len(all) != 2 || ends[0]+ends[1]+ends[2] != 330 || all[1].certificate.Sample.Rows != 180 {
 			t.Errorf("operation %d, %s: %d certificates, the first of %d rows, up to %v", o.At, o.How, len(all), all[1].certificate.Sample.Rows, ends)
 		}

@@ -39,7 +39,7 @@ func TestNumberThatCannotBeNoted(t *testing.T) {
 	s := onFiles(t, asDeclared)
 	s.at(someDay)
 	s.lake.add("a", 60)
-	s.op = func(effect func() error) error {
+	s.op = func(func() error) error {
 		s.op = func(effect func() error) error { return effect() }
 		return errors.New("no space left on device")
 	}
