@@ -206,18 +206,26 @@ func TestTwoRecordsOnOneOutput(t *testing.T) {
 	}
 }
 
-// A list of numbers that is older than the runs beside it gives no number.
+// A list of numbers that is older than the runs, or the certificates, beside it gives no number.
 func TestOlderListOfNumbers(t *testing.T) {
-	s, log := onTopic(t, 60, 60)
-	s.at(someDay)
-	older, err := s.store.Sequence("waves")
-	fatal.If(t, err)
-	log.rows[0] += 60
-	s.at(someDay.Add(time.Hour))
-	fatal.If(t, s.store.PutSequence("waves", older))
-	r := s.at(someDay.Add(2 * time.Hour))
-	if r == nil || r.State != pipeline.StateFailed || !strings.Contains(r.Fault, "number 2 of sequence") || len(s.certificates()) != 2 {
-		t.Errorf("%+v", r)
+	for _, damaged := range []bool{false, true} { // the newest run
+		s, log := onTopic(t, 60, 60)
+		s.at(someDay)
+		older, err := s.store.Sequence("waves")
+		fatal.If(t, err)
+		log.rows[0] += 60
+		s.at(someDay.Add(time.Hour))
+		runs := s.runs()
+		if damaged {
+			s.store = &pipelinetest.Store{Certificates: s.store.Certificates}
+			fatal.If(t, s.store.PutRun(runs[0]))
+			s.anew()
+		}
+		fatal.If(t, s.store.PutSequence("waves", older))
+		r := s.at(someDay.Add(2 * time.Hour))
+		if r == nil || r.State != pipeline.StateFailed || !strings.Contains(r.Fault, "number 2 of sequence") || len(s.certificates()) != 2 {
+			t.Errorf("damaged %v: %+v", damaged, r)
+		}
 	}
 }
 

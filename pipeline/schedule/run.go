@@ -201,25 +201,24 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	return nil
 }
 
-// newest is the largest number that was taken: by the list of numbers, to which the newest
-// run must agree; where there is no list, by all certificates.
+// newest is the largest number that was taken: by the list of numbers, which must know those
+// of the newest run and of all certificates; where there is no list, by these.
 func (j *Job) newest(ctx context.Context, listed int64) (int64, error) {
 	last, err := j.last(numbered)
 	if err != nil {
 		return 0, err
 	}
-	found := int64(0)
+	found, err := j.certified(ctx)
+	if err != nil {
+		return 0, err
+	}
 	if last != nil {
-		found = last.Scheduled.Sequence
+		found = max(found, last.Scheduled.Sequence)
 	}
-	if listed > 0 {
-		if found > listed {
-			err = fmt.Errorf("run %d of the output has number %d of sequence %q, and its list of numbers tells of %d: that is older (hint: restore the one that has them, or give the job another name and output)", last.Scheduled.Number, found, j.Name, listed)
-		}
-		return listed, err
+	if listed > 0 && found > listed {
+		return 0, fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and its list of numbers tells of %d: that is older (hint: restore the one that has them, or give the job another name and output)", found, j.Name, listed)
 	}
-	certified, err := j.certified(ctx)
-	return max(found, certified), err
+	return max(found, listed), nil
 }
 
 // certified is the largest number that a certificate has.
