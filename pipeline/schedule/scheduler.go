@@ -295,18 +295,19 @@ func (j *Job) order(ctx context.Context, at pipeline.Sequence) ([]pipeline.Manif
 	if last != nil {
 		files, told = last.Scheduled.Files, last.Scheduled.Sequence
 	}
-	taken := at.Taken
-	if taken == 0 { // there is no list
-		if taken, err = j.certified(ctx); err != nil {
-			return nil, err
-		}
+	if 0 < at.Taken && at.Taken <= told {
+		return files, nil
 	}
-	uncertified := map[int64]bool{}
+	certified, err := j.certified(ctx)
+	if err != nil {
+		return nil, err
+	}
+	begun := map[int64]bool{} // those of runs that were killed before their records, too
 	for _, k := range at.Numbers {
-		uncertified[k] = true
+		begun[k] = true
 	}
-	for k := taken; k > told; k-- {
-		if !uncertified[k] {
+	for k := max(at.Taken, certified); k > told; k-- {
+		if k <= certified || !begun[k] {
 			return nil, fmt.Errorf("the record of the run that has taken number %d of the sequence is not in the output, or cannot be read (hint: restore it from a copy, or give the job another name and output)", k)
 		}
 	}
