@@ -131,17 +131,22 @@ func TestStoppedBehindTraining(t *testing.T) {
 	}
 }
 
-// A run that fails is tried again soon, though a clock that was put back has left the record
-// of a run that begins a year later.
+// A run that fails is tried again soon, though a clock that was a year ahead has left the
+// record of a run before it, or was put back behind the failure.
 func TestRetryWhenTheClockWasPutBack(t *testing.T) {
-	s := onFiles(t, func(j *schedule.Job) { j.Retries = 1 })
-	s.at(someDay.AddDate(1, 0, 0))
-	s.lake.add("e", 60)
-	s.fail = errors.New("no luck")
-	s.at(someDay)
-	s.fail = nil
-	if r := s.at(someDay.Add(time.Hour)); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Try != 2 {
-		t.Errorf("%+v", r)
+	for _, failed := range []time.Time{someDay, someDay.AddDate(1, 0, 0)} {
+		s := onFiles(t, func(j *schedule.Job) { j.Retries = 1 })
+		s.at(someDay.AddDate(1, 0, 0))
+		s.lake.add("e", 60)
+		s.fail = errors.New("no luck")
+		s.at(failed)
+		s.fail = nil
+		if r := s.at(failed.Add(time.Second)); r != nil {
+			t.Errorf("before its backoff: %+v", r)
+		}
+		if r := s.at(someDay.Add(time.Hour)); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Try != 2 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

@@ -125,7 +125,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		}
 	}
 	if r := known.Retry; r != nil {
-		if now.Before(r.At) {
+		if longest := j.Backoff<<min(max(r.Tries-1, 0), 16) + farAhead; now.Before(r.At) && r.At.Before(now.Add(longest)) {
 			return nil, nil
 		}
 		return s.begin(ctx, j, known, at, &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills}, now)
@@ -189,8 +189,8 @@ func (s *Scheduler) due(ctx context.Context, j *Job, known *State, at pipeline.S
 	return found, skipped, err
 }
 
-// farAhead is how far the last moment may lie ahead of the clock before the clock is
-// taken to have been wrong then.
+// farAhead is how far the last moment, or a retry beyond its backoff, may lie ahead of the
+// clock before the clock is taken to have been wrong then.
 const farAhead = 48 * time.Hour
 
 // longestBackoff is the longest time for which rows, files and offsets are not counted again.
