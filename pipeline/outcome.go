@@ -27,12 +27,12 @@ func (j Judge) Of(c certify.Certificate) certify.Guarantee {
 	return c.About(j.Predictor(), KnownToMaker)
 }
 
-// Predictor is the one that is judged.
+// Predictor is the one that is judged; without a word the mean.
 func (j Judge) Predictor() certify.Predictor {
-	if j == JudgeMean {
-		return certify.PredictorMean
+	if j == JudgeDraw {
+		return certify.PredictorDraw
 	}
-	return certify.PredictorDraw
+	return certify.PredictorMean
 }
 
 // An Outcome is what a finished run came to.

@@ -181,7 +181,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	folder := filepath.Dir(path)
 	relativePaths(folder, []*string{&c.Record}, c.Serve.files())
 	c.Serve.check(&faults)
-	faults.Unless(c.Record != "" && !isRemote(c.Record), "record", "name the file for the record of runs")
+	faults.Unless(c.Record != "" && !isRemote(c.Record), "record", "name the folder for the record")
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
 	faults.Unless(len(c.Jobs) > 0, "jobs", "there is none")
 	var jobs []*ScheduledTask

@@ -23,7 +23,7 @@ type Job struct {
 	Backoff  time.Duration // before the first retry; twice as long before each further one
 	Promote  Promotion
 
-	Judge    pipeline.Judge
+	Judge    pipeline.Judge     // "": the mean
 	How      pipeline.RunConfig // but for what the scheduler says
 	Software string             // names what the bytes of a certificate depend on, beside job and rows
 	// Elsewhere says that certificates are published beside the output too, so that the output

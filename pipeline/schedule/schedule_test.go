@@ -351,3 +351,23 @@ func TestPromotion(t *testing.T) {
 		}
 	}
 }
+
+// What a job lacks is told before it takes a number; without a word the mean is judged.
+func TestIncompleteJob(t *testing.T) {
+	for what, lack := range map[string]func(j *schedule.Job){
+		"DeltaPolicy": func(j *schedule.Job) { j.Job.DeltaPolicy = "" }, "Software": func(j *schedule.Job) { j.Software = "" },
+		"Lake and Topic": func(j *schedule.Job) { j.Lake = nil }, "Name": func(j *schedule.Job) { j.Name = "" },
+	} {
+		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+		lack(s.job)
+		if _, err := s.Look(t.Context(), s.job, someDay); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), what) || len(s.runs()) != 0 {
+			t.Errorf("without %s: %v, %d runs", what, err, len(s.runs()))
+		}
+	}
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers, j.Judge = []schedule.Trigger{{Key: "files 1", Files: 1}}, ""
+	}))
+	if s.at(someDay); s.job.Judge != pipeline.JudgeMean || pipeline.Judge("").Predictor() != pipeline.JudgeMean.Predictor() {
+		t.Errorf("judged by %q", s.job.Judge)
+	}
+}

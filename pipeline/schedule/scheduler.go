@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,8 +36,31 @@ type Scheduler struct {
 // errTaken says that another scheduler was faster.
 var errTaken = errors.New("another scheduler has taken a number of its sequence at this moment; it is looked again")
 
+// complete reports what a job lacks, before it takes a number.
+func (j *Job) complete() error {
+	var faults []error
+	for _, c := range []struct {
+		lacks bool
+		what  string
+	}{
+		{j.Name == "", "Name is not set"},
+		{j.Output == nil, "Output is not set"},
+		{(j.Lake == nil) == (j.Topic == nil), "one of Lake and Topic is to be set"},
+		{j.Software == "", "Software is not set"},
+		{j.Job.DeltaPolicy == "", "Job.DeltaPolicy is not set: its certificates share delta by their numbers"},
+	} {
+		if c.lacks {
+			faults = append(faults, fmt.Errorf("%w: schedule: job %q: %s", pipeline.ErrConfig, j.Name, c.what))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // sequence is what the output knows of a job's sequence. It refuses another job.
 func (j *Job) sequence() (pipeline.Sequence, error) {
+	if err := j.complete(); err != nil {
+		return pipeline.Sequence{}, err
+	}
 	at, err := j.Output.Sequence(j.Name)
 	if err != nil {
 		return at, err
@@ -50,10 +74,10 @@ func (j *Job) sequence() (pipeline.Sequence, error) {
 
 // Look does what is due for a job by now, and returns the record of the run that there was, if
 // there was one. The error is one of the scheduler's record, without which nothing can be
-// decided, or of a job that was changed; what becomes of a run stands in the run's record, and
+// decided, or of a job that was changed or is not complete; what becomes of a run stands in the run's record, and
 // what is wrong with the job's output is said.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (*pipeline.RunState, error) {
-	s.closed = false
+	s.closed, j.Judge = false, cmp.Or(j.Judge, pipeline.JudgeMean)
 	r, err := s.look(ctx, j, now)
 	var of recordError
 	switch {
