@@ -180,3 +180,19 @@ func TestTimeZoneOfTheMachine(t *testing.T) {
 		t.Errorf("%d trainings", s.trains)
 	}
 }
+
+// However long the backoff is, a retry is later than the failure: twice as long overflows.
+func TestLongBackoff(t *testing.T) {
+	s := onFiles(t, func(j *schedule.Job) { j.Retries, j.Backoff = 100, 300*24*time.Hour })
+	s.fail = errors.New("no luck")
+	now := someDay
+	for try := range 30 {
+		if r := s.at(now); r == nil || r.Scheduled.Try != try+1 {
+			t.Fatalf("try %d: %+v", try+1, r)
+		}
+		if r := s.at(now.Add(time.Hour)); r != nil {
+			t.Fatalf("try %d: it is tried again after an hour", try+1)
+		}
+		now = now.AddDate(1, 0, 1)
+	}
+}

@@ -75,7 +75,7 @@ func (s *Scheduler) unchosen(j *Job, known *State, run *pipeline.Scheduled, faul
 		return nil, err
 	}
 	known.Retry = again(j, r, now)
-	known.NotBefore = now.Add(min(longestBackoff, j.Backoff<<min(known.Unchosen, 16)))
+	known.NotBefore = now.Add(min(longestBackoff, j.backoff(known.Unchosen)))
 	known.Unchosen, known.Fault = known.Unchosen+1, r.Fault
 	s.tell(true, Words(r))
 	return r, s.put(j, known)
@@ -359,6 +359,17 @@ func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Re
 	return s.put(j, known)
 }
 
+// backoff is how long is waited after so many failures before: twice as long each time, and a
+// year at most.
+func (j *Job) backoff(failures int) time.Duration {
+	const most = 365 * 24 * time.Hour
+	wait := min(j.Backoff, most)
+	for range min(failures, 16) {
+		wait = min(2*wait, most)
+	}
+	return wait
+}
+
 // again is when a run that failed is tried again, nil: it is not. Faults of the job are not
 // mended by that.
 func again(j *Job, r *pipeline.RunState, now time.Time) *Retry {
@@ -366,7 +377,7 @@ func again(j *Job, r *pipeline.RunState, now time.Time) *Retry {
 	if of.Try > j.Retries || r.Exit == nil || *r.Exit != pipeline.ExitFailure {
 		return nil
 	}
-	return &Retry{At: now.Add(j.Backoff << min(of.Try-1, 16)), Tries: of.Try, Trigger: of.Trigger, Moment: of.Moment}
+	return &Retry{At: now.Add(j.backoff(of.Try - 1)), Tries: of.Try, Trigger: of.Trigger, Moment: of.Moment}
 }
 
 // repeat is the same try, made once more: what has ended it was no failure of the run.

@@ -149,7 +149,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		}
 	}
 	if r := known.Retry; r != nil {
-		if longest := j.Backoff<<min(max(r.Tries-1, 0), 16) + farAhead; now.Before(r.At) && r.At.Before(now.Add(longest)) {
+		if longest := j.backoff(r.Tries-1) + farAhead; now.Before(r.At) && r.At.Before(now.Add(longest)) {
 			return nil, nil
 		}
 		return s.begin(ctx, j, known, at, &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills}, now)
