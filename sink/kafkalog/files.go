@@ -239,7 +239,14 @@ func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColu
 			return err
 		}
 		p.due[key] = now
-		return send(ctx, p.writer, p.cfg.Topic, parcel{broker.PartitionOf([]byte(file), p.partitions), pieces})
+		err := send(ctx, p.writer, p.cfg.Topic, parcel{broker.PartitionOf([]byte(file), p.partitions), pieces})
+		// A topic made anew refuses the producer's sequence numbers: that is no cause to tell.
+		if err != nil && ctx.Err() == nil {
+			if another := p.Same(ctx); errors.Is(another, broker.ErrAnother) {
+				return another
+			}
+		}
+		return err
 	}, n, nil
 }
 
