@@ -24,7 +24,7 @@ import (
 // A forgery is a model file and a certificate that somebody made by hand. Both
 // programs read it.
 type forgery struct {
-	name, want string // want: what verify.py refuses it for; "": both may accept it
+	name, want string // want: what Python refuses it for; "": both may accept it
 	args       []string
 }
 
@@ -133,7 +133,7 @@ func losses(t testing.TB, p published, m pipeline.Model) (lower, upper certify.R
 	return lower, upper, unproven
 }
 
-// refusedRisk is what verify.py says of sums of losses that are not proven.
+// refusedRisk is what Python says of sums of losses that are not proven.
 const refusedRisk = "empirical risk is stated|upper sum of the losses|lower sum of the losses|not proven count 1 and 0"
 
 // sumOf is the sum of n losses of one size.
@@ -306,7 +306,7 @@ func TestForgeriesAreRefusedByBoth(t *testing.T) {
 			t.Errorf("%s: this program accepts it", f.name)
 		case f.want == "" && r.Status != 0 && r.Status != 3 && !regexp.MustCompile("stated as .*proven here").MatchString(reason):
 			// 3 is that nothing is certified about the mean. What one program proves, the other may not be able to prove: but not contradict.
-			t.Errorf("%s: verify.py contradicts what is proven:\n%s", f.name, r.Out)
+			t.Errorf("%s: Python contradicts what is proven:\n%s", f.name, r.Out)
 		case f.want != "" && (r.Status != 1 || !regexp.MustCompile(f.want).MatchString(reason)):
 			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", f.name, r.Status, f.want, r.Out)
 		}

@@ -12,21 +12,18 @@ import (
 func TestPythonTakesNoHoldoutSumBelowItsOwn(t *testing.T) {
 	verifytest.Need(t)
 	out := verifytest.Script(t, `
-import importlib.util, sys
 import numpy as np
-spec = importlib.util.spec_from_file_location("verify", sys.argv[1])
-verify = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(verify)
+from pacsgp import losses, refusal, verify
 for stated in (0, 2, 3):
     for unproven in (0, 3):
         held = verify.HeldOut()
         held.add(np.zeros(3), np.ones(3), np.array([True, True, False]))
         try:
-            held.check({"ledger": {"holdout": 3}, "holdout": stated * verify.UNIT, "lower_holdout": 0, "unproven_holdout": unproven})
+            held.check({"ledger": {"holdout": 3}, "holdout": stated * losses.UNIT, "lower_holdout": 0, "unproven_holdout": unproven})
             print("accepted", stated)
-        except verify.Refused:
+        except refusal.Refused:
             print("refused", stated)
-`, verifytest.Program(t))
+`)
 	if got := strings.Count(out, "refused 0") + strings.Count(out, "refused 2"); got != 4 || strings.Count(out, "accepted 3") != 2 {
 		t.Errorf("of 3 misses that cannot be ruled out, 0 and 2 are to be refused and 3 accepted:\n%s", out)
 	}

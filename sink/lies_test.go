@@ -69,7 +69,7 @@ func lies(t testing.TB) []lie {
 		}},
 		{name: "more in the risk of a draw", want: `empirical risk is stated`, change: func(c *certify.Certificate) {
 			for i, g := range c.Guarantees {
-				c.Guarantees[i].EmpiricalRisk = heavier(t, g.EmpiricalRisk, 1<<49) // 6·10⁻⁷ in the mean: verify.py allows 10⁻⁷, this program not a unit
+				c.Guarantees[i].EmpiricalRisk = heavier(t, g.EmpiricalRisk, 1<<49) // 6·10⁻⁷ in the mean: Python allows 10⁻⁷, this program not a unit
 			}
 			refit(t, c)
 		}},

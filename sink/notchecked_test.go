@@ -41,7 +41,7 @@ func TestPythonLeavesOpenWhatGoDoes(t *testing.T) {
 			got = append(got, aside.ReplaceAllString(m[1], "")) // how to check it here and there
 		}
 		if !slices.Equal(got, open[i]) {
-			t.Errorf("verify.py leaves open %q, pacsgp %q", got, open[i])
+			t.Errorf("Python leaves open %q, pacsgp %q", got, open[i])
 		}
 	}
 }

@@ -406,7 +406,7 @@ func TestPythonPredictsWhatGoPredicts(t *testing.T) {
 	verifytest.Need(t)
 	p := publish(t, nil)
 	out := filepath.Join(t.TempDir(), "predictions.parquet")
-	if text, status := verifytest.Python(t, verifytest.Program(t), p.model, p.data, "--certificate", p.certificate, "--predict", out); status != 0 {
+	if text, status := verifytest.Python(t, "-m", "pacsgp", p.model, p.data, "--certificate", p.certificate, "--predict", out); status != 0 {
 		t.Fatalf("exit status %d:\n%s", status, text)
 	}
 	data, err := os.ReadFile(out)

@@ -140,7 +140,7 @@ func TestVerifyForgery(t *testing.T) {
 			pacsgp(t, "verify", a.model, forged, a.lake).says(t, exitFailure, "refused", c.reason)
 		})
 	}
-	t.Run("verify.py", func(t *testing.T) { refusedByBoth(t, second) })
+	t.Run("Python", func(t *testing.T) { refusedByBoth(t, second) })
 }
 
 // A forgedFile is a forgery as the second implementation reads it.
@@ -151,7 +151,7 @@ type forgedFile struct {
 	lake    string
 }
 
-// refusedByBoth demands that docs/verify.py refuses what this program refuses.
+// refusedByBoth demands that the Python package refuses what this program refuses.
 func refusedByBoth(t *testing.T, forgeries []forgedFile) {
 	t.Helper()
 	verifytest.Need(t)

@@ -20,7 +20,7 @@ func TestSecondVerifier(t *testing.T) {
 	r := record(t, out)
 	model, lake := filepath.Join(out, r.Model), filepath.Join(dir, "lake")
 	for _, name := range []string{r.Certificate, r.Row} {
-		said, status := verifytest.Python(t, verifytest.Program(t), model, "--certificate", filepath.Join(out, name), lake)
+		said, status := verifytest.Python(t, "-m", "pacsgp", model, "--certificate", filepath.Join(out, name), lake)
 		if status != 0 || !strings.HasPrefix(said, "NOTE  1 other job was tried") || !strings.Contains(said, "verified: ") {
 			t.Errorf("%s: status %d: %s", name, status, said)
 		}
@@ -30,7 +30,7 @@ func TestSecondVerifier(t *testing.T) {
 		{model, "--certificate", filepath.Join(dir, "none")},
 		{model, "--certificate", filepath.Join(out, r.Certificate), filepath.Join(dir, "none")},
 	} {
-		said, status := verifytest.Python(t, append([]string{verifytest.Program(t)}, args...)...)
+		said, status := verifytest.Python(t, append([]string{"-m", "pacsgp"}, args...)...)
 		if status != exitUsage || strings.Contains(said, "REFUSED") || !strings.Contains(said, "does not exist") {
 			t.Errorf("%q: status %d: %s", args, status, said)
 		}
@@ -55,7 +55,7 @@ for day in "2024-01-01", "1e999":
 `, lake)
 	a := retrained(t, dir, nil)
 	succeed(t, "verify", a.model, a.certificate, lake)
-	if said, status := verifytest.Python(t, verifytest.Program(t), a.model, "--certificate", a.certificate, lake); status != 0 {
+	if said, status := verifytest.Python(t, "-m", "pacsgp", a.model, "--certificate", a.certificate, lake); status != 0 {
 		t.Errorf("status %d: %s", status, said)
 	}
 }

@@ -72,7 +72,7 @@ func TestSharedService(t *testing.T) {
 	r := record(t, folder)
 	run := verifytest.Verify(t, [][]string{{filepath.Join(folder, r.Model), filepath.Join(folder, "spool"), "--certificate", filepath.Join(folder, r.Certificate)}})[0]
 	if !strings.Contains(run.Out, "the certificate is the same to the last byte") {
-		t.Errorf("verify.py says %d: %s", run.Status, run.Out)
+		t.Errorf("Python says %d: %s", run.Status, run.Out)
 	}
 }
 

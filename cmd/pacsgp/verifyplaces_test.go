@@ -105,7 +105,7 @@ for path in glob.glob(sys.argv[1] + "/*.parquet"):
     os.remove(path)
 `
 
-// want is what verify.py has to say.
+// want is what Python has to say.
 type want struct {
 	refused bool
 	says    string
@@ -299,7 +299,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 	}
 	for i, run := range verifytest.Verify(t, calls) {
 		if (run.Status == 1) != wants[i].refused || strings.Contains(run.Out, "REFUSED") != wants[i].refused || !strings.Contains(run.Out, wants[i].says) {
-			t.Errorf("verify.py %q: status %d, want %+v:\n%s", calls[i], run.Status, wants[i], run.Out)
+			t.Errorf("Python %q: status %d, want %+v:\n%s", calls[i], run.Status, wants[i], run.Out)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package verifytest lets tests of several packages run docs/verify.py, the second
-// implementation of docs/format.md, on the files that they make.
+// Package verifytest lets tests of several packages run the second implementation of
+// docs/format.md, the Python package in python/pacsgp, on the files that they make.
 package verifytest
 
 import (
@@ -14,18 +14,19 @@ import (
 )
 
 // Python runs a program in the interpreter that PACSGP_PYTHON names, which has
-// the packages of docs/requirements.txt, and returns what it prints and its
+// the packages of python/requirements.txt, and returns what it prints and its
 // exit status. Without an interpreter it skips the test, or fails it in CI.
 func Python(t testing.TB, args ...string) (output string, status int) {
 	t.Helper()
 	interpreter := os.Getenv("PACSGP_PYTHON")
 	if interpreter == "" {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("PACSGP_PYTHON names no Python interpreter with the packages of docs/requirements.txt")
+			t.Fatal("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt")
 		}
-		t.Skip("PACSGP_PYTHON names no Python interpreter with the packages of docs/requirements.txt: `make test` sets one up")
+		t.Skip("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt: `make test` sets one up")
 	}
 	cmd := exec.CommandContext(t.Context(), interpreter, args...) //nolint:gosec // the tester names the interpreter
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(Root(t), "python"))
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatalf("%s: %v", interpreter, err)
@@ -65,7 +66,7 @@ func Verify(t testing.TB, calls [][]string) []Run {
 	fatal.If(t, err)
 	dir := t.TempDir()
 	fatal.If(t, os.WriteFile(filepath.Join(dir, "calls.json"), request, 0o600))
-	Script(t, batch, filepath.Dir(Program(t)), dir)
+	Script(t, batch, dir)
 	reply, err := os.ReadFile(filepath.Join(dir, "runs.json")) //nolint:gosec // written by the script
 	fatal.If(t, err)
 	var runs []Run
@@ -75,33 +76,30 @@ func Verify(t testing.TB, calls [][]string) []Run {
 	return runs
 }
 
-// Program is the path of the verifier.
-func Program(t testing.TB) string {
+// Root is the folder of this module.
+func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {
-		file := filepath.Join(dir, "docs", "verify.py")
-		if _, missing := os.Stat(file); missing == nil {
-			return file
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir
 		}
 		dir = filepath.Dir(dir)
 	}
-	t.Fatalf("docs/verify.py is in no folder above: %v", err)
+	t.Fatalf("go.mod is in no folder above: %v", err)
 	return ""
 }
 
 const batch = `
 import contextlib, io, json, sys
-folder, work = sys.argv[1:]
-sys.path.insert(0, folder)
-sys.dont_write_bytecode = True
-import verify
+work = sys.argv[1]
+from pacsgp.__main__ import main
 runs = []
 for call in json.load(open(work + "/calls.json")):
-    sys.argv = ["verify.py"] + call
+    sys.argv = ["pacsgp"] + call
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        status = verify.main()
+        status = main()
     runs.append({"Status": status, "Out": out.getvalue()})
 json.dump(runs, open(work + "/runs.json", "w"))
 `

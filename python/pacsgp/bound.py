@@ -1,0 +1,171 @@
+"""The arithmetic of the bounds (format.md, 6)."""
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from .kernels import exact_products
+from .losses import UNIT
+from .refusal import need, ok
+
+XI_LIMIT = 10_000_000_000
+
+
+def gaussian_kl(model):
+    """KL(N(m, CC') || N(0, I)) in nats (format.md, 6.1): squares without an error, and
+    one logarithm of the determinant."""
+    every = np.concatenate([model.mean, model.c[np.tril_indices(len(model.mean))]])
+    squares = Decimal(math.fsum(np.concatenate(exact_products(every, every))))
+    determinant = Decimal(1)
+    for c in model.c.diagonal().tolist():
+        determinant *= Decimal(c)
+    return max(Decimal(0), (squares - len(model.mean)) / 2 - determinant.ln())
+
+
+def spacing(grid):
+    """K: peaks stand at indices that are multiples of it (format.md, 6.2)."""
+    return int(max(1.0, min(float(grid["count"]), math.floor(0.25 / grid["step"] + 0.5))))
+
+
+def ln_inverse_weight(families, theta):
+    """ln 1/p of the kernel's family and of the hyper-parameters (format.md, 6.2)."""
+    total = Decimal(families).ln()
+    for p in theta:
+        g, i = p["grid"], p["index"]
+        if g["prior"] == "flat":
+            total += Decimal(g["count"]).ln()
+            continue
+        rate, centre = Decimal(g["step"]) / Decimal(g["width"]), g.get("centre", 0)
+        rho = (-rate).exp()
+        z = min(Decimal(g["count"]), spacing(g) - 1 + 2 / (1 - rho))
+        total -= (Decimal(7) / 8 * (-rate * abs(i - centre)).exp() / z + Decimal(1) / 8 / g["count"]).ln()
+    return total
+
+
+def ln_xi(n):
+    """ln of sum_k C(n,k) (k/n)^k (1-k/n)^(n-k) = sum_i n!/((n-i)! n^i) (format.md, 6.3)."""
+    if n > XI_LIMIT:
+        return Decimal(2).ln() + Decimal(n).ln() / 2
+    total, term = Decimal(0), Decimal(1)
+    for i in range(n + 1):
+        total += term
+        term = term * (n - i) / n
+        if term < Decimal("1e-40"):
+            break
+    return total.ln()
+
+
+def kl(q, p):
+    first = q * (q / p).ln() if q > 0 else Decimal(0)
+    return first + ((1 - q) * ((1 - q) / (1 - p)).ln() if q < 1 else 0)
+
+
+def kl_inverse(q, c, up=True):
+    """The largest (smallest) p with kl(q, p) <= c."""
+    if up and q >= 1 or not up and q <= 0:
+        return Decimal(1 if up else 0)
+    inner, outer = q, Decimal(1 if up else 0)
+    for _ in range(160):
+        middle = (inner + outer) / 2
+        if kl(q, middle) <= c:
+            inner = middle
+        else:
+            outer = middle
+    return outer
+
+
+def close(stated, true, what, upper=True, loose="4e-15"):
+    """A stated bound is on the safe side of the truth, and not far from it."""
+    true, size = Decimal(true), max(Decimal(1), abs(Decimal(true)))
+    excess = (Decimal(stated) - true) * (1 if upper else -1)
+    need(excess >= Decimal("-1e-40") * size, f"{what} is stated as {stated}, which is {'below' if upper else 'above'} {float(true)}")
+    need(excess <= Decimal(loose) * size, f"{what} is stated as {stated}, far from {float(true)}")
+
+
+def mean_of(total, n, up):
+    """total·2^-60/n, rounded to a float64 on the side asked for."""
+    exact = Fraction(total, n * UNIT)
+    nearest = float(exact)
+    if up and nearest < exact:
+        return math.nextafter(nearest, math.inf)
+    return math.nextafter(nearest, -math.inf) if not up and nearest > exact else nearest
+
+
+def decimal_fraction(x):
+    """The decimal number that a float64 is written as."""
+    return Fraction(repr(float(x)))
+
+
+def guarantee(cert, name):
+    """The guarantee of this identifier, or None."""
+    return next((g for g in cert["guarantees"] if g["id"] == name), None)
+
+
+def ln_factorial(n):
+    """ln n!, by Stirling's series for large n, to 30 digits."""
+    if n < 300:
+        return Decimal(math.factorial(n)).ln()
+    m, two_pi = Decimal(n), Decimal("6.283185307179586476925286766559005768394338798750211641949889")
+    series = ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156))
+    return (m + Decimal("0.5")) * m.ln() - m + two_pi.ln() / 2 + sum(Decimal(a) / b / m ** (2 * j + 1) for j, (a, b) in enumerate(series))
+
+
+SUMMABLE = 10 ** 10  # hold-out rows: of more the tail takes more than some seconds
+
+
+def ln_tail(k, n, p):
+    """ln P(at most k of n), summed from its largest term down; 0 < p < 1. Where p is no
+    less than k/n, some 12 √k terms are all that count."""
+    term = total = Decimal(1)
+    for j in range(k, 0, -1):
+        term *= j * (1 - p) / ((n - j + 1) * p)
+        total += term
+        if term < total * Decimal("1e-30"):
+            break
+    return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) + k * p.ln() + (n - k) * (1 - p).ln() + total.ln()
+
+
+def check_holdout(cert, found, inverse):
+    """The number of a hold-out (format.md, 6.4); inverse is ln 1/delta of its share."""
+    g, n = guarantee(cert, "holdout"), found["ledger"]["holdout"]
+    need(n <= SUMMABLE, f"{n} hold-out rows are more than this program can check")
+    close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
+    if g["loss"]["kind"] not in ("zero-one", "band"):
+        return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
+    k, p = -(-found["holdout"] // UNIT), Decimal(g["bound"])
+    if k == n:
+        return need(p == 1, "the bound of a hold-out that is all wrong is not 1")
+    need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {g['bound']}, is below the limit of Clopper and Pearson")
+    need(k == 0 or p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {g['bound']}, is far from the limit of Clopper and Pearson")
+    ok(f"hold-out: {k} of {n} rows lose, of fresh rows at most {g['bound']:.6f}")
+
+
+def check_bound(cert, model, found):
+    """The numbers of the bound, each from those before it (format.md, 6.4)."""
+    draw, delta, n = guarantee(cert, "pb-full"), cert["delta"], found["ledger"]["train"]
+    divergence = gaussian_kl(model)
+    slack = Decimal("1e-9") * (1 + divergence)
+    close(draw["kl"], divergence + slack - Decimal("2e-11") * (1 + divergence), "KL", loose="4e-11")
+    close(draw["ln_inverse_weight"], ln_inverse_weight(len(cert["kernel"]["families"]), cert["theta"]), "ln 1/weight of theta")
+    close(draw["ln_xi"], ln_xi(n), "ln xi(N)", loose="2e-11")
+    need(0 < delta["declared"] < 1 and 1 <= delta["alternative"] <= delta["alternatives"], "the share of delta is out of range")
+    declared = Decimal(repr(float(delta["declared"])))
+    weights = {m["id"]: m["weight"] for m in delta["methods"]}
+    shared = delta["alternatives"] * sum(weights.values())
+    if delta.get("sequence", {}).get("policy") == "sequence":
+        shared *= delta["sequence"]["number"] * (delta["sequence"]["number"] + 1)
+    inverse = {name: (Decimal(shared) / w / declared).ln() for name, w in weights.items()}
+    close(draw["ln_inverse_delta"], inverse["pac-bayes"], "ln 1/delta of the share")
+    if "holdout" in weights:
+        check_holdout(cert, found, inverse["holdout"])
+    c = sum(Decimal(draw[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta")) / n
+    close(draw["exponent"], c, "the exponent")
+    c = Decimal(draw["exponent"])
+    upper, lower = (Decimal(mean_of(found[k], n, up)) for k, up in (("risk", True), ("lower_risk", False)))
+    close(draw["bound"], min(Decimal(1), kl_inverse(upper, c)), "the bound B")
+    close(draw["bound_pinsker"], min(Decimal(1), upper + (c / 2).sqrt()), "Pinsker's bound")
+    close(draw["lower_bound"], kl_inverse(lower, c, up=False), "the lower bound", upper=False)
+    yardstick = Decimal(mean_of(found["baseline"], n, False))
+    close(cert["baseline"]["bound"], kl_inverse(yardstick, -declared.ln() / n), "the bound of the constant")
+    ok(f"B = {draw['bound']:.6f} follows from risk, KL, ln 1/weight, xi(N) and delta; here {float(kl_inverse(upper, c)):.12f}")

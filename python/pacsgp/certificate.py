@@ -1,0 +1,154 @@
+"""Reads a certificate, and what it states."""
+import hashlib
+import json
+import os
+import re
+
+import pyarrow.parquet as pq
+
+from .bound import guarantee
+from .forms import CERTIFICATE
+from .job import alternative, canonical_settings, check_job, for_rows, reference_count
+from .jsontext import TOKENS, compact, difference, fits, read_json
+from .losses import UNIT
+from .refusal import need
+from .survey import ranked_rows
+
+
+def certificate_row(path):
+    """The document in a certificate's row of Parquet, and the row's columns."""
+    table = pq.read_table(path)
+    need(table.num_rows == 1 and {"certificate", "format", "document"} <= set(table.column_names), "it is Parquet, but no certificate")
+    row = table.to_pydict()
+    need(isinstance(row["document"][0], str), "the row has no document")
+    return row["document"][0].encode(), row
+
+
+def check_row(row, cert):
+    """The columns about guarantees say what the document says."""
+    plain = ("id", "predictor", "role", "status", "n", "ln_inverse_delta", "bound", "lower_bound", "headline", "statement")
+    listed = [{**{k: g[k] for k in plain}, "empirical_risk": g["empirical_risk"]["upper"]} for g in cert["guarantees"]]
+    need(row.get("guarantees") == [listed], "the guarantees of the row are not those of its document")
+    mean = min((g for g in cert["guarantees"] if g["predictor"] == "mean of Q" and g["status"] != "conditional"), key=lambda g: g["bound"])
+    draw = guarantee(cert, "pb-full")
+    for column, value in {
+            "mean_guarantee": mean["id"], "mean_n": mean["n"], **{f"mean_{k}": mean[k] for k in ("status", "bound", "headline", "statement")},
+            **{f"draw_{k}": draw[k] for k in ("status", "bound", "lower_bound", "headline", "statement")}}.items():
+        need(row.get(column) == [value], f"the column {column} is {row.get(column)}, but the document of the row gives {value!r}")
+
+
+def read_certificate(path, wanted):
+    """The certificate, its bytes as text, its id, and whether it was read from a row."""
+    with open(path, "rb") as f:
+        data = f.read()
+    row = data.startswith(b"PAR1")
+    if row:
+        data, row = certificate_row(path)
+    found = hashlib.sha256(data).hexdigest()
+    if row:
+        need(row["certificate"] == [found], "the row is not that of its document")
+    named = re.fullmatch(r"certificate-([0-9a-f]{64})\.(json|parquet)", os.path.basename(path))
+    for expected in filter(None, (wanted, named and named.group(1))):
+        need(found == expected, f"the certificate's id is {found}, not {expected}")
+    cert = read_json(data, "certificate")
+    need(isinstance(cert, dict) and cert.get("format") == "pacsgp-certificate/2", f"the format of the certificate is {cert.get('format')!r}, this program reads 'pacsgp-certificate/2'")
+    fits(cert, CERTIFICATE, "the certificate")
+    methods = [m["id"] for m in cert["delta"]["methods"]]
+    need(sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"]), "the methods are not pac-bayes, alone or with holdout")
+    need(all(g.keys() >= {"kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker"} or g["id"] == "holdout" for g in cert["guarantees"]), "a guarantee lacks its terms")
+    need(sorted(g["id"] for g in cert["guarantees"]) == ["holdout"] * ("holdout" in methods) + ["mean-2b", "pb-full"], "the guarantees are not those of the methods")
+    if row:
+        check_row(row, cert)
+    return cert, data.decode(), found, bool(row)
+
+
+def read_job(cert, document):
+    """The job that a certificate states, in the form that a run gives it, and its text."""
+    canonical = compact(canonical_settings(cert["configuration"]["values"]), html=True)
+    stated = "".join(TOKENS.findall(document))
+    start = stated.index('"values":', stated.index('"configuration":{"digest":')) + len('"values":')
+    raw = stated[start:json.JSONDecoder().raw_decode(stated, start)[1]]
+    need(hashlib.sha256(raw.encode()).hexdigest() == cert["configuration"]["digest"], "the digest of the configuration is another one")
+    settings = json.loads(canonical)
+    need(raw == canonical, f"the configuration is not in the form that a run gives it: {difference(cert['configuration']['values'], settings)}")
+    job = alternative(settings)
+    check_job(job)
+    return for_rows(job, cert["sample"]["rows"]), raw
+
+
+def segments(sample):
+    """The segments of a sample that was read from a log, in the order of their members:
+    where its shards stand there. Without the log they are the maker's word."""
+    stated, ends = sample.get("segments"), {}
+    if not stated:
+        return {}
+    need(len(stated) == sample["shards"] and sum(s["rows"] for s in stated) == sample["rows"], "the segments are not the shards of the sample")
+    for s in stated:
+        at = s["topic"], s["partition"]
+        need(ends.get(at, s["first"]) == s["first"] < s["end"] and s["rows"] >= 1, "the segments of a partition overlap or leave offsets out, or one has no rows")
+        ends[at] = s["end"]
+    return {"segments": [{k: s[k] for k in ("topic", "partition", "first", "end", "rows")} for s in stated]}
+
+
+def ancestor(cert, job):
+    """The model that training began with: the maker's word. Of hold-out rows it may have seen none."""
+    stated = cert["declared"]["training"].get("ancestor")
+    if not stated:
+        return None
+    need(job["train"].get("warm_start"), "training began with another model, which the job does not declare")
+    spans, found = [[s[k] for k in ("topic", "partition", "first", "end")] for s in stated["rows"]], cert["sample"].get("segments", [])
+    need(spans and all(s[2] < s[3] for s in spans) and all(a < b and (a[:2] != b[:2] or a[3] < b[2]) for a, b in zip(spans, spans[1:])),
+         "the rows of an ancestor are no ranges of a log in their order")
+    need(not cert["ledger"]["holdout"] or found and not any(s[:2] == [g["topic"], g["partition"]] and s[2] < g["end"] and g["first"] < s[3] for s in spans for g in found),
+         "there are hold-out rows, and training began with a model that may have seen them")
+    need(not cert["ledger"]["holdout"] or cert["copies"]["policy"] != "drop",
+         "there are hold-out rows, and training began with a model that may have seen copies of them")
+    return {"certificate": stated["certificate"], "model": stated["model"], "rows": [dict(zip(("topic", "partition", "first", "end"), s)) for s in spans]}
+
+
+def stated_findings(cert, job):
+    """What a check without rows has to believe, as far as it does not contradict the job."""
+    ledger, copies, n = cert["ledger"], cert["copies"], cert["ledger"]["train"]
+    k = reference_count(ledger["rows"], job)
+    drop, tolerated = job["copies"]["policy"] == "drop", job.get("bad_rows", {}).get("tolerance", 0)
+    need(ledger["bad"] <= tolerated * ledger["rows"], f"{ledger['bad']} of {ledger['rows']} rows are bad, and the job tolerates {tolerated}")
+    need(ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
+         f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")
+    need((ledger["holdout"] > 0) == (job["roles"].get("holdout", 0) > 0), "the ledger's hold-out rows are not the job's")
+    share = job["roles"].get("holdout", 0)
+    if share and ledger["rows"] <= 1 << 20:  # a second
+        held = len(ranked_rows(job["roles"]["key"], ledger["rows"], 0, share, k if "by" in job["roles"] else None)[0])
+        need(ledger["holdout"] == held or (drop or tolerated) and ledger["holdout"] < held, f"the key makes {held} hold-out rows, the certificate says {ledger['holdout']}")
+    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
+    dependence = cert["dependence"]
+    need(dependence["pairs"] < ledger["rows"] and abs(dependence["correlation"]) <= 1, "the correlation of the targets is out of range")
+    r = float(dependence["correlation"])
+    draw, held, baseline = guarantee(cert, "pb-full"), guarantee(cert, "holdout"), cert["baseline"]
+    found = {
+        "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")},
+        "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
+        "dependence": {"pairs": dependence["pairs"], "correlation": r, "suspicious": dependence["pairs"] > 30 and r * r * dependence["pairs"] > 15.21},
+        "copies": stated_copies(copies, job, ledger["rows"] - ledger["bad"]),
+        "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start", }
+    sums = [("baseline", baseline["empirical_risk"], n)]
+    for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
+        if g:
+            sums += [(name, g["empirical_risk"], rows), ("lower_" + name, g["lower_risk"], rows)]
+    for name, risk, rows in sums:
+        need(risk["exact"]["count"] == rows, f"a risk is over {risk['exact']['count']} rows, not over {rows}")
+        found[name] = int(risk["exact"]["sum"], 16)
+        need(found[name] <= rows * UNIT, "a risk is above 1")
+    for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
+        if g:
+            unproven = found["unproven_" + name] = g["unproven"]
+            need(found["lower_" + name] <= found[name], "the lower sum of the losses is above the upper one")
+            need(unproven * UNIT <= found[name] and found["lower_" + name] <= (rows - unproven) * UNIT, "rows that are not proven count 1 and 0")
+    return found
+
+
+def stated_copies(copies, job, rows):
+    """The counts of copies with the policy of the job."""
+    need(copies["distinct"] >= 1 and copies["distinct"] + copies["rows"] == rows and copies["rows"] <= copies["features"] < rows, "the copies do not add up")
+    policy = job["copies"]
+    need(policy["policy"] != "limited" or not float(copies["rows"]) > policy["limit"] * rows, f"{copies['rows']} of {rows} rows are copies, and the job allows {policy['limit']}")
+    return {**policy, **{k: copies[k] for k in ("distinct", "rows", "features")}}

@@ -1,0 +1,97 @@
+"""The document that follows from model, job and findings."""
+import hashlib
+import json
+
+from .bound import guarantee, mean_of
+from .certificate import ancestor
+from .forms import ROW_RULES
+from .job import floats, inducing_most, members
+from .jsontext import Raw, compact, difference, indented
+from .model import describe, value_of
+from .refusal import Refused, need
+from .sentences import METHODS, Sentences, assumptions
+
+
+def derive(model, job, raw, cert, found, jitter):
+    """The document that follows from model, job and findings. Taken from the stated one
+    are the maker's word and the numbers that check_bound has held to bounds."""
+    meta, ledger, stated = model.meta, found["ledger"], guarantee(cert, "pb-full")
+    n, delta, loss = ledger["train"], float(job["delta"]), {**model.loss, "target": model.target["name"]}
+    risk = lambda name, rows=n: {"count": rows, "sum": f"{found[name]:032x}"}
+    declared = {**members(("unit", job["loss"].get("unit"))), "software": cert["declared"]["software"],
+                "attempt": {k: cert["declared"]["attempt"][k] for k in ("on_these_rows", "in_this_log")},
+                "training": {"machine": cert["declared"]["training"]["machine"], **members(("hurried_after", cert["declared"]["training"].get("hurried_after")), ("ancestor", ancestor(cert, job)))}}
+    need("hurried_after" not in declared["training"] or "time_seconds" in job["train"], "training was hurried by a time limit that the job does not have")
+    if job["scaling"]["mode"] == "declared":
+        declared["scaling"] = [{"column": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"])} for a in meta["features"] + [meta["target"]]]
+    need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
+    kinds = {k: float(v) if k in ("epsilon", "below", "above") else v for k, v in loss.items()}
+    bounds = {k: float(stated[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent", "bound", "bound_pinsker", "lower_bound")}
+    def about(name, predictor, role, of, rows):
+        return {"id": name, "predictor": predictor, "role": role, "method": "", "status": "", "headline": "", "statement": "", "loss": kinds, "delta": delta, "n": rows,
+                "empirical_risk": {"exact": risk(of, rows), "upper": mean_of(found[of], rows, True)},
+                "lower_risk": {"exact": risk("lower_" + of, rows), "lower": mean_of(found["lower_" + of], rows, False)}, "unproven": found["unproven_" + of]}
+    draw = {**about("pb-full", "draw of Q", "train", "risk", n), **{k: v for k, v in bounds.items() if v or k in ("ln_inverse_delta", "bound", "lower_bound")}}
+    mean = {**draw, "id": "mean-2b", "predictor": "mean of Q", "lower_bound": 0.0,
+            **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker") if k in draw}}
+    means = [mean]
+    if ledger["holdout"]:
+        held = guarantee(cert, "holdout")
+        means.append({**about("holdout", "mean of Q", "holdout", "holdout", ledger["holdout"]),
+                      "ln_inverse_delta": float(held["ln_inverse_delta"]), "bound": float(held["bound"]), "lower_bound": 0.0})
+    document = {
+        "format": "pacsgp-certificate/2", "guarantees": sorted(means, key=lambda g: g["bound"]) + [draw],
+        "baseline": {"constant": found["constant"], "origin": found["origin"],
+                     "empirical_risk": {"exact": risk("baseline"), "lower": mean_of(found["baseline"], n, False)},
+                     "bound": float(cert["baseline"]["bound"]), "statement": ""},
+        "dependence": found["dependence"], "copies": found["copies"],
+        "accuracy": {"tau": model.tau()},
+        "assumptions": assumptions(job, found, jitter),
+        "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"]},
+        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.features + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
+        "row_rules": ROW_RULES, "model": {"digest": model.digest},
+        "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
+        "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
+        "theta": [{"name": p["name"], "grid": grid_of(p), "index": p["index"], "value": float(value_of(p))} for p in meta["theta"]],
+        "roles": {"key": job["roles"]["key"]}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
+        "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1), "methods": job["guarantees"],
+                  **members(("sequence", place(job, cert["delta"].get("sequence"))))},
+        "declared": declared}
+    words = Sentences(document)
+    document["baseline"]["statement"] = words.baseline()
+    broken = any(a["status"] == "broken" for a in document["assumptions"])
+    for g in document["guarantees"]:
+        useful = g["bound"] < 1 and g["bound"] < document["baseline"]["bound"]
+        g["status"] = "indicative" if broken else "vacuous" if not useful else "conditional" if g["role"] == "holdout" else "certified"
+    for g in document["guarantees"]:
+        chernoff = g["id"] == "holdout" and g["loss"]["kind"] not in ("zero-one", "band")
+        g["method"], g["headline"], g["statement"] = METHODS["chernoff" if chernoff else g["id"]], words.headline(g), words.statement(g)
+    return document
+
+
+def place(job, stated):
+    """The place of the certificate in its sequence: the policy is the job's, name and
+    number are the maker's word."""
+    need(("delta_policy" in job) == (stated is not None), "the job and the certificate do not agree on whether there is a sequence")
+    return stated and {"policy": job["delta_policy"], "name": stated["name"], "number": stated["number"]}
+
+
+def grid_of(p):
+    g = p["grid"]
+    return {**dict(floats(g, "min", "step")), "count": g["count"], "prior": g["prior"], **members(("centre", g.get("centre", 0)), *floats(g, "width"))}
+
+
+def follows(model, job, columns, train):
+    """The model file is one that the job gives with this scaling."""
+    derived = compact(describe(model, job, columns))
+    need(derived == model.text, f"the model does not follow from the job: {difference(model.meta, json.loads(derived))}")
+    m, most = len(model.mean), inducing_most(job, train, len(model.features))
+    need(m <= most, f"the model has {m} inducing points, the job allows {most}")
+
+
+def compare(cert, document, derived):
+    """Demands every byte of the document."""
+    derived = indented(compact(derived))
+    if derived != document:
+        raise Refused("the certificate does not follow from model, rows and configuration: " + (
+            difference(cert, json.loads(derived)) if cert != json.loads(derived) else "it is not in canonical form"))

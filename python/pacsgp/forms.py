@@ -1,0 +1,125 @@
+"""The forms of a model's metadata and of a certificate."""
+import math
+import re
+import unicodedata
+
+from .kernels import FAMILIES
+
+ROW_RULES = ["values-present", "values-finite", "integers-exact"]
+
+
+def integer(v):
+    return isinstance(v, int) and not isinstance(v, bool)
+
+
+def count(v):
+    return integer(v) and 0 <= v < 1 << 63
+
+
+def number(v):
+    return (integer(v) or isinstance(v, float)) and math.isfinite(v)
+
+
+def positive(v):
+    return number(v) and v > 0
+
+
+def share(v):
+    return number(v) and 0 <= v <= 1
+
+
+def weight(v):
+    return integer(v) and 1 <= v <= 1000
+
+
+def flag(v):
+    return isinstance(v, bool)
+
+
+def text(v):
+    return isinstance(v, str)
+
+
+def digest(v):
+    return text(v) and re.fullmatch("[0-9a-f]{64}", v)
+
+
+LOOKALIKES = "`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ"
+FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # printed as nothing
+QUOTES = "\"'«»‘’‚‛“”„‟‹›⹂「」『』〝〞〟﹁﹂﹃﹄＂＇｢｣"  # Unicode's Quotation_Mark
+
+
+def word(most):
+    """The form of a word that stands in quotes: it cannot close them, and is
+    printed as it is (format.md, 7)."""
+    def right(v):
+        if not (text(v) and 1 <= len(v) <= most and not any(c == "\\" or c in LOOKALIKES or c in QUOTES or c in FILLERS for c in v)
+                and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in v)):
+            return False
+        kinds = [unicodedata.category(c) for c in v]
+        return all(k[0] != "M" or k != "Me" and i > 0 and kinds[i - 1][0] in "LM" for i, k in enumerate(kinds))
+    return right
+
+
+FROM_THE_RIGHT = ((0x590, 0x8FF), (0xFB1D, 0xFDFF), (0xFE70, 0xFEFF), (0x10800, 0x10FFF), (0x1E800, 0x1EFFF))  # blocks of scripts
+
+
+def unit_word(v):
+    """The form of a unit: nothing that runs from the right, and letters alone in a
+    unit of several words."""
+    return (word(32)(v) and not any(low <= ord(c) <= high for c in v for low, high in FROM_THE_RIGHT)
+            and (" " not in v or all(c == " " or unicodedata.category(c)[0] == "L" for c in v)))
+
+
+KINDS = {"zero-one", "band", "squared", "exponential", "relative"}
+TOLERANCES = {"epsilon?": positive, "below?": positive, "above?": positive}
+AFFINE = {"name": word(128), "centre": number, "scale": positive}
+
+PARAMETER = {"name": text, "index": count, "grid": {
+    "min": number, "step": positive, "count": count, "prior": {"flat", "peaked"}, "centre?": count, "width?": positive}}
+SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
+LOWER = {"exact": SUM, "lower": share}
+
+METADATA = {
+    "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
+    "features": [AFFINE], "target": AFFINE, "loss": {"kind": KINDS, **TOLERANCES}, "row_rules": [text],
+    "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count}
+topic_name = lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v)
+KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
+
+ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [word(128)], "exclude?": [word(128)],
+               "kernel?": {name + "?": form for name, form in KERNEL.items()}}
+
+SETTINGS = {
+    "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
+    "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
+    "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
+    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
+    "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
+    "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
+              "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
+    "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}}
+
+CERTIFICATE = {
+    "format": {"pacsgp-certificate/2"},
+    "guarantees": [{
+        "id": {"holdout", "mean-2b", "pb-full"}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
+        "loss": {"kind": KINDS, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,
+        "empirical_risk": {"exact": SUM, "upper": share}, "lower_risk": LOWER,
+        "unproven": count, "ln_inverse_delta": number, "bound": share, "lower_bound": share,
+        **{f"{k}?": number for k in ("kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker")}}],
+    "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": LOWER, "bound": share, "statement": text},
+    "dependence": {"pairs": count, "correlation": number, "suspicious": flag},
+    "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count},
+    "accuracy": {"tau": positive},
+    "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
+    "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count},
+    "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)],
+               "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]}, "row_rules": [text], "model": {"digest": digest},
+    "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
+    "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
+    "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {"pac-bayes", "holdout"}, "weight": weight}],
+              "sequence?": {"policy": {"sequence", "each"}, "name": word(128), "number": lambda v: integer(v) and 1 <= v <= 1 << 40}},
+    "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
+                 "training": {"machine": word(128), "hurried_after?": count, "ancestor?": {"certificate": digest, "model": digest, "rows": [{"topic": topic_name, "partition": count, "first": count, "end": count}]}},
+                 "scaling?": [{"column": word(128), "centre": number, "scale": positive}]}}

@@ -1,0 +1,170 @@
+"""The job that a certificate states, and what it decides."""
+import math
+
+from .forms import KERNEL
+from .jsontext import compact
+from .refusal import need
+
+
+def members(*pairs):
+    """An object with its members in this order, those left out that are zero or empty."""
+    return {name: value for name, value in pairs if value}
+
+
+def floats(d, *names):
+    return [(name, float(d.get(name, 0))) for name in names]
+
+
+def affine(a, name=None):
+    return {"name": a["name"] if name is None else name, "centre": float(a["centre"]), "scale": float(a["scale"])}
+
+
+def canonical_settings(v):
+    """The settings as a run writes them into its certificate: members in their order,
+    texts, counts and float64 numbers in their form. What a run would have refused is
+    refused here."""
+    scaling, train, grid, loss = v["scaling"], v["train"], v["grid"], v["loss"]
+    job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")))}
+    job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("unit", loss.get("unit")))}
+    job["delta"], job["kernel"] = float(v["delta"]), {k: v["kernel"][k] for k in KERNEL}
+    job["grid"] = {**dict(floats(grid, "min", "max", "step")), "prior": grid["prior"], "width": float(grid["width"])}
+    job.update(members(("inducing", v.get("inducing"))))
+    job["scaling"] = {"mode": scaling["mode"], **members(
+        ("features", {k: affine(a, k) for k, a in sorted(scaling.get("features", {}).items(), key=lambda p: p[0].encode())}),
+        ("target", "target" in scaling and affine(scaling["target"], v["target"])))}
+    job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout"), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
+    job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
+    job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
+    job["train"] = {**members(("method", train.get("method"))), **({"alpha": float(train["alpha"])} if "alpha" in train else {}),
+                    **members(("free_alpha", train.get("free_alpha")), ("evaluations", train.get("evaluations")), ("noise", [float(x) for x in train.get("noise", [])])),
+                    "mode": train["mode"], **members(("rows", train.get("rows")), ("batch", train.get("batch")), ("buffer", train.get("buffer")),
+                                                     *floats(train, "passes", "time_seconds")), "seed": train["seed"], **members(("warm_start", train.get("warm_start")))}
+    if "sweep" in v:
+        job["sweep"] = [{
+            **members(("loss", members(*floats(a.get("loss", {}), "epsilon", "epsilon_std", "below", "above")))),
+            **{k: a[k] for k in ("features", "exclude") if k in a},
+            **members(("kernel", {k: a["kernel"][k] for k in KERNEL if k in a["kernel"]} if "kernel" in a else None))} for a in v["sweep"]]
+    job.update(members(("alternative", v.get("alternative"))))
+    job.update(members(("guarantees", [{"id": m["id"], "weight": m["weight"]} for m in v.get("guarantees", [])])))
+    job.update(members(("delta_policy", v.get("delta_policy"))))
+    return job
+
+
+def for_rows(job, n):
+    """The job with the step (format.md, 6.2) and the methods (6.6) that it has on n rows, where it names none."""
+    if not job["grid"]["step"]:
+        job = {**job, "grid": {**job["grid"], "step": 0.25 if n < 30_000 else 0.05}}
+    if "guarantees" in job:
+        return job
+    if n < 2000 or "by" in job["roles"]:
+        return {**job, "guarantees": [{"id": "pac-bayes", "weight": 1}]}
+    return {**job, "guarantees": [{"id": "pac-bayes", "weight": 1}, {"id": "holdout", "weight": 9}], "roles": {**job["roles"], "holdout": 0.1}}
+
+
+def alternative(job):
+    """The job that a certificate is about: of a sweep, the alternative that it names."""
+    if "sweep" not in job:
+        need("alternative" not in job, "the configuration names an alternative without a sweep")
+        return job
+    need(2 <= len(job["sweep"]) <= 100 and 1 <= job.get("alternative", 0) <= len(job["sweep"]), "the configuration does not say which alternative of its sweep this is")
+    need(not any("exclude" in a and "features" not in a and "features" in job for a in job["sweep"]), "an alternative excludes what the job names")
+    every = [with_changes(job, changes) for changes in job["sweep"]]
+    for each in every:
+        check_job(each)
+    need(len({compact(each) for each in every}) == len(every), "two alternatives of the sweep are the same")
+    return every[job["alternative"] - 1]
+
+
+def with_changes(job, changes):
+    """The job with what an alternative changes in it."""
+    chosen, loss = dict(job), dict(job["loss"])
+    if {"epsilon", "epsilon_std"} & changes.get("loss", {}).keys():
+        loss.pop("epsilon", None), loss.pop("epsilon_std", None)
+    chosen["loss"] = {**loss, **changes.get("loss", {})}
+    if "features" in changes or "exclude" in changes:
+        chosen.pop("features", None), chosen.pop("exclude", None)
+        chosen.update({k: changes[k] for k in ("features", "exclude") if k in changes})
+    chosen["kernel"] = {**job["kernel"], **changes.get("kernel", {})}
+    return chosen
+
+
+def check_job(job):
+    """Refuses a job that no run would have accepted."""
+    loss, grid, mode = job["loss"], job["grid"], job["scaling"]["mode"]
+    methods, held = [m["id"] for m in job.get("guarantees", [{"id": "pac-bayes"}])], job["roles"].get("holdout", 0)
+    tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
+    right = {"band": tolerances == {"below", "above"}, "relative": not tolerances}.get(
+        loss["kind"], tolerances in ({"epsilon"}, {"epsilon_std"}))
+    for what, right in (
+            ("the loss takes other tolerances", right),
+            ("the families of kernels are no list without repetition", 1 <= len(job["kernel"]["family"]) == len({*job["kernel"]["family"]})),
+            ("delta is not below 1", 0 < job["delta"] < 1),
+            ("the target is a feature", job["target"] not in job.get("features", [])),
+            ("features and exclude are both declared", not ("features" in job and "exclude" in job)),
+            ("the grid is none", -300 <= grid["min"] < grid["max"] <= 300 and all(0 < s <= grid["max"] - grid["min"] and (grid["max"] - grid["min"]) / s <= 1e5 for s in ([grid["step"]] if grid["step"] else [0.25, 0.05]))),
+            ("the width of the peaks is out of range", grid["width"] == 0 if grid["prior"] == "flat" else 0 < grid["width"] <= 100),
+            ("scaling constants belong to declared scaling", mode == "declared" or job["scaling"].keys() == {"mode"}),
+            ("a peaked prior needs reference rows for its centre", grid["prior"] == "flat" or mode == "reference"),
+            ("standard deviations need reference rows", "epsilon_std" not in loss or mode != "declared"),
+            ("declared scaling lacks its constants", mode != "declared" or {"features", "target"} <= job["scaling"].keys()),
+            ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
+            ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if "by" in job["roles"] else "reference" not in job["roles"]),
+            ("the methods are none", sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"])),
+            ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if "holdout" in methods else held == 0),
+            ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
+            ("the settings do not go with training while rows arrive", fits_arrival(job)),
+            ("the settings of a method do not fit it", fits_method(job)),
+            ("a limit of copies belongs to the policy limited", job["copies"]["policy"] == "limited" or job["copies"]["limit"] == 0)):
+        need(right, "configuration: " + what)
+
+
+def fits_method(job):
+    """Whether the settings of train belong to its method, and lie within its limits."""
+    train = job["train"]
+    method, alpha = train.get("method"), train.get("alpha")
+    if method is None:
+        return not {"alpha", "free_alpha", "evaluations", "noise"} & train.keys()
+    exact, bounds = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"), "PAC" in method
+    return (not {"batch", "passes", "buffer", "warm_start"} & train.keys() and not (exact and "inducing" in job)
+            and (alpha is None or 0 <= alpha <= 1) and (not train.get("free_alpha") or bounds and alpha is not None and 0 < alpha < 1)
+            and 0 <= train.get("evaluations", 0) <= 100000 and len(train.get("noise", [])) <= 1000
+            and all(1e-8 <= v <= 1e8 for v in train.get("noise", [])))
+
+
+def fits_arrival(job):
+    """Whether the settings allow a training that begins before all rows are there, if they name one."""
+    train = job["train"]
+    if train["mode"] != "arrival":
+        return "rows" not in train
+    return ("method" not in train and "by" in job["roles"] and len(job["kernel"]["family"]) == 1 and len(job.get("inducing", [])) <= 1
+            and job["copies"]["policy"] != "drop" and "time_seconds" not in train
+            and ("rows" not in train or job["roles"]["reference"] < train["rows"] <= 1 << 30))
+
+
+def reference_count(n, job):
+    """How many of n rows are reference rows."""
+    if job["scaling"]["mode"] != "reference":
+        return 0
+    if "by" in job["roles"]:
+        return min(n, job["roles"]["reference"])
+    return min(20000, max(n // 20, min(200, n // 10)))
+
+
+def grid_count(grid):
+    return int((grid["max"] - grid["min"]) / grid["step"] + 1e-6) + 1
+
+
+def inducing_most(job, train, d):
+    """The largest number of inducing points that the job allows (format.md, 2)."""
+    method = job["train"].get("method", "")
+    if method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"):
+        return 4000
+    if "inducing" in job:
+        return max(job["inducing"])
+    return 500 if method else inducing_rule(train, d)
+
+
+def inducing_rule(n, d):
+    """The largest number of inducing points of a job that lists none (format.md, 2)."""
+    x = min(n, 2000, 9 * math.sqrt(n), 300 * d)
+    return math.floor(x + 0.5)

@@ -1,0 +1,68 @@
+"""Kernels and the rounding of float64."""
+import math
+
+import numpy as np
+
+FAMILIES = {   # of kernels: values (below), and how often distance and value are rounded
+    "squared-exponential": (lambda r: squared_exponential(r), 0, 12),
+    "matern-3/2": (lambda r: matern(3 * r, lambda a: (1 + a, 3)), 2, 20),
+    "matern-5/2": (lambda r: matern(5 * r, lambda a: (1 + a * (1 + a / 3), 5 / 3 * (1 + a))), 2, 20)}
+U = 2.0 ** -53
+OUTWARDS = 1 + 2.0 ** -30   # for the rounding of the bounds themselves
+STEP = 64                   # terms that a product of matrices adds at a time
+TAIL = 2.0 ** -400          # of the variance: what underflow may hide in a kernel value
+
+
+def gamma(n):
+    """The relative error of n roundings."""
+    return n * U / (1 - n * U) * OUTWARDS
+
+
+def length(x):
+    return math.sqrt(float(np.sum(np.square(x)))) * OUTWARDS * (1 + gamma(np.size(x)))
+
+
+def products(a, b):
+    """a @ b, added STEP terms at a time: each term is rounded at most
+    STEP + terms/STEP + 2 times, in whatever order the library adds."""
+    out = np.zeros(a.shape[:-1] + b.shape[1:])
+    for i in range(0, a.shape[-1], STEP):
+        out += a[..., i:i + STEP] @ b[i:i + STEP]
+    return out
+
+
+def exact_products(a, b):
+    """Two arrays whose sum is a·b exactly, but for underflow (Veltkamp, Dekker)."""
+    def halves(x):
+        t = 134217729.0 * x
+        high = t - (t - x)
+        return high, x - high
+    p, (a1, a2), (b1, b2) = a * b, halves(a), halves(b)
+    return p, a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
+
+
+def squared_exponential(r):
+    """Of a kernel of variance 1 at squared scaled distances r: the value, −2 times its
+    derivative there, and by how much at most its logarithm moves with that of the distance."""
+    e = np.exp(-0.5 * r)
+    return e, e, r
+
+
+def matern(squares, factors):
+    """The same of factors times exp(−a), a² = squares."""
+    a = np.sqrt(squares)
+    e = np.exp(-a)
+    value, slope = factors(a)
+    return value * e, slope * e, a
+
+
+def kernel(model, x):
+    """k(x, Z) [len(x), M], and a bound on the error of each value."""
+    r = np.zeros((len(x), len(model.z)))
+    with np.errstate(over="ignore"):
+        for j, l in enumerate(model.lengthscales):
+            r += ((x[:, j, None] - model.z[None, :, j]) / l) ** 2
+    profile, distance, rest = FAMILIES[model.meta["kernel"]]
+    value, _, moves = profile(np.minimum(r, 4e5))  # beyond is nothing, and there is no 0·∞
+    k = model.variance * value
+    return k, k * ((0.51 * gamma(model.z.shape[1] + 6) + distance * U) * moves + rest * U)

@@ -1,0 +1,100 @@
+"""Laws of f(x) under Q, with proven bounds on their errors."""
+import math
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .kernels import OUTWARDS, STEP, TAIL, exact_products, gamma, kernel, length, products
+
+BLOCK = 1024              # rows predicted at once
+
+
+class Laws:
+    """Means and variances of f(x) under Q, with proven bounds on their errors against
+    the stored numbers in exact arithmetic (docs/proofs.md, 12).
+
+    Kernel values come from direct differences, so that their error is relative. φ is
+    found by substitution in blocks, the mean with weights that a residual in exact
+    arithmetic has corrected. The bounds rest on the jitter condition, which
+    check_jitter proves; where it fails nothing is known."""
+
+    def __init__(self, model, holds):
+        self.model, m = model, len(model.mean)
+        self.sigma2 = model.variance
+        self.sigma = math.sqrt(model.variance) * OUTWARDS
+        self.gamma = gamma(STEP + m / STEP + 8)
+        self.sums = gamma(m + 8)
+        self.size, self.spread_root = length(model.l), length(model.c)
+        self.inverse = self.inverse_norm() if holds else math.inf                     # ≥ ‖L⁻¹‖
+        s = products(model.c, model.c.T)
+        row_sums = np.abs(s).sum(1).max() * OUTWARDS + m * self.gamma * self.spread_root ** 2
+        self.spread = min(row_sums, self.spread_root ** 2) * OUTWARDS                 # ≥ ‖C‖²
+        self.weights, rest = self.unwhitened()
+        self.residual = self.sigma * length(rest) if holds else math.inf
+        self.both = np.stack([self.weights, np.abs(self.weights)], axis=1)
+        self.diagonal = [np.ascontiguousarray(model.l[i:i + STEP, i:i + STEP]) for i in range(0, m, STEP)]
+
+    def inverse_norm(self):
+        """A bound on ‖L⁻¹‖: that of an approximate inverse X, with what is proven of
+        I − XL, or what the jitter condition gives, L Lᵀ ⪰ j/2."""
+        l = self.model.l
+        x = solve_triangular(l, np.eye(len(l)), lower=True, check_finite=False)
+        size = length(x)
+        rest = length(np.eye(len(l)) - products(x, l)) + self.gamma * size * self.size
+        norm = min(size, math.sqrt(np.abs(x).sum(0).max() * np.abs(x).sum(1).max()))
+        least = math.sqrt(2 / self.model.jitter)
+        return (min(least, norm / (1 - rest)) if rest < 0.5 else least) * OUTWARDS
+
+    def unwhitened(self):
+        """α near L⁻ᵀm, and m − Lᵀα, of which each element is rounded once."""
+        l, m = self.model.l, self.model.mean
+        alpha = solve_triangular(l, m, lower=True, trans=1, check_finite=False)
+        for again in range(3):
+            high, low = exact_products(l, alpha[:, None])
+            rest = np.array([math.fsum(np.concatenate([[m[i]], -high[i:, i], -low[i:, i]])) for i in range(len(m))])
+            if again < 2:
+                alpha = alpha + solve_triangular(l, rest, lower=True, trans=1, check_finite=False)
+        return alpha, rest
+
+    def substitute(self, k):
+        """φ [M, n] from k [M, n]: L + ΔL has it exactly, |ΔL| ≤ gamma·|L|."""
+        phi = k.copy()
+        for block, i in enumerate(range(0, len(k), STEP)):
+            j = i + STEP
+            phi[i:j] = solve_triangular(self.diagonal[block], phi[i:j], lower=True, check_finite=False)
+            phi[j:] -= self.model.l[j:, i:j] @ phi[i:j]
+        return phi
+
+    def at(self, x):
+        """Mean, variance, and the bounds on their errors, at scaled rows [n, d]."""
+        k, dk = kernel(self.model, x)
+        mean, mass = products(k, self.both).T
+        tail = TAIL * self.sigma2 * len(self.model.mean)
+        mean_error = (self.gamma * mass + dk @ self.both[:, 1] * (1 + self.sums) + tail * length(self.weights) + self.residual) * OUTWARDS
+
+        phi = self.substitute(np.ascontiguousarray(k.T))
+        q = products(np.ascontiguousarray(self.model.c.T), phi)
+        phi2, q2 = (phi * phi).sum(0), (q * q).sum(0)
+        variance = self.sigma2 - phi2 + q2
+        size = np.sqrt(phi2) * OUTWARDS
+        off = self.inverse * (np.sqrt((dk * dk).sum(1)) * OUTWARDS + tail + self.gamma * self.size * size)   # of φ
+        spread = self.gamma * self.spread_root * size                                                        # of Cᵀφ
+        variance_error = ((1 + self.spread) * off * (2 * size + off) + spread * (2 * math.sqrt(self.spread) * size + spread)
+                          + self.sums * (self.sigma2 + phi2 + q2)) * OUTWARDS
+        return mean, variance, mean_error, variance_error
+
+
+def check_jitter(model):
+    """Whether ‖K_ZZ + jI − L Lᵀ‖ ≤ j/2 is proven (format.md, 6.1): the residual in
+    float64 and a bound on its rounding."""
+    m = len(model.mean)
+    squares = rounding = 0.0
+    trace = float(np.square(model.l).sum())
+    for i in range(0, m, BLOCK):
+        k, dk = kernel(model, model.z[i:i + BLOCK])
+        rounding += length(dk)
+        k -= products(model.l[i:i + BLOCK], model.l.T)
+        k[np.arange(len(k)), i + np.arange(len(k))] += model.jitter
+        squares += float(np.square(k).sum())
+    rounding += gamma(STEP + m / STEP + 8) * (trace + m * model.variance + math.sqrt(m) * model.jitter) + m * TAIL * model.variance
+    return (math.sqrt(squares) * (1 + gamma(m * m + 8)) + rounding) * OUTWARDS <= model.jitter / 2

@@ -1,0 +1,158 @@
+"""Proven bounds on losses (format.md, 5)."""
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from .kernels import U
+from .refusal import need
+from .survey import in_order
+
+UNIT = 1 << 60            # losses are counted in units of 2^-60
+ROUNDING = 2e-13          # of a few values of Φ and φ
+
+
+def density(x):
+    return np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+
+
+class Losses:
+    """Bounds on the expected loss of a draw of Q at each row (format.md, 5.3)."""
+
+    def __init__(self, model):
+        loss, self.scale = model.loss, model.target["scale"]
+        self.kind, self.model = loss["kind"], model
+        self.tau = model.tau() / self.scale * (1 + 2.0 ** -40)
+        self.below, self.above = (loss.get(k, loss.get("epsilon", 0.0)) / self.scale for k in ("below", "above"))
+        self.offset = model.target["centre"] / self.scale
+        self.size = abs(self.offset) if self.kind == "relative" else self.below + self.above
+
+    def points(self, raw_y, mean, mean_error):
+        """The same of the means: of every prediction that is within tau of the exact one."""
+        y = self.model.scale_target(raw_y)
+        room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
+        two_sided = self.kind in ("zero-one", "band")
+        g = np.abs(mean - (y + (self.above - self.below) / 2 if two_sided else y))
+        room = room if two_sided else room + self.tau
+        least, most = np.maximum(0, g - room), g + room
+        with np.errstate(all="ignore"):
+            if two_sided:
+                half = (self.below + self.above) / 2
+                low, high = np.where(least > half + self.tau, 1.0, 0.0), np.where(most < half - self.tau, 0.0, 1.0)
+            elif self.kind == "exponential":
+                low, high = (-np.expm1(-(d / self.below) ** 2) for d in (least, most))
+            elif self.kind == "squared":
+                low, high = (np.minimum(d / self.below, 1) ** 2 for d in (least, most))
+            else:
+                t, off = np.abs(y + self.offset), 6 * U * (np.abs(y) + abs(self.offset))
+                low, high = np.minimum(least / (t + off), 1), np.where(t > off, np.minimum(most / (t - off), 1), 1.0)
+        if not two_sided:
+            low, high = low - ROUNDING, high + ROUNDING
+        proven = mean_error <= self.tau
+        known = proven & (low <= high)
+        return np.where(known, np.clip(low, 0, 1), 0.0), np.where(known, np.clip(high, 0, 1), 1.0), proven
+
+    def bounds(self, raw_y, mean, variance, mean_error, variance_error):
+        """Lower and upper ends, and which rows are proven: of the others nothing is known."""
+        y = self.model.scale_target(raw_y)
+        room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
+        proven = (mean_error <= self.tau) & np.isfinite(variance_error) & np.isfinite(variance)
+        small, large = np.sqrt(np.maximum(0, variance - variance_error)), np.sqrt(np.maximum(0, variance + variance_error))
+        centre = y + (self.above - self.below) / 2 if self.kind in ("zero-one", "band") else y
+        g = np.abs(mean - centre)
+        least, most = np.maximum(0, g - room), g + room
+        ends = {"zero-one": self.band, "band": self.band, "exponential": self.exponential,
+                "squared": self.slope, "relative": self.slope}[self.kind]
+        with np.errstate(all="ignore"):
+            low, high = ends(y, least, most, small, large)
+            ordered = low <= high
+        known = proven & ordered
+        return np.where(known, np.clip(low, 0, 1), 0.0), np.where(known, np.clip(high, 0, 1), 1.0), proven
+
+    def band(self, y, least, most, small, large):
+        """Φ((g−w)/s) + Φ(−(g+w)/s): each term is monotone in g, w and, on each side of
+        its zero, in s."""
+        half = (self.below + self.above) / 2
+        inner, outer = half - self.tau, half + self.tau
+        high = ndtr((most - inner) / np.where(most > inner, small, large)) + ndtr(-(least + inner) / large)
+        low = ndtr((least - outer) / np.where(least > outer, large, small)) + ndtr(-(most + outer) / small)
+        return low - ROUNDING, high + ROUNDING
+
+    def exponential(self, y, least, most, small, large):
+        """1 − ε/√k·exp(−g²/k), k = 2s² + ε²: both factors are monotone in g and in k."""
+        e = self.below
+        few, many = 2 * small * small + e * e, 2 * large * large + e * e
+        modulus = 0.858 * self.tau / e + ROUNDING
+        return (1 - e / np.sqrt(few) * np.exp(-least * least / many) - modulus,
+                1 - e / np.sqrt(many) * np.exp(-most * most / few) + modulus)
+
+    def slope(self, y, least, most, small, large):
+        """A loss that rises with |f−y| up to 1 at t: monotone in g and in t, and with s it
+        moves by 0.8·steepest/t times what s moves by."""
+        steepest = 2 if self.kind == "squared" else 1
+        near = far = np.full_like(y, self.below)
+        if self.kind == "relative":
+            t, room = np.abs(y + self.offset), 6 * U * (np.abs(y) + abs(self.offset))
+            near, far = t - room, t + room
+        move = steepest * (0.8 * (large - small + 4 * U * large) + self.tau) / near + ROUNDING
+        high = np.where(near > 0, self.sloped(most, large, near)[1] + move, 1.0)
+        low = np.where(near > 0, self.sloped(least, large, far)[0] - move, 0.0)
+        apart = 1 - 0.8 * (far + self.tau) / small - ROUNDING  # a draw is within t of y with 0.8t/s at most
+        return np.fmax(low, np.minimum(apart, high)), high
+
+    def sloped(self, g, s, t):
+        """Bounds on E at one g, s, t, but for the rounding of Φ (format.md, 5.2)."""
+        a, h, c = (-t - g) / s, -g / s, (t - g) / s
+        if self.kind == "squared":
+            size = (g * g + s * s) / (t * t)
+            d = 1 - ndtr(a) - ndtr(-c)
+            inside = ((g * g + s * s) * d + 2 * g * s * (density(a) - density(c)) + s * s * (a * density(a) - c * density(c))) / (t * t)
+        else:
+            size = (g + s) / t
+            inside = (g * (1 - ndtr(-c) - 2 * ndtr(h) + ndtr(a)) + s * (2 * density(h) - density(a) - density(c))) / t
+        e, off = ndtr(a) + ndtr(-c) + np.maximum(0, inside), ROUNDING * (1 + size)
+        wide, far = s > 1024 * t, g - t > 9 * s
+        low = np.where(far, 1 - ROUNDING, np.where(wide, 1 - 0.8 * t / s, e - off))
+        return low, np.where(far | wide, 1.0, e + off)
+
+
+def exp_negative(x):
+    """exp(−x) for x ≥ 0, with the same bits everywhere (format.md, 5.4)."""
+    k = np.floor(x * 1.4426950408889634 + 0.5)
+    k = np.where(x < 700, k, 0)
+    r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
+    total = np.ones_like(x)
+    for i in range(13, 0, -1):
+        total = 1 - r * total / i
+    return np.where(x < 700, np.ldexp(total, -k.astype(int)), 0.0)
+
+
+def constant_loss(loss, y, c):
+    """A lower bound on the loss of predicting the constant c, in raw units (format.md, 5.4)."""
+    r, kind = c - y, loss["kind"]
+    if kind in ("zero-one", "band"):
+        below, above = (loss["epsilon"],) * 2 if kind == "zero-one" else (loss["below"], loss["above"])
+        return np.where((-below * 1.000000001 <= r) & (r <= above * 1.000000001), 0.0, 1.0)
+    with np.errstate(all="ignore"):
+        if kind == "relative":
+            return np.where(y == 0, 1.0, np.minimum(np.abs(r) / np.abs(y), 1) * (1 - 2.0 ** -48))
+        t = r / loss["epsilon"]
+        if kind == "squared":
+            return np.minimum(t * t, 1) * (1 - 2.0 ** -48)
+        return np.maximum(0, 1 - exp_negative(t * t) - 2.0 ** -48)
+
+
+def best_constant(loss, targets):
+    """The best of 512 candidates on these targets (format.md, 6.4)."""
+    ordered, width = np.sort(targets), max(loss.get("epsilon", 0.0), loss.get("above", 0.0))
+    places = ordered[np.arange(256) * (len(ordered) - 1) // 255] + 0.0  # no -0
+    candidates = np.stack([places, places + width], axis=1).ravel()
+    sums = [in_order(0.0, constant_loss(loss, targets, c)) for c in candidates]
+    return float(candidates[int(np.argmin(sums))])
+
+
+def units(losses, up):
+    """The sum of the losses, each rounded to a multiple of 2^-60."""
+    need(((0 <= losses) & (losses <= 1)).all(), "a loss is outside [0, 1]")
+    each = (np.ceil if up else np.floor)(losses * float(UNIT)).astype(np.int64)
+    return (int((each >> 30).sum()) << 30) + int((each & ((1 << 30) - 1)).sum())

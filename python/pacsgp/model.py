@@ -1,0 +1,126 @@
+"""The model file (format.md, 2)."""
+import hashlib
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .forms import METADATA, ROW_RULES
+from .job import affine, floats, grid_count, members
+from .jsontext import fits, read_json
+from .refusal import need
+
+SEAL = b"pacsgp-sha256\x18\x40"
+
+
+class Model:
+    """The numbers of a model file (format.md, 2)."""
+
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            data = f.read()
+        self.digest = hashlib.sha256(data).hexdigest()
+        at = data.rfind(SEAL)
+        need(at >= 0, "the model file has no checksum")
+        at += len(SEAL)
+        seal = hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest()
+        need(data[at:at + 64] == seal.encode(), "the model file is damaged")
+        f = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        self.text = f.schema_arrow.metadata[b"pacsgp"].decode()
+        self.meta = meta = read_json(self.text, "model's metadata")
+        fits(meta, METADATA, "the model's metadata")
+        table = f.read()
+        need(table.column_names == ["z", "mean", "l", "s"], f"the model file has the columns {table.column_names}")
+        for name, t in zip(table.column_names, table.schema.types):
+            need(t == pa.float64() if name == "mean" else pa.types.is_list(t) and t.value_type == pa.float64(), f"the column {name} of the model file is {t}")
+        need(table.num_rows == meta["inducing"], "the number of rows is not that of the metadata")
+        d = len(meta["features"])
+        self.z = rows_of(table["z"], lambda i: d).reshape(-1, d)
+        self.mean = table["mean"].to_numpy()
+        self.l = lower_triangle(table["l"], len(self.mean))
+        self.c = lower_triangle(table["s"], len(self.mean))
+        for a in (self.z, self.mean, self.l, self.c):
+            need(np.isfinite(a).all(), "a number of the model is not finite")
+        need((self.l.diagonal() > 0).all() and (self.c.diagonal() > 0).all(), "a diagonal is not positive")
+        self.features = [f["name"] for f in meta["features"]]
+        need(len({*self.features, meta["target"]["name"]}) == d + 1, "two columns have one name")
+        self.centre = np.array([float(f["centre"]) for f in meta["features"]])
+        self.scale = np.array([float(f["scale"]) for f in meta["features"]])
+        self.target, self.loss = affine(meta["target"]), meta["loss"]
+        self.lengthscales = np.array(meta["lengthscales"], dtype=float)
+        self.variance, self.jitter = float(meta["variance"]), float(meta["jitter"])
+        need(len(self.lengthscales) == d, "there are not as many lengthscales as features")
+        for p in meta["theta"]:
+            need(p["index"] < p["grid"]["count"] <= 100_001 and p["grid"].get("centre", 0) < p["grid"]["count"], f"{p['name']!r} is not on its grid")
+
+    def scale_features(self, raw):
+        """x in scaled units: one difference, one quotient."""
+        return (raw - self.centre) / self.scale
+
+    def scale_target(self, y):
+        return (y - self.target["centre"]) / self.target["scale"]
+
+    def tau(self):
+        """How near to the exact mean a reader's prediction has to be, in raw units (format.md, 5.3)."""
+        part = 2.0 ** -20
+        if self.loss["kind"] == "band":
+            return min(self.loss["below"], self.loss["above"]) * part
+        return (self.target["scale"] if self.loss["kind"] == "relative" else self.loss["epsilon"]) * part
+
+
+def rows_of(column, size):
+    """The values of a list column, whose list i must have size(i) elements."""
+    lists = column.combine_chunks()
+    lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    need(all(n == size(i) for i, n in enumerate(lengths)), "a list has another length than the format says")
+    return lists.flatten().to_numpy(zero_copy_only=False)
+
+
+def lower_triangle(column, m):
+    a = np.zeros((m, m))
+    a[np.tril_indices(m)] = rows_of(column, lambda i: i + 1)
+    return a
+
+
+def exponential(x):
+    """e^x, rounded to the nearest float64: Decimal has 60 digits, and reading is rounded correctly."""
+    return float(Decimal(x).exp())
+
+
+def describe(model, job, columns):
+    """The metadata that a model file must have: all that follows from the job and the
+    scaling (columns: the features, then the target), with what only the model can
+    tell, which are the family, indices and peaks on the grid, jitter and size."""
+    *features, target = [affine(a) for a in columns]
+    need(len(job.get("features", features)) == len(features), f"the job has {len(job.get('features', []))} features, the model {len(features)}")
+    for a, name in zip(features, job.get("features", model.features)):
+        a["name"] = name
+    target["name"] = job["target"]
+    need(model.meta["kernel"] in job["kernel"]["family"], f"the kernel is {model.meta['kernel']}, the job declares {job['kernel']['family']}")
+    loss = job["loss"]
+    epsilon = loss["epsilon_std"] * target["scale"] if "epsilon_std" in loss else loss.get("epsilon", 0.0)
+    ard = not job["kernel"]["isotropic"]
+    names = [f"ln lengthscale of {a['name']}" for a in features] if ard else ["ln lengthscale"]
+    names.append("ln variance")
+    need(len(names) == len(model.meta["theta"]), f"{len(model.meta['theta'])} hyper-parameters for {len(features)} features, want {len(names)}")
+    grid = {"min": job["grid"]["min"], "step": job["grid"]["step"], "count": grid_count(job["grid"]), "prior": job["grid"]["prior"]}
+    theta = []
+    for name, p in zip(names, model.meta["theta"]):
+        own = dict(grid)
+        if grid["prior"] == "peaked":
+            own.update(members(("centre", p["grid"].get("centre", 0)), ("width", job["grid"]["width"])))
+        theta.append({"name": name, "grid": own, "index": p["index"]})
+    values = [value_of(p) for p in theta]
+    spread = values[:-1] if ard else values[:1] * len(features)
+    return {
+        "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, "target": target,
+        "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), *floats(loss, "below", "above"))},
+        "row_rules": ROW_RULES, "lengthscales": [exponential(v) for v in spread], "variance": exponential(values[-1]),
+        "jitter": model.jitter, "inducing": len(model.mean)}
+
+
+def value_of(p):
+    """The value of a hyper-parameter on its grid, product and sum rounded each."""
+    return p["grid"]["min"] + p["index"] * p["grid"]["step"]

@@ -1,0 +1,41 @@
+"""Predictions from a model file (format.md, 3)."""
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .lake import Lake
+from .laws import BLOCK, Laws, check_jitter
+from .refusal import ok
+
+FAR = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
+
+
+def write_predictions(model, paths, out, certificate):
+    """Writes row, mean, deviation, certificate, reason. A mean is given where it is
+    proven to be within tau of the exact one, and a deviation where its square is
+    (format.md, 3)."""
+    schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()),
+                        ("certificate", pa.string()), ("reason", pa.string())])
+    laws, rows, withheld = Laws(model, check_jitter(model)), 0, 0
+    centre, scale, loss = model.target["centre"], model.target["scale"], model.loss
+    tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
+    with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
+        lake = Lake(paths)
+        lake.tolerant = True
+        for _, first, block in lake.blocks(model.features):
+            bad = ~np.isfinite(block).all(0)
+            x = model.scale_features(np.where(bad, model.centre[:, None], block).T)
+            parts = [laws.at(x[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]
+            mean, variance, mean_error, variance_error = (np.concatenate(part) for part in zip(*parts))
+            mean = mean * scale + centre
+            rounding = 2.0 ** -51 * (np.abs(mean) + abs(centre))
+            far = ~(mean_error * scale + rounding <= model.tau()) & ~bad
+            deviation = np.sqrt(np.maximum(variance, 0)) * scale
+            vague = ~(variance_error * scale ** 2 * (1 + 1e-9) + 1e-15 * deviation ** 2 <= model.tau() * tolerance)
+            none = bad | far
+            reasons = ["the row breaks the row rules" if b else FAR if f else None for b, f in zip(bad, far)]
+            writer.write_table(pa.table([
+                pa.array(np.arange(first, first + len(mean))), pa.array(mean, mask=none), pa.array(deviation, mask=none | vague),
+                pa.array([None if b else certificate for b in none], pa.string()), pa.array(reasons, pa.string())], schema=schema))
+            rows, withheld = rows + len(mean), withheld + int(none.sum())
+    ok(f"{rows} rows are in {out}, {withheld} of them without a prediction")

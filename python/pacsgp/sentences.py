@@ -1,0 +1,229 @@
+"""The sentences of a certificate (format.md, 6.7)."""
+from fractions import Fraction
+
+from .bound import decimal_fraction
+from .job import members
+from .jsontext import at_most_digits, few_digits, plain
+
+
+def decimals(x, places, up=None):
+    """A fraction with so many decimals, rounded up or down (None: it is exact)."""
+    scaled = x * 10 ** places
+    digits = str(-(-scaled.numerator // scaled.denominator) if up else scaled.numerator // scaled.denominator).rjust(places + 1, "0")
+    return digits[:len(digits) - places] + ("." + digits[len(digits) - places:] if places else "")
+
+
+def outward(x, up):
+    """A number in [0, 1] rounded outwards: four decimals, and three digits that count."""
+    x, places = Fraction(x), 4
+    while x > 0 and places < 18 and x * 10 ** places < 100:
+        places += 1
+    return decimals(x, places, up)
+
+
+def percent_up(x):
+    """A percentage rounded up: one decimal, and two digits that count."""
+    x, places = Fraction(x) * 100, 1
+    while x > 0 and places < 16 and x * 10 ** places < 10:
+        places += 1
+    rounded = decimals(x, places, True)
+    return "100 %" if Fraction(rounded) >= 100 else rounded + " %"
+
+
+def at_least_digits(x):
+    """A positive number rounded down to three digits that count."""
+    y = x
+    while float(f"{y:.3g}") > x:
+        y /= 1.0005
+    return f"{y:.3g}"
+
+
+def confidence(delta):
+    """1 − δ in percent, without rounding."""
+    percent, places = (1 - decimal_fraction(delta)) * 100, 0
+    while (percent * 10 ** places).denominator != 1 and places < 400:
+        places += 1
+    return decimals(percent, places) + " %"
+
+
+class Sentences:
+    """The sentences of a certificate (format.md, 6.7). cert needs all but them."""
+
+    def __init__(self, cert):
+        self.cert, self.unit = cert, cert["declared"].get("unit", "")
+
+    def amount(self, x, digits):
+        return digits(x) + (f' "{self.unit}"' if self.unit else "")
+
+    def subject(self, g):
+        target = f'"{g["loss"]["target"]}"'
+        if g["predictor"] == "mean of Q":
+            return f"predictions (the mean of Q) of {target}"
+        return f"predictions of {target} by a function drawn at random from Q"
+
+    def miss(self, loss, digits):
+        if loss["kind"] == "band":
+            return f"more than {self.amount(loss['below'], digits)} too low or more than {self.amount(loss['above'], digits)} too high"
+        return f"off by more than {self.amount(loss['epsilon'], digits)}"
+
+    def cost(self, loss, digits):
+        if loss["kind"] == "squared":
+            return f"(e / {self.amount(loss['epsilon'], digits)})^2, but at most 1"
+        return f"1 - exp(-(e / {self.amount(loss['epsilon'], digits)})^2)"
+
+    def places(self, most=None):
+        """Of which partitions the rows are. With more ranges than most, only how many."""
+        topics = {}
+        for s in self.cert["sample"].get("segments") or []:
+            topics.setdefault(s["topic"], set()).add(s["partition"])
+        words = []
+        for topic, partitions in topics.items():
+            ranges = []
+            for p in sorted(partitions):
+                if ranges and ranges[-1][1] == p - 1:
+                    ranges[-1][1] = p
+                else:
+                    ranges.append([p, p])
+            names = "partitions " + ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
+            if len(partitions) == 1:
+                names = f"partition {ranges[0][0]}"
+            elif most is not None and len(ranges) > most:
+                names = f"{len(partitions)} partitions"
+            words.append(f'{names} of "{topic}"')
+        return " and ".join(words)
+
+    def headline(self, g):
+        fresh = "fresh rows" + (" of " + self.places(8) if self.places(8) else "") + (" that satisfy the row rules" if self.cert["ledger"]["bad"] else "")
+        word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
+        nothing = "without its maker's word nothing" if word else "nothing"
+        who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + (" if training did not see the hold-out rows" if g["role"] == "holdout" else "")
+        if g["status"] == "indicative":
+            broken = ["the assumption " + a["id"] for a in self.cert["assumptions"] if a["status"] == "broken"]
+            return f"nothing is certified about {who}: {' and '.join(broken)} {'does' if len(broken) == 1 else 'do'} not hold"
+        if g["status"] == "vacuous" and not g["bound"] < 1:
+            return f"{nothing} is promised about {who}: the bound is 1, which holds for every predictor"
+        if g["status"] == "vacuous":
+            return (f"{nothing} useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below "
+                    f"{percent_up(self.cert['baseline']['bound'])}, what the formula gives for a constant")
+        if loss["kind"] in ("zero-one", "band"):
+            return f"{who} are {self.miss(loss, at_most_digits)} in at most {percent_up(g['bound'])} of {fresh}, {sure}"
+        if loss["kind"] == "relative":
+            return f"{who} are off by at most {percent_up(g['bound'])} of the target on average over {fresh} (each counted as 100 % at most), {sure}"
+        return f"{who} lose at most {outward(g['bound'], True)} on average over {fresh}, where an error e costs {self.cost(loss, at_most_digits)}, {sure}"
+
+    def statement(self, g):
+        if g["status"] == "indicative":
+            words = "Indicative only: NOTHING IS CERTIFIED, because an assumption of the theorem is broken."
+            for a in self.cert["assumptions"]:
+                if a["status"] == "broken":
+                    words += f" Broken: {a['id']}. The theorem needs: {a['text']} What happened: {a['diagnostic']}"
+            return words + f" The formula gives {outward(g['bound'], True)} for {self.subject(g)}, which bounds nothing."
+        if g["status"] == "vacuous" and not g["bound"] < 1:
+            return f"Vacuous: nothing is promised about {self.subject(g)}. The bound is 1, which holds for every predictor."
+        if g["status"] == "vacuous":
+            b = self.cert["baseline"]
+            return (f"Vacuous: nothing useful is promised about {self.subject(g)}. Its bound, {outward(g['bound'], True)}, is not below {outward(b['bound'], True)}, "
+                    f"what the formula gives for the constant prediction {few_digits(b['constant'], False)} on the train rows.")
+        return self.certified(g)
+
+    def certified(self, g):
+        rows, words = "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
+        if g["role"] == "holdout":
+            rows, words = "hold-out rows", "If training did not see the hold-out rows, which is its maker's word (holdout-unseen), under the other stated assumptions"
+        words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
+                 f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules: " + self.claim(g))
+        if g["predictor"] == "mean of Q":
+            words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
+            words += ("It speaks of predictions that are within "
+                      f"{self.amount(self.cert['accuracy']['tau'], at_least_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
+        else:
+            if g["lower_bound"] >= 1e-4:
+                zero_one = g["loss"]["kind"] in ("zero-one", "band")
+                room = ", even if each tolerance is wider by the accuracy" if zero_one else ", but for the accuracy"
+                words += f" (and, on the same event, at least {outward(g['lower_bound'], False)}{room})"
+            words += (". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, "
+                      "nor of the mean of Q")
+        if len(self.cert["delta"]["methods"]) > 1:
+            words += ". It holds together with the other guarantees of this certificate"
+        k = self.cert["delta"]["alternatives"]
+        if k > 1:
+            words += (f". It holds together with the guarantees of the other {k - 1} of {k} alternatives that the job declared, "
+                      "so that the best of them may be chosen")
+        return words + self.sequence() + "."
+
+    def sequence(self):
+        s = self.cert["delta"].get("sequence")
+        if not s:
+            return ""
+        k = s["number"]
+        if s["policy"] == "each":
+            return f". It is number {k} of a sequence of certificates each of which holds by itself: nothing is said of several at once, nor of one that was chosen among them"
+        if k == 1:
+            return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
+        return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1})"
+
+    def claim(self, g):
+        most, kind = "at most " + outward(g["bound"], True), g["loss"]["kind"]
+        if kind in ("zero-one", "band"):
+            return f"{self.subject(g)} are {self.miss(g['loss'], plain)} with probability {most}"
+        loss = "|e| / |target|, but at most 1 (and 1 for a target of 0)" if kind == "relative" else self.cost(g["loss"], plain)
+        return f"{self.subject(g)} have an expected loss of {most}, where an error e (prediction less target) costs {loss}"
+
+    def baseline(self):
+        b, n = self.cert["baseline"], self.cert["ledger"]["train"]
+        rows = "the reference rows" if b["origin"] == "reference" else "the first rows by rank"
+        return (f"A yardstick: of constant predictions, {few_digits(b['constant'], False)} is the best of 512 on {rows}. It loses at least {outward(b['empirical_risk']['lower'], False)} "
+                f"on the N = {n} certified rows, for which the formula gives {outward(b['bound'], True)}. "
+                "A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.")
+
+
+METHODS = {
+    "pb-full": "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters; kl inverted upwards",
+    "holdout": "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards",
+    "chernoff": "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards",
+    "mean-2b": "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"}
+
+ASSUMPTIONS = {
+    "independent-rows": "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows.",
+    "prior-before-rows": "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows.",
+    "loss-before-rows": "The loss, its tolerance and delta follow from declarations and reference rows.",
+    "roles-by-key": "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role.",
+    "separate-last-pass": "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree.",
+    "losses-proven": "Each certified row has a proven interval of its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
+    "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
+    "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
+    "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training, nor the time at which it ended.",
+    "holdout-unseen": "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes."}
+
+EQUAL_ROWS = {
+    "drop": "The first of equal rows is used and the later ones are left out: it is assumed that those are copies, made after the rows were drawn.",
+    "independent": "That equal rows are separate draws is declared by the user.",
+    "limited": "Equal rows are taken for separate draws."}
+
+
+def assumptions(job, found, jitter):
+    """The assumptions with status and diagnostic (format.md, 6.5)."""
+    mode, dependence = job["scaling"]["mode"], found["dependence"]
+    rows = f"The correlation of the targets of consecutive rows is {dependence['correlation']:.3f} over {dependence['pairs']} {'pair' if dependence['pairs'] == 1 else 'pairs'}."
+    if dependence["suspicious"]:
+        rows += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
+    copies = found["copies"]
+    bad, every = found["ledger"]["bad"], found["ledger"]["rows"]
+    rows += (f" Of {every - bad} rows, {copies['rows']} equal an earlier row in every used column, and {copies['features']} in the features alone. "
+             + EQUAL_ROWS[copies["policy"]])
+    if "bad_rows" in job:
+        rows += f" {bad} of {every} rows break a row rule and are left out: of these nothing is promised."
+    said = {
+        "independent-rows": ("assumed", rows),
+        "one-attempt": ("assumed", "No program can see what was tried elsewhere. What the maker counted stands under declared."),
+        "holdout-unseen": ("assumed", "What training again takes stands under declared and in the configuration.")}
+    if mode == "declared":
+        said["prior-before-rows"] = ("assumed", "The scaling constants were declared. That they were not computed from the certified rows cannot be seen.")
+    if mode == "all-rows":
+        said["prior-before-rows"] = ("broken", "scaling.mode is all-rows: features and target were scaled with the mean and deviation of all rows, the certified ones included.")
+        if "epsilon_std" in job["loss"]:
+            said["loss-before-rows"] = ("broken", "The tolerance was given in standard deviations of the target over all rows, the certified ones included.")
+    if not jitter["holds"]:
+        said["jitter"] = ("broken", f"The error of the factor is not proven to be at most {plain(jitter['limit'])}.")
+    return [{"id": name, "status": said.get(name, ("enforced",))[0], "text": words, **members(("diagnostic", said.get(name, ("", ""))[1]))}
+            for name, words in ASSUMPTIONS.items() if name != "holdout-unseen" or found["ledger"]["holdout"]]

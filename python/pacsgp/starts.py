@@ -1,0 +1,109 @@
+"""What depends on reference and start rows: peaks, inducing points, default features."""
+import math
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from .bound import spacing
+from .kernels import FAMILIES
+from .refusal import need, ok
+from .survey import standardise
+
+
+def different_starts(survey, model):
+    """How many start rows differ in their scaled features."""
+    rows = model.scale_features(survey.values(survey.start)[:-1].T)
+    return len(np.unique(rows + 0.0, axis=0))
+
+
+def estimate(x, y, family, ard):
+    """ln of lengthscales and variance that fit the reference rows, for the centre of a
+    peaked prior (format.md, 6.2): 50 steps of Adam on the log evidence of an exact
+    process with noise, on the first 1000 rows."""
+    x, y = x[:1000], y[:1000]
+    n, d = x.shape
+    scales = d if ard else 1
+    theta = np.zeros(scales + 2)                    # lengthscales, variance, noise
+    theta[:scales], theta[-1] = 0.5 * math.log(d), math.log(0.1)
+    best, at = math.inf, theta.copy()
+    mean, square = np.zeros_like(theta), np.zeros_like(theta)
+    for step in range(50):
+        value, gradient = negative_log_evidence(x, y, theta, family, ard)
+        off = (theta[:scales] - 0.5 * math.log(d)) / 2   # a normal prior on ln lengthscales
+        value += 0.5 * off @ off
+        gradient[:scales] += off / 2
+        if value < best:
+            best, at = value, theta.copy()
+        mean = 0.9 * mean + (1 - 0.9) * gradient
+        square = 0.99 * square + (1 - 0.99) * gradient * gradient
+        direction = mean / (1 - 0.9 ** (step + 1)) / (np.sqrt(square / (1 - 0.99 ** (step + 1))) + 1e-12)
+        theta = np.clip(theta - 0.15 * (1 - 0.8 * step / 50) * direction, -6, 6)
+        theta[-1] = max(math.log(1e-4), theta[-1])
+    at[:scales] += math.log(1.5)                    # the bound likes smoother functions
+    return at[:-1]
+
+
+def negative_log_evidence(x, y, theta, family, ard):
+    """½ yᵀK⁻¹y + ½ ln det K and its derivatives in theta."""
+    n, d = x.shape
+    scaled = x * np.exp(-theta[:-2])
+    variance, noise = math.exp(theta[-2]), math.exp(theta[-1])
+    squares = np.zeros((n, n))
+    for column in scaled.T:
+        squares += (column[:, None] - column) ** 2
+    value, slope, _ = FAMILIES[family][0](squares)
+    k = variance * value
+    l = np.linalg.cholesky(k + (noise + 1e-8 * variance) * np.eye(n))
+    inverse = cho_solve((l, True), np.eye(n))
+    alpha = inverse @ y
+    w = 0.5 * (inverse - np.outer(alpha, alpha))
+    g = w * variance * slope
+    gradient = np.empty(len(theta))
+    by_feature = [2 * (column * (column * g.sum(1) - g @ column)).sum() for column in scaled.T]
+    gradient[:-2] = by_feature if ard else sum(by_feature)
+    gradient[-2], gradient[-1] = (w * k).sum(), np.trace(w) * noise
+    return 0.5 * y @ alpha + np.log(l.diagonal()).sum(), gradient
+
+
+def check_peaks(model, job, survey):
+    """The peaks stand at one of the two places beside the estimate (format.md, 6.2)."""
+    rows = survey.values(survey.reference)
+    estimates = estimate(model.scale_features(rows[:-1].T), model.scale_target(rows[-1]), model.meta["kernel"], model.meta["ard"])
+    for p, at in zip(model.meta["theta"], estimates):
+        grid, apart = p["grid"], spacing(p["grid"])
+        place = (at - grid["min"]) / (grid["step"] * apart)
+        beside = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(place), math.ceil(place))]
+        need(grid.get("centre", 0) in beside, f"the reference rows put the peak of {p['name']!r} at the index {beside[0]} or {beside[1]}, the certificate at {grid.get('centre', 0)}")
+    ok("the peaks of the weights stand beside the estimate from the reference rows")
+
+
+def check_inducing(model, job, survey):
+    """A number of inducing points that the list of the job does not have is that of the
+    different start rows, or fewer: training makes do with them."""
+    m = len(model.mean)
+    if "inducing" in job and m not in job["inducing"]:
+        different = different_starts(survey, model)
+        need(any(m <= different < listed for listed in job["inducing"]),
+             f"the model has {m} inducing points, the job lists {job['inducing']}, and there are {different} different start rows")
+
+
+def check_default_features(model, job, lake, survey):
+    """Without a list, the features are all numeric columns that are not constant on the
+    rows that the scaling comes from."""
+    if "features" in job:
+        return
+    columns = lake.default_columns(job["target"], job.get("exclude", []))
+    more = [name for name in columns if name not in model.features]
+    need([name for name in columns if name in model.features] == model.features,
+         f"the model has features that are not among the default ones, {columns}")
+    if more:
+        mode = job["scaling"]["mode"]
+        need(mode != "declared", f"the data have the columns {more}, which the job does not leave out")
+        wanted, kept = survey.reference, []
+        for _, first, block in lake.blocks(more):
+            mine = wanted[(wanted >= first) & (wanted < first + block.shape[1])] - first
+            kept.append(block if mode == "all-rows" else block[:, mine])
+        for name, column in zip(more, np.concatenate(kept, axis=1)):
+            column = column[~np.isnan(column)]
+            need(not len(column) or not standardise(column)[1] > 0, f"the data have the column {name!r}, which the job does not leave out")
+    ok("the features are those that the job's rule gives on these data")

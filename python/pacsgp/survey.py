@@ -1,0 +1,224 @@
+"""What a pass over the rows finds without the model: digests, roles, copies, neighbours."""
+import hashlib
+import math
+import struct
+from fractions import Fraction
+
+import numpy as np
+
+from .job import reference_count
+from .lake import BAD
+from .refusal import need
+
+START_ROWS = 8000         # of lowest rank, that training starts with
+
+
+class Digests:
+    """Digest of the sample and of its targets (format.md, 4.3 and 4.6), block by block."""
+
+    def __init__(self, lake, columns):
+        self.lake, self.columns, self.shard = lake, columns, None
+        self.whole = hashlib.sha256(b"pacsgp/sample/1\0" + struct.pack("<Q", len(lake.groups)))
+        self.sum = 0
+
+    def add(self, shard, first, block):
+        if shard != self.shard:
+            self.close()
+            self.shard, self.parts = shard, [hashlib.sha256() for _ in range(self.columns)]
+            self.head = b"pacsgp/shard/1\0" + struct.pack("<QQQ", first, self.lake.groups[shard][2], self.columns)
+        for part, column in zip(self.parts, block):
+            part.update(np.ascontiguousarray(column).astype("<f8").tobytes())
+        values, times = np.unique(block[-1] + 0.0, return_counts=True)  # -0.0 + 0.0 is 0.0
+        for y, n in zip(values.tolist(), times.tolist()):
+            y = struct.pack("<d", y) if y == y else BAD.tobytes()
+            self.sum += n * int.from_bytes(hashlib.sha256(b"pacsgp/target/1\0" + y).digest(), "little")
+
+    def close(self):
+        if self.shard is not None:
+            self.whole.update(hashlib.sha256(self.head + b"".join(p.digest() for p in self.parts)).digest())
+            self.shard = None
+
+    def found(self):
+        self.close()
+        targets = hashlib.sha256(b"pacsgp/targets/1\0" + struct.pack("<Q", self.lake.rows) + (self.sum % 2 ** 256).to_bytes(32, "little"))
+        return self.whole.hexdigest(), targets.hexdigest()
+
+
+def ranked_rows(key, n, k, share, place=None):
+    """Ordinals of the hold-out rows, ascending, and of the k other rows of lowest rank, in
+    the order of their rank; with a place, before which all are reference rows, of the others
+    among the first ones (format.md, 4.4)."""
+    apart, held = (1 << 64) - int(Fraction(share) * (1 << 64)), []
+    prefix = b"pacsgp/roles/1\0" + key.encode() + b"\0"
+    hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
+    for first in range(0, n, 1 << 20):
+        last = min(n, first + (1 << 20))
+        more = np.fromiter((int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big")
+                            for i in range(first, last)), dtype=np.uint64, count=last - first)
+        out = more >= np.uint64(apart) if apart < 1 << 64 else np.zeros(len(more), dtype=bool)
+        out[:max(0, (place or 0) - first)] = False
+        held.append(first + np.flatnonzero(out))
+        hashes, ordinals = np.append(hashes, more[~out]), np.append(ordinals, first + np.flatnonzero(~out))
+        best = np.argsort(hashes, kind="stable")[:k]  # of equal hashes the lower ordinal
+        hashes, ordinals = hashes[best], ordinals[best]
+    if place is not None:
+        ordinals = ordinals[ordinals < max(place, START_ROWS)]
+        ordinals = np.concatenate([ordinals[ordinals < place], ordinals[ordinals >= place]])
+    return np.concatenate(held), ordinals
+
+
+class Neighbours:
+    """Correlation of the targets of consecutive rows (format.md, 7): plain sums by
+    shard, in the order of the rows, of values less the shard's first one. Then the
+    shards are added up in their order, moved to values less the first of all."""
+
+    def __init__(self):
+        self.shard = None
+        self.rows = self.last = self.sum = self.squares = self.products = 0.0
+
+    def add(self, shard, y):
+        if not len(y):
+            return
+        if shard != self.shard:
+            self.close()
+            self.shard, self.of = shard, [0, float(y[0]), 0.0, 0.0, 0.0, 0.0]
+        n, first, last, total, squares, products = self.of
+        self.block_last = float(y[-1])
+        y = y - first
+        products = in_order(products, y * np.append(last, y[:-1]))
+        self.of = [n + len(y), first, y[-1], in_order(total, y), in_order(squares, y * y), products]
+
+    def close(self):
+        if self.shard is None:
+            return
+        n, first, last, total, squares, products = self.of
+        if self.rows == 0:
+            self.first = first
+        d = first - self.first
+        if self.rows:
+            self.products = self.products + d * (self.last - self.first)
+        self.products = self.products + ((products + d * (2 * total - last)) + ((n - 1) * d) * d)
+        self.sum = self.sum + (total + n * d)
+        self.squares = self.squares + ((squares + (2 * d) * total) + (n * d) * d)
+        self.rows, self.last, self.shard = self.rows + n, self.block_last, None
+
+    def found(self):
+        self.close()
+        mean = self.sum / self.rows
+        variance = self.squares / self.rows - mean * mean
+        r, pairs = 0.0, int(self.rows) - 1
+        if pairs and 0 < variance < math.inf:
+            r = (self.products / pairs - mean * mean) / variance
+            r = 0.0 if math.isnan(r) else max(-1.0, min(1.0, r))
+        return {"pairs": pairs, "correlation": float(r), "suspicious": bool(pairs > 30 and r * r * pairs > 15.21)}
+
+
+def in_order(start, values):
+    """start + values[0] + values[1] + …, each sum rounded: cumsum adds one after the other."""
+    return np.cumsum(np.append(start, values))[-1]
+
+
+def standardise(x):
+    """Mean and population standard deviation of the usual values, summed in order
+    (format.md, 4.5)."""
+    if x.min() == x.max():
+        return float(x[0]), 0.0
+    ordered, last = np.sort(x), len(x) - 1
+    low, middle, high = (ordered[last * i // 10] for i in (1, 5, 9))
+    if 1e4 * (high - low) > 0:
+        x = x[np.abs(x - middle) <= 1e4 * (high - low)]
+    mean = in_order(0.0, x) / len(x)
+    return float(mean), math.sqrt(in_order(0.0, (x - mean) ** 2) / len(x))
+
+
+class Copies:
+    """Rows that equal an earlier row, by 128-bit hashes: some 100 bytes a row while they
+    are sorted, the one thing here that grows with the rows (format.md, 4.7)."""
+
+    def __init__(self, lake, columns):
+        self.lake = lake
+        every, features, good = bytearray(), bytearray(), []
+        for _, first, block in lake.blocks(columns):
+            good.append(first + np.flatnonzero(~np.isnan(block).any(0)))
+            block = block[:, good[-1] - first]
+            rows = np.ascontiguousarray((block + 0.0).T)  # -0 equals 0
+            whole, part = rows.shape[1] * 8, (rows.shape[1] - 1) * 8
+            data = rows.tobytes()
+            for at in range(0, len(data), whole):
+                every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
+                features += hashlib.blake2b(data[at:at + part], digest_size=16).digest()
+        first = np.unique(np.frombuffer(every, dtype="V16"), return_index=True)[1]
+        good = np.concatenate(good)
+        self.bad, self.later = np.ones(lake.rows, dtype=bool), np.zeros(lake.rows, dtype=bool)
+        self.bad[good], self.later[good] = False, True
+        self.later[good[first]] = False
+        self.counts = {"distinct": len(first), "rows": len(good) - len(first),
+                       "features": len(good) - len(np.unique(np.frombuffer(features, dtype="V16")))}
+
+
+def within(ordinals, first, rows):
+    return ordinals[(ordinals >= first) & (ordinals < first + rows)]
+
+
+class Survey:
+    """What a pass over the rows finds without the model: copies, digests, neighbours,
+    and the rows that scaling, constant and start values come from. It keeps no other
+    row."""
+
+    def __init__(self, lake, columns, job):
+        self.lake, self.job = lake, job
+        k = reference_count(lake.rows, job)
+        found = Copies(lake, columns)
+        self.copies, self.bad, self.dropped = found.counts, int(found.bad.sum()), 0
+        self.gone = found.bad  # rows that are used for nothing
+        if job["copies"]["policy"] == "drop":
+            self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
+        held, ranked = ranked_rows(job["roles"]["key"], lake.rows, lake.rows if self.gone.any() or "by" in job["roles"] else max(START_ROWS, k), job["roles"].get("holdout", 0),
+                                   k if "by" in job["roles"] else None)
+        self.holdout = self.used(held)
+        self.reference = np.sort(self.used(ranked[:k]))
+        self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
+        self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
+        self.train = lake.rows - len(self.reference) - len(self.holdout) - int(self.gone.sum())
+        self.wanted, kept = np.union1d(self.start, self.reference), []
+        digests, neighbours = Digests(lake, len(columns)), Neighbours()
+        for shard, first, block in lake.blocks(columns):
+            digests.add(shard, first, block)
+            neighbours.add(shard, block[-1, ~self.gone[first:first + block.shape[1]]])
+            kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
+        self.digest, self.targets = digests.found()
+        self.dependence = neighbours.found()
+        self.kept = np.concatenate(kept, axis=1)
+
+    def used(self, ordinals):
+        return ordinals[~self.gone[ordinals]]
+
+    def is_train(self, first, rows):
+        """Which rows from the ordinal first on are train rows."""
+        train = ~self.gone[first:first + rows]
+        for others in (self.reference, self.holdout):
+            train[within(others, first, rows) - first] = False
+        return train
+
+    def values(self, ordinals):
+        """Some of the rows that were kept, [columns, len(ordinals)]."""
+        return self.kept[:, np.searchsorted(self.wanted, ordinals)]
+
+    def scaling(self, model):
+        """Centre and scale of each column, as far as job and rows tell."""
+        mode, columns = self.job["scaling"]["mode"], model.meta["features"] + [model.meta["target"]]
+        if mode == "reference":
+            found = [standardise(column) for column in self.values(self.reference)]
+            return [{"name": a["name"], "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]
+        return declared_scaling(self.job, columns)
+
+
+def declared_scaling(job, columns):
+    """The scaling that a job declares; the model's own where all rows decide, which is a
+    broken assumption: there is nothing to hold it to."""
+    if job["scaling"]["mode"] != "declared":
+        return columns
+    features, target = job["scaling"]["features"], job["scaling"]["target"]
+    for a in columns[:-1]:
+        need(a["name"] in features, f"the job declares no scaling of the feature {a['name']!r}")
+    return [features[a["name"]] for a in columns[:-1]] + [{**target, "name": columns[-1]["name"]}]

@@ -1,0 +1,163 @@
+"""Checks a certificate against its model and its rows."""
+from fractions import Fraction
+
+from .bound import check_bound
+from .certificate import read_job, segments, stated_copies, stated_findings
+from .derive import compare, derive, follows
+from .jsontext import compact
+from .lake import Lake
+from .laws import BLOCK, Laws, check_jitter
+from .losses import Losses, UNIT, best_constant, constant_loss, units
+from .places import check_places, places_told
+from .refusal import need, ok
+from .starts import check_default_features, check_inducing, check_peaks
+from .survey import Digests, Survey, declared_scaling, within
+
+AGREEMENT = 1e-7          # of mean losses whose bounds were proven in two ways
+
+
+def check_files(model, cert, document):
+    """What follows from model file and certificate alone. Returns the job, its text and
+    the verdict on the jitter."""
+    need(cert["model"]["digest"] == model.digest, f"the certificate is about another model file than {model.digest}")
+    ok(f"the model file is the one that the certificate names, {model.digest[:12]}…")
+    job, raw = read_job(cert, document)
+    found = stated_findings(cert, job)
+    follows(model, job, declared_scaling(job, model.meta["features"] + [model.meta["target"]]), found["ledger"]["train"])
+    ok("the model's description follows from the configuration: hyper-parameters, kernel, loss, row rules")
+    jitter = {"limit": model.jitter / 2, "holds": bool(check_jitter(model))}
+    check_bound(cert, model, found)
+    compare(cert, document, derive(model, job, raw, cert, found, jitter))
+    ok("every number, status and sentence of the certificate follows from what it rests on")
+    return job, raw, jitter
+
+
+def check_rows(model, cert, document, job, raw, jitter, paths):
+    """What follows from the rows."""
+    lake, columns = Lake(paths), cert["sample"]["columns"]
+    lake.tolerant = "bad_rows" in job
+    need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
+         f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
+    survey = Survey(lake, columns, job)
+    need(survey.digest == cert["sample"]["digest"], f"the data have the sample digest {survey.digest}, not {cert['sample']['digest']}")
+    ok(f"the data are the sample: {lake.rows} rows in {len(lake.groups)} shards, digest {survey.digest[:12]}…")
+    need((len(survey.reference), len(survey.holdout), survey.train) == tuple(cert["ledger"][k] for k in ("reference", "holdout", "train")), "the ledger is not what the key gives")
+    if cert["sample"].get("segments"):
+        check_places(lake, cert["sample"]["segments"])
+    elif places_told(lake):
+        print(f"NOT CHECKED: of which topic and partitions the rows are: the data have columns that tell it ({', '.join(places_told(lake))}), and the certificate names no segments, so that its sentences speak of no topic")
+    follows(model, job, survey.scaling(model), survey.train)
+    ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
+       + ("position, hold-out rows by " if "by" in job["roles"] else "") + f"the key {job['roles']['key']!r}")
+    targets = survey.values(survey.targets_from)[-1]
+    constant = best_constant(model.loss, targets)
+    need(constant == cert["baseline"]["constant"], f"the constant of the baseline is {constant} on these rows, the certificate says {cert['baseline']['constant']}")
+    found = stated_findings(cert, job)
+    found.update({
+        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad},
+        "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
+        "dependence": survey.dependence, "copies": stated_copies(survey.copies, job, lake.rows - survey.bad), "constant": constant})
+    found["baseline"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
+    compare(cert, document, derive(model, job, raw, cert, found, jitter))
+    ok("derived again from model, rows and configuration, the certificate is the same to the last byte")
+    check_default_features(model, job, lake, survey)
+    check_inducing(model, job, survey)
+    if job["grid"]["prior"] == "peaked":
+        check_peaks(model, job, survey)
+    return same
+
+
+def check_losses(model, cert, survey, constant, holds, found):
+    """The stated sums of losses lie where this program's own proven bounds allow it.
+    Returns the constant's sum, and whether as many rows are unproven as stated."""
+    laws, losses = Laws(model, holds), Losses(model)
+    low = high = baseline = unproven = n = 0
+    held = HeldOut()
+    digests = Digests(survey.lake, len(model.features) + 1)
+    for shard, first, block in survey.lake.blocks(model.features + [model.target["name"]]):
+        digests.add(shard, first, block)
+        apart, block = block[:, within(survey.holdout, first, block.shape[1]) - first], block[:, survey.is_train(first, block.shape[1])]
+        for i in range(0, apart.shape[1], BLOCK):
+            y, (mean, _, error, _) = apart[-1, i:i + BLOCK], laws.at(model.scale_features(apart[:-1, i:i + BLOCK].T))
+            held.add(*losses.points(y, mean, error))
+        for i in range(0, block.shape[1], BLOCK):
+            x, y = block[:-1, i:i + BLOCK], block[-1, i:i + BLOCK]
+            below, above, proven = losses.bounds(y, *laws.at(model.scale_features(x.T)))
+            low, high, baseline = low + units(below, False), high + units(above, True), baseline + units(constant_loss(model.loss, y, constant), False)
+            unproven, n = unproven + int((~proven).sum()), n + len(y)
+    need(digests.found()[0] == survey.digest and n == survey.train, "the data have changed between two readings")
+    upper, lower, one = found["risk"], found["lower_risk"], n * UNIT
+    need(upper >= low, f"the upper sum of the losses is {upper / one:.12f} of N, which is below the lower one that is proven here, {low / one:.12f}")
+    need(lower <= high, f"the lower sum of the losses is {lower / one:.12f} of N, which is above the upper one that is proven here, {high / one:.12f}")
+    room = Fraction(AGREEMENT) * one
+    more = max(0, found["unproven_risk"] - unproven) * UNIT  # rows that are not proven there, but here
+    need(high - upper <= room, f"the empirical risk is stated as at most {upper / one:.12f}, but proven here is at most {high / one:.12f}")
+    need(lower - low <= room, f"the empirical risk is stated as at least {lower / one:.12f}, but proven here is at least {low / one:.12f}")
+    need(upper - high <= room + more and low - lower <= room + more, f"the empirical risk is stated as {lower / one:.12f} to {upper / one:.12f}, far from what is proven here, {low / one:.12f} to {high / one:.12f}")
+    need(baseline == found["baseline"], f"the constant loses {baseline / one:.12f} on the train rows, the certificate says {found['baseline'] / one:.12f}")
+    ok(f"empirical risk: proven here from {low / one:.10f} to {high / one:.10f}, {unproven} rows unproven")
+    ok(f"stated from {lower / one:.10f} to {upper / one:.10f}: the upper end off by {(upper - high) / one:+.1e}, the lower one by {(lower - low) / one:+.1e} (at most {AGREEMENT:g})")
+    ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
+    return baseline, held.check(found) and unproven == found["unproven_risk"]
+
+
+class HeldOut:
+    """Sums of the bounds on what the mean loses on hold-out rows."""
+
+    def __init__(self):
+        self.low = self.high = self.unproven = 0
+
+    def add(self, low, high, proven):
+        self.low, self.high = self.low + units(low, False), self.high + units(high, True)
+        self.unproven = self.unproven + int((~proven).sum())
+
+    def check(self, found):
+        """The stated sums are these, up to rounding; further out only as far as there are
+        more rows that are not proven. Returns whether as many are unproven."""
+        if "holdout" not in found:
+            return True
+        n = found["ledger"]["holdout"]
+        upper, lower = found["holdout"], found["lower_holdout"]
+        room = Fraction(AGREEMENT) * n * UNIT
+        more = max(0, found["unproven_holdout"] - self.unproven) * UNIT
+        need(self.high - upper <= room and lower - self.low <= room, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {lower / UNIT:.3f} to {upper / UNIT:.3f}")
+        need(upper - self.high <= room + more and self.low - lower <= room + more, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, far from {lower / UNIT:.3f} to {upper / UNIT:.3f}")
+        ok(f"hold-out: the mean loses {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on {n} rows, as stated")
+        return found["unproven_holdout"] == self.unproven
+
+
+def mean_statuses(cert):
+    """What the guarantees about the mean of Q are worth."""
+    return {g["status"] for g in cert["guarantees"] if g["predictor"] == "mean of Q"}
+
+
+def unchecked(cert, rows, same, row):
+    """What this program leaves unchecked, in words."""
+    left = ["what is declared", "how training went", "that the last pass of the run was separate"]
+    if row:
+        left.append("that the columns of the certificate's row that are not about guarantees say what its document says")
+    if not rows:
+        left.append("everything that takes the rows: sample, roles, copies, scaling, losses, constant, features, peaks")
+    elif not same:
+        left.append("how many rows the maker's program could not prove (here it is another number)")
+    print("NOT CHECKED here: " + "; ".join(left))
+    if any(g["status"] == "conditional" for g in cert["guarantees"]):
+        print("NOT CHECKED: that training did not see the hold-out rows (pacsgp verify --retrain checks it)")
+    if cert["delta"].get("sequence"):
+        print("NOT CHECKED: that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
+    if cert["sample"].get("segments"):
+        print("NOT CHECKED: that the rows are of the topic and of the partitions that the sentences name (pacsgp verify --source reads them there)")
+
+
+def show_attempts(cert):
+    """What the maker says of other jobs on the same rows."""
+    others = cert["declared"]["attempt"]["on_these_rows"] - 1
+    if others > 0:
+        print(f"NOTE  {others} other {'job was' if others == 1 else 'jobs were'} tried on these rows before this one, says its maker")
+
+
+def show(cert):
+    """The guarantees, those on a condition last, and apart from them the maker's word."""
+    for g in sorted(cert["guarantees"], key=lambda g: g["status"] == "conditional"):
+        print(f"{g['status'].upper():11} {g['headline']}")
+    print("declared, the maker's word, which model and rows do not show: " + compact(cert["declared"]))
