@@ -6,12 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -67,6 +71,48 @@ func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
 	}
 	*s = toleratedShare(share)
 	return nil
+}
+
+// A quarantine is the file that a task's bad rows are put into, or its topic.
+type quarantine struct {
+	task   Task
+	fs     durable.FS
+	notice func(string)
+	read   []string // files that it must not replace
+}
+
+// Quarantine keeps those of a source.
+func (q quarantine) Quarantine(from pipeline.Opened) pipeline.Quarantine {
+	if letters := q.task.DeadLetters(); letters != nil {
+		return letters
+	}
+	for _, f := range from.Files() {
+		q.read = append(q.read, f.Path)
+	}
+	return q
+}
+
+// Kept reports whether the file is there; that of a topic goes with a publisher.
+func (q quarantine) Kept() bool {
+	_, err := os.Stat(q.task.BadRows)
+	return err == nil
+}
+
+// Put writes the file anew.
+func (q quarantine) Put(_ context.Context, columns []string, shards []pipeline.Shard, each func(func(pipeline.BadRow) error) error) error {
+	file, err := NewFile(q.fs, q.task.BadRows, q.read, q.notice)
+	if err != nil {
+		return err
+	}
+	defer file.Abort()
+	out := sink.NewBadRows(file, columns)
+	if err := each(func(r pipeline.BadRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
+		return err
+	}
+	if err := out.Close(); err != nil {
+		return fmt.Errorf("%s: %w", q.task.BadRows, err)
+	}
+	return file.Commit()
 }
 
 // deadLetters is the topic that the records of bad rows are sent to.

@@ -212,9 +212,9 @@ func (k *Topic) spool(ctx context.Context, want pipeline.Choice) (err error) {
 	return err
 }
 
-// Others are the spools of other windows in an output directory: of jobs that failed and
+// others are the spools of other windows in an output directory: of jobs that failed and
 // were changed.
-func (k *Topic) Others(output string) []string {
+func (k *Topic) others(output string) []string {
 	found, err := filepath.Glob(filepath.Join(output, spoolPrefix+"*"))
 	if err != nil {
 		return nil

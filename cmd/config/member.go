@@ -96,13 +96,9 @@ func (m *Member) Check(ctx context.Context) (err error) {
 	return errors.Join(sinklog.Check(ctx, client, m.Shelf.Topics), client.Close())
 }
 
-// Lag is how many offsets lie between where the group has come to and the end of the topic.
-func (m *Member) Lag(ctx context.Context) (int64, error) {
-	partitions, err := m.client.Partitions(ctx, m.Topic.Topic)
-	if err != nil {
-		return 0, err
-	}
-	return m.client.Lag(ctx, m.Topic.Group, m.Topic.Topic, partitions)
+// MeasureLags tells now and then how far the group is behind, by partition, until ctx is done.
+func (m *Member) MeasureLags(ctx context.Context, told func(offsets map[int]int64)) {
+	measureLags(ctx, m.client, m.Topic.TopicSection, told)
 }
 
 // Run streams as a member of the group until ctx is done, or something fails for good. s has

@@ -6,9 +6,92 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
+
+// An Output is the directory that a job publishes to.
+type Output = sinklake.Output
+
+// Names of files in an output.
+const (
+	RunFile      = sinklake.RunFile
+	PlotFile     = sinklake.PlotFile
+	HandoverFile = sinklake.HandoverFile
+	CurrentFile  = sinklake.CurrentFile
+)
+
+// OutputIn is the output in a folder, which need not be there.
+func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
+
+// CertificateIn is the id of the one certificate in a folder whose id begins so.
+func CertificateIn(folder, begin string) (string, error) {
+	all, err := sinklake.Certificates(durable.OS{}, folder)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, id := range all {
+		if strings.HasPrefix(id, begin) {
+			found = append(found, id)
+		}
+	}
+	switch {
+	case len(found) == 1 && len(begin) >= 6:
+		return found[0], nil
+	case len(found) > 1 || len(begin) < 6:
+		return "", ArgumentError{fmt.Errorf("%q: want the id of one certificate in %s, or six digits or more of its beginning", begin, folder)}
+	default:
+		return "", fmt.Errorf("%s: there is no certificate with the id %s", folder, begin)
+	}
+}
+
+// Into is the task of some rows, published to an output.
+func (p Task) Into(job pipeline.Job, rows pipeline.Rows, out pipeline.Output) (Task, *Output) {
+	to, _ := out.(*Output)
+	p.Job, p.Output = job, to.Folder()
+	p.Source, _ = rows.(Origin)
+	return p, to
+}
+
+// Notices say what a user should know of the output before the task is run.
+func (p Task) Notices() (said []string) {
+	if _, err := os.Stat(filepath.Join(p.Output, sinklake.SequencesFile)); err == nil && p.Job.Sequence() == nil {
+		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", p.Output, CurrentFile))
+	}
+	if topic, ok := p.Source.(*Topic); ok {
+		if left := topic.others(p.Output); len(left) > 0 {
+			said = append(said, fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
+		}
+	}
+	return said
+}
+
+// RunConfig says how runs of the task are judged and what they may take.
+func (p Task) RunConfig() pipeline.RunConfig {
+	return pipeline.RunConfig{
+		Judge: p.Judge, Limit: p.Limit, Strict: p.Strict, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Placed: p.Placed,
+	}
+}
+
+// Attempting is the same with the log of attempts, and the place of bad rows. They write
+// through a file system; notice hears what a user should know.
+func (p Task) Attempting(fsys durable.FS, notice func(string)) pipeline.RunConfig {
+	how := p.RunConfig()
+	path := p.Attempts
+	if path == "" {
+		path = filepath.Join(p.Output, sinklake.AttemptsFile)
+	}
+	log := sinklake.NewAttemptLog(path, fsys)
+	log.Notice, how.Attempts = notice, log
+	if p.BadRows != "" || p.DeadLetters() != nil {
+		how.BadRows = quarantine{task: p, fs: fsys, notice: notice}
+	}
+	return how
+}
 
 // hides returns a name under which readings of an origin would find what a job
 // publishes to its output, or "".
@@ -37,6 +120,43 @@ func MayCreate(output string, data Origin) error {
 		return fmt.Errorf("%s lies in the data %s; choose a place outside, or a name that begins with . or _", output, found)
 	}
 	return nil
+}
+
+// MayReplace refuses an output that is no regular file, or one of the inputs.
+func MayReplace(output string, inputs []string) error {
+	at, err := os.Stat(output)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !at.Mode().IsRegular() {
+		return ArgumentError{fmt.Errorf("-o: %s is no regular file", output)}
+	}
+	for _, name := range inputs {
+		if in, err := os.Stat(name); err == nil && os.SameFile(at, in) {
+			return ArgumentError{fmt.Errorf("-o: %s is read by this command; name another file", output)}
+		}
+	}
+	return nil
+}
+
+// NewFile begins a file that nobody sees until its Commit, and that replaces none of those
+// that are read. It removes what killed commands have left in the folder, and tells what a
+// user should know of that.
+func NewFile(fsys durable.FS, path string, reading []string, notice func(string)) (*durable.Pending, error) {
+	if err := MayReplace(path, reading); err != nil {
+		return nil, err
+	}
+	folder := filepath.Dir(path)
+	if text := durable.SyncNotice(fsys, folder); text != "" {
+		notice(text)
+	}
+	if err := durable.Sweep(fsys, folder); err != nil { // no reason not to write
+		notice(err.Error())
+	}
+	return durable.Create(fsys, path)
 }
 
 // Local refuses the addresses of stores among the arguments of a command.

@@ -13,8 +13,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A ScheduleFile is a schedule file: one YAML document.
@@ -66,19 +68,21 @@ func (a *atLeast) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// Key names a trigger in the record: one that is changed begins anew.
-func (t Trigger) Key() string {
+// due is the trigger as a scheduler has it. Its key names it in the record: one that is
+// changed begins anew.
+func (t Trigger) due() schedule.Trigger {
 	switch {
 	case t.Cron != "":
-		return "cron " + t.Cron + " " + t.Zone
+		moments, _ := schedule.Cron(t.Cron, t.Zone) // checked
+		return schedule.Trigger{Key: "cron " + t.Cron + " " + t.Zone, Moments: moments}
 	case t.Every != 0:
-		return "every " + time.Duration(t.Every).String()
+		return schedule.Trigger{Key: "every " + time.Duration(t.Every).String(), Moments: schedule.Interval(t.Every)}
 	case t.Rows != 0:
-		return "rows " + strconv.FormatInt(int64(t.Rows), 10)
+		return schedule.Trigger{Key: fmt.Sprintf("rows %d", t.Rows), Rows: int64(t.Rows)}
 	case t.Lag != 0:
-		return "lag " + strconv.FormatInt(int64(t.Lag), 10)
+		return schedule.Trigger{Key: fmt.Sprintf("lag %d", t.Lag), Offsets: int64(t.Lag)}
 	default:
-		return "files " + strconv.FormatInt(int64(t.Files), 10)
+		return schedule.Trigger{Key: fmt.Sprintf("files %d", t.Files), Files: int64(t.Files)}
 	}
 }
 
@@ -149,27 +153,43 @@ const wantRule = "want always, within_limit, {bound_not_worse_by: 0.01} or {on_n
 
 // A ScheduledTask is a job of a schedule that can be run.
 type ScheduledTask struct {
-	ScheduledJob
+	*schedule.Job // as a scheduler runs it
 
-	Task Task
-	due  []schedule.Trigger
+	Task   Task
+	Out    *Output
+	Time   time.Duration // that a run may take; 0: any
+	Memory int64         // that it may take; 0: what the machine gives
 }
 
-// ReadSchedule reads a schedule file and all its jobs, and reports all faults.
-func ReadSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []*ScheduledTask, error) {
-	c, jobs, faults, err := checkSchedule(ctx, path, env)
+// ReadSchedule reads a schedule file and all its jobs, and reports all faults. Outputs are
+// written through a file system; software names what the bytes of a certificate depend on
+// beside job and rows.
+func ReadSchedule(ctx context.Context, path string, env Environment, fsys durable.FS, software string) (ScheduleFile, []*ScheduledTask, error) {
+	c, tasks, faults, err := checkSchedule(ctx, path, env)
 	if err == nil {
 		err = yamlfile.Err(faults)
 	}
-	return c, jobs, err
+	if err != nil {
+		return c, nil, err
+	}
+	var jobs []*ScheduledTask
+	for i, t := range tasks {
+		jobs = append(jobs, scheduled(c.Jobs[i], t, fsys, software))
+	}
+	return c, jobs, nil
+}
+
+// OpenRecord takes the record of the schedule for this process. To be closed.
+func (c ScheduleFile) OpenRecord(fsys durable.FS) (*sinklake.Record, error) {
+	return sinklake.OpenRecord(c.Record, fsys)
 }
 
 // Every is how often is looked whether anything is due.
 func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
 // checkSchedule reads a schedule file with its jobs, and finds all that can be wrong with
-// them before a row is read.
-func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []*ScheduledTask, []yamlfile.Fault, error) {
+// them before a row is read. Without a fault there is a task for each job.
+func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []Task, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[ScheduleFile](ctx, path, env.Lookup)
 	if err != nil {
 		return c, nil, nil, err
@@ -184,12 +204,11 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	faults.Unless(c.Record != "" && !isRemote(c.Record), "record", "name the folder for the record")
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
 	faults.Unless(len(c.Jobs) > 0, "jobs", "there is none")
-	var jobs []*ScheduledTask
+	var tasks []Task
 	names := map[string]bool{}
 	outputs := map[string]string{}
-	for i, each := range c.Jobs {
-		at := fmt.Sprintf("jobs[%d]", i)
-		j := &ScheduledTask{ScheduledJob: each}
+	for i := range c.Jobs {
+		at, j := fmt.Sprintf("jobs[%d]", i), &c.Jobs[i]
 		faults.Unless(certify.SequenceName(j.Name) == nil, at+".name", "%q: want a name, which stands in the certificates", j.Name)
 		faults.Unless(!names[j.Name], at+".name", "%q is the name of two jobs", j.Name)
 		names[j.Name] = true
@@ -213,14 +232,13 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		}
 		outputs[p.Output] = at
 		p.Job.DeltaPolicy = certify.DeltaSequence
-		j.Task = p
-		jobs = append(jobs, j)
+		tasks = append(tasks, p)
 	}
-	return c, jobs, t.Judge(faults, Overrides{}.flag), nil
+	return c, tasks, t.Judge(faults, Overrides{}.flag), nil
 }
 
 // check fills in the defaults and reports faults of what stands in the schedule.
-func (j *ScheduledTask) check(at string, faults *yamlfile.Faults) {
+func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(len(j.Triggers) > 0, at+".triggers", "there is none")
 	for k, t := range j.Triggers {
 		kinds := 0
@@ -238,16 +256,12 @@ func (j *ScheduledTask) check(at string, faults *yamlfile.Faults) {
 				faults.Add(where+".zone", "name the time zone of the expression, as in Europe/Berlin or UTC")
 				continue
 			}
-			moments, err := schedule.Cron(t.Cron, t.Zone)
+			_, err := schedule.Cron(t.Cron, t.Zone)
 			faults.Unless(err == nil, where+".cron", "%v", err)
-			j.due = append(j.due, schedule.Trigger{Key: t.Key(), Moments: moments})
 		case t.Zone != "":
 			faults.Add(where+".zone", "it belongs to cron")
 		case t.Every != 0:
 			faults.Unless(t.Every >= yamlfile.Duration(time.Second), where+".every", "%v is less than a second", time.Duration(t.Every))
-			j.due = append(j.due, schedule.Trigger{Key: t.Key(), Moments: schedule.Interval(t.Every)})
-		default:
-			j.due = append(j.due, schedule.Trigger{Key: t.Key(), Rows: int64(t.Rows), Files: int64(t.Files), Offsets: int64(t.Lag)})
 		}
 	}
 	if j.Files.Which == "" && j.Files != (filesConfig{}) { // what nothing means depends on the job
@@ -285,7 +299,7 @@ const (
 )
 
 // suits reports what a schedule cannot do with a job.
-func (j *ScheduledTask) suits(at string, p Task, faults *yamlfile.Faults) {
+func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	switch p.Source.(type) {
 	case Lake:
 		j.Files.Which = cmp.Or(j.Files.Which, schedule.FilesAll)

@@ -14,26 +14,27 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// Scheduled is the job as a scheduler runs it, into an output. software names what the bytes
-// of a certificate depend on beside job and rows.
-func (j *ScheduledTask) Scheduled(out pipeline.Output, software string) *schedule.Job {
-	t := j.Task
-	s := &schedule.Job{
-		Name: j.Name, Job: t.Job, Output: out, Triggers: j.due,
-		Files:  schedule.Files{Which: j.Files.Which, Last: time.Duration(j.Files.Last), Key: j.Files.Key, Column: j.Files.Column},
-		Skip:   j.Missed == missedSkip,
-		Jitter: time.Duration(j.Jitter), Retries: j.Retries, Backoff: time.Duration(j.Backoff),
-		Promote: schedule.Promotion{NotWorseBy: j.Promote.NotWorseBy, OnNewRows: j.Promote.OnNewRows},
-		Judge:   t.Judge, Software: software, Elsewhere: t.Shelf != nil,
-		How: pipeline.RunConfig{Limit: t.Limit, Strict: t.Strict, Resources: t.Resources},
+// scheduled is a job as a scheduler runs it.
+func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *ScheduledTask {
+	out := OutputIn(t.Output, fsys)
+	j := &schedule.Job{
+		Name: of.Name, Job: t.Job, Output: out,
+		Files:  schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key, Column: of.Files.Column},
+		Skip:   of.Missed == missedSkip,
+		Jitter: time.Duration(of.Jitter), Retries: of.Retries, Backoff: time.Duration(of.Backoff),
+		Promote: schedule.Promotion{NotWorseBy: of.Promote.NotWorseBy, OnNewRows: of.Promote.OnNewRows},
+		Judge:   t.Judge, Software: software, Elsewhere: t.Shelf != nil, How: t.RunConfig(),
+	}
+	for _, trigger := range of.Triggers {
+		j.Triggers = append(j.Triggers, trigger.due())
 	}
 	switch from := t.Source.(type) {
 	case Lake:
-		s.Lake = scheduledLake{ingestlake.Listing{Paths: ingestlake.Rows(from), Folder: t.Folder}}
+		j.Lake = scheduledLake{ingestlake.Listing{Paths: ingestlake.Rows(from), Folder: t.Folder}}
 	case *Topic:
-		s.Topic = scheduledTopic{from, t.Output}
+		j.Topic = scheduledTopic{from, t.Output}
 	}
-	return s
+	return &ScheduledTask{Job: j, Task: t, Out: out, Time: time.Duration(of.Time), Memory: int64(of.Memory)}
 }
 
 // A scheduledLake is a lake whose rows are an [Origin].

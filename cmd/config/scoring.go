@@ -253,7 +253,7 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 	measured, stop := context.WithCancel(ctx)
 	defer stop()
 	if s.Lags != nil {
-		measuring.Go(func() { s.measureLags(measured, client) })
+		measuring.Go(func() { measureLags(measured, client, k, s.Lags) })
 	}
 	s.Said(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
 	group := broker.Group{Name: k.Group, Topic: k.Topic, Session: s.Session(), Told: s.Member}
@@ -270,14 +270,13 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 // lagEvery is how often the lags of the group are asked for.
 const lagEvery = 5 * time.Second
 
-// measureLags asks for the lags of the group until ctx is done. That brokers do not answer is
-// told by others.
-func (s *Scoring) measureLags(ctx context.Context, client *broker.Client) {
-	k := s.Source.Kafka
+// measureLags tells now and then how far the group is behind, by partition, until ctx is done.
+// That brokers do not answer is told by others.
+func measureLags(ctx context.Context, client *broker.Client, k TopicSection, told func(map[int]int64)) {
 	for {
 		if partitions, err := client.Partitions(ctx, k.Topic); err == nil {
 			if lags, err := client.Lags(ctx, k.Group, k.Topic, partitions); err == nil {
-				s.Lags(lags)
+				told(lags)
 			}
 		}
 		select {

@@ -42,7 +42,7 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *y
 }
 
 // suitsTopic reports what a schedule cannot do with a job on a topic.
-func (j *ScheduledTask) suitsTopic(at string, faults *yamlfile.Faults) {
+func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
 	faults.Unless(j.Files.Which == "" || j.Files.Which == schedule.FilesNew, at+".files", "windows of a topic follow one another, which is new: leave it out")
 	j.Files.Which = schedule.FilesNew
 	faults.Unless(j.Promote.Rule != promoteRows, at+".promote", "on_new_rows reads files that no run has had, and rows of a topic are read by the next run only: take bound_not_worse_by")

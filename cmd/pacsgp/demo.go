@@ -14,7 +14,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -53,9 +52,9 @@ func demoCommand(w system) *cobra.Command {
 		Args: exactly(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if produce != "" {
-				return demoProduce(cmd.Context(), w, strings.Split(produce, ","), synth.Config{Seed: seed, Noise: noise})
+				return demoProduce(cmd.Context(), w, strings.Split(produce, ","), seed, noise)
 			}
-			return demo(cmd.Context(), w, output, synth.Config{Seed: seed, Noise: noise})
+			return demo(cmd.Context(), w, output, seed, noise)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "out/demo", "directory for the lake and the artifact")
@@ -65,9 +64,9 @@ func demoCommand(w system) *cobra.Command {
 	return cmd
 }
 
-func demo(ctx context.Context, w system, output string, generate synth.Config) error {
+func demo(ctx context.Context, w system, output string, seed uint64, noise float64) error {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(w.stdout, format, args...) }
-	generator, err := synth.New(generate)
+	generator, err := config.NewGenerator(seed, noise)
 	if err != nil {
 		return usageError{err}
 	}
@@ -82,17 +81,16 @@ func demo(ctx context.Context, w system, output string, generate synth.Config) e
 		Loss: config.LossSection{Epsilon: config.Epsilon{Raw: 0.5}}, Inducing: yamlfile.Ints{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
 		Folder: output,
 	}
-	task, err := config.NewTask(c)
+	p, err := config.NewTask(c)
 	if err != nil {
 		return err
 	}
-	p := prepared{Task: task}
 	say("Training on it: a prediction that is off by more than ε = %g counts as a miss …\n\n", p.Job.Loss.Epsilon)
-	o, err := train(ctx, p, w)
+	o, err := train(ctx, w, p, false)
 	if err != nil {
 		return err
 	}
-	if err := o.print(w, false); err != nil {
+	if err := o.report(w); err != nil {
 		return err
 	}
 	say("\nVerifying the artifact against the lake, and training again without the hold-out rows …\n")
@@ -107,12 +105,12 @@ func demo(ctx context.Context, w system, output string, generate synth.Config) e
 	if err := demoFreshRows(ctx, generator, w.demo, o, filepath.Join(output, "fresh"), say); err != nil {
 		return err
 	}
-	return o.verdict(p)
+	return o.verdict()
 }
 
 // demoFreshRows compares the bound with the risk on rows that come after those
 // of the lake.
-func demoFreshRows(ctx context.Context, generator *synth.Generator, size demoSize, o *outcome, dir string, say func(string, ...any)) error {
+func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSize, o *outcome, dir string, say func(string, ...any)) error {
 	say("\nMaking %d fresh rows of the same source …\n", size.fresh)
 	if err := generator.WriteLake(ctx, dir, 1, size.rows, size.fresh); err != nil {
 		return err
@@ -137,8 +135,8 @@ func demoFreshRows(ctx context.Context, generator *synth.Generator, size demoSiz
 
 // demoProduce makes the topic of rows on brokers and fills it. One that is there is left
 // as it is: its rows would stand there twice.
-func demoProduce(ctx context.Context, w system, brokers []string, generate synth.Config) (err error) {
-	generator, err := synth.New(generate)
+func demoProduce(ctx context.Context, w system, brokers []string, seed uint64, noise float64) (err error) {
+	generator, err := config.NewGenerator(seed, noise)
 	if err != nil {
 		return usageError{err}
 	}
@@ -155,7 +153,7 @@ func demoProduce(ctx context.Context, w system, brokers []string, generate synth
 		_, err := fmt.Fprintf(w.stdout, "the topic %s is there: nothing is produced\n", demoTopic)
 		return err
 	}
-	if err := produceRows(ctx, brokers, generator, int(w.demo.rows)); err != nil {
+	if err := produceRows(ctx, client, generator, int(w.demo.rows)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s in the topic %s\n", certify.Count(w.demo.rows, "row"), demoTopic)
@@ -163,13 +161,8 @@ func demoProduce(ctx context.Context, w system, brokers []string, generate synth
 }
 
 // produceRows produces the first rows of a generator, in turn to the partitions.
-func produceRows(ctx context.Context, brokers []string, generator *synth.Generator, rows int) (err error) {
+func produceRows(ctx context.Context, client *broker.Client, generator *config.Generator, rows int) error {
 	const atOnce = 500
-	client, err := broker.NewClient(broker.Config{Brokers: brokers})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
 	producer, err := client.NewWriter(ctx, "")
 	if err != nil {
 		return err

@@ -7,32 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/schedule"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
-
-// A prepared job is one that can be run, with what a command asks of the run.
-type prepared struct {
-	config.Task
-
-	watch   func(pipeline.Progress) // is told each step of training; nil: nobody is
-	spooled func(rows int64)        // is told how far a spool is; nil: nobody is
-	noPass  bool                    // the last pass is left to others
-}
-
-// open opens the source of the job as the job chooses.
-func (p prepared) open(ctx context.Context) (pipeline.Opened, error) {
-	return p.Task.Open(ctx, p.spooled)
-}
-
-// A scheduled job is one of a schedule that can be run.
-type scheduled struct {
-	*schedule.Job
-
-	task   *config.ScheduledTask
-	output *sinklake.Output
-}
 
 // environment is what files are read in.
 func (w system) environment() config.Environment {
@@ -55,27 +30,20 @@ func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 }
 
 // loadJob reads the job file, applies the flags and checks the whole.
-func loadJob(ctx context.Context, path string, w system, o config.Overrides, changed func(string) bool) (prepared, error) {
+func loadJob(ctx context.Context, path string, w system, o config.Overrides, changed func(string) bool) (config.Task, error) {
 	if path == "" {
-		return prepared{}, usageError{errors.New("-c: name the job file; examples/ has some")}
+		return config.Task{}, usageError{errors.New("-c: name the job file; examples/ has some")}
 	}
 	o.Given = changed
-	p, err := config.ReadJob(ctx, path, w.environment(), o)
-	return prepared{Task: p}, err
+	return config.ReadJob(ctx, path, w.environment(), o)
 }
 
 // loadSchedule reads a schedule file and all its jobs, and reports all faults.
-func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFile, []*scheduled, error) {
+func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFile, []*config.ScheduledTask, error) {
 	if path == "" {
 		return config.ScheduleFile{}, nil, usageError{errors.New("-c: name the schedule file; examples/schedule/ has one")}
 	}
-	c, all, err := config.ReadSchedule(ctx, path, w.environment())
-	var jobs []*scheduled
-	for _, j := range all {
-		out := sinklake.NewOutput(j.Task.Output, w.fs)
-		jobs = append(jobs, &scheduled{j.Scheduled(out, versionLine()), j, out})
-	}
-	return c, jobs, err
+	return config.ReadSchedule(ctx, path, w.environment(), w.fs, versionLine())
 }
 
 // dataOf is where a command reads rows: from its arguments, or from the source that a

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -34,6 +35,15 @@ func (l *liveRun) fact(name, value string) {
 		}
 	}
 	l.now.Facts = append(l.now.Facts, console.Fact{Name: name, Value: value})
+}
+
+// behind says how far a group is behind its topic, by partition, and returns the sum.
+func (l *liveRun) behind(lags map[int]int64) (sum int64) {
+	for _, lag := range lags {
+		sum += lag
+	}
+	l.fact("offsets behind the end of the topic", strconv.FormatInt(sum, 10))
+	return sum
 }
 
 // fills says how much there is of what fills.

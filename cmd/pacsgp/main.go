@@ -23,6 +23,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -45,7 +46,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	w := system{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
-		fs: realFiles(), terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
+		fs: durable.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
 		log: newLogging(), demo: theDemo, memory: machine.Memory, room: machine.Room,
 	}
 	var limit atomic.Int64
@@ -96,7 +97,7 @@ type system struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
-	fs             fileSystem
+	fs             durable.FS
 	terminal       int          // columns of the terminal behind stderr; 0: no terminal
 	style          report.Style // of what is printed on stdout
 	limitMemory    func(bytes int64)

@@ -11,20 +11,30 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// An outcome is a finished run, with what is printed about its place.
+// An outcome is a finished run of a task.
 type outcome struct {
 	*pipeline.Outcome
 
-	output string
-	source config.Origin
+	task config.Task
 }
 
 // verdict says why the exit status is not 0, nil if it is.
-func (o *outcome) verdict(p prepared) error { return p.run().Verdict(o.Result.Certificate) }
+func (o *outcome) verdict() error { return o.task.RunConfig().Verdict(o.Result.Certificate) }
+
+// end shows the outcome on standard output, and returns the verdict.
+func (o *outcome) end(w system, asJSON bool) error {
+	show := func() error { return o.report(w) }
+	if asJSON {
+		show = func() error { return printJSON(w.stdout, o.Record) }
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	return o.verdict()
+}
 
 // figure is the plot of a run.
 func figure(r *pipeline.Result) report.Figure {
@@ -67,14 +77,14 @@ func (o *outcome) report(w system) error {
 	if err := report.WriteCertificate(w.paper, o.Result.Certificate, w.style, pipeline.KnownToMaker); err != nil {
 		return err
 	}
-	data := strings.Join(o.source.Arguments(), " ")
-	path := func(name string) string { return filepath.Join(o.output, name) }
+	data := strings.Join(o.task.Source.Arguments(), " ")
+	path := func(name string) string { return filepath.Join(o.task.Output, name) }
 	retrain := ""
 	if len(o.Result.Certificate.Conditional()) > 0 {
 		retrain = " --retrain"
 	}
 	_, err := fmt.Fprintf(w.stdout, "\nFiles\n  model        %s\n  certificate  %s\n  as a row     %s\n  run record   %s\n  plot         %s\n\nCheck it\n  pacsgp verify %s %s %s%s\n",
-		path(o.Record.Model), path(o.Record.Certificate), path(o.Record.Row), path(sinklake.RunFile), path(sinklake.PlotFile),
+		path(o.Record.Model), path(o.Record.Certificate), path(o.Record.Row), path(config.RunFile), path(config.PlotFile),
 		path(o.Record.Model), path(o.Record.Certificate), data, retrain)
 	return err
 }

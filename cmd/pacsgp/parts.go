@@ -68,10 +68,7 @@ func certifyCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := outcome.print(w, asJSON); err != nil {
-				return err
-			}
-			return outcome.verdict(p)
+			return outcome.end(w, asJSON)
 		},
 	}
 	overrideFlags(cmd, &job, &o)
@@ -101,17 +98,17 @@ func parsePart(text string) (pipeline.Part, error) {
 	return pipeline.Part{Number: n, Of: k}, nil
 }
 
-func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output string) (err error) {
+func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, output string) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	if err := config.MayCreate(output, p.Source); err != nil {
 		return usageError{fmt.Errorf("-o: %w", err)}
 	}
-	h, err := readHandover(p.Output, p.Job)
+	h, err := p.Handover()
 	if err != nil {
 		return err
 	}
-	if err := mayReplace(output, h.files()); err != nil {
+	if err := config.MayReplace(output, h.Files()); err != nil {
 		return err
 	}
 	found, err := h.Pass(ctx, part, pipeline.Environment{
@@ -127,13 +124,13 @@ func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output 
 			need := needs{reading: sample.Reader, disk: pipeline.SpillBytes(p.Job, sample.Rows, p.Resources)}
 			return src, need.met(w, p.Resources.Memory, less)
 		},
-		Sink: h.sink(), Resources: p.Resources,
+		Sink: h.Sink(), Resources: p.Resources,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	file, err := newFile(w, output, h.files())
+	file, err := config.NewFile(w.fs, output, h.Files(), show.notice)
 	if err != nil {
 		return err
 	}
@@ -149,10 +146,10 @@ func pass(ctx context.Context, w system, p prepared, part pipeline.Part, output 
 	return err
 }
 
-func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o *outcome, err error) {
+func certifyParts(ctx context.Context, w system, p config.Task, parts []string) (o *outcome, err error) {
 	show := newDisplay(w)
 	defer show.end()
-	h, err := readHandover(p.Output, p.Job)
+	h, err := p.Handover()
 	if err != nil {
 		return nil, err
 	}
@@ -161,16 +158,16 @@ func certifyParts(ctx context.Context, w system, p prepared, parts []string) (o 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	m, err := h.model(ctx)
+	m, err := h.Trained(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := p.out(w)
-	found, err := pipeline.CertifyParts(ctx, h.Handover, m, all, p.Job, p.Source, out, p.how(w, show, out))
+	out := config.OutputIn(p.Output, w.fs)
+	found, err := pipeline.CertifyParts(ctx, h.Handover, m, all, p.Job, p.Source, out, howTo(w, show, p, out, nil))
 	if err != nil {
 		return nil, err
 	}
-	return &outcome{found, p.Output, p.Source}, nil
+	return &outcome{found, p}, nil
 }
 
 // merged reads parts and merges them. Their files stay open until release.

@@ -84,19 +84,18 @@ type plannedColumn struct {
 // notCounted says what plan does not know of copies.
 const notCounted = "not counted, for plan reads no row: train counts them in its first pass, and stops before it trains if there are more than the job allows"
 
-func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
+func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error) {
 	config.MakeTemporary(p.Source, false)
 	defer func() { err = errors.Join(err, p.Source.Release(false)) }()
 	show := newDisplay(w)
 	defer show.end()
-	p.spooled = show.spooled
 	jobs := p.Job.Alternatives()
 	var out planned
 	var least, most float64
 	var need needs
 	var faults columnFaults
 	for _, job := range jobs {
-		each, err := p.of(job).plan(ctx)
+		each, err := planOne(ctx, p, job, show.spooled)
 		if err != nil {
 			if len(jobs) > 1 {
 				err = fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
@@ -127,10 +126,11 @@ func plan(ctx context.Context, p prepared, w system, asJSON bool) (err error) {
 	return errors.Join(faults.error(), need.met(w, p.Resources.Memory, less))
 }
 
-// plan looks at the footers of a job that is no sweep, or is one of its
+// planOne looks at the footers of a job that is no sweep, or is one of its
 // alternatives.
-func (p prepared) plan(ctx context.Context) (planned, error) {
-	src, err := p.open(ctx)
+func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(rows int64)) (planned, error) {
+	p.Job = job
+	src, err := p.Open(ctx, spooled)
 	if err != nil {
 		return planned{}, err
 	}

@@ -90,7 +90,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, f := range src.Files() {
 		read = append(read, f.Path)
 	}
-	if err := mayReplace(output, read); err != nil {
+	if err := config.MayReplace(output, read); err != nil {
 		return err
 	}
 	if err := replaces(ctx, output, show.notice); err != nil {
@@ -116,7 +116,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 // writePredictions writes the predictions of all rows to a file, which replaces none of those
 // that were read, and counts the rows, and those without a prediction.
 func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipeline.Model, workers int, output string, read []string, id string) (rows, refused int64, err error) {
-	file, err := newFile(w, output, read)
+	file, err := config.NewFile(w.fs, output, read, newDisplay(w).notice)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -157,26 +157,6 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 		return usageError{fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another file", output)}
 	}
 	notice("the predictions in " + output + " are replaced when the new ones are complete")
-	return nil
-}
-
-// mayReplace refuses an output that is no regular file, or one of the inputs.
-func mayReplace(output string, inputs []string) error {
-	at, err := os.Stat(output)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !at.Mode().IsRegular() {
-		return usageError{fmt.Errorf("-o: %s is no regular file", output)}
-	}
-	for _, name := range inputs {
-		if in, err := os.Stat(name); err == nil && os.SameFile(at, in) {
-			return usageError{fmt.Errorf("-o: %s is read by this command; name another file", output)}
-		}
-	}
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 func scheduleCommand(w system) *cobra.Command {
@@ -43,7 +41,7 @@ func scheduleCommand(w system) *cobra.Command {
 			if list {
 				return listRuns(cmd.Context(), w, jobs)
 			}
-			record, err := sinklake.OpenRecord(c.Record, w.fs)
+			record, err := c.OpenRecord(w.fs)
 			if err != nil {
 				return err
 			}
@@ -102,7 +100,7 @@ type listedRun struct {
 }
 
 // listRuns prints the runs of the jobs, in the order in which they began.
-func listRuns(ctx context.Context, w system, jobs []*scheduled) error {
+func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask) error {
 	all := []listedRun{}
 	for _, j := range jobs {
 		runs, err := j.Output.Runs()
@@ -128,13 +126,13 @@ func listRuns(ctx context.Context, w system, jobs []*scheduled) error {
 }
 
 // runSchedule looks again and again what is due, or with once a single time.
-func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*scheduled, record schedule.Record, clock schedule.Clock, once bool) (err error) {
+func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record, clock schedule.Clock, once bool) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
 	var all []*schedule.Job
 	for _, j := range jobs {
-		outputs, all = append(outputs, j.output.Folder()), append(all, j.Job)
+		outputs, all = append(outputs, j.Out.Folder()), append(all, j.Job)
 	}
 	unserve, err := serve(ctx, c.Serve, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
 	if err != nil {
@@ -171,44 +169,42 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*s
 }
 
 // newScheduler returns a scheduler that says nothing and trains as the command does.
-func newScheduler(w system, c config.ScheduleFile, jobs []*scheduled, record schedule.Record) *schedule.Scheduler {
+func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record) *schedule.Scheduler {
 	return &schedule.Scheduler{
 		Record: record, Poll: c.Every(),
 		Train: func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-			of := jobs[slices.IndexFunc(jobs, func(of *scheduled) bool { return of.Job == j })]
-			return of.train(ctx, w, job, rows, how)
+			of := jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
+			return trainScheduled(ctx, w, of, job, rows, how)
 		},
 	}
 }
 
-// train runs a job within the limits of its schedule.
-func (j *scheduled) train(ctx context.Context, w system, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+// trainScheduled runs a job within the limits of its schedule.
+func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job pipeline.Job, rows pipeline.Rows, as pipeline.RunConfig) (*pipeline.Outcome, error) {
 	within := ctx
-	if j.task.Time > 0 {
+	if j.Time > 0 {
 		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, time.Duration(j.task.Time))
+		within, cancel = context.WithTimeout(ctx, j.Time)
 		defer cancel()
 	}
-	if most := int64(j.task.Memory); most > 0 {
+	if j.Memory > 0 {
 		allowed := w.memory
 		w.memory = func() int64 {
 			if has := allowed(); has > 0 {
-				return min(has, most)
+				return min(has, j.Memory)
 			}
-			return most
+			return j.Memory
 		}
 	}
-	w.log = w.log.named(how.Run)
+	w.log = w.log.named(as.Run)
 	show := newDisplay(w)
 	defer show.end()
-	p := prepared{Task: j.task.Task, watch: how.Observer.Progress, spooled: show.spooled}
-	p.Job, p.Source = job, rows.(config.Origin)
-	out := &jobOutput{Output: j.output, job: p}
-	as := p.how(w, show, out)
-	as.Publisher, as.Begun, as.Stands, as.LeavePointer = p.Publisher(), how.Begun, how.Stands, how.LeavePointer
-	o, err := pipeline.Train(within, job, rows, out, as)
+	p, out := j.Task.Into(job, rows, j.Out)
+	how := howTo(w, show, p, out, as.Observer.Progress)
+	how.Publisher, how.Begun, how.Stands, how.LeavePointer = p.Publisher(), as.Begun, as.Stands, as.LeavePointer
+	o, err := pipeline.Train(within, job, rows, out, how)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", time.Duration(j.task.Time))
+		return nil, fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", j.Time)
 	}
 	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -232,11 +228,11 @@ func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) 
 
 // promote moves the pointer of a folder to the artifact of which the id begins so.
 func promote(ctx context.Context, w system, folder, id string, who pipeline.Judge) (err error) {
-	whole, err := idIn(folder, id)
+	whole, err := config.CertificateIn(folder, id)
 	if err != nil {
 		return err
 	}
-	c, before, err := schedule.Promote(ctx, sinklake.NewOutput(folder, w.fs), whole, who, time.Now())
+	c, before, err := schedule.Promote(ctx, config.OutputIn(folder, w.fs), whole, who, time.Now())
 	if err != nil {
 		return err
 	}
@@ -245,23 +241,6 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 	for _, text := range cautions(c) {
 		show.notice(text)
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: now %s, before %s\n", filepath.Join(folder, sinklake.CurrentFile), whole, before)
+	_, err = fmt.Fprintf(w.stdout, "%s: now %s, before %s\n", filepath.Join(folder, config.CurrentFile), whole, before)
 	return err
-}
-
-// idIn is the id of the one certificate in a folder that begins so.
-func idIn(folder, begin string) (string, error) {
-	all, err := sinklake.Certificates(realFiles(), folder)
-	if err != nil {
-		return "", err
-	}
-	found := slices.DeleteFunc(all, func(id string) bool { return !strings.HasPrefix(id, begin) })
-	switch {
-	case len(found) == 1 && len(begin) >= 6:
-		return found[0], nil
-	case len(found) > 1 || len(begin) < 6:
-		return "", usageError{fmt.Errorf("%q: want the id of one certificate in %s, or six digits or more of its beginning", begin, folder)}
-	default:
-		return "", fmt.Errorf("%s: there is no certificate with the id %s", folder, begin)
-	}
 }

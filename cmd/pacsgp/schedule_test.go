@@ -33,7 +33,7 @@ func writeSchedule(t *testing.T, dir, job string, keys ...string) string {
 // A stage is a schedule of one job whose time is told.
 type stage struct {
 	*schedule.Scheduler
-	job    *scheduled
+	job    *config.ScheduledTask
 	record *sinklake.Record
 	step   func(effect func() error) error // takes each step of the record; tests end the process there
 	said   []string

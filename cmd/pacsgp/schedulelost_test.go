@@ -26,7 +26,7 @@ func diesWith(t *testing.T, path string, meanwhile func()) *stage {
 		begun, kept := *how.Begun, *how.Begun.Scheduled
 		o, err := train(ctx, j, job, rows, how)
 		begun.Scheduled = &kept
-		fatal.If(t, errors.Join(err, s.job.output.PutRun(&begun)))
+		fatal.If(t, errors.Join(err, s.job.Out.PutRun(&begun)))
 		j.Output = dead{j.Output}
 		s.step = func(func() error) error { return errDies }
 		return o, err

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
@@ -20,7 +21,7 @@ type scheduleMetrics struct {
 	training prometheus.Gauge
 }
 
-func newScheduleMetrics(jobs []*scheduled) *scheduleMetrics {
+func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 	m := &scheduleMetrics{
 		registry: newRegistry(), live: &liveRun{},
 		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job and whether they gave a certificate."}, []string{"job", "state"}),

@@ -54,12 +54,10 @@ func (m *scoreMetrics) membership(known bool, partitions int) {
 
 // behind is told the lags of the group by partition.
 func (m *scoreMetrics) behind(lags map[int]int64) {
-	var sum int64
+	m.live.behind(lags)
 	for p, lag := range lags {
-		sum += lag
 		m.lag.WithLabelValues(strconv.Itoa(p)).Set(float64(lag))
 	}
-	m.live.fact("offsets behind the end of the topic", strconv.FormatInt(sum, 10))
 }
 
 // predicted is told what became of a file or a batch.

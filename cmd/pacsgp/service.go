@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 func streamCommand(w system) *cobra.Command {
@@ -58,7 +56,7 @@ type service struct {
 }
 
 // newService prepares a job that can go on for ever.
-func newService(p prepared, w system) (*service, error) {
+func newService(p config.Task, w system) (*service, error) {
 	m, err := p.Member()
 	if err != nil {
 		return nil, err
@@ -93,8 +91,10 @@ func (s *service) run(ctx context.Context) (err error) {
 	defer measuring.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	measuring.Go(func() { s.measureLag(ctx) })
-	how := s.prepared().how(s.w, s.show, nil)
+	measuring.Go(func() {
+		s.MeasureLags(ctx, func(lags map[int]int64) { s.metrics.lag.Set(float64(s.metrics.live.behind(lags))) })
+	})
+	how := howTo(s.w, s.show, s.Task, nil, s.metrics.progress)
 	err = s.Run(ctx, stream.Stream{How: how, Software: versionLine(), Events: s.metrics, Train: s.train})
 	if ctx.Err() != nil {
 		s.show.event("stopped: started again, it goes on from its spool")
@@ -103,38 +103,12 @@ func (s *service) run(ctx context.Context) (err error) {
 	return err
 }
 
-// prepared is the job of all windows.
-func (s *service) prepared() prepared { return prepared{Task: s.Task, watch: s.metrics.progress} }
-
 // train runs the job of a window.
 func (s *service) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, of pipeline.RunConfig) (*pipeline.Outcome, error) {
 	show := newDisplay(s.w)
 	defer show.end()
-	p := s.prepared()
-	p.Source, _ = rows.(config.Origin)
-	folder, _ := out.(*sinklake.Output)
-	p.Output = folder.Folder()
-	to := &jobOutput{Output: folder, job: p.of(job)}
-	how := p.how(s.w, show, to)
+	p, to := s.Into(job, rows, out)
+	how := howTo(s.w, show, p, to, s.metrics.progress)
 	how.Ancestor, how.Publisher, how.Stands = of.Ancestor, of.Publisher, of.Stands
 	return pipeline.Train(ctx, job, rows, to, how)
-}
-
-// lagEvery is how often the lag of the group is asked for.
-const lagEvery = 5 * time.Second
-
-// measureLag asks for the lag until ctx is done. That brokers do not answer is told by
-// others.
-func (s *service) measureLag(ctx context.Context) {
-	for {
-		if lag, err := s.Lag(ctx); err == nil {
-			s.metrics.lag.Set(float64(lag))
-			s.metrics.live.fact("offsets behind the end of the topic", strconv.FormatInt(lag, 10))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(lagEvery):
-		}
-	}
 }

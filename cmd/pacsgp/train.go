@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 func trainCommand(w system) *cobra.Command {
@@ -35,15 +32,11 @@ func trainCommand(w system) *cobra.Command {
 			if c.Job.DeltaPolicy != "" {
 				return fmt.Errorf("%w: delta_policy: it is of a job that makes one certificate after another, which pacsgp stream runs", pipeline.ErrConfig)
 			}
-			c.noPass = noPass
-			outcome, err := train(cmd.Context(), c, w)
+			outcome, err := train(cmd.Context(), w, c, noPass)
 			if err != nil || outcome == nil {
 				return err
 			}
-			if err := outcome.print(w, asJSON); err != nil {
-				return err
-			}
-			return outcome.verdict(c)
+			return outcome.end(w, asJSON)
 		},
 	}
 	overrideFlags(cmd, &path, &o)
@@ -56,20 +49,18 @@ func trainCommand(w system) *cobra.Command {
 
 // train runs a job, or all alternatives of its sweep; the outcome is the best's, nil if the
 // last pass is left to others.
-func train(ctx context.Context, p prepared, w system) (*outcome, error) {
-	show := newDisplay(w)
-	defer show.end()
-	p.spooled = show.spooled
-	if _, piped := p.Source.(*config.Stdin); piped && p.noPass {
+func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome, error) {
+	if _, piped := p.Source.(*config.Stdin); piped && noPass {
 		return nil, usageError{errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic")}
 	}
-	out := p.out(w)
-	how := p.how(w, show, out)
-	if p.noPass {
+	show, out := newDisplay(w), config.OutputIn(p.Output, w.fs)
+	defer show.end()
+	how := howTo(w, show, p, out, nil)
+	if noPass {
 		if err := pipeline.TrainForParts(ctx, p.Job, p.Source, out, how); err != nil {
 			return nil, err
 		}
-		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, sinklake.HandoverFile))
+		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, config.HandoverFile))
 		return nil, err
 	}
 	how.Publisher = p.Publisher()
@@ -77,62 +68,18 @@ func train(ctx context.Context, p prepared, w system) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &outcome{o, p.Output, p.Source}, nil
+	return &outcome{o, p}, nil
 }
 
-// out is the output of a job.
-func (p prepared) out(w system) *jobOutput {
-	return &jobOutput{Output: sinklake.NewOutput(p.Output, w.fs), job: p}
-}
-
-// A jobOutput is the output of a job.
-type jobOutput struct {
-	*sinklake.Output
-
-	job prepared
-}
-
-// Notices say what a user should know of the place.
-func (o *jobOutput) Notices(jobs []pipeline.Digest) ([]string, error) {
-	said, err := o.Output.Notices(jobs)
-	if _, err := os.Stat(o.Path(sinklake.SequencesFile)); err == nil && o.job.Job.Sequence() == nil {
-		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", o.job.Output, sinklake.CurrentFile))
+// howTo says how a task is run into an output, and tells what a user should know of that.
+// watch is told each step of training; nil: nobody is.
+func howTo(w system, show *display, p config.Task, out *config.Output, watch func(pipeline.Progress)) pipeline.RunConfig {
+	for _, text := range p.Notices() {
+		show.notice(text)
 	}
-	if topic, ok := o.job.Source.(*config.Topic); ok {
-		if left := topic.Others(o.job.Output); len(left) > 0 {
-			said = append(said, fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
-		}
-	}
-	return said, err
-}
-
-// of is the prepared job of an alternative.
-func (p prepared) of(job pipeline.Job) prepared {
-	p.Job = job
-	return p
-}
-
-// run says how the runs of a job are judged.
-func (p prepared) run() pipeline.RunConfig {
-	return pipeline.RunConfig{Judge: p.Judge, Limit: p.Limit, Strict: p.Strict}
-}
-
-// how says how a job is run.
-func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfig {
-	how := p.run()
-	how.Run, how.Keep, how.Folder, how.Software = w.log.run, p.Keep, p.Folder, software()
-	how.Resources, how.Observer = p.Resources, show.observer(p.watch)
-	how.Observer.Spooled = p.spooled
-	path := p.Attempts
-	if path == "" {
-		path = filepath.Join(p.Output, sinklake.AttemptsFile)
-	}
-	log := sinklake.NewAttemptLog(path, w.fs)
-	log.Notice = show.notice
-	how.Attempts = log
-	if p.BadRows != "" || p.DeadLetters() != nil {
-		how.BadRows = badRowsKeeper{p, w}
-	}
+	how := p.Attempting(w.fs, show.notice)
+	how.Run, how.Software, how.Observer = w.log.run, software(), show.observer(watch)
+	how.Observer.Spooled = show.spooled
 	how.Afford = func(jobs []pipeline.Job, sample pipeline.Sample) error {
 		need := needs{reading: sample.Reader}
 		for _, job := range jobs {
@@ -145,7 +92,6 @@ func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfi
 		w.limitMemory(need.memory)
 		return nil
 	}
-	how.Placed = p.Placed
 	how.Report = func(o *pipeline.Outcome) error {
 		var plot bytes.Buffer
 		if err := figure(o.Result).WritePNG(&plot); err != nil {
@@ -154,29 +100,4 @@ func (p prepared) how(w system, show *display, out *jobOutput) pipeline.RunConfi
 		return out.PutReport(o.Record, plot.Bytes())
 	}
 	return how
-}
-
-// A badRowsKeeper keeps the bad rows of a job in a file or on a topic.
-type badRowsKeeper struct {
-	prepared
-	w system
-}
-
-// Quarantine keeps those of a source.
-func (k badRowsKeeper) Quarantine(from pipeline.Opened) pipeline.Quarantine {
-	return k.quarantine(k.w, from)
-}
-
-// Kept reports whether the file is there; that of a topic goes with a publisher.
-func (k badRowsKeeper) Kept() bool {
-	_, err := os.Stat(k.BadRows)
-	return err == nil
-}
-
-// print shows the outcome on standard output.
-func (o *outcome) print(w system, asJSON bool) error {
-	if asJSON {
-		return printJSON(w.stdout, o.Record)
-	}
-	return o.report(w)
 }

@@ -181,17 +181,8 @@ func (c *Client) Committed(ctx context.Context, group, topic string, partitions 
 	return found, texts, nil
 }
 
-// Lag is how many offsets lie between where a group stands, or the earliest offset where it
-// has committed none, and the end of the topic.
-func (c *Client) Lag(ctx context.Context, group, topic string, partitions []int) (sum int64, err error) {
-	lags, err := c.Lags(ctx, group, topic, partitions)
-	for _, lag := range lags {
-		sum += lag
-	}
-	return sum, err
-}
-
-// Lags is [Client.Lag] by partition.
+// Lags are how many offsets lie between where a group stands, or the earliest offset where it
+// has committed none, and the end of the topic, by partition.
 func (c *Client) Lags(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
 	at, err := c.CommittedOffsets(ctx, group, topic, partitions)
 	if err != nil {

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// maxHandover bounds a handover, whose longest part is a line for each step of training.
+const maxHandover = 64 << 20
+
+// A Handover is what train --no-pass has left in an output, for a last pass in parts.
+type Handover struct {
+	*pipeline.Handover
+	folder string
+}
+
+// Handover reads what was left for the task.
+func (p Task) Handover() (Handover, error) {
+	path := filepath.Join(p.Output, HandoverFile)
+	data, err := durable.ReadSmall(path, "a handover", maxHandover)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Handover{}, fmt.Errorf("%w\nhint: the last pass of a job goes on from pacsgp train --no-pass, in the same output directory", err)
+	}
+	if err != nil {
+		return Handover{}, err
+	}
+	h, err := pipeline.ParseHandover(data)
+	if err == nil {
+		err = h.Of(p.Job)
+	}
+	if err != nil {
+		return Handover{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return Handover{h, p.Output}, nil
+}
+
+// Files are its paths.
+func (h Handover) Files() []string {
+	return []string{filepath.Join(h.folder, sinklake.HandoverModel), filepath.Join(h.folder, HandoverFile)}
+}
+
+// Trained reads the trained model back from its file.
+func (h Handover) Trained(ctx context.Context) (pipeline.Model, error) {
+	path := filepath.Join(h.folder, sinklake.HandoverModel)
+	m, found, err := ReadModel(ctx, path)
+	if err == nil && found != h.Model {
+		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", path, pipeline.ErrChanged, found, h.Model)
+	}
+	return m, err
+}
+
+// Sink is one that gives the trained model and takes nothing.
+func (h Handover) Sink() pipeline.Sink { return trainedModel{from: h} }
+
+type trainedModel struct {
+	pipeline.Sink // none: nothing is published
+	from          Handover
+}
+
+// GetModel reads the model back from its file.
+func (t trainedModel) GetModel(ctx context.Context, _ string) (pipeline.Model, error) {
+	return t.from.Trained(ctx)
+}
