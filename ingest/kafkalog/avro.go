@@ -1,221 +1,213 @@
 package kafkalog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
+	"io"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+
+	"github.com/twmb/avro"
+	"github.com/twmb/avro/ocf"
 
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// An avroReader reads the values of records that are Avro.
-type avroReader struct {
-	columns  *jsonNode
-	declared *avroType // of all records; nil: none is declared
-	registry func(id uint32) (*avroType, error)
-	own      string // schema of the last container, and its type
-	ownType  *avroType
+// FormatAvro is the format of records that are Avro: with the id of a schema in a registry,
+// of a declared schema, or object container files, which have their own.
+const FormatAvro = "avro"
 
-	names []string // of the columns
-	row   []float64
-	in    []byte
-	depth int
-	left  int // values that may still be visited
+// An avroReader reads the values of records that are Avro. The library decodes each row
+// into one struct, whose fields are the columns, and skips everything else.
+type avroReader struct {
+	declared *avro.Schema // of all records; nil: none is declared
+	registry func(id uint32) (*avro.Schema, error)
+
+	names []string
+	row   any    // pointer to the struct
+	cells []*any // its fields, by column
 }
 
-// avroValues bounds how many values without a byte of their own, such as nulls in a list, a
-// record may claim.
-const avroValues = 1 << 20
+func newAvroReader(names []string) *avroReader {
+	r := &avroReader{names: names, cells: make([]*any, len(names))}
+	for j := range r.cells {
+		r.cells[j] = new(any) // of columns that no schema can have
+	}
+	columns := newJSONReader(names).root
+	row := reflect.New(rowType(columns))
+	r.bind(columns, row.Elem())
+	r.row = row.Interface()
+	return r
+}
 
-var errValues = fmt.Errorf("it claims more than %d values that have no bytes", avroValues)
+var avroName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-var errAvro = errors.New("it is no Avro of its schema")
+// fields are the names of the members below a node that a schema can have.
+func (of *jsonNode) fields() []string {
+	names := slices.Sorted(maps.Keys(of.members))
+	return slices.DeleteFunc(names, func(name string) bool { return !avroName.MatchString(name) })
+}
+
+// rowType is the type of a node of the columns: a struct of those below it, or any.
+func rowType(of *jsonNode) reflect.Type {
+	if of.members == nil {
+		return reflect.TypeFor[any]()
+	}
+	var fields []reflect.StructField
+	for i, name := range of.fields() {
+		fields = append(fields, reflect.StructField{
+			Name: fmt.Sprintf("F%d", i), Type: rowType(of.members[name]), Tag: reflect.StructTag(fmt.Sprintf("avro:%q", name)),
+		})
+	}
+	return reflect.StructOf(fields)
+}
+
+// bind finds the cells of the columns in a value of a node's type.
+func (r *avroReader) bind(of *jsonNode, v reflect.Value) {
+	if cell, ok := v.Addr().Interface().(*any); ok && of.column >= 0 {
+		r.cells[of.column] = cell
+	}
+	for i, name := range of.fields() {
+		r.bind(of.members[name], v.Field(i))
+	}
+}
 
 // read appends the rows of a record's value.
 func (r *avroReader) read(value []byte, columns [][]float64) (rows int, err error) {
+	schema := r.declared
 	switch {
 	case r.registry != nil:
 		if len(value) < 5 || value[0] != 0 {
 			return 0, errors.New("it does not begin with the id of a schema in a registry (a zero and four bytes)")
 		}
-		t, err := r.registry(binary.BigEndian.Uint32(value[1:]))
-		if err != nil {
+		if schema, err = r.registry(binary.BigEndian.Uint32(value[1:])); err != nil {
 			return 0, err
 		}
-		return r.one(t, value[5:], columns)
-	case r.declared != nil:
-		return r.one(r.declared, value, columns)
-	default:
+		value = value[5:]
+	case schema == nil:
 		return r.container(value, columns)
 	}
+	r.clear()
+	rest, err := schema.Decode(value, r.row, avro.SkipUnknown())
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("it is no Avro of its schema: %w", err)
+	case len(rest) > 0:
+		return 0, fmt.Errorf("it is no Avro of its schema: %d bytes behind the record", len(rest))
+	}
+	return 1, r.append(columns)
 }
 
-// one reads a value that is one row.
-func (r *avroReader) one(t *avroType, value []byte, columns [][]float64) (int, error) {
-	r.in, r.left = value, avroValues+len(value)
-	if err := r.rowOf(t, columns); err != nil {
+// container reads the rows of an object container file.
+func (r *avroReader) container(value []byte, columns [][]float64) (rows int, err error) {
+	if !bytes.HasPrefix(value, []byte("Obj\x01")) {
+		return 0, errors.New("it is no Avro object container file, and neither schema nor registry is declared for records that are less than that")
+	}
+	in, err := ocf.NewReader(bytes.NewReader(value), ocf.WithSchemaOpts(avroNumbers...), ocf.WithDecodeOpts(avro.SkipUnknown()), ocf.WithMaxDecompressedBlockBytes(maxArrowBytes))
+	if err != nil {
+		return 0, fmt.Errorf("the Avro object container file: %w", err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := wantRecord(in.Schema()); err != nil {
 		return 0, err
 	}
-	if len(r.in) > 0 {
-		return 0, fmt.Errorf("%w: %d bytes behind the record", errAvro, len(r.in))
+	for ; ; rows++ {
+		r.clear()
+		switch err := in.Decode(r.row); {
+		case errors.Is(err, io.EOF):
+			return rows, nil
+		case err != nil:
+			return 0, fmt.Errorf("it is no Avro of its schema: row %d: %w", rows, err)
+		case rows == MaxSegmentRows:
+			return 0, fmt.Errorf("it has more than %d rows", MaxSegmentRows)
+		}
+		if err := r.append(columns); err != nil {
+			return 0, err
+		}
 	}
-	return 1, nil
 }
 
-// rowOf reads the next row of what is left.
-func (r *avroReader) rowOf(t *avroType, columns [][]float64) error {
-	for j := range r.row {
-		r.row[j] = ingest.Null.Cell()
+// clear forgets the row before, whose schema may have had other columns.
+func (r *avroReader) clear() {
+	for _, cell := range r.cells {
+		*cell = nil
 	}
-	r.depth = 0
-	if err := r.value(t); err != nil {
-		return err
-	}
-	for j, v := range r.row {
+}
+
+// append appends the row that was decoded.
+func (r *avroReader) append(columns [][]float64) error {
+	for j, cell := range r.cells {
+		v, err := avroCell(*cell)
+		if err != nil {
+			return fmt.Errorf("column %q is %w", r.names[j], err)
+		}
 		columns[j] = append(columns[j], v)
 	}
 	return nil
 }
 
-// value reads a value.
-func (r *avroReader) value(t *avroType) error {
-	if r.depth++; r.depth > maxDepth {
-		return fmt.Errorf("nested deeper than %d", maxDepth)
+func avroCell(v any) (float64, error) {
+	switch v := v.(type) {
+	case nil:
+		return ingest.Null.Cell(), nil
+	case bool:
+		if v {
+			return 1, nil
+		}
+		return 0, nil
+	case int32:
+		return float64(v), nil
+	case int64:
+		return ingest.Decimal(v, 0), nil
+	case float32:
+		return float64(v), nil
+	case float64:
+		return v, nil
+	case string:
+		return timeCell(v)
+	case []byte:
+		return 0, errors.New("bytes; numbers, booleans and times are read")
+	default:
+		return 0, errors.New("a record or a list; name a member of a record, as in a.b")
 	}
-	defer func() { r.depth-- }()
-	if r.left--; r.left < 0 {
-		return errValues
+}
+
+// avroNumbers make numbers of the logical types: seconds of points in time and times of a
+// day, rounded once. A logical type of another type than its own has no meaning.
+var avroNumbers = func() (all []avro.SchemaOpt) {
+	number := func(logical string, of func(v any, s *avro.SchemaNode) any) {
+		decode := func(v any, s *avro.SchemaNode) (any, error) { return of(v, s), nil }
+		all = append(all, avro.WithCustomType(avro.CustomType{LogicalType: logical, Decode: decode}))
 	}
-	switch t.kind {
-	case avroNull: // as the row was before
-		return nil
-	case avroBoolean:
-		b, err := r.take(1)
-		if err != nil {
-			return err
-		}
-		if b[0] > 1 {
-			return errAvro
-		}
-		r.set(t, float64(b[0]))
-		return nil
-	case avroInt, avroLong:
-		return r.integer(t)
-	case avroFloat:
-		b, err := r.take(4)
-		if err == nil {
-			r.set(t, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
-		}
-		return err
-	case avroDouble:
-		b, err := r.take(8)
-		if err == nil {
-			r.set(t, math.Float64frombits(binary.LittleEndian.Uint64(b)))
-		}
-		return err
-	case avroEnum:
-		_, err := r.long()
-		return err
-	case avroBytes, avroString, avroFixed:
-		return r.bytes(t)
-	case avroRecord:
-		for _, part := range t.parts {
-			if err := r.value(part); err != nil {
-				return err
+	integer := func(logical string, of func(v int64) float64) {
+		number(logical, func(v any, _ *avro.SchemaNode) any {
+			switch v := v.(type) {
+			case int32:
+				return of(int64(v))
+			case int64:
+				return of(v)
 			}
-		}
-		return nil
-	case avroUnion:
-		n, err := r.long()
-		if err != nil {
-			return err
-		}
-		if n < 0 || n >= int64(len(t.parts)) {
-			return errAvro
-		}
-		return r.value(t.parts[n])
-	default:
-		return r.list(t)
+			return v
+		})
 	}
-}
-
-// set makes a value that of its column, if it has one.
-func (r *avroReader) set(t *avroType, v float64) {
-	if t.column >= 0 {
-		r.row[t.column] = v
-	}
-}
-
-func (r *avroReader) take(n int64) ([]byte, error) {
-	if n < 0 || n > int64(len(r.in)) {
-		return nil, fmt.Errorf("%w: it is cut off", errAvro)
-	}
-	b := r.in[:n]
-	r.in = r.in[n:]
-	return b, nil
-}
-
-func (r *avroReader) long() (int64, error) {
-	v, n := binary.Varint(r.in)
-	if n <= 0 {
-		return 0, fmt.Errorf("%w: it is cut off", errAvro)
-	}
-	r.in = r.in[n:]
-	return v, nil
-}
-
-func (r *avroReader) integer(t *avroType) error {
-	v, err := r.long()
-	if err != nil {
-		return err
-	}
-	if t.kind == avroInt && int64(int32(v)) != v { //nolint:gosec // that is the question
-		return errAvro
-	}
-	if t.column < 0 {
-		return nil
-	}
-	switch {
-	case t.inSecond:
-		r.set(t, ingest.Seconds(v, t.digits))
-	case t.days:
-		r.set(t, float64(v*86400))
-	case v > ingest.MaxInteger || v < -ingest.MaxInteger:
-		r.set(t, ingest.TooLong.Cell())
-	default:
-		r.set(t, float64(v))
-	}
-	return nil
-}
-
-// bytes reads a text, bytes or a fixed: a number if they are a decimal, and a text if it is
-// a point in time.
-func (r *avroReader) bytes(t *avroType) error {
-	n, err := int64(t.size), error(nil)
-	if t.kind != avroFixed {
-		if n, err = r.long(); err != nil {
-			return err
+	for unit, digits := range map[string]int{"millis": 3, "micros": 6, "nanos": 9} {
+		for _, kind := range []string{"timestamp-", "local-timestamp-", "time-"} {
+			integer(kind+unit, func(v int64) float64 { return ingest.Seconds(v, digits) })
 		}
 	}
-	b, err := r.take(n)
-	if err != nil || t.column < 0 {
-		return err
-	}
-	switch {
-	case t.decimal:
-		r.set(t, decimalCell(b, t.digits))
-	case t.kind == avroString:
-		v, err := timeCell(string(b))
-		if err != nil {
-			return fmt.Errorf("column %q is %w", r.names[t.column], err)
+	integer("date", func(v int64) float64 { return float64(v * 86400) })
+	number("decimal", func(v any, s *avro.SchemaNode) any {
+		if text, ok := v.([]byte); ok {
+			return decimalCell(text, s.Scale)
 		}
-		r.set(t, v)
-	default:
-		return fmt.Errorf("column %q is bytes; numbers, booleans and times are read", r.names[t.column])
-	}
-	return nil
-}
+		return v
+	})
+	return all
+}()
 
 // decimalCell is the number of a big-endian integer with so many decimal places.
 func decimalCell(b []byte, digits int) float64 {
@@ -232,43 +224,25 @@ func decimalCell(b []byte, digits int) float64 {
 	return ingest.Decimal(v, digits)
 }
 
-// list reads an array or a map, of which nothing is a column. Blocks that say their bytes
-// are passed over.
-func (r *avroReader) list(t *avroType) error {
-	for {
-		n, err := r.long()
-		if err != nil || n == 0 {
-			return err
-		}
-		if n < 0 {
-			size, err := r.long()
-			if err == nil {
-				_, err = r.take(size)
-			}
-			if err != nil {
-				return err
-			}
-			if r.left--; r.left < 0 {
-				return errValues
-			}
-			continue
-		}
-		if n > int64(r.left) {
-			return errValues
-		}
-		for range n {
-			if t.kind == avroMap {
-				size, err := r.long()
-				if err == nil {
-					_, err = r.take(size)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			if err := r.value(t.parts[0]); err != nil {
-				return err
-			}
-		}
+// maxAvroSchema bounds the text of a schema.
+const maxAvroSchema = 1 << 20
+
+// parseAvro reads the schema of rows, behind those that it refers to.
+func parseAvro(schema string, behind *avro.SchemaCache) (*avro.Schema, error) {
+	if len(schema) > maxAvroSchema {
+		return nil, fmt.Errorf("an Avro schema of %d bytes, want at most %d", len(schema), maxAvroSchema)
 	}
+	s, err := behind.Parse(schema, avroNumbers...)
+	if err != nil {
+		return nil, fmt.Errorf("the Avro schema: %w", err)
+	}
+	return s, nil
+}
+
+// wantRecord demands the schema of a row.
+func wantRecord(s *avro.Schema) error {
+	if root := s.Root(); root.Type != "record" {
+		return fmt.Errorf("the Avro schema is of %q, want a record", root.Type)
+	}
+	return nil
 }

@@ -61,10 +61,6 @@ func encoded(t testing.TB, i int64) (value []byte, row []float64) {
 	return value, row
 }
 
-func newAvroReader(names []string) *avroReader {
-	return &avroReader{columns: newJSONReader(names).root, names: names, row: make([]float64, len(names))}
-}
-
 func sameRow(t *testing.T, name string, columns [][]float64, at int, want []float64) {
 	t.Helper()
 	for j, v := range want {
@@ -80,7 +76,7 @@ func sameRow(t *testing.T, name string, columns [][]float64, at int, want []floa
 func TestAvro(t *testing.T) {
 	r := newAvroReader(avroColumns)
 	var err error
-	if r.declared, err = parseAvro(avroSchema, r.columns); err != nil {
+	if r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}); err != nil {
 		t.Fatal(err)
 	}
 	columns := make([][]float64, len(avroColumns))
@@ -203,29 +199,30 @@ func TestAvroFaults(t *testing.T) {
 	for schema, want := range map[string]string{
 		`"int"`: "want a record",
 		`{`:     "Avro schema",
-		`{"type":"record","name":"R","fields":[{"name":"x","type":{"type":"enum","name":"E","symbols":["A"]}}]}`:                   "a column is enum",
-		`{"type":"record","name":"R","fields":[{"name":"x","type":{"type":"record","name":"S","fields":[]}}]}`:                     "name a member",
-		`{"type":"record","name":"R","fields":[{"name":"x","type":{"type":"array","items":"int"}}]}`:                               "a column is array",
-		`{"type":"record","name":"R","fields":[` + strings.Repeat(" ", maxAvroSchema) + `{"name":"x","type":"int"}]}`:              "want at most",
-		`{"type":"record","name":"R","fields":[{"name":"x","type":` + strings.Repeat(`{"type":"array","items":`, 300) + `"int"}]}`: "Avro schema",
+		`{"type":"record","name":"R","fields":[` + strings.Repeat(" ", maxAvroSchema) + `{"name":"x","type":"int"}]}`:                  "want at most",
+		`{"type":"record","name":"R","fields":[{"name":"x","type":` + strings.Repeat(`{"type":"array","items":`, 100_000) + `"int"}]}`: "Avro schema",
 	} {
-		if _, err := parseAvro(schema, newJSONReader([]string{"x"}).root); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Config{Format: FormatAvro, Schema: schema}).decoder(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want an error with %q", schema, err, want)
 		}
 	}
 	for _, c := range []struct{ schema, value, want string }{
 		{`"string"`, "\x04ab", "the text"},
-		{`"string"`, "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "cut off"},
+		{`"string"`, "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "no Avro"},
 		{`"bytes"`, "\x02a", `column "x" is bytes`},
-		{`"double"`, "1234567", "cut off"},
-		{`"boolean"`, "\x02", "no Avro"},
+		{`{"type":"bytes","logicalType":"timestamp-millis"}`, "\x02a", `column "x" is bytes`},
+		{`{"type":"string","logicalType":"decimal"}`, "\x02a", `the text "a"`},
+		{`"double"`, "1234567", "no Avro"},
 		{`"int"`, "\x80\x80\x80\x80\x20", "no Avro"},
 		{`"long"`, "\x02\x00", "1 bytes behind"},
 		{`["null","int"]`, "\x04", "no Avro"},
+		{`{"type":"enum","name":"E","symbols":["A"]}`, "\x00", `the text "A"`},
+		{`{"type":"record","name":"S","fields":[]}`, "", "name a member"},
+		{`{"type":"array","items":"int"}`, "\x00", "a list"},
 	} {
 		r := newAvroReader([]string{"x"})
 		var err error
-		if r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"x","type":`+c.schema+`}]}`, r.columns); err != nil {
+		if r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"x","type":`+c.schema+`}]}`, &avro.SchemaCache{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.read([]byte(c.value), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -235,11 +232,11 @@ func TestAvroFaults(t *testing.T) {
 	// A list of 2⁶⁰ nulls, and records that hold each other without end.
 	r := newAvroReader([]string{"x"})
 	var err error
-	r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"l","type":{"type":"array","items":"null"}},{"name":"r","type":["null","R"]},{"name":"x","type":"int"}]}`, r.columns)
+	r.declared, err = parseAvro(`{"type":"record","name":"R","fields":[{"name":"l","type":{"type":"array","items":"null"}},{"name":"r","type":["null","R"]},{"name":"x","type":"int"}]}`, &avro.SchemaCache{})
 	fatal.If(t, err)
 	for want, value := range map[string][]byte{
-		"claims more": binary.AppendVarint(nil, 1<<60),
-		"deeper":      bytes.Repeat([]byte{0, 2}, 1000),
+		"limit":     binary.AppendVarint(nil, 1<<60),
+		"recursion": bytes.Repeat([]byte{0, 2}, 10000),
 	} {
 		if _, err := r.read(value, make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
@@ -263,7 +260,7 @@ func TestDamagedAvro(t *testing.T) {
 		r, data := newAvroReader(avroColumns), bytes.Clone(file.Bytes())
 		if i%2 == 0 {
 			data = bytes.Clone(value)
-			if r.declared, err = parseAvro(avroSchema, r.columns); err != nil {
+			if r.declared, err = parseAvro(avroSchema, &avro.SchemaCache{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -278,11 +275,11 @@ func TestDamagedAvro(t *testing.T) {
 func FuzzAvro(f *testing.F) {
 	value, _ := encoded(f, 5)
 	f.Add(value, false)
-	f.Add([]byte(containerMagic+"\x02\x16avro.schema\x0a\"int\"\x00"), true)
+	f.Add([]byte("Obj\x01\x02\x16avro.schema\x0a\"int\"\x00"), true)
 	f.Fuzz(func(_ *testing.T, data []byte, whole bool) {
 		r := newAvroReader(avroColumns)
 		if !whole {
-			r.declared, _ = parseAvro(avroSchema, r.columns)
+			r.declared, _ = parseAvro(avroSchema, &avro.SchemaCache{})
 		}
 		columns := make([][]float64, len(avroColumns))
 		if n, err := r.read(data, columns); err == nil && len(columns[0]) != n {

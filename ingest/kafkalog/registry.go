@@ -20,15 +20,14 @@ var errUnavailable = errors.New("the registry of schemas does not answer")
 
 // schemas knows the types of the schemas that were asked for.
 type schemas struct {
-	from    *Schemas
-	columns *jsonNode
+	from *Schemas
 
 	mu    sync.Mutex
 	known map[uint32]knownSchema
 }
 
 type knownSchema struct {
-	is  *avroType
+	is  *avro.Schema
 	err error // for good
 }
 
@@ -40,7 +39,7 @@ const (
 )
 
 // find returns the type of a schema.
-func (s *schemas) find(ctx context.Context, id uint32) (*avroType, error) {
+func (s *schemas) find(ctx context.Context, id uint32) (*avro.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k, ok := s.known[id]; ok {
@@ -60,18 +59,17 @@ func (s *schemas) find(ctx context.Context, id uint32) (*avroType, error) {
 	return t, err
 }
 
-func (s *schemas) ask(ctx context.Context, id uint32) (*avroType, error) {
+func (s *schemas) ask(ctx context.Context, id uint32) (*avro.Schema, error) {
 	found, err := s.from.Client.SchemaByID(ctx, int(id))
 	if err != nil {
 		return nil, answered(err)
 	}
-	f := references{schemas: s, names: avroNames{}, seen: map[sr.SchemaReference]bool{}}
+	f := references{schemas: s, seen: map[sr.SchemaReference]bool{}}
 	parsed, err := f.parse(ctx, found)
 	if err != nil {
 		return nil, err
 	}
-	root := parsed.Root()
-	return compileAvro(root, f.names, s.columns)
+	return parsed, wantRecord(parsed)
 }
 
 // answered tells an answer that there is no such schema from none.
@@ -87,7 +85,6 @@ type references struct {
 	*schemas
 
 	cache avro.SchemaCache
-	names avroNames
 	seen  map[sr.SchemaReference]bool
 }
 
@@ -95,9 +92,6 @@ type references struct {
 func (f *references) parse(ctx context.Context, s sr.Schema) (*avro.Schema, error) {
 	if s.Type != sr.TypeAvro {
 		return nil, fmt.Errorf("it is a schema of %s, not of Avro", s.Type)
-	}
-	if len(s.Schema) > maxAvroSchema {
-		return nil, fmt.Errorf("a schema of %d bytes, want at most %d", len(s.Schema), maxAvroSchema)
 	}
 	for _, ref := range s.References {
 		if f.seen[ref] {
@@ -110,16 +104,9 @@ func (f *references) parse(ctx context.Context, s sr.Schema) (*avro.Schema, erro
 		if err != nil {
 			return nil, answered(err)
 		}
-		inner, err := f.parse(ctx, found.Schema)
-		if err != nil {
+		if _, err := f.parse(ctx, found.Schema); err != nil {
 			return nil, fmt.Errorf("%s: %w", ref.Name, err)
 		}
-		root := inner.Root()
-		f.names.learn(root)
 	}
-	parsed, err := f.cache.Parse(s.Schema)
-	if err != nil {
-		return nil, fmt.Errorf("the Avro schema: %w", err)
-	}
-	return parsed, nil
+	return parseAvro(s.Schema, &f.cache)
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/avro"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -43,13 +44,15 @@ func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) 
 	case FormatArrow:
 		return &arrowReader{names: names}, nil
 	case FormatAvro:
-		r := &avroReader{columns: newJSONReader(names).root, names: names, row: make([]float64, len(names))}
+		r := newAvroReader(names)
 		var err error
 		switch {
 		case known != nil:
-			r.registry = func(id uint32) (*avroType, error) { return known.find(ctx, id) }
+			r.registry = func(id uint32) (*avro.Schema, error) { return known.find(ctx, id) }
 		case cfg.Schema != "":
-			r.declared, err = parseAvro(cfg.Schema, r.columns)
+			if r.declared, err = parseAvro(cfg.Schema, &avro.SchemaCache{}); err == nil {
+				err = wantRecord(r.declared)
+			}
 		}
 		return r, err
 	default:
@@ -62,7 +65,7 @@ func (cfg Config) schemas() *schemas {
 	if cfg.Registry == nil {
 		return nil
 	}
-	return &schemas{from: cfg.Registry, columns: newJSONReader(cfg.decoded()).root, known: map[uint32]knownSchema{}}
+	return &schemas{from: cfg.Registry, known: map[uint32]knownSchema{}}
 }
 
 // Config says which rows are read and where their spool is.
