@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
@@ -49,18 +51,15 @@ func textCell(text []byte) (float64, error) {
 	if text == nil {
 		return ingest.Null.Cell(), nil
 	}
-	r := jsonReader{in: text}
-	switch c := r.peek(); {
-	case c == 't', c == 'f', c == 'n', c == '-':
-	case '0' <= c && c <= '9':
-		if slices.Contains(text, ':') {
-			return timeCell(string(text))
-		}
-	default:
+	if len(text) > 0 && '0' <= text[0] && text[0] <= '9' && slices.Contains(text, ':') {
+		return timeCell(string(text))
+	}
+	value := jsontext.Value(text)
+	if slices.Contains([]jsontext.Kind{'"', '{', '['}, value.Kind()) || !value.IsValid() {
 		return 0, errNoNumber(text)
 	}
-	v, err := r.cell()
-	if err != nil || r.at != len(text) {
+	v, err := jsonCell(value)
+	if err != nil {
 		return 0, errNoNumber(text)
 	}
 	return v, nil

@@ -2,9 +2,6 @@ package kafkalog
 
 import (
 	"encoding/json"
-	"math"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -67,23 +64,6 @@ func TestJSON(t *testing.T) {
 	} {
 		if got, err := readRow([]string{"a.b"}, text); err == nil {
 			t.Errorf("%.60q: %v, want an error", text, got)
-		}
-	}
-}
-
-// Short numbers are read by two exact operations and one that rounds: the same as the
-// library reads.
-func TestNumbersAreRoundedOnce(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for range 200_000 {
-		x := rng.NormFloat64() * math.Pow(10, float64(rng.IntN(30)-15))
-		text := strconv.FormatFloat(x, 'f', rng.IntN(18), 64)
-		want, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := readRow([]string{"x"}, `{"x":`+text+`}`); err != nil || got[0] != want && ingest.FaultOf(got[0]) != ingest.TooLong {
-			t.Fatalf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
 }
