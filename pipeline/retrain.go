@@ -73,7 +73,7 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	if s.Digest.String() != c.Sample.Digest {
 		return fmt.Errorf("%w: the data have the sample digest %s now, not %s", ErrChanged, s.Digest, c.Sample.Digest)
 	}
-	env := Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer}
+	env := Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer, hurried: &said.Hurried}
 	if said.Ancestor != nil {
 		if env.Ancestor, err = ancestorOf(*said.Ancestor, ancestor, digest); err != nil {
 			return err
@@ -83,7 +83,6 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	if err != nil {
 		return err
 	}
-	t.late = func() bool { return int64(len(t.state.Trace)) == said.Hurried }
 	again, err := t.run(ctx)
 	if err != nil {
 		return err

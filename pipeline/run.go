@@ -29,6 +29,8 @@ type Environment struct {
 	Resources   Resources
 	Observer    Observer
 	Software    string // names the program in the certificate
+
+	hurried *int64 // steps before the time limit of a training that is repeated; nil: the clock decides
 }
 
 // needs returns an error for each of these fields that is not there.

@@ -94,6 +94,9 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 		limit := time.Duration(job.Train.Time)
 		return limit > 0 && t.spent() > limit
 	}
+	if steps := env.hurried; steps != nil {
+		t.late = func() bool { return int64(len(t.state.Trace)) == *steps }
+	}
 	x, y := s.scaler().scaleRaw(s.start)
 	t.start = model.Rows{X: x, Y: y, Dim: len(s.Features)}
 	if t.loss, err = scaledLoss(job.lossSpec(s.Target), s.Target); err != nil {

@@ -25,7 +25,7 @@ func completions(root *cobra.Command) {
 	rows := cobra.FixedCompletions([]string{"parquet", "parq", "pq", "arrow", "feather"}, cobra.ShellCompDirectiveFilterFileExt)
 	artifact := []cobra.CompletionFunc{artifacts("model-", ".parquet"), artifacts("certificate-", ".json", ".parquet"), rows}
 	arguments := map[string][]cobra.CompletionFunc{ // one for each; the last for all others
-		"verify": artifact, "predict": artifact, "lint": {jobs}, "schema": {words(config.KindJob, config.KindSchedule, config.KindScore), cobra.NoFileCompletions}, "console": {folders}, "certify": {cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)},
+		"verify": artifact, "audit": artifact, "predict": artifact, "lint": {jobs}, "schema": {words(config.KindJob, config.KindSchedule, config.KindScore), cobra.NoFileCompletions}, "console": {folders}, "certify": {cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)},
 		"inspect": {artifacts("", ".parquet", ".json"), cobra.NoFileCompletions},
 	}
 	files := map[string]cobra.CompletionFunc{"predict": rows, "pass": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)} // for --output

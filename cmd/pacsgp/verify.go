@@ -83,7 +83,8 @@ type verification struct {
 	manifest               string        // "": the one beside the certificate, if there is one
 	from                   config.Origin // nil: no rows are read
 	retrain                bool
-	ancestor               string // reference of the model that training began with; "": none
+	audit                  func(context.Context, *pipeline.Verification, pipeline.OpenData, pipeline.Resources) error // nil: none
+	ancestor               string                                                                                     // reference of the model that training began with; "": none
 	memory                 string
 	judge                  pipeline.Judge // which guarantee the exit status speaks of
 }
@@ -113,8 +114,11 @@ func (v verification) foreseen(w system, open config.Opening, c certify.Certific
 			return nil, err
 		}
 		need, instead := needs{sample.Reader, pipeline.CheckMemory(c, m, sample, res), pipeline.CheckSpill(c, res)}, lessHere
+		if v.retrain || v.audit != nil {
+			need.memory = max(need.memory, pipeline.RetrainMemory(c, sample, res))
+		}
 		if v.retrain {
-			need.memory, instead = max(need.memory, pipeline.RetrainMemory(c, sample, res)), instead+", or leave out --retrain"
+			instead += ", or leave out --retrain"
 		}
 		met = true
 		return src, need.met(w, res.Memory, instead)
@@ -175,6 +179,9 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	}
 	if v.retrain {
 		err = v.again(ctx, w, out, open, res)
+	}
+	if v.audit != nil {
+		err = v.audit(ctx, found, open, res)
 	}
 	return out, err
 }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+func auditCommand(w system) *cobra.Command {
+	var v verification
+	var key, job, output string
+	cmd := &cobra.Command{
+		Use:   "audit MODEL CERTIFICATE [DATA ...]",
+		Short: "Train the job of a certificate again under a key of your own",
+		Long: "Check a certificate, train its job again on the same rows under another key, and certify the\n" +
+			"result. The key decides which rows are held out: the one of the certificate may have been\n" +
+			"chosen for its easy rows, a key that is drawn here was not. The audit says how far your\n" +
+			"number is from the maker's, and what difference chance explains. It takes as long as\n" +
+			"training did.\n\n" +
+			"Exit status 0 says that chance explains the difference and that your number promises\n" +
+			"something; 3 that it does not, or that the job cannot be audited; 1 that the certificate is refused.",
+		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if v.from, err = dataOf(cmd.Context(), w, args[2:], job); err != nil {
+				return err
+			}
+			if v.from == nil {
+				return usageError{errors.New("name the data to train on: an audit takes the rows")}
+			}
+			v.model, v.certificate = args[0], args[1]
+			drawn := key == ""
+			if drawn {
+				key = "audit-" + rand.Text()
+			}
+			dir, remove, err := auditFolder(output)
+			if err != nil {
+				return err
+			}
+			defer remove()
+			var a *pipeline.Audit
+			v.audit = func(ctx context.Context, found *pipeline.Verification, open pipeline.OpenData, res pipeline.Resources) error {
+				a, err = audited(ctx, w, found, open, res, key, dir)
+				return err
+			}
+			found, err := v.run(cmd.Context(), w)
+			if err != nil {
+				return err
+			}
+			printAudit(w, found, a, drawn)
+			if output != "" {
+				out := func(name string) string { return output + string(os.PathSeparator) + name }
+				_, _ = fmt.Fprintf(w.stdout, "\nYour certificate  %s\nYour model        %s\n", out(sinklake.CertificateName(a.Result.ID)), out(sinklake.ModelName(a.Result.ModelDigest)))
+			}
+			return a.Verdict()
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&key, "key", "", "the key, where it was drawn elsewhere (default: drawn at random, and printed)")
+	f.StringVarP(&output, "output", "o", "", "a directory for your model and certificate")
+	f.StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
+	f.StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
+	f.StringVar(&v.memory, "memory", "", memoryUsage)
+	return cmd
+}
+
+// auditFolder is where an audit keeps what it makes: the output, or a folder of its own.
+func auditFolder(output string) (dir string, remove func(), err error) {
+	if output != "" {
+		return output, func() {}, nil
+	}
+	dir, err = os.MkdirTemp("", "pacsgp-audit-")
+	return dir, func() { _ = os.RemoveAll(dir) }, err
+}
+
+// audited makes the audit.
+func audited(ctx context.Context, w system, found *pipeline.Verification, open pipeline.OpenData, res pipeline.Resources, key, dir string) (a *pipeline.Audit, err error) {
+	out, err := sinklake.Open(dir, w.fs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	show := newDisplay(w)
+	defer show.end()
+	return found.Audit(ctx, open, key, pipeline.Environment{Sink: out, Resources: res, Observer: show.observer(), Software: software()})
+}
+
+// printAudit says what the audit found.
+func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {
+	for _, line := range v.found.Checked {
+		report.WriteWrapped(w.stdout, "ok: ", line, w.style)
+	}
+	how := "the key was given: it says something if its maker did not know it"
+	if drawn {
+		how = "drawn here at random"
+	}
+	_, _ = fmt.Fprintf(w.stdout, "\nkey      %s (%s)\n", a.Key, how)
+	for _, row := range []struct {
+		who string
+		m   pipeline.Misses
+	}{{"maker's", a.Maker}, {"yours", a.Own}} {
+		_, _ = fmt.Fprintf(w.stdout, "%-8s %d of %d hold-out rows missed (%.2f %%); bound %s\n", row.who, row.m.Lost, row.m.Rows, 100*row.m.Share(), certify.AtMost(row.m.Bound))
+	}
+	report.WriteWrapped(w.stdout, "", a.Words(), w.style)
+	report.WriteWrapped(w.stdout, "NOT CHECKED: ", a.NotChecked(), w.style)
+	_, _ = fmt.Fprintln(w.stdout)
+	report.WriteHeadlines(w.paper, a.Result.Certificate, w.style)
+}
