@@ -44,6 +44,7 @@ const (
 	Infinite       // +Inf or −Inf
 	TooLong        // an integer or decimal beyond MaxInteger
 	TooFar         // a point in time that the stored form cannot give as seconds
+	Mistyped       // a value that the declared type of its column does not have
 )
 
 // String returns the fault in words, as messages use it.
@@ -61,6 +62,8 @@ func (f Fault) String() string {
 		return "has more digits than a float64 holds (beyond 2^53)"
 	case TooFar:
 		return "is a time out of range"
+	case Mistyped:
+		return "is beyond the declared type of its column"
 	default:
 		return fmt.Sprintf("has fault %d", uint8(f))
 	}
@@ -83,7 +86,7 @@ func FaultOf(v float64) Fault {
 	case math.IsInf(v, 0):
 		return Infinite
 	}
-	if b := math.Float64bits(v); b&^0xFF == faultCell && b&0xFF != 0 && b&0xFF <= uint64(TooFar) {
+	if b := math.Float64bits(v); b&^0xFF == faultCell && b&0xFF != 0 && b&0xFF <= uint64(Mistyped) {
 		return Fault(b & 0xFF)
 	}
 	return NotANum
@@ -149,8 +152,12 @@ type BadRowError struct {
 // Error returns place, fault and what to do about it.
 func (e *BadRowError) Error() string {
 	hint := "correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (bad_rows)"
-	if e.Fault == TooLong {
+	switch e.Fault {
+	case TooLong:
 		hint = "store the column as a double if it is a quantity, or leave it out of the features if it is an identifier"
+	case Mistyped:
+		hint = "other programs read another value or none: write the column with a type that has all its values, or leave it out of the features if it is one"
+	default:
 	}
 	return fmt.Sprintf("ingest: %s: row %d (from 0), column %q %v; %s", e.Where, e.Row, e.Column, e.Fault, hint)
 }

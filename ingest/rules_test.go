@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestFaultOf(t *testing.T) {
-	for f := ingest.Null; f <= ingest.TooFar; f++ {
+	for f := ingest.Null; f <= ingest.Mistyped; f++ {
 		if v := f.Cell(); !math.IsNaN(v) || ingest.FaultOf(v) != f {
 			t.Errorf("FaultOf(%v.Cell()) = %v", f, ingest.FaultOf(v))
 		}

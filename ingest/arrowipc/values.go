@@ -127,9 +127,9 @@ func appendNumbers(to []float64, column arrow.Array) ([]float64, bool) {
 			to = append(to, v)
 		}
 	case *array.Decimal128:
-		scale := a.DataType().(*arrow.Decimal128Type).Scale
+		t := a.DataType().(*arrow.Decimal128Type)
 		for i := range a.Len() {
-			to = append(to, decimal(a.Value(i), scale))
+			to = append(to, decimal(a.Value(i), t))
 		}
 	default:
 		return to, false
@@ -151,6 +151,10 @@ func appendTimes(to []float64, column arrow.Array) ([]float64, bool) {
 		}
 	case *array.Date64:
 		for _, v := range a.Date64Values() {
+			if int64(v)%millisPerDay != 0 {
+				to = append(to, ingest.Mistyped.Cell())
+				continue
+			}
 			to = append(to, ingest.Seconds(int64(v), 3))
 		}
 	default:
@@ -159,13 +163,20 @@ func appendTimes(to []float64, column arrow.Array) ([]float64, bool) {
 	return to, true
 }
 
-// decimal is digits·10^−scale, correctly rounded, where float64 holds all digits.
-func decimal(digits decimal128.Num, scale int32) float64 {
+// millisPerDay divides all dates of the type date64.
+const millisPerDay = 86_400_000
+
+// decimal is digits·10^−scale, correctly rounded, where the type has that many digits and
+// float64 holds them all.
+func decimal(digits decimal128.Num, t *arrow.Decimal128Type) float64 {
+	if !digits.FitsInPrecision(t.Precision) {
+		return ingest.Mistyped.Cell()
+	}
 	most := decimal128.FromI64(ingest.MaxInteger)
 	if most.Less(digits) || digits.Less(most.Negate()) {
 		return ingest.TooLong.Cell()
 	}
-	return ingest.Decimal(int64(digits.LowBits()), int(scale)) //nolint:gosec // in range
+	return ingest.Decimal(int64(digits.LowBits()), int(t.Scale)) //nolint:gosec // in range
 }
 
 // appendIntegers appends integers that float64 holds with all their neighbours.

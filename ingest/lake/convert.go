@@ -20,6 +20,7 @@ const (
 	kindDouble       kind = iota
 	kindFloat             // exact
 	kindInt32             // exact
+	kindNarrow            // stored in 32 bits, exact; a fault beyond the type's 8 or 16
 	kindUint32            // stored in 32 bits, exact
 	kindInt64             // a fault beyond 2⁵³
 	kindUint64            // stored in 64 bits, a fault beyond 2⁵³
@@ -27,7 +28,7 @@ const (
 	kindDate              // days; seconds since 1970, exact
 	kindTimestamp         // units of 10^−digits s; seconds since 1970, correctly rounded
 	kindInt96             // nanoseconds of a day and the Julian day; as kindTimestamp
-	kindDecimal32         // unscaled integer; correctly rounded
+	kindDecimal32         // unscaled integer; correctly rounded, a fault beyond its digits
 	kindDecimal64         // same, a fault beyond 2⁵³ unscaled
 	kindDecimalBytes      // same, big endian
 )
@@ -75,7 +76,7 @@ func (c *column) plain(dst []float64, src []byte) {
 		}
 	case kindDecimalBytes:
 		for i := range dst {
-			dst[i] = decimalBytes(src[c.width*i:][:c.width], c.digits)
+			dst[i] = c.decimalBytes(src[c.width*i:][:c.width])
 		}
 	default:
 		if c.width == 4 {
@@ -106,6 +107,11 @@ func (c *column) integerValue(v int64) float64 {
 	switch c.kind {
 	case kindUint32:
 		return float64(uint32(v))
+	case kindNarrow:
+		if v < c.lowest || v > c.highest {
+			return ingest.Mistyped.Cell()
+		}
+		return float64(v)
 	case kindUint64:
 		if uint64(v) > int64Precision {
 			return ingest.TooLong.Cell()
@@ -116,10 +122,7 @@ func (c *column) integerValue(v int64) float64 {
 	case kindTimestamp:
 		return ingest.Seconds(v, c.digits)
 	case kindDecimal32, kindDecimal64:
-		if v > int64Precision || v < -int64Precision {
-			return ingest.TooLong.Cell()
-		}
-		return float64(v) / powersOfTen[c.digits]
+		return c.decimalValue(v)
 	default:
 		return exactInteger(v)
 	}
@@ -159,14 +162,26 @@ func exactInteger(v int64) float64 {
 func int96Seconds(b []byte) float64 {
 	nanos := int64(binary.LittleEndian.Uint64(b))
 	days := int64(int32(binary.LittleEndian.Uint32(b[8:]))) - julianDay1970
-	if nanos < 0 || nanos > nanosPerDay || days > maxInt96Days || days < -maxInt96Days {
+	if nanos < 0 || nanos >= nanosPerDay || days > maxInt96Days || days < -maxInt96Days {
 		return ingest.TooFar.Cell()
 	}
 	return ingest.Seconds(days*nanosPerDay+nanos, 9)
 }
 
+// decimalValue converts the unscaled value of a decimal.
+func (c *column) decimalValue(v int64) float64 {
+	switch {
+	case v > c.highest || v < -c.highest:
+		return ingest.Mistyped.Cell()
+	case v > int64Precision || v < -int64Precision:
+		return ingest.TooLong.Cell()
+	default:
+		return float64(v) / powersOfTen[c.digits]
+	}
+}
+
 // decimalBytes converts a big-endian two's complement integer of 1 to 32 bytes.
-func decimalBytes(b []byte, digits int) float64 {
+func (c *column) decimalBytes(b []byte) float64 {
 	v := int64(int8(b[0]))
 	for _, x := range b[1:] {
 		if v > int64Precision>>8 || v < -int64Precision>>8-1 {
@@ -174,8 +189,5 @@ func decimalBytes(b []byte, digits int) float64 {
 		}
 		v = v<<8 | int64(x)
 	}
-	if v > int64Precision || v < -int64Precision {
-		return ingest.TooLong.Cell()
-	}
-	return float64(v) / powersOfTen[digits]
+	return c.decimalValue(v)
 }

@@ -180,13 +180,13 @@ func TestDecimalBytes(t *testing.T) {
 				b[i] = byte(v >> 63)
 			}
 			binary.BigEndian.PutUint64(b[width-8:], uint64(v))
-			if got, want := decimalBytes(b, 3), float64(v)/1000; got != want {
+			if got, want := (&column{digits: 3, highest: math.MaxInt64}).decimalBytes(b), float64(v)/1000; got != want {
 				t.Errorf("decimalBytes(%d in %d bytes) = %v, want %v", v, width, got, want)
 			}
 		}
 	}
 	for _, b := range [][]byte{{0x00, 0x20, 0, 0, 0, 0, 0, 1}, {0xFF, 0xDF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, bytes.Repeat([]byte{0x7F}, 16), bytes.Repeat([]byte{0x80}, 16)} {
-		if f := ingest.FaultOf(decimalBytes(b, 0)); f != ingest.TooLong {
+		if f := ingest.FaultOf((&column{highest: math.MaxInt64}).decimalBytes(b)); f != ingest.TooLong {
 			t.Errorf("decimalBytes(%x): %v, want too long", b, f)
 		}
 	}

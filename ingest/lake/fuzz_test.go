@@ -3,6 +3,7 @@ package lake
 import (
 	"bytes"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -159,9 +160,10 @@ var (
 		{physical: format.Int32, kind: kindDate, width: 4},
 		{physical: format.Int64, kind: kindTimestamp, width: 8, digits: 6},
 		{kind: kindInt96, width: 12},
-		{physical: format.Int32, kind: kindDecimal32, width: 4, digits: 2},
-		{physical: format.Int64, kind: kindDecimal64, width: 8, digits: 18},
-		{kind: kindDecimalBytes, width: 11, digits: 3},
+		{physical: format.Int32, kind: kindNarrow, width: 4, lowest: -128, highest: 127},
+		{physical: format.Int32, kind: kindDecimal32, width: 4, digits: 2, highest: 999_999_999},
+		{physical: format.Int64, kind: kindDecimal64, width: 8, digits: 18, highest: 999_999_999_999_999_999},
+		{kind: kindDecimalBytes, width: 11, digits: 3, highest: math.MaxInt64},
 	}
 	fuzzedStored = []column{
 		{physical: format.Boolean},

@@ -20,6 +20,8 @@ type column struct {
 	kind     kind
 	width    int     // bytes of a value in PLAIN, 0 for booleans
 	digits   int     // decimal places of decimals; 3, 6 or 9 for timestamps
+	lowest   int64   // of the type, of integers of 8 and 16 bits
+	highest  int64   // of the type, of those and of unscaled decimals
 	zone     meaning // of timestamps
 	physical format.Type
 	filled   bool   // pages in PLAIN end in plainFill zeros
@@ -197,6 +199,11 @@ func (c column) integer(a annotation) column {
 	switch {
 	case c.physical == format.Int32 && a.bits == 64, c.physical == format.Int64 && a.bits != 64:
 		c.Type, c.Use, c.Why = a.name+" stored as "+c.physical.String(), ingest.Unusable, hintCast
+	case c.physical == format.Int32 && a.bits < 32:
+		c.kind, c.width, c.highest = kindNarrow, 4, 1<<a.bits-1
+		if a.signed {
+			c.lowest, c.highest = -1<<(a.bits-1), 1<<(a.bits-1)-1
+		}
 	case c.physical == format.Int32 && a.signed:
 		c.kind, c.width = kindInt32, 4
 	case c.physical == format.Int32:
@@ -231,6 +238,10 @@ func (c column) decimal(e *parquetmeta.Element, a annotation) column {
 		c.Use, c.Why = ingest.Unusable, "that many digits do not fit; "+hintAgain
 	case c.digits > maxDecimalScale:
 		c.Use, c.Why = ingest.Unusable, fmt.Sprintf("at most %d decimal places are read; %s", maxDecimalScale, hintCast)
+	}
+	c.highest = math.MaxInt64
+	if a.precision < len(powersOfTen) && powersOfTen[max(a.precision, 0)] < math.MaxInt64 {
+		c.highest = int64(powersOfTen[max(a.precision, 0)]) - 1
 	}
 	return c
 }
