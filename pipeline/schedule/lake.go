@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// key is what makes a file the same one later.
+// key identifies a file, until it is written again.
 func key(f pipeline.ManifestFile) string {
 	written := ""
 	if f.Modified != nil {
@@ -21,44 +21,43 @@ func key(f pipeline.ManifestFile) string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", f.Path, f.Bytes, f.Footer, written)
 }
 
-// content names a file wherever it stands, as far as its footer tells its content.
+// content identifies a file by its footer, wherever it lies.
 func content(f pipeline.ManifestFile) string { return fmt.Sprintf("%d %s", f.Bytes, f.Footer) }
 
-// takenKey names a file by place and content.
+// takenKey identifies a file by place and content.
 func takenKey(f pipeline.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
 
-// take notes the files of a run that has finished.
+// take notes the files of a finished run.
 func (s *State) take(files []pipeline.ManifestFile) {
 	for _, f := range s.untaken(files) {
 		s.Taken = append(s.Taken, takenKey(f))
 	}
 }
 
-// untaken are the files that no run which has finished has taken.
+// untaken are the files that no finished run has taken.
 func (s *State) untaken(files []pipeline.ManifestFile) []pipeline.ManifestFile {
-	taken := map[string]bool{}
-	for _, key := range s.Taken {
-		taken[key] = true
-	}
-	return slices.DeleteFunc(slices.Clone(files), func(f pipeline.ManifestFile) bool { return taken[takenKey(f)] })
+	return without(files, takenKey, s.Taken)
 }
 
-// newSince are the files that a list does not have.
-func newSince(all []File, before []pipeline.ManifestFile) []pipeline.ManifestFile {
+// without are the files whose key is not among some.
+func without(files []pipeline.ManifestFile, key func(pipeline.ManifestFile) string, some []string) []pipeline.ManifestFile {
 	known := map[string]bool{}
-	for _, f := range before {
-		known[key(f)] = true
+	for _, k := range some {
+		known[k] = true
 	}
-	var some []pipeline.ManifestFile
-	for _, f := range all {
-		if !known[key(f.ManifestFile)] {
-			some = append(some, f.ManifestFile)
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(files), func(f pipeline.ManifestFile) bool { return known[key(f)] })
 }
 
-// manifested are files as a manifest describes them, in whatever time zone the machine is.
+// newSince are the files of a lake that a list does not have.
+func newSince(all []File, before []pipeline.ManifestFile) []pipeline.ManifestFile {
+	var keys []string
+	for _, f := range before {
+		keys = append(keys, key(f))
+	}
+	return without(manifested(all), key, keys)
+}
+
+// manifested are files as in a manifest, in the same time zone on all machines.
 func manifested(files []File) []pipeline.ManifestFile {
 	all := make([]pipeline.ManifestFile, len(files))
 	for i, f := range files {
@@ -70,24 +69,18 @@ func manifested(files []File) []pipeline.ManifestFile {
 	return all
 }
 
-// chosen are the files that a run at this moment takes of the lake. Those that the run
-// before took come first, in its order, and what has come since behind them, wherever it
-// stands in the lake: so a row that both samples have keeps its ordinal, and with it
-// its place among the hold-out rows, as long as no earlier file goes.
+// chosen are the files of a run at this moment: those of the run before, in its order, and then
+// new ones, in that of the lake. So a row of both samples keeps its ordinal, and with it its
+// role, while no earlier file goes.
 func (j *Job) chosen(ctx context.Context, all []File, before []pipeline.ManifestFile, known *State, moment time.Time) ([]File, error) {
 	fresh := map[string]bool{}
 	for _, f := range known.untaken(manifested(all)) {
 		fresh[key(f)] = true
 	}
-	some := map[string]File{}
-	var names []string // in the order of the lake
+	var some []File
 	for _, f := range all {
-		wanted := true
-		switch j.Files.Which {
-		case FilesAll:
-		case FilesNew:
-			wanted = fresh[key(f.ManifestFile)]
-		case FilesLast:
+		wanted := j.Files.Which != FilesNew || fresh[key(f.ManifestFile)]
+		if j.Files.Which == FilesLast {
 			until, err := j.until(ctx, f)
 			if err != nil {
 				return nil, err
@@ -95,45 +88,22 @@ func (j *Job) chosen(ctx context.Context, all []File, before []pipeline.Manifest
 			wanted = until.After(moment.Add(-j.Files.Last))
 		}
 		if wanted {
-			some[key(f.ManifestFile)], names = f, append(names, key(f.ManifestFile))
+			some = append(some, f)
 		}
 	}
-	var ordered []File
-	add := func(name string) {
-		if f, ok := some[name]; ok {
-			ordered = append(ordered, f)
-			delete(some, name)
-		}
+	place := map[string]int{} // those of the run before count from below 0 up to it
+	for i, f := range before {
+		place[key(f)] = i - len(before)
 	}
-	for _, f := range before {
-		add(key(f))
-	}
-	for _, name := range names {
-		add(name)
-	}
-	return ordered, nil
+	slices.SortStableFunc(some, func(a, b File) int { return place[key(a.ManifestFile)] - place[key(b.ManifestFile)] })
+	return some, nil
 }
 
-// until is the time of the latest row that a file can have: the end of the day or month
-// in its path, or the largest value of the column by its footer.
+// until is the latest time that a row of a file can have: the end of the day or month in its
+// path, or the largest value of the column by its footer.
 func (j *Job) until(ctx context.Context, f File) (time.Time, error) {
 	if j.Files.Key != "" {
-		for part := range strings.SplitSeq(path.Dir(strings.ReplaceAll(f.Where, `\`, "/")), "/") {
-			name, value, _ := strings.Cut(part, "=")
-			if name != j.Files.Key {
-				continue
-			}
-			for _, form := range []struct {
-				text         string
-				months, days int
-			}{{"2006-01-02", 0, 1}, {"20060102", 0, 1}, {"2006-01", 1, 0}} {
-				if at, err := time.Parse(form.text, value); err == nil {
-					return at.AddDate(0, form.months, form.days), nil
-				}
-			}
-			return time.Time{}, fmt.Errorf("%s: %s=%s is no date: want one as in 2026-01-31, 20260131 or 2026-01", f.Where, name, value)
-		}
-		return time.Time{}, fmt.Errorf("%s: its path has no key %s", f.Where, j.Files.Key)
+		return dateOf(f.Where, j.Files.Key)
 	}
 	most, err := j.Lake.Most(ctx, f, j.Files.Column)
 	if err != nil {
@@ -143,4 +113,24 @@ func (j *Job) until(ctx context.Context, f File) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%s: its footer does not tell the largest value of %q, seconds since 1970", f.Where, j.Files.Column)
 	}
 	return time.Unix(int64(math.Ceil(most)), 0), nil
+}
+
+// dateOf is the end of the day or month that a key of a path names.
+func dateOf(file, key string) (time.Time, error) {
+	for part := range strings.SplitSeq(path.Dir(strings.ReplaceAll(file, `\`, "/")), "/") {
+		name, value, _ := strings.Cut(part, "=")
+		if name != key {
+			continue
+		}
+		for _, form := range []string{"2006-01-02", "20060102"} {
+			if at, err := time.Parse(form, value); err == nil {
+				return at.AddDate(0, 0, 1), nil
+			}
+		}
+		if at, err := time.Parse("2006-01", value); err == nil {
+			return at.AddDate(0, 1, 0), nil
+		}
+		return time.Time{}, fmt.Errorf("%s: %s=%s is no date: want one as in 2026-01-31, 20260131 or 2026-01", file, name, value)
+	}
+	return time.Time{}, fmt.Errorf("%s: its path has no key %s", file, key)
 }

@@ -10,91 +10,102 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// A Moments is an endless series of points in time. It has no clock: what is due follows
-// from the record and from the time that it is.
+// A Moments is an endless series of points in time.
 type Moments interface {
 	// Next is the first moment after t.
 	Next(t time.Time) time.Time
 }
 
-// An Interval is every so long after the moment before.
+// An Interval is the time between two moments.
 type Interval time.Duration
 
-// Next is so long after t.
+// Next is t plus the interval.
 func (i Interval) Next(t time.Time) time.Time { return t.Add(time.Duration(i)) }
 
-// A crontab is five fields, in a time zone.
-//
-// Where clocks are put forward, a time of day that is left out is the first instant
-// after the gap; where they are put back, one that comes twice counts once. Expressions
-// whose hours are a star or steps of it go by the hours that pass.
+// A crontab is five fields, in a time zone. A time of day that clocks skip is the first instant
+// after the gap, and one that they repeat counts once; but expressions with a star, or steps of
+// it, for the hour count hours that pass.
 type crontab struct {
-	zoned, naive cron.Schedule // in the zone, and in one without changes
-	zone         *time.Location
-	byHour       bool
+	walls  cron.Schedule // in UTC, which has no gaps
+	zone   *time.Location
+	byHour bool
 }
 
-// Cron reads a crontab of five fields, of a time zone as in Europe/Berlin.
-func Cron(text, zone string) (Moments, error) { return newCrontab(text, zone) }
-
-func newCrontab(text, zone string) (crontab, error) {
+// Cron reads a crontab of five fields in a time zone such as Europe/Berlin.
+func Cron(text, zone string) (Moments, error) {
 	at, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
-		return crontab{}, fmt.Errorf("%q is no time zone: want a name as in Europe/Berlin, or UTC", zone)
+		return nil, fmt.Errorf("%q is no time zone: want a name as in Europe/Berlin, or UTC", zone)
 	}
+	const want = "want five fields: minute, hour, day of the month, month, day of the week"
 	fields := strings.Fields(text)
 	if len(fields) != 5 {
-		return crontab{}, fmt.Errorf("%q: want five fields: minute, hour, day of the month, month, day of the week", text)
+		return nil, fmt.Errorf("%q: %s", text, want)
 	}
-	c := crontab{zone: at, byHour: strings.HasPrefix(fields[1], "*")}
-	for of, in := range map[*cron.Schedule]string{&c.zoned: zone, &c.naive: "UTC"} {
-		parsed, err := cron.ParseStandard("CRON_TZ=" + in + " " + strings.Join(fields, " "))
-		if err != nil || parsed.Next(someDay).IsZero() {
-			return c, fmt.Errorf("%q: want five fields: minute, hour, day of the month, month, day of the week, of days that there are", text)
-		}
-		*of = parsed
+	walls, err := cron.ParseStandard("CRON_TZ=UTC " + strings.Join(fields, " "))
+	if err != nil || walls.Next(someDay).IsZero() {
+		return nil, fmt.Errorf("%q: %s, of days that there are", text, want)
 	}
-	return c, nil
+	return crontab{walls, at, strings.HasPrefix(fields[1], "*")}, nil
 }
 
-// someDay is one from which a crontab has a next moment, if it ever has one.
+// someDay has a next moment in every crontab that has any.
 var someDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// Next is the first moment after t. It walks through wall clocks and not through instants, for
+// the parser's own walk does not end in zones that skip midnight.
 func (c crontab) Next(t time.Time) time.Time {
-	at := c.zoned.Next(t)
-	if c.byHour || at.IsZero() {
-		return at
+	t = t.In(c.zone).Truncate(time.Second)
+	wall := c.walls.Next(onWall(t))
+	if c.byHour {
+		return c.sameOffset(t, wall)
 	}
-	if sameWall(at.In(c.zone), t.In(c.zone)) { // the hour that comes twice
-		at = c.zoned.Next(at)
+	for !c.instant(wall).After(t) { // in an hour that comes twice
+		wall = c.walls.Next(wall)
 	}
-	// What is left out has a wall clock that no instant has.
-	wall := c.naive.Next(onWall(t.In(c.zone)))
-	if there := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, c.zone); !sameWall(wall, there) {
-		begin, end := there.ZoneBounds()
-		gap := end
-		if begin.After(t) && wall.Sub(onWall(begin)) < 0 {
-			gap = begin
-		}
-		if gap.After(t) && gap.Before(at) {
-			return gap
-		}
-	}
-	return at
+	return c.instant(wall)
 }
 
-// onWall is what the clock on the wall shows, as a time in UTC.
+// sameOffset is the time of the next wall clock after t, while its offset from UTC lasts; then
+// of the next one under the new offset.
+func (c crontab) sameOffset(t, wall time.Time) time.Time {
+	for {
+		at := t.Add(wall.Sub(onWall(t)))
+		_, end := t.ZoneBounds()
+		if end.IsZero() || at.Before(end) {
+			return at
+		}
+		t = end
+		wall = c.walls.Next(onWall(t).Add(-time.Second))
+	}
+}
+
+// instant is the first time at which the clock on the wall shows so much, or has skipped it.
+func (c crontab) instant(wall time.Time) time.Time {
+	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, c.zone)
+	_, offset := at.Add(-6 * time.Hour).Zone() // before clocks change, if they do
+	early := wall.Add(-time.Duration(offset) * time.Second).In(c.zone)
+	switch {
+	case onWall(early).Equal(wall):
+		return early
+	case onWall(at).Equal(wall):
+		return at
+	default:
+		gap, _ := early.ZoneBounds()
+		return gap
+	}
+}
+
+// onWall is the wall clock of t, as a time in UTC.
 func onWall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-func sameWall(a, b time.Time) bool { return onWall(a).Equal(onWall(b)) }
-
-// mostMoments bounds how many moments are counted after a long absence.
+// mostMoments bounds the count of moments after a long absence.
 const mostMoments = 100_000
 
-// dueSince is the latest moment after last of which the time has come, delayed by jitter, and
-// how many such moments there are.
+// dueSince is the latest moment after last that is due, delayed by jitter, and the number of
+// such moments.
 func dueSince(m Moments, last, now time.Time, jitter func(time.Time) time.Duration) (moment time.Time, n int) {
 	for at := m.Next(last); !at.IsZero() && !at.Add(jitter(at)).After(now); at = m.Next(at) {
 		moment = at
@@ -105,8 +116,7 @@ func dueSince(m Moments, last, now time.Time, jitter func(time.Time) time.Durati
 	return moment, n
 }
 
-// jitterOf spreads moments of a job over a span, each by the same amount whenever it is
-// asked for.
+// jitterOf spreads moments of a job over a span. The delay of a moment is always the same.
 func jitterOf(name string, most time.Duration) func(time.Time) time.Duration {
 	return func(at time.Time) time.Duration {
 		if most <= 0 {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,14 +10,14 @@ import (
 
 func instants(t *testing.T, text, zone, from string, n int) []string {
 	t.Helper()
-	c, err := newCrontab(text, zone)
+	c, err := Cron(text, zone)
 	fatal.If(t, err)
 	at, err := time.Parse(time.RFC3339, from)
 	fatal.If(t, err)
 	var all []string
 	for range n {
 		at = c.Next(at)
-		all = append(all, at.In(c.zone).Format(time.RFC3339))
+		all = append(all, at.In(c.(crontab).zone).Format(time.RFC3339))
 	}
 	return all
 }
@@ -44,8 +45,12 @@ func TestCronWhereClocksChange(t *testing.T) {
 			}
 		}
 	}
+	// The parser's own walk never ends where midnight is left out.
+	if got := instants(t, "0 0 * * *", "America/Havana", "2026-03-07T12:00:00Z", 2); !slices.Equal(got, []string{"2026-03-08T01:00:00-04:00", "2026-03-09T00:00:00-04:00"}) {
+		t.Errorf("midnight in Havana: %v", got)
+	}
 	for _, bad := range [][2]string{{"30 2 * *", "UTC"}, {"61 2 * * *", "UTC"}, {"0 0 30 2 *", "UTC"}, {"0 0 * * *", "Mars/Base"}, {"TZ=UTC 0 0 * *", "UTC"}} {
-		if _, err := newCrontab(bad[0], bad[1]); err == nil {
+		if _, err := Cron(bad[0], bad[1]); err == nil {
 			t.Errorf("%q in %q is taken", bad[0], bad[1])
 		}
 	}
@@ -55,7 +60,7 @@ func TestCronWhereClocksChange(t *testing.T) {
 // and none of them twice where the clock jumps.
 func TestMomentsAreCountedOnce(t *testing.T) {
 	start := time.Date(2026, 5, 1, 0, 0, 30, 0, time.UTC)
-	c, err := newCrontab("0 * * * *", "UTC")
+	c, err := Cron("0 * * * *", "UTC")
 	fatal.If(t, err)
 	none := jitterOf("", 0)
 	for name, looks := range map[string][]time.Duration{

@@ -13,21 +13,15 @@ import (
 // A lot is what a run takes.
 type lot struct {
 	rows   pipeline.Rows
-	digest string // names it
-	number string // names what has one number in the sequence
-	none   bool   // nothing that the run before had not
-	stands string // id of the certificate that the number has already
+	digest string
+	number string // key of its number in the sequence
+	none   bool   // nothing new since the run before
+	stands string // id of the certificate that its number already has
 }
 
 // begin chooses the files of a run, or its window, takes its number in the sequence, records
-// the run, runs it, and records how it ended. It holds the output all the while. Without a
-// record there was no run: it is due still.
+// the run, runs it, and records its end. A run without a record has not been: it is due still.
 func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeline.Sequence, run *pipeline.Scheduled, now time.Time) (r *pipeline.RunState, err error) {
-	release, err := j.Output.Hold()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
 	at, err := j.sequence()
 	if err == nil && at.Taken != seen.Taken {
 		err = errTaken
@@ -56,7 +50,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 	if known.Open, err = j.name(run, now); err != nil {
 		return nil, err
 	}
-	known.Retry = &Retry{At: now, Tries: run.Try - 1, Kills: run.Kills, Trigger: run.Trigger, Moment: run.Moment} // should its record never come to be
+	known.Retry = repeat(run, now) // if it dies before its record
 	if err := s.put(j, known); err != nil {
 		return nil, err
 	}
@@ -66,8 +60,8 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 	return r, s.finish(ctx, j, known, r, take, now)
 }
 
-// unchosen records a run for which no files, or no window, could be chosen. Rows, files and
-// offsets are not counted again at once.
+// unchosen records a run whose files, or window, could not be chosen. Rows, files and offsets
+// are counted again later.
 func (s *Scheduler) unchosen(j *Job, known *State, run *pipeline.Scheduled, fault error, now time.Time) (*pipeline.RunState, error) {
 	run.Window, run.Files = nil, nil
 	r, err := j.over(run, pipeline.StateFailed, fault, now)
@@ -81,7 +75,20 @@ func (s *Scheduler) unchosen(j *Job, known *State, run *pipeline.Scheduled, faul
 	return r, s.put(j, known)
 }
 
-// over records a run that has ended before it has trained anything.
+// name numbers a run among those of its job, and names its record.
+func (j *Job) name(run *pipeline.Scheduled, now time.Time) (string, error) {
+	run.Job, run.Number = j.Name, 1
+	if run.Files == nil {
+		run.Files = []pipeline.ManifestFile{}
+	}
+	last, err := j.last(anyRun)
+	if last != nil {
+		run.Number = last.Scheduled.Number + 1
+	}
+	return hexOf(j.Name, run.Number, now)[:12], err
+}
+
+// over records a run that ended before training.
 func (j *Job) over(run *pipeline.Scheduled, as pipeline.State, fault error, now time.Time) (*pipeline.RunState, error) {
 	name, err := j.name(run, now)
 	if err != nil {
@@ -91,19 +98,18 @@ func (j *Job) over(run *pipeline.Scheduled, as pipeline.State, fault error, now 
 	if err != nil {
 		return nil, err
 	}
-	text, exit := "", (*int)(nil)
-	if fault != nil {
-		status := pipeline.ExitStatus(fault)
-		text, exit = pipeline.Shortened(fault.Error()), &status
+	if fault == nil {
+		return r, r.End(j.Output, as, nil, "", now)
 	}
-	return r, r.End(j.Output, as, exit, text, now)
+	exit := pipeline.ExitStatus(fault)
+	return r, r.End(j.Output, as, &exit, pipeline.Shortened(fault.Error()), now)
 }
 
-// nothing records a run without a row. Several in a row of one trigger have one record.
+// nothing records a run without a new row. Consecutive ones of one trigger share a record.
 func (s *Scheduler) nothing(j *Job, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
 	run.Why = "there is no row that the run before had not"
 	s.tell(false, j.Name+": "+run.Why)
-	r, err := j.last(func(*pipeline.RunState) bool { return true })
+	r, err := j.last(anyRun)
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +126,15 @@ func (s *Scheduler) nothing(j *Job, run *pipeline.Scheduled, now time.Time) (*pi
 func (s *Scheduler) take(ctx context.Context, j *Job, known *State, at pipeline.Sequence, run *pipeline.Scheduled) (lot, error) {
 	if j.Topic != nil {
 		w, err := pipeline.TopicWindow{}, error(nil)
-		if at.Topic.Window != nil { // that is to have a certificate still
+		if at.Topic.Window != nil { // still without a certificate
 			w = *at.Topic.Window
 		} else if w, err = j.Topic.Ahead(ctx, at.Topic, 0); err != nil {
 			return lot{}, err
 		}
 		run.Window = &w
-		return j.window(w), nil
+		of := j.lotOf(run)
+		of.rows, of.none = j.Topic.Rows(w), w.Offsets() == 0
+		return of, nil
 	}
 	all, err := j.Lake.Files(ctx)
 	if err != nil {
@@ -141,97 +149,24 @@ func (s *Scheduler) take(ctx context.Context, j *Job, known *State, at pipeline.
 		return lot{}, err
 	}
 	run.Files = manifested(files)
-	of := j.files(run.Files)
+	of := j.lotOf(run)
 	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || known.Done == of.digest
 	return of, nil
 }
 
-// window is what a run of a window takes.
-func (j *Job) window(w pipeline.TopicWindow) lot {
-	digest := j.Topic.Digest(w)
-	return lot{rows: j.Topic.Rows(w), digest: digest, number: hexOf(digest, j.Software), none: w.Offsets() == 0}
-}
-
-// files is what a run of these files takes, but for their rows.
-func (j *Job) files(files []pipeline.ManifestFile) lot {
-	digest := hexOf(files)
+// lotOf names what a run takes.
+func (j *Job) lotOf(of *pipeline.Scheduled) lot {
+	digest := ""
+	if of.Window != nil {
+		digest = j.Topic.Digest(*of.Window)
+	} else {
+		digest = hexOf(of.Files)
+	}
 	return lot{digest: digest, number: hexOf(digest, j.Software)}
 }
 
-// lotOf is what a run has taken, but for the rows of files.
-func (j *Job) lotOf(of *pipeline.Scheduled) lot {
-	if of.Window != nil {
-		return j.window(*of.Window)
-	}
-	return j.files(of.Files)
-}
-
-// number gives what a run takes its number in the sequence: before anything is known of a
-// bound, and for one certificate.
-func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, take *lot) error {
-	identity, err := j.Job.Identity()
-	if err != nil {
-		return err
-	}
-	if number, same := at.Numbers[take.number]; same { // of a run that was killed, or has failed
-		all, err := j.Output.Numbered(ctx, j.Name)
-		if err != nil {
-			return err
-		}
-		run.Sequence, take.stands = number, all[number]
-		return nil
-	}
-	last, err := j.newest(ctx, at.Taken)
-	if err != nil {
-		return err
-	}
-	at.Identity, at.Numbers = identity.String(), maps.Clone(at.Numbers)
-	if at.Numbers == nil {
-		at.Numbers = map[string]int64{}
-	}
-	at.Taken = last + 1
-	at.Numbers[take.number] = at.Taken
-	if run.Window != nil {
-		at.Topic = at.Topic.With(*run.Window)
-	}
-	if err := j.Output.PutSequence(j.Name, *at); err != nil {
-		return err // its record must not speak of a number that nobody knows
-	}
-	run.Sequence = at.Taken
-	return nil
-}
-
-// newest is the largest number that was taken: by the list of numbers, which must know those
-// of the newest run and of all certificates; where there is no list, by these.
-func (j *Job) newest(ctx context.Context, listed int64) (int64, error) {
-	last, err := j.last(numbered)
-	if err != nil {
-		return 0, err
-	}
-	found, err := j.certified(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if last != nil {
-		found = max(found, last.Scheduled.Sequence)
-	}
-	if listed > 0 && found > listed {
-		return 0, fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and its list of numbers tells of %d: that is older (hint: restore the one that has them, or give the job another name and output)", found, j.Name, listed)
-	}
-	return max(found, listed), nil
-}
-
-// certified is the largest number that a certificate has.
-func (j *Job) certified(ctx context.Context) (most int64, err error) {
-	all, err := j.Output.Numbered(ctx, j.Name)
-	for k := range all {
-		most = max(most, k)
-	}
-	return most, err
-}
-
-// finish runs what is recorded as running. now is when it began, though its record may say
-// later, if a clock was put back.
+// finish runs what is recorded as running. now is when it began; its record may say later, if a
+// clock was put back.
 func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipeline.RunState, take lot, now time.Time) error {
 	how := j.How
 	how.Run, how.Begun, how.Stands, how.LeavePointer, how.Judge = r.Run, r, take.stands, true, j.Judge
@@ -244,54 +179,60 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 	began := time.Now()
 	o, err := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), take.rows, how)
 	ended := now.Add(time.Since(began))
-	if ctx.Err() != nil && r.State == pipeline.StateFinished { // all but its promotion is recorded, which recover makes up for
+	if ctx.Err() != nil && r.State == pipeline.StateFinished { // recover decides its promotion
 		return ctx.Err()
 	}
-	if ctx.Err() != nil { // it was told to end
+	if ctx.Err() != nil {
 		err := r.End(j.Output, pipeline.StateInterrupted, nil, "the scheduler was stopped", ended)
-		return errors.Join(ctx.Err(), err, s.settle(j, known, r, repeat(r, ended)))
+		return errors.Join(ctx.Err(), err, s.settle(j, known, r, repeat(r.Scheduled, ended)))
 	}
 	if err != nil && !errors.Is(err, pipeline.ErrHeld) {
 		o, err = s.standing(ctx, j, take.stands, o, err)
 	}
-	var retry *Retry
-	switch {
-	case err == nil:
-		r.Artifacts = []pipeline.ArtifactRef{{ID: o.Result.ID, Model: o.Result.ModelDigest}}
-		r.Exit, r.Fault = new(int), ""
-		if verdict := how.Verdict(o.Result.Certificate); verdict != nil {
-			*r.Exit, r.Fault = pipeline.ExitStatus(verdict), verdict.Error()
-		}
-		r.State, r.Scheduled.Kills = pipeline.StateFinished, 0
-		return s.finished(ctx, j, known, r, ended)
-	case errors.Is(err, pipeline.ErrNoRows):
-		r.Scheduled.Why = "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
-		err = r.End(j.Output, pipeline.StateNothing, nil, "", ended)
-	default:
-		exit, fault := pipeline.ExitStatus(err), pipeline.Shortened(err.Error())
-		if errors.Is(err, pipeline.ErrHeld) { // by who works on the same window: recover must not take it for a failure
-			err = s.settle(j, known, r, repeat(r, ended.Add(j.Backoff)))
-			if err == nil {
-				err = r.End(j.Output, pipeline.StateFailed, &exit, fault, ended)
-			}
-			s.tell(true, Words(r))
-			return err
-		}
-		err = r.End(j.Output, pipeline.StateFailed, &exit, fault, ended)
-		retry = again(j, r, ended)
+	if err != nil {
+		return s.failed(j, known, r, err, ended)
 	}
-	s.tell(r.Exit != nil && *r.Exit != 0, Words(r))
-	return errors.Join(err, s.settle(j, known, r, retry))
+	r.Artifacts = []pipeline.ArtifactRef{{ID: o.Result.ID, Model: o.Result.ModelDigest}}
+	r.Exit, r.Fault = new(int), ""
+	if verdict := how.Verdict(o.Result.Certificate); verdict != nil {
+		*r.Exit, r.Fault = pipeline.ExitStatus(verdict), verdict.Error()
+	}
+	r.State, r.Scheduled.Kills = pipeline.StateFinished, 0
+	return s.finished(ctx, j, known, r, ended)
 }
 
-// finished decides whether what a run came to becomes current, and records it.
+// failed records a run without a certificate.
+func (s *Scheduler) failed(j *Job, known *State, r *pipeline.RunState, fault error, ended time.Time) error {
+	exit := pipeline.ExitStatus(fault)
+	end := func() error {
+		return r.End(j.Output, pipeline.StateFailed, &exit, pipeline.Shortened(fault.Error()), ended)
+	}
+	var err error
+	switch {
+	case errors.Is(fault, pipeline.ErrHeld): // another process has the window: recover must not take it for a failure
+		if err = s.settle(j, known, r, repeat(r.Scheduled, ended.Add(j.Backoff))); err == nil {
+			err = end()
+		}
+	case errors.Is(fault, pipeline.ErrNoRows):
+		r.Scheduled.Why = "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
+		err = r.End(j.Output, pipeline.StateNothing, nil, "", ended)
+		err = errors.Join(err, s.settle(j, known, r, nil))
+	default:
+		err = end()
+		err = errors.Join(err, s.settle(j, known, r, again(j, r, ended)))
+	}
+	s.tell(r.Exit != nil, Words(r))
+	return err
+}
+
+// finished decides whether a run's certificate becomes current, and records it.
 func (s *Scheduler) finished(ctx context.Context, j *Job, known *State, r *pipeline.RunState, ended time.Time) error {
 	if of := r.Scheduled; *r.Exit == 0 && of.Why == "" {
-		var fault error
-		of.Current, of.Waits, of.Why, fault = j.challenge(ctx, Certificate(r), ended)
+		d, fault := j.challenge(ctx, Certificate(r), ended)
 		if fault != nil && ctx.Err() != nil {
 			return ctx.Err() // recover decides it
 		}
+		of.Current, of.Waits, of.Why = d.moved, d.waits, d.why
 		if fault != nil {
 			*r.Exit, of.Why = pipeline.ExitFailure, fmt.Sprintf("whether it is to be current cannot be decided: %s (hint: when that is mended, pacsgp promote makes it current)", pipeline.Shortened(fault.Error()))
 		}
@@ -301,24 +242,24 @@ func (s *Scheduler) finished(ctx context.Context, j *Job, known *State, r *pipel
 	return errors.Join(err, s.settle(j, known, r, nil))
 }
 
-// standing is the outcome of a run that failed, if an earlier try of it has published its
-// certificate: a number has one, and that is what the run came to.
+// standing is the outcome of a failed run whose earlier try has published a certificate: a
+// number has one.
 func (s *Scheduler) standing(ctx context.Context, j *Job, id string, o *pipeline.Outcome, fault error) (*pipeline.Outcome, error) {
-	if id == "" || j.Elsewhere { // what was published elsewhere is not known here
+	if id == "" || j.Elsewhere { // the output does not show what was published elsewhere
 		return o, fault
 	}
 	c, err := j.contender(ctx, id)
 	if err == nil {
 		err = j.verify(ctx, c)
 	}
-	if err != nil { // it is not what a run has published
+	if err != nil { // no run has published it
 		return o, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
 	s.tell(false, fmt.Sprintf("certificate %.12s… of an earlier try stands, though this one failed: %v", id, fault))
 	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
 }
 
-// settle notes what follows from the end of a run, and that it is dealt with.
+// settle notes the consequences of a run's end, and closes it.
 func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Retry) error {
 	of, take := r.Scheduled, j.lotOf(r.Scheduled)
 	known.Open, known.Retry = "", retry
@@ -336,7 +277,7 @@ func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Re
 	if err != nil {
 		return err
 	}
-	// What is certified has its number: files that look the same are another number's then.
+	// A certified number is closed: files that look the same get another one.
 	over := r.State == pipeline.StateFinished
 	if w := of.Window; w != nil && retry == nil {
 		over = true
@@ -359,8 +300,7 @@ func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Re
 	return s.put(j, known)
 }
 
-// backoff is how long is waited after so many failures before: twice as long each time, and a
-// year at most.
+// backoff is the pause after so many earlier failures: twice as long each time, at most a year.
 func (j *Job) backoff(failures int) time.Duration {
 	const most = 365 * 24 * time.Hour
 	wait := min(j.Backoff, most)
@@ -370,8 +310,7 @@ func (j *Job) backoff(failures int) time.Duration {
 	return wait
 }
 
-// again is when a run that failed is tried again, nil: it is not. Faults of the job are not
-// mended by that.
+// again is the retry of a failed run, nil if there is none. It mends no fault of the job.
 func again(j *Job, r *pipeline.RunState, now time.Time) *Retry {
 	of := r.Scheduled
 	if of.Try > j.Retries || r.Exit == nil || *r.Exit != pipeline.ExitFailure {
@@ -380,49 +319,42 @@ func again(j *Job, r *pipeline.RunState, now time.Time) *Retry {
 	return &Retry{At: now.Add(j.backoff(of.Try - 1)), Tries: of.Try, Trigger: of.Trigger, Moment: of.Moment}
 }
 
-// repeat is the same try, made once more: what has ended it was no failure of the run.
-func repeat(r *pipeline.RunState, at time.Time) *Retry {
-	of := r.Scheduled
+// repeat is the same try once more: the run itself has not failed.
+func repeat(of *pipeline.Scheduled, at time.Time) *Retry {
 	return &Retry{At: at, Tries: of.Try - 1, Kills: of.Kills, Trigger: of.Trigger, Moment: of.Moment}
 }
 
-// mostKills is how often in a row a run is begun again whose scheduler has ended before it,
-// which is no failure of the run.
+// mostKills is how many times in a row a run is resumed whose scheduler died during it.
 const mostKills = 5
 
-// recover deals with the run of a job that was at work when its scheduler ended: it is tried
-// again, and goes on from its checkpoint. One that had finished is recorded as what it came to,
-// and returned.
-func (s *Scheduler) recover(ctx context.Context, j *Job, known *State, now time.Time) (r *pipeline.RunState, err error) {
-	release, err := j.Output.Hold()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	r, err = j.last(func(r *pipeline.RunState) bool { return r.Run == known.Open })
+// recover deals with a run whose scheduler ended during it: the run is resumed from its
+// checkpoint. A finished one is recorded as finished, and returned.
+func (s *Scheduler) recover(ctx context.Context, j *Job, known *State, now time.Time) (*pipeline.RunState, error) {
+	r, err := j.last(func(r *pipeline.RunState) bool { return r.Run == known.Open })
 	switch {
 	case err != nil:
 		return nil, err
-	case r == nil: // it has never come to be, or has gone
+	case r == nil: // its record was never written, or is gone
 		known.Open = ""
 		return nil, s.put(j, known)
 	case r.State == pipeline.StateFinished && r.Exit != nil:
 		return r, s.finished(ctx, j, known, r, *r.Ended)
 	case r.State == pipeline.StateInterrupted:
-		return nil, s.settle(j, known, r, repeat(r, now))
+		return nil, s.settle(j, known, r, repeat(r.Scheduled, now))
 	case r.State == pipeline.StateNothing || r.State == pipeline.StateFailed && r.Exit != nil:
 		return nil, s.settle(j, known, r, again(j, r, now))
 	}
-	fault, exit := "the scheduler has ended before it", (*int)(nil)
-	if r.Scheduled.Kills++; r.Scheduled.Kills > mostKills {
-		fault, exit = fmt.Sprintf("the scheduler has ended before it %d times in a row (hint: does it have memory enough?)", r.Scheduled.Kills), new(int)
-		*exit, r.Scheduled.Kills = pipeline.ExitFailure, 0
+	if r.Scheduled.Kills++; r.Scheduled.Kills <= mostKills {
+		if err := r.End(j.Output, pipeline.StateFailed, nil, "the scheduler has ended before it", now); err != nil {
+			return nil, err
+		}
+		return nil, s.settle(j, known, r, repeat(r.Scheduled, now))
 	}
-	if err := r.End(j.Output, pipeline.StateFailed, exit, fault, now); err != nil {
+	fault := fmt.Sprintf("the scheduler has ended before it %d times in a row (hint: does it have memory enough?)", r.Scheduled.Kills)
+	r.Scheduled.Kills = 0
+	exit := pipeline.ExitFailure
+	if err := r.End(j.Output, pipeline.StateFailed, &exit, fault, now); err != nil {
 		return nil, err
 	}
-	if exit != nil {
-		return nil, s.settle(j, known, r, again(j, r, now))
-	}
-	return nil, s.settle(j, known, r, repeat(r, now))
+	return nil, s.settle(j, known, r, again(j, r, now))
 }

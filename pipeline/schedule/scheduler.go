@@ -14,27 +14,26 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Scheduler decides when which job is run, from what was noted and from the time that it is
-// told. It has no clock and starts no goroutine. Record and Poll have to be given.
+// A Scheduler decides when to run which job, from its record and the time that it is told.
+// It has no clock and starts no goroutine. Only Record and Poll are required.
 type Scheduler struct {
 	Record Record
-	Poll   time.Duration // how often is looked whether anything is due
+	Poll   time.Duration // between two looks at what is due
 
-	// Train runs a job that has its rows and its number, as [pipeline.Train] does; nil: it is
-	// that.
+	// Train trains a job that has its rows and its number; nil means [pipeline.Train].
 	Train func(ctx context.Context, j *Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
-	// Say is told what was done, Warn what has failed. nil: nobody is, and Say is.
+	// Say gets messages, Warn those of failures; nil means none, and Say.
 	Say, Warn func(text string)
-	Looked    func(began time.Time)       // is told when all jobs were looked at; nil: nobody is
-	Lagged    func(j *Job, offsets int64) // is told how many offsets of its topic a job has in no window yet; nil: nobody is
+	Looked    func(began time.Time)       // called after a look at all jobs
+	Lagged    func(j *Job, offsets int64) // called with the offsets of a job's topic that no window has yet
 
-	said   string // the last of what is not to be said at every look
-	unseen error  // why it was not seen whether the job that was looked at last is due
-	closed bool   // the last look has recorded the end of a run of an earlier scheduler, and not looked what is due
+	said   string // the last message that is not repeated at every look
+	unseen error  // why the last look could not tell whether its job is due
+	closed bool   // the last look only ended a run of an earlier scheduler
 }
 
 // errTaken says that another scheduler was faster.
-var errTaken = errors.New("another scheduler has taken a number of its sequence at this moment; it is looked again")
+var errTaken = errors.New("another scheduler has just taken a number of its sequence; the next look tries again")
 
 // complete reports what a job lacks, before it takes a number.
 func (j *Job) complete() error {
@@ -56,7 +55,7 @@ func (j *Job) complete() error {
 	return errors.Join(faults...)
 }
 
-// sequence is what the output knows of a job's sequence. It refuses another job.
+// sequence reads a job's sequence from its output. It refuses a changed job.
 func (j *Job) sequence() (pipeline.Sequence, error) {
 	if err := j.complete(); err != nil {
 		return pipeline.Sequence{}, err
@@ -72,10 +71,19 @@ func (j *Job) sequence() (pipeline.Sequence, error) {
 	return at, err
 }
 
-// Look does what is due for a job by now, and returns the record of the run that there was, if
-// there was one. The error is one of the scheduler's record, without which nothing can be
-// decided, or of a job that was changed or is not complete; what becomes of a run stands in the run's record, and
-// what is wrong with the job's output is said.
+// held calls do while it holds an output.
+func held[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
+	release, err := o.Hold()
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	return do()
+}
+
+// Look does what is due for a job by now, and returns the record of the run, nil if there was
+// none. It fails if the scheduler's record does, or for a changed or incomplete job. Failures
+// of a run are in its record; those of the job's output are messages.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (*pipeline.RunState, error) {
 	s.closed, j.Judge = false, cmp.Or(j.Judge, pipeline.JudgeMean)
 	r, err := s.look(ctx, j, now)
@@ -94,10 +102,9 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 // A recordError is one of the scheduler's record.
 type recordError struct{ error }
 
-// Unwrap is the error.
 func (e recordError) Unwrap() error { return e.error }
 
-// known is what the record knows of a job.
+// known reads the state of a job.
 func (s *Scheduler) known(j *Job) (*State, error) {
 	known, err := s.Record.Job(j.Name)
 	if err != nil {
@@ -109,7 +116,7 @@ func (s *Scheduler) known(j *Job) (*State, error) {
 	return known, nil
 }
 
-// put replaces it.
+// put writes the state of a job.
 func (s *Scheduler) put(j *Job, known *State) error {
 	if err := s.Record.PutJob(j.Name, known); err != nil {
 		return recordError{err}
@@ -130,7 +137,8 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		return nil, fmt.Errorf("which numbers of its sequence are taken cannot be told: %w", err)
 	}
 	if known.Open != "" {
-		if r, err := s.recover(ctx, j, known, now); r != nil || err != nil {
+		r, err := held(j.Output, func() (*pipeline.RunState, error) { return s.recover(ctx, j, known, now) })
+		if r != nil || err != nil {
 			s.closed = err == nil
 			return r, err
 		}
@@ -139,7 +147,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		}
 	}
 	if known.Waiting != "" {
-		if err := s.wait(ctx, j, known, now); err != nil {
+		if _, err := held(j.Output, func() (any, error) { return nil, s.wait(ctx, j, known, now) }); err != nil {
 			return nil, err
 		}
 	}
@@ -148,32 +156,42 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 			return nil, err
 		}
 	}
+	run, skipped, err := s.next(ctx, j, known, at, now)
+	if err != nil || run == nil {
+		return nil, err
+	}
+	return held(j.Output, func() (*pipeline.RunState, error) {
+		if !skipped {
+			return s.begin(ctx, j, known, at, run, now)
+		}
+		r, err := j.over(run, pipeline.StateSkipped, nil, now)
+		if err != nil {
+			return nil, err
+		}
+		return r, s.put(j, known)
+	})
+}
+
+// next is the run that is to begin now: a retry, a window that was frozen, or what the triggers
+// ask for.
+func (s *Scheduler) next(ctx context.Context, j *Job, known *State, at pipeline.Sequence, now time.Time) (run *pipeline.Scheduled, skipped bool, err error) {
 	if r := known.Retry; r != nil {
 		if longest := j.backoff(r.Tries-1) + farAhead; now.Before(r.At) && r.At.Before(now.Add(longest)) {
-			return nil, nil
+			return nil, false, nil
 		}
-		return s.begin(ctx, j, known, at, &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills}, now)
+		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills}, false, nil
 	}
 	if at.Topic != nil && at.Topic.Window != nil { // of a scheduler with another record
 		if s.backsOff(j, known, now) {
-			return nil, nil
+			return nil, false, nil
 		}
-		return s.begin(ctx, j, known, at, &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, now)
+		return &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, false, nil
 	}
-	run, skipped, err := s.due(ctx, j, known, at, now)
-	switch {
-	case err != nil || run == nil:
-		return nil, err
-	case skipped:
-		return s.skip(j, known, run, now)
-	default:
-		return s.begin(ctx, j, known, at, run, now)
-	}
+	return s.due(ctx, j, known, at, now)
 }
 
-// due returns the run that the triggers ask for, nil if none does, and whether it is one that
-// was missed and is not made up for. All moments up to now are dealt with then, of every
-// trigger: runs do not overlap and do not queue.
+// due returns the run that the triggers ask for, nil if none does, and whether it was missed and
+// is skipped. It covers all moments of all triggers up to now: runs neither overlap nor queue.
 func (s *Scheduler) due(ctx context.Context, j *Job, known *State, at pipeline.Sequence, now time.Time) (found *pipeline.Scheduled, skipped bool, err error) {
 	begun := false
 	jitter := jitterOf(j.Name, j.Jitter)
@@ -213,14 +231,14 @@ func (s *Scheduler) due(ctx context.Context, j *Job, known *State, at pipeline.S
 	return found, skipped, err
 }
 
-// farAhead is how far the last moment, or a retry beyond its backoff, may lie ahead of the
-// clock before the clock is taken to have been wrong then.
+// farAhead bounds how far the last moment, or a retry beyond its backoff, may be ahead of the
+// clock. Beyond it the clock was wrong then.
 const farAhead = 48 * time.Hour
 
-// longestBackoff is the longest time for which rows, files and offsets are not counted again.
+// longestBackoff is the longest pause in counting rows, files and offsets.
 const longestBackoff = time.Hour
 
-// backsOff reports whether it is too early for another look behind one that has failed.
+// backsOff reports whether it is too early for a look after a failed one.
 func (s *Scheduler) backsOff(j *Job, known *State, now time.Time) bool {
 	if !now.Before(known.NotBefore) || !known.NotBefore.Before(now.Add(2*longestBackoff)) {
 		return false
@@ -229,8 +247,8 @@ func (s *Scheduler) backsOff(j *Job, known *State, now time.Time) bool {
 	return true
 }
 
-// dueByData asks the triggers that count rows, files and offsets. None looks at a value,
-// so that how many rows there are, and when, is all that a moment depends on.
+// dueByData asks the triggers that count rows, files and offsets. None looks at a value: a
+// moment depends only on how many rows there are, and when.
 func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
 	if s.backsOff(j, known, now) {
 		return nil, nil
@@ -266,33 +284,7 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipe
 	return nil, nil
 }
 
-// skip records that moments have passed.
-func (s *Scheduler) skip(j *Job, known *State, run *pipeline.Scheduled, now time.Time) (r *pipeline.RunState, err error) {
-	release, err := j.Output.Hold()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	if r, err = j.over(run, pipeline.StateSkipped, nil, now); err != nil {
-		return nil, err
-	}
-	return r, s.put(j, known)
-}
-
-// name gives a run its number among those of the job, and the name of its record.
-func (j *Job) name(run *pipeline.Scheduled, now time.Time) (string, error) {
-	run.Job, run.Number = j.Name, 1
-	if run.Files == nil {
-		run.Files = []pipeline.ManifestFile{}
-	}
-	last, err := j.last(func(*pipeline.RunState) bool { return true })
-	if last != nil {
-		run.Number = last.Scheduled.Number + 1
-	}
-	return hexOf(j.Name, run.Number, now)[:12], err
-}
-
-// last is the newest run of the job of which something is so, nil if there is none.
+// last is the newest run of the job that satisfies a condition, nil if there is none.
 func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error) {
 	all, err := j.Output.Runs()
 	if err != nil {
@@ -306,59 +298,26 @@ func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error)
 	return nil, nil
 }
 
-// order are the files of the last run that has chosen some, in its order. Without it a row
-// that is in the next sample too would have another ordinal, and so another role: a number
-// that has its certificate, and not the record of its run, is an error.
-func (j *Job) order(ctx context.Context, at pipeline.Sequence) ([]pipeline.ManifestFile, error) {
-	last, err := j.last(numbered)
-	if err != nil {
-		return nil, err
-	}
-	var files []pipeline.ManifestFile
-	told := int64(0)
-	if last != nil {
-		files, told = last.Scheduled.Files, last.Scheduled.Sequence
-	}
-	if 0 < at.Taken && at.Taken <= told {
-		return files, nil
-	}
-	certified, err := j.certified(ctx)
-	if err != nil {
-		return nil, err
-	}
-	begun := map[int64]bool{} // those of runs that were killed before their records, too
-	for _, k := range at.Numbers {
-		begun[k] = true
-	}
-	for k := max(at.Taken, certified); k > told; k-- {
-		if k <= certified || !begun[k] {
-			return nil, fmt.Errorf("the record of the run that has taken number %d of the sequence is not in the output, or cannot be read (hint: restore it from a copy, or give the job another name and output)", k)
-		}
-	}
-	return files, nil
-}
+func anyRun(*pipeline.RunState) bool { return true }
 
 // numbered reports whether a run has taken a number.
 func numbered(r *pipeline.RunState) bool { return r.Scheduled.Sequence > 0 }
 
-// notSeen is told why it cannot be seen whether a job is due, which is not said at every look.
+// notSeen warns, once, that it cannot be told whether a job is due.
 func (s *Scheduler) notSeen(err error) {
 	s.unseen = err
-	if text := err.Error(); text != s.said {
-		s.tell(true, text)
-		s.said = text
-	}
+	s.once(true, err.Error())
 }
 
-// once says what is not to be said at every look.
-func (s *Scheduler) once(text string) {
+// once tells what is not repeated at every look.
+func (s *Scheduler) once(failed bool, text string) {
 	if text != s.said {
-		s.tell(false, text)
+		s.tell(failed, text)
 		s.said = text
 	}
 }
 
-// tell says what was done, or what has failed.
+// tell reports a deed or a failure.
 func (s *Scheduler) tell(failed bool, text string) {
 	switch {
 	case failed && s.Warn != nil:
@@ -368,7 +327,7 @@ func (s *Scheduler) tell(failed bool, text string) {
 	}
 }
 
-// Words say in a line what became of a run of a schedule.
+// Words describe the end of a scheduled run in a line.
 func Words(r *pipeline.RunState) string {
 	of := r.Scheduled
 	text := fmt.Sprintf("%s: run %d (%s): %s", of.Job, of.Number, of.Trigger, r.State)
@@ -388,16 +347,15 @@ func Words(r *pipeline.RunState) string {
 	case id != "" && of.Why != "":
 		text += ", not current"
 	}
-	if of.Why != "" {
-		text += ": " + of.Why
-	}
-	if r.Fault != "" {
-		text += ": " + r.Fault
+	for _, why := range []string{of.Why, r.Fault} {
+		if why != "" {
+			text += ": " + why
+		}
 	}
 	return text
 }
 
-// Certificate is the id of the certificate that a run has come to, or "".
+// Certificate is the id of a run's certificate, "" if it has none.
 func Certificate(r *pipeline.RunState) string {
 	if len(r.Artifacts) == 0 {
 		return ""

@@ -8,9 +8,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Serve looks again and again what is due, until it is told to end, which is no error. No run
-// begins if one of the jobs was changed. Runs follow one another: a machine that trains two
-// models at a time trains each at half the speed.
+// Serve runs jobs when they are due, until ctx is done, which is no error. No run begins if a
+// job was changed. Runs do not overlap: a machine that trains two models at a time trains each
+// at half the speed.
 func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 	if err := unchanged(jobs); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 	}
 }
 
-// Once runs what is due of each job. Its error is a [RoundError] of each run that failed or was not
-// certified, and of each source that cannot be seen; or what a round cannot go on with.
+// Once runs what is due of each job. It returns a [RoundError] about all runs without a certified
+// guarantee and all unreadable sources, or another error that ended the round.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	if err := unchanged(jobs); err != nil {
 		return err
@@ -63,25 +63,25 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	return RoundError{errors.Join(said...), worst(exits)}
 }
 
-// unchanged refuses jobs that were changed since their first run.
+// unchanged refuses jobs that differ from their first run.
 func unchanged(jobs []*Job) error {
 	for _, j := range jobs {
 		if _, err := j.sequence(); errors.Is(err, pipeline.ErrConfig) {
-			return err // any other is told when the job is looked at
+			return err // Look reports others
 		}
 	}
 	return nil
 }
 
-// A RoundError says what failed of several runs.
+// A RoundError says what failed in a round.
 type RoundError struct {
 	error
 
-	Exit int // status of the worst
+	Exit int // the worst status
 }
 
-// worst is the worst of exit statuses that are not 0: what no repetition mends is worse than
-// a failure, and a failure worse than a run that was not certified.
+// worst is the worst of exit statuses other than 0: a bad configuration is worse than a failure,
+// and that is worse than a run without a certified guarantee.
 func worst(exits []int) int {
 	switch {
 	case slices.Contains(exits, pipeline.ExitConfig):

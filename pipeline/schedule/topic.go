@@ -9,23 +9,22 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A job on a topic has one window after the other: each begins where the one before ended
-// and ends at what is committed when its run begins. It is frozen in the output before a row
-// is read, and never again: its rows get a certificate, or none. So where windows begin and
-// end does not depend on what their rows say.
+// A job on a topic has consecutive windows: each begins at the end of the one before and ends
+// at what is committed when its run begins. It is frozen in the output before a row is read,
+// and its rows get one certificate, or none. So its ends do not depend on its rows.
 
-// lookPatience is how long brokers are asked how far a topic is: it is looked again soon.
+// lookPatience bounds the time of asking brokers for the end of a topic at a look.
 const lookPatience = 10 * time.Second
 
-// firstSeen notes where the windows of a job begin that the output does not know: behind
-// those that certificates of its name have, where only the note was lost; or, if it begins at
-// the latest offset, at what that is now. nil: that cannot be told now, which is said.
-func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (first *pipeline.Windows, err error) {
+// firstSeen notes the beginning of the first window of a job without a sequence: the end of
+// certificates of its name, if only the note was lost; or the latest offset now, if the job
+// begins there. It is nil, with a warning, if that is unknown.
+func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (*pipeline.Windows, error) {
 	ends, err := j.certifiedEnds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first = &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}
+	first := &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}
 	if ends == nil && j.Topic.AtLatest() {
 		w, err := j.Topic.Ahead(ctx, first, lookPatience)
 		if err != nil {
@@ -34,20 +33,17 @@ func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (first *pipeline.Wind
 		}
 		first = first.With(w).Without()
 	}
-	release, err := j.Output.Hold()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	at, err := j.sequence()
-	if err != nil || at.Topic != nil { // another scheduler was faster
-		return at.Topic, err
-	}
-	at.Topic = first
-	return first, j.Output.PutSequence(j.Name, at)
+	return held(j.Output, func() (*pipeline.Windows, error) {
+		at, err := j.sequence()
+		if err != nil || at.Topic != nil { // another scheduler was faster
+			return at.Topic, err
+		}
+		at.Topic = first
+		return first, j.Output.PutSequence(j.Name, at)
+	})
 }
 
-// certifiedEnds are where the windows of the job's certificates end, nil if there is none.
+// certifiedEnds are the ends of the job's certified windows, nil if there is none.
 func (j *Job) certifiedEnds(ctx context.Context) (map[int]int64, error) {
 	all, err := j.Output.Numbered(ctx, j.Name)
 	if err != nil {
@@ -98,5 +94,5 @@ func (s *Scheduler) dueByLag(ctx context.Context, j *Job, at pipeline.Sequence, 
 			return nil, nil
 		}
 	}
-	return &pipeline.Scheduled{Trigger: trigger.Key, Moment: now, Try: 1}, nil // what no repetition mends is recorded as a run that failed
+	return &pipeline.Scheduled{Trigger: trigger.Key, Moment: now, Try: 1}, nil // another fault becomes a failed run
 }

@@ -1,0 +1,91 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// number gives a run its number in the sequence, before anything is known of a bound. A number
+// is for one certificate.
+func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, take *lot) error {
+	identity, err := j.Job.Identity()
+	if err != nil {
+		return err
+	}
+	certified, most, err := j.certified(ctx)
+	if err != nil {
+		return err
+	}
+	if number, same := at.Numbers[take.number]; same { // of a run that was killed, or has failed
+		run.Sequence, take.stands = number, certified[number]
+		return nil
+	}
+	last, err := j.last(numbered)
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		most = max(most, last.Scheduled.Sequence)
+	}
+	if at.Taken > 0 && most > at.Taken {
+		return fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and its list of numbers tells of %d: that is older (hint: restore the one that has them, or give the job another name and output)", most, j.Name, at.Taken)
+	}
+	at.Identity, at.Numbers = identity.String(), maps.Clone(at.Numbers)
+	if at.Numbers == nil {
+		at.Numbers = map[string]int64{}
+	}
+	at.Taken = max(most, at.Taken) + 1
+	at.Numbers[take.number] = at.Taken
+	if run.Window != nil {
+		at.Topic = at.Topic.With(*run.Window)
+	}
+	if err := j.Output.PutSequence(j.Name, *at); err != nil {
+		return err // no record may name a number that the output does not know
+	}
+	run.Sequence = at.Taken
+	return nil
+}
+
+// certified are the certificates by their numbers, and the largest number.
+func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, err error) {
+	ids, err = j.Output.Numbered(ctx, j.Name)
+	for k := range ids {
+		most = max(most, k)
+	}
+	return ids, most, err
+}
+
+// order are the files of the last run that has chosen some, in its order. Without it a row of
+// the next sample could have another ordinal, and so another role: a certified number without
+// the record of its run is an error.
+func (j *Job) order(ctx context.Context, at pipeline.Sequence) ([]pipeline.ManifestFile, error) {
+	last, err := j.last(numbered)
+	if err != nil {
+		return nil, err
+	}
+	var files []pipeline.ManifestFile
+	told := int64(0)
+	if last != nil {
+		files, told = last.Scheduled.Files, last.Scheduled.Sequence
+	}
+	if 0 < at.Taken && at.Taken <= told {
+		return files, nil
+	}
+	_, certified, err := j.certified(ctx)
+	if err != nil {
+		return nil, err
+	}
+	begun := map[int64]bool{} // also those of runs that were killed before their records
+	for _, k := range at.Numbers {
+		begun[k] = true
+	}
+	for k := max(at.Taken, certified); k > told; k-- {
+		if k <= certified || !begun[k] {
+			return nil, fmt.Errorf("the record of the run that has taken number %d of the sequence is not in the output, or cannot be read (hint: restore it from a copy, or give the job another name and output)", k)
+		}
+	}
+	return files, nil
+}
