@@ -8,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -181,242 +179,103 @@ func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 	if err := checkSeal(data); err != nil {
 		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate stands beside it as JSON)", ErrCertificateRow, err)
 	}
-	row, err := readCertificateRow(data)
+	c, err := decodeRow(data)
 	if err != nil {
-		return certify.Certificate{}, fmt.Errorf("%w: %w", ErrCertificateRow, err)
-	}
-	c, err := certify.Parse([]byte(row.Document))
-	if err != nil {
-		return certify.Certificate{}, fmt.Errorf("%w: its document: %w", ErrCertificateRow, err)
-	}
-	want, err := newCertificateRow(c)
-	if err != nil {
-		return certify.Certificate{}, fmt.Errorf("%w: %w", ErrCertificateRow, err)
-	}
-	if err := sameRow(row, want); err != nil {
 		return certify.Certificate{}, fmt.Errorf("%w: %w", ErrCertificateRow, err)
 	}
 	return c, nil
 }
 
-// rowSchema is the schema of certificateRow: names and types without their
-// annotations.
-func rowSchema() []node {
-	var nodes []node
-	for field := range reflect.TypeFor[certificateRow]().Fields() {
-		if field.Type.Kind() != reflect.Slice {
-			nodes = append(nodes, leaf(field))
-			continue
-		}
-		element := field.Type.Elem()
-		nodes = append(nodes,
-			node{name: columnName(field), physical: physicalNone, children: 1},
-			node{name: "list", physical: physicalNone, repetition: format.Repeated, children: 1},
-			node{name: "element", physical: physicalNone, children: int32(element.NumField())}) //nolint:gosec // G115: some fields
-		for field := range element.Fields() {
-			nodes = append(nodes, leaf(field))
-		}
-	}
-	return nodes
-}
-
-// leaf is the column of a field.
-func leaf(field reflect.StructField) node {
-	n := node{name: columnName(field)}
-	kind := field.Type
-	if kind.Kind() == reflect.Pointer {
-		n.repetition, kind = format.Optional, kind.Elem()
-	}
-	switch kind.Kind() {
-	case reflect.String:
-		n.physical = format.ByteArray
-	case reflect.Float64:
-		n.physical = format.Double
-	case reflect.Int64:
-		n.physical = format.Int64
-	default:
-		n.physical = format.Boolean
-	}
-	return n
-}
-
-// columnName is the name of the column of a field.
-func columnName(field reflect.StructField) string {
-	name, _, _ := strings.Cut(field.Tag.Get("parquet"), ",")
-	return name
-}
-
-// readCertificateRow reads the one row of a file with the columns of a
-// certificate.
-func readCertificateRow(data []byte) (row certificateRow, err error) {
-	schema := rowSchema()
-	f, err := openTable(data, schema)
+func decodeRow(data []byte) (c certify.Certificate, err error) {
+	schema := parquet.SchemaOf(certificateRow{})
+	f, err := openTable(data, nodesOf(schema))
 	if err != nil {
-		return row, err
+		return c, err
 	}
 	if f.rows != 1 {
-		return row, fmt.Errorf("it has %d rows, want one", f.rows)
+		return c, fmt.Errorf("it has %d rows, want one", f.rows)
 	}
-	column := 0
-	for _, field := range reflect.ValueOf(&row).Elem().Fields() {
-		if field.Kind() == reflect.Slice {
-			if err := f.readList(field, &column); err != nil {
-				return certificateRow{}, err
-			}
-			continue
+	paths := schema.Columns()
+	columns := make([][]parquet.Value, len(paths))
+	for i, path := range paths {
+		if columns[i], err = f.cells(schema, i, path); err != nil {
+			return c, fmt.Errorf("column %d: %w", i, err)
 		}
-		cells := 0
-		err := f.pages(column, false, field.Kind() == reflect.Pointer, func(p page) error {
-			if cells += int(min(p.values, 2)); p.values != 1 {
-				return fmt.Errorf("a page of %d values", p.values)
-			}
-			return setNullable(field, p)
-		})
-		if err == nil && cells != 1 {
-			err = fmt.Errorf("%d values, want one", cells)
-		}
-		if err != nil {
-			return certificateRow{}, fmt.Errorf("column %d: %w", column, err)
-		}
-		column++
 	}
-	return row, nil
+	document, _ := schema.Lookup("document")
+	if len(columns[document.ColumnIndex]) != 1 {
+		return c, errors.New("it has not one document")
+	}
+	if c, err = certify.Parse(columns[document.ColumnIndex][0].ByteArray()); err != nil {
+		return c, fmt.Errorf("its document: %w", err)
+	}
+	want, err := newCertificateRow(c)
+	if err != nil {
+		return c, err
+	}
+	schema.Deconstruct(nil, want).Range(func(i int, values []parquet.Value) bool {
+		if !slices.EqualFunc(columns[i], values, parquet.DeepEqual) {
+			err = fmt.Errorf("its column %q is %v, but its document gives %v", strings.Join(paths[i], "."), columns[i], values)
+		}
+		return err == nil
+	})
+	return c, err
 }
 
-// mostGuarantees bounds the list of a row.
+// mostGuarantees bounds the cells of a column.
 const mostGuarantees = 64
 
-// readList reads the one list of a column of lists of structures, and counts its columns.
-func (f *tableFile) readList(list reflect.Value, column *int) error {
-	for k := range list.Type().Elem().NumField() {
-		n := 0
-		err := f.pages(*column, true, true, func(p page) error {
-			if p.values < 1 || int64(n)+p.values > mostGuarantees {
-				return fmt.Errorf("a page of %d values", p.values)
-			}
-			if err := oneList(p, n == 0); err != nil {
+// cells reads the values of a leaf column, with their levels.
+func (f *tableFile) cells(schema *parquet.Schema, column int, path []string) (cells []parquet.Value, err error) {
+	leaf, _ := schema.Lookup(path...)
+	list, nulls := leaf.MaxRepetitionLevel > 0, leaf.MaxDefinitionLevel > 0
+	err = f.pages(column, list, nulls, func(p page) error {
+		if p.values > int64(mostGuarantees-len(cells)) {
+			return fmt.Errorf("a page of %d values", p.values)
+		}
+		repetition, definition := make([]byte, p.values), make([]byte, p.values)
+		if list {
+			if repetition, err = levels(p.repetition, len(repetition)); err != nil {
 				return err
 			}
-			for range p.values {
-				if n == list.Len() {
-					if k > 0 {
-						return errors.New("its lists are of different lengths")
-					}
-					list.Set(reflect.Append(list, reflect.Zero(list.Type().Elem())))
-				}
-				rest, err := setCell(list.Index(n).Field(k), p.data)
-				if err != nil {
+		}
+		if nulls {
+			if definition, err = levels(p.definition, len(definition)); err != nil {
+				return err
+			}
+		}
+		for i := range repetition {
+			var v parquet.Value
+			if int(definition[i]) == leaf.MaxDefinitionLevel {
+				if v, p.data, err = plainValue(leaf.Node.Type().Kind(), p.data); err != nil {
 					return err
 				}
-				p.data = rest
-				n++
 			}
-			return noneLeft(p.data)
-		})
-		if err == nil && n != list.Len() {
-			err = errors.New("its lists are of different lengths")
+			cells = append(cells, v.Level(int(repetition[i]), int(definition[i]), column))
 		}
-		if err != nil {
-			return fmt.Errorf("column %d: %w", *column, err)
+		if len(p.data) > 0 {
+			return fmt.Errorf("%d bytes too many", len(p.data))
 		}
-		*column++
-	}
-	return nil
-}
-
-// oneList demands that a page holds elements of one list, none of them null.
-func oneList(p page, first bool) error {
-	repetition, err := levels(p.repetition, int(p.values))
-	if err != nil {
-		return err
-	}
-	definition, err := levels(p.definition, int(p.values))
-	if err != nil {
-		return err
-	}
-	for i := range repetition {
-		if begins := repetition[i] == 0; definition[i] == 0 || begins != (first && i == 0) {
-			return errors.New("it is not one list without nulls")
-		}
-	}
-	return nil
-}
-
-// setNullable sets a field of a row to the one value of a page, which may be null.
-func setNullable(field reflect.Value, p page) error {
-	if field.Kind() == reflect.Pointer {
-		defined, err := levels(p.definition, 1)
-		if err != nil {
-			return err
-		}
-		if defined[0] == 0 {
-			if len(p.data) != 0 {
-				return errors.New("a null with a value")
-			}
-			return nil
-		}
-		field.Set(reflect.New(field.Type().Elem()))
-		field = field.Elem()
-	}
-	rest, err := setCell(field, p.data)
-	if err != nil {
-		return err
-	}
-	return noneLeft(rest)
-}
-
-func noneLeft(b []byte) error {
-	if len(b) != 0 {
-		return fmt.Errorf("%d bytes too many", len(b))
-	}
-	return nil
-}
-
-// setCell sets a field to the first of some values, and returns the others.
-func setCell(field reflect.Value, b []byte) (rest []byte, err error) {
-	switch kind := field.Kind(); {
-	case kind == reflect.String && len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) <= int64(len(b)-4):
-		n := 4 + int(binary.LittleEndian.Uint32(b))
-		field.SetString(string(b[4:n]))
-		return b[n:], nil
-	case kind == reflect.Float64 && len(b) >= 8:
-		field.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
-		return b[8:], nil
-	case kind == reflect.Int64 && len(b) >= 8:
-		field.SetInt(int64(binary.LittleEndian.Uint64(b))) //nolint:gosec // its bits
-		return b[8:], nil
-	case kind == reflect.Bool && len(b) == 1 && b[0] <= 1:
-		field.SetBool(b[0] == 1)
-		return nil, nil
-	default:
-		return nil, fmt.Errorf("%d bytes are no value of it", len(b))
-	}
-}
-
-// sameRow names the first column that differs.
-func sameRow(got, want certificateRow) error {
-	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
-	for i := range a.NumField() {
-		if a.Field(i).Kind() == reflect.Slice {
-			continue
-		}
-		x, y := cell(a.Field(i)), cell(b.Field(i))
-		if x != y {
-			return fmt.Errorf("its column %q is %v, but its document gives %v", columnName(a.Type().Field(i)), x, y)
-		}
-	}
-	if !slices.Equal(got.Guarantees, want.Guarantees) {
-		return fmt.Errorf("its column \"guarantees\" is %v, but its document gives %v", got.Guarantees, want.Guarantees)
-	}
-	return nil
-}
-
-// cell is the value of a field of a row, nil for null.
-func cell(field reflect.Value) any {
-	if field = reflect.Indirect(field); !field.IsValid() {
 		return nil
+	})
+	return cells, err
+}
+
+// plainValue is the first of some values, and what comes behind.
+func plainValue(kind parquet.Kind, b []byte) (v parquet.Value, rest []byte, err error) {
+	switch {
+	case kind == parquet.ByteArray && len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) <= int64(len(b)-4):
+		n := 4 + int(binary.LittleEndian.Uint32(b))
+		return parquet.ByteArrayValue(b[4:n]), b[n:], nil
+	case kind == parquet.Double && len(b) >= 8:
+		return parquet.DoubleValue(math.Float64frombits(binary.LittleEndian.Uint64(b))), b[8:], nil
+	case kind == parquet.Int64 && len(b) >= 8:
+		return parquet.Int64Value(int64(binary.LittleEndian.Uint64(b))), b[8:], nil //nolint:gosec // its bits
+	case kind == parquet.Boolean && len(b) == 1 && b[0] <= 1:
+		return parquet.BooleanValue(b[0] == 1), nil, nil
+	default:
+		return v, nil, fmt.Errorf("%d bytes are no value of type %v", len(b), kind)
 	}
-	return field.Interface()
 }
 
 // newCertificateRow returns the row that follows from a certificate.

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -60,7 +62,7 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	if err := checkSeal(data); err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
-	f, err := openTable(data, tableSchema())
+	f, err := openTable(data, nodesOf(parquet.SchemaOf(tableRow{})))
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // A tableRow is one inducing point in a model file: its coordinates, its
@@ -109,23 +108,6 @@ func listValue(v float64, j, column int, list bool) parquet.Value {
 		repetition, definition = min(j, 1), 1
 	}
 	return parquet.DoubleValue(v).Level(repetition, definition, column)
-}
-
-// tableSchema is the schema that writeTable writes: the columns' names and types
-// without their annotations.
-func tableSchema() []node {
-	var nodes []node
-	for _, c := range (table{}).columns() {
-		if !c.list {
-			nodes = append(nodes, node{name: c.name, physical: format.Double})
-			continue
-		}
-		nodes = append(
-			nodes, node{name: c.name, physical: physicalNone, children: 1},
-			node{name: "list", physical: physicalNone, repetition: format.Repeated, children: 1},
-			node{name: "element", physical: format.Double})
-	}
-	return nodes
 }
 
 // readTable reads the numbers of a model file of m rows in d dimensions. The

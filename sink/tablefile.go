@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
@@ -35,6 +36,26 @@ func (n node) String() string {
 		return fmt.Sprintf("%v group %.40q of %d", n.repetition, n.name, n.children)
 	}
 	return fmt.Sprintf("%v %.40q of type %d", n.repetition, n.name, n.physical)
+}
+
+// nodesOf are the elements of a schema below its root, depth first.
+func nodesOf(of parquet.Node) (nodes []node) {
+	for _, field := range of.Fields() {
+		n := node{name: field.Name(), physical: physicalNone}
+		if field.Optional() {
+			n.repetition = format.Optional
+		} else if field.Repeated() {
+			n.repetition = format.Repeated
+		}
+		if field.Leaf() {
+			n.physical = format.Type(field.Type().Kind())
+			nodes = append(nodes, n)
+			continue
+		}
+		n.children = int32(len(field.Fields())) //nolint:gosec // some
+		nodes = append(append(nodes, n), nodesOf(field)...)
+	}
+	return nodes
 }
 
 // A tableFile is a Parquet file with its footer read.
