@@ -2,7 +2,6 @@ package sink
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -68,20 +67,15 @@ type tableFile struct {
 	keys   map[string]string
 }
 
-const (
-	parquetMagic = "PAR1"
-	parquetTail  = 8 // the footer's length and the magic
-
-	// maxFooter bounds a footer: it holds the metadata, and a row group of a
-	// million values needs some hundred bytes.
-	maxFooter = maxMetadata + 1<<20
-)
-
-// errNoParquet says that a file does not begin and end like a Parquet file.
-var errNoParquet = errors.New("it is no Parquet file")
+// maxFooter bounds a footer: it holds the metadata, and a row group of a
+// million values needs some hundred bytes.
+const maxFooter = maxMetadata + 1<<20
 
 // openTable reads the footer of a file with the given schema.
 func openTable(data []byte, schema []node) (*tableFile, error) {
+	if !isParquet(data) {
+		return nil, errors.New("it is no Parquet file")
+	}
 	f, err := readFooter(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
@@ -95,29 +89,11 @@ func openTable(data []byte, schema []node) (*tableFile, error) {
 
 // readFooter reads the footer of a file of that size and nothing else of it.
 func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
-	var head [len(parquetMagic)]byte
-	var tail [parquetTail]byte
-	if size < int64(len(head)+len(tail)) {
-		return nil, errNoParquet
-	}
-	if _, err := r.ReadAt(head[:], 0); err != nil {
+	footer, err := parquetmeta.Footer(r, size, maxFooter)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := r.ReadAt(tail[:], size-parquetTail); err != nil {
-		return nil, err
-	}
-	if string(head[:]) != parquetMagic || string(tail[4:]) != parquetMagic {
-		return nil, errNoParquet
-	}
-	length := int64(binary.LittleEndian.Uint32(tail[:]))
-	if length > min(size-int64(len(head)+len(tail)), maxFooter) {
-		return nil, fmt.Errorf("its footer claims %d bytes of %d", length, size)
-	}
-	f := &tableFile{end: size - parquetTail - length, keys: map[string]string{}}
-	footer := make([]byte, length)
-	if _, err := r.ReadAt(footer, f.end); err != nil {
-		return nil, err
-	}
+	f := &tableFile{end: size - parquetmeta.TailLength - int64(len(footer)), keys: map[string]string{}}
 	meta, n, err := parquetmeta.Read(footer)
 	if err == nil && n != len(footer) {
 		err = fmt.Errorf("%d bytes follow", len(footer)-n)
@@ -180,7 +156,7 @@ func (f *tableFile) check() error {
 				return fmt.Errorf("column %d is compressed; a file of this kind is not", i)
 			case c.Dictionary > 0:
 				return errDictionary
-			case c.Data < int64(len(parquetMagic)) || c.Compressed < 0 || c.Data > int64(len(f.data)) || c.Compressed > int64(len(f.data))-c.Data:
+			case c.Data < int64(len(parquetmeta.Magic)) || c.Compressed < 0 || c.Data > int64(len(f.data)) || c.Compressed > int64(len(f.data))-c.Data:
 				return fmt.Errorf("column %d claims %d bytes at %d of %d", i, c.Compressed, c.Data, len(f.data))
 			}
 			if left -= c.Compressed; left < 0 {

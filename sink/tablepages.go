@@ -10,7 +10,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
-	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
 var errDictionary = errors.New("a page is dictionary-encoded; a file of this kind is PLAIN")
@@ -93,7 +92,7 @@ func newPage(h parquetmeta.PageHeader, body []byte, repetition, definition bool)
 		case encodings[i] != format.RLE:
 			return p, fmt.Errorf("levels have encoding %d, want RLE", encodings[i])
 		case len(body) < 4:
-			return p, thrift.ErrShort
+			return p, parquetmeta.ErrShort
 		default: // version 1 has the length in front
 			n, body = int64(binary.LittleEndian.Uint32(body)), body[4:]
 		}

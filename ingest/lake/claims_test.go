@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // marshalThrift encodes a structure of package format.
@@ -59,7 +60,7 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 // withFooter is a file with another footer in place of its own.
 func withFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []byte {
 	t.Helper()
-	b, err := footerBytes(bytes.NewReader(file), int64(len(file)))
+	b, err := parquetmeta.Footer(bytes.NewReader(file), int64(len(file)), maxFooter)
 	fatal.If(t, err)
 	var meta format.FileMetaData
 	var protocol thrift.CompactProtocol

@@ -19,7 +19,6 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
-	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
 // padded copies b into an array with the room that unpacking needs.
@@ -213,7 +212,7 @@ func TestReadPageHeader(t *testing.T) {
 // refused.
 func TestReadMetaBounds(t *testing.T) {
 	list := func(field byte, n uint64, of byte, element ...byte) []byte {
-		b := binary.AppendUvarint([]byte{field<<4 | thrift.List, 0xF0 | of}, n)
+		b := binary.AppendUvarint([]byte{field<<4 | 9, 0xF0 | of}, n)
 		return append(append(b, bytes.Repeat(element, int(n))...), 0)
 	}
 	inGroup := []byte{0x29, 0x1C, 0x48, 1, 'a', 0, 0x16, 0, 0x19, 0x1C} // a schema of a root, rows, a row group
@@ -224,9 +223,9 @@ func TestReadMetaBounds(t *testing.T) {
 		"structures":                bytes.Repeat([]byte{0x1C}, 1<<20),
 		"maps in maps":              bytes.Repeat([]byte{0x1B, 0x01, 0xBB}, 1<<20),
 		"lists in unknown fields":   bytes.Repeat([]byte{0xF9}, 4<<20),
-		"chunks of a byte":          append(inGroup, list(1, 4<<20, thrift.Struct, 0)...),
-		"row groups of a byte":      list(4, 4<<20, thrift.Struct, 0),
-		"schema elements of a byte": list(2, 4<<20, thrift.Struct, 0),
+		"chunks of a byte":          append(inGroup, list(1, 4<<20, 12, 0)...),
+		"row groups of a byte":      list(4, 4<<20, 12, 0),
+		"schema elements of a byte": list(2, 4<<20, 12, 0),
 		"a list that is not there":  {0x29, 0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0x07},
 	} {
 		before := allocated()

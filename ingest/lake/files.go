@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -289,7 +290,7 @@ func (k *kept) read(file Blob) error {
 		k.arrow = in
 		return nil
 	}
-	b, err := footerBytes(file, file.Size())
+	b, err := parquetmeta.Footer(file, file.Size(), maxFooter)
 	if err != nil {
 		return err
 	}

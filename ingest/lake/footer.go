@@ -2,7 +2,6 @@ package lake
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,22 +11,20 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
-	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
 const (
-	magic          = "PAR1"
-	magicEncrypted = "PARE"
-	tailLength     = 8  // the footer's length and the magic
-	signature      = 28 // of a plain footer in a file with encrypted columns
+	magic      = parquetmeta.Magic
+	tailLength = parquetmeta.TailLength
+	signature  = 28 // of a plain footer in a file with encrypted columns
 	// maxFooter bounds a footer: a hundred bytes or so for each chunk.
 	maxFooter = 1 << 28
 )
 
 // Of the bytes of a file's metadata: that there are too few, and that they are wrong.
 var (
-	errShort     = thrift.ErrShort
-	errMalformed = thrift.ErrMalformed
+	errShort     = parquetmeta.ErrShort
+	errMalformed = parquetmeta.ErrMalformed
 )
 
 // A footer is what a file says of itself: its schema and where its chunks are.
@@ -38,36 +35,6 @@ type footer struct {
 	rows    int64
 	columns []column
 	groups  []parquetmeta.RowGroup
-}
-
-// footerBytes reads the footer of a file of the given size.
-func footerBytes(r io.ReaderAt, size int64) ([]byte, error) {
-	if size < int64(len(magic))+tailLength {
-		return nil, fmt.Errorf("%d bytes are too few for a Parquet file; was it written to its end?", size)
-	}
-	var tail [tailLength]byte
-	if _, err := r.ReadAt(tail[:], size-tailLength); err != nil {
-		return nil, err
-	}
-	switch string(tail[4:]) {
-	case magic:
-	case magicEncrypted:
-		return nil, errors.New("the file is encrypted, which is not read; decrypt it first")
-	default:
-		return nil, errors.New("the file does not end like a Parquet file; is it one, and was it written to its end?")
-	}
-	length := int64(binary.LittleEndian.Uint32(tail[:]))
-	if length > size-tailLength-int64(len(magic)) {
-		return nil, fmt.Errorf("the footer claims %d bytes of a file of %d: %w", length, size, errMalformed)
-	}
-	if length > maxFooter {
-		return nil, fmt.Errorf("the footer has %d bytes, at most %d are read; write fewer row groups to a file", length, maxFooter)
-	}
-	b := make([]byte, length)
-	if _, err := r.ReadAt(b, size-tailLength-length); err != nil {
-		return nil, err
-	}
-	return b, nil
 }
 
 // parseFooter decodes a footer and checks it against itself and the file's size.
@@ -109,7 +76,7 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 
 // readFooter reads the footer of an open file.
 func readFooter(r io.ReaderAt, size int64) (*footer, error) {
-	b, err := footerBytes(r, size)
+	b, err := parquetmeta.Footer(r, size, maxFooter)
 	if err != nil {
 		return nil, err
 	}

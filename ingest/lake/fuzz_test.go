@@ -52,7 +52,7 @@ func FuzzMeta(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0x19}, 1000))
 	f.Add(append([]byte{0x49, 0x1C, 0x19, 0xFC, 0xE8, 0x07}, make([]byte, 1002)...))
 	seedFiles(f, 1<<20, func(b []byte) {
-		if foot, err := footerBytes(bytes.NewReader(b), int64(len(b))); err == nil {
+		if foot, err := parquetmeta.Footer(bytes.NewReader(b), int64(len(b)), maxFooter); err == nil {
 			f.Add(foot)
 		}
 		if len(b) > 200 {
@@ -63,7 +63,7 @@ func FuzzMeta(f *testing.F) {
 		before := allocated()
 		meta, n, err := parquetmeta.Read(b)
 		h, m, err2 := parquetmeta.ReadPageHeader(b)
-		if used := allocated() - before; used > 64*uint64(len(b))+1<<18 {
+		if used := allocated() - before; used > 128*uint64(len(b))+1<<18 {
 			t.Errorf("%d bytes were allocated for %d", used, len(b))
 		}
 		var protocol thrift.CompactProtocol
@@ -112,13 +112,13 @@ func FuzzMeta(f *testing.F) {
 // the file says.
 func FuzzFooter(f *testing.F) {
 	seedFiles(f, 1<<20, func(b []byte) {
-		if foot, err := footerBytes(bytes.NewReader(b), int64(len(b))); err == nil {
+		if foot, err := parquetmeta.Footer(bytes.NewReader(b), int64(len(b)), maxFooter); err == nil {
 			f.Add(foot, int64(len(b)))
 		}
 	})
 	f.Fuzz(func(t *testing.T, b []byte, size int64) {
 		if size < int64(len(b)+tailLength+len(magic)) {
-			return // footerBytes refuses it
+			return // Footer refuses it
 		}
 		foot, err := parseFooter(b, size)
 		if err != nil {

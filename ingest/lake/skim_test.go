@@ -44,7 +44,7 @@ func claimFile(t *testing.T, codec compress.Codec, version int, node parquet.Nod
 // footer claims so many rows.
 func withPages(t *testing.T, file, pages []byte, rows int64, change func(m *format.ColumnMetaData)) []byte {
 	t.Helper()
-	b, err := footerBytes(bytes.NewReader(file), int64(len(file)))
+	b, err := parquetmeta.Footer(bytes.NewReader(file), int64(len(file)), maxFooter)
 	fatal.If(t, err)
 	at := len(file) - tailLength - len(b)
 	grown := append(append(bytes.Clone(file[:at]), pages...), file[at:]...)

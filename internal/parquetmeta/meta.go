@@ -1,18 +1,19 @@
-// Package parquetmeta reads what Parquet files say of themselves: footers and the headers
-// of pages. The files come from anybody. Nothing of what is read is larger in memory than a
-// small multiple of its bytes, for a structure that lacks what it must have is refused
-// where it stands. Byte slices are parts of the footer.
+// Package parquetmeta reads the footers of Parquet files and the headers of their pages.
+// The files come from anybody: a structure without its required fields is refused at once,
+// so that memory is bounded by a small multiple of the bytes. Byte slices are parts of the
+// footer.
 package parquetmeta
 
 import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/pacsgp/pacsgp/internal/thrift"
 )
-
-// thriftDepth bounds the nesting; a footer needs about ten.
-const thriftDepth = 24
 
 // A File is FileMetaData.
 type File struct {
@@ -110,50 +111,78 @@ type Statistics struct {
 	Nulls              int64
 }
 
-// Read reads a footer and returns how many of its bytes it has.
+const (
+	// Magic begins and ends a Parquet file.
+	Magic = "PAR1"
+	// TailLength is that of the footer's length and the magic behind it.
+	TailLength = 8
+
+	magicEncrypted = "PARE"
+)
+
+// Footer returns the bytes of the footer of a file of the given size, at most so many.
+func Footer(r io.ReaderAt, size, most int64) ([]byte, error) {
+	if size < int64(len(Magic))+TailLength {
+		return nil, fmt.Errorf("%d bytes are too few for a Parquet file; was it written to its end?", size)
+	}
+	var tail [TailLength]byte
+	if _, err := r.ReadAt(tail[:], size-TailLength); err != nil {
+		return nil, err
+	}
+	switch string(tail[4:]) {
+	case Magic:
+	case magicEncrypted:
+		return nil, errors.New("the file is encrypted, which is not read; decrypt it first")
+	default:
+		return nil, errors.New("the file does not end like a Parquet file; is it one, and was it written to its end?")
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[:]))
+	if length > size-TailLength-int64(len(Magic)) {
+		return nil, fmt.Errorf("the footer claims %d bytes of a file of %d: %w", length, size, ErrMalformed)
+	}
+	if length > most {
+		return nil, fmt.Errorf("the footer has %d bytes, at most %d are read; write fewer row groups to a file", length, most)
+	}
+	b := make([]byte, length)
+	if _, err := r.ReadAt(b, size-TailLength-length); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Read reads a footer and returns its length.
 func Read(b []byte) (*File, int, error) {
-	r := thrift.NewReader(b, thriftDepth)
+	r := newReader(b)
 	m := new(File)
-	has := r.Structure(thrift.Struct, func(id int16, kind byte) {
-		switch id {
-		case 2:
-			r.List(kind, func(kind byte) { m.Schema = append(m.Schema, readElement(r, kind)) })
-		case 3:
-			m.Rows = r.Int64(kind)
-		case 4:
+	has, _ := r.structure(typeStruct, "the footer", fields{
+		2: func(kind byte) {
+			r.list(kind, func(kind byte) { m.Schema = append(m.Schema, readElement(r, kind)) })
+		},
+		3: &m.Rows,
+		4: func(kind byte) {
 			leaves := m.leaves()
-			r.List(kind, func(kind byte) { m.Groups = append(m.Groups, readRowGroup(r, kind, leaves)) })
-		case 5:
-			r.List(kind, func(kind byte) { m.Keys = append(m.Keys, readKeyValue(r, kind)) })
-		case 6:
-			m.Writer = r.Text(kind)
-		case 7:
-			r.List(kind, func(kind byte) {
-				m.Orders = append(m.Orders, r.Structure(kind, nil).Has(1))
+			r.list(kind, func(kind byte) { m.Groups = append(m.Groups, readRowGroup(r, kind, leaves)) })
+		},
+		5: func(kind byte) {
+			r.list(kind, func(kind byte) {
+				var kv KeyValue
+				r.structure(kind, "a key and its value", fields{1: &kv.Key, 2: &kv.Value}, 1)
+				m.Keys = append(m.Keys, kv)
 			})
-		case 8:
-			m.Encrypted = true
-		}
-	})
-	r.Need(has, "the footer", 2, 3, 4)
-	return m, r.Read(), r.Err()
+		},
+		6: &m.Writer,
+		7: func(kind byte) {
+			r.list(kind, func(kind byte) {
+				order, _ := r.structure(kind, "", nil)
+				m.Orders = append(m.Orders, order.has(1))
+			})
+		},
+	}, 2, 3, 4)
+	m.Encrypted = has.has(8)
+	return m, r.pos, r.err
 }
 
-// readKeyValue reads a KeyValue.
-func readKeyValue(r *thrift.Reader, kind byte) (kv KeyValue) {
-	has := r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			kv.Key = r.Text(kind)
-		case 2:
-			kv.Value = r.Text(kind)
-		}
-	})
-	r.Need(has, "a key and its value", 1)
-	return kv
-}
-
-// leaves is how many columns the schema has.
+// leaves is the number of columns of the schema.
 func (m *File) leaves() int {
 	n := 0
 	for i := range m.Schema {
@@ -164,190 +193,107 @@ func (m *File) leaves() int {
 	return n
 }
 
-// readElement reads a SchemaElement. Of one with a field that is unknown here nobody
-// knows what its column means.
-func readElement(r *thrift.Reader, kind byte) Element {
+// readElement reads a SchemaElement. An unknown field may change the meaning of its column.
+func readElement(r *reader, kind byte) Element {
 	e := Element{Physical: -1, Repetition: -1, Converted: -1}
-	has := r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			if e.Physical = format.Type(r.Int32(kind)); e.Physical < 0 || e.Physical > format.FixedLenByteArray {
-				r.Failf("a column is stored as type %d", e.Physical)
-			}
-		case 2:
-			e.Length = r.Int32(kind)
-		case 3:
-			if e.Repetition = r.Int32(kind); e.Repetition < 0 || e.Repetition > int32(format.Repeated) {
-				r.Failf("a column has repetition %d", e.Repetition)
-			}
-		case 4:
-			e.Name = string(r.Text(kind))
-		case 5:
-			e.Children = r.Int32(kind)
-		case 6:
-			if e.Converted = deprecated.ConvertedType(r.Int32(kind)); e.Converted < 0 {
-				r.Failf("a column has converted type %d", e.Converted)
-			}
-		case 7:
-			e.Scale = r.Int32(kind)
-		case 8:
-			e.Precision = r.Int32(kind)
-		case 9:
-			r.Int32(kind)
-		case 10:
-			e.Logical = readLogical(r, kind)
-		default:
-			e.Odd = id
-		}
-	})
-	r.Need(has, "a schema element", 4)
+	var name []byte
+	var id int32
+	has, others := r.structure(kind, "a schema element", fields{
+		1: (*int32)(&e.Physical), 2: &e.Length, 3: &e.Repetition, 4: &name, 5: &e.Children,
+		6: (*int32)(&e.Converted), 7: &e.Scale, 8: &e.Precision, 9: &id,
+		10: func(kind byte) { e.Logical = readLogical(r, kind) },
+	}, 4)
+	e.Name = string(name)
+	switch {
+	case has.has(1) && (e.Physical < 0 || e.Physical > format.FixedLenByteArray):
+		r.failf("a column is stored as type %d", e.Physical)
+	case has.has(3) && (e.Repetition < 0 || e.Repetition > int32(format.Repeated)):
+		r.failf("a column has repetition %d", e.Repetition)
+	case has.has(6) && e.Converted < 0:
+		r.failf("a column has converted type %d", e.Converted)
+	case len(others) > 0:
+		e.Odd = cmp.Or(others[0], -1)
+	}
 	return e
 }
 
 // readLogical reads a LogicalType.
-func readLogical(r *thrift.Reader, kind byte) Logical {
+func readLogical(r *reader, kind byte) Logical {
 	var l Logical
-	member := func(id int16, kind byte) {
-		switch l.Kind*16 + id {
-		case LogicalDecimal*16 + 1:
-			l.Scale = r.Int32(kind)
-		case LogicalDecimal*16 + 2:
-			l.Precision = r.Int32(kind)
-		case LogicalTime*16 + 1, LogicalTimestamp*16 + 1:
-			l.UTC = r.Bool(kind)
-		case LogicalTime*16 + 2, LogicalTimestamp*16 + 2:
-			l.Unit = readUnion(r, kind, func(_ int16, kind byte) { r.Structure(kind, nil) })
-		case LogicalInteger*16 + 1:
-			l.Bits = r.Byte(kind)
-		case LogicalInteger*16 + 2:
-			l.Signed = r.Bool(kind)
-		default:
-			if l.Kind <= LogicalFloat16 { // others are not read
-				r.Failf("a logical type %d with field %d", l.Kind, id)
-			}
-		}
+	unit := func(kind byte) {
+		l.Unit = r.union(kind, func(_ int16, kind byte) { r.each(kind, nil) })
 	}
-	readUnion(r, kind, func(id int16, kind byte) {
+	members := map[int16]fields{
+		LogicalDecimal:   {1: &l.Scale, 2: &l.Precision},
+		LogicalTime:      {1: &l.UTC, 2: unit},
+		LogicalTimestamp: {1: &l.UTC, 2: unit},
+		LogicalInteger:   {1: &l.Bits, 2: &l.Signed},
+	}
+	r.union(kind, func(id int16, kind byte) {
 		if id < 1 {
-			r.Failf("logical type %d", id)
+			r.failf("logical type %d", id)
 		}
 		l.Kind = min(id, 1<<10)
-		r.Structure(kind, member)
+		_, others := r.structure(kind, "", members[l.Kind])
+		if len(others) > 0 && l.Kind <= LogicalFloat16 { // later ones are not read
+			r.failf("a logical type %d with field %d", l.Kind, others[0])
+		}
 	})
 	return l
 }
 
-// readUnion reads a structure of one field, whose number it returns.
-func readUnion(r *thrift.Reader, kind byte, field func(id int16, kind byte)) int16 {
-	var member int16
-	n := 0
-	r.Structure(kind, func(id int16, kind byte) {
-		if n++; n > 1 {
-			r.Failf("a union of two fields")
-		}
-		member = id
-		field(id, kind)
-	})
-	if n == 0 {
-		r.Failf("a union of no field")
-	}
-	return member
-}
-
 // readRowGroup reads a RowGroup with a number of columns.
-func readRowGroup(r *thrift.Reader, kind byte, leaves int) RowGroup {
+func readRowGroup(r *reader, kind byte, leaves int) RowGroup {
 	var g RowGroup
-	has := r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			r.List(kind, func(kind byte) { g.Chunks = append(g.Chunks, readChunk(r, kind)) })
+	r.structure(kind, "a row group", fields{
+		1: func(kind byte) {
+			r.list(kind, func(kind byte) { g.Chunks = append(g.Chunks, readChunk(r, kind)) })
 			if len(g.Chunks) != leaves {
-				r.Failf("a row group has %d columns, the schema %d", len(g.Chunks), leaves)
+				r.failf("a row group has %d columns, the schema %d", len(g.Chunks), leaves)
 			}
-		case 3:
-			g.Rows = r.Int64(kind)
-		}
-	})
-	r.Need(has, "a row group", 1, 3)
+		},
+		3: &g.Rows,
+	}, 1, 3)
 	return g
 }
 
 // readChunk reads a ColumnChunk.
-func readChunk(r *thrift.Reader, kind byte) Chunk {
+func readChunk(r *reader, kind byte) Chunk {
 	var c Chunk
-	described := false
-	r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			c.File = r.Text(kind)
-		case 3:
-			described = true
-			c.describe(r, kind)
-		case 8, 9:
-			c.Encrypted = true
-		}
-	})
-	if !described && !c.Encrypted {
-		r.Failf("a chunk without a description")
+	has, _ := r.structure(kind, "", fields{1: &c.File, 3: func(kind byte) { c.describe(r, kind) }})
+	c.Encrypted = has.has(8) || has.has(9)
+	if !has.has(3) && !c.Encrypted {
+		r.failf("a chunk without a description")
 	}
 	return c
 }
 
 // describe reads ColumnMetaData.
-func (c *Chunk) describe(r *thrift.Reader, kind byte) {
-	has := r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			c.Physical = format.Type(r.Int32(kind))
-		case 2:
-			r.List(kind, func(kind byte) {
-				switch format.Encoding(r.Int32(kind)) {
-				case format.Plain:
-					c.Plain = true
-				case format.RLE:
-					c.RLE = true
-				default:
-				}
+func (c *Chunk) describe(r *reader, kind byte) {
+	r.structure(kind, "the description of a chunk", fields{
+		1: (*int32)(&c.Physical),
+		2: func(kind byte) {
+			r.list(kind, func(kind byte) {
+				encoding := format.Encoding(r.int32(kind))
+				c.Plain, c.RLE = c.Plain || encoding == format.Plain, c.RLE || encoding == format.RLE
 			})
-		case 3:
-			r.List(kind, func(kind byte) {
-				c.Path = r.Text(kind)
+		},
+		3: func(kind byte) {
+			r.list(kind, func(kind byte) {
+				c.Path = r.text(kind)
 				c.Depth++
 			})
-		case 4:
-			c.Codec = format.CompressionCodec(r.Int32(kind))
-		case 5:
-			c.Values = r.Int64(kind)
-		case 6:
-			c.Uncompressed = r.Int64(kind)
-		case 7:
-			c.Compressed = r.Int64(kind)
-		case 9:
-			c.Data = r.Int64(kind)
-		case 11:
-			c.Dictionary = r.Int64(kind)
-		case 12:
-			c.Stats.read(r, kind)
-		case 13:
-			r.List(kind, func(kind byte) { c.encodingStats(r, kind) })
-		}
-	})
-	r.Need(has, "the description of a chunk", 1, 2, 3, 4, 5, 6, 7, 9)
+		},
+		4: (*int32)(&c.Codec), 5: &c.Values, 6: &c.Uncompressed, 7: &c.Compressed, 9: &c.Data, 11: &c.Dictionary,
+		12: func(kind byte) { c.Stats.read(r, kind) },
+		13: func(kind byte) { r.list(kind, func(kind byte) { c.encodingStats(r, kind) }) },
+	}, 1, 2, 3, 4, 5, 6, 7, 9)
 }
 
 // encodingStats reads a PageEncodingStats.
-func (c *Chunk) encodingStats(r *thrift.Reader, kind byte) {
+func (c *Chunk) encodingStats(r *reader, kind byte) {
 	var page, encoding, count int32
-	r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			page = r.Int32(kind)
-		case 2:
-			encoding = r.Int32(kind)
-		case 3:
-			count = r.Int32(kind)
-		}
-	})
+	r.structure(kind, "", fields{1: &page, 2: &encoding, 3: &count})
 	c.Told = true
 	if page == int32(format.DictionaryPage) || count <= 0 {
 		return
@@ -357,31 +303,10 @@ func (c *Chunk) encodingStats(r *thrift.Reader, kind byte) {
 }
 
 // read reads Statistics.
-func (s *Statistics) read(r *thrift.Reader, kind byte) {
-	r.Structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			s.Max = present(r.Text(kind))
-		case 2:
-			s.Min = present(r.Text(kind))
-		case 3:
-			s.Counted, s.Nulls = true, r.Int64(kind)
-		case 5:
-			s.MaxValue = present(r.Text(kind))
-		case 6:
-			s.MinValue = present(r.Text(kind))
-		case 7:
-			s.InexactMax = !r.Bool(kind)
-		case 8:
-			s.InexactMin = !r.Bool(kind)
-		}
+func (s *Statistics) read(r *reader, kind byte) {
+	exactMin, exactMax := true, true
+	has, _ := r.structure(kind, "", fields{
+		1: &s.Max, 2: &s.Min, 3: &s.Nulls, 5: &s.MaxValue, 6: &s.MinValue, 7: &exactMax, 8: &exactMin,
 	})
-}
-
-// present is a bound that is there, even if it has no bytes.
-func present(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
+	s.Counted, s.InexactMin, s.InexactMax = has.has(3), !exactMin, !exactMax
 }

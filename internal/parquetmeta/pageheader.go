@@ -1,10 +1,6 @@
 package parquetmeta
 
-import (
-	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/pacsgp/pacsgp/internal/thrift"
-)
+import "github.com/parquet-go/parquet-go/format"
 
 // A PageHeader is PageHeader, with the header of its kind of page.
 type PageHeader struct {
@@ -25,73 +21,34 @@ type PageHeader struct {
 	Stored                 bool  // not compressed, whatever the chunk's codec is
 }
 
-// The fields of PageHeader that describe a kind of page.
-const (
-	headerData       = 5
-	headerDictionary = 7
-	headerData2      = 8
-)
-
 // ReadPageHeader reads the header at the start of b and returns its length. An error
-// that wraps [thrift.ErrShort] may go away with a longer b.
+// that wraps [ErrShort] may go away with a longer b.
 func ReadPageHeader(b []byte) (PageHeader, int, error) {
-	r := thrift.NewReader(b, thriftDepth)
+	r := newReader(b)
 	var h PageHeader
-	has := r.Structure(thrift.Struct, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			h.Kind = format.PageType(r.Int32(kind))
-		case 2:
-			h.Uncompressed = r.Int32(kind)
-		case 3:
-			h.Compressed = r.Int32(kind)
-		case 4:
-			h.Checked, h.Sum = true, uint32(r.Int32(kind))
-		case headerData, headerDictionary, headerData2:
-			h.describe(r, id, kind)
+	var sum int32
+	// describe reads the header of a kind of page.
+	describe := func(of format.PageType, to fields, needed ...int) func(kind byte) {
+		return func(kind byte) {
+			if h.Kind != of {
+				r.failf("a page of kind %d with the header of kind %d", h.Kind, of)
+			}
+			h.Described = true
+			r.structure(kind, "a page header", to, needed...)
 		}
-	})
-	r.Need(has, "a page header", 1, 2, 3)
-	if err := r.Err(); err != nil {
-		return h, 0, err
 	}
-	return h, r.Read(), nil
-}
-
-// describe reads DataPageHeader, DictionaryPageHeader or DataPageHeaderV2.
-func (h *PageHeader) describe(r *thrift.Reader, field int16, kind byte) {
-	kinds := [...]format.PageType{headerData: format.DataPage, headerDictionary: format.DictionaryPage, headerData2: format.DataPageV2}
-	if h.Kind != kinds[field] {
-		r.Failf("a page of kind %d with header %d", h.Kind, field)
+	encoding, compressed := (*int32)(&h.Encoding), true
+	has, _ := r.structure(typeStruct, "a page header", fields{
+		1: (*int32)(&h.Kind), 2: &h.Uncompressed, 3: &h.Compressed, 4: &sum,
+		5: describe(format.DataPage, fields{1: &h.Values, 2: encoding, 3: (*int32)(&h.DefinitionLevels), 4: (*int32)(&h.RepetitionLevels)}, 1, 2, 3),
+		7: describe(format.DictionaryPage, fields{1: &h.Values, 2: encoding}, 1, 2),
+		8: describe(format.DataPageV2, fields{
+			1: &h.Values, 2: &h.Nulls, 3: &h.Rows, 4: encoding, 5: &h.Definition, 6: &h.Repetition, 7: &compressed,
+		}, 1, 2, 3, 4, 5, 6),
+	}, 1, 2, 3)
+	if r.err != nil {
+		return h, 0, r.err
 	}
-	h.Described = true
-	has := r.Structure(kind, func(id int16, kind byte) {
-		switch {
-		case id == 1:
-			h.Values = r.Int32(kind)
-		case id == 2 && field != headerData2, id == 4 && field == headerData2:
-			h.Encoding = format.Encoding(r.Int32(kind))
-		case id == 3 && field == headerData:
-			h.DefinitionLevels = format.Encoding(r.Int32(kind))
-		case id == 4 && field == headerData:
-			h.RepetitionLevels = format.Encoding(r.Int32(kind))
-		case id == 2 && field == headerData2:
-			h.Nulls = r.Int32(kind)
-		case id == 3 && field == headerData2:
-			h.Rows = r.Int32(kind)
-		case id == 5 && field == headerData2:
-			h.Definition = r.Int32(kind)
-		case id == 6 && field == headerData2:
-			h.Repetition = r.Int32(kind)
-		case id == 7 && field == headerData2:
-			h.Stored = !r.Bool(kind)
-		}
-	})
-	switch r.Need(has, "a page header", 1, 2); field {
-	case headerData:
-		r.Need(has, "a page header", 3)
-	case headerData2:
-		r.Need(has, "a page header", 3, 4, 5, 6)
-	default:
-	}
+	h.Checked, h.Sum, h.Stored = has.has(4), uint32(sum), !compressed
+	return h, r.pos, nil
 }

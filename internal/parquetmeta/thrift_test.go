@@ -1,17 +1,15 @@
-package thrift_test
+package parquetmeta
 
 import (
 	"bytes"
 	"errors"
 	"testing"
-
-	"github.com/pacsgp/pacsgp/internal/thrift"
 )
 
 // read reads all values of b as a structure and returns how many it has, how deep
 // they are nested and how many bytes of text there are.
 func read(b []byte, depth int) (values, deepest, text int, err error) {
-	r := thrift.NewReader(b, depth)
+	r := &reader{b: b, depth: depth}
 	level := 0
 	var value func(kind byte)
 	value = func(kind byte) {
@@ -20,32 +18,32 @@ func read(b []byte, depth int) (values, deepest, text int, err error) {
 			deepest = level
 		}
 		switch kind {
-		case thrift.True, thrift.False:
-			r.Bool(kind)
-		case thrift.Byte:
-			r.Byte(kind)
-		case thrift.Int32:
-			r.Int32(kind)
-		case thrift.Int64:
-			r.Int64(kind)
-		case thrift.Binary:
-			text += len(r.Text(kind))
-		case thrift.List:
-			r.List(kind, func(kind byte) {
-				if kind <= thrift.False {
-					r.Failf("not read here")
+		case typeTrue, typeFalse:
+			r.bool(kind)
+		case typeByte:
+			r.value(kind, new(int8))
+		case typeInt32:
+			r.int32(kind)
+		case typeInt64:
+			r.value(kind, new(int64))
+		case typeBinary:
+			text += len(r.text(kind))
+		case typeList:
+			r.list(kind, func(kind byte) {
+				if kind <= typeFalse {
+					r.failf("not read here")
 				} else {
 					value(kind)
 				}
 			})
-		case thrift.Struct:
-			r.Structure(kind, func(_ int16, kind byte) { value(kind) })
+		case typeStruct:
+			r.each(kind, func(_ int16, kind byte) { value(kind) })
 		default: // it is skipped
 		}
 		level--
 	}
-	value(thrift.Struct)
-	return values, deepest, text, r.Err()
+	value(typeStruct)
+	return values, deepest, text, r.err
 }
 
 // Any bytes are an error or a structure that is skipped as well, of no more
@@ -66,22 +64,22 @@ func FuzzThrift(f *testing.F) {
 		if values > len(b)+1 || deepest > depth+1 || text > len(b) {
 			t.Errorf("%d values, %d deep (at most %d), %d bytes of text in %d", values, deepest, depth, text, len(b))
 		}
-		skip := thrift.NewReader(b, depth)
-		skip.Structure(thrift.Struct, nil)
+		skip := &reader{b: b, depth: depth}
+		skip.each(typeStruct, nil)
 		if err != nil {
 			return
 		}
-		if skip.Err() != nil {
-			t.Fatalf("skipped: %v", skip.Err())
+		if skip.err != nil {
+			t.Fatalf("skipped: %v", skip.err)
 		}
-		n := skip.Read()
+		n := skip.pos
 		for _, more := range [][]byte{b[:n], append(bytes.Clone(b[:n]), 0x19, 0xFF)} {
 			if v, d, x, err := read(more, depth); v != values || d != deepest || x != text || err != nil {
 				t.Errorf("with %d bytes instead of %d: %d, %d, %d, %v, want %d, %d, %d", len(more), len(b), v, d, x, err, values, deepest, text)
 			}
 		}
 		for i := range n {
-			if _, _, _, err := read(b[:i], depth); !errors.Is(err, thrift.ErrShort) && !errors.Is(err, thrift.ErrMalformed) {
+			if _, _, _, err := read(b[:i], depth); !errors.Is(err, ErrShort) && !errors.Is(err, ErrMalformed) {
 				t.Errorf("the first %d of %d bytes: %v", i, n, err)
 			}
 		}
