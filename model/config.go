@@ -52,7 +52,7 @@ type Plan struct {
 	// start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means
-	// max(min(N/5, 32,000), 2M, 1000), at most N; N means full passes.
+	// max(min(N/5, 32,000), 2M, 2500), at most N; N means full passes.
 	Batch int
 	// Settle is the greatest number of steps that refine q after θ has been
 	// put on its grid; they end earlier when the bound stops falling. Zero
@@ -120,8 +120,9 @@ const (
 	jointRows     = 1_800_000 // N times the joint steps, between these:
 	jointLeast    = 60
 	jointMost     = 120
+	batchLeast    = 2500
 	batchMost     = 32_000
-	defaultSettle = 12
+	defaultSettle = 30
 	largePass     = 200_000
 )
 
@@ -131,7 +132,7 @@ func (p Plan) withDefaults(n int64, m int) Plan {
 	}
 	p.Joint = max(0, p.Joint)
 	if p.Batch == 0 {
-		p.Batch = int(min(n, max(min(n/5, batchMost), int64(2*m), 1000)))
+		p.Batch = int(min(n, max(min(n/5, batchMost), int64(2*m), batchLeast)))
 	}
 	p.Batch = int(min(n, int64(p.Batch)))
 	if p.Settle == 0 {

@@ -25,12 +25,12 @@ func TestDefaultsFollowFromN(t *testing.T) {
 		inducing int
 		plan     Plan
 	}{
-		{0, 8, 0, Plan{Joint: 120, Batch: 0, Settle: 12, SettleBatch: 0, EstimateRows: 1000}},
-		{100, 8, 90, Plan{Joint: 120, Batch: 100, Settle: 12, SettleBatch: 100, EstimateRows: 1000}},
-		{11_400, 26, 961, Plan{Joint: 120, Batch: 2280, Settle: 12, SettleBatch: 11_400, EstimateRows: 1000}},
-		{30_400, 8, 1569, Plan{Joint: 60, Batch: 6080, Settle: 12, SettleBatch: 30_400, EstimateRows: 1000}},
-		{152_000, 2, 600, Plan{Joint: 60, Batch: 30_400, Settle: 12, SettleBatch: 152_000, EstimateRows: 1000}},
-		{10_000_000, 8, 2000, Plan{Joint: 60, Batch: 32_000, Settle: 12, SettleBatch: 200_000, EstimateRows: 1000}},
+		{0, 8, 0, Plan{Joint: 120, Batch: 0, Settle: 30, SettleBatch: 0, EstimateRows: 1000}},
+		{100, 8, 90, Plan{Joint: 120, Batch: 100, Settle: 30, SettleBatch: 100, EstimateRows: 1000}},
+		{11_400, 26, 961, Plan{Joint: 120, Batch: 2500, Settle: 30, SettleBatch: 11_400, EstimateRows: 1000}},
+		{30_400, 8, 1569, Plan{Joint: 60, Batch: 6080, Settle: 30, SettleBatch: 30_400, EstimateRows: 1000}},
+		{152_000, 2, 600, Plan{Joint: 60, Batch: 30_400, Settle: 30, SettleBatch: 152_000, EstimateRows: 1000}},
+		{10_000_000, 8, 2000, Plan{Joint: 60, Batch: 32_000, Settle: 30, SettleBatch: 200_000, EstimateRows: 1000}},
 	} {
 		if got := (Config{N: c.n, Dim: c.dim}).Scheduled(); got.Inducing != c.inducing || got.Plan != c.plan {
 			t.Errorf("N = %d: M = %d, %+v; want %d, %+v", c.n, got.Inducing, got.Plan, c.inducing, c.plan)

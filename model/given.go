@@ -45,7 +45,7 @@ func NewTrainerFrom(cfg Config, from *Posterior, judged Rows) (*Trainer, error) 
 	judged = usualRows(judged)
 	t.judge(judged.Slice(0, min(judged.Len(), judgedRows)))
 	t.weight = riskWeight(t.last.Risk, t.last.Bound)
-	t.risk = t.last.Risk
+	t.expectRisk(t.last.Risk)
 	t.skipEmptyPhases()
 	return t, nil
 }

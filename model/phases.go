@@ -1,9 +1,9 @@
 package model
 
 import (
-	"cmp"
 	"math"
-	"slices"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
 // schedule gives the rates of a joint step.
@@ -21,9 +21,6 @@ const (
 	zRamp       = 10   // steps
 	rateHold    = 0.3  // fraction of the phase with full rates
 	rateLast    = 0.2  // of θ and Z, relative to the full ones
-	settleRate  = 0.5
-	settleGain  = 1e-3 // relative, of a pass that is worth another one
-	riskDecay   = 0.7
 	flatGain    = 1e-3
 )
 
@@ -43,19 +40,18 @@ func (t *Trainer) schedule() schedule {
 // back the steps since the bound was lowest.
 func (t *Trainer) endJoint() {
 	scale := t.measure()
-	if t.stepsDone == 1 {
-		t.risk = t.last.Risk
-	}
-	t.risk = riskDecay*t.risk + (1-riskDecay)*t.last.Risk
-	bound := pacBound(t.risk, t.kl+t.last.LnInverseWeight, t.rows(), t.cfg.Delta)
+	t.risks[(t.step-1)%len(t.risks)] = t.last.Risk
+	risk := linalg.Sum(t.risks) / float64(len(t.risks))
+	bound := pacBound(risk, t.kl+t.last.LnInverseWeight, t.rows(), t.cfg.Delta)
+	t.reached = min(t.reached, bound)
 	if bound > rise*t.jointBound {
 		t.restart()
 	} else {
 		if bound < t.jointBound {
-			t.jointBound, t.jointRisk = bound, t.risk
+			t.jointBound, t.jointRisk = bound, risk
 			t.keepBest()
 		}
-		t.weight = riskWeight(t.risk, bound)
+		t.weight = riskWeight(risk, bound)
 		rates := t.schedule()
 		t.whiten()
 		both(t.pool, func() {
@@ -70,6 +66,22 @@ func (t *Trainer) endJoint() {
 	t.freeze()
 	if t.step >= t.jointSteps() {
 		t.toGrid()
+	}
+}
+
+// mostRisks bounds the number of passes of the running risk.
+const mostRisks = 8
+
+// window returns how many passes the running risk is the mean of: those of an epoch, for
+// the rows of which each counts once, so that none is low by the luck of its rows.
+func (p Plan) window(n int64) int {
+	return int(min(mostRisks, (n+int64(p.Batch)-1)/int64(p.Batch)))
+}
+
+// expectRisk sets the running risk.
+func (t *Trainer) expectRisk(risk float64) {
+	for i := range t.risks {
+		t.risks[i] = risk
 	}
 }
 
@@ -124,14 +136,19 @@ const rise = 1.15
 func (t *Trainer) restart() {
 	const slower, slowest, relief = 0.5, 0.05, 1.05
 	t.takeBest()
-	t.risk = t.jointRisk
-	t.weight = riskWeight(t.risk, t.jointBound)
+	for i := range t.frozen {
+		if t.theta[i] != t.onGrid(i) {
+			t.frozen[i] = 0
+		}
+	}
+	t.expectRisk(t.jointRisk)
+	t.weight = riskWeight(t.jointRisk, t.jointBound)
 	t.jointBound *= relief
 	t.keepNegative = 0
 	t.slowed = max(slowest, slower*t.slowed)
 }
 
-// keepBest keeps the posterior, and takeBest takes it up again.
+// keepBest keeps the posterior, takeBest takes it up again, and swapBest does both.
 func (t *Trainer) keepBest() {
 	copy(t.bestTheta, t.theta)
 	copy(t.bestZ.Data, t.z.Data)
@@ -144,6 +161,15 @@ func (t *Trainer) takeBest() {
 	copy(t.z.Data, t.bestZ.Data)
 	copy(t.mean, t.bestMean)
 	copy(t.precision.Data, t.bestLambda.Data)
+	t.fresh, t.factored = false, false
+}
+
+func (t *Trainer) swapBest() {
+	for _, pair := range [][2][]float64{{t.theta, t.bestTheta}, {t.z.Data, t.bestZ.Data}, {t.mean, t.bestMean}, {t.precision.Data, t.bestLambda.Data}} {
+		for i, v := range pair[0] {
+			pair[0][i], pair[1][i] = pair[1][i], v
+		}
+	}
 	t.fresh, t.factored = false, false
 }
 
@@ -164,79 +190,4 @@ func (t *Trainer) moveHyper(g hyperGradient, rates schedule) {
 		}
 	}
 	t.fresh = false
-}
-
-// endSettle keeps the q that was swept if it is the best so far, and takes
-// another natural-gradient step unless that has ceased to help: after a pass of
-// little gain, or two in a row of none.
-func (t *Trainer) endSettle() {
-	scale := t.measure()
-	previous := t.best.Bound
-	flat := t.last.Bound > previous*(1-settleGain) && t.last.Bound < previous
-	t.settleFailed++
-	if t.last.Bound < previous {
-		t.settleFailed = 0
-		t.best = t.last
-		t.keepBest()
-	}
-	if t.step >= t.settleSteps || flat || t.settleFailed >= 2 {
-		t.last = t.best
-		t.takeBest()
-		t.phase = Settled
-		return
-	}
-	if t.settleFailed > 0 {
-		t.rate /= 2
-	}
-	t.weight = riskWeight(t.last.Risk, t.last.Bound)
-	t.whiten()
-	t.moveMean(t.naturalStep(t.rate, scale))
-}
-
-const (
-	coarseStep = 0.05 // grids with larger steps are approached in stages
-	gridStages = 6
-)
-
-// freeze puts parameters with coarse grids on their values in stages over the
-// second half of the joint phase, those nearest to a value first, while the
-// others and q make up for it.
-func (t *Trainer) freeze() {
-	stage := int(2 * (t.progress() - 0.5) * gridStages)
-	if stage < 1 {
-		return
-	}
-	var coarse []int
-	for i, g := range t.cfg.Grids {
-		if g.Step > coarseStep {
-			coarse = append(coarse, i)
-		}
-	}
-	distance := func(i int) float64 {
-		if t.frozen[i] == 1 {
-			return -1
-		}
-		g := t.cfg.Grids[i]
-		return math.Abs(t.theta[i]-g.Value(g.Nearest(t.theta[i]))) / g.Step
-	}
-	slices.SortStableFunc(coarse, func(i, j int) int { return cmp.Compare(distance(i), distance(j)) })
-	for _, i := range coarse[:min(len(coarse), (len(coarse)*stage+gridStages-1)/gridStages)] {
-		t.roundToGrid(i)
-		t.frozen[i] = 1
-	}
-}
-
-func (t *Trainer) roundToGrid(i int) {
-	g := t.cfg.Grids[i]
-	t.theta[i] = g.Value(g.Nearest(t.theta[i]))
-	t.fresh = false
-}
-
-// toGrid rounds θ and starts to settle. Whatever q learns from here on, it
-// learns with the θ that is certified.
-func (t *Trainer) toGrid() {
-	for i := range t.theta {
-		t.roundToGrid(i)
-	}
-	t.phase, t.step, t.rate = Settle, 0, settleRate
 }

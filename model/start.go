@@ -125,7 +125,6 @@ func (t *Trainer) startPosterior(rows Rows) error {
 		t.judge(rows.Slice(0, min(rows.Len(), judgedRows)))
 		if t.last.Bound < best {
 			best = t.last.Bound
-			t.risk = t.last.Risk
 			t.best = t.last
 			t.keepBest()
 		}
@@ -134,6 +133,7 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	t.last = t.best
 	t.best = Progress{Bound: math.Inf(1)}
 	t.weight = riskWeight(t.last.Risk, t.last.Bound)
+	t.expectRisk(t.last.Risk)
 	return nil
 }
 

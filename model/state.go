@@ -11,7 +11,7 @@ import (
 )
 
 // stateFormat names the version of states.
-const stateFormat = "pacsgp-trainer/5"
+const stateFormat = "pacsgp-trainer/6"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
 // to another configuration or instruction set. The run must start anew.
@@ -29,16 +29,18 @@ type state struct {
 	frozen       []float64  // 1 for each θ that is on its grid for good
 	optTheta     adam
 	optZ         adam
-	risk         float64 // running mean over joint steps, or of the last pass
-	weight       float64 // b
-	slowed       float64 // factor of the rates of the joint phase
-	keepNegative float64 // part of negative curvature that natural gradients keep
-	jointBound   float64 // the least running bound of the joint phase, raised at each restart from it
-	jointRisk    float64 // the running risk at that step
-	gainBound    float64 // running bound when it last fell by a worthwhile gain
-	gainStep     int     // the joint step of that
-	flatAt       int     // the joint step at which the bound was found to fall no longer, or 0
-	rate         float64 // of natural-gradient steps while settling
+	risks        []float64 // of the last joint passes, which make up an epoch
+	weight       float64   // b
+	slowed       float64   // factor of the rates of the joint phase
+	keepNegative float64   // part of negative curvature that natural gradients keep
+	reached      float64   // the least running bound of the joint phase
+	stage        int       // of putting θ on its grid
+	jointBound   float64   // the least running bound of the joint phase, raised at each restart from it
+	jointRisk    float64   // the running risk at that step
+	gainBound    float64   // running bound when it last fell by a worthwhile gain
+	gainStep     int       // the joint step of that
+	flatAt       int       // the joint step at which the bound was found to fall no longer, or 0
+	rate         float64   // of natural-gradient steps while settling
 	last         Progress
 	best         Progress // of the settle phase
 	bestTheta    []float64
@@ -47,6 +49,7 @@ type state struct {
 	bestLambda   linalg.Mat
 	settleSteps  int // of the settle phase, at most: as planned, or fewer once somebody asks to end
 	settleFailed int // consecutive passes without a gain
+	settleFlat   int // consecutive passes of little gain
 	notice       string
 }
 
@@ -56,10 +59,10 @@ func (s *state) fields() []any {
 	return []any{
 		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.mean, s.precision.Data, s.frozen,
 		s.optTheta.mean, s.optTheta.square, &s.optTheta.steps, s.optZ.mean, s.optZ.square, &s.optZ.steps,
-		&s.risk, &s.weight, &s.slowed, &s.keepNegative, &s.jointBound, &s.jointRisk, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
+		s.risks, &s.weight, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.jointRisk, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
 		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight,
 		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight,
-		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.notice,
+		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.settleFlat, &s.notice,
 	}
 }
 

@@ -127,6 +127,7 @@ func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
 	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile, t.cfg.ARD, t.cfg.Jitter, m, t.cfg.Dim)
 	t.sweep = newSweep(t.prior, t.cfg.Loss, m, t.cfg.Dim)
+	t.risks = make([]float64, t.cfg.Plan.window(t.cfg.N))
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
@@ -137,7 +138,8 @@ func (t *Trainer) allocate(m int) {
 	t.meanStep = make([]float64, m)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
 	t.best.Bound, t.settleSteps = math.Inf(1), t.cfg.Plan.Settle
-	t.slowed, t.keepNegative, t.jointBound, t.gainBound = 1, 1, math.Inf(1), math.Inf(1)
+	t.slowed, t.keepNegative = 1, 1
+	t.reached, t.jointBound, t.gainBound = math.Inf(1), math.Inf(1), math.Inf(1)
 }
 
 // Inducing returns M, which may be less than was asked for.
@@ -203,7 +205,7 @@ func (t *Trainer) Begin() error {
 	if t.Done() || t.open {
 		return fmt.Errorf("model: Begin out of turn (phase %v)", t.phase)
 	}
-	if err := t.derive(); err != nil {
+	if err := errors.Join(t.round(), t.derive()); err != nil {
 		return err
 	}
 	t.sweep.keepNegative = t.keepNegative
@@ -237,11 +239,10 @@ func (t *Trainer) End() error {
 	}
 	t.step++
 	t.stepsDone++
-	if t.phase == Joint {
-		t.endJoint()
-	} else {
-		t.endSettle()
+	if t.phase == Settle {
+		return t.endSettle()
 	}
+	t.endJoint()
 	return nil
 }
 

@@ -147,13 +147,13 @@ func TestThetaIsOnItsGridBeforeTheLastRefinement(t *testing.T) {
 		tr := newTestTrainer(t, c, rows)
 		settled := 0
 		drive(t, tr, rows, 1000, func() {
-			if tr.phase == Joint {
+			if tr.phase == Joint || tr.step == 0 {
 				return
 			}
 			settled++
-			for i, g := range c.Grids {
-				if on := g.Value(g.Nearest(tr.theta[i])); tr.theta[i] != on {
-					t.Errorf("step %g: θ[%d] = %.17g while q settles, grid value %.17g", step, i, tr.theta[i], on)
+			for i, g := range c.Grids { // of the best state that was swept
+				if on := g.Value(g.Nearest(tr.bestTheta[i])); tr.bestTheta[i] != on {
+					t.Errorf("step %g: θ[%d] = %.17g while q settles, grid value %.17g", step, i, tr.bestTheta[i], on)
 				}
 			}
 		})

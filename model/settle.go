@@ -1,0 +1,197 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+const (
+	settleRate  = 0.5
+	settleMore  = 1.5  // growth of the rate after a step that helped
+	settleGain  = 1e-3 // relative, of a pass that is worth another one
+	settleFlats = 2    // passes in a row of less
+	settleFails = 4    // halvings in a row without a gain
+	harm        = 1.02 // of the lowest running bound: θ on its grid should cost less
+	wreck       = 1.2  // of the same: worth a notice
+)
+
+// endSettle keeps the state that was swept if it is the best so far, and takes a
+// natural-gradient step from there; a worse one goes half the way back. The phase
+// ends when neither helps.
+//
+// If θ on its grid has harmed, the state of the lowest running bound is tried too,
+// and the better of both is refined.
+func (t *Trainer) endSettle() error {
+	scale := t.measure()
+	gain := 1 - t.last.Bound/t.best.Bound // 1 at first
+	switch {
+	case t.step == 1 && t.step < t.settleSteps && t.last.Bound > harm*t.reached:
+		t.best = t.last
+		t.swapBest()
+		return nil
+	case gain >= 0:
+		t.best, t.settleFailed = t.last, 0
+		t.keepBest()
+		t.settleFlat++
+		if gain >= settleGain {
+			t.settleFlat = 0
+		}
+	default:
+		t.settleFailed++
+	}
+	if t.step >= t.settleSteps || t.settleFlat >= settleFlats || t.settleFailed >= settleFails {
+		t.finish()
+		return nil
+	}
+	if t.settleFailed > 0 {
+		t.rate /= 2
+		return t.halfway()
+	}
+	t.rate = min(settleRate, settleMore*t.rate)
+	t.weight = riskWeight(t.last.Risk, t.last.Bound)
+	t.whiten()
+	t.moveMean(t.naturalStep(t.rate, scale))
+	return nil
+}
+
+// finish ends training with the best state.
+func (t *Trainer) finish() {
+	t.last = t.best
+	t.takeBest()
+	t.phase = Settled
+	if t.best.Bound > wreck*t.reached {
+		t.notice = fmt.Sprintf("training ends at a bound of about %.3g, far above the %.3g that it had reached before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)", t.best.Bound, t.reached)
+	}
+}
+
+// halfway halves the step from the best state. Natural gradients move Λ and Λm, so
+// that half a step is the mean of both ends in these. A state of another θ or Z is no
+// step: then the best is taken up again.
+func (t *Trainer) halfway() error {
+	if !slices.Equal(t.theta, t.bestTheta) || !slices.Equal(t.z.Data, t.bestZ.Data) {
+		t.takeBest()
+		return nil
+	}
+	m := t.meanStep
+	eachRow(t.pool, len(m), func(i int) {
+		p, best := t.precision.Row(i), t.bestLambda.Row(i)
+		m[i] = 0.5 * (linalg.Dot(p, t.mean) + linalg.Dot(best, t.bestMean))
+		for j, b := range best {
+			p[j] = 0.5 * (p[j] + b)
+		}
+	})
+	copyMat(t.pool, t.factor, t.precision)
+	if t.factored = t.pool.Cholesky(t.factor); !t.factored {
+		return fmt.Errorf("model: factorize the precision of q (M=%d): %w", len(m), ErrNotPositiveDefinite)
+	}
+	copy(t.mean, m)
+	solveLower(t.factor, t.mean)
+	solveLowerTrans(t.factor, t.mean)
+	return nil
+}
+
+const (
+	coarseStep = 0.05 // grids with larger steps are approached in stages
+	gridStages = 6
+)
+
+// freeze has parameters with coarse grids put on their values in stages over the
+// second half of the joint phase, those nearest to a value first, while the
+// others and q make up for it.
+func (t *Trainer) freeze() {
+	stage := int(2 * (t.progress() - 0.5) * gridStages)
+	if stage <= t.stage {
+		return
+	}
+	t.stage = stage
+	var coarse []int
+	for i, g := range t.cfg.Grids {
+		if g.Step > coarseStep {
+			coarse = append(coarse, i)
+		}
+	}
+	distance := func(i int) float64 {
+		if t.frozen[i] == 1 {
+			return -1
+		}
+		return math.Abs(t.theta[i]-t.onGrid(i)) / t.cfg.Grids[i].Step
+	}
+	slices.SortStableFunc(coarse, func(i, j int) int { return cmp.Compare(distance(i), distance(j)) })
+	for _, i := range coarse[:min(len(coarse), (len(coarse)*stage+gridStages-1)/gridStages)] {
+		t.frozen[i] = 1
+	}
+}
+
+// onGrid returns the grid value nearest to parameter i.
+func (t *Trainer) onGrid(i int) float64 {
+	g := t.cfg.Grids[i]
+	return g.Value(g.Nearest(t.theta[i]))
+}
+
+// toGrid starts to settle. Whatever q learns from here on, it learns with the θ that
+// is certified.
+func (t *Trainer) toGrid() { t.phase, t.step, t.rate = Settle, 0, settleRate }
+
+// round puts the parameters on the grid that belong there. The posterior stays what it
+// is as a law of functions, as far as the new kernel allows: its mean at Z, and what
+// the rows have added to its precision,
+//
+//	m ← L'⁻¹K L⁻ᵀm,  Λ − I ← L'⁻¹K' L⁻ᵀ(Λ−I)L⁻¹ K'L'⁻ᵀ
+//
+// with K = k(Z, Z) without jitter, and ' for the new θ. A part of Λ − I is left out
+// where Λ would not be positive definite.
+func (t *Trainer) round() error {
+	to := slices.Clone(t.theta)
+	for i := range to {
+		if t.phase == Settle || t.frozen[i] == 1 {
+			to[i] = t.onGrid(i)
+		}
+	}
+	if slices.Equal(to, t.theta) {
+		return nil
+	}
+	if err := t.derivePrior(); err != nil {
+		return err
+	}
+	white, m := t.prior.white, len(t.mean)
+	solveLowerTrans(white.l, t.mean)
+	copy(t.meanStep, t.mean)
+	eachRow(t.pool, m, func(i int) { t.mean[i] = linalg.Dot(t.prior.kuu.Row(i), t.meanStep) })
+	copyMat(t.pool, t.work, t.precision)
+	for i := range m {
+		t.work.Row(i)[i]--
+	}
+	white.solveBothSidesTrans(t.pool, t.work)
+
+	copy(t.theta, to)
+	t.fresh = false
+	if err := t.derivePrior(); err != nil {
+		return err
+	}
+	solveLower(white.l, t.mean)
+	t.pool.Gemm(false, false, 1, t.prior.kuu, t.work, 0, t.sMinus)
+	t.pool.GemmLower(false, false, 1, t.sMinus, t.prior.kuu, 0, t.work)
+	t.pool.Mirror(t.work)
+	white.solveBothSides(t.pool, t.work)
+	const halvings = 60
+	part := 1.0
+	for range halvings {
+		eachRow(t.pool, m, func(i int) {
+			p := t.precision.Row(i)
+			for j, w := range t.work.Row(i) {
+				p[j] = part * w
+			}
+			p[i]++
+		})
+		copyMat(t.pool, t.factor, t.precision)
+		if t.factored = t.pool.Cholesky(t.factor) && smallestDiagonal(t.factor) > pivotFloor; t.factored {
+			return nil
+		}
+		part /= 2
+	}
+	return fmt.Errorf("model: the precision of q at a rounded θ (M=%d): %w", m, ErrNotPositiveDefinite)
+}
