@@ -69,11 +69,7 @@ func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 	if err != nil {
 		return nil, err
 	}
-	earliest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Earliest)
-	if err != nil {
-		return nil, err
-	}
-	latest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Latest)
+	earliest, latest, err := cfg.Client.Bounds(ctx, cfg.Topic, partitions)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +147,10 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 // known of when they went.
 func (cfg Config) gone(ctx context.Context, partition int, first, start int64) error {
 	var err error = &GoneError{Topic: cfg.Topic, Partition: partition, First: first, Start: start}
-	if at, ok := cfg.timeAt(ctx, partition, start); ok {
-		err = fmt.Errorf("%w; the oldest that is left was written at %s", err, at.UTC().Format(time.RFC3339))
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // an empty partition has no oldest record
+	defer cancel()
+	if at, ok, _ := cfg.firstTime(ctx, span{partition, start, math.MaxInt64}); ok {
+		err = fmt.Errorf("%w; the oldest that is left was written at %s", err, time.UnixMilli(at).UTC().Format(time.RFC3339))
 	}
 	return err
 }
@@ -171,19 +169,4 @@ func (cfg Config) explain(ctx context.Context, err error) error {
 		return cfg.gone(ctx, at.Partition, at.Offset, start)
 	}
 	return fmt.Errorf("%w, which it had when the window was frozen: it was made anew, or has lost records", err)
-}
-
-// timeAt is the time of the first record at or behind an offset.
-func (cfg Config) timeAt(ctx context.Context, partition int, offset int64) (time.Time, bool) {
-	found, err := cfg.Client.Fetch(ctx, cfg.Topic, partition, offset, 1<<20)
-	if err != nil {
-		return time.Time{}, false
-	}
-	var buf []byte
-	b, _, err := broker.NextBatch(found.Batches, &buf)
-	var r broker.Record
-	if err != nil || b.Next(&r) != nil || r.Time < 0 || r.Time > math.MaxInt64/2 {
-		return time.Time{}, false
-	}
-	return time.UnixMilli(r.Time), true
 }

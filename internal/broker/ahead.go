@@ -3,59 +3,51 @@ package broker
 import (
 	"context"
 	"encoding/binary"
-
-	"github.com/segmentio/kafka-go"
 )
 
-// A fetcher asks for the answer behind the one whose records are being read, so that the
-// broker, the network and who uses the records work at the same time. It holds one answer.
+// A fetcher prefetches the answer behind the one whose records are being read. It holds one
+// answer.
 type fetcher struct {
 	client  *Client
 	of      *tail
 	offset  int64
 	limit   int32
-	answers chan fetched // of what was asked for; nil: nothing
+	answers chan answered // of what was asked for; nil: nothing
 	cancel  context.CancelFunc
 }
 
-type fetched struct {
-	Fetched
+type answered struct {
+	fetched
 
 	err error
 }
-
-func (c *Client) ahead(t *tail) *fetcher { return &fetcher{client: c, of: t} }
 
 // ask begins to fetch from an offset on.
 func (f *fetcher) ask(ctx context.Context, offset int64, limit int32) {
 	f.drop()
 	ctx, cancel := context.WithCancel(ctx)
-	answers := make(chan fetched, 1)
+	answers := make(chan answered, 1)
 	f.offset, f.limit, f.answers, f.cancel = offset, limit, answers, cancel
-	client, topic, partition, isolation := f.client, f.of.Topic, f.of.Partition, kafka.ReadCommitted
-	if f.of.Undecided {
-		isolation = kafka.ReadUncommitted
-	}
+	client, of := f.client, f.of.Range
 	go func() {
-		var a fetched
-		a.err = client.Retry(ctx, ofTopic(topic, func(ctx context.Context) (err error) {
-			a.Fetched, err = client.fetch(ctx, isolation, topic, partition, offset, limit)
+		var a answered
+		a.err = client.Retry(ctx, ofTopic(of.Topic, func(ctx context.Context) (err error) {
+			a.fetched, err = client.fetch(ctx, of, offset, limit)
 			return err
 		}))
 		answers <- a
 	}()
 }
 
-// take returns the answer from an offset on: the one that was asked for, if it is of that
-// offset and limit.
-func (f *fetcher) take(ctx context.Context, offset int64, limit int32) (Fetched, error) {
+// take returns the answer from an offset on, prefetched if that was asked for.
+func (f *fetcher) take(ctx context.Context, offset int64, limit int32) (fetched, error) {
 	if f.answers == nil || f.offset != offset || f.limit != limit {
 		f.ask(ctx, offset, limit)
 	}
 	a := <-f.answers
 	f.answers = nil
 	f.cancel()
-	return a.Fetched, a.err
+	return a.fetched, a.err
 }
 
 // drop ends what was asked for and not taken.

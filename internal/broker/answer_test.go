@@ -28,7 +28,7 @@ func TestAnswersTakeWhatComes(t *testing.T) {
 		if cap(b) > 2*fetchedBytes {
 			t.Errorf("%d bytes claimed, %d sent: %d allocated", c.claims, len(c.data), cap(b))
 		}
-		Fetched{Batches: b}.release()
+		fetched{batches: b}.release()
 	}
 }
 

@@ -16,7 +16,7 @@ func TestFairShares(t *testing.T) {
 		t.Helper()
 		var joined []kafka.GroupMember
 		for i, m := range members {
-			data, err := fair{m}.UserData()
+			data, err := balancer{m}.UserData()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +26,7 @@ func TestFairShares(t *testing.T) {
 		for p := range partitions {
 			all = append(all, kafka.Partition{Topic: topic, ID: p})
 		}
-		found := fair{}.AssignGroups(joined, all)
+		found := balancer{members[0]}.AssignGroups(joined, all)
 		owners := map[int]int{}
 		for i, m := range members {
 			has := found[joined[i].ID][topic]
@@ -46,7 +46,7 @@ func TestFairShares(t *testing.T) {
 		}
 	}
 	for partitions := range 9 {
-		a, b, c := &Membership{}, &Membership{}, &Membership{}
+		a, b, c := &Membership{shared: true}, &Membership{shared: true}, &Membership{shared: true}
 		divide([]*Membership{a}, max(1, partitions))
 		divide([]*Membership{a, b}, max(1, partitions))
 		divide([]*Membership{b, a}, max(1, partitions))

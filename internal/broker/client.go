@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,9 +19,9 @@ type Config struct {
 	Brokers  []string // host:port, at least one
 	TLS      *tls.Config
 	SASL     sasl.Mechanism
-	Patience time.Duration // how long a failing request is tried again; zero means one minute
-	// Told hears once why requests have been failing for some seconds, while they are
-	// made again; nil: nobody. It is called from the goroutine of a request.
+	Patience time.Duration // how long a failing request is retried; zero means one minute
+	// Told hears once why requests have been failing for some seconds; nil: nobody. It is
+	// called from the goroutine of a request.
 	Told func(text string)
 }
 
@@ -32,8 +33,10 @@ type Client struct {
 	config   Config
 	names    string // of the brokers, for messages
 	once     sync.Once
-	topics   sync.Map // those that were there, by name
 }
+
+// clientID is the name that brokers see.
+const clientID = "pacsgp"
 
 // requestTimeout bounds one request, its wait for rows included.
 const requestTimeout = 30 * time.Second
@@ -50,7 +53,7 @@ func NewClient(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		link: &kafka.Transport{
-			TLS: cfg.TLS, SASL: cfg.SASL, ClientID: "pacsgp",
+			TLS: cfg.TLS, SASL: cfg.SASL, ClientID: clientID,
 			// The default of 6 s would hide new leaders and new topics for as long. It is
 			// also the time that an answer about the cluster may take.
 			MetadataTTL: metadataAge,
@@ -75,58 +78,18 @@ func (c *Client) Close() error {
 // ErrNoTopic says that the cluster has no such topic, or that the user may not see it.
 var ErrNoTopic = errors.New("there is no such topic, or it may not be read")
 
-// How long a topic is looked for that the brokers say is not there: one that was just made is
-// not known to all of them at once, and one that was there before to a broker that begins. What
-// the library knows is up to metadataAge old.
+// How long a topic may be unknown before it counts as missing: a new topic is not known to all
+// brokers at once, and no topic is to a broker that has just begun. What the library knows is
+// up to metadataAge old.
 const (
 	metadataAge = 2 * time.Second
-	newTopic    = 3 * metadataAge
-	knownTopic  = 10 * time.Second
+	unknownFor  = 10 * time.Second
 )
 
-// Partitions returns the numbers of a topic's partitions, ascending. That there is none is
-// said after six seconds, or ten of a topic that was there before and of brokers that were away.
+// Partitions returns the numbers of a topic's partitions, ascending.
 func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
-	var unknown time.Time // since when
-	patience := newTopic
-	if _, ok := c.topics.Load(topic); ok {
-		patience = knownTopic
-	}
-	for {
-		asked := time.Now()
-		found, err := c.partitions(ctx, topic)
-		if errors.Is(err, errUnknown) {
-			if time.Since(asked) >= metadataAge { // it waited for brokers, which have just begun
-				patience, unknown = knownTopic, time.Time{}
-			}
-			if unknown.IsZero() {
-				unknown = time.Now()
-			}
-		}
-		switch {
-		case errors.Is(err, errUnknown) && time.Since(unknown) >= patience:
-			err = ErrNoTopic
-		case errors.Is(err, errUnknown):
-			select {
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-time.After(metadataAge / 10):
-			}
-			continue
-		case err == nil:
-			c.topics.Store(topic, true)
-			return found, nil
-		}
-		return nil, fmt.Errorf("kafka: topic %q: %w", topic, err)
-	}
-}
-
-var errUnknown = errors.New("the brokers do not know it")
-
-// partitions is Partitions of a topic that the brokers know, and else errUnknown.
-func (c *Client) partitions(ctx context.Context, topic string) ([]int, error) {
 	var found []int
-	err := c.Retry(ctx, func(ctx context.Context) error {
+	err := c.Retry(ctx, ofTopic(topic, func(ctx context.Context) error {
 		answer, err := c.Kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
 		if err != nil {
 			return err
@@ -135,9 +98,6 @@ func (c *Client) partitions(ctx context.Context, topic string) ([]int, error) {
 		for _, t := range answer.Topics {
 			if t.Name != topic {
 				continue
-			}
-			if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {
-				return errUnknown
 			}
 			if t.Error != nil {
 				return t.Error
@@ -150,9 +110,13 @@ func (c *Client) partitions(ctx context.Context, topic string) ([]int, error) {
 			}
 		}
 		if len(found) == 0 {
-			return ErrNoTopic
+			return kafka.UnknownTopicOrPartition
 		}
 		return nil
-	})
-	return sorted(found), err
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("kafka: topic %q: %w", topic, err)
+	}
+	slices.Sort(found)
+	return found, nil
 }

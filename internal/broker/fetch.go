@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -84,9 +85,9 @@ func (b *batchBytes) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // release gives the memory of the batches to later answers.
-func (f Fetched) release() {
-	if cap(f.Batches) > 0 && cap(f.Batches) <= 2*fetchedBytes {
-		batchBuffers.Put(&f.Batches)
+func (f fetched) release() {
+	if cap(f.batches) > 0 && cap(f.batches) <= 2*fetchedBytes {
+		batchBuffers.Put(&f.batches)
 	}
 }
 
@@ -96,75 +97,70 @@ var registered = func() bool {
 	return true
 }()
 
-// An Aborted transaction is one whose records from First on are not to be read, up to
+// An abortedFrom is a transaction whose records are not to be read, from an offset on up to
 // its producer's next marker.
-type Aborted struct{ Producer, First int64 }
+type abortedFrom struct{ producer, first int64 }
 
-// Fetched is what a broker has of a partition from an offset on.
-type Fetched struct {
-	Start   int64 // the first offset that the partition still has; −1: unknown
-	Stable  int64 // before it, every transaction has ended
-	Aborted []Aborted
-	Batches []byte // see [NextBatch]; the last one may be incomplete
+// fetched is what a broker has of a partition from an offset on.
+type fetched struct {
+	start   int64 // the first offset that the partition still has; −1: unknown
+	stable  int64 // before it, every transaction has ended; of undecided records, their end
+	aborted []abortedFrom
+	batches []byte // see [NextBatch]; the last one may be incomplete
 }
 
 // ErrOutOfRange says that a partition has no such offset: it was deleted, or is not
 // written yet.
 var ErrOutOfRange = kafka.OffsetOutOfRange
 
-// Fetch returns record batches of a partition from an offset on, those of ended
-// transactions only. It waits up to a second if there is none.
-func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset int64, limit int32) (Fetched, error) {
-	return c.fetch(ctx, kafka.ReadCommitted, topic, partition, offset, limit)
-}
-
-// fetch is Fetch. Of uncommitted records, Stable is where they end.
-func (c *Client) fetch(ctx context.Context, isolation kafka.IsolationLevel, topic string, partition int, offset int64, limit int32) (Fetched, error) {
+// fetch returns record batches of a range from an offset on, those of ended transactions
+// unless the range is undecided. It waits up to a second if there is none.
+func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32) (fetched, error) {
 	if !registered {
-		return Fetched{}, errors.New("kafka: no decoder of answers")
+		return fetched{}, errors.New("kafka: no decoder of answers")
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(time.Second / time.Millisecond), MinBytes: 1, MaxBytes: math.MaxInt32, // the limit of the partition decides
-		IsolationLevel: int8(isolation), SessionID: -1, SessionEpoch: -1,
-		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
-			Partition: int32(partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
+		IsolationLevel: of.isolation(), SessionID: -1, SessionEpoch: -1,
+		Topics: []fetch.RequestTopic{{Topic: of.Topic, Partitions: []fetch.RequestPartition{{
+			Partition: int32(of.Partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
 		}}}},
 	})
 	if err != nil {
-		return Fetched{}, err
+		return fetched{}, err
 	}
 	response, ok := message.(*answer)
 	if !ok {
-		return Fetched{}, fmt.Errorf("kafka: fetch: an answer of type %T", message)
+		return fetched{}, fmt.Errorf("kafka: fetch: an answer of type %T", message)
 	}
 	if response.ErrorCode != 0 {
-		return Fetched{}, kafka.Error(response.ErrorCode)
+		return fetched{}, kafka.Error(response.ErrorCode)
 	}
 	if len(response.Topics) == 0 { // as brokers answer who has used up a quota
-		return Fetched{}, kafka.ThrottlingQuotaExceeded
+		return fetched{}, kafka.ThrottlingQuotaExceeded
 	}
 	for _, t := range response.Topics {
 		for _, p := range t.Partitions {
-			if t.Topic != topic || int(p.Partition) != partition {
+			if t.Topic != of.Topic || int(p.Partition) != of.Partition {
 				continue
 			}
-			found := Fetched{Start: p.LogStartOffset, Stable: p.LastStableOffset, Batches: p.Records}
-			if isolation == kafka.ReadUncommitted {
-				found.Stable = p.HighWatermark
+			found := fetched{start: p.LogStartOffset, stable: p.LastStableOffset, batches: p.Records}
+			if of.Undecided {
+				found.stable = p.HighWatermark
 			}
 			for _, a := range p.AbortedTransactions {
-				found.Aborted = append(found.Aborted, Aborted{a.ProducerID, a.FirstOffset})
+				found.aborted = append(found.aborted, abortedFrom{a.ProducerID, a.FirstOffset})
 			}
-			slices.SortFunc(found.Aborted, func(a, b Aborted) int { return int(min(1, max(-1, a.First-b.First))) })
+			slices.SortFunc(found.aborted, func(a, b abortedFrom) int { return cmp.Compare(a.first, b.first) })
 			if p.ErrorCode != 0 {
 				return found, kafka.Error(p.ErrorCode)
 			}
 			return found, nil
 		}
 	}
-	return Fetched{}, errors.New("kafka: fetch: the answer does not speak of the partition")
+	return fetched{}, errors.New("kafka: fetch: the answer does not speak of the partition")
 }
 
 // Points in a partition that [Client.Offsets] knows beside times.
@@ -177,6 +173,14 @@ const (
 // first record of a time (milliseconds since 1970) or later, where there is none −1.
 func (c *Client) Offsets(ctx context.Context, topic string, partitions []int, at int64) (map[int]int64, error) {
 	return c.offsets(ctx, kafka.ReadCommitted, topic, partitions, at)
+}
+
+// Bounds are the offsets of [Earliest] and [Latest].
+func (c *Client) Bounds(ctx context.Context, topic string, partitions []int) (earliest, latest map[int]int64, err error) {
+	if earliest, err = c.Offsets(ctx, topic, partitions, Earliest); err == nil {
+		latest, err = c.Offsets(ctx, topic, partitions, Latest)
+	}
+	return earliest, latest, err
 }
 
 // Written returns the offsets behind the last record of each partition, whatever becomes
@@ -216,9 +220,4 @@ func (c *Client) offsets(ctx context.Context, isolation kafka.IsolationLevel, to
 		}
 	}
 	return offsets, nil
-}
-
-func sorted(numbers []int) []int {
-	slices.Sort(numbers)
-	return numbers
 }

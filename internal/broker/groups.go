@@ -49,14 +49,7 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 			if err != nil {
 				return err
 			}
-			spoken := map[int]bool{}
-			for _, p := range answer.Topics[topic] {
-				if p.Error != nil {
-					return p.Error
-				}
-				spoken[p.Partition] = true
-			}
-			return ofAll(partitions, spoken)
+			return each(partitions, answer.Topics[topic], func(p kafka.OffsetCommitPartition) (int, error) { return p.Partition, p.Error })
 		})
 	}
 	w.open = true
@@ -86,15 +79,26 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 		if err != nil {
 			return err
 		}
-		spoken := map[int]bool{}
-		for _, p := range answer.Topics[topic] {
-			if p.Error != nil {
-				return p.Error
-			}
-			spoken[p.Partition] = true
-		}
-		return ofAll(partitions, spoken)
+		return each(partitions, answer.Topics[topic], func(p kafka.TxnOffsetCommitPartition) (int, error) { return p.Partition, p.Error })
 	})
+}
+
+// errSilent is an answer that leaves out what was asked.
+var errSilent = errors.New("the answer does not speak of all partitions")
+
+// each demands that an answer speaks of all partitions, and of none with an error.
+func each[T any](partitions []int, answers []T, of func(T) (partition int, err error)) error {
+	for _, a := range answers {
+		p, err := of(a)
+		if err != nil {
+			return err
+		}
+		partitions = slices.DeleteFunc(slices.Clone(partitions), func(q int) bool { return q == p })
+	}
+	if len(partitions) > 0 {
+		return errSilent
+	}
+	return nil
 }
 
 // unmanned demands a group without members. A cluster that commits offsets by itself
@@ -126,19 +130,6 @@ func (c *Client) unmanned(ctx context.Context, group string) error {
 	})
 }
 
-// errSilent is an answer that leaves out what was asked.
-var errSilent = errors.New("the answer does not speak of all partitions")
-
-// ofAll demands that an answer has spoken of all partitions.
-func ofAll(partitions []int, spoken map[int]bool) error {
-	for _, p := range partitions {
-		if !spoken[p] {
-			return errSilent
-		}
-	}
-	return nil
-}
-
 // CommittedOffsets returns how far a group has come in a topic, by partition; −1: it
 // has committed nothing.
 func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
@@ -146,8 +137,8 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 	return offsets, err
 }
 
-// Committed returns the offsets that a group has committed, as CommittedOffsets does, and
-// the texts that were committed with them.
+// Committed returns what CommittedOffsets does, and the texts that were committed with the
+// offsets.
 func (c *Client) Committed(ctx context.Context, group, topic string, partitions []int) (map[int]int64, map[int]string, error) {
 	found, texts := map[int]int64{}, map[int]string{}
 	err := c.Retry(ctx, func(ctx context.Context) error {
@@ -164,16 +155,10 @@ func (c *Client) Committed(ctx context.Context, group, topic string, partitions 
 		if answer.Error != nil {
 			return answer.Error
 		}
-		for _, p := range answer.Topics[topic] {
-			if p.Error != nil {
-				return p.Error
-			}
+		return each(partitions, answer.Topics[topic], func(p kafka.OffsetFetchPartition) (int, error) {
 			found[p.Partition], texts[p.Partition] = p.CommittedOffset, p.Metadata
-		}
-		if len(found) != len(partitions) {
-			return errSilent
-		}
-		return nil
+			return p.Partition, p.Error
+		})
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("kafka: offsets of group %q: %w", group, err)
@@ -181,18 +166,14 @@ func (c *Client) Committed(ctx context.Context, group, topic string, partitions 
 	return found, texts, nil
 }
 
-// Lags are how many offsets lie between where a group stands, or the earliest offset where it
-// has committed none, and the end of the topic, by partition.
+// Lags are the offsets between the position of a group, or the earliest offset where it has
+// committed none, and the end of the topic, by partition.
 func (c *Client) Lags(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
 	at, err := c.CommittedOffsets(ctx, group, topic, partitions)
 	if err != nil {
 		return nil, err
 	}
-	earliest, err := c.Offsets(ctx, topic, partitions, Earliest)
-	if err != nil {
-		return nil, err
-	}
-	latest, err := c.Offsets(ctx, topic, partitions, Latest)
+	earliest, latest, err := c.Bounds(ctx, topic, partitions)
 	if err != nil {
 		return nil, err
 	}

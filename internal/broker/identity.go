@@ -88,7 +88,7 @@ const (
 
 // RawExchange asks whether the broker knows the version, and sends the request if it does.
 func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
-	message, err := protocol.RoundTrip(rw, 0, identityCorrelation, "pacsgp", new(apiversions.Request))
+	message, err := protocol.RoundTrip(rw, 0, identityCorrelation, clientID, new(apiversions.Request))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (r identityRequest) encode() []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(protocol.Metadata))
 	b = binary.BigEndian.AppendUint16(b, identityVersion)
 	b = binary.BigEndian.AppendUint32(b, identityCorrelation)
-	b = append(binary.BigEndian.AppendUint16(b, uint16(len("pacsgp"))), "pacsgp\x00"...) // client, no tags
+	b = append(binary.BigEndian.AppendUint16(b, uint16(len(clientID))), clientID+"\x00"...) // no tags
 	b = append(b, 2)                                                                     // one topic, of length + 1
 	b = append(b, make([]byte, 16)...)                                                   // by its name, not by its id
 	b = append(binary.AppendUvarint(b, uint64(len(r)+1)), r...)

@@ -54,14 +54,10 @@ type Group struct {
 // ErrLost, or ctx is done, and has left the group then.
 func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Context, m *Membership) error) error {
 	m := &Membership{changed: make(chan struct{}), told: of.Told, shared: of.Shared}
-	var balancer kafka.GroupBalancer = one{m}
-	if of.Shared {
-		balancer = fair{m}
-	}
 	members, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: of.Name, Brokers: c.config.Brokers, Topics: []string{of.Topic},
-		Dialer:           &kafka.Dialer{Timeout: 5 * time.Second, TLS: c.config.TLS, SASLMechanism: c.config.SASL, ClientID: "pacsgp"},
-		GroupBalancers:   []kafka.GroupBalancer{balancer},
+		Dialer:           &kafka.Dialer{Timeout: 5 * time.Second, TLS: c.config.TLS, SASLMechanism: c.config.SASL, ClientID: clientID},
+		GroupBalancers:   []kafka.GroupBalancer{balancer{m}},
 		SessionTimeout:   of.Session,
 		RebalanceTimeout: of.Session,
 		// So often that a few that are lost do not end the session.

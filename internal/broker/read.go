@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/segmentio/kafka-go"
 )
 
 const (
@@ -24,9 +26,15 @@ type Range struct {
 	First, End int64
 	FetchBytes int32 // that are asked for at a time; 0: 4 MiB
 
-	// Undecided asks for the records of transactions too that were aborted or have not
-	// ended.
+	// Undecided asks also for records of transactions that were aborted or have not ended.
 	Undecided bool
+}
+
+func (r Range) isolation() int8 {
+	if r.Undecided {
+		return int8(kafka.ReadUncommitted)
+	}
+	return int8(kafka.ReadCommitted)
 }
 
 // Read calls use for every record of the range that a transactional consumer would see,
@@ -38,17 +46,17 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	if t.limit <= 0 {
 		t.limit = firstFetchBytes
 	}
-	ahead := c.ahead(t)
+	ahead := &fetcher{client: c, of: t}
 	defer ahead.drop()
 	for t.offset < t.End {
 		found, err := ahead.take(ctx, t.offset, t.limit)
 		if errors.Is(err, ErrOutOfRange) {
-			return &OffsetError{t.Topic, t.Partition, t.offset, found.Start}
+			return &OffsetError{t.Topic, t.Partition, t.offset, found.start}
 		}
 		if err != nil {
 			return t.fail("%w", err)
 		}
-		if next := behindWhole(found.Batches); next > t.offset && next < t.End {
+		if next := behindWhole(found.batches); next > t.offset && next < t.End {
 			ahead.ask(ctx, next, t.limit)
 		}
 		if err := t.batches(ctx, found, use); err != nil {
@@ -94,19 +102,19 @@ func (t *tail) fail(format string, args ...any) error {
 
 // batches hands on the records of one answer. A batch that is not whole is left to the
 // next one.
-func (t *tail) batches(ctx context.Context, found Fetched, use func(*Record) error) error {
-	if len(found.Batches) == 0 {
+func (t *tail) batches(ctx context.Context, found fetched, use func(*Record) error) error {
+	if len(found.batches) == 0 {
 		return t.nothing(found)
 	}
 	t.empty = 0
-	aborted := aborted{open: found.Aborted}
-	for data := found.Batches; len(data) > 0; {
+	aborted := aborted{open: found.aborted}
+	for data := found.batches; len(data) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		b, rest, err := NextBatch(data, &t.buf)
 		if errors.Is(err, ErrIncomplete) {
-			if len(data) < len(found.Batches) {
+			if len(data) < len(found.batches) {
 				return nil
 			}
 			if t.limit >= maxFetchBytes { // and not even one batch is whole
@@ -141,13 +149,13 @@ func (t *tail) batches(ctx context.Context, found Fetched, use func(*Record) err
 
 // nothing deals with an answer without a batch: the rest of the range was compacted
 // away, or the log is shorter than it was.
-func (t *tail) nothing(found Fetched) error {
-	if t.empty++; t.empty > 1 && found.Stable >= t.End {
+func (t *tail) nothing(found fetched) error {
+	if t.empty++; t.empty > 1 && found.stable >= t.End {
 		t.offset = t.End
 		return nil
 	}
 	if t.empty > emptyTries {
-		return t.fail("the log is committed up to the offset %d only, and was up to %d: records were lost", found.Stable, t.End)
+		return t.fail("the log is committed up to the offset %d only, and was up to %d: records were lost", found.stable, t.End)
 	}
 	return nil
 }
@@ -176,17 +184,17 @@ func (t *tail) records(b *Batch, use func(*Record) error) error {
 // aborted knows which batches belong to transactions that were aborted: those of a
 // producer from the first offset of its transaction up to its next marker.
 type aborted struct {
-	open      []Aborted      // that have not begun, by their first offset
+	open      []abortedFrom      // that have not begun, by their first offset
 	producers map[int64]bool // with one that has
 }
 
 // hides reports whether the records of a batch are not to be read.
 func (a *aborted) hides(b *Batch) (bool, error) {
-	for len(a.open) > 0 && a.open[0].First <= b.Last {
+	for len(a.open) > 0 && a.open[0].first <= b.Last {
 		if a.producers == nil {
 			a.producers = map[int64]bool{}
 		}
-		a.producers[a.open[0].Producer] = true
+		a.producers[a.open[0].producer] = true
 		a.open = a.open[1:]
 	}
 	if !b.Control {

@@ -15,7 +15,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Retry calls a request until it succeeds, fails for good, or the client's patience is
+// Retry repeats a request until it succeeds, fails for good, or the client's patience is
 // at an end. It is for requests that may be made twice.
 func (c *Client) Retry(ctx context.Context, request func(context.Context) error) error {
 	began := time.Now()
@@ -51,21 +51,22 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 // tellAfter is how long requests fail before that is told.
 const tellAfter = 3 * time.Second
 
-// tell says why requests fail, and how long they are made again.
+// tell says why requests fail, and how long they are retried.
 func (c *Client) tell(ctx context.Context, err error) {
 	if reason := c.unreachable(ctx); reason != nil {
 		err = reason
 	}
 	patience := c.patience
 	if errors.Is(err, errUnknown) {
-		patience = min(patience, knownTopic)
+		patience = min(patience, unknownFor)
 	}
 	c.config.Told(fmt.Sprintf("%v; it is tried again until %v are over", err, patience))
 }
 
-// ofTopic is a request about a topic, for one call of Retry. If the brokers do not know the
-// topic its error names it, and when they have not known it for so long as one that was there
-// before may be unknown, it is ErrNoTopic: the topic was deleted, and nobody waits for it.
+var errUnknown = errors.New("the brokers do not know it")
+
+// ofTopic is a request about a topic, for one call of Retry. While the brokers do not know the
+// topic its error names it; after unknownFor it is ErrNoTopic.
 func ofTopic(topic string, request func(context.Context) error) func(context.Context) error {
 	var unknown time.Time // since when
 	return func(ctx context.Context) error {
@@ -76,15 +77,15 @@ func ofTopic(topic string, request func(context.Context) error) func(context.Con
 			return err
 		case unknown.IsZero():
 			unknown = time.Now()
-		case time.Since(unknown) >= knownTopic:
+		case time.Since(unknown) >= unknownFor:
 			return ErrNoTopic
 		}
 		return fmt.Errorf("topic %q: %w: %w", topic, errUnknown, err)
 	}
 }
 
-// unreachable is why none of the brokers that are named can be spoken to, which the
-// library does not say; nil: one can.
+// unreachable is why no named broker can be reached, which the library does not say; nil: one
+// can.
 func (c *Client) unreachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -103,33 +104,19 @@ func (c *Client) unreachable(ctx context.Context) error {
 // greet asks a broker for the versions of its protocol, which needs no password. A broker
 // that wants TLS closes the connection instead.
 func (c *Client) greet(ctx context.Context, address string) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	conn, err := (&kafka.Dialer{ClientID: clientID, TLS: c.config.TLS}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", address, err)
 	}
 	defer func() { _ = conn.Close() }()
-	if c.config.TLS != nil {
-		cfg := c.config.TLS.Clone()
-		if cfg.ServerName == "" {
-			cfg.ServerName, _, _ = net.SplitHostPort(address)
-		}
-		secure := tls.Client(conn, cfg)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			return fmt.Errorf("%s: %w", address, err)
-		}
-		conn = secure
-	}
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = conn.SetDeadline(deadline) // without it, the broker's patience ends the wait
 	}
-	const versions = "\x00\x12\x00\x00\x00\x00\x00\x01\x00\x06pacsgp" // key 18, version 0, number 1
-	if _, err = conn.Write(append([]byte{0, 0, 0, byte(len(versions))}, versions...)); err == nil {
-		_, err = io.ReadFull(conn, make([]byte, 8))
-	}
-	if err != nil && c.config.TLS == nil {
+	_, err = conn.ApiVersions()
+	switch {
+	case err != nil && c.config.TLS == nil:
 		return fmt.Errorf("%s: it is no broker that speaks without TLS, and none is declared: %w", address, err)
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("%s: it is no broker: %w", address, err)
 	}
 	return nil
