@@ -33,7 +33,8 @@ type Member struct {
 	// Failed is told of each attempt to publish that failed.
 	Failed func()
 
-	client  *broker.Client
+	client  *broker.Client // of the rows
+	shelf   *broker.Client // of the artifacts
 	folders *sinklake.Windows
 }
 
@@ -61,7 +62,7 @@ func (p Task) Member() (*Member, error) {
 	return &Member{Task: p, Topic: from, Quota: ingestlog.NewQuota(int64(from.Spool.Limit))}, nil
 }
 
-// Connect takes the output for this process, and connects to the cluster of the rows. Files of
+// Connect takes the output for this process, and connects to the clusters of rows and artifacts. Files of
 // windows are written through a file system. leave gives both back.
 func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if err := m.Topic.Schemas(); err != nil {
@@ -70,30 +71,30 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if m.client, err = m.Topic.Client(); err != nil {
 		return nil, err
 	}
+	if m.shelf, err = m.Shelf.Cluster.Client(); err != nil {
+		return nil, errors.Join(err, m.client.Close())
+	}
+	disconnect := func() error { return errors.Join(m.client.Close(), m.shelf.Close()) }
 	files := durable.OS{}
 	if err := files.MkdirAll(m.Output); err != nil {
-		return nil, errors.Join(err, m.client.Close())
+		return nil, errors.Join(err, disconnect())
 	}
 	lock, err := files.Lock(filepath.Join(m.Output, ".stream.lock"))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), m.client.Close())
+		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), disconnect())
 	}
 	m.folders = sinklake.NewWindows(fsys, m.Output, m.Stream.Kept())
-	return func() error { return errors.Join(lock.Close(), m.client.Close()) }, nil
+	return func() error { return errors.Join(lock.Close(), disconnect()) }, nil
 }
 
 // Check demands topics that can be published to, before hours of training.
-func (m *Member) Check(ctx context.Context) (err error) {
+func (m *Member) Check(ctx context.Context) error {
 	if m.Topic.Letters != "" {
 		if _, err := m.client.Partitions(ctx, m.Topic.Letters); err != nil {
 			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
-	client, err := m.Shelf.Cluster.Client()
-	if err != nil {
-		return err
-	}
-	return errors.Join(sinklog.Check(ctx, client, m.Shelf.Topics), client.Close())
+	return sinklog.Check(ctx, m.shelf, m.Shelf.Topics)
 }
 
 // MeasureLags tells now and then how far the group is behind, by partition, until ctx is done.
@@ -130,7 +131,7 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 	cfg, shelf := m.Topic.Config, m.Shelf
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
 	log := &memberLog{
-		Sequence: &sinklog.Sequence{Connect: shelf.Cluster.Client, Topics: shelf.Topics, Name: m.sequence(), Model: shelf.Name},
+		Sequence: &sinklog.Sequence{Client: m.shelf, Topics: shelf.Topics, Name: m.sequence(), Model: shelf.Name},
 		as:       publisher{Shelf: shelf, about: m.Judge.Predictor(), member: as, failed: m.Failed},
 	}
 	if m.Stream.Shared() {

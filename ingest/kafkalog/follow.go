@@ -3,7 +3,6 @@ package kafkalog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -31,24 +30,9 @@ const (
 	takeBytes   = 8 << 20
 	// turnOffsets is how much is read of one partition before the others have their turn.
 	turnOffsets = 1 << 16
-	// maxBehind is how often a partition may be seen to end before the offset to go on at.
-	maxBehind = 30
 	// identityEvery is the time between two looks whether the topic is still the same one.
 	identityEvery = 5 * time.Second
 )
-
-// A BehindError says that a partition ends before the offset to go on at: the topic was
-// made anew, or has lost records.
-type BehindError struct {
-	Topic     string
-	Partition int
-	End, Next int64 // offsets
-}
-
-// Error is the message.
-func (e *BehindError) Error() string {
-	return fmt.Sprintf("kafka: partition %d of topic %q ends at offset %d, and the next row was to be at %d or behind: the topic was made anew, or has lost records", e.Partition, e.Topic, e.End, e.Next)
-}
 
 // Follow hands over what the topic has from these offsets on, by partition, and goes on as
 // more comes: until ctx is done, use returns an error or, with once, there is no more. A
@@ -57,7 +41,7 @@ func (e *BehindError) Error() string {
 // brokers tell; of what was handed over since it looked last it is not known of which topic
 // it is. Of cfg Client, Topic, Identity and SkipTombstones are used.
 func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Take) error) error {
-	f := follower{cfg: cfg, use: use, next: maps.Clone(from), ends: map[int]int64{}}
+	f := follower{turns: turns{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()
 	for {
 		quiet, err := f.round(ctx)
@@ -70,30 +54,26 @@ func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use
 		if err != nil || quiet && once {
 			return err
 		}
-		if !quiet {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollEvery):
+		if quiet {
+			if err := broker.Pause(ctx, pollEvery); err != nil {
+				return err
+			}
 		}
 	}
 }
 
 // A follower fills a take.
 type follower struct {
+	turns
+
 	cfg   Config
 	use   func(Take) error
-	next  map[int]int64 // offsets
 	ends  map[int]int64 // of the takes that were handed over
 	take  Take
 	bytes int
 	room  []byte // for what records hold
 
-	going  bool // the take before was not the last one before a pause
-	behind int  // looks at a partition that ends before the offset to go on at
-
+	going  bool      // the take before was not the last one before a pause
 	looked time.Time // whether the topic is the same one
 }
 
@@ -139,46 +119,26 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 		}
 		f.next = at.Offsets
 	}
-	latest, err := f.cfg.Client.Offsets(ctx, f.cfg.Topic, partitions, broker.Latest)
-	if err != nil {
-		return false, err
-	}
-	quiet = true
-	for _, p := range partitions {
-		if latest[p] < f.next[p] {
-			if err := f.same(ctx); err != nil {
-				return false, err
-			}
-			if f.behind++; f.behind > maxBehind {
-				return false, &BehindError{f.cfg.Topic, p, latest[p], f.next[p]}
-			}
-			select { // a new leader may not know yet how far it is
-			case <-ctx.Done():
-				return false, ctx.Err()
-			case <-time.After(pollEvery):
-			}
-			quiet = false
-			continue
-		}
-		end := min(latest[p], f.next[p]+turnOffsets)
-		if end <= f.next[p] {
-			continue
-		}
-		quiet, f.behind = false, 0
+	quiet, short, err := f.turns.round(ctx, f.cfg, partitions, turnOffsets, func(p int, end int64) error {
 		at := broker.Range{Topic: f.cfg.Topic, Partition: p, First: f.next[p], End: end, FetchBytes: f.cfg.fetchBytes}
 		if err := f.cfg.Client.Read(ctx, at, func(r *broker.Record) error { return f.add(p, r) }); err != nil {
-			if _, out := errors.AsType[*broker.OffsetError](err); out {
-				if other := f.same(ctx); other != nil {
-					return false, other
-				}
-			}
-			return false, f.cfg.explain(ctx, err)
+			return err
 		}
 		if f.next[p] = end; f.ends[p] != end {
 			f.take.Ends[p] = end // behind markers too
 		}
+		return nil
+	})
+	_, out := errors.AsType[*broker.OffsetError](err)
+	if out || short {
+		if other := f.same(ctx); other != nil {
+			return false, other
+		}
 	}
-	return quiet, nil
+	if err == nil && short {
+		err = broker.Pause(ctx, pollEvery)
+	}
+	return quiet && !short, f.cfg.explain(ctx, err)
 }
 
 // add takes a record, which is valid during the call.

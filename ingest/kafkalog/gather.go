@@ -1,11 +1,11 @@
 package kafkalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
@@ -20,22 +20,20 @@ import (
 // errFull says that a window has all its rows.
 var errFull = errors.New("the window is closed")
 
-// pollEvery is the pause when no partition has a new record.
-const pollEvery = 300 * time.Millisecond
-
 // A gathering is a window that is filled.
 type gathering struct {
 	*spool
-	writers []*writer // by partition
-	next    []int64   // offset to go on at
-	turn    int64     // offsets of a partition that are read at a time
-	left    int64     // rows that are wanted still
-	behind  int       // looks in a row at a partition that ends before what was read of it
+	turns
+
+	partitions []int
+	writers    map[int]*writer
+	turn       int64 // offsets of a partition that are read at a time
+	left       int64 // rows that are wanted still
 }
 
 // gather reads until the window has its rows.
 func (s *spool) gather(ctx context.Context) error {
-	g := &gathering{spool: s, left: s.cfg.Rows - s.read.Load(), next: make([]int64, len(s.m.Spans))}
+	g := &gathering{spool: s, turns: turns{next: map[int]int64{}}, writers: map[int]*writer{}, left: s.cfg.Rows - s.read.Load()}
 	room := func(rows int) bool {
 		if g.left -= int64(rows); g.left < 0 {
 			g.left = 0
@@ -48,13 +46,13 @@ func (s *spool) gather(ctx context.Context) error {
 			w.close()
 		}
 	}()
-	for i, of := range s.m.Spans {
+	for _, of := range s.m.Spans {
 		w, err := s.writer(ctx, of, &cutter{rows: s.cfg.segmentRows})
 		if err != nil {
 			return err
 		}
 		w.room, w.next = room, s.nextNumber
-		g.writers, g.next[i] = append(g.writers, w), w.first
+		g.partitions, g.writers[of.Partition], g.next[of.Partition] = append(g.partitions, of.Partition), w, w.first
 	}
 	s.number = s.afterLast()
 	s.tell()
@@ -66,81 +64,59 @@ func (s *spool) gather(ctx context.Context) error {
 		if err := s.sameTopic(ctx); err != nil {
 			return err
 		}
-		wait, err := g.round(ctx)
-		if err != nil {
+		if err := g.round(ctx); err != nil {
 			return err
 		}
-		if wait {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(pollEvery):
-			}
-		}
 	}
-	if err := flushAll(g.writers, g.next); err != nil {
+	if err := g.flushAll(); err != nil {
 		return err
 	}
-	for i, w := range g.writers {
-		s.m.Spans[i].End = w.first // behind its last segment
+	for i, of := range s.m.Spans {
+		s.m.Spans[i].End = g.writers[of.Partition].first // behind its last segment
 	}
 	return s.complete(ctx)
 }
 
-// round reads a turn of each partition that has more, and reports whether to wait before the
-// next one: nothing has come, or a new leader may not know yet how far a partition is.
-func (g *gathering) round(ctx context.Context) (wait bool, err error) {
-	latest, err := g.latest(ctx)
+// round reads a turn of each partition that has more, and waits if none has.
+func (g *gathering) round(ctx context.Context) error {
+	quiet, short, err := g.turns.round(ctx, g.cfg, g.partitions, g.turn, func(p int, end int64) error { return g.read(ctx, p, end) })
 	if err != nil {
-		return false, err
-	}
-	quiet, short := true, -1
-	for i, w := range g.writers {
-		if latest[w.partition] < g.next[i] {
-			short = i
-		}
-		end := min(latest[w.partition], g.next[i]+g.turn)
-		if end <= g.next[i] || g.left <= 0 {
-			continue
-		}
-		quiet = false
-		if err := g.take(ctx, i, end); err != nil {
-			return false, err
-		}
-	}
-	if g.behind++; short < 0 {
-		g.behind = 0
-	} else if p := g.writers[short].partition; g.behind > maxBehind {
-		return false, fmt.Errorf("kafka: partition %d of topic %q ends at offset %d, and the window has it up to %d: the topic was made anew, or has lost records", p, g.cfg.Topic, latest[p], g.next[short])
+		return err
 	}
 	if !quiet && g.cfg.Progress != nil {
-		g.cfg.Progress(g.read.Load())
+		g.cfg.Progress(g.spool.read.Load())
 	}
-	if err := flushMost(g.writers, g.next, g.cfg.segmentRows); err != nil {
-		return false, err
+	if err := g.flushMost(); err != nil {
+		return err
 	}
-	if g.cfg.Round > 0 && held(g.writers) >= g.cfg.Round && g.left > 0 {
-		if err := flushAll(g.writers, g.next); err != nil {
-			return false, err
+	if g.cfg.Round > 0 && g.held() >= g.cfg.Round && g.left > 0 {
+		if err := g.flushAll(); err != nil {
+			return err
 		}
 		g.tell()
 	}
-	return quiet || short >= 0, nil
+	if quiet || short {
+		return broker.Pause(ctx, pollEvery)
+	}
+	return nil
 }
 
-// take reads a partition up to an offset, or until the window has its rows.
-func (g *gathering) take(ctx context.Context, i int, end int64) error {
-	w := g.writers[i]
-	at := broker.Range{Topic: g.cfg.Topic, Partition: w.partition, First: g.next[i], End: end, FetchBytes: int32(min(max(g.turn*128, 1<<16), 4<<20))}
+// read reads a partition up to an offset, or until the window has its rows.
+func (g *gathering) read(ctx context.Context, p int, end int64) error {
+	if g.left <= 0 {
+		return nil
+	}
+	w := g.writers[p]
+	at := broker.Range{Topic: g.cfg.Topic, Partition: p, First: g.next[p], End: end, FetchBytes: int32(min(max(g.turn*128, 1<<16), 4<<20))}
 	switch err := g.cfg.Client.Read(ctx, at, w.add); {
 	case errors.Is(err, errFull):
-		if g.next[i], g.left = w.stopped, 0; g.read.Load() == 0 {
-			return fmt.Errorf("kafka: topic %q, partition %d, offset %d: the record has more rows than the window, which has %d", g.cfg.Topic, w.partition, w.stopped, g.cfg.Rows)
+		if g.next[p], g.left = w.stopped, 0; g.spool.read.Load() == 0 {
+			return fmt.Errorf("kafka: topic %q, partition %d, offset %d: the record has more rows than the window, which has %d", g.cfg.Topic, p, w.stopped, g.cfg.Rows)
 		}
 	case err != nil:
 		return g.cfg.explain(ctx, err)
 	default:
-		g.next[i] = end
+		g.next[p] = end
 	}
 	return nil
 }
@@ -173,23 +149,29 @@ func (s *spool) tell() {
 }
 
 // held are the rows that are in no segment yet.
-func held(writers []*writer) (rows int64) {
-	for _, w := range writers {
+func (g *gathering) held() (rows int64) {
+	for _, w := range g.writers {
 		rows += int64(w.block.rows())
 	}
 	return rows
 }
 
+// flush stores the rows of a partition, if it has some.
+func (g *gathering) flush(p int) error {
+	if w := g.writers[p]; w.block.rows() > 0 {
+		return w.flush(g.next[p])
+	}
+	return nil
+}
+
 // flushAll stores all rows that there are, in the order of the partitions.
-func flushAll(writers []*writer, next []int64) error {
-	for i, w := range writers {
-		if w.block.rows() > 0 {
-			if err := w.flush(next[i]); err != nil {
-				return err
-			}
+func (g *gathering) flushAll() error {
+	for _, p := range g.partitions {
+		if err := g.flush(p); err != nil {
+			return err
 		}
 	}
-	for _, w := range writers {
+	for _, w := range g.writers {
 		if err := w.stored(); err != nil {
 			return err
 		}
@@ -197,33 +179,15 @@ func flushAll(writers []*writer, next []int64) error {
 	return nil
 }
 
-// latest is where the committed records of the window's partitions end now.
-func (s *spool) latest(ctx context.Context) (map[int]int64, error) {
-	var partitions []int
-	for _, of := range s.m.Spans {
-		partitions = append(partitions, of.Partition)
-	}
-	return s.cfg.Client.Offsets(ctx, s.cfg.Topic, partitions, broker.Latest)
-}
-
 // flushMost stores the largest segment while those of all partitions together have more
 // rows than a few whole ones, so that memory does not grow with the partitions.
-func flushMost(writers []*writer, next []int64, rows int) error {
-	for {
-		sum, most := 0, 0
-		for i, w := range writers {
-			sum += w.block.rows()
-			if w.block.rows() > writers[most].block.rows() {
-				most = i
-			}
-		}
-		if sum <= tailsAtOnce*rows {
-			return nil
-		}
-		if err := writers[most].flush(next[most]); err != nil {
+func (g *gathering) flushMost() error {
+	for g.held() > int64(tailsAtOnce*g.cfg.segmentRows) {
+		if err := g.flush(slices.MaxFunc(g.partitions, func(p, q int) int { return cmp.Compare(g.writers[p].block.rows(), g.writers[q].block.rows()) })); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // elapsed waits until a record of the topic is so much later than the first one of the
@@ -239,10 +203,8 @@ func (cfg Config) elapsed(ctx context.Context) ([]span, error) {
 		if closed || err != nil {
 			return spans, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(3 * pollEvery):
+		if err := broker.Pause(ctx, 3*pollEvery); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -397,16 +397,17 @@ func (s *spool) complete(ctx context.Context) error {
 // sameTopic demands that the topic is the one that it was when the window was frozen, as far
 // as brokers tell: offsets of one that was made anew are those of other rows.
 func (s *spool) sameTopic(ctx context.Context) error {
-	was := s.m.Identity
-	if was == (broker.Identity{}) {
+	if s.m.Identity == (broker.Identity{}) {
 		return nil
 	}
 	is, err := s.cfg.Client.Identity(ctx, s.cfg.Topic)
-	if err != nil || is == was || is == (broker.Identity{}) { // a broker of an older version tells none
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("kafka: topic %q is another one than when the window was begun: it had the id %q on the cluster %q, and has %q on %q. It was made anew, or stands on another cluster (hint: remove the spool %s, and a window of the topic that is there now is begun)",
-		s.cfg.Topic, was.Topic, was.Cluster, is.Topic, is.Cluster, s.cfg.Folder)
+	if err := is.Same(s.m.Identity, s.cfg.Topic, "when the window was begun"); err != nil {
+		return fmt.Errorf("%w (hint: remove the spool %s, and a window of the topic that is there now is begun)", err, s.cfg.Folder)
+	}
+	return nil
 }
 
 // sort puts the segments in their order, which is that of the names of their files.

@@ -131,8 +131,8 @@ func (r identityRequest) encode() []byte {
 	b = binary.BigEndian.AppendUint16(b, identityVersion)
 	b = binary.BigEndian.AppendUint32(b, identityCorrelation)
 	b = append(binary.BigEndian.AppendUint16(b, uint16(len(clientID))), clientID+"\x00"...) // no tags
-	b = append(b, 2)                                                                     // one topic, of length + 1
-	b = append(b, make([]byte, 16)...)                                                   // by its name, not by its id
+	b = append(b, 2)                                                                        // one topic, of length + 1
+	b = append(b, make([]byte, 16)...)                                                      // by its name, not by its id
 	b = append(binary.AppendUvarint(b, uint64(len(r)+1)), r...)
 	b = append(b, 0, 0, 0, 0, 0) // no tags; create no topic, tell no operations; no tags
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))

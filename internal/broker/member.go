@@ -197,10 +197,8 @@ func (m *Membership) Work(ctx context.Context, work func(ctx context.Context, as
 				return err
 			}
 		case Fenced(err):
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Second): // for two that end each other
+			if err := Pause(ctx, time.Second); err != nil { // for two that end each other
+				return err
 			}
 		default:
 			return err

@@ -190,10 +190,8 @@ func (w *Writer) Seen(ctx context.Context) error {
 			if ok || err != nil || time.Now().After(until) {
 				return err
 			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(pause):
+			if err := Pause(ctx, pause); err != nil {
+				return err
 			}
 		}
 	}

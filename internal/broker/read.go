@@ -184,7 +184,7 @@ func (t *tail) records(b *Batch, use func(*Record) error) error {
 // aborted knows which batches belong to transactions that were aborted: those of a
 // producer from the first offset of its transaction up to its next marker.
 type aborted struct {
-	open      []abortedFrom      // that have not begun, by their first offset
+	open      []abortedFrom  // that have not begun, by their first offset
 	producers map[int64]bool // with one that has
 }
 

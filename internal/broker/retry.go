@@ -40,11 +40,19 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 		if after >= tellAfter && c.config.Told != nil {
 			c.once.Do(func() { c.tell(ctx, err) })
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		if err := Pause(ctx, pause); err != nil {
+			return err
 		}
+	}
+}
+
+// Pause waits for a time, or until ctx is done, which is an error.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 

@@ -288,16 +288,21 @@ func (p *Publication) Abort(ctx context.Context) error { return abort(ctx, p.wri
 // Commit makes what was sent visible, if that is left to a transaction.
 func (p *Publication) Commit(ctx context.Context) error { return p.writer.Commit(ctx) }
 
-// send sends a record to the partition that its subject has.
+// send sends a record to the partition of its subject.
 func (p *Publication) send(ctx context.Context, topic, subject string, r broker.Record) error {
-	partitions, err := p.cfg.Client.Partitions(ctx, topic)
+	return sendTo(ctx, p.cfg.Client, p.writer, topic, subject, r)
+}
+
+// sendTo sends a record to the partition of its subject.
+func sendTo(ctx context.Context, client *broker.Client, w *broker.Writer, topic, subject string, r broker.Record) error {
+	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {
 		return err
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(subject)) // a hash never returns an error
 	r.Time = time.Now().UnixMilli()
-	return p.writer.Send(ctx, topic, partitions[int(h.Sum32())%len(partitions)], r)
+	return w.Send(ctx, topic, partitions[int(h.Sum32())%len(partitions)], r)
 }
 
 func digest(data []byte) string {

@@ -85,7 +85,7 @@ const mostShares = 10
 // rows of each partition: see [NameOf]. Of many the first ones are returned, and dots.
 func shares(ctx context.Context, client *broker.Client, topic, name string) ([]string, error) {
 	found := map[int]bool{}
-	err := scan(ctx, client, topic, func(_ int, r *broker.Record) error {
+	err := scan(ctx, client, topic, false, func(_ int, r *broker.Record) error {
 		text, ok := strings.CutPrefix(string(r.Key), name+"/")
 		if n, err := strconv.Atoi(text); ok && err == nil && n >= 0 && NameOf(name, n) == string(r.Key) && len(r.Value) > 0 {
 			found[n] = true
@@ -106,7 +106,7 @@ func shares(ctx context.Context, client *broker.Client, topic, name string) ([]s
 func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byte, error) {
 	var pieces [][]byte
 	var size int64
-	err := scan(ctx, client, topic, func(_ int, r *broker.Record) error {
+	err := scan(ctx, client, topic, false, func(_ int, r *broker.Record) error {
 		text, ok := strings.CutPrefix(string(r.Key), sum+"/")
 		if !ok {
 			return nil
@@ -158,7 +158,7 @@ func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte
 	var value []byte
 	var in int
 	var at int64
-	err := scan(ctx, client, topic, func(partition int, r *broker.Record) error {
+	err := scan(ctx, client, topic, false, func(partition int, r *broker.Record) error {
 		// A key has one partition, unless the topic was given more of them: only then times
 		// decide.
 		if string(r.Key) == key && (value == nil || partition == in || r.Time >= at) {
@@ -169,23 +169,23 @@ func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte
 	return value, err
 }
 
-// scan reads all that a topic has now.
-func scan(ctx context.Context, client *broker.Client, topic string, use func(partition int, r *broker.Record) error) error {
+// scan reads all that a topic has now; undecided, also records of transactions that were
+// aborted or have not ended.
+func scan(ctx context.Context, client *broker.Client, topic string, undecided bool, use func(partition int, r *broker.Record) error) error {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {
 		return err
 	}
-	first, err := client.Offsets(ctx, topic, partitions, broker.Earliest)
-	if err != nil {
-		return err
+	first, end, err := client.Bounds(ctx, topic, partitions)
+	if err == nil && undecided {
+		end, err = client.Written(ctx, topic, partitions)
 	}
-	end, err := client.Offsets(ctx, topic, partitions, broker.Latest)
 	if err != nil {
 		return err
 	}
 	for _, p := range partitions {
 		read := func(r *broker.Record) error { return use(p, r) }
-		if err := client.Read(ctx, broker.Range{Topic: topic, Partition: p, First: first[p], End: end[p]}, read); err != nil {
+		if err := client.Read(ctx, broker.Range{Topic: topic, Partition: p, First: first[p], End: end[p], Undecided: undecided}, read); err != nil {
 			return err
 		}
 	}

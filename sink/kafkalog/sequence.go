@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"time"
 
@@ -17,56 +16,35 @@ import (
 
 // A Sequence is the numbers of a stream's certificates, and what is current of them.
 type Sequence struct {
-	Connect func() (*broker.Client, error)
-	Topics  Topics
-	Name    string // of the sequence
-	Model   string // name that the pointer has
-}
-
-// with calls what needs a client.
-func (s *Sequence) with(do func(*broker.Client) error) error {
-	client, err := s.Connect()
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(client), client.Close())
+	Client *broker.Client
+	Topics Topics
+	Name   string // of the sequence
+	Model  string // name of the pointer
 }
 
 // TakeNumber takes the next number, again when another member has taken one at the same time.
-func (s *Sequence) TakeNumber(ctx context.Context) (k int64, err error) {
-	err = s.with(func(client *broker.Client) error {
-		for {
-			if k, err = TakeNumber(ctx, client, s.Topics, s.Name); !broker.Fenced(err) {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(rand.N(time.Second)): //nolint:gosec // for two that end each other
-			}
+func (s *Sequence) TakeNumber(ctx context.Context) (int64, error) {
+	for {
+		k, err := TakeNumber(ctx, s.Client, s.Topics, s.Name)
+		if !broker.Fenced(err) {
+			return k, err
 		}
-	})
-	return k, err
+		if err := broker.Pause(ctx, rand.N(time.Second)); err != nil { //nolint:gosec // for two that end each other
+			return 0, err
+		}
+	}
 }
 
 // Current reads the pointer.
-func (s *Sequence) Current(ctx context.Context) (at stream.Pointer, err error) {
-	err = s.with(func(client *broker.Client) error {
-		p, err := Current(ctx, client, s.Topics, s.Model)
-		at = stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Rows)}
-		return err
-	})
-	return at, err
+func (s *Sequence) Current(ctx context.Context) (stream.Pointer, error) {
+	p, err := Current(ctx, s.Client, s.Topics, s.Model)
+	return stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Rows)}, err
 }
 
 // Pull reads an artifact, and checks every hash.
-func (s *Sequence) Pull(ctx context.Context, id string) (a stream.Artifact, err error) {
-	err = s.with(func(client *broker.Client) error {
-		found, err := Pull(ctx, client, s.Topics, id)
-		a = stream.Artifact(found)
-		return err
-	})
-	return a, err
+func (s *Sequence) Pull(ctx context.Context, id string) (stream.Artifact, error) {
+	a, err := Pull(ctx, s.Client, s.Topics, id)
+	return stream.Artifact(a), err
 }
 
 // sequenceFormat names the version of a [taken].
@@ -112,14 +90,7 @@ func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name strin
 	if err != nil {
 		return 0, err
 	}
-	partitions, err := client.Partitions(ctx, t.Current)
-	if err != nil {
-		return 0, err
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(key)) // a hash never returns an error
-	r := broker.Record{Key: []byte(key), Value: value, Time: time.Now().UnixMilli()}
-	err = w.Send(ctx, t.Current, partitions[int(h.Sum32())%len(partitions)], r)
+	err = sendTo(ctx, client, w, t.Current, key, broker.Record{Key: []byte(key), Value: value})
 	if err == nil {
 		err = w.Commit(ctx)
 	}
@@ -134,21 +105,8 @@ func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name strin
 // what is behind it from readers of committed records, and a number that an aborted one
 // has taken is no loss.
 func lastNumber(ctx context.Context, client *broker.Client, topic, name string) (number int64, err error) {
-	key := sequenceKey(name)
-	partitions, err := client.Partitions(ctx, topic)
-	if err != nil {
-		return 0, err
-	}
-	first, err := client.Offsets(ctx, topic, partitions, broker.Earliest)
-	if err != nil {
-		return 0, err
-	}
-	end, err := client.Written(ctx, topic, partitions)
-	if err != nil {
-		return 0, err
-	}
-	use := func(r *broker.Record) error {
-		if string(r.Key) != key {
+	err = scan(ctx, client, topic, true, func(_ int, r *broker.Record) error {
+		if string(r.Key) != sequenceKey(name) {
 			return nil
 		}
 		var found taken
@@ -157,11 +115,6 @@ func lastNumber(ctx context.Context, client *broker.Client, topic, name string) 
 		}
 		number = max(number, found.Number)
 		return nil
-	}
-	for _, p := range partitions {
-		if err := client.Read(ctx, broker.Range{Topic: topic, Partition: p, First: first[p], End: end[p], Undecided: true}, use); err != nil {
-			return 0, err
-		}
-	}
-	return number, nil
+	})
+	return number, err
 }
