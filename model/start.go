@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
@@ -24,7 +25,8 @@ var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 // points: the configured one, or if it is none the one that grow finds.
 func (t *Trainer) startValues(rows Rows, grow bool) error {
 	rows = usualRows(rows)
-	e, err := estimate(t.pool, rows.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.ARD)
+	some := clipped(rows)
+	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.ARD)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (t *Trainer) startPosterior(rows Rows) error {
 		return err
 	}
 	gram, moment := linalg.NewMat(m, m), make([]float64, m)
-	t.leastSquares(rows, gram, moment)
+	t.leastSquares(clipped(rows), gram, moment)
 	best := math.Inf(1)
 	for _, sd := range noiseCandidates {
 		if err := t.gaussianPosterior(gram, moment, sd); err != nil {
@@ -135,6 +137,22 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	t.weight = riskWeight(t.last.Risk, t.last.Bound)
 	t.expectRisk(t.last.Risk)
 	return nil
+}
+
+// clipped returns the rows with targets that are at most a few times the spread of most
+// away from their median: squares of heavy tails would drown the others.
+func clipped(rows Rows) Rows {
+	const spreads = 3
+	y := column(rows.Y)
+	low, middle, high := quantile(y, 0.1)[0], quantile(y, 0.5)[0], quantile(y, 0.9)[0]
+	if low == high {
+		return rows
+	}
+	at := slices.Clone(rows.Y)
+	for i, v := range at {
+		at[i] = max(middle-spreads*(high-low), min(middle+spreads*(high-low), v))
+	}
+	return Rows{X: rows.X, Y: at, Dim: rows.Dim}
 }
 
 // judgedRows is how many start rows a bound is estimated on.

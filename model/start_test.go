@@ -57,3 +57,22 @@ func TestBoundFindsTheNumberOfInducingPoints(t *testing.T) {
 		t.Error("resumed, it ends in other bits")
 	}
 }
+
+// Targets of very heavy tails do not spoil the start: it says at least what a constant
+// says.
+func TestHeavyTailsDoNotSpoilTheStart(t *testing.T) {
+	rows := testRows(800, 2, 5)
+	rng := rand.New(rand.NewPCG(3, 3))
+	lost := 0
+	for i := range rows.Y {
+		rows.Y[i] *= 0.2
+		if i%40 == 0 {
+			rows.Y[i] = 1e4 * rng.ExpFloat64()
+			lost++
+		}
+	}
+	tr := newTestTrainer(t, testConfig(t, rows, true), rows)
+	if p := tr.Progress(); !(p.Risk <= 2*float64(lost)/float64(rows.Len())) {
+		t.Errorf("training starts at a risk of %g, where %d of %d targets are far away", p.Risk, lost, rows.Len())
+	}
+}
