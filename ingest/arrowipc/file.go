@@ -140,7 +140,7 @@ func schemaOf(message []byte) (*arrow.Schema, []int64, error) {
 	if binary.LittleEndian.Uint32(message) == 0xFFFFFFFF {
 		description = message[8:]
 	}
-	if _, err := CheckMessage(description); err != nil {
+	if _, err := checkMessage(description); err != nil {
 		return nil, nil, err
 	}
 	in, err := ipc.NewReader(bytes.NewReader(message), ipc.WithAllocator(&Allowance{Left: len(message)}))
@@ -251,7 +251,7 @@ func message(r io.ReaderAt, at block, end int64) ([]byte, error) {
 	if _, err := r.ReadAt(text, at.offset); err != nil {
 		return nil, noEOF(err)
 	}
-	body, err := CheckMessage(text[prefix:])
+	body, err := checkMessage(text[prefix:])
 	if err != nil {
 		return nil, err
 	}

@@ -3,47 +3,12 @@ package arrowipc
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 )
-
-// CheckStream demands that all lengths within an Arrow IPC stream lie within its bytes.
-// The library allocates what they say before it looks: a few damaged bytes would end
-// the process.
-func CheckStream(stream []byte) error {
-	for first := true; ; first = false {
-		if len(stream) < 8 {
-			if first {
-				return errors.New("it is too short for an Arrow IPC stream")
-			}
-			return nil // ended without a sign, which is for the library to judge
-		}
-		size := int64(binary.LittleEndian.Uint32(stream))
-		stream = stream[4:]
-		if size == 0xFFFFFFFF {
-			size = int64(binary.LittleEndian.Uint32(stream))
-			stream = stream[4:]
-		}
-		if size == 0 {
-			return nil
-		}
-		if size > int64(len(stream)) {
-			return fmt.Errorf("it is no Arrow IPC stream: the description of a message has %d bytes, %d are left", size, len(stream))
-		}
-		body, err := CheckMessage(stream[:size])
-		if err != nil {
-			return err
-		}
-		if body > int64(len(stream))-size {
-			return errLength
-		}
-		stream = stream[size+body:]
-	}
-}
 
 var errLength = errors.New("it is no Arrow IPC stream: a length lies outside of its message")
 
-// CheckMessage checks the description of a message and returns the bytes of its body.
-func CheckMessage(description []byte) (body int64, err error) {
+// checkMessage checks the description of a message and returns the bytes of its body.
+func checkMessage(description []byte) (body int64, err error) {
 	m := flat{data: description, left: len(description)}
 	if body = m.message(); m.bad || body < 0 {
 		return 0, errLength

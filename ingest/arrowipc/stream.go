@@ -1,7 +1,9 @@
 package arrowipc
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -9,64 +11,100 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// NewReader reads a stream that lies in memory, after it was checked. It makes no copy of
-// the stream, which may not change before the reader and its records are released. Who
-// reads from it recovers from panics of the library.
+// NewReader reads a stream that lies in memory. It makes no copy of the stream, which may not
+// change before the reader and its records are released. Who reads from it recovers from
+// panics of the library.
 func NewReader(stream []byte, room *Allowance) (*ipc.Reader, error) {
-	if err := CheckStream(stream); err != nil {
-		return nil, err
-	}
-	in, err := ipc.NewReaderFromMessageReader(&messages{rest: stream}, ipc.WithAllocator(room))
-	if err != nil {
-		return nil, fmt.Errorf("it is no Arrow IPC stream: %w", err)
-	}
-	return in, nil
+	in, _, err := read(func(n int64) ([]byte, error) {
+		if n > int64(len(stream)) {
+			return nil, ended(len(stream) == 0)
+		}
+		taken := stream[:n:n]
+		stream = stream[n:]
+		return taken, nil
+	}, room)
+	return in, err
 }
 
-// messages hands out the messages of a checked stream. The library's own reader copies
-// each of them first.
+// Follow reads a stream as it arrives. Each message may have as many bytes as the allowance,
+// and its memory is taken as they arrive. whole tells whether the end mark of the stream was
+// read.
+func Follow(stream io.Reader, room *Allowance) (in *ipc.Reader, whole func() bool, err error) {
+	most := int64(room.Left)
+	return read(func(n int64) ([]byte, error) {
+		if n > most {
+			return nil, fmt.Errorf("a message of %d MiB, want at most %d: write smaller record batches", n>>20, most>>20)
+		}
+		var arrived bytes.Buffer
+		got, err := io.CopyN(&arrived, stream, n)
+		if errors.Is(err, io.EOF) {
+			err = ended(got == 0)
+		}
+		return arrived.Bytes(), err
+	}, room)
+}
+
+func ended(between bool) error {
+	if between {
+		return io.EOF
+	}
+	return io.ErrUnexpectedEOF
+}
+
+func read(take func(n int64) ([]byte, error), room *Allowance) (*ipc.Reader, func() bool, error) {
+	m := &messages{take: take}
+	in, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(room))
+	if err != nil {
+		return nil, nil, fmt.Errorf("it is no Arrow IPC stream: %w", err)
+	}
+	return in, func() bool { return m.whole }, nil
+}
+
+// messages hands out the messages of a stream, each after its lengths were checked. The
+// library's own reader copies each of them, and allocates what lengths say.
 type messages struct {
-	rest []byte
-	last *ipc.Message
+	take  func(n int64) ([]byte, error) // the next bytes; io.EOF if there is none
+	whole bool                          // its end mark was read
+	last  *ipc.Message
 }
 
 // Message returns the next message. It is valid until the next call.
 func (m *messages) Message() (*ipc.Message, error) {
 	m.Release()
-	size, ok := m.length()
-	if ok && size == 0xFFFFFFFF {
-		size, ok = m.length()
+	size, err := m.length()
+	if err == nil && size == 0xFFFFFFFF {
+		size, err = m.length()
+		err = noEOF(err)
 	}
-	switch {
-	case !ok && len(m.rest) > 0:
-		return nil, io.ErrUnexpectedEOF
-	case !ok || size == 0:
-		return nil, io.EOF
-	case int(size) > len(m.rest):
-		return nil, io.ErrUnexpectedEOF
+	if m.whole = err == nil && size == 0; m.whole {
+		err = io.EOF
 	}
-	description := m.rest[:size]
-	body, err := CheckMessage(description)
 	if err != nil {
 		return nil, err
 	}
-	end := int64(size) + body
-	if end > int64(len(m.rest)) {
-		return nil, io.ErrUnexpectedEOF
+	description, err := m.take(size)
+	if err != nil {
+		return nil, noEOF(err)
 	}
-	m.last = ipc.NewMessage(memory.NewBufferBytes(description), memory.NewBufferBytes(m.rest[size:end:end]))
-	m.rest = m.rest[end:]
+	bytes, err := checkMessage(description)
+	if err != nil {
+		return nil, err
+	}
+	body, err := m.take(bytes)
+	if err != nil {
+		return nil, noEOF(err)
+	}
+	m.last = ipc.NewMessage(memory.NewBufferBytes(description), memory.NewBufferBytes(body))
 	return m.last, nil
 }
 
-// length takes a length from the front.
-func (m *messages) length() (size uint32, ok bool) {
-	if len(m.rest) < 4 {
-		return 0, false
+// length reads four bytes.
+func (m *messages) length() (int64, error) {
+	size, err := m.take(4)
+	if err != nil {
+		return 0, err
 	}
-	size = binary.LittleEndian.Uint32(m.rest)
-	m.rest = m.rest[4:]
-	return size, true
+	return int64(binary.LittleEndian.Uint32(size)), nil
 }
 
 // Release gives the last message back.

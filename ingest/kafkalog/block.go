@@ -47,6 +47,19 @@ func (b *block) place(r *broker.Record, rows int) {
 	}
 }
 
+// add appends the rows that read makes of a record: one of bad cells if it is none. The error
+// is the first fault.
+func (b *block) add(read func(columns [][]float64) (rows int, err error)) (rows int, err error) {
+	have := b.rows()
+	if rows, err = read(b.columns); err != nil {
+		for j, column := range b.columns {
+			b.columns[j] = append(column[:have], math.NaN())
+		}
+		return 1, err
+	}
+	return rows, b.faults(have)
+}
+
 // faults is the first fault of the rows of a record, which begin here in the columns. It
 // makes all bad values NaN.
 func (b *block) faults(have int) (first error) {

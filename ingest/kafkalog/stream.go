@@ -3,15 +3,10 @@ package kafkalog
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-
-	"github.com/apache/arrow/go/v15/arrow/ipc"
 
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -114,15 +109,7 @@ func (r *streamReader) json(in *bufio.Reader) error {
 		if len(text) == 0 {
 			continue
 		}
-		have := r.block.rows()
-		_, err := decode.read(text, r.block.columns)
-		if err != nil {
-			for j, column := range r.block.columns {
-				r.block.columns[j] = append(column[:have], math.NaN())
-			}
-		} else {
-			err = r.block.faults(have)
-		}
+		_, err := r.block.add(func(columns [][]float64) (int, error) { return decode.read(text, columns) })
 		if err != nil && !r.spool.cfg.Tolerant {
 			return fmt.Errorf("stream: line %d: %w", n, err)
 		}
@@ -146,10 +133,9 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 		}
 	}()
 	room := &arrowipc.Allowance{Left: maxArrowBytes}
-	messages := &frames{in: in}
-	stream, err := ipc.NewReader(messages, ipc.WithAllocator(room))
+	stream, whole, err := arrowipc.Follow(in, room)
 	if err != nil {
-		return fmt.Errorf("stream: it is no Arrow IPC stream: %w", cmp.Or(messages.fault, err))
+		return fmt.Errorf("stream: %w", err)
 	}
 	defer stream.Release()
 	decode := &arrowReader{names: r.block.names}
@@ -177,10 +163,10 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 		}
 		room.Left = maxArrowBytes
 	}
-	if err := cmp.Or(messages.fault, stream.Err()); err != nil && !errors.Is(err, io.EOF) {
+	if err := stream.Err(); err != nil {
 		return fmt.Errorf("stream: it is no whole Arrow IPC stream: %w", err)
 	}
-	if !messages.ended {
+	if !whole() {
 		return errors.New("stream: the Arrow IPC stream has no end mark: who wrote it was stopped")
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
@@ -216,80 +202,4 @@ func (r *streamReader) flush() error {
 	r.block.clear()
 	r.rows += rows
 	return nil
-}
-
-// frames hands on an Arrow IPC stream message by message, each after its lengths were
-// checked: see [arrowipc.CheckMessage].
-type frames struct {
-	in    *bufio.Reader
-	ready bytes.Buffer
-	ended bool  // by its mark
-	fault error // the library may hide it
-}
-
-func (f *frames) Read(p []byte) (int, error) {
-	if f.ready.Len() == 0 {
-		if f.ended {
-			return 0, io.EOF
-		}
-		f.ready.Reset()
-		if err := f.next(); err != nil {
-			if !errors.Is(err, io.EOF) {
-				f.fault = err
-			}
-			return 0, err
-		}
-	}
-	return f.ready.Read(p)
-}
-
-// next reads a message.
-func (f *frames) next() error {
-	size, err := f.length()
-	if err == nil && size == 0xFFFFFFFF {
-		if size, err = f.length(); errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-	}
-	if err != nil {
-		return err
-	}
-	if size == 0 {
-		f.ended = true
-		return nil
-	}
-	if size > maxArrowBytes {
-		return fmt.Errorf("a message with a description of %d bytes", size)
-	}
-	start := f.ready.Len()
-	if err := f.take(size); err != nil {
-		return err
-	}
-	body, err := arrowipc.CheckMessage(f.ready.Bytes()[start:])
-	if err != nil {
-		return err
-	}
-	if body > maxArrowBytes {
-		return fmt.Errorf("a message of %d MiB, want at most %d: write smaller record batches", body>>20, maxArrowBytes>>20)
-	}
-	return f.take(body)
-}
-
-// length reads four bytes and keeps them.
-func (f *frames) length() (int64, error) {
-	var b [4]byte
-	if _, err := io.ReadFull(f.in, b[:]); err != nil {
-		return 0, err
-	}
-	f.ready.Write(b[:])
-	return int64(binary.LittleEndian.Uint32(b[:])), nil
-}
-
-// take keeps the next bytes, for which memory is taken as they arrive.
-func (f *frames) take(n int64) error {
-	_, err := io.CopyN(&f.ready, f.in, n)
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -3,7 +3,7 @@ package kafkalog
 import (
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -54,15 +54,7 @@ func (w *writer) add(r *broker.Record) error {
 		return nil
 	}
 	have := w.block.rows()
-	n, err := w.decoded(r)
-	if err != nil {
-		n = 1
-		for j, column := range w.block.columns {
-			w.block.columns[j] = append(column[:have], math.NaN())
-		}
-	} else {
-		err = w.block.faults(have)
-	}
+	n, err := w.block.add(func(columns [][]float64) (int, error) { return w.decoded(r, columns) })
 	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
 		return w.bad(r, err)
 	}
@@ -92,12 +84,12 @@ func (w *writer) add(r *broker.Record) error {
 }
 
 // decoded appends the rows of a record to the columns.
-func (w *writer) decoded(r *broker.Record) (rows int, err error) {
+func (w *writer) decoded(r *broker.Record, columns [][]float64) (rows int, err error) {
 	if r.Value == nil {
 		return 0, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
 	}
-	values := len(w.block.columns) - len(w.beside)
-	if rows, err = w.decode.read(r.Value, w.block.columns[:values]); err != nil {
+	values := len(columns) - len(w.beside)
+	if rows, err = w.decode.read(r.Value, columns[:values]); err != nil {
 		return 0, err
 	}
 	for j, name := range w.beside {
@@ -105,11 +97,7 @@ func (w *writer) decoded(r *broker.Record) (rows int, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("column %q: %w", name, err)
 		}
-		column := w.block.columns[values+j]
-		for range rows {
-			column = append(column, v)
-		}
-		w.block.columns[values+j] = column
+		columns[values+j] = append(columns[values+j], slices.Repeat([]float64{v}, rows)...)
 	}
 	return rows, nil
 }
