@@ -2,14 +2,14 @@
 // trainers, checkpoints, parts of a pass. A frame is a line that names its format and
 // version, the content, and the SHA-256 of both. Numbers have 8 bytes, little endian.
 //
-// Who reads a frame may have bytes of anybody before him. The sum finds accidents, not
-// forgeries; so nothing is allocated on the word of a length, and each number is
-// checked by who asks for it.
+// The bytes of a frame may come from anybody, and the sum finds accidents, not forgeries; so
+// nothing is allocated on the word of a length, and callers check each number.
 package frame
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -27,15 +27,16 @@ const chunk = 4096
 
 // A Writer writes a frame. After an error it does nothing.
 type Writer struct {
-	out    *bufio.Writer
-	sum    hash.Hash
-	buffer []byte
-	err    error
+	out     io.Writer
+	sum     hash.Hash
+	content *bufio.Writer // to both
+	err     error
 }
 
 // NewWriter begins a frame of the format, a word without line feeds.
 func NewWriter(out io.Writer, format string) *Writer {
-	w := &Writer{sum: sha256.New(), buffer: make([]byte, 0, chunk), out: bufio.NewWriterSize(out, chunk)}
+	w := &Writer{out: out, sum: sha256.New()}
+	w.content = bufio.NewWriterSize(io.MultiWriter(w.sum, out), chunk)
 	w.Bytes([]byte(format + "\n"))
 	return w
 }
@@ -44,43 +45,34 @@ func NewWriter(out io.Writer, format string) *Writer {
 func (w *Writer) Err() error { return w.err }
 
 // Fail makes err the error, unless there is one.
-func (w *Writer) Fail(err error) {
-	if w.err == nil {
-		w.err = err
-	}
-}
+func (w *Writer) Fail(err error) { w.err = cmp.Or(w.err, err) }
 
 // Bytes writes bytes as they are.
 func (w *Writer) Bytes(b []byte) {
-	if w.err != nil {
-		return
+	if w.err == nil {
+		_, w.err = w.content.Write(b)
 	}
-	w.sum.Write(b)
-	_, w.err = w.out.Write(b)
 }
 
 // Numbers writes numbers.
 func (w *Writer) Numbers(values ...uint64) {
 	for _, v := range values {
-		w.put(v)
+		w.Bytes(binary.LittleEndian.AppendUint64(w.content.AvailableBuffer(), v))
 	}
-	w.flush()
 }
 
 // Integers writes numbers that may be negative, as those that are equal modulo 2⁶⁴.
 func (w *Writer) Integers(values ...int64) {
 	for _, v := range values {
-		w.put(uint64(v)) //nolint:gosec // G115: modulo 2⁶⁴
+		w.Numbers(uint64(v)) //nolint:gosec // G115: modulo 2⁶⁴
 	}
-	w.flush()
 }
 
 // Floats writes numbers by their bits.
 func (w *Writer) Floats(values ...float64) {
 	for _, v := range values {
-		w.put(math.Float64bits(v))
+		w.Numbers(math.Float64bits(v))
 	}
-	w.flush()
 }
 
 // Text writes the length of a text and the text.
@@ -89,25 +81,14 @@ func (w *Writer) Text(s string) {
 	w.Bytes([]byte(s))
 }
 
-func (w *Writer) put(v uint64) {
-	if len(w.buffer) == cap(w.buffer) {
-		w.flush()
-	}
-	w.buffer = binary.LittleEndian.AppendUint64(w.buffer, v)
-}
-
-func (w *Writer) flush() {
-	w.Bytes(w.buffer)
-	w.buffer = w.buffer[:0]
-}
-
 // Close ends the frame and returns the first error. It does not close what is
 // written to.
 func (w *Writer) Close() error {
-	sum := w.sum.Sum(nil)
-	w.Bytes(sum)
 	if w.err == nil {
-		w.err = w.out.Flush()
+		w.err = w.content.Flush()
+	}
+	if w.err == nil {
+		_, w.err = w.out.Write(w.sum.Sum(nil))
 	}
 	return w.err
 }
@@ -165,8 +146,7 @@ func (r *Reader) take(n int) []byte {
 		return b
 	}
 	r.sum.Write(b)
-	r.left -= int64(n)
-	r.read += int64(n)
+	r.left, r.read = r.left-int64(n), r.read+int64(n)
 	return b
 }
 
