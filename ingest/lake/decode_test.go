@@ -22,10 +22,7 @@ import (
 )
 
 // padded copies b into an array with the room that unpacking needs.
-func padded(b []byte) []byte {
-	var own []byte
-	return keep(&own, b)
-}
+func padded(b []byte) []byte { return append(make([]byte, 0, len(b)+unpackPadding), b...) }
 
 // pieces cuts n into random parts.
 func pieces(rng *rand.Rand, n int, use func(from, to int)) {

@@ -45,61 +45,76 @@ func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte
 		_, err = snappy.Decode(dst, src)
 		return err
 	case format.Zstd:
-		return d.decompressZstd(dst, src)
+		z, err := d.zstandard()
+		if err != nil {
+			return err
+		}
+		out, err := z.DecodeAll(src, dst[:0:len(dst)])
+		if err == nil && len(out) != len(dst) {
+			err = wrongLength(len(out), len(dst))
+		}
+		return err
+	default:
+		r, err := d.stream(codec, bytes.NewReader(src), nil)
+		if err != nil {
+			return noEOF(err)
+		}
+		return fill(dst, r)
+	}
+}
+
+func (d *decompressor) zstandard() (_ *zstd.Decoder, err error) {
+	if d.zstd == nil {
+		// One worker, so that no goroutine is started; the capacity of the destination
+		// limits a whole frame, whatever it claims.
+		d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+	}
+	return d.zstd, err
+}
+
+// stream reads what src has in a codec that can be read in pieces; first are the first
+// bytes of src.
+func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, first []byte) (io.Reader, error) {
+	switch codec {
 	case format.Gzip:
 		if d.gzip == nil {
 			d.gzip = new(gzip.Reader)
 		}
-		return fill(dst, d.gzip, src)
+		return d.gzip, d.gzip.Reset(src)
 	case format.Brotli:
 		if d.brotli == nil {
 			d.brotli = brotli.NewReader(nil)
 		}
-		return fill(dst, d.brotli, src)
-	default:
-		return fmt.Errorf("codec %v is not read", codec)
-	}
-}
-
-func (d *decompressor) decompressZstd(dst, src []byte) error {
-	if d.zstd == nil {
-		// One worker, so that no goroutine is started; the capacity of the
-		// destination is the limit, whatever the frame claims.
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+		return d.brotli, d.brotli.Reset(src)
+	case format.Zstd:
+		z, err := d.zstandard()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		d.zstd = z
+		// A page may have several frames: none may look back farther than the first one,
+		// by which the page is read in pieces.
+		most := uint64(min(max(zstdWindow(first), zstd.MinWindowSize), maxPage))
+		return z, z.ResetWithOptions(src, zstd.WithDecoderMaxWindow(most))
+	default:
+		return nil, fmt.Errorf("codec %v is not read", codec)
 	}
-	out, err := d.zstd.DecodeAll(src, dst[:0:len(dst)])
-	if err != nil {
-		return err
-	}
-	if len(out) != len(dst) {
-		return wrongLength(len(out), len(dst))
-	}
-	return nil
 }
 
-// A streamReader is a codec that has no other way than to be read.
-type streamReader interface {
-	io.Reader
-	Reset(src io.Reader) error
-}
-
-// fill reads all that r makes of src into dst, which must be just as long. No error is
-// io.EOF, which would be the end of the chunk.
-func fill(dst []byte, r streamReader, src []byte) error {
-	if err := r.Reset(bytes.NewReader(src)); err != nil {
-		return noEOF(err)
-	}
+// fill reads all that r has into dst, which must be just as long. No error is io.EOF,
+// which would be the end of the chunk.
+func fill(dst []byte, r io.Reader) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return noEOF(err)
 	}
+	return ended(r)
+}
+
+// ended makes sure that r has no more.
+func ended(r io.Reader) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:
-		return fmt.Errorf("the page is longer than the %d bytes of its header: %w", len(dst), errMalformed)
+		return fmt.Errorf("the page is longer than its header says: %w", errMalformed)
 	case err != io.EOF:
 		return err // a wrong checksum at the end
 	}

@@ -1,8 +1,6 @@
 package lake
 
 import (
-	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 
 	"github.com/apache/arrow/go/v15/arrow/endian"
@@ -45,25 +43,19 @@ func (ch *chunk) isDirect(c *column, h *parquetmeta.PageHeader, small bool) bool
 // direct starts a data page by reading its definition levels, behind which the values
 // stand.
 func (c *walker[V]) direct(h *parquetmeta.PageHeader) error {
-	n := int64(h.Definition) // none in version 1, where they have their length in front
 	if c.leveled && h.Kind == format.DataPage {
-		if h.DefinitionLevels != format.RLE {
-			return refusedLevels(h)
-		}
 		var length [4]byte
 		if err := c.pages.take(length[:]); err != nil {
 			return err
 		}
-		n = int64(binary.LittleEndian.Uint32(length[:]))
+		n, err := levelBytes(h, length[:], c.pages.size-c.pages.taken)
+		if err == nil {
+			err = c.takeLevels(n)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if n < 0 || n > int64(c.pages.size-c.pages.taken) {
-		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
-	}
-	levels := grow(&c.own, int(n))
-	if err := c.pages.take(levels); err != nil {
-		return err
-	}
-	c.levels.reset(levels, 1)
 	err := c.values.reset(h.Encoding, nil, nil, nil)
 	c.values.pages = &c.pages
 	if err == nil && h.Encoding == format.ByteStreamSplit {

@@ -193,10 +193,3 @@ func grow(buf *[]byte, n int) []byte {
 	}
 	return (*buf)[:n]
 }
-
-// keep copies b into *buf.
-func keep(buf *[]byte, b []byte) []byte {
-	own := grow(buf, len(b))
-	copy(own, b)
-	return own
-}

@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -149,9 +147,7 @@ type window struct {
 	r      io.Reader // of what is decompressed
 	left   int       // bytes that are still to come
 	buf    []byte
-	gzip   *gzip.Reader
-	zstd   *zstd.Decoder
-	brotli *brotli.Reader
+	codecs decompressor
 	snappy snappyReader
 }
 
@@ -163,28 +159,8 @@ func (w *window) open(codec format.CompressionCodec, size int) (err error) {
 	case format.Snappy:
 		w.snappy.reset(&w.body, size)
 		w.r = &w.snappy
-	case format.Gzip:
-		if w.gzip == nil {
-			w.gzip = new(gzip.Reader)
-		}
-		w.r, err = w.gzip, w.gzip.Reset(&w.body)
-	case format.Brotli:
-		if w.brotli == nil {
-			w.brotli = brotli.NewReader(nil)
-		}
-		w.r, err = w.brotli, w.brotli.Reset(&w.body)
-	case format.Zstd:
-		if w.zstd == nil { // one worker, so that no goroutine is started
-			if w.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)); err != nil {
-				return err
-			}
-		}
-		// A page may have several frames: none may look back farther than the first one,
-		// by which the page is read in pieces.
-		most := uint64(min(max(zstdWindow(w.body.buf[w.body.at:w.body.end]), zstd.MinWindowSize), maxPage))
-		w.r, err = w.zstd, w.zstd.ResetWithOptions(&w.body, zstd.WithDecoderMaxWindow(most))
 	default:
-		err = fmt.Errorf("codec %v is not read", codec)
+		w.r, err = w.codecs.stream(codec, &w.body, w.body.buf[w.body.at:w.body.end])
 	}
 	return noEOF(err)
 }
@@ -215,11 +191,7 @@ func (w *window) refill(rest []byte, n int) ([]byte, error) {
 // behind, so that its checksum can be compared.
 func (w *window) close() error {
 	if w.left == 0 && w.r != io.Reader(&w.body) {
-		var more [1]byte
-		switch n, err := io.ReadFull(w.r, more[:]); {
-		case n > 0:
-			return fmt.Errorf("the page is longer than its header says: %w", errMalformed)
-		case err != io.EOF:
+		if err := ended(w.r); err != nil {
 			return err
 		}
 	}
@@ -254,34 +226,17 @@ func (p *pageReader) sumAhead() error {
 	return nil
 }
 
-// startStream starts a data page that is read in pieces. In version 1 the levels are
-// compressed with the values, their length in front; in version 2 they are not, and
-// stand there first.
+// startStream starts a data page that is read in pieces, behind its levels in version 2.
 func (c *walker[V]) startStream(h *parquetmeta.PageHeader) error {
-	size := int64(h.Uncompressed)
-	if size < 0 || size > c.chunk.uncompressed {
-		return fmt.Errorf("a page claims %d bytes, its chunk has %d: %w", size, c.chunk.uncompressed, errMalformed)
-	}
-	if most := c.col.mostBytes(int64(c.rows), c.whole); size > most {
-		return fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, c.rows, most, errMalformed)
+	size := int64(h.Uncompressed) - int64(c.pages.taken-c.pages.head)
+	if err := c.believe(size, int64(c.rows)); err != nil {
+		return err
 	}
 	if c.more == nil {
 		c.more = new(window)
 	}
 	w := c.more
 	codec := c.chunk.codecOf(h)
-	if h.Kind == format.DataPageV2 {
-		definition := int64(h.Definition)
-		if definition < 0 || definition > int64(c.pages.size-c.pages.taken) || definition > size {
-			return fmt.Errorf("levels of %d bytes in a page of %d: %w", definition, c.pages.size, errMalformed)
-		}
-		levels := grow(&c.own, int(definition))
-		if err := c.pages.take(levels); err != nil {
-			return err
-		}
-		c.levels.reset(levels, 1)
-		size -= definition
-	}
 	if stored := int64(c.pages.size - c.pages.taken); codec == format.Uncompressed && stored != size {
 		return wrongLength(int(stored), int(size))
 	}

@@ -197,25 +197,35 @@ func (c *walker[V]) tooLarge(bytes int64) error {
 	return fmt.Errorf("a page has %d MiB, and at most %d are read of a column that is kept: give more memory, or write smaller pages", bytes>>20+1, c.most>>20)
 }
 
+// believe returns an error unless a page of so many values may have size bytes.
+func (c *walker[V]) believe(size, values int64) error {
+	switch {
+	case size < 0 || size > c.chunk.uncompressed:
+		return fmt.Errorf("a page claims %d bytes, its chunk has %d: %w", size, c.chunk.uncompressed, errMalformed)
+	case c.most > 0 && size > c.most:
+		return c.tooLarge(size)
+	case c.most == 0 && size > c.col.mostBytes(values, c.whole):
+		return fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, c.col.mostBytes(values, c.whole), errMalformed)
+	}
+	return nil
+}
+
 // unpacked returns the size bytes of what is stored, of a page with so many values, where
 // it may stay until the next page.
 func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size, values int64) ([]byte, error) {
-	own := c.pages.raw == &c.raw && !c.values.keeps
-	switch {
-	case codec == format.Uncompressed && size != int64(len(stored)):
-		return nil, wrongLength(len(stored), int(size))
-	case codec == format.Uncompressed && own:
-		return stored, nil
-	case codec == format.Uncompressed:
-	case size < 0 || size > maxPage || size > c.chunk.uncompressed:
-		return nil, fmt.Errorf("a page claims %d bytes, its chunk has %d (at most %d are read): %w", size, c.chunk.uncompressed, maxPage, errMalformed)
-	case c.most > 0 && size > c.most:
-		return nil, c.tooLarge(size)
-	case c.most == 0 && size > c.col.mostBytes(values, c.whole):
-		return nil, fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, c.col.mostBytes(values, c.whole), errMalformed)
-	case size/mostRatio(codec) > int64(len(stored)):
-		return nil, fmt.Errorf("a page claims %d bytes, and codec %v cannot make so many of %d: %w", size, codec, len(stored), errMalformed)
-	case size == 0: // a page of nulls stores nothing, in some codecs not even that
+	if codec == format.Uncompressed {
+		switch own := c.pages.raw == &c.raw && !c.values.keeps; {
+		case size != int64(len(stored)):
+			return nil, wrongLength(len(stored), int(size))
+		case own:
+			return stored, nil
+		}
+	} else if err := c.believe(size, values); err != nil {
+		return nil, err
+	} else if size > maxPage || size/mostRatio(codec) > int64(len(stored)) {
+		return nil, fmt.Errorf("a page claims %d bytes, at most %d are read, and codec %v cannot make so many of %d: %w", size, maxPage, codec, len(stored), errMalformed)
+	}
+	if size == 0 { // a page of nulls stores nothing, in some codecs not even that
 		return nil, nil
 	}
 	if c.values.keeps {
@@ -270,12 +280,13 @@ func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
 }
 
 // dataPage starts a data page. In version 1 levels and values are compressed together,
-// the levels with their length in front; in version 2 the levels stand before them, and
-// are not.
+// the levels behind their length; in version 2 the levels come first, not compressed.
 func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	err := c.start(h)
 	if err == nil && h.Kind == format.DataPageV2 {
-		err = c.col.flat(h)
+		if err = c.col.flat(h); err == nil {
+			err = c.takeLevels(int(h.Definition))
+		}
 	}
 	if err != nil {
 		return err
@@ -291,11 +302,7 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	n := int(h.Definition) // none in version 1
-	if n < 0 || n > len(stored) {
-		return fmt.Errorf("levels of %d bytes in a page of %d: %w", n, len(stored), errMalformed)
-	}
-	levels := keep(&c.own, stored[:n])
+	n := c.pages.taken - c.pages.head
 	b, err := c.unpacked(c.chunk.codecOf(h), stored[n:], int64(h.Uncompressed)-int64(n), int64(c.rows))
 	if err != nil {
 		return err
@@ -304,10 +311,20 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 		if n, err = levelBytes(h, b, 0); err != nil {
 			return err
 		}
-		levels, b = b[4:4+n], b[4+n:]
+		c.levels.reset(b[4:4+n], 1)
+		b = b[4+n:]
 	}
-	c.levels.reset(levels, 1)
 	return c.values.reset(h.Encoding, b, c.table, nil)
+}
+
+// takeLevels takes n bytes of definition levels off the stored page.
+func (c *walker[V]) takeLevels(n int) error {
+	if n < 0 || n > c.pages.size-c.pages.taken {
+		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
+	}
+	levels := grow(&c.own, n)
+	c.levels.reset(levels, 1)
+	return c.pages.take(levels)
 }
 
 // levelBytes is how many bytes of definition levels follow the first four of a page of
