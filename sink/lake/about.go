@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 )
 
 // An About says what the predictions in a folder are about, to each process that comes later:
@@ -27,9 +28,7 @@ type About struct {
 
 const (
 	aboutPrefix = "_certificate-"
-	// maxAbout bounds a certificate. One about 1,000 columns has some 200 KB.
-	maxAbout = 16 << 20
-	anew     = "hint: to begin anew, choose another output, or remove %s and, unless both are to stand in one folder, the predictions"
+	anew        = "hint: to begin anew, choose another output, or remove %s and, unless both are to stand in one folder, the predictions"
 )
 
 // ReadAbout returns what a folder keeps, with the certificate; nil: nobody predicted there.
@@ -48,16 +47,11 @@ func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *ce
 			continue
 		}
 		path := filepath.Join(folder, name)
-		c, id, err := readCertificate(fsys, path)
+		c, _, err := readCertificate(ctx, fsys, path)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		switch {
-		case err != nil:
-			err = fmt.Errorf("%s: %w", path, err)
-		case name != "_"+CertificateName(id):
-			err = fmt.Errorf("%s: its id is %s", path, id)
-		case found != nil:
+		if err == nil && found != nil {
 			err = fmt.Errorf("%s is another certificate than %s", path, a.at)
 		}
 		if err != nil {
@@ -66,18 +60,6 @@ func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *ce
 		found, a.at = &c, path
 	}
 	return a, found, nil
-}
-
-func readCertificate(fsys durable.FS, path string) (c certify.Certificate, id string, err error) {
-	data, err := readAtMost(fsys, path, maxAbout)
-	if err != nil {
-		return c, "", err
-	}
-	if c, err = certify.Parse(data); err != nil {
-		return c, "", err
-	}
-	document, err := certify.Marshal(c)
-	return c, hexDigest(document), err
 }
 
 // Says is the end of a sentence: where it stands what the predictions are about, and how to
@@ -103,7 +85,7 @@ func (a *About) keep(c certify.Certificate) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(a.folder, "_"+CertificateName(hexDigest(document)))
+	path := filepath.Join(a.folder, "_"+CertificateName(sink.DigestOf(document)))
 	if err := durable.WriteFile(a.fs, path, document); err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package lake
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -43,24 +41,17 @@ func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest stri
 	if err != nil {
 		return "", err
 	}
-	digest = hexDigest(data)
-	name := ModelName(digest)
-	same, err := d.holds(name, data)
+	digest = sink.DigestOf(data)
+	p, err := d.stage(ModelName(digest), data)
 	if err != nil {
 		return "", err
 	}
-	if same {
-		return digest, d.sync(name)
-	}
-	if before := d.staged[digest]; before != nil {
+	if before := d.staged[digest]; p != nil && before != nil {
 		before.Abort()
-		delete(d.staged, digest)
 	}
-	p, err := durable.Stage(d.fs, d.Path(name), data)
-	if err != nil {
-		return "", err
+	if p != nil {
+		d.staged[digest] = p
 	}
-	d.staged[digest] = p
 	return digest, nil
 }
 
@@ -78,7 +69,7 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
 	}
-	if found := hexDigest(data); found != digest {
+	if found := sink.DigestOf(data); found != digest {
 		return pipeline.Model{}, fmt.Errorf("lake: %s: %w: its SHA-256 is %s", name, pipeline.ErrChanged, found)
 	}
 	m, err := sink.DecodeModel(data)
@@ -105,7 +96,7 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 	if err != nil {
 		return "", err
 	}
-	id = hexDigest(document)
+	id = sink.DigestOf(document)
 	var files []*durable.Pending // in the order in which they are to be seen
 	if p := d.staged[c.Model.Digest]; p != nil {
 		files = append(files, p)
@@ -120,26 +111,13 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 		name string
 		data []byte
 	}{{RowName(id), row}, {CertificateName(id), document}} {
-		same, err := d.holds(f.name, f.data)
+		p, err := d.stage(f.name, f.data)
 		if err != nil {
 			return "", err
 		}
-		if same { // perhaps of a job that was killed before the name was durable
-			if err := d.sync(f.name); err != nil {
-				return "", err
-			}
-			continue
+		if p != nil {
+			files = append(files, p)
 		}
-		p, err := durable.Stage(d.fs, d.Path(f.name), f.data)
-		if err != nil {
-			return "", err
-		}
-		files = append(files, p)
 	}
 	return id, durable.CommitAll(files...)
-}
-
-func hexDigest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

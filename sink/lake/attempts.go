@@ -2,6 +2,7 @@ package lake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -40,9 +41,7 @@ type AttemptLog struct {
 // NewAttemptLog returns the log of that path, which need not be there. A nil FS
 // means [durable.OS].
 func NewAttemptLog(path string, fsys durable.FS) *AttemptLog {
-	if fsys == nil {
-		fsys = durable.OS{}
-	}
+	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	return &AttemptLog{fs: fsys, path: path}
 }
 

@@ -2,6 +2,8 @@ package lake
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,9 +40,7 @@ type Directory struct {
 // a killed job left unfinished. It returns [pipeline.ErrHeld] while another job
 // works there. A nil FS means [durable.OS].
 func Open(path string, fsys durable.FS) (*Directory, error) {
-	if fsys == nil {
-		fsys = durable.OS{}
-	}
+	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	if err := fsys.MkdirAll(path); err != nil {
 		return nil, durable.Explain(path, 0, err)
 	}
@@ -80,16 +80,24 @@ func (d *Directory) Put(name string, data []byte) error {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return fmt.Errorf("lake: %q is no plain name of a published file", name)
 	}
-	same, err := d.holds(name, data)
-	if err != nil {
+	p, err := d.stage(name, data)
+	if p == nil {
 		return err
 	}
-	if !same {
-		return durable.WriteFile(d.fs, d.Path(name), data)
+	return p.Commit()
+}
+
+// stage writes a file that Commit publishes; nil: the same bytes stand there already, and
+// their name is durable now, which a job killed between rename and sync has not made it.
+func (d *Directory) stage(name string, data []byte) (*durable.Pending, error) {
+	same, err := d.holds(name, data)
+	if err != nil {
+		return nil, err
 	}
-	// A job killed between rename and sync left the name visible, but not yet
-	// durable.
-	return d.sync(name)
+	if same {
+		return nil, d.sync(name)
+	}
+	return durable.Stage(d.fs, d.Path(name), data)
 }
 
 // sync makes the names in the directory durable.
@@ -162,4 +170,13 @@ func readAtMost(fsys durable.FS, path string, limit int64) (data []byte, err err
 		err = fmt.Errorf("longer than %d bytes", limit)
 	}
 	return data, err
+}
+
+// readJSON decodes a document of at most limit bytes.
+func readJSON(fsys durable.FS, path string, limit int64, to any) error {
+	data, err := readAtMost(fsys, path, limit)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
 }

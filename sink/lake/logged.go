@@ -244,10 +244,7 @@ func (w *Logged) readTopic(names []string, differs func(was LogID, path string) 
 	}
 	path := filepath.Join(w.cfg.Folder, name)
 	var was LogID
-	data, err := readAtMost(w.cfg.FS, path, maxTopicBytes)
-	if err == nil {
-		err = json.Unmarshal(data, &was)
-	}
+	err := readJSON(w.cfg.FS, path, maxTopicBytes, &was)
 	if err == nil && (was.Topic == "" || was.Cluster == "") {
 		err = errors.New("it names no topic and no cluster")
 	}

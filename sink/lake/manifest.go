@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -29,9 +30,7 @@ func (o *Output) GetManifest(c certify.Certificate, id string) (pipeline.Manifes
 // ReadManifest reads the manifest of a certificate. A manifest that is not about its sample
 // is refused. A nil FS means [durable.OS].
 func ReadManifest(fsys durable.FS, path string, c certify.Certificate, id string) (pipeline.Manifest, error) {
-	if fsys == nil {
-		fsys = durable.OS{}
-	}
+	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	var m pipeline.Manifest
 	data, err := readAtMost(fsys, path, maxManifest)
 	if err != nil {

@@ -30,15 +30,11 @@ type sequences struct {
 // sequences reads the file: of an output without one, no number is taken.
 func (o *Output) sequences() (sequences, error) {
 	path := filepath.Join(o.path, SequencesFile)
-	data, err := readAtMost(o.fs, path, maxSequences)
+	var all sequences
+	err := readJSON(o.fs, path, maxSequences, &all)
 	if errors.Is(err, fs.ErrNotExist) {
 		return sequences{sequencesFormat, map[string]pipeline.Sequence{}}, nil
 	}
-	var all sequences
-	if err != nil {
-		return all, err
-	}
-	err = json.Unmarshal(data, &all)
 	if err == nil && all.Format != sequencesFormat {
 		err = fmt.Errorf("its format is %q, this program knows %q", all.Format, sequencesFormat)
 	}
@@ -77,22 +73,21 @@ func (o *Output) Numbered(ctx context.Context, name string) (map[int64]string, e
 	ids, err := Certificates(o.fs, o.path)
 	found := map[int64]string{}
 	for _, id := range ids {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		path := filepath.Join(o.path, CertificateName(id))
-		data, err := readAtMost(o.fs, path, maxCertificate)
+		document, err := readDocument(ctx, o.fs, path)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		var c struct {
 			Delta struct{ Sequence *certify.Sequence }
 		}
 		if err == nil {
-			err = json.Unmarshal(data, &c)
-		}
-		if err == nil && hexDigest(data) != id {
-			err = fmt.Errorf("its id is %s", hexDigest(data))
+			if err = json.Unmarshal(document, &c); err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w (hint: restore it from a copy, or take it away)", path, err)
+			return nil, fmt.Errorf("%w (hint: restore it from a copy, or take it away)", err)
 		}
 		if s := c.Delta.Sequence; s != nil && s.Name == name {
 			found[s.Number] = id

@@ -1,7 +1,7 @@
 package lake
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,20 +34,18 @@ type pointer struct {
 
 // ReadPointer reads what is current in a folder; nil if nothing is. A nil FS means [durable.OS].
 func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
-	if fsys == nil {
-		fsys = durable.OS{}
-	}
+	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	path := filepath.Join(folder, CurrentFile)
-	data, err := readAtMost(fsys, path, maxPointer)
+	var p pointer
+	err := readJSON(fsys, path, maxPointer, &p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err == nil && p.Format != pointerFormat {
+		err = fmt.Errorf("its format is %q", p.Format)
 	}
-	var p pointer
-	if err := json.Unmarshal(data, &p); err != nil || p.Format != pointerFormat {
-		return nil, fmt.Errorf("%s: it is no pointer of the format %s", path, pointerFormat)
+	if err != nil {
+		return nil, fmt.Errorf("%s: it is no pointer of the format %s: %w", path, pointerFormat, err)
 	}
 	digest, ok := modelDigest(p.Model)
 	if !ok || p.Certificate != CertificateName(p.ID) {

@@ -3,12 +3,14 @@ package lake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -119,4 +121,30 @@ func (w *Predictions) sweep(folder string) error {
 	}
 	w.swept[folder] = true
 	return nil
+}
+
+// errOutput marks faults of the place that predictions go to.
+var errOutput = errors.New("predictions cannot be written")
+
+// ErrFull says that a folder for predictions has no room.
+var ErrFull = fmt.Errorf("%w, for the disk is full", errOutput)
+
+// Full returns an [ErrFull] that names the folder, but not the hidden file, if err says that
+// the disk is full; else err.
+func Full(folder string, err error) error {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		if errors.Is(err, full) {
+			return fmt.Errorf("%w: %s: %w", ErrFull, folder, full)
+		}
+	}
+	return err
+}
+
+// unwritten is an error of writing to a folder, which may succeed later.
+func unwritten(folder string, err error) error {
+	full := Full(folder, err)
+	if !errors.Is(full, ErrFull) {
+		full = fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return score.Later(full)
 }

@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	"github.com/pacsgp/pacsgp/sink"
 )
 
 // A Record is the record of a schedule: a folder with a small file a job, which one scheduler
@@ -29,9 +31,7 @@ const maxState = 256 << 20
 // OpenRecord makes the folder if it is absent, and holds its lock until Close. It returns
 // [pipeline.ErrHeld] while another scheduler has it. A nil FS means [durable.OS].
 func OpenRecord(path string, fsys durable.FS) (*Record, error) {
-	if fsys == nil {
-		fsys = durable.OS{}
-	}
+	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	if err := fsys.MkdirAll(path); errors.Is(err, durable.ErrNoFolder) {
 		return nil, fmt.Errorf("%s: it is a file, as earlier versions had, and a record is a folder now (hint: name another one under record; the outputs know which numbers are taken and how far windows are)", path)
 	} else if err != nil {
@@ -55,18 +55,15 @@ func (r *Record) Close() error { return r.lock.Close() }
 
 // path is the file of a job. Names of jobs may have any characters and lengths.
 func (r *Record) path(name string) string {
-	return filepath.Join(r.folder, "job-"+hexDigest([]byte(name))[:32]+".json")
+	return filepath.Join(r.folder, "job-"+sink.DigestOf([]byte(name))[:32]+".json")
 }
 
 // Job is what is known of a job.
 func (r *Record) Job(name string) (*schedule.State, error) {
 	known, path := &schedule.State{}, r.path(name)
-	text, err := readAtMost(r.fs, path, maxState)
+	err := readJSON(r.fs, path, maxState, known)
 	if errors.Is(err, fs.ErrNotExist) {
 		return known, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, known)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w (hint: it is damaged: restore it from a copy, or remove it; the output of the job knows which numbers are taken)", path, err)

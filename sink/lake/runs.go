@@ -1,7 +1,7 @@
 package lake
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,9 +34,7 @@ func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) { return Runs(o.fs
 // Runs are the records of runs in a folder, the newest first, each read when it is asked
 // for. What has the name of one and cannot be read is passed over. A nil FS means [durable.OS].
 func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) {
-	if fsys == nil {
-		fsys = durable.OS{}
-	}
+	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	names, err := fsys.List(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -48,8 +46,8 @@ func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) 
 				continue
 			}
 			var r pipeline.RunState
-			data, err := readAtMost(fsys, filepath.Join(folder, name), maxRecord)
-			if err != nil || json.Unmarshal(data, &r) != nil || r.Format != pipeline.RunStateFormat || RunStateName(&r) != name {
+			err := readJSON(fsys, filepath.Join(folder, name), maxRecord, &r)
+			if err != nil || r.Format != pipeline.RunStateFormat || RunStateName(&r) != name {
 				continue
 			}
 			if !yield(&r) {

@@ -60,15 +60,13 @@ func (w *Windows) Published(ctx context.Context, id string) (a stream.Artifact, 
 	if err != nil || len(found) == 0 {
 		return a, errors.Join(err, fs.ErrNotExist)
 	}
-	c, err := NewOutput(filepath.Dir(found[0]), w.fs).GetCertificate(ctx, id)
+	c, document, err := readCertificate(ctx, w.fs, found[0])
 	if err != nil {
 		return a, err
 	}
-	if a.Document, err = readAtMost(w.fs, found[0], maxCertificate); err != nil {
-		return a, err
-	}
+	a.Document = document
 	path := filepath.Join(filepath.Dir(found[0]), ModelName(c.Model.Digest))
-	if a.Model, err = readAtMost(w.fs, path, sink.MaxModelBytes); err == nil && hexDigest(a.Model) != c.Model.Digest {
+	if a.Model, err = readAtMost(w.fs, path, sink.MaxModelBytes); err == nil && sink.DigestOf(a.Model) != c.Model.Digest {
 		err = fmt.Errorf("lake: %s: its SHA-256 is not in its name", path)
 	}
 	return a, err
@@ -142,7 +140,7 @@ func (f *windowFolder) Model(name string) (m pipeline.Model, digest string, err 
 	if err != nil {
 		return m, "", fmt.Errorf("lake: %s: %w", path, err)
 	}
-	return m, hexDigest(data), nil
+	return m, sink.DigestOf(data), nil
 }
 
 // Done renames the folder, durably, and removes the oldest that are done.
