@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
@@ -25,9 +26,7 @@ func TestPythonLeavesOpenWhatGoDoes(t *testing.T) {
 		p := publish(t, change)
 		c := p.result.Certificate
 		found, err := pipeline.Verify(t.Context(), c, p.result.Model, c.Model.Digest, nil, pipeline.Resources{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		said := found.NotChecked()
 		if inSequence := strings.Contains(strings.Join(said, ""), "the number in the sequence"); inSequence != (c.Delta.Sequence != nil) {
 			t.Errorf("of the sequence %+v it leaves open %q", c.Delta.Sequence, said)

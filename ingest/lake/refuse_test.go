@@ -7,6 +7,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Each file of testdata/writers/refuse has one odd column: it is read by a rule or
@@ -52,9 +53,7 @@ func TestWritersRefuse(t *testing.T) {
 				wantError(t, err, c.file, c.column, c.why)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			_, err = readAll(t, src)
 			var bad *ingest.BadRowError
 			switch {

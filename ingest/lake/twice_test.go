@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A hard link would count its rows twice: it is read once, and the user is told.
@@ -64,9 +65,7 @@ func TestListLinkedFolders(t *testing.T) {
 	for i := range folders {
 		for j := range folders {
 			from := filepath.Join(dir, fmt.Sprintf("f%02d", i))
-			if err := os.MkdirAll(from, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.MkdirAll(from, 0o700))
 			if err := os.Symlink(fmt.Sprintf("../f%02d", j), filepath.Join(from, fmt.Sprintf("to%02d", j))); err != nil {
 				t.Skip(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // TestFS checks what [durable.FS] says on a new file system and a folder of it that may be
@@ -21,9 +22,7 @@ func TestFS(t *testing.T, fresh func(t *testing.T) (fsys durable.FS, dir string)
 	} {
 		t.Run(name, func(t *testing.T) {
 			fsys, dir := fresh(t)
-			if err := fsys.MkdirAll(dir); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, fsys.MkdirAll(dir))
 			check(t, fsys, dir)
 		})
 	}
@@ -41,9 +40,7 @@ func testFolders(t *testing.T, fsys durable.FS, dir string) {
 		t.Errorf("CreateTemp there: %v, want ErrNotExist", err)
 	}
 	for range 2 {
-		if err := errors.Join(fsys.MkdirAll(deep), fsys.SyncDir(deep)); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, errors.Join(fsys.MkdirAll(deep), fsys.SyncDir(deep)))
 	}
 	appendTo(t, fsys, filepath.Join(deep, "a"), "text")
 	if err := fsys.MkdirAll(filepath.Join(deep, "a", "b")); err == nil {
@@ -71,18 +68,12 @@ func testFiles(t *testing.T, fsys durable.FS, dir string) {
 	if names, err := fsys.List(dir); err != nil || !slices.Equal(names, []string{"B", "a"}) {
 		t.Errorf("List = %q, %v, want bytewise order", names, err)
 	}
-	if err := fsys.Truncate(a, 4); err != nil {
-		t.Error(err)
-	}
-	if err := fsys.Rename(a, b); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, fsys.Truncate(a, 4))
+	fatal.If(t, fsys.Rename(a, b))
 	if got := content(t, fsys, b); got != "onet" {
 		t.Errorf("after Truncate and Rename: %q, want onet", got)
 	}
-	if err := errors.Join(fsys.Remove(b), fsys.SyncDir(dir)); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, errors.Join(fsys.Remove(b), fsys.SyncDir(dir)))
 	if names, err := fsys.List(dir); err != nil || len(names) > 0 {
 		t.Errorf("after Remove: %q, %v", names, err)
 	}
@@ -92,9 +83,7 @@ func testTemporary(t *testing.T, fsys durable.FS, dir string) {
 	names := map[string]bool{}
 	for range 3 {
 		f, err := fsys.CreateTemp(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		base := filepath.Base(f.Name())
 		if filepath.Dir(f.Name()) != dir || names[base] || !strings.HasPrefix(base, durable.TempPrefix) || !strings.HasSuffix(base, durable.TempSuffix) {
 			t.Errorf("CreateTemp makes %s", f.Name())
@@ -103,22 +92,15 @@ func testTemporary(t *testing.T, fsys durable.FS, dir string) {
 		if _, err := fsys.Lock(f.Name()); !errors.Is(err, durable.ErrLocked) {
 			t.Errorf("lock of a temporary file that is open: %v, want ErrLocked", err)
 		}
-		if err := durable.Sweep(fsys, dir); err != nil {
-			t.Error(err)
-		}
-		if _, err := f.Write([]byte("text")); err != nil {
-			t.Error(err)
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, durable.Sweep(fsys, dir))
+		_, err = f.Write([]byte("text"))
+		fatal.If(t, err)
+		fatal.If(t, errors.Join(f.Sync(), f.Close()))
 		if got := content(t, fsys, f.Name()); got != "text" {
 			t.Errorf("a temporary file has %q", got)
 		}
 	}
-	if err := durable.Sweep(fsys, dir); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, durable.Sweep(fsys, dir))
 	if left, err := fsys.List(dir); err != nil || len(left) > 0 {
 		t.Errorf("Sweep leaves %q, %v", left, err)
 	}
@@ -127,9 +109,7 @@ func testTemporary(t *testing.T, fsys durable.FS, dir string) {
 func testLocks(t *testing.T, fsys durable.FS, dir string) {
 	path := filepath.Join(dir, ".lock")
 	lock, err := fsys.Lock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := fsys.Lock(path); !errors.Is(err, durable.ErrLocked) {
 		t.Errorf("lock of a locked file: %v, want ErrLocked", err)
 	}
@@ -137,44 +117,30 @@ func testLocks(t *testing.T, fsys durable.FS, dir string) {
 	if got := content(t, fsys, path); got != "text" {
 		t.Errorf("a locked file has %q", got)
 	}
-	if err := lock.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, lock.Close())
 	again, err := fsys.Lock(path)
 	if err != nil {
 		t.Fatalf("lock of a file whose lock was given back: %v", err)
 	}
-	if err := again.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, again.Close())
 }
 
 func appendTo(t *testing.T, fsys durable.FS, name, text string) {
 	t.Helper()
 	f, err := fsys.Append(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte(text)); err != nil {
-		t.Error(err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, err)
+	_, err = f.Write([]byte(text))
+	fatal.If(t, err)
+	fatal.If(t, errors.Join(f.Sync(), f.Close()))
 }
 
 func content(t *testing.T, fsys durable.FS, name string) string {
 	t.Helper()
 	f, err := fsys.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var b bytes.Buffer
-	if _, err := io.Copy(&b, f); err != nil {
-		t.Error(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	_, err = io.Copy(&b, f)
+	fatal.If(t, err)
+	fatal.If(t, f.Close())
 	return b.String()
 }
