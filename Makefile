@@ -34,7 +34,7 @@ results: ## the runs on real data behind docs/results.md
 ci: ## all that must hold before a change lands; 20 minutes on two cores
 	@.ci/run
 
-nightly: ## what takes longer, in parts of 75 minutes: PART=1 to 4, all, or that of the day
+nightly: ## what takes longer, in parts of 75 minutes: PART=1 to 9, all, or that of the day
 	@.ci/nightly $(PART)
 
 notices: ## THIRD_PARTY.txt, from the modules that are linked
