@@ -10,31 +10,27 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
 )
 
-// A dataTable is a data set, by columns: the features, and last the target. All columns have
-// mean 0 and deviation 1 over all rows, train and test, as in the published experiments.
-type dataTable struct{ dataset.Table }
-
 // targets are the targets of the data sets.
 var targets = map[string]string{"boston": "MEDV", "pol": "y", "kin40k": "y", "sarcos": "y", "snelson": "y"}
 
-// readTable reads the files of a data set below a folder.
-func readTable(ctx context.Context, data, name string) (dataTable, error) {
+// readTable reads the files of a data set below a folder. All its columns have mean 0 and
+// deviation 1 over all rows, train and test, as in the published experiments.
+func readTable(ctx context.Context, data, name string) (dataset.Table, error) {
 	path := filepath.Join(data, name)
 	if name == "snelson" {
 		path = filepath.Join(path, "train.parquet")
 	}
 	all, err := dataset.Read(ctx, path)
 	if err != nil {
-		return dataTable{}, err
+		return dataset.Table{}, err
 	}
 	return standardised(all, targets[name])
 }
 
-// standardised has the features in the order of their names, without those of one value, and
-// then the target.
-func standardised(all dataset.Table, target string) (dataTable, error) {
+// standardised has the features by name, without constant ones, and then the target.
+func standardised(all dataset.Table, target string) (dataset.Table, error) {
 	names := slices.DeleteFunc(slices.Sorted(slices.Values(all.Names)), func(name string) bool { return name == target })
-	var t dataTable
+	var t dataset.Table
 	for _, name := range append(names, target) {
 		i := slices.Index(all.Names, name)
 		if i < 0 {
@@ -49,7 +45,7 @@ func standardised(all dataset.Table, target string) (dataTable, error) {
 	return t, nil
 }
 
-// standardise scales a column, unless it has one value.
+// standardise scales a column unless it is constant.
 func standardise(column []float64) bool {
 	mean, square := 0.0, 0.0
 	for _, v := range column {
@@ -65,13 +61,4 @@ func standardise(column []float64) bool {
 		column[j] = (column[j] - mean) / math.Sqrt(square)
 	}
 	return true
-}
-
-// pick returns some rows.
-func (t dataTable) pick(rows []int) dataTable { return dataTable{t.Pick(rows)} }
-
-// split draws the split of a repetition.
-func (t dataTable) split(seed int) (train, test dataTable) {
-	in, apart := t.Split(seed)
-	return t.pick(in), t.pick(apart)
 }

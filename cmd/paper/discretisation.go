@@ -47,21 +47,17 @@ func runDiscretisation(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var all dataTable
+	var all dataset.Table
 	drawn := -1
-	err = complete(ctx, rows, o, func(u unit) (train, test dataTable, err error) {
+	err = complete(ctx, rows, o, func(u unit) (train, test dataset.Table, err error) {
 		if u.Seed != drawn {
 			all, drawn = generated(u.Seed), u.Seed
 		}
-		var first, rest []int
-		for i := range all.Rows() {
-			if i < discretisedTrain {
-				first = append(first, i)
-			} else {
-				rest = append(rest, i)
-			}
+		rows := make([]int, all.Rows())
+		for i := range rows {
+			rows[i] = i
 		}
-		return all.pick(first), all.pick(rest), nil
+		return all.Pick(rows[:discretisedTrain]), all.Pick(rows[discretisedTrain:]), nil
 	})
 	if err != nil {
 		return err
@@ -71,7 +67,7 @@ func runDiscretisation(ctx context.Context, o options) error {
 
 // generated draws a function from a Gaussian process with a squared exponential kernel of
 // variance 1, by random Fourier features, and rows of it.
-func generated(seed int) dataTable {
+func generated(seed int) dataset.Table {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6469736372657465)) //nolint:gosec // reproducible by intent
 	var scale [discretisedFeatures]float64
 	for j := range scale {
@@ -90,7 +86,7 @@ func generated(seed int) dataTable {
 		}
 		w.phase, w.weight = 2*math.Pi*rng.Float64(), math.Sqrt(2.0/fourierFeatures)*rng.NormFloat64()
 	}
-	t := dataTable{dataset.Table{Columns: make([][]float64, discretisedFeatures+1)}}
+	t := dataset.Table{Columns: make([][]float64, discretisedFeatures+1)}
 	for range discretisedTrain + discretisedTest {
 		y := discretisedNoise * rng.NormFloat64()
 		var x [discretisedFeatures]float64
@@ -136,52 +132,34 @@ func writeDiscretisation(rows []row, o options) error {
 	}
 	var panels []*plot.Plot
 	for i, q := range quantities {
-		p := plot.New()
-		p.X.Label.Text, p.Y.Label.Text = "ln |Θ|", q.title
+		p := newPanel("", "ln |Θ|", q.title)
 		for l, limit := range []int{1, 2, 4, 8} {
-			points := estimates{}
+			var points plotter.XYs
+			bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: palette[l], Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
 			for _, r := range rows {
 				if r.Limit == limit { // in the order of their digits
-					points.XYs = append(points.XYs, plotter.XY{X: r.lnTheta(), Y: r.ours[q.name].mean})
+					points = append(points, plotter.XY{X: r.lnTheta(), Y: r.ours[q.name].mean})
 					se := r.ours[q.name].se
 					if math.IsNaN(se) {
 						se = 0
 					}
-					points.errors = append(points.errors, se)
+					bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{-se, se})
 				}
 			}
-			if len(points.XYs) == 0 {
+			if len(points) == 0 {
 				continue
 			}
-			line, dots, err := plotter.NewLinePoints(points.XYs)
-			if err != nil {
-				return err
-			}
-			bars, err := plotter.NewYErrorBars(points)
-			if err != nil {
-				return err
-			}
-			line.Color, dots.Color, bars.Color = palette[l], palette[l], palette[l]
-			dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(2.2)
-			p.Add(line, dots, bars)
+			line, dots := addSeries(p, points, 2.2, palette[l])
+			bars.XYs = points
+			p.Add(bars)
 			if i == 0 {
 				p.Legend.Add(fmt.Sprintf("L = %d", limit), line, dots)
-				p.Legend.Top = true
 			}
 		}
 		panels = append(panels, p)
 	}
 	return writeFigure("discretisation", records, records, [][]*plot.Plot{panels[:2], panels[2:]}, 560, 440, o)
 }
-
-// estimates are points with their standard errors.
-type estimates struct {
-	plotter.XYs
-	errors []float64
-}
-
-// YError returns the standard error of a point.
-func (e estimates) YError(i int) (low, high float64) { return -e.errors[i], e.errors[i] }
 
 // written is a number of a CSV file, none of NaN.
 func written(v float64) string {

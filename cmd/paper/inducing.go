@@ -9,13 +9,11 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
-// runInducing draws what the bound and the risk of the sparse methods come to with fewer
-// inducing points: at -inducing, 500 in the paper, and at four fifths of it and fewer. The
-// units are those of the table; with as many points they are the same.
+// runInducing draws the bound and the risk of the sparse methods over the number of inducing
+// points: -inducing, 500 in the paper, and four fifths of it and fewer. With as many points the
+// units are those of the table.
 func runInducing(ctx context.Context, o options) error {
 	most := o.inducing
 	var rows []row
@@ -26,7 +24,7 @@ func runInducing(ctx context.Context, o options) error {
 			return err
 		}
 		for _, r := range some {
-			if r.Inducing == o.inducing && r.Alpha < 0 { // the methods of the paper, with its number of points or fewer
+			if r.Inducing == o.inducing && r.Alpha < 0 { // the methods of the paper, with so many points
 				rows = append(rows, r)
 			}
 		}
@@ -38,45 +36,31 @@ func runInducing(ctx context.Context, o options) error {
 	}
 	rows = here(rows)
 	records := [][]string{{"dataset", "ard", "method", "inducing", "repetitions", "B", "R_test", "kl_per_n"}}
-	var order []string
-	panels := map[string][]row{}
 	for _, r := range rows {
 		line := []string{r.Dataset, strconv.FormatBool(r.ARD), r.Method, strconv.Itoa(r.Inducing), strconv.Itoa(r.reps)}
-		for _, name := range []string{"B", "R_test", "kl_per_n"} {
+		for _, name := range records[0][5:] {
 			line = append(line, fmt.Sprintf("%.4f", r.ours[name].mean))
 		}
 		records = append(records, line)
-		key := r.Dataset
-		if r.ARD {
-			key += ", ARD"
-		}
-		if panels[key] == nil {
-			order = append(order, key)
-		}
-		panels[key] = append(panels[key], r)
 	}
+	order, panels := grouped(rows, func(r row) string { return r.Dataset })
 	if len(order) == 0 {
 		return fmt.Errorf("nothing of it is computed yet, in %s", filepath.Join(o.out, "units"))
 	}
 	var line []*plot.Plot
 	for i, key := range order {
-		p, err := overInducing(key, panels[key], i == 0)
-		if err != nil {
-			return err
-		}
-		line = append(line, p)
+		line = append(line, overInducing(key, panels[key], i == 0))
 	}
 	return writeFigure("inducing", records, records, [][]*plot.Plot{line}, 250*float64(len(line)), 260, o)
 }
 
 // overInducing is one panel: each method's bound, and dashed its risk on the test rows.
-func overInducing(title string, rows []row, legend bool) (*plot.Plot, error) {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Min = title, "inducing points M", 0
+func overInducing(title string, rows []row, legend bool) *plot.Plot {
+	p := newPanel(title, "inducing points M", "")
 	if legend {
 		p.Y.Label.Text = "bound B; dashed: risk on test rows"
 	}
-	p.Legend.Top = true
+	p.Y.Min = 0
 	var methods []string
 	for _, r := range rows {
 		if !slices.Contains(methods, r.Method) {
@@ -92,23 +76,14 @@ func overInducing(title string, rows []row, legend bool) (*plot.Plot, error) {
 				risk = append(risk, plotter.XY{X: m, Y: r.ours["R_test"].mean})
 			}
 		}
-		line, dots, err := plotter.NewLinePoints(bound)
-		if err != nil {
-			return nil, err
-		}
-		below, err := plotter.NewLine(risk)
-		if err != nil {
-			return nil, err
-		}
 		col := palette[i%len(palette)]
-		line.Color, below.Color, below.Dashes = col, col, []vg.Length{vg.Points(3), vg.Points(3)}
-		dots.Color, dots.Shape, dots.Radius = col, draw.CircleGlyph{}, vg.Points(2)
-		p.Add(line, dots, below)
-		p.Y.Max = max(p.Y.Max, 1.4*plotter.YValues{XYer: bound}.Value(0))
+		line, dots := addSeries(p, bound, 2, col)
+		p.Add(newLine(risk, col, dashes...))
+		p.Y.Max = max(p.Y.Max, 1.4*bound[0].Y)
 		if legend {
 			p.Legend.Add(method, line, dots)
 		}
 	}
 	p.Y.Min = 0
-	return p, nil
+	return p
 }

@@ -3,8 +3,8 @@
 //
 //	go run ./cmd/paper NAME [-data DIR] [-reps R] [-out DIR]
 //
-// NAME is boston, sparse, inducing, exp-loss, snelson, overfit, discretisation or all. What was computed before is
-// taken from -out: a run that was broken off goes on where it stopped.
+// NAME is boston, sparse, inducing, exp-loss, snelson, overfit, discretisation or all. Results in -out
+// are not computed again: an interrupted run resumes.
 package main
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
-// options are what a user chooses.
+// options are the choices of a user.
 type options struct {
 	data, out, only, page       string
 	reps, evaluations, inducing int
 	stored, write               bool
 }
 
-// defaultEvaluations is what the published experiments take at most.
+// defaultEvaluations is the limit of the published experiments.
 const defaultEvaluations = 1000
 
 // An experiment is one table or figure of the paper.

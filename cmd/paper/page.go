@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// writeFigure writes what a figure shows, the figure, and its section of the page.
+// writeFigure writes the numbers of a figure, the figure, and its section of the page.
 func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, width, height float64, o options) error {
 	return errors.Join(
 		writeCSV(filepath.Join(o.out, name+".csv"), records),
@@ -25,7 +25,7 @@ func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, 
 	)
 }
 
-// onPage writes a section of the page and its figure, if the page is to be written.
+// onPage writes a section of the page and its figure, with -write.
 func (o options) onPage(name, text string, rows []row) error {
 	if !o.write {
 		return nil
@@ -45,7 +45,7 @@ func (o options) onPage(name, text string, rows []row) error {
 	return measured.ReplaceSection(o.page, "paper "+name, strings.TrimSuffix(text, "\n"))
 }
 
-// command is what makes a section again.
+// command is the command that makes a section.
 func (o options) command(name string) string {
 	words := []string{"go run ./cmd/paper", name}
 	if name == "exp" {
@@ -109,7 +109,7 @@ func (r row) cell(name string) string {
 	return text + fmt.Sprintf(" · %.3f · %+.1f", r.paper[name].mean, signed(off, difference))
 }
 
-// signed gives a size, rounded as it is shown, the sign of a difference; nothing has none.
+// signed is a size, rounded as it is shown, with the sign of a difference; 0 has no sign.
 func signed(size, difference float64) float64 {
 	if size = math.Round(10*size) / 10; difference < 0 && size > 0 {
 		return -size

@@ -18,6 +18,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -28,7 +29,7 @@ import (
 //go:embed testdata/paper-tables.csv
 var paperTables []byte
 
-// A column is one number of a row, and what it says of findings.
+// A column is one number of a row, and its value in a finding.
 type column struct {
 	name string
 	of   func(finding) float64
@@ -52,7 +53,7 @@ var columns = []column{
 // An estimate is a mean with its standard error; NaN where there is none.
 type estimate struct{ mean, se float64 }
 
-// A row is a row of a table: the unit without its seed, and what is known of it.
+// A row is a row of a table: the unit without its seed, and its numbers.
 type row struct {
 	unit
 	paper, ours map[string]estimate
@@ -100,8 +101,8 @@ func published(table string) ([]row, error) {
 // freeForm is how a job names the method that is its default.
 const freeForm = "free-form"
 
-// more is how many times the paper's inducing points a free-form Q is given in a row of its
-// own: more than the default takes.
+// more times the paper's inducing points, beyond the default, make a further row of a free-form
+// Q.
 var more = map[string]int{"pol": 3, "kin40k": 6}
 
 // tableRows are the paper's rows of a table, those with the posterior that the published
@@ -139,7 +140,7 @@ func tableRows(table string, o options) ([]row, error) {
 	return all, nil
 }
 
-// runTable makes the units of a table that are not there yet, and writes what is known.
+// runTable computes the missing units of a table and writes it.
 func runTable(ctx context.Context, table string, o options) error {
 	rows, err := tableRows(table, o)
 	if err != nil {
@@ -151,13 +152,13 @@ func runTable(ctx context.Context, table string, o options) error {
 	return writeTable(table, here(rows), o)
 }
 
-// made computes the rows that are chosen and whose data are there.
+// made computes the chosen rows with data.
 func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 	rows, err := o.chosen(rows)
 	if err != nil {
 		return nil, err
 	}
-	sets := map[string]dataTable{}
+	sets := map[string]dataset.Table{}
 	missing := map[string]bool{}
 	rows = slices.DeleteFunc(rows, func(r row) bool {
 		_, err := os.Stat(filepath.Join(o.data, r.Dataset))
@@ -167,14 +168,15 @@ func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 		}
 		return missing[r.Dataset]
 	})
-	err = complete(ctx, rows, o, func(u unit) (train, test dataTable, err error) {
+	err = complete(ctx, rows, o, func(u unit) (train, test dataset.Table, err error) {
 		if _, ok := sets[u.Dataset]; !ok {
 			if sets[u.Dataset], err = readTable(ctx, o.data, u.Dataset); err != nil {
 				return train, test, err
 			}
 		}
-		train, test = sets[u.Dataset].split(u.Seed)
-		return train, test, nil
+		all := sets[u.Dataset]
+		in, apart := all.Split(u.Seed)
+		return all.Pick(in), all.Pick(apart), nil
 	})
 	return rows, err
 }
@@ -188,7 +190,7 @@ func (o options) chosen(rows []row) ([]row, error) {
 	return slices.DeleteFunc(rows, func(r row) bool { return !only.MatchString(r.label()) }), nil
 }
 
-// todo are the units that are not there yet, if they are to be made.
+// todo are the missing units, none with -stored.
 func (o options) todo(rows []row, units string) ([]unit, error) {
 	var todo []unit
 	for seed := range o.reps {
@@ -205,7 +207,7 @@ func (o options) todo(rows []row, units string) ([]unit, error) {
 	return todo, nil
 }
 
-// here are the rows of which there is a split.
+// here are the rows with at least one split.
 func here(rows []row) []row {
 	return slices.DeleteFunc(rows, func(r row) bool {
 		if r.reps == 0 {
@@ -215,9 +217,8 @@ func here(rows []row) []row {
 	})
 }
 
-// complete makes the units of rows that are not there yet, on the rows that split gives,
-// and gathers their means.
-func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test dataTable, err error)) error {
+// complete computes the missing units of rows, on data that split gives, and gathers their means.
+func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test dataset.Table, err error)) error {
 	units := filepath.Join(o.out, "units")
 	if err := os.MkdirAll(units, 0o755); err != nil { //nolint:gosec // results are for everybody to read
 		return err
@@ -232,7 +233,7 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 		if err != nil {
 			return err
 		}
-		f, _, err := u.fit(ctx, train, test)
+		f, err := u.fit(ctx, train, test)
 		if err != nil {
 			return err
 		}
@@ -252,7 +253,7 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 	return nil
 }
 
-// gather takes the mean over the splits that are there.
+// gather takes the mean over the computed splits.
 func (r *row) gather(units string, reps int) error {
 	var found []finding
 	for seed := range reps {

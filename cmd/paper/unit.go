@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// A unit is one method on one split: what is resumed. Its fields but Seed are those of a row
+// A unit is one method on one split, computed as a whole. All fields but Seed are those of a row
 // of the paper's tables.
 type unit struct {
 	Table    string  `json:"table"`
@@ -27,7 +28,7 @@ type unit struct {
 	Epsilon  float64 `json:"epsilon"`
 	Method   string  `json:"method"`
 	ARD      bool    `json:"ard"`
-	Alpha    float64 `json:"alpha"` // of the posterior, where it is not the method's own; else −1
+	Alpha    float64 `json:"alpha"` // of the posterior, if other than the method's own; else −1
 	Inducing int     `json:"inducing"`
 	Most     int     `json:"evaluations"`
 	Seed     int     `json:"seed"`
@@ -50,12 +51,12 @@ func (u unit) name() string {
 	return fmt.Sprintf("%s-%s-%s-%g-%s-%s-a%g-m%d-e%d%s-%d.json", u.Table, u.Dataset, u.Loss, u.Epsilon, u.Method, ard, u.Alpha, u.Inducing, u.Most, grid, u.Seed)
 }
 
-// byEvidence reports whether the method looks at no bound.
+// byEvidence reports whether the method maximises an evidence.
 func (u unit) byEvidence() bool {
 	return u.Method == "VFE" || u.Method == "FITC" || u.Method == "full-GP"
 }
 
-// A finding is what a unit gave.
+// A finding is the result of a unit.
 type finding struct {
 	unit
 	N            int64   `json:"n"`
@@ -71,7 +72,7 @@ type finding struct {
 	Instructions string  `json:"instruction_set"`
 }
 
-// stored reads a unit's finding, if it was made.
+// stored reads a unit's finding, if there is one.
 func stored(dir string, u unit) (finding, bool, error) {
 	text, err := os.ReadFile(filepath.Join(dir, u.name())) //nolint:gosec // below the folder that the user named
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +88,7 @@ func stored(dir string, u unit) (finding, bool, error) {
 	return f, err == nil, err
 }
 
-// store writes a finding under its name when it is whole.
+// store writes a finding under its name, whole or not at all.
 func (f finding) store(dir string) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
@@ -96,7 +97,7 @@ func (f finding) store(dir string) error {
 	return durable.WriteFile(durable.OS{}, filepath.Join(dir, f.name()), append(text, '\n'))
 }
 
-// job is the paper's protocol: the scaling is that of the table, and the prior flat.
+// job is the paper's protocol, with the scaling of the table and a flat prior.
 func (u unit) job(names []string) pipeline.Job {
 	target := names[len(names)-1]
 	j := pipeline.Job{
@@ -132,34 +133,23 @@ func (u unit) job(names []string) pipeline.Job {
 }
 
 // fit trains and certifies the unit, and then looks at the test rows.
-func (u unit) fit(ctx context.Context, train, test dataTable) (finding, pipeline.Model, error) {
+func (u unit) fit(ctx context.Context, train, test dataset.Table) (finding, error) {
 	job, err := u.job(train.Names).WithDefaults()
 	if err != nil {
-		return finding{}, pipeline.Model{}, err
+		return finding{}, err
 	}
-	rows, err := pipeline.Columns(train.Names, train.Columns)
-	if err != nil {
-		return finding{}, pipeline.Model{}, err
-	}
-	others, err := pipeline.Columns(test.Names, test.Columns)
-	if err != nil {
-		return finding{}, pipeline.Model{}, err
-	}
-	fresh, err := others.Open(ctx, pipeline.Choice{Features: test.Names})
-	if err != nil {
-		return finding{}, pipeline.Model{}, err
-	}
+	rows := pipelinetest.NewMemory(train.Names, train.Columns)
 	var store pipelinetest.Store
 	began := time.Now()
 	r, err := pipeline.Run(ctx, job, pipeline.Environment{
-		Open: func(ctx context.Context, _ []string) (pipeline.Source, error) {
-			return rows.Open(ctx, pipeline.Choice{Features: train.Names}) // in their order, the target last
+		Open: func(context.Context, []string) (pipeline.Source, error) {
+			return rows.Choose(pipeline.Choice{Features: train.Names}), nil // in their order, the target last
 		},
 		Sink: &store, Attempts: &store, Checkpoints: &store, Software: "paper",
 		Resources: pipeline.Resources{Workers: runtime.NumCPU()},
 	})
 	if err != nil {
-		return finding{}, pipeline.Model{}, fmt.Errorf("%s: %w", u.name(), err)
+		return finding{}, fmt.Errorf("%s: %w", u.name(), err)
 	}
 	draw := r.Certificate.About(certify.PredictorDraw)
 	f := finding{
@@ -167,12 +157,8 @@ func (u unit) fit(ctx context.Context, train, test dataTable) (finding, pipeline
 		Noise: r.Training.Noise, Steps: r.Training.Steps, Seconds: time.Since(began).Seconds(), Instructions: r.Training.Machine,
 	}
 	// The paper's test column is the 0-1 risk of a draw, whatever the loss was.
-	model := r.Model
-	model.Meta.Loss = certify.Loss{Kind: certify.LossZeroOne, Epsilon: u.Epsilon}
-	found, err := pipeline.Evaluate(ctx, fresh, model, runtime.NumCPU())
-	if err != nil {
-		return f, r.Model, err
-	}
+	r.Model.Meta.Loss = certify.Loss{Kind: certify.LossZeroOne, Epsilon: u.Epsilon}
+	found, err := pipeline.Evaluate(ctx, pipelinetest.NewMemory(test.Names, test.Columns), r.Model, runtime.NumCPU())
 	f.Test, f.MSE = found.Draw, found.Squared
-	return f, r.Model, nil
+	return f, err
 }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"image/color"
+	"math"
+	"runtime"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+// fitCollapsed fits one-dimensional rows by the paper's protocol, changed where change says.
+func fitCollapsed(ctx context.Context, rows model.Rows, epsilon float64, inducing int, o options, change func(c *model.CollapsedConfig)) (*model.Collapsed, *model.Posterior, error) {
+	l, err := loss.New(loss.ZeroOne, epsilon, 0, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	grid := model.Grid{Min: -6, Step: 0.01, Count: 1201}
+	c := model.CollapsedConfig{Evaluations: o.evaluations, Alpha: 1}
+	c.Config = model.Config{Dim: rows.Dim, N: int64(rows.Len()), Delta: 0.01, Loss: l, Grids: []model.Grid{grid, grid}, Inducing: inducing, Workers: runtime.NumCPU()}
+	change(&c)
+	t, err := model.NewCollapsed(c, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer t.Close()
+	for !t.Done() {
+		if err := errors.Join(ctx.Err(), t.Begin()); err != nil {
+			return nil, nil, err
+		}
+		if err := errors.Join(t.Add(rows.X, rows.Y), t.End()); err != nil {
+			return nil, nil, err
+		}
+	}
+	p, _, err := t.Result()
+	return t, p, err
+}
+
+// snelsonRows are the rows of the one-dimensional set, every step-th of them.
+func snelsonRows(ctx context.Context, o options, step int) (model.Rows, error) {
+	t, err := readTable(ctx, o.data, "snelson")
+	if err != nil {
+		return model.Rows{}, err
+	}
+	rows := model.Rows{Dim: 1}
+	for i := 0; i < t.Rows(); i += step {
+		rows.X, rows.Y = append(rows.X, t.Columns[0][i]), append(rows.Y, t.Columns[1][i])
+	}
+	return rows, nil
+}
+
+// A curve is a predictive distribution on a grid of inputs.
+type curve struct{ x, mean, variance []float64 }
+
+func predict(p *model.Posterior, lo, hi float64) (curve, error) {
+	const points = 300
+	c := curve{make([]float64, points), make([]float64, points), make([]float64, points)}
+	for i := range c.x {
+		c.x[i] = lo + (hi-lo)*float64(i)/(points-1)
+	}
+	r, err := model.NewPredictor(p, 1)
+	if err != nil {
+		return c, err
+	}
+	defer r.Close()
+	return c, r.Predict(c.x, c.mean, c.variance)
+}
+
+// shifted is the mean, moved by so much at each input.
+func (c curve) shifted(by func(i int) float64) plotter.XYs {
+	points := make(plotter.XYs, len(c.x))
+	for i, x := range c.x {
+		points[i] = plotter.XY{X: x, Y: c.mean[i] + by(i)}
+	}
+	return points
+}
+
+// addBand draws the mean and two deviations beside it.
+func (c curve) addBand(p *plot.Plot, col color.NRGBA, noise float64) {
+	deviation := func(i int) float64 { return 2 * math.Sqrt(max(0, c.variance[i])+noise) }
+	lower := c.shifted(func(i int) float64 { return -deviation(i) })
+	slices.Reverse(lower)
+	line := newLine(c.shifted(func(int) float64 { return 0 }), col)
+	line.Width = vg.Points(1.2)
+	p.Add(&plotter.Polygon{XYs: []plotter.XYs{slices.Concat(c.shifted(deviation), lower)}, Color: faint(col)}, line)
+}
+
+// addCrosses marks inducing points at a height.
+func addCrosses(p *plot.Plot, z []float64, at float64, col color.NRGBA) {
+	var crosses plotter.XYs
+	for _, v := range z {
+		crosses = append(crosses, plotter.XY{X: v, Y: at})
+	}
+	if len(crosses) > 0 {
+		p.Add(newDots(crosses, draw.CrossGlyph{}, 2.5, col))
+	}
+}

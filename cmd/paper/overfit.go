@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// runOverfit starts FITC and kl-PAC-SGP from many noise variances on every second row, and
+// draws where they end: the evidence of FITC is best where the noise is next to none.
+func runOverfit(ctx context.Context, o options) error {
+	const inducing, epsilon = 8, 0.6
+	rows, err := snelsonRows(ctx, o, 2)
+	if err != nil {
+		return err
+	}
+	records := [][]string{{"method", "start_noise_variance", "noise_variance", "objective", "bound", "gradients"}}
+	ends := [][]string{{"method", "starts", "lowest objective", "σ_n² there", "starts that end within 0.01 of it", "that end with σ_n² below 0.001"}}
+	var panels []*plot.Plot
+	for i, m := range []struct {
+		name      string
+		axis      string
+		objective model.Objective
+	}{{"FITC", "−ln evidence / N", model.Evidence}, {"kl-PAC-SGP", "bound B", model.BoundKL}} {
+		var points plotter.XYs
+		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // reproducible by intent
+		for range 10 * o.reps {
+			start := math.Log(1e-5) + rng.Float64()*math.Log(1e6)
+			t, _, err := fitCollapsed(ctx, rows, epsilon, inducing, o, func(c *model.CollapsedConfig) {
+				c.Objective, c.Seed = m.objective, rng.Uint64()
+				c.Starts = []model.Start{{Theta: make([]float64, 2), LnNoise: start}}
+			})
+			if err != nil {
+				return err
+			}
+			n2, _ := t.Noise()
+			points = append(points, plotter.XY{X: n2, Y: t.Objective()})
+			records = append(records, []string{
+				m.name, written(math.Exp(start)), written(n2), strconv.FormatFloat(t.Objective(), 'g', 8, 64), written(t.Progress().Bound), strconv.Itoa(t.Evaluations()),
+			})
+		}
+		ends = append(ends, append([]string{m.name}, summary(points)...))
+		p := newPanel(m.name, "learned noise variance σ_n²", m.axis)
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
+		p.Add(newDots(points, draw.CircleGlyph{}, 2, faint(palette[i])))
+		panels = append(panels, p)
+	}
+	return writeFigure("overfit", records, ends, [][]*plot.Plot{panels}, 640, 280, o)
+}
+
+// summary says where searches have ended.
+func summary(points plotter.XYs) []string {
+	best := slices.MinFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.Y, b.Y) })
+	near, small := 0, 0
+	for _, p := range points {
+		if p.Y <= best.Y+0.01 {
+			near++
+		}
+		if p.X < 1e-3 {
+			small++
+		}
+	}
+	return []string{strconv.Itoa(len(points)), fmt.Sprintf("%.4f", best.Y), fmt.Sprintf("%.3g", best.X), strconv.Itoa(near), strconv.Itoa(small)}
+}
+
+// powers are ticks at powers of ten, of which some have a label.
+type powers struct{}
+
+// Ticks returns the ticks between two positive numbers.
+func (powers) Ticks(least, most float64) []plot.Tick {
+	const labels = 4
+	from, to := int(math.Floor(math.Log10(least))), int(math.Ceil(math.Log10(most)))
+	every := max(1, (to-from+labels-1)/labels)
+	var ticks []plot.Tick
+	for k := from; k <= to; k++ {
+		tick := plot.Tick{Value: math.Pow10(k)}
+		if k%every == 0 {
+			tick.Label = fmt.Sprintf("1e%d", k)
+		}
+		ticks = append(ticks, tick)
+	}
+	return ticks
+}
