@@ -63,14 +63,14 @@ func TestSectionsOfThePage(t *testing.T) {
 	fatal.If(t, err)
 	path := filepath.Join(t.TempDir(), "page.md")
 	fatal.If(t, os.WriteFile(path, before, 0o600))
-	for _, m := range measures() {
+	for _, m := range measures {
 		if err := measured.ReplaceSection(path, "bench "+m.name, "the text of "+m.name); err != nil {
 			t.Error(err)
 		}
 	}
 	after, err := os.ReadFile(path)
 	fatal.If(t, err)
-	for _, m := range measures() {
+	for _, m := range measures {
 		if n := strings.Count(string(after), "the text of "+m.name+"\n"); n != 1 {
 			t.Errorf("the text of %s stands %d times on the page", m.name, n)
 		}

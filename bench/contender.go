@@ -33,8 +33,8 @@ func (b *bench) buildBench(ctx context.Context, pkg string) (*goBench, error) {
 	return &goBench{binary}, cmd.Run()
 }
 
-// run runs one benchmark, named with its sub-benchmarks, for about the given
-// time, and returns what it reports, by unit.
+// run runs one benchmark, named with its sub-benchmarks, for about the given time, and returns
+// its reports by unit.
 func (g *goBench) run(ctx context.Context, name, benchtime string, env ...string) (map[string]float64, error) {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
@@ -82,8 +82,8 @@ type peer struct {
 	answers *bufio.Reader
 }
 
-// start starts a peer's script, or returns nil if there is no Python. Threads
-// and instruction sets of the libraries are set by the environment.
+// start starts a peer's script, or returns nil without Python. The environment sets threads and
+// instruction sets of the libraries.
 func (b *bench) start(ctx context.Context, name string, env []string, script string, args ...string) (*peer, error) {
 	if b.python == "" {
 		return nil, nil
@@ -139,22 +139,16 @@ func stop(peers []*peer) error {
 	return failed
 }
 
-// median ignores what was not measured, which is 0, and is 0 if nothing was.
+// median ignores zeros, which were not measured, and is 0 if all are.
 func median(values []float64) float64 {
-	sorted := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 })
+	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(values)), func(v float64) bool { return v == 0 })
 	if len(sorted) == 0 {
 		return 0
 	}
-	slices.Sort(sorted)
-	m := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[m]
-	}
-	return (sorted[m-1] + sorted[m]) / 2
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// A round has what each contender reached in its turn, by name; one that does not
-// run has 0.
+// A round has the result of each contender's turn, by name, 0 without one.
 type round map[string]float64
 
 // rounds are those of one case.
@@ -165,8 +159,8 @@ func (r rounds) median(name string) float64 {
 	return r.medianOf(func(x round) float64 { return x[name] })
 }
 
-// medianOf is the median of what f makes of each round. A ratio of neighbours in
-// time answers less to other programs than one of medians.
+// medianOf is the median of f over the rounds. A ratio of neighbours in time depends less on
+// other programs than one of medians.
 func (r rounds) medianOf(f func(round) float64) float64 {
 	var values []float64
 	for _, x := range r {
@@ -226,7 +220,7 @@ func undisturbed[T any](measure func() (T, error)) (best T, err error) {
 	return best, nil
 }
 
-// turn is that of a Go benchmark, whose reports in the given unit count.
+// turn is the turn of a Go benchmark, by its reports in a unit.
 func (g *goBench) turn(ctx context.Context, name, unit string) turn {
 	return turn{"ours", func() (float64, error) {
 		values, err := g.run(ctx, name, "100ms")
@@ -237,7 +231,7 @@ func (g *goBench) turn(ctx context.Context, name, unit string) turn {
 	}}
 }
 
-// peerTurns are those of the peers that run.
+// peerTurns are the turns of the running peers.
 func peerTurns(peers []*peer, question any) []turn {
 	var turns []turn
 	for _, p := range peers {

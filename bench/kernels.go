@@ -45,20 +45,6 @@ func (b *bench) startLibraries(ctx context.Context, set string, threads int) ([]
 	return peers, failed
 }
 
-// startThreads starts a script with one thread, and with two: on a machine that is not
-// quiet, a team of two can be slower than one.
-func (b *bench) startThreads(ctx context.Context, script string) ([]*peer, error) {
-	var peers []*peer
-	for threads := 1; threads <= 2; threads++ {
-		p, err := b.start(ctx, strconv.Itoa(threads), libraryEnvironment(instructionSets()[0], threads), script)
-		if err != nil {
-			return nil, err
-		}
-		peers = append(peers, p)
-	}
-	return peers, nil
-}
-
 // A kernelCase is one shape of one kernel, as the peers are asked for it.
 type kernelCase struct {
 	Kernel string `json:"kernel"`
@@ -71,24 +57,22 @@ type kernelCase struct {
 
 func kernelCases() []kernelCase {
 	var cases []kernelCase
-	sizes := []int{100, 500, 1000, 2000}
-	for _, k := range []kernelCase{{Kernel: "gemm", benchmark: "Gemm"}, {Kernel: "syrk", benchmark: "Syrk"}, {Kernel: "trsm", benchmark: "Trsm"}} {
-		for _, k.N = range sizes {
-			k.target = 0
-			if k.N >= 500 {
-				k.target = 0.8
+	for _, k := range []struct {
+		kernel, benchmark string
+		target            float64 // from M = 500 on
+		rows              []int
+	}{
+		{"gemm", "Gemm", 0.8, []int{512, 4096}}, {"syrk", "Syrk", 0.8, []int{512, 4096}}, {"trsm", "Trsm", 0.8, []int{512, 4096}}, {"cholesky", "Cholesky", 0.6, []int{0}},
+	} {
+		for _, n := range []int{100, 500, 1000, 2000} {
+			target := k.target
+			if n < 500 {
+				target = 0
 			}
-			for _, k.Rows = range []int{512, 4096} {
-				cases = append(cases, k)
+			for _, rows := range k.rows {
+				cases = append(cases, kernelCase{k.kernel, n, rows, k.benchmark, target})
 			}
 		}
-	}
-	for _, n := range sizes {
-		c := kernelCase{Kernel: "cholesky", N: n, benchmark: "Cholesky"}
-		if n >= 500 {
-			c.target = 0.6
-		}
-		cases = append(cases, c)
 	}
 	return cases
 }

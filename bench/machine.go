@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/cpuid/v2"
+
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -30,32 +32,16 @@ print("Python " + platform.python_version(), *(f"{p} {m.version(p)}" for p in ("
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, peers, b.rounds, 100*stolenShare), nil
 }
 
-// processor names the processor, as far as the system tells.
+// processor names the processor, as far as it tells.
 func processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
+	c := cpuid.CPU
+	if c.BrandName == "" {
 		return runtime.GOARCH
 	}
-	var name, family, number string
-	first, _, _ := strings.Cut(string(text), "\n\n")
-	for line := range strings.Lines(first) {
-		key, value, _ := strings.Cut(line, ":")
-		switch value = strings.TrimSpace(value); strings.TrimSpace(key) {
-		case "model name":
-			name = value
-		case "cpu family":
-			family = value
-		case "model":
-			number = value
-		}
-	}
-	if name == "" {
-		return runtime.GOARCH
-	}
-	return fmt.Sprintf("%s (family %s, model %s)", name, family, number)
+	return fmt.Sprintf("%s (family %d, model %d)", c.BrandName, c.Family, c.Model)
 }
 
-// processorTime is what the processors did since the machine started, in ticks.
+// processorTime is the work of the processors since the machine started, in ticks.
 type processorTime struct{ stolen, all float64 }
 
 // readProcessorTime returns zeros where the system does not tell.
@@ -90,7 +76,7 @@ func parseProcessorTime(text string) processorTime {
 	return t
 }
 
-// stolenSince returns the share that the hypervisor gave to others.
+// stolenSince is the share that the hypervisor gave to others.
 func (t processorTime) stolenSince(before processorTime) float64 {
 	if t.all <= before.all {
 		return 0

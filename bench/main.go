@@ -1,5 +1,5 @@
-// Bench puts this program beside the best that a user could take instead, in one run on one machine, turn by turn: the
-// tables of docs/results.md, section "Side by side". README.md says what is compared with what.
+// Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
+// docs/results.md, section "Side by side". README.md lists the comparisons.
 //
 //	go run ./bench [-only kernels,functions,lastpass,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
 package main
@@ -25,20 +25,18 @@ type measure struct {
 	run  func(context.Context, *bench) (string, error)
 }
 
-func measures() []measure {
-	return []measure{
-		{"kernels", kernels},
-		{"functions", functions},
-		{"lastpass", lastPass},
-		{"training", training},
-		{"svgp", svgp},
-		{"gradient", gradient},
-		{"parquet", parquet},
-		{"scale", scale},
-	}
+var measures = []measure{
+	{"kernels", kernels},
+	{"functions", functions},
+	{"lastpass", lastPass},
+	{"training", training},
+	{"svgp", svgp},
+	{"gradient", gradient},
+	{"parquet", parquet},
+	{"scale", scale},
 }
 
-// A bench is what all measures use.
+// A bench is shared by all measures.
 type bench struct {
 	rounds int
 	work   string // folder for binaries and data
@@ -50,7 +48,7 @@ type bench struct {
 func (b *bench) logf(format string, args ...any) { fmt.Fprintf(b.log, format+"\n", args...) }
 
 func main() {
-	only := flag.String("only", "", "comma-separated measures, of "+measureNames()+"; empty means all, which takes an hour and more")
+	only := flag.String("only", "", "comma-separated measures of README.md; empty means all, which takes an hour and more")
 	rounds := flag.Int("rounds", 5, "interleaved runs of each; medians are shown")
 	write := flag.Bool("write", false, "put the tables into the page")
 	page := flag.String("page", filepath.Join("docs", "results.md"), "the page")
@@ -100,27 +98,18 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 	return failed
 }
 
-// measureNames lists what -only can choose from.
-func measureNames() string {
-	var names []string
-	for _, m := range measures() {
-		names = append(names, m.name)
-	}
-	return strings.Join(names, ", ")
-}
-
+// choose returns the measures of a list of names, all for none.
 func choose(only string) ([]measure, error) {
-	all := measures()
 	if only == "" {
-		return all, nil
+		return measures, nil
 	}
 	var chosen []measure
 	for name := range strings.SplitSeq(only, ",") {
-		i := slices.IndexFunc(all, func(m measure) bool { return m.name == name })
+		i := slices.IndexFunc(measures, func(m measure) bool { return m.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("unknown measure %q, want %s", name, measureNames())
+			return nil, fmt.Errorf("unknown measure %q: README.md lists them", name)
 		}
-		chosen = append(chosen, all[i])
+		chosen = append(chosen, measures[i])
 	}
 	return chosen, nil
 }

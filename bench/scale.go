@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,20 +32,15 @@ func scale(ctx context.Context, b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t := newTable("rows", "files, MiB", "train: peak MiB", "verify: peak MiB", "training, s", "last pass, s", "last pass, µs a row", "of that with most rows")
-	type row struct {
-		n                   int64
-		disk, train, verify float64
-		seconds, pass, per  float64
-	}
-	var found []row
-	for _, size := range []struct {
+	sizes := []struct {
 		n    int64
 		runs int // a round: short passes say little alone
-	}{{100_000, 5}, {1_000_000, 2}, {10_000_000, 1}} {
-		n := size.n
-		dir := filepath.Join(b.work, "scale-"+strconv.FormatInt(n, 10))
-		if err := scaleRows(ctx, generator, dir, n); err != nil {
+	}{{100_000, 5}, {1_000_000, 2}, {10_000_000, 1}}
+	var found []rounds
+	var perRow []float64 // µs of the last pass
+	for _, size := range sizes {
+		dir := filepath.Join(b.work, "scale-"+strconv.FormatInt(size.n, 10))
+		if err := scaleRows(ctx, generator, dir, size.n); err != nil {
 			return "", err
 		}
 		var m rounds
@@ -57,18 +51,20 @@ func scale(ctx context.Context, b *bench) (string, error) {
 			}
 			m = append(m, r)
 		}
-		found = append(found, row{n, m.median("disk"), m.median("train"), m.median("verify"), m.median("seconds"), m.median("pass"), m.median("pass") / float64(n) * 1e6})
-		b.logf("%d rows: peak %.0f MiB, %.2f µs a row", n, m.median("train"), m.median("pass")/float64(n)*1e6)
+		found, perRow = append(found, m), append(perRow, m.median("pass")/float64(size.n)*1e6)
+		b.logf("%d rows: peak %.0f MiB, %.2f µs a row", size.n, m.median("train"), perRow[len(perRow)-1])
 	}
-	last := found[len(found)-1]
-	for _, r := range found {
-		t.row(strconv.FormatInt(r.n, 10), number(r.disk, "%.0f"), number(r.train, "%.0f"), number(r.verify, "%.0f"),
-			number(r.seconds, "%.1f"), number(r.pass, "%.2f"), number(r.per, "%.2f"), number(r.per/last.per, "%.2f"))
-		if r.train > scaleBudget+scaleOverhead {
-			t.missed = append(t.missed, fmt.Sprintf("%d rows: peak of %.0f MiB", r.n, r.train))
+	t := newTable("rows", "files, MiB", "train: peak MiB", "verify: peak MiB", "training, s", "last pass, s", "last pass, µs a row", "of that with most rows")
+	last := perRow[len(perRow)-1]
+	for i, m := range found {
+		n, per, peak := sizes[i].n, perRow[i], m.median("train")
+		t.row(strconv.FormatInt(n, 10), number(m.median("disk"), "%.0f"), number(peak, "%.0f"), number(m.median("verify"), "%.0f"),
+			number(m.median("seconds"), "%.1f"), number(m.median("pass"), "%.2f"), number(per, "%.2f"), number(per/last, "%.2f"))
+		if peak > scaleBudget+scaleOverhead {
+			t.missed = append(t.missed, fmt.Sprintf("%d rows: peak of %.0f MiB", n, peak))
 		}
-		if off := r.per/last.per - 1; off > 0.05 || off < -0.05 {
-			t.missed = append(t.missed, fmt.Sprintf("%d rows: %.2f µs a row beside %.2f", r.n, r.per, last.per))
+		if !(math.Abs(per/last-1) <= 0.05) {
+			t.missed = append(t.missed, fmt.Sprintf("%d rows: %.2f µs a row beside %.2f", n, per, last))
 		}
 	}
 	return fmt.Sprintf("Generated rows of %d features in zstd files on disk, M = %d, a pass of joint steps, `memory: %dMiB` for rows kept between passes. Peak memory is the process's. "+
@@ -97,42 +93,19 @@ func scaleRows(ctx context.Context, g *synth.Generator, dir string, n int64) err
 
 // scaleRun trains and verifies once.
 func scaleRun(ctx context.Context, binary, dir string) (round, error) {
-	job := filepath.Join(dir, "job.yaml")
+	r, err := measured.Train(ctx, binary, dir, fmt.Sprintf("source: {paths: [rows]}\ntarget: y\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nguarantees: pac-bayes\njudge: draw\ninducing: %d\ntrain: {passes: 1}\nmemory: %dMiB\noutput: artifact\n", scaleInducing, scaleBudget))
+	if err != nil {
+		return nil, err
+	}
 	out := filepath.Join(dir, "artifact")
-	text := fmt.Sprintf("source: {paths: [rows]}\ntarget: y\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nguarantees: pac-bayes\njudge: draw\ninducing: %d\ntrain: {passes: 1}\nmemory: %dMiB\noutput: artifact\n", scaleInducing, scaleBudget)
-	if err := errors.Join(os.WriteFile(job, []byte(text), 0o644), os.RemoveAll(out)); err != nil {
-		return nil, err
-	}
-	stdout, train, err := peakOf(exec.CommandContext(ctx, binary, "train", "-c", job, "--json"))
-	if err != nil {
-		return nil, err
-	}
-	var record struct {
-		Model       string `json:"model"`
-		Certificate string `json:"certificate"`
-		Diagnostics struct {
-			Train    float64 `json:"train_seconds"`
-			LastPass float64 `json:"last_pass_seconds"`
-		} `json:"diagnostics"`
-	}
-	if err := json.Unmarshal(stdout, &record); err != nil {
-		return nil, err
-	}
-	_, verify, err := peakOf(exec.CommandContext(ctx, binary, "verify", filepath.Join(out, record.Model), filepath.Join(out, record.Certificate), filepath.Join(dir, "rows"), "--judge", "draw"))
-	if err != nil {
-		return nil, err
+	verify := exec.CommandContext(ctx, binary, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), filepath.Join(dir, "rows"), "--judge", "draw")
+	if err := verify.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w", verify, err)
 	}
 	disk, err := sizeOf(filepath.Join(dir, "rows"))
-	return round{"disk": disk, "train": train, "verify": verify, "seconds": record.Diagnostics.Train, "pass": record.Diagnostics.LastPass}, err
-}
-
-// peakOf runs a command, and returns its output and its peak memory in MiB.
-func peakOf(cmd *exec.Cmd) (stdout []byte, peak float64, err error) {
-	stdout, err = cmd.Output()
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", cmd, err)
-	}
-	return stdout, measured.Peak(cmd.ProcessState), nil
+	return round{
+		"disk": disk, "train": measured.Peak(r.Process), "verify": measured.Peak(verify.ProcessState), "seconds": r.Diagnostics.Train, "pass": r.Diagnostics.LastPass,
+	}, err
 }
 
 // sizeOf is the size of a folder's files in MiB.

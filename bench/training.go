@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,15 +44,13 @@ type fit struct {
 	Bound   float64 `json:"bound"`
 	Seconds float64 `json:"seconds"` // from rows in memory to the exact bound
 	Process float64 // of the whole process
-	late    bool
 }
 
-// A trainee is a program that trains with a budget of steps, to which it fits its
-// schedule.
+// A trainee is a program that fits its schedule to a budget of steps.
 type trainee struct {
 	name  string
-	first int // budget
-	fit   func(ctx context.Context, c trainingCase, budget int) (fit, error)
+	first int                                                                // budget
+	fit   func(ctx context.Context, c trainingCase, budget int) (fit, error) // Bound and Seconds
 }
 
 // training compares the time to the same bound.
@@ -65,9 +63,7 @@ func training(ctx context.Context, b *bench) (string, error) {
 		return "", err
 	}
 	trainees := []trainee{
-		{"ours", 40, func(ctx context.Context, c trainingCase, budget int) (fit, error) {
-			return b.trainOurs(ctx, binary, c, budget)
-		}},
+		{"ours", 40, b.ourTraining(binary)},
 		{"closed forms", 40, b.peerTraining("closedform.py")},
 		{"autograd", 100, b.peerTraining("autograd.py")},
 	}
@@ -97,9 +93,9 @@ func (b *bench) trainingRow(ctx context.Context, t *table, c trainingCase, train
 			return err
 		}
 		best[p.name] = found
-		if !found.late && found.Bound <= c.goal {
+		if found.Bound <= c.goal {
 			turns = append(turns, turn{p.name, func() (float64, error) {
-				f, err := p.fit(ctx, c, found.Budget)
+				f, err := p.run(ctx, c, found.Budget)
 				if p.name == "ours" {
 					process[f.Seconds] = f.Process
 				}
@@ -135,12 +131,12 @@ func (b *bench) trainingRow(ctx context.Context, t *table, c trainingCase, train
 	return nil
 }
 
-// search returns the fit with the smallest budget that reaches the goal: doubled
-// until one does, then halved between. If none does in time, it returns the best.
+// search returns the fit with the smallest budget that reaches the goal: doubled until one does,
+// then bisected. If none does in time, it returns the best.
 func (b *bench) search(ctx context.Context, p trainee, c trainingCase) (fit, error) {
 	var tried []fit
 	try := func(budget int) (fit, error) {
-		f, err := p.fit(ctx, c, budget)
+		f, err := p.run(ctx, c, budget)
 		if err == nil {
 			b.logf("%s M=%d, %s, %d steps: %.4f in %.1f s", c.set, c.inducing, p.name, budget, f.Bound, f.Seconds)
 			tried = append(tried, f)
@@ -153,8 +149,8 @@ func (b *bench) search(ctx context.Context, p trainee, c trainingCase) (fit, err
 		if err != nil {
 			return f, err
 		}
-		if f.late || f.Bound > c.goal && 2*f.Seconds > trainingLimit.Seconds() {
-			return slices.MinFunc(tried, func(x, y fit) int { return compareBounds(x, y) }), nil
+		if f.Bound > c.goal && 2*f.Seconds > trainingLimit.Seconds() {
+			return slices.MinFunc(tried, func(x, y fit) int { return cmp.Compare(x.Bound, y.Bound) }), nil
 		}
 		if f.Bound <= c.goal {
 			break
@@ -163,9 +159,6 @@ func (b *bench) search(ctx context.Context, p trainee, c trainingCase) (fit, err
 	}
 	for range refinements {
 		middle := (below + above) / 2
-		if middle == below || middle == above {
-			break
-		}
 		f, err := try(middle)
 		if err != nil {
 			return f, err
@@ -176,99 +169,49 @@ func (b *bench) search(ctx context.Context, p trainee, c trainingCase) (fit, err
 			below = middle
 		}
 	}
-	at := slices.IndexFunc(tried, func(f fit) bool { return f.Budget == above })
-	return tried[at], nil
+	return tried[slices.IndexFunc(tried, func(f fit) bool { return f.Budget == above })], nil
 }
 
-// compareBounds puts the lower bound first; a run that was cut off has none.
-func compareBounds(x, y fit) int {
-	switch {
-	case x.late != y.late && x.late:
-		return 1
-	case x.late != y.late:
-		return -1
-	case x.Bound < y.Bound:
-		return -1
-	default:
-		return 1
-	}
-}
-
-// timed runs a program within the limit, and returns its output and seconds.
-func timed(ctx context.Context, cmd func(context.Context) *exec.Cmd) (out []byte, seconds float64, err error) {
+// run trains within the limit. A run that was cut off has no bound.
+func (p trainee) run(ctx context.Context, c trainingCase, steps int) (fit, error) {
 	limited, cancel := context.WithTimeout(ctx, trainingLimit)
 	defer cancel()
-	var stderr bytes.Buffer
-	run := cmd(limited)
-	run.Stderr = &stderr
 	began := time.Now()
-	out, err = run.Output()
+	f, err := p.fit(limited, c, steps)
+	f.Budget, f.Process = steps, time.Since(began).Seconds()
 	if limited.Err() != nil && ctx.Err() == nil {
-		err = errLate
+		f.Bound, f.Seconds, err = math.Inf(1), f.Process, nil
 	}
-	if err != nil && !errors.Is(err, errLate) {
-		err = fmt.Errorf("%w: %s", err, stderr.Bytes())
-	}
-	return out, time.Since(began).Seconds(), err
+	return f, err
 }
 
-// notCertified is the command's exit status for a run that finished without a
-// certified guarantee: a bound like any other.
-const notCertified = 3
-
-var errLate = errors.New("cut off after " + trainingLimit.String())
-
-// trainOurs runs the command with as many passes as make the steps of its
-// default batch of a fifth of the rows.
-func (b *bench) trainOurs(ctx context.Context, binary string, c trainingCase, steps int) (fit, error) {
-	const stepsOfPass = 5
-	job := fmt.Sprintf("source: {paths: [train]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\ngrid: paper\nguarantees: pac-bayes\njudge: draw\ninducing: %d\ntrain: {passes: %g}\noutput: artifact\n",
-		c.target, c.inducing, float64(steps)/stepsOfPass)
-	path := filepath.Join(b.folder(c), "job.yaml")
-	if err := errors.Join(os.WriteFile(path, []byte(job), 0o644), os.RemoveAll(filepath.Join(b.folder(c), "artifact"))); err != nil {
-		return fit{}, err
+// ourTraining returns a run of the command, with as many passes as make the steps of its default
+// batch of a fifth of the rows.
+func (b *bench) ourTraining(binary string) func(context.Context, trainingCase, int) (fit, error) {
+	return func(ctx context.Context, c trainingCase, steps int) (fit, error) {
+		const stepsOfPass = 5
+		r, err := measured.Train(ctx, binary, b.folder(c), fmt.Sprintf(
+			"source: {paths: [train]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\ngrid: paper\nguarantees: pac-bayes\njudge: draw\ninducing: %d\ntrain: {passes: %g}\noutput: artifact\n",
+			c.target, c.inducing, float64(steps)/stepsOfPass))
+		return fit{Bound: r.Bound, Seconds: r.Diagnostics.Train + r.Diagnostics.LastPass}, err
 	}
-	out, seconds, err := timed(ctx, func(ctx context.Context) *exec.Cmd {
-		return exec.CommandContext(ctx, binary, "train", "-c", path, "--json")
-	})
-	if errors.Is(err, errLate) {
-		return fit{Budget: steps, Seconds: seconds, late: true}, nil
-	}
-	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != notCertified) {
-		return fit{}, err
-	}
-	var record struct {
-		Bound       float64 `json:"bound"`
-		Diagnostics struct {
-			Train    float64 `json:"train_seconds"`
-			LastPass float64 `json:"last_pass_seconds"`
-		} `json:"diagnostics"`
-	}
-	err = json.Unmarshal(out, &record)
-	return fit{Budget: steps, Bound: record.Bound, Seconds: record.Diagnostics.Train + record.Diagnostics.LastPass, Process: seconds}, err
 }
 
-// peerTraining returns how to run a peer's script. Threads that wait give up
+// peerTraining returns a run of a peer's script. Threads that wait give up
 // their core soon: spinning ones ruin a team of two where anything else runs.
 func (b *bench) peerTraining(script string) func(context.Context, trainingCase, int) (fit, error) {
-	return func(ctx context.Context, c trainingCase, steps int) (fit, error) {
-		out, seconds, err := timed(ctx, func(ctx context.Context) *exec.Cmd {
-			cmd := exec.CommandContext(ctx, b.python, "-W", "ignore", filepath.Join(peersFolder, script),
-				filepath.Join(b.folder(c), "rows.npz"), "--inducing", strconv.Itoa(c.inducing), "--steps", strconv.Itoa(steps))
-			cmd.Env = slices.Concat(os.Environ(), []string{"PYTHONDONTWRITEBYTECODE=1", "GOMP_SPINCOUNT=2000"}, libraryEnvironment(instructionSets()[0], 2))
-			return cmd
-		})
-		f := fit{Budget: steps, Seconds: seconds, Process: seconds, late: errors.Is(err, errLate)}
+	return func(ctx context.Context, c trainingCase, steps int) (f fit, err error) {
+		cmd := exec.CommandContext(ctx, b.python, "-W", "ignore", filepath.Join(peersFolder, script),
+			filepath.Join(b.folder(c), "rows.npz"), "--inducing", strconv.Itoa(c.inducing), "--steps", strconv.Itoa(steps))
+		cmd.Env = slices.Concat(os.Environ(), []string{"PYTHONDONTWRITEBYTECODE=1", "GOMP_SPINCOUNT=2000"}, libraryEnvironment(instructionSets()[0], 2))
+		cmd.Stderr = b.log
+		out, err := cmd.Output()
+		if err == nil {
+			err = json.Unmarshal(out, &f)
+		}
 		if err != nil {
-			if f.late {
-				err = nil
-			}
-			return f, err
+			err = fmt.Errorf("%s: %w", script, err)
 		}
-		if err := json.Unmarshal(out, &f); err != nil {
-			return f, fmt.Errorf("%s: %w", script, err)
-		}
-		return f, nil
+		return f, err
 	}
 }

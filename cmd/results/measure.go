@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -16,38 +13,19 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
 	"github.com/pacsgp/pacsgp/ingest/lake"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// notCertified is the command's exit status for a run that finished without a
-// certified guarantee: a result like any other.
-const notCertified = 3
-
-// jobFile writes the job: defaults, ε = 0.6 standard deviations, δ = 0.01.
-func jobFile(dir, data string, s set) (string, error) {
+// job declares defaults, ε = 0.6 standard deviations, δ = 0.01.
+func (s set) job(data string) string {
 	text := fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\noutput: artifact\n",
 		strconv.Quote(data), strconv.Quote(s.target))
 	if s.copies != "" {
 		text += "copies: " + s.copies + "\n"
 	}
-	path := filepath.Join(dir, "job.yaml")
-	return path, durable.WriteFile(durable.OS{}, path, []byte(text))
-}
-
-// A record is what is used of a run record.
-type record struct {
-	Certificate string `json:"certificate"`
-	Model       string `json:"model"`
-	Diagnostics struct {
-		Instructions string `json:"instruction_set"`
-	} `json:"diagnostics"`
-	Training struct {
-		Inducing int `json:"inducing"`
-		Steps    int `json:"steps"`
-	} `json:"training"`
+	return text
 }
 
 // measure runs the command on one split and then looks at the rest of the rows.
@@ -68,31 +46,19 @@ func measure(ctx context.Context, binary, data, work string, s set, seed int) (m
 	if err := writeLake(rows, train); err != nil {
 		return measurement{}, err
 	}
-	job, err := jobFile(dir, train, s)
+	r, err := measured.Train(ctx, binary, dir, s.job(train))
 	if err != nil {
-		return measurement{}, err
-	}
-	cmd := exec.CommandContext(ctx, binary, "train", "-c", job, "--json") //nolint:gosec // what build made
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != notCertified) {
-		return measurement{}, fmt.Errorf("%w: %s", err, fault(stderr.Bytes()))
-	}
-	var r record
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		return measurement{}, err
 	}
 	m, err := evaluate(ctx, dir, apart, r, s.target)
 	m.Seed, m.Inducing, m.Steps = seed, r.Training.Inducing, r.Training.Steps
 	m.Instructions = r.Diagnostics.Instructions
-	m.PeakMiB, m.Seconds = int64(measured.Peak(cmd.ProcessState)), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	m.PeakMiB, m.Seconds = int64(measured.Peak(r.Process)), (r.Process.UserTime() + r.Process.SystemTime()).Seconds()
 	return m, err
 }
 
-// evaluate reads the certificate and then, for the first time, the rows that
-// were kept apart.
-func evaluate(ctx context.Context, dir string, apart dataset.Table, r record, target string) (measurement, error) {
+// evaluate reads the certificate and then, for the first time, the rows kept apart.
+func evaluate(ctx context.Context, dir string, apart dataset.Table, r measured.Run, target string) (measurement, error) {
 	doc, err := os.ReadFile(filepath.Join(dir, "artifact", r.Certificate)) //nolint:gosec // what the run wrote
 	if err != nil {
 		return measurement{}, err
@@ -113,11 +79,7 @@ func evaluate(ctx context.Context, dir string, apart dataset.Table, r record, ta
 	if err := writeLake(apart, fresh); err != nil {
 		return measurement{}, err
 	}
-	var features []string
-	for _, f := range model.Meta.Features {
-		features = append(features, f.Name)
-	}
-	src, err := lake.Open(ctx, lake.Config{Paths: []string{fresh}, Features: features, Target: target})
+	src, err := lake.Open(ctx, lake.Config{Paths: []string{fresh}, Features: model.Meta.FeatureNames(), Target: target})
 	if err != nil {
 		return measurement{}, err
 	}
@@ -138,7 +100,7 @@ func evaluate(ctx context.Context, dir string, apart dataset.Table, r record, ta
 	return m, nil
 }
 
-// refusal runs a job that must be refused, and returns what it said.
+// refusal runs a job that must be refused, and returns the message.
 func refusal(ctx context.Context, binary, data, work string, s set) (string, error) {
 	dir := filepath.Join(work, "refused")
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for everybody to read
@@ -148,28 +110,8 @@ func refusal(ctx context.Context, binary, data, work string, s set) (string, err
 	if err != nil {
 		return "", err
 	}
-	job, err := jobFile(dir, path, s)
-	if err != nil {
-		return "", err
-	}
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, "train", "-c", job) //nolint:gosec // what build made
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err == nil {
+	if _, err = measured.Train(ctx, binary, dir, s.job(path)); err == nil {
 		return "", errors.New(s.name + " was not refused")
 	}
-	return strings.ReplaceAll(fault(stderr.Bytes()), path, s.path), nil
-}
-
-// fault is what the command says of its failure: the message of its last line.
-func fault(text []byte) string {
-	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	last := lines[len(lines)-1]
-	var said struct {
-		Message string `json:"msg"`
-	}
-	if json.Unmarshal(last, &said) != nil || said.Message == "" {
-		return string(last)
-	}
-	return said.Message
+	return strings.ReplaceAll(err.Error(), path, s.path), nil
 }

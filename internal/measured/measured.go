@@ -1,10 +1,12 @@
-// Package measured is what the programs that fill docs/results.md share: where the data
-// are, the command that is measured, what a process took, and the sections of the page.
+// Package measured is shared by the programs that fill docs/results.md: the folder of the data,
+// the measured command and its runs, and the sections of the page.
 package measured
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// Data is where the data sets are, as for the tests.
+// Data is the folder of the data sets, as for the tests.
 func Data() string {
 	if dir := os.Getenv("PACSGP_DATA"); dir != "" {
 		return dir
@@ -41,6 +43,55 @@ func Build(ctx context.Context, folder string, log io.Writer) (string, error) {
 	return binary, build.Run()
 }
 
+// A Run is what pacsgp train --json says of a run, and its process.
+type Run struct {
+	Certificate string  `json:"certificate"`
+	Model       string  `json:"model"`
+	Bound       float64 `json:"bound"`
+	Training    struct {
+		Inducing int `json:"inducing"`
+		Steps    int `json:"steps"`
+	} `json:"training"`
+	Diagnostics struct {
+		Instructions string  `json:"instruction_set"`
+		Train        float64 `json:"train_seconds"`
+		LastPass     float64 `json:"last_pass_seconds"`
+	} `json:"diagnostics"`
+	Process *os.ProcessState `json:"-"`
+}
+
+// Train writes a job into a folder, removes its earlier output, artifact, and runs the command on
+// it. A run without a certified guarantee is a result. The error of one that failed is its message.
+func Train(ctx context.Context, binary, dir, job string) (r Run, err error) {
+	path := filepath.Join(dir, "job.yaml")
+	if err := errors.Join(os.WriteFile(path, []byte(job), 0o644), os.RemoveAll(filepath.Join(dir, "artifact"))); err != nil {
+		return r, err
+	}
+	const notCertified = 3
+	cmd := exec.CommandContext(ctx, binary, "train", "-c", path, "--json")
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() != notCertified {
+		return r, message(exit.Stderr)
+	} else if err != nil && !ok {
+		return r, err
+	}
+	r.Process = cmd.ProcessState
+	return r, json.Unmarshal(out, &r)
+}
+
+// message is the last line of the command's log.
+func message(log []byte) error {
+	lines := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
+	last := lines[len(lines)-1]
+	var said struct {
+		Message string `json:"msg"`
+	}
+	if json.Unmarshal(last, &said) != nil || said.Message == "" {
+		said.Message = string(last)
+	}
+	return errors.New(said.Message)
+}
+
 // Peak is the peak memory of a finished process in MiB.
 func Peak(p *os.ProcessState) float64 {
 	if u, ok := p.SysUsage().(*syscall.Rusage); ok {
@@ -49,14 +100,13 @@ func Peak(p *os.ProcessState) float64 {
 	return 0
 }
 
-// Machine says where and when something was measured.
+// Machine names the machine and the day.
 func Machine(instructions string) string {
 	return fmt.Sprintf("%s, %s/%s, %d processors, instruction set %s, %s",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), instructions, time.Now().UTC().Format(time.DateOnly))
 }
 
-// ReplaceSection replaces what stands between the two lines of the page that name the
-// section.
+// ReplaceSection replaces the text between the two lines of a page that name a section.
 func ReplaceSection(path, name, text string) error {
 	begin, end := []byte("<!-- "+name+": begin -->"), []byte("<!-- "+name+": end -->")
 	page, err := os.ReadFile(path)
