@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
@@ -83,15 +81,7 @@ func pointed(t *testing.T, client *broker.Client) (broker.Identity, map[int]int6
 // remake deletes a topic, and makes one of its name.
 func remake(t *testing.T, client *broker.Client, address, name string, partitions int) {
 	t.Helper()
-	admin, err := kgo.NewClient(kgo.SeedBrokers(address))
-	fatal.If(t, err)
-	defer admin.Close()
-	r, topic := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
-	topic.Topic = new(name)
-	r.Topics, r.TopicNames = append(r.Topics, topic), []string{name}
-	if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].ErrorCode != 0 {
-		t.Fatalf("%+v: %v", answer, err)
-	}
+	brokertest.DeleteTopic(t, address, name)
 	if made, err := client.CreateTopic(t.Context(), name, partitions, 1, nil); err != nil || !made {
 		t.Fatalf("made: %v, %v", made, err)
 	}

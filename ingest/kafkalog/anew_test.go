@@ -13,20 +13,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // madeAnew deletes the topic, and makes one of the same name.
-func (c *cluster) madeAnew(t *testing.T, p *kgo.Client, partitions int) {
+func (c *cluster) madeAnew(t *testing.T) {
 	t.Helper()
-	r, topic := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
-	topic.Topic = new("rows")
-	r.Topics, r.TopicNames = append(r.Topics, topic), []string{"rows"}
-	if answer, err := r.RequestWith(t.Context(), p); err != nil || answer.Topics[0].ErrorCode != 0 {
-		t.Fatalf("%+v: %v", answer, err)
-	}
-	if made, err := c.client.CreateTopic(t.Context(), "rows", partitions, 1, nil); err != nil || !made {
+	brokertest.DeleteTopic(t, c.ListenAddrs()[0], "rows")
+	if made, err := c.client.CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil || !made {
 		t.Fatalf("made: %v, %v", made, err)
 	}
 }
@@ -65,7 +61,7 @@ func TestTopicMadeAnew(t *testing.T) {
 				done <- err
 			}()
 			<-have
-			c.madeAnew(t, p, 1)
+			c.madeAnew(t)
 			send(c.producer(t), again)
 			if err := <-done; err == nil || !strings.Contains(err.Error(), "made anew") {
 				t.Errorf("while it fills: %v, want that the topic was made anew", err)
@@ -106,7 +102,7 @@ func TestFrozenTopicMadeAnew(t *testing.T) {
 	if m, err := readManifest(cfg.Folder); err != nil || len(m.Spans) == 0 || m.Identity == (broker.Identity{}) || m.Complete {
 		t.Fatalf("the manifest is %+v, %v", m, err)
 	}
-	c.madeAnew(t, p, 1)
+	c.madeAnew(t)
 	p = c.producer(t)
 	for i := range 200 {
 		produce(t, p, row(0, float64(-i), 1))

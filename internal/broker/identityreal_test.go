@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -63,9 +63,6 @@ func TestIdentity(t *testing.T) {
 // identities makes a topic, and makes it anew.
 func identities(t *testing.T, client *broker.Client, address string) {
 	t.Helper()
-	admin, err := kgo.NewClient(kgo.SeedBrokers(address))
-	fatal.If(t, err)
-	defer admin.Close()
 	var before broker.Identity
 	for range 2 {
 		for until := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) { // a deleted one goes by and by
@@ -95,11 +92,6 @@ func identities(t *testing.T, client *broker.Client, address string) {
 			t.Errorf("made anew, the topic still has the id %s", found.Topic)
 		}
 		before = found
-		r, topic := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
-		topic.Topic = new("rows")
-		r.Topics, r.TopicNames = append(r.Topics, topic), []string{"rows"}
-		if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].ErrorCode != 0 {
-			t.Fatalf("%+v: %v", answer, err)
-		}
+		brokertest.DeleteTopic(t, address, "rows")
 	}
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -103,9 +103,6 @@ func TestDeletedTopic(t *testing.T) {
 	}
 	t.Parallel()
 	c, _ := kfakeCluster(t, kfake.SeedTopics(1, "rows"))
-	admin, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	fatal.If(t, err)
-	defer admin.Close()
 	asks := []func(context.Context, *broker.Client) error{
 		func(ctx context.Context, c *broker.Client) error {
 			_, err := c.Identity(ctx, "rows")
@@ -136,12 +133,7 @@ func TestDeletedTopic(t *testing.T) {
 		}
 		clients = append(clients, client)
 	}
-	r, one := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
-	one.Topic = new("rows")
-	r.Topics, r.TopicNames = append(r.Topics, one), []string{"rows"}
-	if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].ErrorCode != 0 {
-		t.Fatalf("%+v: %v", answer, err)
-	}
+	brokertest.DeleteTopic(t, c.ListenAddrs()[0], "rows")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var all sync.WaitGroup

@@ -9,10 +9,9 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
@@ -137,14 +136,9 @@ func TestFilesContract(t *testing.T) {
 
 // A record that is not whole, or is of another topic, is refused.
 func TestRecordOfFilesIsWhole(t *testing.T) {
-	remove := func(t *testing.T, admin *kgo.Client, client *broker.Client, topic string, partitions int) {
+	remove := func(t *testing.T, client *broker.Client, topic string, partitions int) {
 		t.Helper()
-		r, one := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewDeleteTopicsRequestTopic()
-		one.Topic = &topic
-		r.Topics, r.TopicNames = append(r.Topics, one), []string{topic}
-		if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].ErrorCode != 0 {
-			t.Fatalf("%+v: %v", answer, err)
-		}
+		brokertest.DeleteTopic(t, client.Kafka.Addr.String(), topic)
 		if partitions > 0 {
 			if _, err := client.CreateTopic(t.Context(), topic, partitions, 1, broker.Settings{"cleanup.policy": "compact"}); err != nil {
 				t.Fatal(err)
@@ -161,41 +155,38 @@ func TestRecordOfFilesIsWhole(t *testing.T) {
 	}
 	type object = map[string]any
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, admin *kgo.Client, client *broker.Client)
+		spoil func(t *testing.T, client *broker.Client)
 		says  string
 	}{
-		"nothing":            {func(*testing.T, *kgo.Client, *broker.Client) {}, ""},
-		"the record is gone": {func(t *testing.T, a *kgo.Client, c *broker.Client) { remove(t, a, c, "p-files", 0) }, `it is empty, and topic "p" is not`},
-		"the record is anew": {func(t *testing.T, a *kgo.Client, c *broker.Client) { remove(t, a, c, "p-files", 1) }, `it is empty, and topic "p" is not`},
-		"the topic is anew":  {func(t *testing.T, a *kgo.Client, c *broker.Client) { remove(t, a, c, "p", 0); create(t, c, "p") }, `topic "p" is another one than the one whose record is in topic "p-files"`},
-		"a file is missing": {func(t *testing.T, _ *kgo.Client, c *broker.Client) {
+		"nothing":            {func(*testing.T, *broker.Client) {}, ""},
+		"the record is gone": {func(t *testing.T, c *broker.Client) { remove(t, c, "p-files", 0) }, `it is empty, and topic "p" is not`},
+		"the record is anew": {func(t *testing.T, c *broker.Client) { remove(t, c, "p-files", 1) }, `it is empty, and topic "p" is not`},
+		"the topic is anew":  {func(t *testing.T, c *broker.Client) { remove(t, c, "p", 0); create(t, c, "p") }, `topic "p" is another one than the one whose record is in topic "p-files"`},
+		"a file is missing": {func(t *testing.T, c *broker.Client) {
 			put(t, c, "x digest", object{"format": "pacsgp-scored/1", "number": 4})
 		}, "some are missing"},
-		"a number is there": {func(t *testing.T, _ *kgo.Client, c *broker.Client) {
+		"a number is there": {func(t *testing.T, c *broker.Client) {
 			put(t, c, "x digest", object{"format": "pacsgp-scored/1", "number": 2})
 		}, "some are missing"},
-		"more than there are": {func(t *testing.T, _ *kgo.Client, c *broker.Client) {
+		"more than there are": {func(t *testing.T, c *broker.Client) {
 			put(t, c, "x digest", object{"format": "pacsgp-scored/1", "number": 3, "rows": 100})
 		}, "was never given so many"},
-		"another format": {func(t *testing.T, _ *kgo.Client, c *broker.Client) {
+		"another format": {func(t *testing.T, c *broker.Client) {
 			put(t, c, "x digest", object{"format": "pacsgp-scored/2", "number": 3})
 		}, "none of format pacsgp-scored/1"},
-		"a tombstone": {func(t *testing.T, _ *kgo.Client, c *broker.Client) { put(t, c, "a digest", nil) }, "none of format pacsgp-scored/1"},
-		"of another topic": {func(t *testing.T, _ *kgo.Client, c *broker.Client) {
+		"a tombstone": {func(t *testing.T, c *broker.Client) { put(t, c, "a digest", nil) }, "none of format pacsgp-scored/1"},
+		"of another topic": {func(t *testing.T, c *broker.Client) {
 			put(t, c, "predictions", object{"format": "pacsgp-scored/1", "topic": "q", "about": "x"})
 		}, `it is that of topic "q"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, client := cluster(t)
-			admin, err := kgo.NewClient(kgo.SeedBrokers(client.Kafka.Addr.String()))
-			fatal.If(t, err)
-			defer admin.Close()
 			create(t, client, "p")
 			p, err := files(t.Context(), client, "p")
 			fatal.If(t, err)
 			sendFile(t, p, "a", 3, 3, true)
 			sendFile(t, p, "b", 3, 3, true)
-			c.spoil(t, admin, client)
+			c.spoil(t, client)
 			_, err = files(t.Context(), client, "p")
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%v, want %q", err, c.says)

@@ -1,16 +1,13 @@
 package brokertest
 
 import (
-	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,13 +21,12 @@ import (
 // user, by PLAIN or SCRAM.
 func StartSecure(t testing.TB, user, password string) *Server {
 	t.Helper()
-	ca, chain, key := certificates(t)
-	stranger, _, _ := certificates(t)
+	own, key, stranger := certificates(t)
 	oneLine := func(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", `\n`) }
 	s := Start(t, Options{
 		Secure: "SASL_SSL", Users: map[string]string{user: password},
 		Properties: map[string]string{
-			"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": oneLine(chain), "ssl.keystore.key": oneLine(key),
+			"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": oneLine(own), "ssl.keystore.key": oneLine(key),
 			"sasl.enabled.mechanisms":                             "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
 			"listener.name.secure.plain.sasl.jaas.config":         fmt.Sprintf(`org.apache.kafka.common.security.plain.PlainLoginModule required user_%s="%s";`, user, password),
 			"listener.name.secure.scram-sha-256.sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required;`,
@@ -42,41 +38,25 @@ func StartSecure(t testing.TB, user, password string) *Server {
 		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	s.Authority, s.Stranger = write("ca.pem", ca), write("stranger.pem", stranger)
+	s.Authority, s.Stranger = write("ca.pem", own), write("stranger.pem", stranger)
 	return s
 }
 
-// certificates are an authority and the certificate and key of a broker on loopback.
-func certificates(t testing.TB) (ca, chain, key string) {
+// certificates are a certificate of loopback, which is its own authority, its key, and the
+// certificate of another authority, as PEM.
+func certificates(t testing.TB) (own, key, stranger string) {
 	t.Helper()
-	issue := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
-		own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	text := func(kind string, der []byte, err error) string {
 		fatal.If(t, err)
-		if signer == nil {
-			parent, signer = template, own
-		}
-		der, err := x509.CreateCertificate(rand.Reader, template, parent, &own.PublicKey, signer)
-		fatal.If(t, err)
-		return own, der
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}
-	template := func(name string) *x509.Certificate {
-		return &x509.Certificate{
-			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-			BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
-		}
-	}
-	root := template("authority")
-	root.IsCA, root.KeyUsage = true, x509.KeyUsageCertSign
-	rootKey, rootDER := issue(root, nil, nil)
-	leaf := template("broker")
-	leaf.SerialNumber, leaf.IPAddresses = big.NewInt(2), []net.IP{net.IPv4(127, 0, 0, 1)}
-	leafKey, leafDER := issue(leaf, root, rootKey)
-	text := func(kind string, der []byte) string {
-		var b bytes.Buffer
-		fatal.If(t, pem.Encode(&b, &pem.Block{Type: kind, Bytes: der}))
-		return b.String()
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(leafKey)
+	der, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	key = text("PRIVATE KEY", der, err)
+	_, other, err := ed25519.GenerateKey(nil)
 	fatal.If(t, err)
-	return text("CERTIFICATE", rootDER), text("CERTIFICATE", leafDER) + text("CERTIFICATE", rootDER), text("PRIVATE KEY", keyDER)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true, IsCA: true}
+	der, err = x509.CreateCertificate(rand.Reader, template, template, other.Public(), other)
+	return text("CERTIFICATE", server.Certificate().Raw, nil), key, text("CERTIFICATE", der, err)
 }

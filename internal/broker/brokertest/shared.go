@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/segmentio/kafka-go"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A Shared broker serves the tests of a package, also the short ones: one test at a time,
@@ -80,61 +80,63 @@ func (s *Shared) clean(t testing.TB) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.server.Address))
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer client.Close()
+	client := &kafka.Client{Addr: kafka.TCP(s.server.Address), Transport: &kafka.Transport{MetadataTTL: 20 * time.Millisecond}}
 	if err := errors.Join(deleteGroups(ctx, client), deleteTopics(ctx, client)); err != nil {
 		t.Errorf("the broker is not clean for the next test: %v", err)
 	}
 }
 
-func deleteGroups(ctx context.Context, client *kgo.Client) error {
-	listed, err := kmsg.NewPtrListGroupsRequest().RequestWith(ctx, client)
+func deleteGroups(ctx context.Context, client *kafka.Client) error {
+	listed, err := client.ListGroups(ctx, &kafka.ListGroupsRequest{})
 	if err != nil {
 		return err
 	}
-	request := kmsg.NewPtrDeleteGroupsRequest()
+	var ids []string
 	for _, group := range listed.Groups {
-		request.Groups = append(request.Groups, group.Group)
+		ids = append(ids, group.GroupID)
 	}
-	if len(request.Groups) == 0 {
-		return nil
+	if len(ids) > 0 {
+		_, err = client.DeleteGroups(ctx, &kafka.DeleteGroupsRequest{GroupIDs: ids})
 	}
-	_, err = request.RequestWith(ctx, client)
 	return err
 }
 
 // deleteTopics deletes all topics but the broker's own, and waits until they are gone.
-func deleteTopics(ctx context.Context, client *kgo.Client) error {
+func deleteTopics(ctx context.Context, client *kafka.Client) error {
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		listed, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, client) // of no topics: of all
+		all, err := client.Metadata(ctx, &kafka.MetadataRequest{})
 		if err != nil {
 			return err
 		}
-		request := kmsg.NewPtrDeleteTopicsRequest()
-		for _, topic := range listed.Topics {
-			if topic.Topic != nil && !topic.IsInternal && !strings.HasPrefix(*topic.Topic, "__") {
-				request.TopicNames = append(request.TopicNames, *topic.Topic)
-				named := kmsg.NewDeleteTopicsRequestTopic()
-				named.Topic = topic.Topic
-				request.Topics = append(request.Topics, named)
+		var names []string
+		for _, topic := range all.Topics {
+			if !topic.Internal && !strings.HasPrefix(topic.Name, "__") {
+				names = append(names, topic.Name)
 			}
 		}
-		if len(request.TopicNames) == 0 {
+		if len(names) == 0 {
 			return nil
 		}
-		deleted, err := request.RequestWith(ctx, client)
+		deleted, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: names})
 		if err != nil {
 			return err
 		}
-		for _, topic := range deleted.Topics {
-			if err := kerr.ErrorForCode(topic.ErrorCode); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		for _, err := range deleted.Errors {
+			if err != nil && !errors.Is(err, kafka.UnknownTopicOrPartition) {
 				return err
 			}
 		}
 	}
 	return ctx.Err()
+}
+
+// DeleteTopic deletes a topic of any broker.
+func DeleteTopic(t testing.TB, address, topic string) {
+	t.Helper()
+	client := &kafka.Client{Addr: kafka.TCP(address), Transport: new(kafka.Transport)}
+	answer, err := client.DeleteTopics(t.Context(), &kafka.DeleteTopicsRequest{Topics: []string{topic}})
+	if err == nil {
+		err = answer.Errors[topic]
+	}
+	fatal.If(t, err)
 }
