@@ -82,9 +82,7 @@ func TestTopicMadeAnew(t *testing.T) {
 func TestFrozenTopicMadeAnew(t *testing.T) {
 	c := newCluster(t, 1)
 	p := c.producer(t)
-	for i := range 200 {
-		produce(t, p, row(0, float64(i), 1))
-	}
+	fill(t, p, 200, 1)
 	cfg := c.config(t)
 	segments := 0
 	cfg.files = durabletest.Hooked{FS: durable.OS{}, Hook: func(op durabletest.Operation, effect func() error) error {
@@ -137,9 +135,7 @@ func TestOffsetsOfAnotherTopic(t *testing.T) {
 func TestMixedBrokers(t *testing.T) {
 	c := newCluster(t, 1)
 	p := c.producer(t)
-	for i := range 200 {
-		produce(t, p, row(0, float64(i), 1))
-	}
+	fill(t, p, 200, 1)
 	var asked atomic.Int64
 	c.ControlKey(kmsg.ApiVersions.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()

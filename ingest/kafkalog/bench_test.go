@@ -2,9 +2,7 @@ package kafkalog
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/twmb/avro"
 
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -42,25 +39,33 @@ func tenNumbers() (names []string, rows [][]float64) {
 	return names, rows
 }
 
-func benchmark(b *testing.B, messages [][]byte, d decoder) {
-	columns := make([][]float64, benchColumns)
-	bytes := 0
-	for _, m := range messages {
-		bytes += len(m)
-	}
-	b.SetBytes(int64(bytes))
-	b.ReportAllocs()
-	for b.Loop() {
-		for j := range columns {
-			columns[j] = columns[j][:0]
-		}
-		for _, m := range messages {
-			if _, err := d.read(m, columns); err != nil {
-				b.Fatal(err)
+// BenchmarkDecode decodes a thousand rows of ten numbers, full and short ones.
+func BenchmarkDecode(b *testing.B) {
+	names, rows := jsonMessages()
+	schema, values := avroMessages(b)
+	for format, messages := range map[string][][]byte{FormatJSON: rows, FormatAvro: values, FormatArrow: arrowMessages(b)} {
+		b.Run(format, func(b *testing.B) {
+			cfg := Config{Format: format, Columns: names}
+			if format == FormatAvro {
+				cfg.Schema = schema
 			}
-		}
+			d, err := cfg.decoder(b.Context(), nil)
+			fatal.If(b, err)
+			columns := make([][]float64, benchColumns)
+			b.ReportAllocs()
+			for b.Loop() {
+				for j := range columns {
+					columns[j] = columns[j][:0]
+				}
+				for _, m := range messages {
+					if _, err := d.read(m, columns); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds(), "rows/s")
+		})
 	}
-	b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds(), "rows/s")
 }
 
 func jsonMessages() (names []string, messages [][]byte) {
@@ -76,14 +81,8 @@ func jsonMessages() (names []string, messages [][]byte) {
 	return names, messages
 }
 
-// One record a row, with full and with short numbers.
-func BenchmarkJSON(b *testing.B) {
-	names, messages := jsonMessages()
-	benchmark(b, messages, newJSONReader(names))
-}
-
 // arrowMessages are one message of a thousand rows.
-func arrowMessages(b *testing.B) (names []string, messages [][]byte) {
+func arrowMessages(b *testing.B) [][]byte {
 	b.Helper()
 	names, rows := tenNumbers()
 	var fields []arrow.Field
@@ -101,13 +100,7 @@ func arrowMessages(b *testing.B) (names []string, messages [][]byte) {
 	w := ipc.NewWriter(&out, ipc.WithSchema(schema))
 	fatal.If(b, w.Write(builder.NewRecord()))
 	fatal.If(b, w.Close())
-	return names, [][]byte{out.Bytes()}
-}
-
-// One record of a thousand rows.
-func BenchmarkArrow(b *testing.B) {
-	names, messages := arrowMessages(b)
-	benchmark(b, messages, &arrowReader{names: names})
+	return [][]byte{out.Bytes()}
 }
 
 // avroMessages are one record a row, of the schema.
@@ -129,40 +122,4 @@ func avroMessages(b *testing.B) (schema string, messages [][]byte) {
 		messages = append(messages, m)
 	}
 	return schema, messages
-}
-
-// One record a row.
-func BenchmarkAvro(b *testing.B) {
-	names, _ := tenNumbers()
-	schema, messages := avroMessages(b)
-	r := newAvroReader(names)
-	var err error
-	if r.declared, err = parseAvro(schema, &avro.SchemaCache{}); err != nil {
-		b.Fatal(err)
-	}
-	benchmark(b, messages, r)
-}
-
-// A batch of records, its checksum included, without a decoder behind it.
-func BenchmarkBatch(b *testing.B) {
-	_, messages := jsonMessages()
-	var records []broker.Record
-	for _, m := range messages {
-		records = append(records, broker.Record{Value: m})
-	}
-	data := broker.EncodeBatch(broker.Producer{ID: -1, Epoch: -1}, -1, records)
-	b.SetBytes(int64(len(data)))
-	var buf []byte
-	for b.Loop() {
-		batch, _, err := broker.NextBatch(data, &buf)
-		fatal.If(b, err)
-		var r broker.Record
-		for err == nil {
-			err = batch.Next(&r)
-		}
-		if !errors.Is(err, io.EOF) {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds(), "rows/s")
 }

@@ -1,7 +1,6 @@
 package kafkalog
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -46,6 +45,16 @@ func (c *cluster) producer(t *testing.T, options ...kgo.Opt) *kgo.Client {
 func produce(t *testing.T, p *kgo.Client, records ...*kgo.Record) {
 	t.Helper()
 	fatal.If(t, p.ProduceSync(t.Context(), records...).FirstErr())
+}
+
+// fill produces so many rows, whose x are their numbers.
+func fill(t *testing.T, p *kgo.Client, n, partitions int) {
+	t.Helper()
+	var records []*kgo.Record
+	for i := range n {
+		records = append(records, row(int32(i%partitions), float64(i), 1/float64(i+1)))
+	}
+	produce(t, p, records...)
 }
 
 // row is the record of a row (x, y).
@@ -93,11 +102,4 @@ func read(t *testing.T, src pipeline.Source) (rows [][2]float64, digests []pipel
 		fatal.If(t, b.Close())
 	}
 	return rows, digests
-}
-
-func withCancel(t *testing.T) (context.Context, context.CancelFunc) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	return ctx, cancel
 }

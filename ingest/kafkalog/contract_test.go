@@ -11,9 +11,7 @@ import (
 func TestSource(t *testing.T) {
 	c := newCluster(t, 2)
 	p := c.producer(t)
-	for i := range 500 {
-		produce(t, p, row(int32(i%2), float64(i), 1/float64(i+1)))
-	}
+	fill(t, p, 500, 2)
 	w, err := Spool(t.Context(), c.config(t))
 	fatal.If(t, err)
 	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {

@@ -2,6 +2,7 @@ package kafkalog
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func TestFlippedByte(t *testing.T) {
 		want = append(want, [2]float64{float64(i), 0})
 		produce(t, p, r)
 	}
-	f.left.Store(damagedOnce)
+	f.left.Store(1)
 	w, err := Spool(t.Context(), c.config(t))
 	fatal.If(t, err)
 	if rows, _ := values(t, w); !slices.Equal(rows, want) {
@@ -73,8 +74,6 @@ func TestFlippedByte(t *testing.T) {
 		t.Errorf("error %v, want one about the checksum at the offset 6", err)
 	}
 }
-
-const damagedOnce = 1
 
 // TestBadRecords: a record that is no row is an error with its place, and a tombstone
 // what the job says.
@@ -111,13 +110,12 @@ func TestBadRecords(t *testing.T) {
 func TestResume(t *testing.T) {
 	c := newCluster(t, 3)
 	p := c.producer(t)
-	for i := range 900 {
-		produce(t, p, row(int32(i%3), float64(i), 0))
-	}
+	fill(t, p, 900, 3)
 	whole, err := Spool(t.Context(), c.config(t))
 	fatal.If(t, err)
 	cfg := c.config(t)
-	ctx, stop := withCancel(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	cfg.Progress = func(rows int64) {
 		if rows >= 200 {
 			stop()

@@ -29,16 +29,15 @@ func BenchmarkFetch(b *testing.B) {
 	fatal.If(b, err)
 	defer client.Close()
 	names, rows := jsonMessages()
-	_, blocks := arrowMessages(b)
 	schema, values := avroMessages(b)
 	for _, f := range []struct {
 		format, schema string
 		messages       [][]byte
-	}{{FormatJSON, "", rows}, {FormatAvro, schema, values}, {FormatArrow, "", blocks}} {
+	}{{FormatJSON, "", rows}, {FormatAvro, schema, values}, {FormatArrow, "", arrowMessages(b)}} {
 		format, messages := f.format, f.messages
 		n := fetchedRows / benchRows * len(messages)
-		fill(b, client, s.Address, format, 1, messages, n)
-		fill(b, client, s.Address, format+"-2", 2, messages, n)
+		fillTopic(b, client, s.Address, format, 1, messages, n)
+		fillTopic(b, client, s.Address, format+"-2", 2, messages, n)
 		cfg := Config{
 			Client: client, Topic: format, Format: format, Schema: f.schema, Columns: names,
 			From: Position{Time: broker.Earliest}, To: Position{Time: broker.Latest},
@@ -100,8 +99,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// fill makes a topic of so many partitions with so many messages.
-func fill(b *testing.B, client *broker.Client, address, topic string, partitions int32, messages [][]byte, n int) {
+// fillTopic makes a topic of so many partitions with so many messages.
+func fillTopic(b *testing.B, client *broker.Client, address, topic string, partitions int32, messages [][]byte, n int) {
 	b.Helper()
 	if _, err := client.CreateTopic(b.Context(), topic, int(partitions), -1, nil); err != nil {
 		b.Fatal(err)

@@ -79,9 +79,7 @@ func TestWindowOfRows(t *testing.T) {
 func TestOpenWindowResumes(t *testing.T) {
 	c := newCluster(t, 2)
 	p := c.producer(t)
-	for i := range 500 {
-		produce(t, p, row(int32(i%2), float64(i), 1))
-	}
+	fill(t, p, 500, 2)
 	cfg := c.config(t)
 	cfg.Rows = 501
 	ctx, stop := context.WithTimeout(t.Context(), 12*pollEvery)
@@ -152,9 +150,7 @@ func TestWindowOfTime(t *testing.T) {
 func TestRoundsAreTheBeginningOfTheWindow(t *testing.T) {
 	c := newCluster(t, 3)
 	p := c.producer(t)
-	for i := range 500 {
-		produce(t, p, row(int32(i%3), float64(i), 1))
-	}
+	fill(t, p, 500, 3)
 	cfg := c.config(t)
 	cfg.From, cfg.Rows, cfg.Round = Position{Offsets: map[int]int64{0: 0, 1: 0, 2: 0}}, 400, 60
 	var told []*Window

@@ -47,9 +47,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 	c := newCluster(t, 2)
 	p := c.producer(t)
-	for i := range 330 {
-		produce(t, p, row(int32(i%2), float64(i), 0))
-	}
+	fill(t, p, 330, 2)
 	address := c.ListenAddrs()[0]
 	whole := filepath.Join(t.TempDir(), "spool")
 	counted := durabletest.NewFaulty(durable.OS{}, durabletest.Fault{})

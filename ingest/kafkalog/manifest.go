@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -122,32 +121,47 @@ func parseManifest(text []byte) (manifest, error) {
 
 // Remove removes a spool: its own files, and the folder if nothing else is in it.
 func Remove(folder string) error {
-	err := durable.Sweep(durable.OS{}, folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var names []string
-	if err == nil {
-		names, err = durable.OS{}.List(folder)
-	}
-	if err != nil {
-		return fmt.Errorf("kafka: spool: %w", err)
-	}
-	left := 0
 	// The manifest goes first: without it, files that are left are nobody's.
-	for _, name := range append([]string{manifestName, ".lock"}, names...) {
-		if name != manifestName && name != ".lock" && !segmentName.MatchString(name) {
-			left++
-			continue
-		}
-		if err := remove(filepath.Join(folder, name)); err != nil {
+	for _, name := range []string{manifestName, ".lock"} {
+		if err := remove(durable.OS{}, filepath.Join(folder, name)); err != nil {
 			return fmt.Errorf("kafka: spool: %w", err)
 		}
 	}
-	if left > 0 {
-		return nil
+	left, err := sweep(durable.OS{}, folder, segmentName.MatchString)
+	if err != nil || left > 0 {
+		return err
 	}
-	return remove(folder)
+	return remove(durable.OS{}, folder)
+}
+
+// sweep removes files of a folder, and what writes left unfinished, and counts the others.
+func sweep(files durable.FS, folder string, gone func(name string) bool) (left int, err error) {
+	err = durable.Sweep(files, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	var names []string
+	if err == nil {
+		names, err = files.List(folder)
+	}
+	for _, name := range names {
+		if gone(name) {
+			err = errors.Join(err, remove(files, filepath.Join(folder, name)))
+		} else {
+			left++
+		}
+	}
+	if err != nil {
+		return left, fmt.Errorf("kafka: spool: %w", err)
+	}
+	return left, nil
+}
+
+func remove(files durable.FS, path string) error {
+	if err := files.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // save replaces the manifest.
@@ -174,13 +188,6 @@ func (s *spool) write(name string, content func(*durable.Pending) error) error {
 	}
 	if err != nil {
 		return fmt.Errorf("kafka: spool: %w", err)
-	}
-	return nil
-}
-
-func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -350,24 +348,11 @@ func openSpool(cfg Config) (*spool, error) {
 
 // clean removes files of the folder that the manifest does not name.
 func (s *spool) clean() error {
-	err := durable.Sweep(s.cfg.files, s.cfg.Folder)
-	var names []string
-	if err == nil {
-		names, err = s.cfg.files.List(s.cfg.Folder)
-	}
-	for _, name := range names {
+	_, err := sweep(s.cfg.files, s.cfg.Folder, func(name string) bool {
 		known := slices.ContainsFunc(s.m.Segments, func(g segment) bool { return name == g.File || name == g.Letters })
-		if known || !segmentName.MatchString(name) {
-			continue
-		}
-		if gone := s.cfg.files.Remove(filepath.Join(s.cfg.Folder, name)); !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("kafka: spool: %w", err)
-	}
-	return nil
+		return !known && segmentName.MatchString(name)
+	})
+	return err
 }
 
 // consume reads all partitions to their ends, a few at a time.

@@ -122,9 +122,7 @@ func TestAborted(t *testing.T) {
 func TestGone(t *testing.T) {
 	c := newCluster(t, 1)
 	p := c.producer(t)
-	for i := range 30 {
-		produce(t, p, row(0, float64(i), 0))
-	}
+	fill(t, p, 30, 1)
 	cfg := c.config(t)
 	w, err := Spool(t.Context(), cfg)
 	fatal.If(t, err)

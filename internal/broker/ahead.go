@@ -5,8 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// A fetcher prefetches the answer behind the one whose records are being read. It holds one
-// answer.
+// A fetcher prefetches one answer behind the one whose records are being read.
 type fetcher struct {
 	client  *Client
 	of      *tail
@@ -59,8 +58,8 @@ func (f *fetcher) drop() {
 	}
 }
 
-// behindWhole is the offset behind the last batch that is whole, −1 if none is. It looks
-// at lengths only: what it says is a guess until the batches have been read.
+// behindWhole is the offset behind the last whole batch by the lengths alone, −1 if there is none:
+// a guess until the batches have been read.
 func behindWhole(data []byte) (next int64) {
 	next = -1
 	for len(data) >= headerBytes {

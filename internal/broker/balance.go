@@ -8,10 +8,9 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// A balancer divides the partitions of a group among its members by what each says of itself
-// when it joins: one member computes the division, which the group keeps for a generation.
-// Whoever had partitions in the latest generation keeps them as far as it can, so that work is
-// not begun anew when others come and go.
+// A balancer divides the partitions of a group by what each member says of itself when it joins.
+// Members of the latest generation keep their partitions as far as possible, so that work is not
+// begun anew when others come and go.
 type balancer struct{ of *Membership }
 
 // ProtocolName is the same in all members.
@@ -61,8 +60,7 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 	for _, m := range members {
 		among = append(among, claimantOf(m))
 	}
-	// A member of the latest generation has more right to its partitions than one that was
-	// away since.
+	// The latest generation goes first: an absent member's claims are older.
 	slices.SortFunc(among, func(a, b *claimant) int {
 		return cmp.Or(cmp.Compare(b.generation, a.generation), cmp.Compare(a.id, b.id))
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// TestFairShares: whatever the members say of themselves, each partition has one owner,
-// shares differ by one at most, and who stays keeps what its share has room for.
+// TestFairShares: each partition has one owner, shares differ by one at most, and members keep
+// what their share has room for.
 func TestFairShares(t *testing.T) {
 	const topic = "rows"
 	divide := func(members []*Membership, partitions int) {

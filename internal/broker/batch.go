@@ -46,8 +46,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // ErrIncomplete says that the bytes end within a batch: a broker cuts its answer there.
 var ErrIncomplete = errors.New("the bytes end within a batch")
 
-// NextBatch reads the first batch of data, after its checksum, and returns what is left
-// of them. Its records are unpacked into buf, which it grows.
+// NextBatch checks and reads the first batch of data, and returns the rest. Its records are
+// unpacked into buf, which grows.
 func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 	if len(data) < 17 {
 		return b, nil, ErrIncomplete
@@ -86,8 +86,7 @@ func NextBatch(data []byte, buf *[]byte) (b Batch, rest []byte, err error) {
 	return b, data[size:], nil
 }
 
-// Next reads the next record into r, whose headers it uses again. After the last one
-// it returns io.EOF.
+// Next reads the next record into r and reuses its headers; io.EOF after the last one.
 func (b *Batch) Next(r *Record) error {
 	if b.left == 0 {
 		if len(b.records) != 0 {

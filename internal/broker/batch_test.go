@@ -89,8 +89,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestDamagedBatches: 2,000 damaged batches whose checksum is right are errors or other
-// records, no panic, and take no more memory than the limit allows.
+// TestDamagedBatches: 2,000 damaged batches with a right checksum are errors or other records,
+// within bounded memory.
 func TestDamagedBatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	var before, after runtime.MemStats
@@ -122,8 +122,8 @@ func TestDamagedBatches(t *testing.T) {
 	}
 }
 
-// TestClaims: a few bytes that claim a gigabyte are refused before they get it, and what
-// unpacks to more than the limit is.
+// TestClaims: a few bytes that claim a gigabyte, and what unpacks to more than the limit, are
+// refused.
 func TestClaims(t *testing.T) {
 	plain := EncodeBatch(Producer{ID: -1, Epoch: -1}, -1, someRecords())
 	gigabyte := binary.AppendUvarint(nil, 1<<30)

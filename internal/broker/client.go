@@ -54,8 +54,8 @@ func NewClient(cfg Config) (*Client, error) {
 	c := &Client{
 		link: &kafka.Transport{
 			TLS: cfg.TLS, SASL: cfg.SASL, ClientID: clientID,
-			// The default of 6 s would hide new leaders and new topics for as long. It is
-			// also the time that an answer about the cluster may take.
+			// Not 6 s, the default, which hides new leaders and topics. It also bounds the wait
+			// for metadata.
 			MetadataTTL: metadataAge,
 		},
 		patience: cfg.Patience,
@@ -78,9 +78,8 @@ func (c *Client) Close() error {
 // ErrNoTopic says that the cluster has no such topic, or that the user may not see it.
 var ErrNoTopic = errors.New("there is no such topic, or it may not be read")
 
-// How long a topic may be unknown before it counts as missing: a new topic is not known to all
-// brokers at once, and no topic is to a broker that has just begun. What the library knows is
-// up to metadataAge old.
+// A new topic is not known to all brokers at once, and no topic to a broker that has just begun:
+// after unknownFor it counts as missing. Metadata is up to metadataAge old.
 const (
 	metadataAge = 2 * time.Second
 	unknownFor  = 10 * time.Second

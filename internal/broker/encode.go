@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math/bits"
 
 	"github.com/segmentio/kafka-go/compress"
 )
 
-// A Producer numbers the batches that a broker is to store once each: sent again, one
-// with the number of an earlier one is acknowledged and not stored.
+// A Producer numbers batches: a broker stores one of a known number once.
 type Producer struct {
 	ID    int64
 	Epoch int16
@@ -20,8 +18,8 @@ type Producer struct {
 	Transactional bool
 }
 
-// EncodeBatch returns a record batch of version 2, uncompressed. Sequence is the number
-// of its first record among all that the producer sends to the partition.
+// EncodeBatch returns a record batch of version 2, uncompressed. Sequence is the number of its
+// first record among those that the producer sends to the partition.
 func EncodeBatch(p Producer, sequence int32, records []Record) []byte {
 	packed := pack(records)
 	packed.number(p, sequence)
@@ -37,9 +35,8 @@ type Packed struct {
 // lengthBytes is what a request has before a batch.
 const lengthBytes = 4
 
-// Pack makes a batch of records, of which there is one at least, and compresses it: what
-// that takes of the processor, and more, is saved where the batch is sent, checked and
-// stored.
+// Pack makes a batch of one record or more, and compresses it: sending, checking and storing it
+// then costs less than that.
 func Pack(records []Record) (Packed, error) {
 	plain := pack(records)
 	var out bytes.Buffer
@@ -78,23 +75,18 @@ func pack(records []Record) Packed {
 	}
 	framed := make([]byte, lengthBytes+headerBytes, size)
 	first, last := records[0].Time, records[0].Time
+	var body []byte
 	for i := range records {
 		r := &records[i]
 		last = max(last, r.Time)
-		body := 1 + varintLen(r.Time-first) + varintLen(int64(i)) + bytesLen(r.Key) + bytesLen(r.Value) + varintLen(int64(len(r.Headers)))
+		body = binary.AppendVarint(append(body[:0], 0), r.Time-first)
+		body = binary.AppendVarint(body, int64(i))
+		body = appendBytes(appendBytes(body, r.Key), r.Value)
+		body = binary.AppendVarint(body, int64(len(r.Headers)))
 		for _, h := range r.Headers {
-			body += varintLen(int64(len(h.Key))) + len(h.Key) + bytesLen(h.Value)
+			body = appendBytes(appendBytes(body, []byte(h.Key)), h.Value)
 		}
-		framed = binary.AppendVarint(framed, int64(body))
-		framed = binary.AppendVarint(append(framed, 0), r.Time-first)
-		framed = binary.AppendVarint(framed, int64(i))
-		framed = appendBytes(framed, r.Key)
-		framed = appendBytes(framed, r.Value)
-		framed = binary.AppendVarint(framed, int64(len(r.Headers)))
-		for _, h := range r.Headers {
-			framed = append(binary.AppendVarint(framed, int64(len(h.Key))), h.Key...)
-			framed = appendBytes(framed, h.Value)
-		}
+		framed = append(binary.AppendVarint(framed, int64(len(body))), body...)
 	}
 	be := binary.BigEndian
 	out := framed[lengthBytes:]
@@ -123,19 +115,6 @@ func (b Packed) number(p Producer, sequence int32) {
 	be.PutUint16(out[51:], uint16(p.Epoch))
 	be.PutUint32(out[53:], uint32(sequence))
 	be.PutUint32(out[17:], crc32.Checksum(out[attributesAt:], castagnoli))
-}
-
-// varintLen is how many bytes a number has in zigzag encoding.
-func varintLen(v int64) int {
-	return (bits.Len64(uint64(v<<1)^uint64(v>>63)|1) + 6) / 7
-}
-
-// bytesLen is what appendBytes appends.
-func bytesLen(b []byte) int {
-	if b == nil {
-		return varintLen(-1)
-	}
-	return varintLen(int64(len(b))) + len(b)
 }
 
 // appendBytes appends a length and the bytes; nil has the length −1.

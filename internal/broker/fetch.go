@@ -18,9 +18,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
 )
 
-// An answer is the response to a fetch, with the record batches as they came. It is
-// registered in the place of kafka-go's own, whose decoder is not used: see the
-// package's comment.
+// An answer is the response to a fetch, with the record batches as they came. It replaces
+// kafka-go's own, whose decoder is not used: see the package's comment.
 type answer struct {
 	ThrottleTimeMs int32         `kafka:"min=v1,max=v11"`
 	ErrorCode      int16         `kafka:"min=v7,max=v11"`
@@ -47,8 +46,8 @@ type answerPartition struct {
 	Records              batchBytes                  `kafka:"min=v0,max=v11,nullable"`
 }
 
-// batchBytes are record batches with their length before them. The library would allocate
-// what the length claims; this takes as much as comes, and memory that was used before.
+// batchBytes are record batches behind their length. The library would allocate what the length
+// claims; this takes memory as bytes arrive, and reuses it.
 type batchBytes []byte
 
 // batchBuffers has the memory of answers that were read.
@@ -97,8 +96,8 @@ var registered = func() bool {
 	return true
 }()
 
-// An abortedFrom is a transaction whose records are not to be read, from an offset on up to
-// its producer's next marker.
+// An abortedFrom is a transaction whose records are hidden, from an offset to its producer's next
+// marker.
 type abortedFrom struct{ producer, first int64 }
 
 // fetched is what a broker has of a partition from an offset on.
@@ -109,12 +108,11 @@ type fetched struct {
 	batches []byte // see [NextBatch]; the last one may be incomplete
 }
 
-// ErrOutOfRange says that a partition has no such offset: it was deleted, or is not
-// written yet.
+// ErrOutOfRange says that a partition has no such offset: deleted, or not written yet.
 var ErrOutOfRange = kafka.OffsetOutOfRange
 
-// fetch returns record batches of a range from an offset on, those of ended transactions
-// unless the range is undecided. It waits up to a second if there is none.
+// fetch returns record batches of a range from an offset on. It waits up to a second if there is
+// none.
 func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32) (fetched, error) {
 	if !registered {
 		return fetched{}, errors.New("kafka: no decoder of answers")
@@ -169,8 +167,8 @@ const (
 	Earliest = kafka.FirstOffset // the first that is kept
 )
 
-// Offsets returns the offset of a point of each partition: [Earliest], [Latest], or the
-// first record of a time (milliseconds since 1970) or later, where there is none −1.
+// Offsets returns the offset of a point of each partition: [Earliest], [Latest], or the first
+// record at or after a time (milliseconds since 1970); −1 if there is none.
 func (c *Client) Offsets(ctx context.Context, topic string, partitions []int, at int64) (map[int]int64, error) {
 	return c.offsets(ctx, kafka.ReadCommitted, topic, partitions, at)
 }
@@ -183,8 +181,7 @@ func (c *Client) Bounds(ctx context.Context, topic string, partitions []int) (ea
 	return earliest, latest, err
 }
 
-// Written returns the offsets behind the last record of each partition, whatever becomes
-// of its transaction.
+// Written returns the offsets behind the last record of each partition, committed or not.
 func (c *Client) Written(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
 	return c.offsets(ctx, kafka.ReadUncommitted, topic, partitions, Latest)
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/describegroups"
 )
 
-// CommitOffsets notes how far a group of consumers has come in a topic: within the
-// transaction, if there is one, and else at once. A group with members is refused: they
-// commit its offsets themselves.
+// CommitOffsets notes how far a group has come in a topic, in the transaction if there is one. A
+// group with members is refused: they commit its offsets themselves.
 func (w *Writer) CommitOffsets(ctx context.Context, group, topic string, ends map[int]int64, metadata string) error {
 	err := w.client.unmanned(ctx, group)
 	if err == nil {
@@ -22,8 +21,8 @@ func (w *Writer) CommitOffsets(ctx context.Context, group, topic string, ends ma
 	return ofGroup(group, err)
 }
 
-// CommitOffsetsAs is CommitOffsets by a member of the group. It is refused, with an error
-// that is [Stale], when the group has come to another generation.
+// CommitOffsetsAs is CommitOffsets by a member. In another generation of the group it fails with
+// an error that is [Stale].
 func (w *Writer) CommitOffsetsAs(ctx context.Context, as Member, group, topic string, ends map[int]int64, metadata string) error {
 	return ofGroup(group, w.commitOffsets(ctx, as, group, topic, ends, metadata))
 }
@@ -101,15 +100,13 @@ func each[T any](partitions []int, answers []T, of func(T) (partition int, err e
 	return nil
 }
 
-// unmanned demands a group without members. A cluster that commits offsets by itself
-// checks that too; within a transaction it lets anybody write over what members of a
-// classic group have committed.
+// unmanned demands a group without members. Clusters check that too, but not within a transaction,
+// which could overwrite what members have committed.
 func (c *Client) unmanned(ctx context.Context, group string) error {
 	return c.Retry(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		// Not by the library's own method, which fails where it cannot read what
-		// members say of themselves.
+		// The library's own method fails where it cannot read what members say of themselves.
 		message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &describegroups.Request{Groups: []string{group}})
 		if err != nil {
 			return err
@@ -130,15 +127,13 @@ func (c *Client) unmanned(ctx context.Context, group string) error {
 	})
 }
 
-// CommittedOffsets returns how far a group has come in a topic, by partition; −1: it
-// has committed nothing.
+// CommittedOffsets returns how far a group has come in a topic, by partition; −1: nowhere.
 func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
 	offsets, _, err := c.Committed(ctx, group, topic, partitions)
 	return offsets, err
 }
 
-// Committed returns what CommittedOffsets does, and the texts that were committed with the
-// offsets.
+// Committed returns CommittedOffsets, and the texts that were committed with them.
 func (c *Client) Committed(ctx context.Context, group, topic string, partitions []int) (map[int]int64, map[int]string, error) {
 	found, texts := map[int]int64{}, map[int]string{}
 	err := c.Retry(ctx, func(ctx context.Context) error {
@@ -166,8 +161,8 @@ func (c *Client) Committed(ctx context.Context, group, topic string, partitions 
 	return found, texts, nil
 }
 
-// Lags are the offsets between the position of a group, or the earliest offset where it has
-// committed none, and the end of the topic, by partition.
+// Lags are the offsets between a group's position, or the earliest offset, and the end of the
+// topic, by partition.
 func (c *Client) Lags(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
 	at, err := c.CommittedOffsets(ctx, group, topic, partitions)
 	if err != nil {

@@ -13,20 +13,18 @@ import (
 	"github.com/segmentio/kafka-go/protocol/apiversions"
 )
 
-// An Identity is what tells a topic from another one of the same name: one that was made
-// anew, or that stands on another cluster. Ids are as Kafka prints them; the zero value is
-// that brokers do not tell both, as before Kafka 2.8.
+// An Identity tells a topic from another one of the same name, made anew or on another cluster.
+// Ids are as Kafka prints them; zero means that brokers do not tell both (before Kafka 2.8).
 type Identity struct {
 	Cluster string `json:"cluster"`
 	Topic   string `json:"topic"`
 }
 
-// ErrAnother says that a topic is not the one that it was: the same offsets are those of
-// other rows.
+// ErrAnother says that a topic was replaced: the same offsets are those of other rows.
 var ErrAnother = errors.New("it was made anew, or stands on another cluster")
 
-// Same returns an error that is [ErrAnother] if both of these are known and differ. than
-// ends the sentence "the topic is another one than …".
+// Same returns an error that is [ErrAnother] if both are known and differ. than ends the sentence
+// "the topic is another one than …".
 func (i Identity) Same(was Identity, topic, than string) error {
 	if i == was || i == (Identity{}) || was == (Identity{}) {
 		return nil
@@ -34,8 +32,7 @@ func (i Identity) Same(was Identity, topic, than string) error {
 	return fmt.Errorf("kafka: topic %q is another one than %s: that had the id %q on the cluster %q, this has %q on %q: %w", topic, than, was.Topic, was.Cluster, i.Topic, i.Cluster, ErrAnother)
 }
 
-// Identity asks a broker which topic has the name now. That there is none is said after ten
-// seconds.
+// Identity asks a broker which topic has the name now.
 func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 	var found Identity
 	err := c.Retry(ctx, ofTopic(topic, func(ctx context.Context) error {
@@ -61,8 +58,8 @@ func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 	return found, nil
 }
 
-// identityRequest is the request for the metadata of a topic in version 10, the first one
-// that has ids, which kafka-go does not know.
+// identityRequest asks for the metadata of a topic in version 10, the first one with ids, which
+// kafka-go does not know.
 type identityRequest string
 
 type identityAnswer struct {
@@ -195,8 +192,7 @@ func (f *fields) number() uint64 {
 	return v
 }
 
-// count reads the number of elements of a list, or of bytes of a text, of which there are
-// no more than bytes are left.
+// count reads the number of elements of a list, or of bytes of a text.
 func (f *fields) count() int { return max(int(f.number())-1, 0) }
 
 func (f *fields) text() string { return string(f.take(f.count())) }

@@ -11,8 +11,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// A Member is one member of a group of consumers in one generation: who commits as it is
-// refused when the group has come to another generation.
+// A Member is a member of a group in one generation, after which its commits are refused.
 type Member struct {
 	ID         string
 	Generation int
@@ -21,10 +20,9 @@ type Member struct {
 // ErrLost says that the partitions that work began with are not those of this member now.
 var ErrLost = errors.New("the group has changed the partitions of this member")
 
-// A Membership is this process's place in a group of consumers. Either one member has all
-// partitions of a topic, while the others stand by, or they share them. Only the members'
-// protocol of the group decides who has which: a member keeps them until it leaves or is
-// not heard of for the session's time, or, where they are shared, until others come or go.
+// A Membership is this process's place in a group: one member has all partitions of a topic while
+// the others stand by, or they share them. A member keeps its partitions until it leaves or misses
+// its session or, where they are shared, until others come or go.
 type Membership struct {
 	shared bool
 	told   func(known bool, partitions int)
@@ -42,16 +40,15 @@ type Group struct {
 	Name, Topic string
 	Shared      bool          // members share the partitions; else one has all of them
 	Session     time.Duration // how long a member that is not heard of keeps the partitions
-	// Told hears what the group says: whether it knows this member now, and how many
-	// partitions that has; nil: nobody does.
+	// Told hears whether the group knows this member now, and how many partitions it has; nil:
+	// nobody does.
 	Told func(known bool, partitions int)
 }
 
-// Lead joins the group and calls work each time that this member is given partitions of
-// the topic. The context of work ends, with the cause [ErrLost], when another member has
-// them or, in a shared group, when this one has others; while the group finds out, and
-// while brokers are away, it goes on. Lead returns when work has returned anything but
-// ErrLost, or ctx is done, and has left the group then.
+// Lead joins the group and calls work each time that this member is given partitions of the topic.
+// The context of work ends, with the cause [ErrLost], when another member has them or, in a shared
+// group, when this one has others; not while the group finds out or brokers are away. Lead leaves
+// the group and returns when work has returned anything but ErrLost, or ctx is done.
 func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Context, m *Membership) error) error {
 	m := &Membership{changed: make(chan struct{}), told: of.Told, shared: of.Shared}
 	members, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
@@ -104,8 +101,7 @@ func (c *Client) Lead(ctx context.Context, of Group, work func(ctx context.Conte
 	}
 }
 
-// leaveWithin is how long leaving the group may take: a coordinator that is away gives the
-// partitions to others when the session is over.
+// leaveWithin bounds leaving the group: without its coordinator the session ends by itself.
 const leaveWithin = 5 * time.Second
 
 func leave(members *kafka.ConsumerGroup) {
@@ -120,8 +116,8 @@ func leave(members *kafka.ConsumerGroup) {
 	}
 }
 
-// lost reports whether the generation that stands has taken away what work began with.
-// The lock is held.
+// lost reports whether the current generation has taken away what work began with. The lock is
+// held.
 func (m *Membership) lost() bool {
 	if m.shared {
 		return m.now != nil && !slices.Equal(m.has, m.with)
@@ -156,9 +152,8 @@ func (m *Membership) whileLeading(ctx context.Context, work func(context.Context
 	return err
 }
 
-// current is the member that this process is, which has the partitions that work began with:
-// what is committed as this member is refused unless it has them still. While the group
-// finds out who has them, it waits.
+// current waits for a generation and returns this process's member in it, if that has the
+// partitions that work began with.
 func (m *Membership) current(ctx context.Context) (Member, error) {
 	var found Member
 	lost := false
@@ -180,8 +175,8 @@ func (m *Membership) over(ctx context.Context, generation int) error {
 	return m.await(ctx, func() bool { return m.now == nil || m.now.Generation != generation })
 }
 
-// Work calls work while this member has the partitions: anew when the group has come to
-// another generation, or another process has ended its transaction.
+// Work calls work while this member has the partitions: again in another generation, or when
+// another process has ended its transaction.
 func (m *Membership) Work(ctx context.Context, work func(ctx context.Context, as Member) error) error {
 	for {
 		as, err := m.current(ctx)
@@ -251,9 +246,8 @@ func (m *Membership) tell() {
 	m.changed = make(chan struct{})
 }
 
-// follow goes from one generation to the next. Between two of them nobody can commit, but
-// who had the partitions has reason to think that it still has.
-// It returns an error if the group will never take this member.
+// follow goes from one generation to the next. Between two of them nobody can commit, but members
+// keep their partitions. An error means that the group will never take this member.
 func (m *Membership) follow(ctx context.Context, members *kafka.ConsumerGroup, topic string) error {
 	for ctx.Err() == nil {
 		g, err := members.Next(ctx)

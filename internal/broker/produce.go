@@ -14,11 +14,10 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// A Writer produces records so that each is stored once: batches carry the producer's
-// id and their sequence, every in-sync replica acknowledges them, and one whose
-// acknowledgement is lost is sent again as it is. With a transactional id all that is
-// sent between Begin and Commit is read together or not at all, and a later Writer of the
-// same id ends what an earlier one left open. Its methods are for one goroutine.
+// A Writer stores each record once: batches carry the producer's id and sequence, all in-sync
+// replicas acknowledge them, and a batch without an acknowledgement is sent again as it is. With a
+// transactional id all that was sent until Commit is read together or not at all, and a later
+// Writer of the id ends what an earlier one left open. Its methods are for one goroutine.
 type Writer struct {
 	client        *Client
 	transactional string
@@ -42,12 +41,11 @@ type progress struct {
 	ends         map[int]int64
 }
 
-// timeouts are after which a broker aborts a transaction whose writer is gone. Clusters
-// that are set up to allow less than the usual 15 minutes refuse a longer one.
+// timeouts end the transaction of a writer that is gone. Some clusters refuse the usual 15
+// minutes.
 var timeouts = []time.Duration{15 * time.Minute, 5 * time.Minute, time.Minute, 10 * time.Second}
 
-// NewWriter returns a writer with an id of its own from the cluster; transactional may
-// be "".
+// NewWriter returns a writer with a producer's id of its own; transactional may be "".
 func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, error) {
 	w := &Writer{client: c, transactional: transactional, sequences: map[place]int32{}, joined: map[place]bool{}, ends: map[place]int64{}}
 	var err error
@@ -83,8 +81,7 @@ func (w *Writer) begin(ctx context.Context, timeout time.Duration) error {
 	})
 }
 
-// retry makes a request of the writer. One that a later writer of the same id has ended is
-// told so.
+// retry makes a request of the writer, and names what has fenced it.
 func (w *Writer) retry(ctx context.Context, request func(context.Context) error) error {
 	err := w.client.Retry(ctx, request)
 	if errors.Is(err, kafka.InvalidProducerEpoch) || errors.Is(err, kafka.ProducerFenced) {
@@ -132,8 +129,7 @@ func (w *Writer) SendPacked(ctx context.Context, topic string, partition int, ba
 	return nil
 }
 
-// following is the number of the record behind a batch of so many: behind the largest
-// one comes 0.
+// following is the sequence behind a batch of so many records; behind the largest comes 0.
 func following(sequence int32, records int) int32 {
 	return int32((int64(sequence) + int64(records)) & math.MaxInt32)
 }
@@ -173,14 +169,12 @@ func (w *Writer) Commit(ctx context.Context) error {
 	return w.Seen(ctx)
 }
 
-// End ends the transaction: what was sent will be read, and soon. Without a transactional
-// id, or if nothing was sent, it does nothing.
+// End ends the transaction, if one is open: what was sent will be read soon.
 func (w *Writer) End(ctx context.Context) error { return w.end(ctx, true) }
 
-// Seen waits until readers of committed records see what was sent, and groups where they
-// are, for a broker answers before it has written the end of a transaction into all
-// partitions. It does not wait for ever: the open transaction of another writer may stand
-// before it.
+// Seen waits, for some seconds, until readers of committed records see what was sent, and groups
+// where they are: a broker answers before it has written the end of a transaction into all
+// partitions, and the open transaction of another writer may hide it.
 func (w *Writer) Seen(ctx context.Context) error {
 	const most, pause = 20 * time.Second, 20 * time.Millisecond
 	until := time.Now().Add(most)

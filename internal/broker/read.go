@@ -14,8 +14,7 @@ const (
 	maxFetchBytes   = 1 << 30
 	// damagedTries is how often a damaged batch is fetched: it may be whole on the disk.
 	damagedTries = 3
-	// emptyTries is how many seconds to wait for records that were there before:
-	// replicas that lead anew may have to catch up.
+	// emptyTries is how many seconds to wait for known records: new leaders may have to catch up.
 	emptyTries = 60
 )
 
@@ -37,10 +36,9 @@ func (r Range) isolation() int8 {
 	return int8(kafka.ReadCommitted)
 }
 
-// Read calls use for every record of the range that a transactional consumer would see,
-// in order: no markers, none of an aborted transaction. A record is valid during the
-// call. An offset that the partition does not have is an error that wraps
-// [ErrOutOfRange].
+// Read calls use for every record of the range that a transactional consumer would see, in order:
+// no markers, none of an aborted transaction. A record is valid during the call. A missing offset
+// is an error that wraps [ErrOutOfRange].
 func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) error {
 	t := &tail{Range: r, offset: r.First, limit: r.FetchBytes}
 	if t.limit <= 0 {
@@ -67,8 +65,7 @@ func (c *Client) Read(ctx context.Context, r Range, use func(*Record) error) err
 	return nil
 }
 
-// An OffsetError says that a partition does not have an offset. It wraps
-// [ErrOutOfRange].
+// An OffsetError names a missing offset. It wraps [ErrOutOfRange].
 type OffsetError struct {
 	Topic     string
 	Partition int
@@ -100,8 +97,7 @@ func (t *tail) fail(format string, args ...any) error {
 	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: "+format, append([]any{t.Topic, t.Partition, t.offset}, args...)...)
 }
 
-// batches hands on the records of one answer. A batch that is not whole is left to the
-// next one.
+// batches hands on the records of the whole batches of one answer.
 func (t *tail) batches(ctx context.Context, found fetched, use func(*Record) error) error {
 	if len(found.batches) == 0 {
 		return t.nothing(found)
@@ -147,8 +143,8 @@ func (t *tail) batches(ctx context.Context, found fetched, use func(*Record) err
 	return nil
 }
 
-// nothing deals with an answer without a batch: the rest of the range was compacted
-// away, or the log is shorter than it was.
+// nothing deals with an answer without a batch: the rest of the range was compacted away, or the
+// log has become shorter.
 func (t *tail) nothing(found fetched) error {
 	if t.empty++; t.empty > 1 && found.stable >= t.End {
 		t.offset = t.End
@@ -181,8 +177,8 @@ func (t *tail) records(b *Batch, use func(*Record) error) error {
 	}
 }
 
-// aborted knows which batches belong to transactions that were aborted: those of a
-// producer from the first offset of its transaction up to its next marker.
+// aborted knows the batches of aborted transactions: those of a producer from the first offset of
+// its transaction up to its next marker.
 type aborted struct {
 	open      []abortedFrom  // that have not begun, by their first offset
 	producers map[int64]bool // with one that has

@@ -15,8 +15,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Retry repeats a request until it succeeds, fails for good, or the client's patience is
-// at an end. It is for requests that may be made twice.
+// Retry repeats a request, which may be made twice, until it succeeds, fails for good, or the
+// client's patience is at an end.
 func (c *Client) Retry(ctx context.Context, request func(context.Context) error) error {
 	began := time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -73,8 +73,8 @@ func (c *Client) tell(ctx context.Context, err error) {
 
 var errUnknown = errors.New("the brokers do not know it")
 
-// ofTopic is a request about a topic, for one call of Retry. While the brokers do not know the
-// topic its error names it; after unknownFor it is ErrNoTopic.
+// ofTopic is a request about a topic, for one call of Retry. While brokers do not know the topic
+// its error names it; after unknownFor it is ErrNoTopic.
 func ofTopic(topic string, request func(context.Context) error) func(context.Context) error {
 	var unknown time.Time // since when
 	return func(ctx context.Context) error {
@@ -92,8 +92,7 @@ func ofTopic(topic string, request func(context.Context) error) func(context.Con
 	}
 }
 
-// unreachable is why no named broker can be reached, which the library does not say; nil: one
-// can.
+// unreachable is why no named broker answers, which the library does not say; nil: one does.
 func (c *Client) unreachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -109,8 +108,8 @@ func (c *Client) unreachable(ctx context.Context) error {
 	return fmt.Errorf("kafka: no broker answers (%w); are the addresses right, and do the brokers run? (hint: kafka.brokers of the file, or --kafka)", errors.Join(reasons...))
 }
 
-// greet asks a broker for the versions of its protocol, which needs no password. A broker
-// that wants TLS closes the connection instead.
+// greet asks a broker for the versions of its protocol, which needs no password. A broker that
+// wants TLS closes the connection instead.
 func (c *Client) greet(ctx context.Context, address string) error {
 	conn, err := (&kafka.Dialer{ClientID: clientID, TLS: c.config.TLS}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -130,8 +129,8 @@ func (c *Client) greet(ctx context.Context, address string) error {
 	return nil
 }
 
-// Temporary reports whether a request that failed may succeed when it is made again:
-// a broker is away, or a topic has no leader or a coordinator no answer just now.
+// Temporary reports whether a retry may help: a broker is away, or a topic has no leader or a
+// coordinator no answer just now.
 func Temporary(err error) bool {
 	if coded, ok := errors.AsType[kafka.Error](err); ok {
 		return coded.Temporary() || coded.Timeout() || coded == kafka.UnknownTopicOrPartition || coded == kafka.BrokerNotAvailable ||

@@ -11,8 +11,7 @@ import (
 // Settings are what a topic is made with, as Kafka names and writes them.
 type Settings map[string]string
 
-// CreateTopic makes a topic. One that is there is left as it is, and told by false.
-// Replicas of −1 are as many as the cluster's default.
+// CreateTopic makes a topic unless it exists. Replicas of −1 are the cluster's default.
 func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, replicas int, settings Settings) (made bool, err error) {
 	config := kafka.TopicConfig{Topic: topic, NumPartitions: partitions, ReplicationFactor: replicas}
 	for name, value := range settings {

@@ -17,8 +17,8 @@ const maxUnpacked = 1 << 28
 
 var errUnpacked = fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
 
-// unpack returns the records of a batch as they were before they were compressed. What
-// the bytes claim is held against the limit before memory is asked for.
+// unpack returns the records of a batch uncompressed. Claims are held against the limit before
+// memory is asked for.
 func unpack(with compress.Compression, packed []byte, buf *[]byte) (out []byte, err error) {
 	switch with {
 	case compress.None:
@@ -49,12 +49,11 @@ func unpack(with compress.Compression, packed []byte, buf *[]byte) (out []byte, 
 	return out, nil
 }
 
-// unzstd may be used from several goroutines. Options that are wrong would show in the
-// first test.
+// unzstd is safe for concurrent use. Wrong options would show in the first test.
 var unzstd, _ = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderConcurrency(0))
 
-// snappyFrames begins what Java's clients write: blocks, each after its length, behind 16
-// bytes. Other clients write one block.
+// snappyFrames begins what Java's clients write: blocks behind their lengths, after 16 bytes.
+// Other clients write one block.
 const snappyFrames = "\x82SNAPPY\x00"
 
 func unpackSnappy(to, packed []byte) ([]byte, error) {
