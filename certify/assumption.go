@@ -22,6 +22,7 @@ const (
 	AssumeGridWeights     AssumptionID = "grid-weights"
 	AssumeOneAttempt      AssumptionID = "one-attempt"
 	AssumeHoldoutUnseen   AssumptionID = "holdout-unseen" // of certificates with hold-out rows
+	AssumeHoldoutFixed    AssumptionID = "holdout-fixed"  // of the same
 )
 
 // A standardAssumption is the text of an assumption, and the statuses that it may
@@ -46,6 +47,7 @@ func standardAssumptions() []standardAssumption {
 		{id: AssumeGridWeights, derived: true, text: "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1."},
 		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training, nor the time at which it ended."},
 		{id: AssumeHoldoutUnseen, derived: true, text: "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes."},
+		{id: AssumeHoldoutFixed, derived: true, text: "Which rows are hold-out rows (by key, share, selection and order of the rows) was fixed before their values were known. No file tells: who doubts it audits, under a key of his own."},
 	}
 }
 

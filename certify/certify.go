@@ -119,6 +119,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 	}
 	if ev.Delta.Uses(RoleHoldout) {
 		derived[AssumeHoldoutUnseen] = Assumption{Status: AssumptionAssumed, Diagnostic: "What training again takes stands under declared and in the configuration."}
+		derived[AssumeHoldoutFixed] = Assumption{Status: AssumptionAssumed, Diagnostic: "Training again does not show it."}
 	}
 	return completeAssumptions(ev.Assumptions, derived)
 }

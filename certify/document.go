@@ -2,7 +2,7 @@ package certify
 
 import (
 	"encoding/json"
-	"slices"
+	"fmt"
 )
 
 // Format names the version of the certificate document.
@@ -35,7 +35,7 @@ type Status string
 // The statuses.
 const (
 	StatusCertified   Status = "certified"   // the theorem applies and says something
-	StatusConditional Status = "conditional" // certified, if [AssumeHoldoutUnseen] is true: no document can show it
+	StatusConditional Status = "conditional" // certified, if what a hold-out rests on is true: no document can show it
 	StatusVacuous     Status = "vacuous"     // the theorem applies and says nothing
 	StatusIndicative  Status = "indicative"  // an assumption of the theorem is broken
 )
@@ -301,17 +301,26 @@ type Attempt struct {
 
 // About returns what a headline says about a predictor: the guarantee of the least
 // bound among those that are not [StatusConditional], or among all if there are no
-// others. Who knows assumptions to be true that a document cannot show, because he
-// has trained himself, names them: a guarantee on their condition then is certified.
-// Where the certificate says nothing about a predictor, that is what it returns.
-func (c Certificate) About(predictor Predictor, known ...AssumptionID) Guarantee {
+// others. Where the certificate says nothing about a predictor, that is what it returns.
+func (c Certificate) About(predictor Predictor) Guarantee {
+	return c.least(predictor, func(s Status) bool { return s == StatusConditional })
+}
+
+// Best is [Certificate.About] for whoever takes its maker's word: the guarantee of the least
+// bound, on whatever condition.
+func (c Certificate) Best(predictor Predictor) Guarantee {
+	return c.least(predictor, func(Status) bool { return false })
+}
+
+// least is the guarantee of the least bound about a predictor, one whose status is last only
+// if there are no others.
+func (c Certificate) least(predictor Predictor, last func(Status) bool) Guarantee {
 	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + string(predictor)}
 	for _, g := range c.Guarantees {
 		if g.Predictor != predictor {
 			continue
 		}
-		g = g.Given(known...)
-		open, openBest := g.Status == StatusConditional, best.Status == StatusConditional
+		open, openBest := last(g.Status), last(best.Status)
 		if best.ID == "" || openBest && !open || openBest == open && g.Bound < best.Bound {
 			best = g
 		}
@@ -319,25 +328,43 @@ func (c Certificate) About(predictor Predictor, known ...AssumptionID) Guarantee
 	return best
 }
 
-// Given returns the guarantee as it stands for who knows assumptions to be true that no
-// document can show.
-func (g Guarantee) Given(known ...AssumptionID) Guarantee {
-	if g.Status == StatusConditional && slices.Contains(known, AssumeHoldoutUnseen) {
-		g.Status = StatusCertified
-	}
-	return g
-}
+// Promises reports whether a guarantee of this status promises something, if on a condition.
+func (s Status) Promises() bool { return s == StatusCertified || s == StatusConditional }
 
-// Conditional returns the guarantees that hold on a condition that is none of those
-// that are known to be true.
-func (c Certificate) Conditional(known ...AssumptionID) []Guarantee {
+// Conditional returns the guarantees that hold on a condition.
+func (c Certificate) Conditional() []Guarantee {
 	var open []Guarantee
 	for _, g := range c.Guarantees {
-		if g.Given(known...).Status == StatusConditional {
+		if g.Status == StatusConditional {
 			open = append(open, g)
 		}
 	}
 	return open
+}
+
+// DefaultRolesKey is the key of a job that names none.
+const DefaultRolesKey = "pacsgp"
+
+// SplitChosen reports whether the key of the roles may have been chosen for its easy rows: it
+// is not the default one, nor fixed with a sequence.
+func (c Certificate) SplitChosen() bool {
+	return c.Roles.Key != DefaultRolesKey && c.Delta.Sequence == nil
+}
+
+// Split says which rows are hold-out rows; "": there are none.
+func (c Certificate) Split() string {
+	if c.Ledger.Holdout == 0 {
+		return ""
+	}
+	key := "the default key " + quoted(c.Roles.Key)
+	switch {
+	case c.Roles.Key == DefaultRolesKey:
+	case c.Delta.Sequence != nil:
+		key = "the key " + quoted(c.Roles.Key) + ", fixed with its sequence"
+	default:
+		key = "the key " + quoted(c.Roles.Key) + ", which its maker chose"
+	}
+	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key)
 }
 
 // Guarantee returns the guarantee with the identifier.

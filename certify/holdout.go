@@ -9,7 +9,8 @@ const (
 // holdout bounds the risk of the mean of Q from rows that neither the prior nor
 // training nor any choice has seen: given all other rows the mean is one fixed
 // predictor, whose losses on these rows are independent. That training has not seen
-// them is [AssumeHoldoutUnseen].
+// them is [AssumeHoldoutUnseen], that nobody chose them by their values [AssumeHoldoutFixed], and
+// that the job owes nothing to their values [AssumeOneAttempt].
 func holdout() method {
 	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)

@@ -50,7 +50,7 @@ func headline(g Guarantee, c Certificate) string {
 // sure says with what confidence, and of a hold-out on which condition.
 func sure(g Guarantee) string {
 	if g.Role == RoleHoldout {
-		return confidence(g.Delta) + " confidence if training did not see the hold-out rows"
+		return confidence(g.Delta) + " confidence if training did not see the hold-out rows, and split and job owe nothing to their values"
 	}
 	return confidence(g.Delta) + " confidence"
 }
@@ -102,7 +102,8 @@ func certified(g Guarantee, c Certificate) string {
 	rows, assumptions := "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
 	if g.Role == RoleHoldout {
 		rows = "hold-out rows"
-		assumptions = fmt.Sprintf("If training did not see the hold-out rows, which is its maker's word (%s), under the other stated assumptions", AssumeHoldoutUnseen)
+		assumptions = fmt.Sprintf("If training did not see the hold-out rows (%s), their set was fixed before their values were known (%s), and the job owes nothing to their values (%s), under the other stated assumptions",
+			AssumeHoldoutUnseen, AssumeHoldoutFixed, AssumeOneAttempt)
 	}
 	source := "the same source"
 	if places := c.Sample.places(math.MaxInt); places != "" {

@@ -166,26 +166,23 @@ func TestStatusOfABound(t *testing.T) {
 	}
 }
 
-// A document cannot show that training did not see the hold-out rows. Its guarantee is
-// conditional, says so, and is what a headline is about only for who knows better.
+// A document cannot show that training did not see the hold-out rows, nor who chose them: its
+// guarantee is conditional, says so, and is what a headline is about only for its maker.
 func TestHoldoutIsConditional(t *testing.T) {
 	c := certificate(t, sound(t))
 	held := guarantee(t, c, GuaranteeHoldout)
 	if held.Status != StatusConditional {
 		t.Errorf("the hold-out is %s, want conditional", held.Status)
 	}
-	mustHold(t, held.Statement, "If training did not see the hold-out rows, which is its maker's word (holdout-unseen)")
-	mustHold(t, held.Headline, "if training did not see the hold-out rows")
+	mustHold(t, held.Statement, "If training did not see the hold-out rows (holdout-unseen), their set was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt)")
+	mustHold(t, held.Headline, "if training did not see the hold-out rows, and split and job owe nothing to their values")
 	for _, a := range c.Assumptions {
-		if a.ID == AssumeHoldoutUnseen && a.Status != AssumptionAssumed {
+		if (a.ID == AssumeHoldoutUnseen || a.ID == AssumeHoldoutFixed) && a.Status != AssumptionAssumed {
 			t.Errorf("%s is %s, want assumed", a.ID, a.Status)
 		}
 	}
 	if open := c.Conditional(); len(open) != 1 || open[0] != held {
 		t.Errorf("conditional are %v, want the hold-out", open)
-	}
-	if open := c.Conditional(AssumeHoldoutUnseen); len(open) != 0 {
-		t.Errorf("conditional for who knows better are %v, want none", open)
 	}
 	if held.Bound >= guarantee(t, c, GuaranteeMean).Bound {
 		t.Fatal("the hold-out's bound is not the least: the test sees nothing")
@@ -193,15 +190,15 @@ func TestHoldoutIsConditional(t *testing.T) {
 	if g := c.About(PredictorMean); g.ID != GuaranteeMean {
 		t.Errorf("the headline about the mean is %s, want what is proven", g.ID)
 	}
-	if g := c.About(PredictorMean, AssumeHoldoutUnseen); g.ID != GuaranteeHoldout || g.Status != StatusCertified {
-		t.Errorf("for who knows better the headline about the mean is %s, %s", g.ID, g.Status)
+	if g := c.Best(PredictorMean); g != held {
+		t.Errorf("for who takes the maker's word the headline about the mean is %s, %s", g.ID, g.Status)
 	}
 	ev := sound(t)
 	ev.Delta.Methods = ev.Delta.Methods[:1]
 	ev.Tallies = ev.Tallies.For(ev.Delta)
 	ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
 	for _, a := range certificate(t, ev).Assumptions {
-		if a.ID == AssumeHoldoutUnseen {
+		if a.ID == AssumeHoldoutUnseen || a.ID == AssumeHoldoutFixed {
 			t.Error("a certificate without hold-out rows speaks of them")
 		}
 	}
@@ -331,7 +328,7 @@ func TestHeadlines(t *testing.T) {
 				want = "without its maker's word " + want
 			}
 			if g.ID == GuaranteeHoldout && g.Status == StatusConditional {
-				want = strings.Replace(want, "99 % confidence", "99 % confidence if training did not see the hold-out rows", 1)
+				want = strings.Replace(want, "99 % confidence", "99 % confidence if training did not see the hold-out rows, and split and job owe nothing to their values", 1)
 			}
 			if g.ID == GuaranteeDraw {
 				want = strings.Replace(want, `predictions (the mean of Q) of "delay"`, `predictions of "delay" by a function drawn at random from Q`, 1)

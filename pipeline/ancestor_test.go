@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -101,7 +102,7 @@ func TestWarmStart(t *testing.T) {
 					t.Errorf("training again: %v, want %v", err, given.want)
 				}
 			}
-			if len(v.Known()) > 0 {
+			if v.Retrained && len(r.Certificate.Conditional()) > 0 && !slices.Contains(v.NotChecked(), "that training did not see the hold-out rows") {
 				t.Error("what the ancestor has seen is not known from training again")
 			}
 		})

@@ -43,13 +43,13 @@ func ExampleColumns() {
 	log := sinklake.NewAttemptLog(filepath.Join(folder, sinklake.AttemptsFile), nil)
 	o := must(pipeline.Train(ctx, job, rows, sinklake.NewOutput(folder, nil), pipeline.RunConfig{Attempts: log, Software: "example 1.0"}))
 	r := o.Result
-	mean := r.Certificate.About(certify.PredictorMean, certify.AssumeHoldoutUnseen)
+	mean := r.Certificate.Best(certify.PredictorMean)
 	fmt.Printf("%s: the mean is off by more than 0.5 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
 
 	v := must(pipeline.Verify(ctx, r.Certificate, r.Model, r.ModelDigest, rows.Data, pipeline.Resources{}))
 	fmt.Println("verified against the rows:", v.Evidence)
 	// Output:
-	// certified: the mean is off by more than 0.5 in at most 3 % of fresh rows
+	// conditional: the mean is off by more than 0.5 in at most 3 % of fresh rows
 	// verified against the rows: true
 }
 

@@ -103,7 +103,7 @@ const (
 
 // A RolesDecl declares the rule that assigns roles to rows.
 type RolesDecl struct {
-	Key     string  `json:"key"`               // default "pacsgp"
+	Key     string  `json:"key"`               // default: [certify.DefaultRolesKey]
 	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; default 0.1 with the method holdout
 
 	By        RolesBy `json:"by,omitempty"`
@@ -208,7 +208,7 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("loss.epsilon: std means standard deviations over reference rows; with declared scaling give epsilon in raw units")
 	}
 	if j.Roles.Key == "" {
-		j.Roles.Key = "pacsgp"
+		j.Roles.Key = certify.DefaultRolesKey
 	}
 	if err := certify.RolesKey(j.Roles.Key); err != nil {
 		fault("roles.key: %w", err)

@@ -18,13 +18,13 @@ const (
 	JudgeDraw Judge = "draw" // a function drawn from Q
 )
 
-// KnownToMaker is the assumption that a run knows to be true because it has seen to it, and
-// that its certificate cannot show to others.
-const KnownToMaker = certify.AssumeHoldoutUnseen
-
-// Of returns the guarantee of a certificate that a judge speaks of, as its maker knows it.
+// Of returns the guarantee of a certificate that a judge speaks of, as its maker knows it: one
+// from hold-out rows among them, unless the key may have been chosen for easy ones.
 func (j Judge) Of(c certify.Certificate) certify.Guarantee {
-	return c.About(j.Predictor(), KnownToMaker)
+	if c.SplitChosen() {
+		return c.About(j.Predictor())
+	}
+	return c.Best(j.Predictor())
 }
 
 // Predictor is the one that is judged; without a word the mean.
@@ -139,10 +139,10 @@ func (o *Outcome) add(next *Outcome, job Job) {
 	o.Record.Alternatives = all
 }
 
-// better reports whether an alternative's record is better than another's: a certified one
-// than one that is not, then the lower bound, then the first.
+// better reports whether an alternative's record is better than another's: one that promises
+// something, then the lower bound, then the first.
 func (a AlternativeRecord) better(b AlternativeRecord) bool {
-	if one, other := a.Status == certify.StatusCertified, b.Status == certify.StatusCertified; one != other {
+	if one, other := a.Status.Promises(), b.Status.Promises(); one != other {
 		return one
 	}
 	return a.Bound < b.Bound
@@ -166,19 +166,19 @@ func NotCertified(format string, args ...any) error {
 	return notCertified(fmt.Sprintf(format, args...))
 }
 
-// Verdict is nil if the judged guarantee is certified within the limit and, where the job is
+// Verdict is nil if the judged guarantee is certified, or conditional, within the limit and, where the job is
 // strict about it, neighbouring rows do not look dependent; else it is [ErrNotCertified] with
 // the reason.
 func (how RunConfig) Verdict(c certify.Certificate) error {
 	g := how.Judge.Of(c)
 	switch {
-	case g.Status != certify.StatusCertified:
+	case !g.Status.Promises():
 		return NotCertified("finished, but the guarantee for the %s is %s: see the statement above", g.Predictor, g.Status)
 	case how.Limit > 0 && !(g.Bound <= how.Limit):
-		return NotCertified("finished and certified, but the bound for the %s, %s, is above the job's limit %v (judge: %s)",
+		return NotCertified("finished, but the bound for the %s, %s, is above the job's limit %v (judge: %s)",
 			g.Predictor, certify.AtMost(g.Bound), how.Limit, how.Judge)
 	case how.Strict && c.Dependence.Suspicious:
-		return NotCertified("finished and certified, but consecutive rows are more alike than independent rows would be, and the job is strict about it: see the assumption independent-rows")
+		return NotCertified("finished, but consecutive rows are more alike than independent rows would be, and the job is strict about it: see the assumption independent-rows")
 	default:
 		return nil
 	}

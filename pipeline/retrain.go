@@ -16,22 +16,16 @@ import (
 // speaks neither for nor against the certificate.
 var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 
-// Known are the assumptions that the check has found to be true, beyond what the
-// certificate can show: see [certify.Certificate.About]. What an ancestor has seen,
-// training again does not show.
-func (v *Verification) Known() []certify.AssumptionID {
-	if !v.Retrained || v.certificate.Declared.Training.Ancestor != nil {
-		return nil
-	}
-	return []certify.AssumptionID{certify.AssumeHoldoutUnseen}
-}
-
 // NotChecked says in a line each what is the certificate's maker's word, though a
-// guarantee rests on it, and the check has not found.
+// guarantee rests on it, and the check has not found. What an ancestor has seen, training
+// again does not show.
 func (v *Verification) NotChecked() []string {
 	var open []string
-	if len(v.certificate.Conditional(v.Known()...)) > 0 {
-		open = append(open, "that training did not see the hold-out rows")
+	if len(v.certificate.Conditional()) > 0 {
+		if !v.Retrained || v.certificate.Declared.Training.Ancestor != nil {
+			open = append(open, "that training did not see the hold-out rows")
+		}
+		open = append(open, "that which rows are hold-out rows was fixed before their values were known", "that the job owes nothing to the values of the hold-out rows")
 	}
 	if v.certificate.Delta.Sequence != nil {
 		open = append(open, "that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")

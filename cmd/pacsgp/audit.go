@@ -112,5 +112,5 @@ func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {
 	report.WriteWrapped(w.stdout, "", a.Words(), w.style)
 	report.WriteWrapped(w.stdout, "NOT CHECKED: ", a.NotChecked(), w.style)
 	_, _ = fmt.Fprintln(w.stdout)
-	report.WriteHeadlines(w.paper, a.Result.Certificate, w.style)
+	report.WriteHeadlines(w.paper, a.Result.Certificate, w.style, report.Anybody)
 }

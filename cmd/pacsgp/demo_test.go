@@ -24,7 +24,7 @@ func TestDemoAndExamples(t *testing.T) {
 	if err := run(t.Context(), []string{"demo", "-o", filepath.Join(dir, "out", "demo")}, w); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	for _, want := range []string{"CERTIFIED    predictions (the mean of Q)", "verified: the certificate follows", "a draw of Q misses 0.0"} {
+	for _, want := range []string{"CONDITIONAL  predictions (the mean of Q)", "verified: the certificate follows", "a draw of Q misses 0.0"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("the demo did not print %q:\n%s", want, stdout.String())
 		}

@@ -58,7 +58,7 @@ func inspectCertificate(w system, path string, c certify.Certificate, asJSON boo
 		return fmt.Errorf("%s: %w: %w", path, pipeline.ErrRefused, err)
 	}
 	if !asJSON {
-		if err := report.WriteCertificate(w.paper, c, w.style); err != nil {
+		if err := report.WriteCertificate(w.paper, c, w.style, report.Anybody); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; that it is true of a model and of rows is for pacsgp verify to find out.")

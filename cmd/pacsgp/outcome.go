@@ -74,7 +74,7 @@ func (o *outcome) report(w system) error {
 	if err := o.sweepTable(w); err != nil {
 		return err
 	}
-	if err := report.WriteCertificate(w.paper, o.Result.Certificate, w.style, pipeline.KnownToMaker); err != nil {
+	if err := report.WriteCertificate(w.paper, o.Result.Certificate, w.style, report.Maker); err != nil {
 		return err
 	}
 	data := strings.Join(o.task.Source.Arguments(), " ")
@@ -123,9 +123,9 @@ func (o *outcome) sweepTable(to system) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	best := "the best: of those that are certified the one of the lowest bound for " + the[o.Record.Judge]
-	if o.Record.Status != certify.StatusCertified {
-		best = "none is certified for " + the[o.Record.Judge] + "; the one of the lowest bound"
+	best := "the best: of those that promise something the one of the lowest bound for " + the[o.Record.Judge]
+	if !o.Record.Status.Promises() {
+		best = "none promises anything about " + the[o.Record.Judge] + "; the one of the lowest bound"
 	}
 	_, err := fmt.Fprintf(w, "* %s. Its certificate:\n\n", best)
 	return err

@@ -167,7 +167,7 @@ func cautions(c certify.Certificate) []string {
 	switch mean := c.About(certify.PredictorMean); {
 	case mean.Status == certify.StatusCertified:
 	case len(c.Conditional()) > 0:
-		said = append(said, "what the certificate says of predictions is conditional: it is its maker's word that training did not see the hold-out rows (pacsgp verify --retrain checks it)")
+		said = append(said, "what the certificate says of predictions is conditional: it is its maker's word that training did not see the hold-out rows, and that split and job owe nothing to them (pacsgp verify --retrain and pacsgp audit check it)")
 	default:
 		said = append(said, fmt.Sprintf("predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
 	}

@@ -82,10 +82,10 @@ func TestSweepWithoutAGoodBound(t *testing.T) {
 			t.Errorf("%v: status %d, want %d; %q; %.400s", change, a.status, status, a.message, a.stdout)
 		}
 	}
-	train(jobFile{"limit": "0.0001"}, exitNotCertified, "above the job's limit", "the best: of those that are certified")
+	train(jobFile{"limit": "0.0001"}, exitNotCertified, "above the job's limit", "the best: of those that promise something")
 	best := record(t, filepath.Join(dir, "out"))
-	train(jobFile{"limit": fmt.Sprint(best.Bound)}, 0, "", "the best: of those that are certified")
-	train(jobFile{"sweep": "[{loss: {epsilon: 0.00001}}, {loss: {epsilon: 0.00002}}]"}, exitNotCertified, "vacuous", "none is certified")
+	train(jobFile{"limit": fmt.Sprint(best.Bound)}, 0, "", "the best: of those that promise something")
+	train(jobFile{"sweep": "[{loss: {epsilon: 0.00001}}, {loss: {epsilon: 0.00002}}]"}, exitNotCertified, "vacuous", "none promises anything")
 }
 
 func TestBadSweep(t *testing.T) {

@@ -29,9 +29,9 @@ func verifyCommand(w system) *cobra.Command {
 			"everything is computed again from the rows. A certificate is its JSON document or its\n" +
 			"Parquet row: both say the same. A manifest beside it says which files of the data are the\n" +
 			"sample, for a lake that has grown since.\n\n" +
-			"What a model was trained on cannot be seen. A guarantee from hold-out rows is therefore\n" +
-			"its maker's word, unless --retrain trains again without these rows and gives the same\n" +
-			"model.\n\n" +
+			"What a model was trained on cannot be seen, nor who chose the split. A guarantee from\n" +
+			"hold-out rows is therefore its maker's word. --retrain trains again without these rows and\n" +
+			"demands the same model; pacsgp audit trains under a key of yours.\n\n" +
 			"Exit status 0 says that nothing contradicts the certificate and that it certifies something\n" +
 			"about the mean; 3 that it certifies nothing about it, but by such a word (--judge draw: about\n" +
 			"a draw); 1 that it is refused.",
@@ -214,15 +214,12 @@ func modelDigest(m pipeline.Model) (string, error) {
 // byWord reports whether something is said about the mean of Q that is certified only
 // by the maker's word.
 func (v *verified) byWord() bool {
-	mean := v.certificate.About(certify.PredictorMean, v.found.Known()...)
+	mean := v.certificate.About(certify.PredictorMean)
 	return mean.Status != certify.StatusCertified && v.conditional()
 }
 
-// conditional reports whether a guarantee is certified only if training did not see the
-// hold-out rows, which was not found.
-func (v *verified) conditional() bool {
-	return len(v.certificate.Conditional(v.found.Known()...)) > 0
-}
+// conditional reports whether a guarantee rests on its maker's word about hold-out rows.
+func (v *verified) conditional() bool { return len(v.certificate.Conditional()) > 0 }
 
 // notChecked says what guarantees rest on and was not found.
 func (v *verified) notChecked() []string {
@@ -238,7 +235,7 @@ func (v *verified) notChecked() []string {
 
 // said is what the certificate says about the predictor that is judged.
 func (v *verified) said() certify.Guarantee {
-	return v.certificate.About(v.judge.Predictor(), v.found.Known()...)
+	return v.certificate.About(v.judge.Predictor())
 }
 
 // judged is an error where what was asked for, or what is said about the predictor that
@@ -264,7 +261,10 @@ func (v *verified) advice() string {
 	if v.certificate.Declared.Training.Ancestor != nil {
 		return ". Training began with the model of an earlier certificate: what that has seen is not checked by training this one again"
 	}
-	return ". Give the data and --retrain to check it"
+	if v.found.Retrained {
+		return ". pacsgp audit checks the first of these, under a key of yours; only rows that come later show the second"
+	}
+	return ". Give the data and --retrain to check the first of these; pacsgp audit checks the second"
 }
 
 // verdict says in a line what was found.
@@ -272,6 +272,8 @@ func (v *verified) verdict() string {
 	switch {
 	case !v.found.Evidence:
 		return "arithmetic consistent, evidence not rechecked: give the data to check everything"
+	case v.judge != pipeline.JudgeDraw && v.byWord() && v.found.Retrained:
+		return "by the maker's word: the certificate follows from the model and these rows, and the model from training again; that says nothing of who chose the hold-out rows"
 	case v.judge != pipeline.JudgeDraw && v.byWord():
 		return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
 	case v.said().Status != certify.StatusCertified:
@@ -300,13 +302,15 @@ func (v *verified) print(w system, statement bool) error {
 	if _, err := fmt.Fprintf(w.stdout, "id %s\n", v.id); err != nil || !statement {
 		return err
 	}
-	known := v.found.Known()
-	report.WriteHeadlines(w.paper, c, w.style, known...)
-	if len(c.Conditional()) > 0 && len(c.Conditional(known...)) == 0 {
+	report.WriteHeadlines(w.paper, c, w.style, report.Anybody)
+	if split := c.Split(); split != "" {
+		report.WriteWrapped(w.stdout, "", split, w.style)
+	}
+	if v.found.Retrained && v.conditional() && c.Declared.Training.Ancestor == nil {
 		report.WriteWrapped(w.stdout, "", "Training did not see the hold-out rows: trained again here without them, the model is the same to the last byte.", w.style)
 	}
 	for _, g := range c.Guarantees {
-		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Given(known...).Status), w.style)
+		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Status), w.style)
 		report.WriteWrapped(w.stdout, "  ", g.Statement, w.style) // no name starts a line of its own
 	}
 	return report.WriteDeclared(w.paper, c, w.style)
@@ -336,7 +340,7 @@ func (v *verified) document() verdictDocument {
 		ID: v.id, Checked: append([]string{}, v.found.Checked...), Guarantees: []verdictGuarantee{},
 	}
 	for _, g := range v.certificate.Guarantees {
-		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, pipeline.Verdict{Status: g.Given(v.found.Known()...).Status, Bound: g.Bound, Headline: g.Headline}})
+		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, pipeline.Verdict{Status: g.Status, Bound: g.Bound, Headline: g.Headline}})
 	}
 	return d
 }

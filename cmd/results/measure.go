@@ -91,7 +91,7 @@ func evaluate(ctx context.Context, dir string, apart dataset.Table, r measured.R
 	scale := model.Meta.Target.Scale
 	m := measurement{
 		N: draw.N, Status: draw.Status, Bound: draw.Bound, Mean: c.About(certify.PredictorMean).Bound,
-		Holdout: c.About(certify.PredictorMean, certify.AssumeHoldoutUnseen).Bound, Baseline: c.Baseline.Bound,
+		Holdout: c.Best(certify.PredictorMean).Bound, Baseline: c.Baseline.Bound,
 		Fresh: found.Draw, FreshMean: found.Mean, FreshSquared: found.Squared / (scale * scale),
 	}
 	if !(m.Fresh <= m.Bound) || !(m.FreshMean <= m.Mean) {

@@ -192,7 +192,7 @@ func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.J
 		if err := j.verify(ctx, c); err != nil {
 			return "", err
 		}
-		if g := who.Of(c); g.Status != certify.StatusCertified {
+		if g := who.Of(c); !g.Status.Promises() {
 			return "", pipeline.NotCertified("the pointer stays: the guarantee of %.12s… for the %s is %s", id, g.Predictor, g.Status)
 		}
 		before := "what could not be read"

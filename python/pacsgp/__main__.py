@@ -14,8 +14,8 @@ round differently: the sums of losses, KL, and what follows from them. Without
 DATA the findings about the rows (roles, scaling, losses) are believed as stated.
 
 What is declared is the maker's word and printed apart. Lines with NOT CHECKED say
-what is not checked. One of these things is that training did not see the hold-out
-rows: a model does not tell, and this program does not train. Exit status: 0
+what is not checked, such as that training did not see the hold-out rows and that
+nobody chose them by their values: no file tells, and this program does not train. Exit status: 0
 everything checked agrees, 1 something does not, 2 usage, 3 everything checked
 agrees, but what is said about the mean rests on the maker's word alone.
 """

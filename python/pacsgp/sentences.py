@@ -96,7 +96,7 @@ class Sentences:
         fresh = "fresh rows" + (" of " + self.places(8) if self.places(8) else "") + (" that satisfy the row rules" if self.cert["ledger"]["bad"] else "")
         word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
         nothing = "without its maker's word nothing" if word else "nothing"
-        who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + (" if training did not see the hold-out rows" if g["role"] == "holdout" else "")
+        who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + (" if training did not see the hold-out rows, and split and job owe nothing to their values" if g["role"] == "holdout" else "")
         if g["status"] == "indicative":
             broken = ["the assumption " + a["id"] for a in self.cert["assumptions"] if a["status"] == "broken"]
             return f"nothing is certified about {who}: {' and '.join(broken)} {'does' if len(broken) == 1 else 'do'} not hold"
@@ -129,7 +129,7 @@ class Sentences:
     def certified(self, g):
         rows, words = "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
         if g["role"] == "holdout":
-            rows, words = "hold-out rows", "If training did not see the hold-out rows, which is its maker's word (holdout-unseen), under the other stated assumptions"
+            rows, words = "hold-out rows", "If training did not see the hold-out rows (holdout-unseen), their set was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
                  f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules: " + self.claim(g))
         if g["predictor"] == "mean of Q":
@@ -193,7 +193,8 @@ ASSUMPTIONS = {
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
     "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
     "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training, nor the time at which it ended.",
-    "holdout-unseen": "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes."}
+    "holdout-unseen": "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes.",
+    "holdout-fixed": "Which rows are hold-out rows (by key, share, selection and order of the rows) was fixed before their values were known. No file tells: who doubts it audits, under a key of his own."}
 
 EQUAL_ROWS = {
     "drop": "The first of equal rows is used and the later ones are left out: it is assumed that those are copies, made after the rows were drawn.",
@@ -216,7 +217,8 @@ def assumptions(job, found, jitter):
     said = {
         "independent-rows": ("assumed", rows),
         "one-attempt": ("assumed", "No program can see what was tried elsewhere. What the maker counted stands under declared."),
-        "holdout-unseen": ("assumed", "What training again takes stands under declared and in the configuration.")}
+        "holdout-unseen": ("assumed", "What training again takes stands under declared and in the configuration."),
+        "holdout-fixed": ("assumed", "Training again does not show it.")}
     if mode == "declared":
         said["prior-before-rows"] = ("assumed", "The scaling constants were declared. That they were not computed from the certified rows cannot be seen.")
     if mode == "all-rows":
@@ -226,4 +228,4 @@ def assumptions(job, found, jitter):
     if not jitter["holds"]:
         said["jitter"] = ("broken", f"The error of the factor is not proven to be at most {plain(jitter['limit'])}.")
     return [{"id": name, "status": said.get(name, ("enforced",))[0], "text": words, **members(("diagnostic", said.get(name, ("", ""))[1]))}
-            for name, words in ASSUMPTIONS.items() if name != "holdout-unseen" or found["ledger"]["holdout"]]
+            for name, words in ASSUMPTIONS.items() if not name.startswith("holdout-") or found["ledger"]["holdout"]]

@@ -143,6 +143,8 @@ def unchecked(cert, rows, same, row):
     print("NOT CHECKED here: " + "; ".join(left))
     if any(g["status"] == "conditional" for g in cert["guarantees"]):
         print("NOT CHECKED: that training did not see the hold-out rows (pacsgp verify --retrain checks it)")
+        print("NOT CHECKED: that which rows are hold-out rows was fixed before their values were known (pacsgp audit checks it, under a key of yours)")
+        print("NOT CHECKED: that the job owes nothing to the values of the hold-out rows (only rows that come later show it)")
     if cert["delta"].get("sequence"):
         print("NOT CHECKED: that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
     if cert["sample"].get("segments"):
@@ -156,8 +158,18 @@ def show_attempts(cert):
         print(f"NOTE  {others} other {'job was' if others == 1 else 'jobs were'} tried on these rows before this one, says its maker")
 
 
+def split(cert):
+    """Which rows are hold-out rows."""
+    key = cert["roles"]["key"]
+    words = f'the default key "{key}"' if key == "pacsgp" else f'the key "{key}", ' + ("fixed with its sequence" if cert["delta"].get("sequence") else "which its maker chose")
+    n = cert["ledger"]["rows"]
+    return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, by {words} and the order of the rows."
+
+
 def show(cert):
     """The guarantees, those on a condition last, and apart from them the maker's word."""
     for g in sorted(cert["guarantees"], key=lambda g: g["status"] == "conditional"):
         print(f"{g['status'].upper():11} {g['headline']}")
+    if cert["ledger"]["holdout"]:
+        print(split(cert))
     print("declared, the maker's word, which model and rows do not show: " + compact(cert["declared"]))

@@ -221,7 +221,7 @@ func (s *server) certificate(w http.ResponseWriter, r *http.Request) {
 	e, c, err := s.read(now, r.PathValue("id"))
 	var words report.Page
 	if err == nil {
-		words, err = report.PageOf(c)
+		words, err = report.PageOf(c, report.Anybody)
 	}
 	if err != nil {
 		s.show(w, http.StatusNotFound, "message", page{Title: "Not readable", Now: now, Data: []string{err.Error()}})

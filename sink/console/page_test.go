@@ -79,7 +79,7 @@ func TestCertificateIsAsInspected(t *testing.T) {
 		_, page := get(t, Handler(indexOf(t, dir), nil), "/certificate/"+id)
 		said := text(page)
 		var printed bytes.Buffer
-		fatal.If(t, report.WriteCertificate(&printed, c, report.Style{}))
+		fatal.If(t, report.WriteCertificate(&printed, c, report.Style{}, report.Anybody))
 		at := 0
 		for _, paragraph := range strings.Split(printed.String(), "\n\n")[1:] { // the headlines stand apart
 			title, rest, _ := strings.Cut(paragraph, "\n")

@@ -11,15 +11,13 @@ import (
 )
 
 // WriteCertificate prints a certificate for people: see [PageOf]. It does not verify it.
-// known are the assumptions that the run that made it knows to be true: see
-// [certify.Certificate.About].
-func WriteCertificate(w io.Writer, c certify.Certificate, style Style, known ...certify.AssumptionID) error {
-	page, err := PageOf(c, known...)
+func WriteCertificate(w io.Writer, c certify.Certificate, style Style, who Reader) error {
+	page, err := PageOf(c, who)
 	if err != nil {
 		return err
 	}
 	p := &printer{w: bufio.NewWriter(w), style: style}
-	WriteHeadlines(p.w, c, style, known...)
+	WriteHeadlines(p.w, c, style, who)
 	for _, words := range page.Remarks {
 		p.line(wrap(strings.Repeat(" ", statusWidth), words, style.width()))
 	}
@@ -72,11 +70,11 @@ func (p *printer) section(s Section) {
 }
 
 // WriteHeadlines prints the status and the first line of the best guarantee about each
-// predictor, then those that hold on a condition that is not known to be true, and what
+// predictor, then those that hold on a condition, and what
 // speaks against believing them: other jobs on the same rows, equal rows that were declared
 // to be separate draws, neighbours that are alike. An error of w is the caller's to find.
-func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, known ...certify.AssumptionID) {
-	for _, h := range headlines(c, known) {
+func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, who Reader) {
+	for _, h := range headlines(c, who) {
 		colour := red
 		switch h.Status {
 		case certify.StatusCertified:

@@ -17,7 +17,7 @@ import (
 func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 	c := certifytest.Certificate(t, nil)
 	var b bytes.Buffer
-	fatal.If(t, WriteCertificate(&b, c, Style{}))
+	fatal.If(t, WriteCertificate(&b, c, Style{}, Anybody))
 	flat := strings.Join(strings.Fields(b.String()), " ")
 	mean, draw := c.Guarantees[0], c.Guarantees[1]
 	for _, want := range []string{
@@ -47,7 +47,7 @@ func TestNumberInASequenceIsTheMakersWord(t *testing.T) {
 		ev.Delta.Sequence = &certify.Sequence{Policy: certify.DeltaSequence, Name: "nights", Number: 3}
 	})
 	var all, word bytes.Buffer
-	fatal.If(t, errors.Join(WriteCertificate(&all, c, Style{}), WriteDeclared(&word, c, Style{})))
+	fatal.If(t, errors.Join(WriteCertificate(&all, c, Style{}, Anybody), WriteDeclared(&word, c, Style{})))
 	const said = `number 3 of "nights"`
 	about, declared, _ := strings.Cut(all.String(), makersWord)
 	if strings.Contains(about, said) || !strings.Contains(declared, said) || !strings.Contains(word.String(), said) {
@@ -59,7 +59,7 @@ func TestWriteCertificateKeepsToTheWidth(t *testing.T) {
 	c := certifytest.Certificate(t, nil)
 	for _, width := range []int{80, 100, 500} {
 		var b bytes.Buffer
-		fatal.If(t, WriteCertificate(&b, c, Style{Width: width}))
+		fatal.If(t, WriteCertificate(&b, c, Style{Width: width}, Anybody))
 		for line := range strings.SplitSeq(b.String(), "\n") {
 			if n := utf8.RuneCountInString(line); n > min(width, 100) {
 				t.Errorf("width %d: a line of %d columns: %q", width, n, line)
@@ -74,7 +74,7 @@ func TestWriteCertificateMarksStatuses(t *testing.T) {
 		certify.StatusIndicative: func(ev *certify.Evidence) { ev.Jitter.Holds = false },
 	} {
 		var b bytes.Buffer
-		fatal.If(t, WriteCertificate(&b, certifytest.Certificate(t, change), Style{Colour: true}))
+		fatal.If(t, WriteCertificate(&b, certifytest.Certificate(t, change), Style{Colour: true}, Anybody))
 		if !strings.Contains(b.String(), strings.ToUpper(string(status))) || strings.Contains(b.String(), "CERTIFIED  ") {
 			t.Errorf("%s is not marked:\n%s", status, b.String())
 		}
@@ -93,7 +93,7 @@ func TestWriteCertificateDoesNotPassOnControlCharacters(t *testing.T) {
 	c.RowRules = []string{"\x00"}
 	c.Declared.Software, c.Declared.Unit, c.Guarantees[0].Headline, c.Sample.Columns[1] = "\r\n", "\x1b[2J", "a\x1b[2J", "\x00"
 	var b bytes.Buffer
-	fatal.If(t, WriteCertificate(&b, c, Style{}))
+	fatal.If(t, WriteCertificate(&b, c, Style{}, Anybody))
 	if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && Escape(string(r)) != string(r) }); i >= 0 {
 		t.Errorf("it prints %q", b.String()[i:i+10])
 	}
@@ -104,7 +104,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 func TestWriteCertificateReturnsTheWritersError(t *testing.T) {
-	if err := WriteCertificate(fullDisk{}, certifytest.Certificate(t, nil), Style{}); err == nil {
+	if err := WriteCertificate(fullDisk{}, certifytest.Certificate(t, nil), Style{}, Anybody); err == nil {
 		t.Error("an error of the writer is lost")
 	}
 }

@@ -13,7 +13,7 @@ func TestDoubtsStandUnderTheHeadlines(t *testing.T) {
 	c.Sample.Rows = 1000
 	written := func() string {
 		var out strings.Builder
-		WriteHeadlines(&out, c, Style{})
+		WriteHeadlines(&out, c, Style{}, Anybody)
 		return out.String()
 	}
 	if got := written(); got != "" {

@@ -49,16 +49,24 @@ type Field struct{ Name, Words string }
 // makersWord is the title of what is declared.
 const makersWord = "What its maker says, and model and rows do not show"
 
+// A Reader is who reads a certificate.
+type Reader int
+
+// The readers.
+const (
+	Anybody Reader = iota
+	Maker          // the run that made it
+)
+
 // PageOf puts a certificate into words: what it says, what the bound is made of, what it
-// rests on, and what it does not say. known are the assumptions that the reader knows to be
-// true: see [certify.Certificate.About].
-func PageOf(c certify.Certificate, known ...certify.AssumptionID) (Page, error) {
+// rests on, and what it does not say.
+func PageOf(c certify.Certificate, who Reader) (Page, error) {
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return Page{}, fmt.Errorf("report: %w", err)
 	}
 	id := sha256.Sum256(document)
-	p := Page{ID: hex.EncodeToString(id[:]), Headlines: headlines(c, known), Doubts: c.Doubts(), Remarks: remarks(c, known)}
+	p := Page{ID: hex.EncodeToString(id[:]), Headlines: headlines(c, who), Doubts: c.Doubts(), Remarks: remarks(c, who)}
 	add := func(s Section) { p.Sections = append(p.Sections, s) }
 	for _, g := range c.Guarantees {
 		add(Section{Title: fmt.Sprintf("%s: %s", g.ID, g.Predictor), Words: []string{g.Statement}})
@@ -84,15 +92,20 @@ func PageOf(c certify.Certificate, known ...certify.AssumptionID) (Page, error) 
 }
 
 // headlines are the first line of the best guarantee about each predictor, the one about
-// the mean first, and of those that hold on a condition that is not known to be true.
-func headlines(c certify.Certificate, known []certify.AssumptionID) []Headline {
+// the mean first, and of those that hold on a condition. For their maker those are the best, unless
+// he chose the split.
+func headlines(c certify.Certificate, who Reader) []Headline {
+	about := c.About
+	if who == Maker && !c.SplitChosen() {
+		about = c.Best
+	}
 	var shown []certify.Guarantee
 	for _, g := range c.Guarantees {
-		if best := c.About(g.Predictor, known...); !slices.Contains(shown, best) {
+		if best := about(g.Predictor); !slices.Contains(shown, best) {
 			shown = append(shown, best)
 		}
 	}
-	for _, g := range c.Conditional(known...) {
+	for _, g := range c.Conditional() {
 		if !slices.Contains(shown, g) {
 			shown = append(shown, g)
 		}
@@ -105,13 +118,19 @@ func headlines(c certify.Certificate, known []certify.AssumptionID) []Headline {
 }
 
 // remarks say on what the headlines hold.
-func remarks(c certify.Certificate, known []certify.AssumptionID) []string {
+func remarks(c certify.Certificate, who Reader) []string {
 	words := []string{"on the assumptions below; see what it does not say"}
-	if len(c.Conditional()) > len(c.Conditional(known...)) {
-		words = append(words, "This run kept the hold-out rows from training, and knows it. The certificate calls their number conditional: others have your word for it, or train again (pacsgp verify --retrain).")
+	if split := c.Split(); split != "" {
+		words = append(words, split)
 	}
-	if len(c.Conditional(known...)) > 0 {
-		words = append(words, "The run that trained knew that it had kept the hold-out rows apart, and printed CERTIFIED for what is CONDITIONAL here. For others it is that run's word, until training is repeated (pacsgp verify --retrain).")
+	switch {
+	case len(c.Conditional()) == 0:
+	case who == Maker && !c.SplitChosen():
+		words = append(words, "This run kept the hold-out rows from training. Others have your word for it, or train again (pacsgp verify --retrain); that nobody chose the split shows an audit under a key of theirs (pacsgp audit), and that the job owes nothing to these rows only rows that come later.")
+	case who == Maker:
+		words = append(words, "A key of your own may have been chosen for its easy rows: the number of the hold-out rows counts for nothing here. Leave roles.key out, or let an auditor draw a key (pacsgp audit).")
+	default:
+		words = append(words, "What is CONDITIONAL rests on its maker's word: that training did not see the hold-out rows (pacsgp verify --retrain shows it), that their set was fixed before their values (pacsgp audit does, with a key of yours), and that the job owes nothing to them (only rows that come later do).")
 	}
 	return words
 }
