@@ -55,14 +55,7 @@ const wantTolerance = "want the largest share of rows that may be bad, as in 0.1
 
 // UnmarshalYAML reads the two forms.
 func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
-	if node.Type() == ast.NullType {
-		return nil
-	}
-	var text string
-	if err := yaml.NodeToValue(node, &text); err != nil {
-		return yamlfile.At(node, wantTolerance)
-	}
-	share, err := shareOf(text)
+	share, text, err := shareAt(node)
 	if err != nil {
 		return yamlfile.At(node, wantTolerance)
 	}
@@ -137,7 +130,7 @@ func (d deadLetters) Put(ctx context.Context, _ []string, _ []pipeline.Shard, _ 
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	window := d.origin.window
+	window := d.origin.frozen
 	text, err := json.Marshal([]any{d.topic, window.Segments, d.origin.Config.Columns})
 	if err != nil {
 		return err

@@ -20,9 +20,6 @@ const wantCopies = "want drop, independent, or the largest share of rows that ma
 
 // UnmarshalYAML reads the three forms.
 func (c *copiesConfig) UnmarshalYAML(node ast.Node) error {
-	if node.Type() == ast.NullType {
-		return nil
-	}
 	var text string
 	if err := yaml.NodeToValue(node, &text); err != nil {
 		return yamlfile.At(node, wantCopies)
@@ -31,12 +28,25 @@ func (c *copiesConfig) UnmarshalYAML(node ast.Node) error {
 		c.Policy = policy
 		return nil
 	}
-	share, err := parseShare(text)
-	if err != nil {
-		return yamlfile.At(node, err.Error())
+	share, err := shareOf(text)
+	switch {
+	case err != nil:
+		return yamlfile.At(node, fmt.Sprintf("%q: %s", text, wantCopies))
+	case !(share <= 1):
+		return yamlfile.At(node, fmt.Sprintf("%q is no share between 0 and 1: %s", text, wantCopies))
+	case share == 1:
+		return yamlfile.At(node, fmt.Sprintf("%q limits nothing: write 1 %% for a hundredth, or independent if equal rows are draws of their own", text))
 	}
 	c.Policy, c.Limit = pipeline.CopiesLimited, share
 	return nil
+}
+
+// shareAt reads a share that a node has, as text or as a number.
+func shareAt(node ast.Node) (share float64, text string, err error) {
+	if err = yaml.NodeToValue(node, &text); err == nil {
+		share, err = shareOf(text)
+	}
+	return share, text, err
 }
 
 var sharePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *(%?)$`)
@@ -51,19 +61,4 @@ func shareOf(s string) (float64, error) {
 		m[1] += "e-2" // read as decimals, so that 1 % is 0.01
 	}
 	return strconv.ParseFloat(m[1], 64)
-}
-
-// parseShare reads the largest share of copies.
-func parseShare(s string) (float64, error) {
-	if sharePattern.FindStringSubmatch(s) == nil {
-		return 0, fmt.Errorf("%q: %s", s, wantCopies)
-	}
-	x, err := shareOf(s)
-	switch {
-	case err != nil || !(x <= 1):
-		return 0, fmt.Errorf("%q is no share between 0 and 1: %s", s, wantCopies)
-	case x == 1:
-		return 0, fmt.Errorf("%q limits nothing: write 1 %% for a hundredth, or independent if equal rows are draws of their own", s)
-	}
-	return x, nil
 }

@@ -84,14 +84,7 @@ type holdoutConfig float64
 
 // UnmarshalYAML reads the two forms.
 func (h *holdoutConfig) UnmarshalYAML(node ast.Node) error {
-	var text string
-	if node.Type() == ast.NullType {
-		return nil
-	}
-	if err := yaml.NodeToValue(node, &text); err != nil {
-		return yamlfile.At(node, wantHoldout)
-	}
-	share, err := shareOf(text)
+	share, _, err := shareAt(node)
 	if err != nil || !(0 < share && share < 1) {
 		return yamlfile.At(node, wantHoldout)
 	}

@@ -5,7 +5,6 @@ package config
 
 import (
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -156,7 +155,7 @@ func (c JobFile) job() pipeline.Job {
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
 		},
-		Delta:    c.delta(),
+		Delta:    given(c.Delta, 0),
 		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},
 		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,
@@ -166,7 +165,7 @@ func (c JobFile) job() pipeline.Job {
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
 			Method: pipeline.NamedMethod(c.Train.Method), Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
-			Evaluations: c.Train.evaluations(), Noise: c.Train.Noise,
+			Evaluations: given(c.Train.Evaluations, 0), Noise: c.Train.Noise,
 			Mode: pipeline.TrainMode(c.Train.Mode), Rows: c.planned(), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
@@ -176,12 +175,12 @@ func (c JobFile) job() pipeline.Job {
 	}
 }
 
-// evaluations is the number that is given, or 0.
-func (t trainConfig) evaluations() int {
-	if t.Evaluations == nil {
-		return 0
+// given is the value of a key, or another one where the file does not have the key.
+func given[T any](value *T, otherwise T) T {
+	if value == nil {
+		return otherwise
 	}
-	return *t.Evaluations
+	return *value
 }
 
 // declared writes by: hash as it is in a job, which is not at all.
@@ -191,14 +190,6 @@ func (r rolesConfig) declared() pipeline.RolesDecl {
 		by = pipeline.RolesByHash
 	}
 	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout), By: by, Reference: r.Reference}
-}
-
-// delta is δ, or 0 if it is not given.
-func (c JobFile) delta() float64 {
-	if c.Delta == nil {
-		return 0
-	}
-	return *c.Delta
 }
 
 // join takes the faults that the job's own check has found. Of a number that is given as 0,
@@ -219,15 +210,9 @@ func (c JobFile) join(err error, faults *yamlfile.Faults) {
 
 // declared fills in what the grid leaves out, key by key.
 func (g gridConfig) declared() pipeline.GridDecl {
-	or := func(x *float64, value float64) float64 {
-		if x == nil {
-			return value
-		}
-		return *x
-	}
 	d := pipeline.DefaultGrid
 	return pipeline.GridDecl{
-		Min: or(g.Min, d.Min), Max: or(g.Max, d.Max), Step: or(g.Step, d.Step), Prior: g.Prior, Width: g.Width,
+		Min: given(g.Min, d.Min), Max: given(g.Max, d.Max), Step: given(g.Step, d.Step), Prior: g.Prior, Width: g.Width,
 	}
 }
 
@@ -239,12 +224,7 @@ func (c JobFile) resources() pipeline.Resources {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Publish.Kafka.files(), c.Serve.files())
-	for _, p := range []*string{&c.Output, &c.Attempts, &c.BadRows.To.path} {
-		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
-			*p = filepath.Join(folder, *p)
-		}
-	}
+	relativePaths(folder, c.Publish.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path})
 }
 
 // planned is the number of rows of a job that trains while they arrive: of a window of a

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -58,10 +55,11 @@ func (k *TopicSection) files() []*string {
 	return append(k.Cluster.files(), &k.Schema, &k.Registry.CA, &k.Registry.PasswordFile)
 }
 
-// relativePaths makes relative paths, where they are given, relative to a folder.
+// relativePaths makes relative paths, where they are given, relative to a folder. Addresses of
+// stores stay, to be refused as they are.
 func relativePaths(folder string, paths ...[]*string) {
 	for _, p := range slices.Concat(paths...) {
-		if *p != "" && !filepath.IsAbs(*p) {
+		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
 			*p = filepath.Join(folder, *p)
 		}
 	}
@@ -87,7 +85,7 @@ func (s SourceSection) topic(job pipeline.Job, output string, faults *yamlfile.F
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
 	}
-	return &Topic{KafkaSection: k, Config: config, Letters: s.letters, file: s.file}
+	return &Topic{KafkaSection: k, spooled: spooled{Config: config, file: s.file}, Letters: s.letters}
 }
 
 // window says where the only window of a job, or one of a stream, begins and ends.
@@ -145,37 +143,22 @@ func (k KafkaSection) digest(c kafkalog.Config) string {
 	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
 }
 
-// A Topic is the window of a topic. Opened first, it is consumed into its spool,
-// which every opening reads.
+// A Topic is the window of a topic.
 type Topic struct {
 	KafkaSection
+	spooled
 
-	Config    kafkalog.Config
-	Letters   string             // topic for records of bad rows, or ""
-	file      string             // job file
-	segments  []pipeline.Segment // that are replayed; nil: the window is a new one
-	temporary bool               // the spool goes when it was read
-	window    *kafkalog.Window
-	lock      io.Closer
+	Letters  string             // topic for records of bad rows, or ""
+	segments []pipeline.Segment // that are replayed; nil: the window is a new one
 }
 
 // Open opens the window, which is consumed into its spool first if it is not there.
 func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
-	if k.window == nil {
-		if err := k.spool(ctx, want); err != nil {
-			return nil, err
-		}
-	}
-	return k.window.Open(ctx, want)
+	return k.open(ctx, want, k.consume)
 }
 
-// spool consumes the window.
-func (k *Topic) spool(ctx context.Context, want pipeline.Choice) (err error) {
-	if k.Config.Columns == nil {
-		if k.Config.Columns = slices.Clone(want.Features); want.Target != "" {
-			k.Config.Columns = append(k.Config.Columns, want.Target)
-		}
-	}
+// consume consumes the window into its spool.
+func (k *Topic) consume(ctx context.Context) (err error) {
 	if err := k.Schemas(); err != nil {
 		return err
 	}
@@ -183,11 +166,6 @@ func (k *Topic) spool(ctx context.Context, want pipeline.Choice) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()
-	if k.temporary {
-		if k.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-"); err != nil {
-			return err
-		}
-	}
 	if k.temporary { // nothing is sent anywhere
 		k.Config.Letters = false
 	}
@@ -196,19 +174,14 @@ func (k *Topic) spool(ctx context.Context, want pipeline.Choice) (err error) {
 			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
-	k.Config.Progress = want.Spooled
+	if err := k.place(); err != nil {
+		return err
+	}
 	if k.segments != nil {
-		k.window, err = kafkalog.Replay(ctx, k.Config, k.segments)
-		return err
+		k.frozen, err = kafkalog.Replay(ctx, k.Config, k.segments)
+	} else {
+		k.frozen, err = kafkalog.Spool(ctx, k.Config)
 	}
-	files := durable.OS{}
-	if err := files.MkdirAll(k.Config.Folder); err != nil {
-		return err
-	}
-	if k.lock, err = files.Lock(filepath.Join(k.Config.Folder, ".lock")); err != nil {
-		return spoolLocked(err)
-	}
-	k.window, err = kafkalog.Spool(ctx, k.Config)
 	return err
 }
 
@@ -221,9 +194,6 @@ func (k *Topic) others(output string) []string {
 	}
 	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.Config.Folder) })
 }
-
-// Finds returns "": no file is read by its name.
-func (k *Topic) Finds(string) string { return "" }
 
 // Arguments are what means the same as DATA of a command.
 func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
@@ -238,7 +208,7 @@ func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", pipeline.ErrRefused, s.Topic, s.Partition)
 		}
 	}
-	again := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, file: k.file, segments: c.Sample.Segments, temporary: true}
+	again := &Topic{KafkaSection: k.KafkaSection, spooled: spooled{Config: k.Config, file: k.file, temporary: true}, segments: c.Sample.Segments}
 	again.Config.Topic = k.Topic
 	again.Config.Columns = slices.Clone(c.Sample.Columns)
 	return again, nil
@@ -246,17 +216,13 @@ func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 
 // Release removes the spool, unless another run of the job goes on with it.
 func (k *Topic) Release(published bool) error {
-	var err error
-	if k.lock != nil {
-		err = k.lock.Close()
-		k.lock = nil
-	}
+	err := k.unlock()
 	if k.Config.Client == nil { // nothing was spooled
 		return err
 	}
-	done := published && !k.Spool.Keep && k.window != nil
+	done := published && !k.Spool.Keep && k.frozen != nil
 	// A frozen window without rows would have none in later runs either.
-	empty := k.window != nil && k.window.Rows() == 0
+	empty := k.frozen != nil && k.frozen.Rows() == 0
 	if published {
 		k.Config.Quota.Release(k.Config.Folder)
 	}

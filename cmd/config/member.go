@@ -150,11 +150,11 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 // what the group has committed.
 func (m *Member) rows(w *ingestlog.Window, folder string) pipeline.Rows {
 	return &Topic{
-		KafkaSection: m.Topic.KafkaSection, Letters: m.Topic.Letters, file: m.Topic.file, window: w,
-		Config: ingestlog.Config{
+		KafkaSection: m.Topic.KafkaSection, Letters: m.Topic.Letters,
+		spooled: spooled{file: m.Topic.file, frozen: w, Config: ingestlog.Config{
 			Client: m.client, Topic: m.Topic.Topic, Columns: m.Topic.Config.Columns, Folder: folder, Quota: m.Quota,
 			From: ingestlog.Position{Time: ingestlog.Committed},
-		},
+		}},
 	}
 }
 

@@ -55,7 +55,7 @@ func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*p
 	for _, r := range all {
 		ids = append(ids, r.ID)
 	}
-	stand, err := kafkalog.Follows(ctx, client, p.Topics, p.group, rows.Topic, rows.window.Firsts, rows.window.Ends, ids...)
+	stand, err := kafkalog.Follows(ctx, client, p.Topics, p.group, rows.Topic, rows.frozen.Firsts, rows.frozen.Ends, ids...)
 	if err != nil {
 		return stand, fmt.Errorf("%w (hint: remove the spool %s, and the next run has the next window)", err, rows.Config.Folder)
 	}
@@ -87,8 +87,8 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	cfg := kafkalog.Config{Client: client, Topics: p.Topics, Name: p.Name, ExactlyOnce: p.exactlyOnce}
-	if rows, ok := p.source.(*Topic); ok && rows.window != nil {
-		cfg.Rows = rows.window.Identity
+	if rows, ok := p.source.(*Topic); ok && rows.frozen != nil {
+		cfg.Rows = rows.frozen.Identity
 	}
 	if p.share != nil {
 		cfg.Share = p.share.partitions
@@ -136,7 +136,7 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 		}
 	}
 	if rows, ok := p.source.(*Topic); ok && p.group != "" {
-		if err := to.CommitOffsets(ctx, as, p.group, rows.Topic, rows.window.Ends, what); err != nil {
+		if err := to.CommitOffsets(ctx, as, p.group, rows.Topic, rows.frozen.Ends, what); err != nil {
 			return err
 		}
 	}

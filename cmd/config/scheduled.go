@@ -2,8 +2,6 @@ package config
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
@@ -92,11 +90,3 @@ type away struct{ error }
 
 // Unwrap is the error, and [schedule.ErrAway].
 func (a away) Unwrap() []error { return []error{a.error, schedule.ErrAway} }
-
-// spoolLocked says in the words of the stage that another process has a spool.
-func spoolLocked(err error) error {
-	if errors.Is(err, durable.ErrLocked) {
-		err = pipeline.ErrHeld
-	}
-	return fmt.Errorf("spool: %w", err)
-}

@@ -21,41 +21,35 @@ import (
 
 // A ScoreFile is a score file: one YAML document.
 type ScoreFile struct {
-	Model          scoreModelConfig   `yaml:"model"`
-	Source         scoreSourceConfig  `yaml:"source"`
-	Keep           []string           `yaml:"keep"`
-	Output         scoreOutputConfig  `yaml:"output"`
-	ExactlyOnce    bool               `yaml:"exactly_once"`
-	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
-	Poll           yamlfile.Duration  `yaml:"poll"`
-	Serve          Serve              `yaml:"serve"`
-	Workers        int                `yaml:"workers"`
-	Memory         yamlfile.Size      `yaml:"memory"`
+	Model          folderOr[scoreTopicsConfig]      `yaml:"model"` // whose current model predicts
+	Source         scoreSourceConfig                `yaml:"source"`
+	Keep           []string                         `yaml:"keep"`
+	Output         folderOr[scoreOutputTopicConfig] `yaml:"output"` // of predictions
+	ExactlyOnce    bool                             `yaml:"exactly_once"`
+	SessionTimeout *yamlfile.Duration               `yaml:"session_timeout"`
+	Poll           yamlfile.Duration                `yaml:"poll"`
+	Serve          Serve                            `yaml:"serve"`
+	Workers        int                              `yaml:"workers"`
+	Memory         yamlfile.Size                    `yaml:"memory"`
 
 	Folder string // of the file
 }
 
-// A scoreModelConfig says where to look which model is current: an output directory, or
-// topics.
-type scoreModelConfig struct {
+// A folderOr is a directory, or topics.
+type folderOr[T any] struct {
 	Folder string
-	Kafka  scoreTopicsConfig `yaml:"kafka"`
+	Kafka  T `yaml:"kafka"`
 }
 
-func (m *scoreModelConfig) ReadWord(word *ast.StringNode) error {
-	m.Folder = word.Value
-	return someWord(word)
-}
-
-// someWord is an error of an empty text.
-func someWord(word *ast.StringNode) error {
-	if word.Value == "" {
+// ReadWord reads the directory.
+func (f *folderOr[T]) ReadWord(word *ast.StringNode) error {
+	if f.Folder = word.Value; f.Folder == "" {
 		return yamlfile.At(word, "want a directory, or topics")
 	}
 	return nil
 }
 
-func (scoreModelConfig) words() []string { return nil }
+func (folderOr[T]) words() []string { return nil }
 
 // A scoreTopicsConfig declares the topics of artifacts.
 type scoreTopicsConfig struct {
@@ -68,12 +62,6 @@ type scoreTopicsConfig struct {
 type scoreSourceConfig struct {
 	Paths yamlfile.Paths `yaml:"paths"`
 	Kafka TopicSection   `yaml:"kafka"`
-}
-
-// A scoreOutputConfig says where predictions go: a directory, or a topic.
-type scoreOutputConfig struct {
-	Folder string
-	Kafka  scoreOutputTopicConfig `yaml:"kafka"`
 }
 
 // A scoreOutputTopicConfig names the topic for predictions. That of rows of a topic is on
@@ -93,13 +81,6 @@ func (o *scoreOutputTopicConfig) ReadWord(word *ast.StringNode) error {
 }
 
 func (scoreOutputTopicConfig) words() []string { return nil }
-
-func (o *scoreOutputConfig) ReadWord(word *ast.StringNode) error {
-	o.Folder = word.Value
-	return someWord(word)
-}
-
-func (scoreOutputConfig) words() []string { return nil }
 
 // OnTopics reports whether rows come from a topic.
 func (c ScoreFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
@@ -252,10 +233,7 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 
 // Session is how long a member that is not heard of keeps its partitions.
 func (c ScoreFile) Session() time.Duration {
-	if c.SessionTimeout == nil {
-		return sessionTimeout
-	}
-	return time.Duration(*c.SessionTimeout)
+	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
 // Every is how often is looked for new files and models.

@@ -24,27 +24,19 @@ const (
 )
 
 // Warm reports whether windows begin with the model of an earlier one.
-func (c Stream) Warm() bool { return c.WarmStart == nil || *c.WarmStart }
+func (c Stream) Warm() bool { return given(c.WarmStart, true) }
 
 // sessionTimeout is how long a member that is not heard of keeps its partitions, unless a
 // file says it.
-const sessionTimeout = 20 * time.Second
+const sessionTimeout = yamlfile.Duration(20 * time.Second)
 
 // Session is how long a member that is not heard of keeps its partitions.
 func (c Stream) Session() time.Duration {
-	if c.SessionTimeout == nil {
-		return sessionTimeout
-	}
-	return time.Duration(*c.SessionTimeout)
+	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
 // Kept is the number of windows whose artifacts stay in the output.
-func (c Stream) Kept() int {
-	if c.Keep == nil {
-		return 20
-	}
-	return *c.Keep
-}
+func (c Stream) Kept() int { return given(c.Keep, 20) }
 
 // Least is how many rows a window that is closed by time has at least.
 func (c Stream) Least() int64 { return cmp.Or(c.LeastRows, 1000) }

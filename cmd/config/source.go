@@ -3,11 +3,9 @@ package config
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -42,10 +40,8 @@ const maxPaths = 10_000
 
 // relativeTo makes relative paths relative to a folder.
 func (s *SourceSection) relativeTo(folder string) {
-	for i, p := range s.Paths {
-		if !filepath.IsAbs(p) && !isRemote(p) {
-			s.Paths[i] = filepath.Join(folder, p)
-		}
+	for i := range s.Paths {
+		relativePaths(folder, []*string{&s.Paths[i]})
 	}
 	relativePaths(folder, s.Kafka.files(), []*string{&s.Kafka.Spool.Folder, &s.Spool.Folder})
 }
@@ -88,17 +84,17 @@ func OriginOf(arguments []string) (Origin, error) {
 // MakeTemporary makes the spool of an origin, if it has one, a folder of its own that goes
 // when it was read: with the columns that are asked for, or else with those of the job.
 func MakeTemporary(from Origin, asked bool) {
-	var c *kafkalog.Config
+	var s *spooled
 	switch from := from.(type) {
 	case *Topic:
-		from.temporary, c = true, &from.Config
+		s = &from.spooled
 	case *Stdin:
-		from.temporary, c = true, &from.config
+		s = &from.spooled
 	default:
 		return
 	}
-	if asked {
-		c.Columns = nil
+	if s.temporary = true; asked {
+		s.Config.Columns = nil
 	}
 }
 

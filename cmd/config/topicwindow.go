@@ -109,7 +109,7 @@ func (k *Topic) ahead(ctx context.Context, before *pipeline.Windows, patience ti
 
 // within is the origin of the rows of a frozen window.
 func (k *Topic) within(w pipeline.TopicWindow, output string) *Topic {
-	one := &Topic{KafkaSection: k.KafkaSection, Config: k.Config, Letters: k.Letters, file: k.file}
+	one := &Topic{KafkaSection: k.KafkaSection, spooled: spooled{Config: k.Config, file: k.file}, Letters: k.Letters}
 	c := &one.Config
 	c.Identity, c.Partitions = broker.Identity(w.Identity), nil
 	c.From, c.To = kafkalog.Position{Offsets: map[int]int64{}}, kafkalog.Position{Offsets: map[int]int64{}}

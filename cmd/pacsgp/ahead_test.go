@@ -38,6 +38,7 @@ func awaitFile(t *testing.T, pattern string, r *runningService) {
 // again it gives the model that a job gives on the spool, which makes all steps when all
 // rows are there; and training again from the topic gives it too.
 func TestServiceTrainsAhead(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t) // 180 rows
 	address := c.ListenAddrs()[0]
 	dir := t.TempDir()
@@ -70,42 +71,4 @@ func TestServiceTrainsAhead(t *testing.T) {
 	}
 	newest := record(t, folder)
 	pacsgp(t, "verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--retrain", "--judge", "draw").says(t, 0, "were read again from the log", "trained again from the configuration")
-}
-
-// TestServiceWarmStart: a window begins with the model that is current, whether the stream
-// was stopped, lost its disk, or has both still; and training again takes that model.
-func TestServiceWarmStart(t *testing.T) {
-	c := smallTopic(t) // 180 rows
-	address := c.ListenAddrs()[0]
-	dir := t.TempDir()
-	job := serviceJob(t, address, dir, nil)
-	succeed(t, "topics", "-c", job)
-	r := startService(t, "-c", job)
-	awaitCertificates(t, address, 1, r)
-	fillTopic(t, address, 180) // 360: three windows
-	awaitCertificates(t, address, 3, r)
-	r.end(t)
-	fatal.If(t, os.RemoveAll(filepath.Join(dir, "out")))
-	r = startService(t, "-c", job)
-	fillTopic(t, address, 360) // 540: four
-	all := awaitCertificates(t, address, 4, r)
-	awaitFile(t, filepath.Join(dir, "out", doneWindow+windowNumber(4)), r)
-	r.end(t)
-	for i, c := range all {
-		a := c.Declared.Training.Ancestor
-		if i == 0 {
-			if a != nil {
-				t.Errorf("the first window begins with %+v", a)
-			}
-			continue
-		}
-		if a == nil || a.Model != all[i-1].Model.Digest || len(a.Rows) != 3 || a.HasSeen(c.Sample.Segments) {
-			t.Errorf("window %d begins with %+v, want the model of the one before", i+1, a)
-		}
-	}
-	folder := filepath.Join(dir, "out", doneWindow+windowNumber(4))
-	newest := record(t, folder)
-	again := []string{"verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--retrain", "--judge", "draw"}
-	pacsgp(t, again...).leavesOpen(t, "give its file too")
-	pacsgp(t, append(again, "--ancestor", filepath.Join(folder, "ancestor.parquet"))...).says(t, 0, "trained again from the configuration")
 }

@@ -74,6 +74,7 @@ func endless(t *testing.T, model []byte) map[string]string {
 // What is no artifact is refused at once and in little memory, whatever stands
 // under its name.
 func TestEndlessFiles(t *testing.T) {
+	t.Parallel()
 	a := trained(t)
 	output := filepath.Join(t.TempDir(), "predictions.parquet")
 	for name, path := range endless(t, readFile(t, a.model)) {
@@ -103,6 +104,7 @@ func TestEndlessFiles(t *testing.T) {
 // A small file that claims to be large is refused in a small address space, by every
 // command that reads it.
 func TestResealedArtifacts(t *testing.T) {
+	t.Parallel()
 	a := trained(t)
 	row := strings.TrimSuffix(a.certificate, "json") + "parquet"
 	path, output := filepath.Join(t.TempDir(), "forged.parquet"), filepath.Join(t.TempDir(), predictionsFile)
@@ -117,6 +119,9 @@ func TestResealedArtifacts(t *testing.T) {
 		seal := bytes.LastIndex(good, []byte("pacsgp-sha256"))
 		footer := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
 		step := (len(good) - footer) / 40
+		if testing.Short() {
+			step *= 3
+		}
 		for at := 8; at < len(good)-8; at += step {
 			if at < footer && at > 64 {
 				at = footer

@@ -26,6 +26,7 @@ func counted(t *testing.T, out string, args ...string) [2]int64 {
 // in its last pass, or while it trained, is an attempt as any other, and the
 // same one when it is run again.
 func TestStoppedJobsAreAttempts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(nil).write(t, dir)

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -57,8 +58,7 @@ func auditCommand(w system) *cobra.Command {
 			}
 			printAudit(w, found, a, drawn)
 			if output != "" {
-				out := func(name string) string { return output + string(os.PathSeparator) + name }
-				_, _ = fmt.Fprintf(w.stdout, "\nYour certificate  %s\nYour model        %s\n", out(sinklake.CertificateName(a.Result.ID)), out(sinklake.ModelName(a.Result.ModelDigest)))
+				_, _ = fmt.Fprintf(w.stdout, "\nYour certificate  %s\nYour model        %s\n", filepath.Join(output, pipeline.CertificateName(a.Result.ID)), filepath.Join(output, pipeline.ModelName(a.Result.ModelDigest)))
 			}
 			return a.Verdict()
 		},
@@ -83,11 +83,12 @@ func auditFolder(output string) (dir string, remove func(), err error) {
 
 // audited makes the audit.
 func audited(ctx context.Context, w system, found *pipeline.Verification, open pipeline.OpenData, res pipeline.Resources, key, dir string) (a *pipeline.Audit, err error) {
-	out, err := sinklake.Open(dir, w.fs)
+	out := config.OutputIn(dir, w.fs)
+	release, err := out.Hold()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	show := newDisplay(w)
 	defer show.end()
 	return found.Audit(ctx, open, key, pipeline.Environment{Sink: out, Resources: res, Observer: show.observer(), Software: software()})

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -69,33 +68,5 @@ func TestWhatAnEarlierRunLeftIsLookedAt(t *testing.T) {
 	fatal.If(t, os.Chtimes(files[0], later, later))
 	if idle() {
 		t.Error("a file that was written since is taken for the same one")
-	}
-}
-
-// A schedule whose record is lost goes on behind the numbers that its certificates have,
-// and each number is that of one certificate.
-func TestNumbersOutliveTheRecord(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(nil).write(t, dir)
-	schedule := writeSchedule(t, dir, job, "triggers: [{rows: 1}]")
-	numbers := map[int64]int{}
-	run := func() {
-		t.Helper()
-		succeed(t, "schedule", "-c", schedule, "--once")
-	}
-	run()
-	fatal.If(t, os.RemoveAll(filepath.Join(dir, "schedule.db")))
-	addFile(t, dir, "later", 10_000, 60)
-	run()
-	names, err := filepath.Glob(filepath.Join(dir, "out", "certificate-*.json"))
-	fatal.If(t, err)
-	for _, name := range names {
-		c, _, err := config.ReadCertificate(t.Context(), name)
-		fatal.If(t, err)
-		numbers[c.Delta.Sequence.Number]++
-	}
-	if len(numbers) != 2 || numbers[1] != 1 || numbers[2] != 1 {
-		t.Errorf("certificates by number: %v, want one of 1 and one of 2", numbers)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
@@ -113,16 +112,11 @@ func TestBrokerKilled(t *testing.T) {
 func publishedOnce(t *testing.T, address string, number int) {
 	t.Helper()
 	for _, topic := range []string{"c", "m", "p"} {
-		if n := committedAt(t, address, fmt.Sprint(topic, number)); n != 1 {
+		if n := len(committedRecords(t, address, fmt.Sprint(topic, number))); n != 1 {
 			t.Errorf("%d records in %s%d, want 1", n, topic, number)
 		}
 	}
-	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	at, err := client.CommittedOffsets(t.Context(), fmt.Sprint("group", number), "rows", []int{0, 1, 2})
+	at, err := own(t, address).CommittedOffsets(t.Context(), fmt.Sprint("group", number), "rows", []int{0, 1, 2})
 	if err != nil || at[0] != 60 || at[1] != 60 || at[2] != 60 {
 		t.Errorf("the group is at %v, %v, want 60 in each partition", at, err)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// The README's first command, and the examples, which run on the demo's lake.
+// The README's first command, and the examples, which run on the demo's lake. The short test has
+// fewer rows: .ci/alone runs the demo as it is.
 func TestDemoAndExamples(t *testing.T) {
 	t.Parallel()
 	if raceDetector {
@@ -20,7 +21,9 @@ func TestDemoAndExamples(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	dir := t.TempDir()
 	w := testSystem(&stdout, &stderr, durable.OS{}, nil)
-	w.demo = theDemo
+	if w.demo = theDemo; testing.Short() {
+		w.demo = demoSize{rows: 5000, fresh: 5000, files: 4, inducing: 150}
+	}
 	if err := run(t.Context(), []string{"demo", "-o", filepath.Join(dir, "out", "demo")}, w); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}

@@ -15,20 +15,56 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
+
+// cluster starts a broker in this process.
+func cluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	options = append(options, kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
+	c, err := kfake.NewCluster(options...)
+	fatal.If(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
 
 // smallTopic produces the rows of [smallLake] to three partitions of a topic and
 // returns the cluster.
 func smallTopic(t *testing.T) *kfake.Cluster {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "rows"), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
-	fatal.If(t, err)
-	t.Cleanup(c.Close)
+	c := cluster(t, kfake.SeedTopics(3, "rows"))
 	fillTopic(t, c.ListenAddrs()[0], 0)
 	return c
+}
+
+// seededTopics is the address of a broker without topics.
+func seededTopics(t testing.TB) string { return cluster(t).ListenAddrs()[0] }
+
+// own is a client of ours.
+func own(t testing.TB, address string) *broker.Client {
+	t.Helper()
+	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
+	fatal.If(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// foreign is a client of another make. Records go to the partitions that they name.
+func foreign(t testing.TB, address string, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(2_000_000))...)
+	fatal.If(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// send produces records.
+func send(t testing.TB, address string, records ...*kgo.Record) {
+	t.Helper()
+	client := foreign(t, address)
+	fatal.If(t, client.ProduceSync(t.Context(), records...).FirstErr())
+	client.Close()
 }
 
 // fillTopic produces 180 rows, from this one of the generator on.
@@ -40,20 +76,15 @@ func fillTopic(t *testing.T, address string, first int64) {
 // sendRows produces so many rows to the three partitions in turns.
 func sendRows(t *testing.T, address string, first, n int64) {
 	t.Helper()
-	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	fatal.If(t, err)
-	defer p.Close()
-	fatal.If(t, p.ProduceSync(t.Context(), recordsOf(t, first, n)...).FirstErr())
+	send(t, address, recordsOf(t, "rows", first, n)...)
 }
 
-// recordsOf are the records of rows, for the three partitions in turns.
-func recordsOf(t *testing.T, first, n int64) (records []*kgo.Record) {
+// recordsOf are the records of rows, for three partitions in turns.
+func recordsOf(t testing.TB, topic string, first, n int64) (records []*kgo.Record) {
 	t.Helper()
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
-	rows := g.Rows(first, int(n))
+	rows := smallRows(t).Rows(first, int(n))
 	for i := range rows[0] {
-		records = append(records, &kgo.Record{Topic: "rows", Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
+		records = append(records, &kgo.Record{Topic: topic, Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
 	}
 	return records
 }
@@ -69,7 +100,8 @@ func fromTopic(c *kfake.Cluster, change jobFile) jobFile {
 
 // TestTopic: a job on a topic gives a certificate that names the segments, which is
 // verified by replaying them, and against the spool as a lake; the spool as the lake of a
-// job gives the same model and the same bound; a second run gives the same bytes.
+// job gives the same model and the same bound; a second run gives the same bytes; segments that
+// are not those of the rows are refused by a replay.
 func TestTopic(t *testing.T) {
 	c := smallTopic(t)
 	dir := t.TempDir()
@@ -109,29 +141,17 @@ func TestTopic(t *testing.T) {
 	if r3.Model != r.Model || r3.Bound != r.Bound {
 		t.Errorf("the spool as a lake gave %s with the bound %v, want %s with %v", r3.Model, r3.Bound, r.Model, r.Bound)
 	}
-}
 
-// TestForgedSegments: segments that are not those of the rows are refused by a replay.
-func TestForgedSegments(t *testing.T) {
-	c := smallTopic(t)
-	dir := t.TempDir()
-	job := fromTopic(c, nil).write(t, dir)
-	succeed(t, "train", "-c", job)
-	out := filepath.Join(dir, "out")
-	r := record(t, out)
-	text := string(readFile(t, filepath.Join(out, r.Certificate)))
-	forged := strings.NewReplacer(`"partition": 1,`, `"partition": 2,`, `"partition": 2,`, `"partition": 1,`).Replace(text)
-	if forged == text {
-		t.Fatal("nothing was forged")
-	}
-	path := filepath.Join(dir, "forged.json")
-	writeFile(t, path, []byte(forged))
-	pacsgp(t, "verify", filepath.Join(out, r.Model), path, "--source", job).says(t, exitFailure, "sample digest")
+	text := string(readFile(t, certificate))
+	forged := filepath.Join(dir, "forged.json")
+	writeFile(t, forged, []byte(strings.NewReplacer(`"partition": 1,`, `"partition": 2,`, `"partition": 2,`, `"partition": 1,`).Replace(text)))
+	pacsgp(t, "verify", model, forged, "--source", job).says(t, exitFailure, "sample digest")
 }
 
 // TestPublish: what is pulled from the topics are the files of the output directory, by
 // name and by id, also after the job was run again; every record is there once.
 func TestPublish(t *testing.T) {
+	t.Parallel()
 	for _, exactlyOnce := range []bool{false, true} {
 		c := smallTopic(t)
 		dir := t.TempDir()
@@ -172,61 +192,41 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// committedAt counts the records of a topic that a transactional consumer sees.
-func committedAt(t *testing.T, address, topic string) int {
+// committedRecords are what a reader of committed records of another make sees of a topic, in
+// the order of its partitions.
+func committedRecords(t *testing.T, address, topic string) (all []*kgo.Record) {
 	t.Helper()
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	fatal.If(t, err)
-	defer consumer.Close()
-	n := 0
-	patience := time.Minute // of a machine that has no time
-	if empty(t, address, topic) {
-		patience = time.Second
-	}
-	for until := time.Now().Add(patience); time.Now().Before(until); {
-		ctx, cancel := context.WithDeadline(t.Context(), until)
-		found := consumer.PollFetches(ctx).NumRecords()
-		cancel()
-		if n += found; found > 0 {
-			until = time.Now().Add(300 * time.Millisecond) // for one too many
-		}
-	}
-	return n
-}
-
-// committedEnds are where the partitions of a topic end for readers of committed records.
-func committedEnds(t *testing.T, address, topic string) map[int]int64 {
-	t.Helper()
-	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	fatal.If(t, err)
-	defer client.Close()
+	client := own(t, address)
 	partitions, err := client.Partitions(t.Context(), topic)
 	fatal.If(t, err)
 	ends, err := client.Offsets(t.Context(), topic, partitions, broker.Latest)
 	fatal.If(t, err)
-	return ends
-}
-
-// empty reports whether a topic has no committed offsets at all.
-func empty(t *testing.T, address, topic string) bool {
-	t.Helper()
-	for _, end := range committedEnds(t, address, topic) {
-		if end > 0 {
-			return false
-		}
+	maps.DeleteFunc(ends, func(_ int, end int64) bool { return end == 0 })
+	consumer := foreign(t, address, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
+	defer consumer.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for len(ends) > 0 && ctx.Err() == nil {
+		consumer.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
+			if r.Offset+1 >= ends[int(r.Partition)] {
+				delete(ends, int(r.Partition))
+			}
+			if !r.Attrs.IsControl() {
+				all = append(all, r)
+			}
+		})
 	}
-	return true
+	if ctx.Err() != nil {
+		t.Fatalf("not read up to %v", ends)
+	}
+	slices.SortStableFunc(all, func(a, b *kgo.Record) int { return int(a.Partition) - int(b.Partition) })
+	return all
 }
 
 func createTopic(t testing.TB, address, topic string, partitions int) {
 	t.Helper()
-	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
+	_, err := own(t, address).CreateTopic(t.Context(), topic, partitions, -1, nil)
 	fatal.If(t, err)
-	defer client.Close()
-	if _, err := client.CreateTopic(t.Context(), topic, partitions, -1, nil); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestCompose: the commands of docker-compose.yml, run by hand up to the training.
@@ -243,9 +243,7 @@ func TestCompose(t *testing.T) {
 	if tested := string(readFile(t, filepath.Join(root, ".ci", "kafka"))); !strings.Contains(tested, "\nversion="+version+"\n") {
 		t.Errorf("the image of Kafka is of version %s, which is not the one that .ci/kafka fetches", version)
 	}
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	fatal.If(t, err)
-	t.Cleanup(c.Close)
+	c := cluster(t)
 	dir := t.TempDir()
 	here := strings.NewReplacer("kafka:9092", c.ListenAddrs()[0], "/examples", dir, "/work", dir)
 	writeFile(t, filepath.Join(dir, "kafka.yaml"), []byte(here.Replace(string(readFile(t, filepath.Join(root, "examples", "kafka.yaml"))))))
@@ -267,46 +265,13 @@ func TestCompose(t *testing.T) {
 	pacsgp(t, args...).says(t, 0, "rows")
 }
 
-// TestNextWindow: windows from what a group has committed follow one another, and every
-// row is in one certificate.
-func TestNextWindow(t *testing.T) {
-	c := smallTopic(t)
-	dir := t.TempDir()
-	job := fromTopic(c, jobFile{
-		"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: committed, group: trainers}}", c.ListenAddrs()[0]),
-		"publish": "{kafka: {name: small, exactly_once: true}}",
-	}).write(t, dir)
-	succeed(t, "topics", "-c", job)
-	ends := [][2]int64{{0, 60}, {60, 120}}
-	for i, want := range ends {
-		if i > 0 {
-			fillTopic(t, c.ListenAddrs()[0], 180)
-		}
-		succeed(t, "train", "-c", job)
-		r := record(t, filepath.Join(dir, "out"))
-		doc, err := certify.Parse(readFile(t, filepath.Join(dir, "out", r.Certificate)))
-		fatal.If(t, err)
-		for _, g := range doc.Sample.Segments {
-			if g.First != want[0] || g.End != want[1] {
-				t.Errorf("window %d: segment %+v, want the offsets %v", i, g, want)
-			}
-		}
-	}
-	if n := committed(t, c, "pacsgp-certificates"); n != len(ends) {
-		t.Errorf("%d certificates, want %d", n, len(ends))
-	}
-	pacsgp(t, "train", "-c", job).says(t, exitFailure, "the window has no rows")
-}
-
 // Records of bad rows are sent to a topic with their place and reason, once, also when the
 // job runs again; its certificate counts them and is verified by a replay.
 func TestDeadLetters(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
-	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	fatal.If(t, err)
-	defer p.Close()
 	bad := &kgo.Record{Topic: "rows", Key: []byte("k"), Value: []byte(`{"x1":1,"in":`), Headers: []kgo.RecordHeader{{Key: "own", Value: []byte("header")}}}
-	fatal.If(t, p.ProduceSync(t.Context(), bad).FirstErr())
+	send(t, c.ListenAddrs()[0], bad)
 	dir := t.TempDir()
 	job := fromTopic(c, jobFile{"bad_rows": "{tolerance: 2 %, to: {kafka: rows-dead}}"}).write(t, dir)
 	pacsgp(t, "train", "-c", job).says(t, exitFailure, "rows-dead", "pacsgp topics")
@@ -317,13 +282,11 @@ func TestDeadLetters(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	r := record(t, out)
 	pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
-	if n := committed(t, c, "rows-dead"); n != 1 {
-		t.Fatalf("%d dead letters, want 1", n)
+	letters := committedRecords(t, c.ListenAddrs()[0], "rows-dead")
+	if len(letters) != 1 {
+		t.Fatalf("%d dead letters, want 1", len(letters))
 	}
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics("rows-dead"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	fatal.If(t, err)
-	defer consumer.Close()
-	letter := consumer.PollFetches(t.Context()).Records()[0]
+	letter := letters[0]
 	var headers []string
 	for _, h := range letter.Headers {
 		headers = append(headers, h.Key+"="+string(h.Value))
@@ -335,35 +298,56 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
-// Windows of so many rows follow one another from where the group stands, and nothing is
-// committed for one that failed.
-func TestWindowsOfRows(t *testing.T) {
-	c := smallTopic(t)
-	dir := t.TempDir()
-	job := fromTopic(c, jobFile{
-		"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, rows: 90, group: trainers}}", c.ListenAddrs()[0]),
-		"publish": "{kafka: {name: small, exactly_once: true}}",
-	}).write(t, dir)
-	pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
-	succeed(t, "topics", "-c", job)
-	pacsgp(t, "plan", "-c", job).says(t, 0, "90")
-	begin := map[int64]int64{}
-	for i := range 2 {
-		succeed(t, "train", "-c", job)
-		r := record(t, filepath.Join(dir, "out"))
-		doc, err := certify.Parse(readFile(t, filepath.Join(dir, "out", r.Certificate)))
-		fatal.If(t, err)
-		rows := int64(0)
-		for _, g := range doc.Sample.Segments {
-			if rows += g.Rows; g.First != begin[g.Partition] {
-				t.Errorf("window %d: segment %+v, want to begin at %d", i, g, begin[g.Partition])
+// Windows from what a group has committed, of so many rows or up to the end, follow one another:
+// every row is in one certificate, and nothing is committed for one that failed.
+func TestNextWindow(t *testing.T) {
+	for name, k := range map[string]struct {
+		source   string
+		rows     int64
+		between  bool   // rows come between the windows
+		nextSays string // of the third window
+	}{
+		"up to the end": {"from: committed", 180, true, "the window has no rows"},
+		"of 90 rows":    {"rows: 90", 90, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := smallTopic(t)
+			dir := t.TempDir()
+			job := fromTopic(c, jobFile{
+				"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s, group: trainers}}", c.ListenAddrs()[0], k.source),
+				"publish": "{kafka: {name: small, exactly_once: true}}",
+			}).write(t, dir)
+			pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
+			succeed(t, "topics", "-c", job)
+			pacsgp(t, "plan", "-c", job).says(t, 0, fmt.Sprint(k.rows))
+			begin := map[int64]int64{}
+			for i := range 2 {
+				if i > 0 && k.between {
+					fillTopic(t, c.ListenAddrs()[0], 180)
+				}
+				succeed(t, "train", "-c", job)
+				r := record(t, filepath.Join(dir, "out"))
+				doc, err := certify.Parse(readFile(t, filepath.Join(dir, "out", r.Certificate)))
+				fatal.If(t, err)
+				for _, g := range doc.Sample.Segments {
+					if g.First != begin[g.Partition] {
+						t.Errorf("window %d: segment %+v, want to begin at %d", i, g, begin[g.Partition])
+					}
+					begin[g.Partition] = g.End
+				}
+				if doc.Sample.Rows != k.rows {
+					t.Errorf("window %d has %d rows, want %d", i, doc.Sample.Rows, k.rows)
+				}
+				pacsgp(t, "verify", filepath.Join(dir, "out", r.Model), filepath.Join(dir, "out", r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
 			}
-			begin[g.Partition] = g.End
-		}
-		if rows != 90 {
-			t.Errorf("window %d has %d rows, want 90", i, rows)
-		}
-		pacsgp(t, "verify", filepath.Join(dir, "out", r.Model), filepath.Join(dir, "out", r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
+			if n := committed(t, c, "pacsgp-certificates"); n != 2 {
+				t.Errorf("%d certificates, want 2", n)
+			}
+			if k.nextSays != "" {
+				pacsgp(t, "train", "-c", job).says(t, exitFailure, k.nextSays)
+			}
+		})
 	}
 }
 

@@ -2,15 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -79,7 +76,9 @@ func TestSecrets(t *testing.T) {
 			a := succeed(t, "pull", name, "-o", filepath.Join(own, "pulled"), "--kafka", path)
 			fmt.Fprint(&said, a.stdout, a.log)
 			for _, prefix := range []string{"c-", "m-", "p-"} {
-				said.Write(valuesOf(t, s.Address, prefix+name))
+				for _, r := range committedRecords(t, s.Address, prefix+name) {
+					said.Write(append(r.Key, r.Value...))
+				}
 			}
 		}
 	}
@@ -102,16 +101,4 @@ func TestSecrets(t *testing.T) {
 	if err != nil || files < 20 {
 		t.Errorf("%d files, %v", files, err)
 	}
-}
-
-// valuesOf are the values of a topic, one after another.
-func valuesOf(t *testing.T, address, topic string) (all []byte) {
-	t.Helper()
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	fatal.If(t, err)
-	defer consumer.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	consumer.PollFetches(ctx).EachRecord(func(r *kgo.Record) { all = append(append(all, r.Key...), r.Value...) })
-	return all
 }

@@ -106,8 +106,15 @@ func pacsgp(t testing.TB, args ...string) answer {
 
 func pacsgpOn(t testing.TB, fsys durable.FS, environment map[string]string, args ...string) answer {
 	t.Helper()
+	return called(t, testSystem(nil, nil, fsys, environment), args...)
+}
+
+// called calls the command on a system, and keeps what it says.
+func called(t testing.TB, w system, args ...string) answer {
+	t.Helper()
 	var stdout, log, message bytes.Buffer
-	err := run(t.Context(), args, testSystem(&stdout, &log, fsys, environment))
+	w.stdout, w.stderr = &stdout, &log
+	err := run(t.Context(), args, w)
 	a := answer{stdout: stdout.String(), log: log.String()}
 	if err != nil {
 		explain(&message, err)
@@ -119,16 +126,9 @@ func pacsgpOn(t testing.TB, fsys durable.FS, environment map[string]string, args
 // pacsgpFed calls the command with this on standard input.
 func pacsgpFed(t *testing.T, stdin string, args ...string) answer {
 	t.Helper()
-	var stdout, log, message bytes.Buffer
-	w := testSystem(&stdout, &log, plain(), nil)
+	w := testSystem(nil, nil, plain(), nil)
 	w.stdin = strings.NewReader(stdin)
-	err := run(t.Context(), args, w)
-	a := answer{stdout: stdout.String(), log: log.String()}
-	if err != nil {
-		explain(&message, err)
-		a.status, a.message = status(err), message.String()
-	}
-	return a
+	return called(t, w, args...)
 }
 
 // succeed calls the command, which has to end with status 0.
@@ -182,9 +182,15 @@ func (j jobFile) write(t testing.TB, dir string) string {
 // files.
 func smallLake(t testing.TB, dir string) {
 	t.Helper()
+	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180))
+}
+
+// smallRows makes the rows of [smallLake].
+func smallRows(t testing.TB) *synth.Generator {
+	t.Helper()
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
 	fatal.If(t, err)
-	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180))
+	return g
 }
 
 // smallSeed draws long lengthscales.

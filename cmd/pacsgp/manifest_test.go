@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -21,9 +20,7 @@ func grown(t *testing.T) (dir string, a trainedArtifact) {
 	succeed(t, "train", "-c", tiny(nil).write(t, dir))
 	out := filepath.Join(dir, "out")
 	r := record(t, out)
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
-	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake", "later"), 1, 180, 60))
+	addFile(t, dir, "later", 180, 60)
 	return dir, trainedArtifact{filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), filepath.Join(out, sinklake.ManifestName(r.ID))}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -46,41 +47,33 @@ var _ stream.Events = (*metrics)(nil)
 
 // newMetrics makes them. used is the disk that the spools have, limit what they may have.
 func newMetrics(used func() int64, limit, window int64) *metrics {
-	m := &metrics{registry: newRegistry(), live: &liveRun{}, window: window, closed: map[int64]time.Time{}}
-	add := func(c prometheus.Collector) { m.registry.MustRegister(c) }
+	registry := newRegistry()
+	of := promauto.With(registry)
 	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-		add(c)
-		return c
+		return of.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-		add(g)
-		return g
+		return of.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
-	m.rows = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_rows_total", Help: "Rows of published certificates, by what they were used for."}, []string{"outcome"})
-	m.published = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the guarantee that the job judges by."}, []string{"status"})
-	m.bound = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_certificate_bound", Help: "Bound of the last certificate, by predictor."}, []string{"predictor"})
-	m.latency = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "pacsgp_certificate_latency_seconds", Help: "From a window's last row in the spool to its published certificate.",
-		Buckets: prometheus.ExponentialBuckets(0.5, 2, 14),
-	})
-	for _, c := range []prometheus.Collector{m.rows, m.published, m.bound, m.latency} {
-		add(c)
-	}
-	m.spooled = counter("pacsgp_spooled_rows_total", "Rows that were consumed into spools.")
-	m.fill = gauge("pacsgp_window_fill_rows", "Rows of the window that is being spooled.")
-	m.lag = gauge("pacsgp_group_lag_offsets", "Offsets between what the group has committed and the end of the topic.")
-	m.steps = counter("pacsgp_training_steps_total", "Steps of training.")
-	m.training = gauge("pacsgp_training_bound_estimate", "Estimate of the bound at the last step of training.")
-	m.baseline = gauge("pacsgp_certificate_baseline_bound", "Bound of the best constant in the last certificate.")
-	m.number = gauge("pacsgp_certificate_number", "Number of the last certificate in its sequence.")
-	m.publishedAt = gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this.")
-	m.errors = counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process.")
-	m.partitions = gauge("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by.")
-	add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(used()) }))
+	of.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(used()) })
 	gauge("pacsgp_spool_limit_bytes", "Disk that the spools may have.").Set(float64(limit))
-	return m
+	return &metrics{
+		registry: registry, live: &liveRun{}, window: window, closed: map[int64]time.Time{},
+		rows:        of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_rows_total", Help: "Rows of published certificates, by what they were used for."}, []string{"outcome"}),
+		published:   of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the guarantee that the job judges by."}, []string{"status"}),
+		bound:       of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_certificate_bound", Help: "Bound of the last certificate, by predictor."}, []string{"predictor"}),
+		latency:     of.NewHistogram(prometheus.HistogramOpts{Name: "pacsgp_certificate_latency_seconds", Help: "From a window's last row in the spool to its published certificate.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 14)}),
+		spooled:     counter("pacsgp_spooled_rows_total", "Rows that were consumed into spools."),
+		fill:        gauge("pacsgp_window_fill_rows", "Rows of the window that is being spooled."),
+		lag:         gauge("pacsgp_group_lag_offsets", "Offsets between what the group has committed and the end of the topic."),
+		steps:       counter("pacsgp_training_steps_total", "Steps of training."),
+		training:    gauge("pacsgp_training_bound_estimate", "Estimate of the bound at the last step of training."),
+		baseline:    gauge("pacsgp_certificate_baseline_bound", "Bound of the best constant in the last certificate."),
+		number:      gauge("pacsgp_certificate_number", "Number of the last certificate in its sequence."),
+		publishedAt: gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this."),
+		errors:      counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process."),
+		partitions:  gauge("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by."),
+	}
 }
 
 // Fills returns what is told, by several goroutines, the rows of the window that is being

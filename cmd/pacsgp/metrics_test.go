@@ -45,6 +45,7 @@ func scrape(t testing.TB, address string) map[string]float64 {
 // Every metric that is documented exists, every one that exists is documented, and each
 // moves with what it speaks of.
 func TestDocumentedMetricsMove(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t) // a window and a half
 	address := c.ListenAddrs()[0]
 	job := serviceJob(t, address, t.TempDir(), jobFile{"serve": "{listen: 127.0.0.1:0}"})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,7 @@ import (
 
 // machineOf is a system with so much memory and so much room on every disk.
 func machineOf(memory, room int64) system {
-	w := testSystem(&bytes.Buffer{}, &bytes.Buffer{}, plain(), nil)
+	w := testSystem(discard{}, discard{}, plain(), nil)
 	w.memory = func() int64 { return memory }
 	w.room = func(string) (int64, bool) { return room, room >= 0 }
 	return w
@@ -41,8 +40,8 @@ func TestNeedsAreRefusedBeforeTheStart(t *testing.T) {
 	many := t.TempDir()
 	rows := lines(4200) // more than are counted in the least memory
 	rows.write(t, lakeFile(many, 0))
-	b := retrained(t, many, jobFile{"copies": "independent"})
-	job := tiny(jobFile{"copies": "independent", "memory": "1KiB"}).write(t, many)
+	b := retrained(t, many, jobFile{"copies": "independent", "train": "{passes: 0.2}"})
+	job := tiny(jobFile{"copies": "independent", "memory": "1KiB", "train": "{passes: 0.2}"}).write(t, many)
 	out := t.TempDir()
 	predictions := filepath.Join(out, "predictions.parquet")
 	memory, disk := machineOf(8<<20, -1), machineOf(0, 16*4200-1)
@@ -66,24 +65,21 @@ func TestNeedsAreRefusedBeforeTheStart(t *testing.T) {
 		{enough, []string{"verify", b.model, b.certificate, b.lake, "--memory", "1KiB"}, ""},
 		{enough, []string{"predict", a.model, a.certificate, a.lake, "-o", predictions, "--memory", "1MiB"}, ""},
 	} {
-		w := c.system
-		var stdout bytes.Buffer
-		w.stdout = &stdout
-		err := run(t.Context(), c.args, w)
+		a := called(t, c.system, c.args...)
 		if c.says == "" {
-			if err != nil && status(err) != exitNotCertified {
-				t.Errorf("pacsgp %q: %v", c.args, err)
+			if a.status != 0 && a.status != exitNotCertified {
+				t.Errorf("pacsgp %q: %s", c.args, a.message)
 			}
 			continue
 		}
-		if err == nil || status(err) != exitFailure || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "\nhint: ") {
-			t.Errorf("pacsgp %q: %v, want status 1, %q and a hint", c.args, err, c.says)
+		if a.status != exitFailure || !strings.Contains(a.message, c.says) || !strings.Contains(a.message, "\nhint: ") {
+			t.Errorf("pacsgp %q: status %d, %s, want status 1, %q and a hint", c.args, a.status, a.message, c.says)
 		}
 		if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
 			t.Errorf("pacsgp %q leaves %v, %v", c.args, left, err)
 		}
-		if c.args[0] == "plan" && !strings.Contains(stdout.String(), "disk       at most 65.6 KiB in ") {
-			t.Errorf("plan says %s", &stdout)
+		if c.args[0] == "plan" && !strings.Contains(a.stdout, "disk       at most 65.6 KiB in ") {
+			t.Errorf("plan says %s", a.stdout)
 		}
 	}
 }

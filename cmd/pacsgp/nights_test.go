@@ -11,10 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -25,14 +22,14 @@ import (
 // worked out by hand. A run takes the last seven days; a failed night's file is mended
 // before the next.
 func TestThirtyNights(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	dir := t.TempDir()
 	day := func(d int) string { return fmt.Sprintf("day=%s", someDay.AddDate(0, 0, d-1).Format(time.DateOnly)) } // day 1 is someDay
 	path := func(d int, name string) string { return filepath.Join(dir, "lake", day(d), name) }
 	rowsOf := func(d int) table {
-		g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-		fatal.If(t, err)
-		return drawn(t, g, int64(60*(d+10)), 60)
+		columns := smallRows(t).Rows(int64(60*(d+10)), 60)
+		return table{"x1": columns[0], "x2": columns[1], "y": columns[2]}
 	}
 	for d := -6; d <= 0; d++ {
 		rowsOf(d).write(t, path(d, "part-00.parquet"))
@@ -163,28 +160,11 @@ func TestThirtyNights(t *testing.T) {
 	}
 }
 
-// drawn are rows of a generator as a table.
-func drawn(t *testing.T, g *synth.Generator, first, rows int64) table {
-	t.Helper()
-	dir := t.TempDir()
-	fatal.If(t, g.WriteLake(t.Context(), dir, 1, first, rows))
-	found, err := parquet.ReadFile[struct {
-		X1 float64 `parquet:"x1"`
-		X2 float64 `parquet:"x2"`
-		Y  float64 `parquet:"y"`
-	}](filepath.Join(dir, "part-00.parquet"))
-	fatal.If(t, err)
-	x1, x2, y := make([]float64, rows), make([]float64, rows), make([]float64, rows)
-	for i, r := range found {
-		x1[i], x2[i], y[i] = r.X1, r.X2, r.Y
-	}
-	return table{"x1": x1, "x2": x2, "y": y}
-}
-
 // A scheduler that is killed before, after or within any operation, or at any moment, and
 // started again comes to one finished run with one number, and the pointer never names
 // what is not there.
 func TestScheduleKilledThenRunAgain(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	rng := rand.New(rand.NewPCG(5, 3))
 	try := func(when string, o order, after time.Duration) (survived bool) {

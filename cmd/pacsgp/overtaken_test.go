@@ -13,6 +13,7 @@ import (
 // publishes later does not: every row is in one certificate. It says so before it trains
 // too, when it is run again.
 func TestOvertaken(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	j := topicJob{c, "small", "committed", true}
 	slow, fast := t.TempDir(), t.TempDir()

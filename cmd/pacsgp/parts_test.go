@@ -35,6 +35,7 @@ func trainedParts(t *testing.T, job, dir string, n int) []string {
 // Several processes that each make a part of the last pass, and one that certifies from
 // their files, in any order, publish what one process does, byte for byte.
 func TestPartsGiveTheSameBytes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	smallLake(t, dir)
 	for name, job := range map[string]jobFile{"copies counted": {}, "copies dropped": {"copies": "drop"}} {

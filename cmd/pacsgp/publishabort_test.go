@@ -6,7 +6,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -14,6 +13,7 @@ import (
 // transaction is aborted: who reads committed records of the topics is not kept waiting until
 // another process of the same name begins, or the broker gives up.
 func TestFailedPublicationsLeaveNothingOpen(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct {
 		key   kmsg.Key
 		topic string // "": all
@@ -60,14 +60,9 @@ func TestFailedPublicationsLeaveNothingOpen(t *testing.T) {
 // openTransactions are the ids of those that a cluster has open.
 func openTransactions(t *testing.T, address string) (ids []string) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
 	r := kmsg.NewPtrListTransactionsRequest()
 	r.StateFilters = []string{"Ongoing"}
-	answer, err := r.RequestWith(t.Context(), client)
+	answer, err := r.RequestWith(t.Context(), foreign(t, address))
 	if err != nil || answer.ErrorCode != 0 {
 		t.Fatalf("%+v: %v", answer, err)
 	}

@@ -119,6 +119,7 @@ func (r *requests) none() {
 // something on the cluster, and the broker has got it or not. Run again, it leaves the
 // same artifact on its topics, once.
 func TestKilledAtEveryRequest(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	c := smallTopic(t)
 	at := requestsOf(c)

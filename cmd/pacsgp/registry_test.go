@@ -14,7 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -23,6 +22,7 @@ const rowSchema = `{"type":"record","name":"Row","fields":[{"name":"x1","type":"
 // A job on a topic of Avro gives the model that the same rows give as JSON, by a registry
 // that asks for a password, which is in no output, and by a schema in a file.
 func TestAvroTopic(t *testing.T) {
+	t.Parallel()
 	const password = "open sesame"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, given, _ := r.BasicAuth(); user != "reader" || given != password {
@@ -33,15 +33,8 @@ func TestAvroTopic(t *testing.T) {
 	}))
 	defer server.Close()
 	plain := smallTopic(t)
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "wire", "bare"))
-	fatal.If(t, err)
-	defer c.Close()
-	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	fatal.If(t, err)
-	defer p.Close()
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
-	rows, schema := g.Rows(0, 180), avro.MustParse(rowSchema)
+	c := cluster(t, kfake.SeedTopics(3, "wire", "bare"))
+	rows, schema := smallRows(t).Rows(0, 180), avro.MustParse(rowSchema)
 	var records []*kgo.Record
 	for i := range rows[0] {
 		value, err := schema.Encode(map[string]any{"x1": rows[0][i], "in": map[string]any{"x2": rows[1][i]}, "y": rows[2][i]})
@@ -49,7 +42,7 @@ func TestAvroTopic(t *testing.T) {
 		records = append(records, &kgo.Record{Topic: "bare", Partition: int32(i % 3), Value: value},
 			&kgo.Record{Topic: "wire", Partition: int32(i % 3), Value: append(binary.BigEndian.AppendUint32([]byte{0}, 5), value...)})
 	}
-	fatal.If(t, p.ProduceSync(t.Context(), records...).FirstErr())
+	send(t, c.ListenAddrs()[0], records...)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "row.avsc"), []byte(rowSchema))
 	writeFile(t, filepath.Join(dir, "secret"), []byte(password+"\n"))

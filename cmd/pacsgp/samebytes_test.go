@@ -20,6 +20,7 @@ import (
 // Workers, processors, memory and places change no byte of the artifacts. Mini-batches
 // are the harder case: without memory every epoch reads the lake again.
 func TestSameBytes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	smallLake(t, dir)
 	for mode, inducing := range map[string]string{"{mode: full-pass, passes: 2}": "12", "{mode: mini-batch, batch: 60, buffer: 90, passes: 2}": ""} { // "": the bound finds it

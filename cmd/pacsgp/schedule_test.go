@@ -86,9 +86,7 @@ func contenderAt(t *testing.T, out, id string) certify.Certificate {
 // addFile adds rows to the lake of dir.
 func addFile(t *testing.T, dir, name string, first, rows int64) {
 	t.Helper()
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
-	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake", name), 1, first, rows))
+	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "lake", name), 1, first, rows))
 }
 
 var someDay = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)

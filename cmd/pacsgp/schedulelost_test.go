@@ -51,10 +51,11 @@ func (dead) Point(pipeline.Current) error                { return errDies }
 
 // What an earlier try has left is no outcome if its model is not the one it was published with.
 func TestDamagedModelBehindACertificate(t *testing.T) {
+	t.Parallel()
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
 	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 60}]")
 	s := diesWith(t, path, func() {
-		forget(t, address, 1, 30)
+		forget(t, address, "rows", 1, 30)
 		models, err := filepath.Glob(filepath.Join(dir, "out", "model-*"))
 		if err != nil || len(models) != 1 {
 			t.Fatal(models, err)
@@ -68,9 +69,10 @@ func TestDamagedModelBehindACertificate(t *testing.T) {
 
 // A certificate stands though retention has taken its rows before the record knew of it.
 func TestRetentionBehindACertificate(t *testing.T) {
+	t.Parallel()
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
 	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 60}]")
-	s := diesWith(t, path, func() { forget(t, address, 1, 30) })
+	s := diesWith(t, path, func() { forget(t, address, "rows", 1, 30) })
 	if run := s.at(t, someDay.Add(time.Hour)); run.State != pipeline.StateFinished || run.Scheduled.Sequence != 1 || !run.Scheduled.Current {
 		t.Errorf("%+v; %q", run, s.said)
 	}
@@ -78,6 +80,7 @@ func TestRetentionBehindACertificate(t *testing.T) {
 
 // A scheduler that comes upon a window which another one is filling takes nothing away from it.
 func TestWindowThatAnotherFills(t *testing.T) {
+	t.Parallel()
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
 	job := jobOnTopic(t, dir, address, "", nil)
 	var both [2]*stage

@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -45,12 +44,10 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 
 	// 150 rows of a transaction, 27 of one that is aborted, and a marker in each of the three
 	// partitions behind either: 183 offsets.
-	p, err := kgo.NewClient(kgo.SeedBrokers(b.Address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("rows"))
-	fatal.If(t, err)
-	defer p.Close()
+	p := foreign(t, b.Address, kgo.TransactionalID("rows"))
 	for end, n := range map[kgo.TransactionEndTry]int64{kgo.TryCommit: 150, kgo.TryAbort: 27} {
 		fatal.If(t, p.BeginTransaction())
-		fatal.If(t, p.ProduceSync(t.Context(), recordsOf(t, 180, n)...).FirstErr())
+		fatal.If(t, p.ProduceSync(t.Context(), recordsOf(t, "rows", 180, n)...).FirstErr())
 		fatal.If(t, p.EndTransaction(t.Context(), end))
 	}
 	now = now.Add(time.Hour)
@@ -90,15 +87,12 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 
 	sendRows(t, b.Address, 600, 180)
 	end := run.Scheduled.Window.Partitions[0].End
-	forget(t, b.Address, 0, end+1)
+	forget(t, b.Address, "rows", 0, end+1)
 	now = now.Add(time.Hour)
 	if run := s.at(t, now); run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "are gone") {
 		t.Errorf("of offsets that are gone: %+v", run)
 	}
-	client, err := broker.NewClient(broker.Config{Brokers: []string{b.Address}})
-	fatal.If(t, err)
-	defer client.Close()
-	remake(t, client, b.Address, "rows", 3)
+	remake(t, b.Address, "rows", 3)
 	sendRows(t, b.Address, 0, 900)
 	if run := s.at(t, now.Add(2*time.Hour)); run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "another one than") {
 		t.Errorf("of a topic that was made anew: %+v", run)

@@ -13,13 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -89,6 +87,7 @@ func verifyAll(t *testing.T, out, job string) {
 // The lag triggers at exactly so many offsets, and the windows follow one another: their
 // segments add up to the topic, their numbers are 1, 2, 3, and all verify on the last day.
 func TestLagOfATopic(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t) // 180 rows
 	address, dir := c.ListenAddrs()[0], t.TempDir()
 	job := jobOnTopic(t, dir, address, "", nil)
@@ -138,93 +137,38 @@ func TestLagOfATopic(t *testing.T) {
 	}
 }
 
-// A window whose run fails is tried again as it is, under its number; when it is not tried
-// again, the next window begins behind it. One without a row passes in the same way.
-func TestFailedWindow(t *testing.T) {
-	c := smallTopic(t)
-	address, dir := c.ListenAddrs()[0], t.TempDir()
-	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "tombstones: skip", nil), "triggers: [{lag: 1}]", "retries: 1", "backoff: 1m"))
-	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic("rows"))
-	fatal.If(t, err)
-	defer p.Close()
-	fatal.If(t, p.ProduceSync(t.Context(), &kgo.Record{Value: []byte(`{"x1":null,"in":{"x2":1},"y":1}`)}).FirstErr())
-	spools := func() int {
-		left, err := filepath.Glob(filepath.Join(dir, "out", "_spool-*"))
-		fatal.If(t, err)
-		return len(left)
-	}
-	first := s.at(t, someDay)
-	if n := spools(); n != 1 {
-		t.Errorf("%d spools to go on with", n)
-	}
-	sendRows(t, address, 180, 90)
-	second := s.at(t, someDay.Add(10*time.Minute))
-	if first.State != pipeline.StateFailed || second.State != pipeline.StateFailed || second.Scheduled.Try != 2 || first.Scheduled.Sequence != 1 || second.Scheduled.Sequence != 1 || !cmp.Equal(second.Scheduled.Window, first.Scheduled.Window) {
-		t.Fatalf("%+v and %+v", first, second)
-	}
-	if n := spools(); n != 0 {
-		t.Errorf("%d spools of a window that nobody goes on with", n)
-	}
-	third := s.at(t, someDay.Add(time.Hour))
-	if third.State != pipeline.StateFinished || third.Scheduled.Sequence != 2 || third.Scheduled.Window.Offsets() != 90 || third.Scheduled.Window.Partitions[2].First != 60 {
-		t.Fatalf("%+v", third)
-	}
-	fatal.If(t, p.ProduceSync(t.Context(), &kgo.Record{Partition: 1}).FirstErr())
-	if run := s.at(t, someDay.Add(2*time.Hour)); run.State != pipeline.StateNothing || run.Scheduled.Sequence != 3 || !strings.Contains(run.Scheduled.Why, "there is no row") {
-		t.Fatalf("%+v", run)
-	}
-	sendRows(t, address, 270, 60)
-	if run := s.at(t, someDay.Add(3*time.Hour)); run.State != pipeline.StateFinished || run.Scheduled.Sequence != 4 || run.Scheduled.Window.Offsets() != 60 || run.Scheduled.Window.Partitions[1].First != 91 {
-		t.Fatalf("%+v", run)
-	}
-	if n := spools(); n != 0 {
-		t.Errorf("%d spools are left", n)
-	}
-}
-
-// Windows are not made of another topic of the same name, nor is a window that was frozen
-// before filled from it.
+// A window that was frozen before is not filled from another topic of the same name.
 func TestScheduleOfATopicMadeAnew(t *testing.T) {
-	for _, frozen := range []bool{false, true} {
-		c := smallTopic(t)
-		address, dir := c.ListenAddrs()[0], t.TempDir()
-		s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"))
-		if frozen {
-			ctx, cancel := context.WithCancel(t.Context())
-			trains := s.Train
-			s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
-				cancel()
-				return nil, errDies
-			}
-			if _, err := s.Look(ctx, s.job.Job, someDay); !errors.Is(err, context.Canceled) {
-				t.Fatal(err)
-			}
-			s.Train = trains
-		} else if run := s.at(t, someDay); run.State != pipeline.StateFinished {
+	t.Parallel()
+	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
+	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"))
+	ctx, cancel := context.WithCancel(t.Context())
+	trains := s.Train
+	s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
+		cancel()
+		return nil, errDies
+	}
+	if _, err := s.Look(ctx, s.job.Job, someDay); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	s.Train = trains
+	remake(t, address, "rows", 3)
+	sendRows(t, address, 1000, 540)
+	for i := range 2 {
+		run := s.at(t, someDay.Add(time.Duration(i+1)*time.Hour))
+		if run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "another one than") || !strings.Contains(run.Fault, "made anew") {
 			t.Fatalf("%+v", run)
 		}
-		client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-		fatal.If(t, err)
-		remake(t, client, address, "rows", 3)
-		fatal.If(t, client.Close())
-		sendRows(t, address, 1000, 540)
-		now := someDay.Add(time.Hour)
-		for range 2 {
-			run := s.at(t, now)
-			if run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "another one than") || !strings.Contains(run.Fault, "made anew") {
-				t.Fatalf("frozen %v: %+v", frozen, run)
-			}
-			now = now.Add(time.Hour)
-		}
-		if n := len(sequenceOf(t, filepath.Join(dir, "out"))); n != map[bool]int{false: 1, true: 0}[frozen] {
-			t.Errorf("frozen %v: %d certificates", frozen, n)
-		}
+	}
+	if n := len(sequenceOf(t, filepath.Join(dir, "out"))); n != 0 {
+		t.Errorf("%d certificates", n)
 	}
 }
 
 // A job that is given another topic goes on with none, and a scheduler that is told to end
 // while brokers are asked records no run.
 func TestScheduleOfAnotherTopic(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	address, dir := c.ListenAddrs()[0], t.TempDir()
 	job := jobOnTopic(t, dir, address, "", nil)
@@ -248,42 +192,14 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	}
 }
 
-// A window that was to begin at offsets that are gone is refused, and not at every look.
-func TestScheduleBehindRetention(t *testing.T) {
-	c := smallTopic(t)
-	address, dir := c.ListenAddrs()[0], t.TempDir()
-	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"))
-	if run := s.at(t, someDay); run.State != pipeline.StateFinished {
-		t.Fatalf("%+v", run)
-	}
-	sendRows(t, address, 180, 180)
-	forget(t, address, 1, 61) // the first one of the next window
-	runs := 0
-	for minute := range 60 {
-		run := s.at(t, someDay.Add(time.Duration(minute+1)*time.Minute))
-		if run == nil {
-			continue
-		}
-		if runs++; run.State != pipeline.StateFailed || run.Scheduled.Sequence != 0 || !strings.Contains(run.Fault, "partition 1: the offsets 60 to 60 are gone") || !strings.Contains(run.Fault, "another name") {
-			t.Fatalf("%+v", run)
-		}
-	}
-	if runs == 0 || runs > 6 {
-		t.Errorf("%d runs in an hour", runs)
-	}
-}
-
-// forget deletes what a partition of rows has before an offset.
-func forget(t *testing.T, address string, partition int32, before int64) {
+// forget deletes what a partition of a topic has before an offset.
+func forget(t *testing.T, address, name string, partition int32, before int64) {
 	t.Helper()
-	admin, err := kgo.NewClient(kgo.SeedBrokers(address))
-	fatal.If(t, err)
-	defer admin.Close()
 	r, topic, part := kmsg.NewPtrDeleteRecordsRequest(), kmsg.NewDeleteRecordsRequestTopic(), kmsg.NewDeleteRecordsRequestTopicPartition()
 	part.Partition, part.Offset = partition, before
-	topic.Topic, topic.Partitions = "rows", append(topic.Partitions, part)
+	topic.Topic, topic.Partitions = name, append(topic.Partitions, part)
 	r.Topics, r.TimeoutMillis = append(r.Topics, topic), 60_000
-	if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].Partitions[0].ErrorCode != 0 {
+	if answer, err := r.RequestWith(t.Context(), foreign(t, address)); err != nil || answer.Topics[0].Partitions[0].ErrorCode != 0 {
 		t.Fatalf("%+v: %v", answer, err)
 	}
 }
@@ -292,6 +208,7 @@ func forget(t *testing.T, address string, partition int32, before int64) {
 // the certificates of the name where the record is a new one. A partition that is new begins
 // at its earliest offset.
 func TestBeginOfTheFirstWindow(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	address, dir := c.ListenAddrs()[0], t.TempDir()
 	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "from: latest", nil), "triggers: [{lag: 60}]")
@@ -303,17 +220,9 @@ func TestBeginOfTheFirstWindow(t *testing.T) {
 		t.Fatalf("%d certificates, %+v", len(all), all[1].certificate.Sample)
 	}
 	writeFile(t, filepath.Join(dir, "schedule.yaml"), []byte(strings.Replace(string(readFile(t, path)), "schedule.db", "other.db", 1)))
-	admin, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	fatal.If(t, err)
-	defer admin.Close()
-	r, topic := kmsg.NewPtrCreatePartitionsRequest(), kmsg.NewCreatePartitionsRequestTopic()
-	topic.Topic, topic.Count = "rows", 4
-	r.Topics, r.TimeoutMillis = append(r.Topics, topic), 60_000
-	if answer, err := r.RequestWith(t.Context(), admin); err != nil || answer.Topics[0].ErrorCode != 0 {
-		t.Fatalf("%+v: %v", answer, err)
-	}
+	grow(t, address, 4)
 	sendRows(t, address, 240, 59)
-	fatal.If(t, admin.ProduceSync(t.Context(), &kgo.Record{Topic: "rows", Partition: 3, Value: []byte(`{"x1":0.25,"in":{"x2":0.5},"y":0.125}`)}).FirstErr())
+	send(t, address, &kgo.Record{Topic: "rows", Partition: 3, Value: []byte(`{"x1":0.25,"in":{"x2":0.5},"y":0.125}`)})
 	succeed(t, "schedule", "-c", path, "--once")
 	all := sequenceOf(t, out)
 	if g := all[2].certificate.Sample.Segments; len(all) != 2 || len(g) != 4 || g[0].First != 80 || g[3] != (certify.Segment{Topic: "rows", Partition: 3, First: 0, End: 1, Rows: 1}) {
@@ -347,6 +256,7 @@ func TestNumberOfAWindow(t *testing.T) {
 
 // A service tells the lag of each job on a topic.
 func TestLagIsServed(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	dir := t.TempDir()
 	path := writeSchedule(t, dir, jobOnTopic(t, dir, c.ListenAddrs()[0], "", nil), "triggers: [{every: 1h}]")

@@ -15,7 +15,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -55,9 +54,7 @@ func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]b
 		pointers[i] = readFile(t, filepath.Join(dir, "out", sinklake.CurrentFile))
 	}
 	point(t, dir, pointers[0])
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
-	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "new"), files, 1000, rows*int64(files)))
+	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "new"), files, 1000, rows*int64(files)))
 	score = filepath.Join(dir, "score.yaml")
 	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\nkeep: [y, x1]\noutput: scored\npoll: 10ms\n"))
 	return dir, pointers, score
@@ -337,6 +334,7 @@ func TestScoreWhileThePointerMoves(t *testing.T) {
 // Killed before, after and within each operation, and run again, it predicts each file
 // once.
 func TestScoreKilledThenRunAgain(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	dir, pointers, score := following(t, 3, 20)
 	want := expected(t, dir, pointers)
@@ -366,45 +364,5 @@ func TestScoreKilledThenRunAgain(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// A model for columns that the rows do not have is refused.
-func TestScoreRefusesOtherFeatures(t *testing.T) {
-	dir := t.TempDir()
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
-	rows := drawn(t, g, 0, 300)
-	rows.with("x3", rows["x2"]).write(t, lakeFile(dir, 0))
-	var pointers [2][]byte
-	for i, features := range []string{"[x1, x2]", "[x1, x2, x3]"} {
-		if a := pacsgp(t, "train", "-c", tiny(jobFile{"features": features}).write(t, dir)); a.status != 0 {
-			t.Fatal(a.message)
-		}
-		pointers[i] = readFile(t, filepath.Join(dir, "out", sinklake.CurrentFile))
-	}
-	score := filepath.Join(dir, "score.yaml")
-	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\nkeep: [y, x1]\noutput: scored\npoll: 10ms\n"))
-	x1 := make([]float64, 20)
-	table{"x1": x1, "x2": x1, "y": x1}.write(t, filepath.Join(dir, "new", "a.parquet"))
-	table{"x1": x1, "x2": x1, "y": x1}.write(t, filepath.Join(dir, "new", "b.parquet"))
-	point(t, dir, pointers[0])
-	later := filepath.Join(dir, "new", "b.parquet")
-	fatal.If(t, os.Rename(later, filepath.Join(dir, "b.parquet")))
-	service := startCommand(t, "score", "-c", score)
-	service.find(t, `(a\.parquet: predictions of 20 rows)`)
-	point(t, dir, pointers[1])
-	fatal.If(t, os.Rename(filepath.Join(dir, "b.parquet"), later))
-	service.find(t, `(b\.parquet: predictions of 20 rows)`)
-	service.end(t)
-	for name, rows := range scored(t, dir) {
-		for _, r := range rows {
-			if r.Certificate == nil || *r.Certificate != idOf(t, pointers[0]) {
-				t.Fatalf("%s: a row by %v", name, r.Certificate)
-			}
-		}
-	}
-	if said := service.says(); strings.Count(said, "is refused") != 1 || !strings.Contains(said, "x3") {
-		t.Errorf("it says %s", said)
 	}
 }

@@ -29,11 +29,7 @@ type scoreEvents struct {
 }
 
 func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
-	e := &scoreEvents{show: show, metrics: newScoreMetrics(), records: c.OnTopics(), retry: c.Every(), where: c.Where, told: map[string]bool{}, since: time.Now()}
-	if e.records {
-		e.metrics.ofTopic()
-	}
-	return e
+	return &scoreEvents{show: show, metrics: newScoreMetrics(c.OnTopics()), records: c.OnTopics(), retry: c.Every(), where: c.Where, told: map[string]bool{}, since: time.Now()}
 }
 
 // tellOnce tells a text the first time.

@@ -3,9 +3,6 @@ package main
 import (
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -13,6 +10,7 @@ import (
 // Rows that were deleted before they were predicted end score with their partition and
 // offsets, and with what to do; what it says to do is enough to go on.
 func TestScoreOfATopicThatHasLostRows(t *testing.T) {
+	t.Parallel()
 	for _, output := range []string{"topic", "directory"} {
 		s := topicOf(t, seededTopics(t), 60, "")
 		score, group := s.score, "scorers"
@@ -23,20 +21,11 @@ func TestScoreOfATopicThatHasLostRows(t *testing.T) {
 		s.send(t)
 		succeed(t, "score", "-c", score, "--once")
 		s.send(t)
-		client, err := kgo.NewClient(kgo.SeedBrokers(s.address))
-		fatal.If(t, err)
-		defer client.Close()
-		request := kmsg.NewPtrDeleteRecordsRequest()
-		request.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: "features", Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 1, Offset: 42}}}}
-		if _, err := request.RequestWith(t.Context(), client); err != nil {
-			t.Fatal(err)
-		}
+		forget(t, s.address, "features", 1, 42)
 		pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, `topic "features", partition 1: the offsets 30 to 41 are gone`,
 			"hint: these rows had no predictions", "--group "+group+" --topic features:1 --reset-offsets --to-offset 42 --execute", "another group and another output "+output)
 
-		own, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-		fatal.If(t, err)
-		defer own.Close()
+		own := own(t, s.address)
 		w, err := own.NewWriter(t.Context(), "")
 		fatal.If(t, err)
 		at, _, err := own.Committed(t.Context(), group, "features", []int{0, 1})

@@ -12,6 +12,7 @@ import (
 // null and the reason of its row, on a topic and in files. Members are kept of a row that
 // has another fault.
 func TestScoreKeepsNoDoubtfulMember(t *testing.T) {
+	t.Parallel()
 	s := topicOf(t, seededTopics(t), 20, "")
 	const twice, bytes = `member "id" stands there twice`, `no JSON: member "id" is no UTF-8`
 	records := []struct{ text, want string }{

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline/score"
@@ -26,23 +27,21 @@ type scoreMetrics struct {
 	why           atomic.Pointer[string] // nothing is predicted; nil: it is
 }
 
-func newScoreMetrics() *scoreMetrics {
+// newScoreMetrics makes them. Some are told of a topic only.
+func newScoreMetrics(ofTopic bool) *scoreMetrics {
+	registry := newRegistry()
+	of := promauto.With(registry)
 	m := &scoreMetrics{
-		registry: newRegistry(), live: &liveRun{},
-		predictions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_predictions_total", Help: "Rows that score has dealt with, by whether they have a prediction."}, []string{"outcome"}),
-		batches:     prometheus.NewCounter(prometheus.CounterOpts{Name: "pacsgp_prediction_batches_total", Help: "Files, or batches of rows of a topic, that were predicted."}),
-		models:      prometheus.NewCounter(prometheus.CounterOpts{Name: "pacsgp_models_taken_total", Help: "Models that score has taken, the first included."}),
+		registry: registry, live: &liveRun{},
+		predictions: of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_predictions_total", Help: "Rows that score has dealt with, by whether they have a prediction."}, []string{"outcome"}),
+		batches:     of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_prediction_batches_total", Help: "Files, or batches of rows of a topic, that were predicted."}),
+		models:      of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_models_taken_total", Help: "Models that score has taken, the first included."}),
 	}
-	m.registry.MustRegister(m.predictions, m.batches, m.models)
+	if ofTopic {
+		m.lag = of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_group_lag_offsets", Help: "Offsets between what the group has committed and the end of the topic, by partition."}, []string{"partition"})
+		m.partitions = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_member_partitions", Help: "Partitions that this member of the group has; with 0 it stands by."})
+	}
 	m.live.does("Waiting for rows.")
-	return m
-}
-
-// ofTopic adds what is told of a topic only.
-func (m *scoreMetrics) ofTopic() *scoreMetrics {
-	m.lag = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_group_lag_offsets", Help: "Offsets between what the group has committed and the end of the topic, by partition."}, []string{"partition"})
-	m.partitions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_member_partitions", Help: "Partitions that this member of the group has; with 0 it stands by."})
-	m.registry.MustRegister(m.lag, m.partitions)
 	return m
 }
 

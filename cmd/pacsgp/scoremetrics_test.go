@@ -32,6 +32,7 @@ func scoreMetricsPage(t *testing.T) (names []string) {
 // Every documented metric of score is there and moves: rows wait while there is no model, and
 // no more when there is one.
 func TestDocumentedMetricsOfScoreMove(t *testing.T) {
+	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "serve: {listen: '127.0.0.1:0'}\n")
 	s.send(t)
 	if err := (durable.OS{}).Remove(filepath.Join(s.dir, "out", sinklake.CurrentFile)); err != nil {

@@ -15,14 +15,15 @@ import (
 // remake makes the topic with the rows anew, with so many times all rows. The group keeps
 // its offsets and what stands beside them, as where brokers leave them or a tool takes them
 // along.
-func (s *aTopic) remake(t *testing.T, client *broker.Client, group string, times int) {
+func (s *aTopic) remake(t *testing.T, group string, times int) {
 	t.Helper()
+	client := own(t, s.address)
 	partitions := []int{0, 1}
 	at, texts, err := client.Committed(t.Context(), group, "features", partitions)
 	if err != nil || at[0] != 30 || at[1] != 30 {
 		t.Fatalf("the group is at %v: %v", at, err)
 	}
-	remake(t, client, s.address, "features", 2)
+	remake(t, s.address, "features", 2)
 	s.sent = 0
 	for range times {
 		s.send(t)
@@ -35,6 +36,33 @@ func (s *aTopic) remake(t *testing.T, client *broker.Client, group string, times
 			t.Fatal(err)
 		}
 	}
+}
+
+// endsBy is what score ends with when something happens between two processes or, once one is
+// ready, while it runs.
+func endsBy(t *testing.T, score string, running bool, ready func(r *runningService), happens func()) string {
+	t.Helper()
+	if !running {
+		succeed(t, "score", "-c", score, "--once")
+		happens()
+		a := pacsgp(t, "score", "-c", score, "--once")
+		if a.status != exitFailure {
+			t.Errorf("status %d: %s", a.status, a.stdout)
+		}
+		return a.message
+	}
+	r := startCommand(t, "score", "-c", score)
+	ready(r)
+	happens()
+	select {
+	case <-r.done:
+	case <-time.After(time.Minute):
+		t.Fatalf("it goes on: %s", r.says())
+	}
+	if r.err == nil {
+		t.Fatal("it ends without an error")
+	}
+	return r.err.Error()
 }
 
 // A topic that was made anew under its name, while rows are predicted or between two
@@ -54,13 +82,9 @@ func TestScoreOfATopicMadeAnew(t *testing.T) {
 						score = s.toLake(t, group, "scored", "poll: 20ms\nsession_timeout: 1s\n")
 						found = func() []predictedRecord { return s.foundInFiles(t, "scored") }
 					}
-					client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-					fatal.If(t, err)
-					defer client.Close()
 					s.send(t)
-					var message string
-					if running {
-						service := startCommand(t, "score", "-c", score)
+					message := endsBy(t, score, running, func(*runningService) {
+						client := own(t, s.address)
 						for range 1000 {
 							at, err := client.CommittedOffsets(t.Context(), group, "features", []int{0, 1})
 							if err == nil && at[0] == 30 && at[1] == 30 {
@@ -68,24 +92,7 @@ func TestScoreOfATopicMadeAnew(t *testing.T) {
 							}
 							time.Sleep(20 * time.Millisecond)
 						}
-						s.remake(t, client, group, times)
-						select {
-						case <-service.done:
-						case <-time.After(time.Minute):
-							t.Fatalf("it goes on: %s", service.says())
-						}
-						if service.err == nil {
-							t.Fatal("it ends without an error")
-						}
-						message = service.err.Error()
-					} else {
-						succeed(t, "score", "-c", score, "--once")
-						s.remake(t, client, group, times)
-						a := pacsgp(t, "score", "-c", score, "--once")
-						if message = a.message; a.status != exitFailure {
-							t.Errorf("status %d: %s", a.status, a.stdout)
-						}
-					}
+					}, func() { s.remake(t, group, times) })
 					for _, part := range []string{`topic "features" is another one than`, "it was made anew", "choose another group and another output " + output} {
 						if !strings.Contains(message, part) {
 							t.Errorf("it says %q, want %q", message, part)
@@ -104,13 +111,11 @@ func TestScoreOfATopicMadeAnew(t *testing.T) {
 // those of a topic that was made anew. Where nothing says it, as before there was a word of
 // it, offsets count; and one that the topic does not have is an error that says who told it.
 func TestFilesSayWhichTopic(t *testing.T) {
+	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "")
-	client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-	fatal.If(t, err)
-	defer client.Close()
 	s.send(t)
 	succeed(t, "score", "-c", s.toLake(t, "first", "scored", ""), "--once")
-	s.remake(t, client, "first", 3)
+	s.remake(t, "first", 3)
 	second := s.toLake(t, "second", "scored", "")
 	said := filepath.Join(s.dir, "scored", "_topic-features.json")
 	if a := pacsgp(t, "score", "-c", second, "--once"); a.status != exitFailure || !strings.Contains(a.message, "than the one that "+said+" names") {
@@ -126,7 +131,7 @@ func TestFilesSayWhichTopic(t *testing.T) {
 		t.Errorf("%d predictions, want those up to the end of the new topic", n)
 	}
 	fatal.If(t, os.Remove(said))
-	remake(t, client, s.address, "features", 2)
+	remake(t, s.address, "features", 2)
 	s.send(t)
 	a := pacsgp(t, "score", "-c", s.toLake(t, "third", "scored", ""), "--once")
 	for _, part := range []string{"ends at offset 30, and the next row was to be at 90", "the names of the files in " + filepath.Join(s.dir, "scored"), "another output directory"} {

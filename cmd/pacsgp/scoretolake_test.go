@@ -68,6 +68,7 @@ func (s *aTopic) foundInFiles(t *testing.T, folder string) []predictedRecord {
 // is kept is kept to the last digit. A group that knows nothing of it goes on behind the
 // files that stand.
 func TestScoreOfATopicToALake(t *testing.T) {
+	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "")
 	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
 	score := s.toLake(t, "first", "lake-of-topic", "")
@@ -78,17 +79,11 @@ func TestScoreOfATopicToALake(t *testing.T) {
 	if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
 		t.Errorf("by model %v", by)
 	}
-	var reasons []string
-	for _, p := range all {
-		if p.key == "more" {
-			reasons = append(reasons, fmt.Sprintf("%s %s %v %v", *p.Reason, p.ID, p.Mean == nil, p.Certificate == nil))
-		}
-	}
 	want := []string{
 		"it is no JSON object  true true", `x2 is null "text" true true`,
 		`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read  true true`,
 	}
-	if diff := cmp.Diff(want, reasons); diff != "" {
+	if diff := cmp.Diff(want, reasonsOf(all)); diff != "" {
 		t.Error(diff)
 	}
 	// A new champion predicts what comes, and nothing again, whatever group asks.
@@ -120,6 +115,7 @@ func TestScoreOfATopicToALake(t *testing.T) {
 // A service writes files while rows come, and stops when it is asked to; what it has not
 // published by then is predicted by the next one.
 func TestScoreToALakeIsAService(t *testing.T) {
+	t.Parallel()
 	s := topicOf(t, seededTopics(t), 40, "")
 	s.send(t)
 	service := startCommand(t, "score", "-c", s.toLake(t, "service", "lake-of-topic", "poll: 20ms\nsession_timeout: 1s\n"))
@@ -133,6 +129,7 @@ func TestScoreToALakeIsAService(t *testing.T) {
 // Killed before, after and within each operation on files, and run again by the group or
 // by another one, each row has one prediction.
 func TestScoreOfATopicToALakeKilled(t *testing.T) {
+	t.Parallel()
 	repeats(t)
 	s := topicOf(t, seededTopics(t), 40, "")
 	s.send(t)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -11,10 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
@@ -71,9 +68,6 @@ func (s *aTopic) file(t *testing.T, topic, group, options string) string {
 // send produces all rows, with a number that no float64 holds, and these texts in between.
 func (s *aTopic) send(t *testing.T, more ...string) {
 	t.Helper()
-	p, err := kgo.NewClient(kgo.SeedBrokers(s.address), kgo.DefaultProduceTopic("features"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	fatal.If(t, err)
-	defer p.Close()
 	rows, err := parquet.ReadFile[struct {
 		X1 float64 `parquet:"x1"`
 		X2 float64 `parquet:"x2"`
@@ -82,14 +76,14 @@ func (s *aTopic) send(t *testing.T, more ...string) {
 	var records []*kgo.Record
 	for i, r := range rows {
 		records = append(records, &kgo.Record{
-			Partition: int32(i % 2), Key: fmt.Appendf(nil, "key-%d", i),
+			Topic: "features", Partition: int32(i % 2), Key: fmt.Appendf(nil, "key-%d", i),
 			Value: fmt.Appendf(nil, `{"id": 90071992547409%05d, "x1":%v,"x2":%v,"text":"passed over"}`, i, r.X1, r.X2),
 		})
 	}
 	for _, text := range more {
-		records = append(records, &kgo.Record{Key: []byte("more"), Value: []byte(text)})
+		records = append(records, &kgo.Record{Topic: "features", Key: []byte("more"), Value: []byte(text)})
 	}
-	fatal.If(t, p.ProduceSync(t.Context(), records...).FirstErr())
+	send(t, s.address, records...)
 	s.sent += len(records)
 }
 
@@ -97,37 +91,17 @@ func (s *aTopic) send(t *testing.T, more ...string) {
 // the order of their partitions.
 func (s *aTopic) found(t *testing.T, topic string) []predictedRecord {
 	t.Helper()
-	client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-	fatal.If(t, err)
-	defer client.Close()
-	ends, err := client.Offsets(t.Context(), topic, []int{0, 1}, broker.Latest)
-	fatal.If(t, err)
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(s.address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
-	fatal.If(t, err)
-	defer consumer.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	var all []predictedRecord
-	at := map[int32]int64{}
-	for (at[0] < ends[0] || at[1] < ends[1]) && ctx.Err() == nil {
-		consumer.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
-			if at[r.Partition] = r.Offset + 1; r.Attrs.IsControl() {
-				return
-			}
-			var p predictedRecord
-			if err := json.Unmarshal(r.Value, &p); err != nil {
-				t.Errorf("%s: %v", r.Value, err)
-			}
-			p.key = string(r.Key)
-			if int(r.Partition) != p.Partition {
-				t.Errorf("the prediction of a row of partition %d is in partition %d", p.Partition, r.Partition)
-			}
-			all = append(all, p)
-		})
-	}
-	if ctx.Err() != nil {
-		t.Fatalf("only read up to %v of %v", at, ends)
+	for _, r := range committedRecords(t, s.address, topic) {
+		var p predictedRecord
+		if err := json.Unmarshal(r.Value, &p); err != nil {
+			t.Errorf("%s: %v", r.Value, err)
+		}
+		p.key = string(r.Key)
+		if int(r.Partition) != p.Partition {
+			t.Errorf("the prediction of a row of partition %d is in partition %d", p.Partition, r.Partition)
+		}
+		all = append(all, p)
 	}
 	return all
 }
@@ -163,17 +137,20 @@ func (s *aTopic) agree(t *testing.T, all []predictedRecord) map[string]int {
 	return by
 }
 
-func seededTopics(t *testing.T) string {
-	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
-	fatal.If(t, err)
-	t.Cleanup(c.Close)
-	return c.ListenAddrs()[0]
+// reasonsOf are the reasons, and the kept members, of the records beside the rows.
+func reasonsOf(all []predictedRecord) (reasons []string) {
+	for _, p := range all {
+		if p.key == "more" {
+			reasons = append(reasons, fmt.Sprintf("%s %s %v %v", *p.Reason, p.ID, p.Mean == nil, p.Certificate == nil))
+		}
+	}
+	return reasons
 }
 
 // Rows of a topic are predicted as predict does it, once, by the model that is current; what
 // is kept is kept to the last digit, and a record that is no row has a reason.
 func TestScoreOfATopic(t *testing.T) {
+	t.Parallel()
 	for _, once := range []string{"", "exactly_once: true\n"} {
 		s := topicOf(t, seededTopics(t), 60, once)
 		s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
@@ -184,17 +161,11 @@ func TestScoreOfATopic(t *testing.T) {
 		if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
 			t.Errorf("by model %v", by)
 		}
-		var reasons []string
-		for _, p := range all {
-			if p.key == "more" {
-				reasons = append(reasons, fmt.Sprintf("%s %s %v %v", *p.Reason, p.ID, p.Mean == nil, p.Certificate == nil))
-			}
-		}
 		want := []string{
 			"it is no JSON object null true true", `x2 is null "text" true true`,
 			`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read null true true`,
 		}
-		if diff := cmp.Diff(want, reasons); diff != "" {
+		if diff := cmp.Diff(want, reasonsOf(all)); diff != "" {
 			t.Error(diff)
 		}
 		// A new champion predicts what comes, and nothing again.
@@ -210,6 +181,7 @@ func TestScoreOfATopic(t *testing.T) {
 // Rows of a partition that the certificate does not speak of are predicted, and carry no
 // certificate: they may be of another population.
 func TestScoreOfOtherPartitions(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	const rows = 8 * 180
 	for first := int64(180); first < rows; first += 180 {
@@ -237,6 +209,7 @@ func TestScoreOfOtherPartitions(t *testing.T) {
 // A service follows the topic of pointers while rows come; when one member ends, another
 // goes on behind it, and no row is predicted twice.
 func TestScoreFollowsATopicOfPointers(t *testing.T) {
+	t.Parallel()
 	s := topicOf(t, seededTopics(t), 40, "")
 	s.score = s.file(t, "predictions", "members", "exactly_once: true\nsession_timeout: 1s\n")
 	text := strings.Replace(string(readFile(t, s.score)), "model: out", "model: {kafka: {name: small}}", 1)

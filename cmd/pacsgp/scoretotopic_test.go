@@ -2,13 +2,10 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,35 +49,6 @@ type sentRecord struct {
 	Certificate *string  `json:"certificate"`
 	Reason      *string  `json:"reason"`
 	Y           *float64 `json:"y"`
-}
-
-// committedRecords are what a reader of committed records of another make sees of a topic, in
-// the order of its partitions.
-func committedRecords(t *testing.T, address, topic string) (all []*kgo.Record) {
-	t.Helper()
-	ends := committedEnds(t, address, topic)
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
-	fatal.If(t, err)
-	defer consumer.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	maps.DeleteFunc(ends, func(_ int, end int64) bool { return end == 0 })
-	for len(ends) > 0 && ctx.Err() == nil {
-		consumer.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
-			if r.Offset+1 >= ends[int(r.Partition)] {
-				delete(ends, int(r.Partition))
-			}
-			if !r.Attrs.IsControl() {
-				all = append(all, r)
-			}
-		})
-	}
-	if ctx.Err() != nil {
-		t.Fatalf("not read up to %v", ends)
-	}
-	slices.SortStableFunc(all, func(a, b *kgo.Record) int { return int(a.Partition) - int(b.Partition) })
-	return all
 }
 
 // found are the predictions of each file, in the order of the topic. All of a file are in the
@@ -142,6 +110,7 @@ func (s *sentFiles) agree(t *testing.T, got map[string][]sentRecord) map[string]
 // Files are predicted to a topic as predict does it, each row once, by the model that is
 // current, whatever process asks, and a new file by the model that is current then.
 func TestScoreToATopic(t *testing.T) {
+	t.Parallel()
 	s := filesToATopic(t, seededTopics(t), 3, 40)
 	createTopic(t, s.address, "predictions", 3)
 	score := s.file(t, "predictions")
@@ -228,6 +197,7 @@ func TestScoreOddFilesToATopic(t *testing.T) {
 // A service goes on as files come and stops when it is asked to. A second process ends the
 // first, and all rows have one prediction.
 func TestScoreToATopicIsAService(t *testing.T) {
+	t.Parallel()
 	s := filesToATopic(t, seededTopics(t), 2, 30)
 	createTopic(t, s.address, "predictions", 3)
 	score := s.file(t, "predictions")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -10,28 +12,48 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Each transaction of these tests has a batch or two of rows, of which a file has some.
 const (
-	sentTogether = 8000
-	rowsOfAFile  = 20_000
+	sentTogether = 800
+	rowsOfAFile  = 2000
+	rowsOfABatch = 400 // those of a row group
 )
+
+// batchesToATopic has two files of several batches each.
+func batchesToATopic(t *testing.T, address string) *sentFiles {
+	t.Helper()
+	s := &sentFiles{address: address}
+	s.dir, s.pointers, _ = following(t, 2, rowsOfAFile)
+	for i := range 2 {
+		columns, rows := smallRows(t).Rows(int64(1000+rowsOfAFile*i), rowsOfAFile), make([]map[string]float64, rowsOfAFile)
+		for k := range rows {
+			rows[k] = map[string]float64{"x1": columns[0][k], "x2": columns[1][k], "y": columns[2][k]}
+		}
+		var file bytes.Buffer
+		schema := parquet.NewSchema("rows", parquet.Group{"x1": parquet.Leaf(parquet.DoubleType), "x2": parquet.Leaf(parquet.DoubleType), "y": parquet.Leaf(parquet.DoubleType)})
+		w := parquet.NewGenericWriter[map[string]float64](&file, schema, parquet.MaxRowsPerRowGroup(rowsOfABatch))
+		_, err := w.Write(rows)
+		fatal.If(t, errors.Join(err, w.Close()))
+		writeFile(t, filepath.Join(s.dir, "new", fmt.Sprintf("part-%02d.parquet", i)), file.Bytes())
+	}
+	s.want = expected(t, s.dir, s.pointers)
+	return s
+}
 
 // Killed when it has sent a request that changes something on the cluster, and the broker has
 // got it or not, and started again while the pointer moves, each row has one prediction, in
 // the order of its file, also where the next process goes on within one.
 func TestScoreToATopicKilledAtEveryRequest(t *testing.T) {
+	t.Parallel()
 	repeats(t)
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	fatal.If(t, err)
-	t.Cleanup(c.Close)
-	s := filesToATopic(t, c.ListenAddrs()[0], 2, rowsOfAFile)
+	c := cluster(t)
+	s := batchesToATopic(t, c.ListenAddrs()[0])
 	at := requestsOf(c)
 	createTopic(t, s.address, "whole", 3)
 	if log, err := child(t, order{Args: []string{"score", "-c", s.file(t, "whole"), "--once"}, Sent: sentTogether}).CombinedOutput(); err != nil {
@@ -82,7 +104,7 @@ func TestScoreToATopicKilled(t *testing.T) {
 	t.Parallel()
 	_, gate := brokertest.StartGated(t, brokertest.Options{})
 	gate.Tell(func(int16) {})
-	s := filesToATopic(t, gate.Address, 2, rowsOfAFile)
+	s := batchesToATopic(t, gate.Address)
 	score := func(name string) order {
 		createTopic(t, gate.Address, name, 3)
 		return order{Args: []string{"score", "-c", s.file(t, name), "--once"}, Sent: sentTogether}
@@ -157,36 +179,12 @@ func TestScoreToATopicMadeAnew(t *testing.T) {
 				s := filesToATopic(t, seededTopics(t), 2, 20)
 				createTopic(t, s.address, "predictions", 3)
 				score := s.file(t, "predictions")
-				client, err := broker.NewClient(broker.Config{Brokers: []string{s.address}})
-				fatal.If(t, err)
-				defer client.Close()
-				var service *runningService
-				if running {
-					service = startCommand(t, "score", "-c", score)
-					service.find(t, "(part-01.parquet: predictions of 20 rows)")
-				} else {
-					succeed(t, "score", "-c", score, "--once")
-				}
-				s.agree(t, s.found(t, "predictions"))
-				remake(t, client, s.address, what, 3)
-				writeFile(t, filepath.Join(s.dir, "new", "later.parquet"), readFile(t, filepath.Join(s.dir, "new", "part-00.parquet")))
-				message := ""
-				if running {
-					select {
-					case <-service.done:
-					case <-time.After(time.Minute):
-						t.Fatalf("it goes on: %s", service.says())
-					}
-					if service.err == nil {
-						t.Fatal("it ends without an error")
-					}
-					message = service.err.Error()
-				} else {
-					a := pacsgp(t, "score", "-c", score, "--once")
-					if message = a.message; a.status != exitFailure {
-						t.Errorf("status %d: %s", a.status, a.stdout)
-					}
-				}
+				ready := func(r *runningService) { r.find(t, "(part-01.parquet: predictions of 20 rows)") }
+				message := endsBy(t, score, running, ready, func() {
+					s.agree(t, s.found(t, "predictions"))
+					remake(t, s.address, what, 3)
+					writeFile(t, filepath.Join(s.dir, "new", "later.parquet"), readFile(t, filepath.Join(s.dir, "new", "part-00.parquet")))
+				})
 				wants := []string{fmt.Sprintf("topic %q is another one than", what), "choose another output topic"}
 				if what == "predictions-files" && !running {
 					wants[0] = `topic "predictions-files" has cleanup.policy=delete, want compact`

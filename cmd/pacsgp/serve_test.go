@@ -12,6 +12,7 @@ import (
 
 // A service shows its certificates and what it does, and its metrics beside them.
 func TestConsoleOfServices(t *testing.T) {
+	t.Parallel()
 	dir, pointers, score := following(t, 2, 40)
 	writeFile(t, score, append(readFile(t, score), "serve: {listen: '127.0.0.1:0'}\n"...))
 	schedule := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "files: new")

@@ -15,11 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
@@ -111,35 +109,15 @@ func (r *runningService) end(t *testing.T) {
 	}
 }
 
-// certificates are all that a topic has for readers of committed records, by a client of
-// another make.
+// certificates are all that a topic has for readers of committed records.
 func certificates(t *testing.T, address, topic string) (all []certify.Certificate) {
 	t.Helper()
-	if empty(t, address, topic) {
-		return nil
-	}
-	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	fatal.If(t, err)
-	defer client.Close()
-	ends, err := client.Offsets(t.Context(), topic, []int{0}, broker.Latest)
-	fatal.If(t, err)
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
-	fatal.If(t, err)
-	defer consumer.Close()
-	for at := int64(0); at < ends[0]; {
-		fetched := consumer.PollFetches(t.Context())
-		fetched.EachRecord(func(r *kgo.Record) {
-			at = r.Offset + 1
-			if r.Attrs.IsControl() {
-				return
-			}
-			c, err := certify.Parse(r.Value)
-			if err != nil {
-				t.Fatalf("certificate at %d: %v", r.Offset, err)
-			}
-			all = append(all, c)
-		})
+	for _, r := range committedRecords(t, address, topic) {
+		c, err := certify.Parse(r.Value)
+		if err != nil {
+			t.Fatalf("certificate at %d: %v", r.Offset, err)
+		}
+		all = append(all, c)
 	}
 	return all
 }
@@ -205,8 +183,11 @@ func onceEach(t *testing.T, group string, all []certify.Certificate) map[int64]i
 
 // TestService: windows follow one another on a topic while rows arrive; every row is in one
 // certificate; stopped, restarted in its spool and restarted on an empty disk, the stream
-// goes on where it was, and no number is used twice.
+// goes on where it was, and no number is used twice. Each window begins with the model that
+// is current, whether the stream was stopped, has lost its disk, or has both still; and training again
+// takes that model.
 func TestService(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t) // 180 rows
 	address := c.ListenAddrs()[0]
 	dir := t.TempDir()
@@ -244,9 +225,19 @@ func TestService(t *testing.T) {
 	if len(all) != 7 || rows != 7*120 || all[6].Delta.Sequence.Number != 7 {
 		t.Errorf("%d certificates of %d rows, the last with number %d; want 7 of 840", len(all), rows, all[6].Delta.Sequence.Number)
 	}
-	newest := record(t, filepath.Join(out, doneWindow+windowNumber(7)))
+	for i, c := range all {
+		a := c.Declared.Training.Ancestor
+		if i == 0 && a != nil || i > 0 && (a == nil || len(a.Rows) != 3 || a.HasSeen(c.Sample.Segments)) || i > 0 && i < 4 && a.Model != all[i-1].Model.Digest { // later ones are not all certified
+			t.Errorf("window %d begins with %+v, want the model of the one before", i+1, a)
+		}
+	}
 	folder := filepath.Join(out, doneWindow+windowNumber(7))
-	pacsgp(t, "verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log", "verified: ")
+	newest := record(t, folder)
+	verify := []string{"verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--judge", "draw"}
+	pacsgp(t, verify...).says(t, 0, "were read again from the log", "verified: ")
+	verify = append(verify, "--retrain")
+	pacsgp(t, verify...).leavesOpen(t, "give its file too")
+	pacsgp(t, append(verify, "--ancestor", filepath.Join(folder, "ancestor.parquet"))...).says(t, 0, "trained again from the configuration")
 	pacsgp(t, "train", "-c", serviceJob(t, address, t.TempDir(), jobFile{"delta_policy": "each"})).says(t, exitConfig, "pacsgp stream")
 }
 
@@ -282,6 +273,7 @@ func TestServiceConfiguration(t *testing.T) {
 // TestServiceNeverPointsToWhatIsNotAsked: windows above the limit are published, and are
 // not current.
 func TestServiceNeverPointsToWhatIsNotAsked(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	address := c.ListenAddrs()[0]
 	job := serviceJob(t, address, t.TempDir(), jobFile{"limit": "0.001"})
@@ -289,9 +281,7 @@ func TestServiceNeverPointsToWhatIsNotAsked(t *testing.T) {
 	r := startService(t, "-c", job)
 	awaitCertificates(t, address, 1, r)
 	r.end(t)
-	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	fatal.If(t, err)
-	defer client.Close()
+	client := own(t, address)
 	if p, err := sinklog.Current(t.Context(), client, sinklog.Topics{}, "small"); err == nil {
 		t.Errorf("the pointer is %+v, want none", p)
 	}
@@ -322,6 +312,7 @@ func TestServiceStopsAtOnce(t *testing.T) {
 // TestPublishingReadsNoHistory: the topic of certificates keeps all of them for ever, so that a
 // stream must not read it for each window.
 func TestPublishingReadsNoHistory(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	address := c.ListenAddrs()[0]
 	fillTopic(t, address, 180) // three windows

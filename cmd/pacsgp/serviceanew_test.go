@@ -17,6 +17,7 @@ import (
 // anew under its name; and the first window of the new topic does not begin with the model of
 // the old one, though their offsets do not meet: what these were rows of is not known.
 func TestServiceOfATopicMadeAnew(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t) // 180 rows
 	address := c.ListenAddrs()[0]
 	dir := t.TempDir()
@@ -26,11 +27,9 @@ func TestServiceOfATopicMadeAnew(t *testing.T) {
 	awaitCertificates(t, address, 1, r)
 	r.find(t, "(published certificate number 1)")
 	r.end(t)
-	client, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	fatal.If(t, err)
-	defer client.Close()
+	client := own(t, address)
 	before, ends := pointed(t, client)
-	remake(t, client, address, "rows", 3)
+	remake(t, address, "rows", 3)
 	for from := int64(0); from < 540; from += 180 {
 		fillTopic(t, address, from)
 	}
@@ -79,10 +78,10 @@ func pointed(t *testing.T, client *broker.Client) (broker.Identity, map[int]int6
 }
 
 // remake deletes a topic, and makes one of its name.
-func remake(t *testing.T, client *broker.Client, address, name string, partitions int) {
+func remake(t *testing.T, address, name string, partitions int) {
 	t.Helper()
 	brokertest.DeleteTopic(t, address, name)
-	if made, err := client.CreateTopic(t.Context(), name, partitions, 1, nil); err != nil || !made {
+	if made, err := own(t, address).CreateTopic(t.Context(), name, partitions, 1, nil); err != nil || !made {
 		t.Fatalf("made: %v, %v", made, err)
 	}
 }

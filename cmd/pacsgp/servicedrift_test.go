@@ -15,7 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
@@ -25,16 +24,11 @@ import (
 // certificate assumes independent rows and says what speaks against it, and so does the log;
 // one that promises nothing is published and is not current.
 func TestStreamThatDrifts(t *testing.T) {
+	t.Parallel()
 	const windows, rows = 2, 1000
 	records := airRecords(t, windows*rows+100)
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "rows"))
-	fatal.If(t, err)
-	t.Cleanup(c.Close)
-	address := c.ListenAddrs()[0]
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"))
-	fatal.If(t, err)
-	defer client.Close()
-	fatal.If(t, client.ProduceSync(t.Context(), records...).FirstErr())
+	address := cluster(t, kfake.SeedTopics(1, "rows")).ListenAddrs()[0]
+	send(t, address, records...)
 	job := serviceJob(t, address, t.TempDir(), jobFile{
 		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: %d, spool: {limit: 100MB}}}", address, rows),
 		"features": "[PM10, NO2, CO, TEMP, DEWP]", "loss": "{epsilon: 40}", "bad_rows": "{tolerance: 40 %}", "stream": "{keep: 3}",
@@ -62,10 +56,7 @@ func TestStreamThatDrifts(t *testing.T) {
 			current = c
 		}
 	}
-	own, err := broker.NewClient(broker.Config{Brokers: []string{address}})
-	fatal.If(t, err)
-	defer own.Close()
-	p, err := sinklog.Current(t.Context(), own, sinklog.Topics{}, "small")
+	p, err := sinklog.Current(t.Context(), own(t, address), sinklog.Topics{}, "small")
 	if err != nil || p.Model != current.Model.Digest || p.Bound != current.About(certify.PredictorDraw).Bound {
 		t.Errorf("the pointer is %+v (%v), want the last one that is certified", p, err)
 	}
@@ -109,7 +100,7 @@ func airRecords(t *testing.T, n int) (records []*kgo.Record) {
 				}
 				value, err := json.Marshal(values)
 				fatal.If(t, err)
-				if records = append(records, &kgo.Record{Value: value}); len(records) == n {
+				if records = append(records, &kgo.Record{Topic: "rows", Value: value}); len(records) == n {
 					return records
 				}
 			}

@@ -104,40 +104,53 @@ func some(n, few int) []int {
 // group.
 func TestStreamKilled(t *testing.T) {
 	repeats(t)
-	c := smallTopic(t)
-	fillTopic(t, c.ListenAddrs()[0], 180) // three windows
-	at := requestsOf(c)
 	for _, exactlyOnce := range []bool{true, false} {
-		whole := killedService{c, fmt.Sprint("whole-", exactlyOnce), exactlyOnce, false} // which takes the fewer requests
-		at.none()
-		whole.survives(t, "undisturbed", false, func(func(order) *exec.Cmd) {})
-		requests := len(at.sent)
-		if requests < 20 {
-			t.Fatalf("exactly once %v: three windows take %d requests", exactlyOnce, requests)
-		}
-		for i, n := range some(2*requests, 3) {
-			reaches := n%2 == 0
-			k := killedService{c, fmt.Sprintf("at%d-%v", n, exactlyOnce), exactlyOnce, i/2%2 == 0}
-			when := fmt.Sprintf("exactly once %v, shared %v: killed at request %d, which reaches the broker: %v", exactlyOnce, k.shared, (n+1)/2, reaches)
-			k.survives(t, when, i%2 == 1, func(start func(order) *exec.Cmd) {
-				run := start(order{})
-				at.kill(run, (n+1)/2, reaches)
-				if out, err := run.CombinedOutput(); !killed(err) {
-					t.Fatalf("%s: it says %v: %s", when, err, out)
-				}
-				at.none()
-			})
-		}
-	}
-	const operations = 30 // of the first window, about
-	for i, n := range some(2*operations, 3) {
-		how := []string{howBefore, howAfter}[n%2]
-		k := killedService{c, fmt.Sprint("disk", n), true, i/2%2 == 0}
-		when := fmt.Sprintf("killed %s operation %d on the disk", how, (n+1)/2)
-		k.survives(t, when, i%2 == 1, func(start func(order) *exec.Cmd) {
-			if out, err := start(order{At: (n + 1) / 2, How: how}).CombinedOutput(); !killed(err) {
-				t.Fatalf("%s: it says %v: %s", when, err, out)
+		t.Run(fmt.Sprintf("at a request, exactly once %v", exactlyOnce), func(t *testing.T) {
+			t.Parallel() // it waits
+			c := threeWindows(t)
+			at := requestsOf(c)
+			whole := killedService{c, "whole", exactlyOnce, false} // which takes the fewer requests
+			whole.survives(t, "undisturbed", false, func(func(order) *exec.Cmd) {})
+			requests := len(at.sent)
+			if requests < 20 {
+				t.Fatalf("three windows take %d requests", requests)
+			}
+			for i, n := range some(2*requests, 3) {
+				reaches := n%2 == 0
+				k := killedService{c, fmt.Sprintf("at%d", n), exactlyOnce, i/2%2 == 0}
+				when := fmt.Sprintf("shared %v: killed at request %d, which reaches the broker: %v", k.shared, (n+1)/2, reaches)
+				k.survives(t, when, i%2 == 1, func(start func(order) *exec.Cmd) {
+					run := start(order{})
+					at.kill(run, (n+1)/2, reaches)
+					if out, err := run.CombinedOutput(); !killed(err) {
+						t.Fatalf("%s: it says %v: %s", when, err, out)
+					}
+					at.none()
+				})
 			}
 		})
 	}
+	t.Run("at an operation on the disk", func(t *testing.T) {
+		t.Parallel() // it waits
+		c := threeWindows(t)
+		const operations = 30 // of the first window, about
+		for i, n := range some(2*operations, 3) {
+			how := []string{howBefore, howAfter}[n%2]
+			k := killedService{c, fmt.Sprint("disk", n), true, i/2%2 == 0}
+			when := fmt.Sprintf("killed %s operation %d on the disk", how, (n+1)/2)
+			k.survives(t, when, i%2 == 1, func(start func(order) *exec.Cmd) {
+				if out, err := start(order{At: (n + 1) / 2, How: how}).CombinedOutput(); !killed(err) {
+					t.Fatalf("%s: it says %v: %s", when, err, out)
+				}
+			})
+		}
+	})
+}
+
+// threeWindows is the small topic with rows for three windows.
+func threeWindows(t *testing.T) *kfake.Cluster {
+	t.Helper()
+	c := smallTopic(t)
+	fillTopic(t, c.ListenAddrs()[0], 180)
+	return c
 }

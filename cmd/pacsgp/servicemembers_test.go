@@ -7,11 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -24,19 +21,11 @@ type producer struct {
 
 func startProducer(t *testing.T, address, topic string, atOnce int, every time.Duration) *producer {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	fatal.If(t, err)
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
+	client := foreign(t, address)
 	p := &producer{make(chan struct{}), make(chan int64, 1)}
 	go func() {
-		defer client.Close()
 		for first := int64(0); ; first += int64(atOnce) {
-			var records []*kgo.Record
-			rows := g.Rows(first, atOnce)
-			for i := range rows[0] {
-				records = append(records, &kgo.Record{Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
-			}
+			records := recordsOf(t, topic, first, int64(atOnce))
 			if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 				t.Errorf("produce: %v", err)
 				p.done <- first

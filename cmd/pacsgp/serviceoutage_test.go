@@ -15,6 +15,7 @@ import (
 // published, is away for some seconds (with -soak for a minute), and comes back: the stream
 // goes on by itself, and every row is in one certificate.
 func TestStreamOutlivesItsBroker(t *testing.T) {
+	t.Parallel()
 	s, _ := apache.Lend(t)
 	createTopic(t, s.Address, "rows", 3)
 	job := serviceJob(t, s.Address, t.TempDir(), jobFile{"stream": "{session_timeout: 2s}"})
@@ -48,6 +49,7 @@ func TestStreamOutlivesItsBroker(t *testing.T) {
 // TestStreamOnAFullDisk: a full disk ends the stream with a reason; when there is room
 // again it goes on, and every row is in one certificate.
 func TestStreamOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	address := c.ListenAddrs()[0]
 	fillTopic(t, address, 180)

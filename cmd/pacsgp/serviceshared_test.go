@@ -7,12 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest/synth"
-	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
@@ -20,6 +17,7 @@ import (
 // each has, at the same time and by numbers of one sequence; sentences and pointers name the
 // partitions, and another implementation says the same sentences.
 func TestSharedService(t *testing.T) {
+	t.Parallel()
 	verifytest.Need(t)
 	c := smallTopic(t)
 	address := c.ListenAddrs()[0]
@@ -48,6 +46,11 @@ func TestSharedService(t *testing.T) {
 	}, first)
 	// A partition that is new is shared too, from its first offset on.
 	grow(t, address, 4)
+	late := recordsOf(t, "rows", 1000, 240)
+	for _, r := range late {
+		r.Partition = 3
+	}
+	send(t, address, late...)
 	all := awaitOn(t, address, "pacsgp-certificates", func(all []certify.Certificate) bool {
 		return slices.ContainsFunc(all, func(c certify.Certificate) bool {
 			return slices.ContainsFunc(c.Sample.Segments, func(g certify.Segment) bool { return g.Partition == 3 })
@@ -76,26 +79,15 @@ func TestSharedService(t *testing.T) {
 	}
 }
 
-// grow gives the small topic more partitions, and rows to the last of them.
+// grow gives the small topic more partitions.
 func grow(t *testing.T, address string, partitions int32) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	fatal.If(t, err)
-	defer client.Close()
 	r, topic := kmsg.NewPtrCreatePartitionsRequest(), kmsg.NewCreatePartitionsRequestTopic()
 	topic.Topic, topic.Count = "rows", partitions
-	r.Topics = append(r.Topics, topic)
-	if answer, err := r.RequestWith(t.Context(), client); err != nil || answer.Topics[0].ErrorCode != 0 {
+	r.Topics, r.TimeoutMillis = append(r.Topics, topic), 60_000
+	if answer, err := r.RequestWith(t.Context(), foreign(t, address)); err != nil || answer.Topics[0].ErrorCode != 0 {
 		t.Fatalf("%+v: %v", answer, err)
 	}
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
-	var records []*kgo.Record
-	rows := g.Rows(1000, 240)
-	for i := range rows[0] {
-		records = append(records, &kgo.Record{Partition: partitions - 1, Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])})
-	}
-	fatal.If(t, client.ProduceSync(t.Context(), records...).FirstErr())
 }
 
 // partitionsOf is how a sentence names the partitions of a certificate.

@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
@@ -88,25 +85,11 @@ func TestStreamIsFlat(t *testing.T) {
 // produce sends rows of the generator, as fast as it can or, if rate is not 0, so many a
 // second. sent is told how many there are on the topic.
 func produce(t testing.TB, address string, total, rate int, sent *atomic.Int64) {
-	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer p.Close()
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Error(err)
-		return
-	}
+	p := foreign(t, address)
 	began := time.Now()
 	for first := 0; first < total; {
 		n := min(5000, total-first)
-		rows := g.Rows(int64(first), n)
-		records := make([]*kgo.Record, n)
-		for i := range records {
-			records[i] = &kgo.Record{Partition: int32(i % 3), Value: fmt.Appendf(nil, `{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])}
-		}
+		records := recordsOf(t, "rows", int64(first), int64(n))
 		if rate > 0 {
 			time.Sleep(time.Until(began.Add(time.Duration(first) * time.Second / time.Duration(rate))))
 		}

@@ -4,40 +4,29 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/pacsgp/pacsgp/ingest/synth"
-	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // TestServiceByTime: windows of record time end at the first record that is late enough,
 // those with too few rows go on, the clock of this machine does not matter, and bad rows
 // are counted by window and sent to their topic.
 func TestServiceByTime(t *testing.T) {
+	t.Parallel()
 	c := smallTopic(t)
 	address := c.ListenAddrs()[0]
 	createTopic(t, address, "timed", 3)
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("timed"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	fatal.If(t, err)
-	defer client.Close()
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(t, err)
 	sent := 0
 	send := func(hour float64, n int, bad bool) { // records of an hour long ago, a second apart
 		t.Helper()
 		began := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(hour * float64(time.Hour)))
-		var records []*kgo.Record
-		rows := g.Rows(int64(sent), n)
-		for i := range n {
-			value := fmt.Sprintf(`{"x1":%v,"in":{"x2":%v},"y":%v}`, rows[0][i], rows[1][i], rows[2][i])
+		records := recordsOf(t, "timed", int64(sent), int64(n))
+		for i, r := range records {
+			r.Timestamp = began.Add(time.Duration(i) * time.Second)
 			if bad && i == n/2 {
-				value = `{"x1":null,"in":{"x2":1},"y":1}`
+				r.Value = []byte(`{"x1":null,"in":{"x2":1},"y":1}`)
 			}
-			records = append(records, &kgo.Record{Partition: int32(i % 3), Value: []byte(value), Timestamp: began.Add(time.Duration(i) * time.Second)})
 		}
 		sent += n
-		fatal.If(t, client.ProduceSync(t.Context(), records...).FirstErr())
+		send(t, address, records...)
 	}
 	job := serviceJob(t, address, t.TempDir(), jobFile{
 		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: timed, group: trainers, for: 1h, spool: {limit: 10MB}}}", address),

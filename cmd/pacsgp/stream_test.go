@@ -6,21 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/pacsgp/pacsgp/ingest/synth"
 )
 
 // smallLines are the rows of [smallLake] as lines of JSON.
 func smallLines(t *testing.T) string {
 	t.Helper()
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out strings.Builder
-	rows := g.Rows(0, 180)
-	for i := range rows[0] {
-		fmt.Fprintf(&out, "{\"x1\":%v,\"in\":{\"x2\":%v},\"y\":%v}\n", rows[0][i], rows[1][i], rows[2][i])
+	for _, r := range recordsOf(t, "", 0, 180) {
+		out.Write(append(r.Value, '\n'))
 	}
 	return out.String()
 }

@@ -1,22 +1,13 @@
 package serving
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -72,7 +63,7 @@ func TestStrangersAreKeptOut(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	certificate, key := pair(t)
+	certificate, key, client := servingtest.SelfSigned(t)
 	var why error
 	const secret = "a-token-of-some-length"
 	s, err := Start(t.Context(), Config{
@@ -81,12 +72,6 @@ func TestStrangersAreKeptOut(t *testing.T) {
 	})
 	fatal.If(t, err)
 	defer s.Close()
-	pem, err := os.ReadFile(certificate)
-	fatal.If(t, err)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
-	defer client.CloseIdleConnections()
 	for token, want := range map[string]int{secret: 200, "": 401, secret[1:]: 401, secret + "s": 401} {
 		var header []string
 		if token != "" {
@@ -130,22 +115,6 @@ func file(t *testing.T, name, text string) string {
 	path := filepath.Join(t.TempDir(), name)
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
-}
-
-// pair is a certificate for loopback and its key, as files.
-func pair(t *testing.T) (certificate, key string) {
-	t.Helper()
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	fatal.If(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, own.Public(), own)
-	fatal.If(t, err)
-	bytes, err := x509.MarshalPKCS8PrivateKey(own)
-	fatal.If(t, err)
-	write := func(name, kind string, der []byte) string {
-		return file(t, name, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
-	}
-	return write("tls.crt", "CERTIFICATE", der), write("tls.key", "PRIVATE KEY", bytes)
 }
 
 // Pages handle all other paths; without the token, only their login and their assets.

@@ -46,47 +46,50 @@ func (p *Paths) UnmarshalYAML(node ast.Node) error {
 type Names []string
 
 // UnmarshalYAML reads the two forms.
-func (n *Names) UnmarshalYAML(node ast.Node) error {
-	nodes := []ast.Node{node}
-	if list, ok := node.(*ast.SequenceNode); ok {
-		nodes = list.Values
-	}
-	*n = Names{}
-	var faults []error
-	for _, one := range nodes {
+func (n *Names) UnmarshalYAML(node ast.Node) (err error) {
+	*n, err = oneOrList(node, "want a name or a list of names", func(one ast.Node) (string, bool) {
 		text, ok := one.(*ast.StringNode)
 		if !ok {
-			faults = append(faults, At(one, "want a name or a list of names"))
-			continue
+			return "", false
 		}
-		*n = append(*n, text.Value)
-	}
-	return errors.Join(faults...)
+		return text.Value, true
+	})
+	return err
 }
 
 // Ints is a number or a list of numbers.
 type Ints []int
 
 // UnmarshalYAML reads the two forms.
-func (o *Ints) UnmarshalYAML(node ast.Node) error {
+func (o *Ints) UnmarshalYAML(node ast.Node) (err error) {
+	const want = "want a whole number or a list of whole numbers"
+	*o, err = oneOrList(node, want, func(one ast.Node) (int, bool) {
+		v, err := WholeNumber(one, false)
+		return int(v), err == nil
+	})
+	if err == nil && len(*o) == 0 {
+		err = At(node, want+"; leave the key out for the default")
+	}
+	return err
+}
+
+// oneOrList reads a value or a list of some. want is what those are told that read refuses.
+func oneOrList[T any](node ast.Node, want string, read func(ast.Node) (T, bool)) ([]T, error) {
 	nodes := []ast.Node{node}
 	if list, ok := node.(*ast.SequenceNode); ok {
 		nodes = list.Values
 	}
-	*o = nil
-	if len(nodes) == 0 {
-		return At(node, "want a whole number or a list of whole numbers; leave the key out for the default")
-	}
+	values := []T{}
 	var faults []error
-	for _, n := range nodes {
-		v, err := WholeNumber(n, false)
-		if err != nil {
-			faults = append(faults, At(n, "want a whole number or a list of whole numbers"))
+	for _, one := range nodes {
+		value, ok := read(one)
+		if !ok {
+			faults = append(faults, At(one, want))
 			continue
 		}
-		*o = append(*o, int(v))
+		values = append(values, value)
 	}
-	return errors.Join(faults...)
+	return values, errors.Join(faults...)
 }
 
 // WantTime is what a value that is no time is told.

@@ -98,8 +98,11 @@ runs = []
 for call in json.load(open(work + "/calls.json")):
     sys.argv = ["pacsgp"] + call
     out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        status = main()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            status = main()
+        except SystemExit as end:
+            status = end.code
     runs.append({"Status": status, "Out": out.getvalue()})
 json.dump(runs, open(work + "/runs.json", "w"))
 `

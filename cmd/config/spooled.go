@@ -1,0 +1,73 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A spooled origin is consumed into its spool when it is opened first; every opening reads that.
+type spooled struct {
+	Config    kafkalog.Config
+	file      string           // job file
+	temporary bool             // the spool goes when it was read
+	frozen    *kafkalog.Window // once it is spooled
+	lock      io.Closer
+}
+
+// open opens the spool, which consume fills first if it is not there.
+func (s *spooled) open(ctx context.Context, want pipeline.Choice, consume func(context.Context) error) (pipeline.Opened, error) {
+	if s.frozen == nil {
+		if s.Config.Columns == nil {
+			if s.Config.Columns = slices.Clone(want.Features); want.Target != "" {
+				s.Config.Columns = append(s.Config.Columns, want.Target)
+			}
+		}
+		s.Config.Progress = want.Spooled
+		if err := consume(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.frozen.Open(ctx, want)
+}
+
+// place makes the folder of the spool: one of its own, or the declared one for this process
+// alone.
+func (s *spooled) place() (err error) {
+	if s.temporary {
+		s.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-")
+		return err
+	}
+	files := durable.OS{}
+	if err := files.MkdirAll(s.Config.Folder); err != nil {
+		return err
+	}
+	s.lock, err = files.Lock(filepath.Join(s.Config.Folder, ".lock"))
+	if errors.Is(err, durable.ErrLocked) {
+		err = pipeline.ErrHeld
+	}
+	if err != nil {
+		err = fmt.Errorf("spool: %w", err)
+	}
+	return err
+}
+
+// unlock gives the folder back.
+func (s *spooled) unlock() (err error) {
+	if s.lock != nil {
+		err = s.lock.Close()
+		s.lock = nil
+	}
+	return err
+}
+
+// Finds returns "": no file is read by its name.
+func (s *spooled) Finds(string) string { return "" }
