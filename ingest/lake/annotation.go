@@ -8,29 +8,16 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// An annotation is the meaning that a schema gives to a stored type, from the
-// logical type or, in older files, from the converted type.
+// An annotation is the meaning of a stored type by the schema. A type that is not read has
+// a name and why.
 type annotation struct {
-	kind      annotationKind
-	name      string  // for people
-	why       string  // of annotatedOther: what to do
-	signed    bool    // of integers
-	bits      int     // of integers
-	precision int     // of decimals: digits in all
-	digits    int     // of decimals and timestamps: decimal places
-	zone      meaning // of timestamps
+	parquetmeta.Logical
+
+	name   string  // for people
+	why    string  // it is not read: what to do
+	digits int     // decimal places
+	zone   meaning // of timestamps
 }
-
-type annotationKind int
-
-const (
-	annotatedNone annotationKind = iota
-	annotatedInteger
-	annotatedDecimal
-	annotatedDate
-	annotatedTimestamp
-	annotatedOther // not read
-)
 
 // olderTypes are the logical types that older files mean by a converted type. Those of
 // time leave the zone open.
@@ -65,48 +52,54 @@ func logicalOf(e *parquetmeta.Element) parquetmeta.Logical {
 	return l
 }
 
+// unitDigits are the decimal places of the units of time.
+var unitDigits = map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}
+
 // annotationOf reads the annotation of a leaf.
 func annotationOf(e *parquetmeta.Element) annotation {
-	switch l := logicalOf(e); l.Kind {
+	a := annotation{Logical: logicalOf(e)}
+	switch a.Kind {
 	case parquetmeta.LogicalNone:
-		if e.Converted < 0 {
-			return annotation{}
+		if e.Converted >= 0 {
+			a.name, a.why = fmt.Sprintf("of converted type %d", e.Converted), hintCast
 		}
-		return annotation{kind: annotatedOther, name: fmt.Sprintf("of converted type %d", e.Converted), why: hintCast}
 	case parquetmeta.LogicalInteger:
-		return integerAnnotation(int(l.Bits), l.Signed)
+		if a.name = fmt.Sprintf("int%d", a.Bits); !a.Signed {
+			a.name = "u" + a.name
+		}
+		if a.Bits != 8 && a.Bits != 16 && a.Bits != 32 && a.Bits != 64 {
+			a.why = hintCast
+		}
 	case parquetmeta.LogicalDecimal:
-		return decimalAnnotation(l.Precision, l.Scale)
+		a.name, a.digits = fmt.Sprintf("decimal(%d,%d)", a.Precision, a.Scale), int(a.Scale)
 	case parquetmeta.LogicalDate:
-		return annotation{kind: annotatedDate}
+		a.name = "date"
 	case parquetmeta.LogicalTimestamp:
-		zone := aLocalTime
+		if a.digits = unitDigits[a.Unit]; a.digits == 0 {
+			a.name, a.why = "a timestamp of unknown unit", hintCast
+			break
+		}
+		a.name = fmt.Sprintf("timestamp(%cs)", "?mun"[a.digits/3])
 		switch {
 		case e.Logical.Kind == parquetmeta.LogicalNone:
-			zone = aTime
-		case l.UTC:
-			zone = aTimeInUTC
+			a.zone = aTime
+		case a.UTC:
+			a.zone = aTimeInUTC
+		default:
+			a.zone = aLocalTime
 		}
-		switch l.Unit {
-		case parquetmeta.UnitMillis:
-			return timestampAnnotation("ms", 3, zone)
-		case parquetmeta.UnitMicros:
-			return timestampAnnotation("us", 6, zone)
-		case parquetmeta.UnitNanos:
-			return timestampAnnotation("ns", 9, zone)
-		}
-		return annotation{kind: annotatedOther, name: "a timestamp of unknown unit", why: hintCast}
 	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
-		return annotation{kind: annotatedOther, name: "text", why: hintText}
+		a.name, a.why = "text", hintText
 	case parquetmeta.LogicalTime:
-		return annotation{kind: annotatedOther, name: "a time of day", why: "store it as seconds in a number"}
+		a.name, a.why = "a time of day", "store it as seconds in a number"
 	case parquetmeta.LogicalNull:
-		return annotation{kind: annotatedOther, name: "a column of nulls (the writer found no value and no type)", why: "write it as a column of numbers"}
+		a.name, a.why = "a column of nulls (the writer found no value and no type)", "write it as a column of numbers"
 	case parquetmeta.LogicalFloat16:
-		return annotation{kind: annotatedOther, name: "float16", why: "store it as float or double"}
+		a.name, a.why = "float16", "store it as float or double"
 	default:
-		return annotation{kind: annotatedOther, name: fmt.Sprintf("of logical type %d", l.Kind), why: hintCast}
+		a.name, a.why = fmt.Sprintf("of logical type %d", a.Kind), hintCast
 	}
+	return a
 }
 
 // contradiction says what in the description of a leaf cannot be, "" if all is well.
@@ -131,23 +124,4 @@ func contradiction(e *parquetmeta.Element) string {
 		return fmt.Sprintf("decimal(%d,%d) and decimal(%d,%d)", l.Precision, l.Scale, e.Precision, e.Scale)
 	}
 	return ""
-}
-
-func integerAnnotation(width int, signed bool) annotation {
-	name := fmt.Sprintf("int%d", width)
-	if !signed {
-		name = "u" + name
-	}
-	if width != 8 && width != 16 && width != 32 && width != 64 {
-		return annotation{kind: annotatedOther, name: name, why: hintCast}
-	}
-	return annotation{kind: annotatedInteger, name: name, signed: signed, bits: width}
-}
-
-func decimalAnnotation(precision, scale int32) annotation {
-	return annotation{kind: annotatedDecimal, name: fmt.Sprintf("decimal(%d,%d)", precision, scale), digits: int(scale), precision: int(precision)}
-}
-
-func timestampAnnotation(unit string, digits int, zone meaning) annotation {
-	return annotation{kind: annotatedTimestamp, name: "timestamp(" + unit + ")", digits: digits, zone: zone}
 }

@@ -145,30 +145,25 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 	if why := contradiction(e); why != "" {
 		return refuse("described in a way that nobody can be sure of ("+why+")", hintAgain)
 	}
-	switch a := annotationOf(e); a.kind {
-	case annotatedNone:
-		return c.unannotated()
-	case annotatedInteger:
-		return c.integer(a)
-	case annotatedDecimal:
-		return c.decimal(e, a)
-	case annotatedDate:
-		if c.physical != format.Int32 {
-			return refuse("a date stored as "+c.physical.String(), hintCast)
-		}
-		c.Type, c.kind, c.width = "date", kindDate, 4
-		c.Use = ingest.OnRequest
-		return c
-	case annotatedTimestamp:
-		if c.physical != format.Int64 {
-			return refuse("a timestamp stored as "+c.physical.String(), hintCast)
-		}
-		c.Type, c.kind, c.width, c.digits, c.zone = a.name, kindTimestamp, 8, a.digits, a.zone
-		c.Use = ingest.OnRequest
-		return c
-	default:
+	a := annotationOf(e)
+	stored := map[int16]format.Type{parquetmeta.LogicalDate: format.Int32, parquetmeta.LogicalTimestamp: format.Int64}
+	switch {
+	case a.why != "":
 		return refuse(a.name, a.why)
+	case a.Kind == parquetmeta.LogicalNone:
+		return c.unannotated()
+	case a.Kind == parquetmeta.LogicalInteger:
+		return c.integer(a)
+	case a.Kind == parquetmeta.LogicalDecimal:
+		return c.decimal(e, a)
+	case c.physical != stored[a.Kind]:
+		return refuse(a.name+" stored as "+c.physical.String(), hintCast)
 	}
+	c.Type, c.Use, c.kind, c.width, c.digits, c.zone = a.name, ingest.OnRequest, kindDate, 4, a.digits, a.zone
+	if a.Kind == parquetmeta.LogicalTimestamp {
+		c.kind, c.width = kindTimestamp, 8
+	}
+	return c
 }
 
 // unannotated reads a leaf that has its stored type only.
@@ -197,21 +192,19 @@ func (c column) unannotated() column {
 func (c column) integer(a annotation) column {
 	c.Type = a.name
 	switch {
-	case c.physical == format.Int32 && a.bits == 64, c.physical == format.Int64 && a.bits != 64:
-		c.Type, c.Use, c.Why = a.name+" stored as "+c.physical.String(), ingest.Unusable, hintCast
-	case c.physical == format.Int32 && a.bits < 32:
-		c.kind, c.width, c.highest = kindNarrow, 4, 1<<a.bits-1
-		if a.signed {
-			c.lowest, c.highest = -1<<(a.bits-1), 1<<(a.bits-1)-1
+	case c.physical == format.Int32 && a.Bits < 32:
+		c.kind, c.width, c.highest = kindNarrow, 4, 1<<a.Bits-1
+		if a.Signed {
+			c.lowest, c.highest = -1<<(a.Bits-1), 1<<(a.Bits-1)-1
 		}
-	case c.physical == format.Int32 && a.signed:
-		c.kind, c.width = kindInt32, 4
-	case c.physical == format.Int32:
-		c.kind, c.width = kindUint32, 4
-	case c.physical == format.Int64 && a.signed:
-		c.kind, c.width = kindInt64, 8
-	case c.physical == format.Int64:
-		c.kind, c.width = kindUint64, 8
+	case c.physical == format.Int32 && a.Bits == 32:
+		if c.kind, c.width = kindInt32, 4; !a.Signed {
+			c.kind = kindUint32
+		}
+	case c.physical == format.Int64 && a.Bits == 64:
+		if c.kind, c.width = kindInt64, 8; !a.Signed {
+			c.kind = kindUint64
+		}
 	default:
 		c.Type, c.Use, c.Why = a.name+" stored as "+c.physical.String(), ingest.Unusable, hintCast
 	}
@@ -234,14 +227,14 @@ func (c column) decimal(e *parquetmeta.Element, a annotation) column {
 	case c.width < 1 || c.width > maxDecimalWidth:
 		c.Type += " stored as " + c.physical.String()
 		c.Use, c.Why = ingest.Unusable, hintCast
-	case a.precision < 1 || c.digits < 0 || c.digits > a.precision || a.precision > mostDigits(c.width):
+	case a.Precision < 1 || c.digits < 0 || c.digits > int(a.Precision) || int(a.Precision) > mostDigits(c.width):
 		c.Use, c.Why = ingest.Unusable, "that many digits do not fit; "+hintAgain
 	case c.digits > maxDecimalScale:
 		c.Use, c.Why = ingest.Unusable, fmt.Sprintf("at most %d decimal places are read; %s", maxDecimalScale, hintCast)
 	}
 	c.highest = math.MaxInt64
-	if a.precision < len(powersOfTen) && powersOfTen[max(a.precision, 0)] < math.MaxInt64 {
-		c.highest = int64(powersOfTen[max(a.precision, 0)]) - 1
+	if p := max(int(a.Precision), 0); p < len(powersOfTen) && powersOfTen[p] < math.MaxInt64 {
+		c.highest = int64(powersOfTen[p]) - 1
 	}
 	return c
 }

@@ -18,44 +18,33 @@ func (c *column) node() (parquet.Node, error) {
 	refuse := func(why string) (parquet.Node, error) {
 		return nil, fmt.Errorf("%w: it is %s", ErrNotKept, why)
 	}
-	switch {
-	case c.element.Name == "" || c.element.Repetition == int32(format.Repeated):
-		return refuse(c.Type)
-	}
 	e := &c.element
-	if contradiction(e) != "" {
+	if e.Name == "" || e.Repetition == int32(format.Repeated) || contradiction(e) != "" {
 		return refuse(c.Type)
 	}
 	plain, err := plainType(e)
 	if err != nil {
 		return nil, err
 	}
-	switch a := annotationOf(e); a.kind {
-	case annotatedNone:
+	a := annotationOf(e)
+	switch {
+	case a.Kind == parquetmeta.LogicalNone && a.why == "":
 		return parquet.Leaf(plain), nil
-	case annotatedInteger:
-		if c.width == 0 {
-			return refuse(c.Type)
-		}
-		if a.signed {
-			return parquet.Int(a.bits), nil
-		}
-		return parquet.Uint(a.bits), nil
-	case annotatedDecimal:
+	case a.why != "":
+		return textNode(e, a, plain)
+	case a.Kind == parquetmeta.LogicalDecimal:
 		return decimalNode(e, a, plain)
-	case annotatedDate:
-		if e.Physical != format.Int32 {
-			return refuse(c.Type)
-		}
+	case c.width == 0: // not stored as such a type is
+		return refuse(c.Type)
+	case a.Kind == parquetmeta.LogicalDate:
 		return parquet.Date(), nil
-	case annotatedTimestamp:
-		if e.Physical != format.Int64 {
-			return refuse(c.Type)
-		}
+	case a.Kind == parquetmeta.LogicalTimestamp:
 		return parquet.TimestampAdjusted(unitOf(a.digits), a.zone != aLocalTime), nil
-	case annotatedOther:
+	case a.Signed:
+		return parquet.Int(int(a.Bits)), nil
+	default:
+		return parquet.Uint(int(a.Bits)), nil
 	}
-	return textNode(e, plain)
 }
 
 // unitOf is the unit of so many decimal places of a second.
@@ -102,16 +91,15 @@ func decimalNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parq
 	default:
 		most = 0
 	}
-	if a.precision < 1 || a.precision > most || a.digits < 0 || a.digits > a.precision {
+	if a.Precision < 1 || int(a.Precision) > most || a.digits < 0 || a.digits > int(a.Precision) {
 		return nil, fmt.Errorf("%w: it is %s stored as %v", ErrNotKept, a.name, e.Physical)
 	}
-	return parquet.Decimal(a.digits, max(a.precision, least), plain), nil
+	return parquet.Decimal(a.digits, max(int(a.Precision), least), plain), nil
 }
 
 // textNode is the type of a leaf that is no number.
-func textNode(e *parquetmeta.Element, plain parquet.Type) (parquet.Node, error) {
-	kind := logicalOf(e).Kind
-	bytes := e.Physical == format.ByteArray
+func textNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parquet.Node, error) {
+	kind, bytes := a.Kind, e.Physical == format.ByteArray
 	switch {
 	case kind == parquetmeta.LogicalString && bytes:
 		return parquet.String(), nil
@@ -124,19 +112,18 @@ func textNode(e *parquetmeta.Element, plain parquet.Type) (parquet.Node, error) 
 	case kind == parquetmeta.LogicalUUID && e.Physical == format.FixedLenByteArray && e.Length == 16:
 		return parquet.UUID(), nil
 	case kind == parquetmeta.LogicalTime:
-		return timeNode(e)
+		return timeNode(e, a)
 	case kind == parquetmeta.LogicalNull:
 		return parquet.Leaf(plain), nil
 	}
-	return nil, fmt.Errorf("%w: it is %s, stored as %v", ErrNotKept, annotationOf(e).name, e.Physical)
+	return nil, fmt.Errorf("%w: it is %s, stored as %v", ErrNotKept, a.name, e.Physical)
 }
 
 // timeNode is the type of a time of day.
-func timeNode(e *parquetmeta.Element) (parquet.Node, error) {
-	l := logicalOf(e)
-	digits := map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}[l.Unit]
+func timeNode(e *parquetmeta.Element, a annotation) (parquet.Node, error) {
+	digits := unitDigits[a.Unit]
 	if digits == 0 || (digits == 3) != (e.Physical == format.Int32) || (digits > 3) != (e.Physical == format.Int64) {
 		return nil, fmt.Errorf("%w: it is a time of day stored as %v", ErrNotKept, e.Physical)
 	}
-	return parquet.TimeAdjusted(unitOf(digits), l.UTC), nil
+	return parquet.TimeAdjusted(unitOf(digits), a.UTC), nil
 }
