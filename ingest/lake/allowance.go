@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// Overhead looks at the first pages of the largest row groups. Pages that it has not
-// seen may need more, as somebody makes them who wants that: an allowance bounds what
-// all pages need that a reader has in memory at a time, counted as Overhead counts.
+// Overhead looks at the first pages of the largest row groups. A hostile file may need more for
+// later pages: an allowance bounds, counted as Overhead counts, what all pages take that a
+// reader holds at a time.
 
 // An allowance is the memory that the pages of a row group may need while it is read.
 type allowance struct {
@@ -33,8 +33,7 @@ func (s *share) take(bytes int64) error {
 	return nil
 }
 
-// takePage makes sure that there is room for the current page, which takes the place of
-// the one before.
+// takePage makes room for the current page, in place of the one before.
 func (c *walker[V]) takePage() error {
 	if c.most > 0 && int64(c.pages.size) > c.most {
 		return c.tooLarge(int64(c.pages.size))

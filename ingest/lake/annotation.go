@@ -8,8 +8,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// An annotation is the meaning of a stored type by the schema. A type that is not read has
-// a name and why.
+// An annotation is the meaning that the schema gives to a stored type. Types that are not read
+// have a name and why.
 type annotation struct {
 	parquetmeta.Logical
 
@@ -19,8 +19,7 @@ type annotation struct {
 	zone   meaning // of timestamps
 }
 
-// olderTypes are the logical types that older files mean by a converted type. Those of
-// time leave the zone open.
+// olderTypes are the logical types of converted types, whose times leave the zone open.
 var olderTypes = map[deprecated.ConvertedType]parquetmeta.Logical{
 	deprecated.UTF8:            {Kind: parquetmeta.LogicalString},
 	deprecated.Enum:            {Kind: parquetmeta.LogicalEnum},
@@ -102,8 +101,8 @@ func annotationOf(e *parquetmeta.Element) annotation {
 	return a
 }
 
-// contradiction says what in the description of a leaf cannot be, "" if all is well.
-// The schema says much of it twice, for old readers and new ones.
+// contradiction says what is impossible in the description of a leaf, or "". The schema says
+// much of it twice, for old readers and new ones.
 func contradiction(e *parquetmeta.Element) string {
 	if e.Odd != 0 {
 		return fmt.Sprintf("by field %d, which is unknown", e.Odd)

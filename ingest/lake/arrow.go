@@ -18,8 +18,7 @@ func isArrow(file io.ReaderAt) bool {
 	return string(head[:n]) == arrowipc.Magic
 }
 
-// describeArrow reads the footer of an Arrow file, and what is said of its record batches,
-// which are its row groups.
+// describeArrow reads the footer of an Arrow file; its record batches are its row groups.
 func describeArrow(file Blob, l listed) (*dataFile, error) {
 	in, err := arrowipc.Open(file, file.Size(), true)
 	if err != nil {
@@ -41,8 +40,7 @@ func describeArrow(file Blob, l listed) (*dataFile, error) {
 	return f, nil
 }
 
-// arrowRowsPerByte bounds what a description is believed: booleans, packed as tightly as
-// constants are.
+// arrowRowsPerByte bounds the rows that a description is believed: tightly packed booleans.
 const arrowRowsPerByte = 1 << 13
 
 // arrowColumn decides how the values of a field become float64.
@@ -146,7 +144,6 @@ func (b *batches) readArrow(j int, values []float64) error {
 	})
 }
 
-// arrowOverhead is what reading a record batch takes: its bytes as they are stored, and
-// unpacked. How much that is stands with the bytes only; columns of numbers shrink to a
-// quarter.
+// arrowOverhead is the memory for a record batch, stored and unpacked. Its unpacked size is
+// stored with its bytes only; columns of numbers shrink to a quarter.
 func (g group) arrowOverhead() int64 { return 5 * g.batch.Bytes }

@@ -17,8 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// batches reads one row group. It keeps at most one page a column in memory, never a
-// whole chunk.
+// batches reads one row group. It holds at most one page a column.
 type batches struct {
 	src     *Source
 	shard   shard
@@ -113,8 +112,8 @@ func (b *batches) decode() (arrow.Record, error) {
 	return record, nil
 }
 
-// eachColumn calls f for each column, for those of different lanes at the same
-// time, and returns the error of the first column that has one.
+// eachColumn calls f for each column, in one goroutine a lane, and returns the error of the
+// first column with one.
 func (b *batches) eachColumn(f func(j int) error) error {
 	failed := make([]error, len(b.cursors))
 	lane := func(l int) {
@@ -205,8 +204,7 @@ func (b *batches) finish() error {
 	return nil
 }
 
-// ColumnDigests returns the digests of the columns, nil if the source leaves
-// them out.
+// ColumnDigests returns the digests of the columns, nil without digests.
 func (b *batches) ColumnDigests() []pipeline.ColumnDigest {
 	if b.digests == nil {
 		return nil
@@ -236,8 +234,7 @@ func (b *batches) Close() error {
 // nullKey is how a null is written as the value of a key in a path.
 const nullKey = "__HIVE_DEFAULT_PARTITION__"
 
-// hiveNumber converts the value of a key in a path. The usual word for null is
-// a null; what is no number is NaN, with ok false.
+// hiveNumber converts the value of a key in a path; ok is false for what is no number.
 func hiveNumber(s string) (v float64, ok bool) {
 	if s == nullKey {
 		return ingest.Null.Cell(), true
@@ -252,8 +249,7 @@ func hiveNumber(s string) (v float64, ok bool) {
 	return v, true
 }
 
-// decimalDigits excludes what Go's parser takes beyond plain decimal numbers
-// (0x1p-2, 1_000, infinity).
+// decimalDigits excludes what Go parses beyond decimal numbers (0x1p-2, 1_000, infinity).
 func decimalDigits(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -75,8 +75,8 @@ func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 // minPage is how many bytes the header of a data page has at least.
 const minPage = 16
 
-// maxRows is how many rows the pages of so many bytes can have: 2³¹−1 each, as in
-// a column of one value, which takes no bytes at all.
+// maxRows is how many rows pages of so many bytes can have: 2³¹−1 a page, as in a column of one
+// value.
 func maxRows(bytes int64) int64 {
 	pages := bytes / minPage
 	if pages > math.MaxInt64/math.MaxInt32 {
@@ -85,10 +85,10 @@ func maxRows(bytes int64) int64 {
 	return pages * math.MaxInt32
 }
 
-// bounds returns the smallest and the largest value by the footer's statistics,
-// unknown where they are absent or in an order that is not the values' own: the
-// deprecated fields compare as signed integers, and for INT96 and columns
-// without a declared order the format leaves it open.
+// bounds returns the least and the largest value by the footer's statistics. They are unknown
+// where they are absent or in another order than the values': the deprecated fields compare as
+// signed integers; for INT96 and columns without a declared order the format leaves the order
+// open.
 func (c *column) bounds(s *parquetmeta.Statistics) (lo, hi bound, err error) {
 	if c.kind == kindInt96 {
 		return unknownBound, unknownBound, nil

@@ -12,12 +12,11 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// A footer of some kilobytes can claim as many rows as it likes, and passes over the
-// numbers of all rows come before the first value is read. Few bytes can have many
-// rows, in a column of one value or of nulls. So where a chunk has less than a bit
-// for a row, the headers of its pages are read too, and where a page has less than
-// that, its runs of levels and indexes are gone through. What is believed without a
-// look is in proportion to the file's size.
+// A footer of some kilobytes can claim any number of rows, and passes over row numbers come
+// before the first value is read. Few bytes can have many rows: a column of one value or of
+// nulls. So where a chunk has less than a bit a row, its page headers are read when the file is
+// opened, and where a page has less than that, so are its runs of levels and indexes. What is
+// believed unseen is in proportion to the file's size.
 const (
 	// fewRows are too few to be worth a look: passes over them take no time.
 	fewRows = 1 << 17
@@ -25,8 +24,7 @@ const (
 	rowsOfByte = 8
 )
 
-// lookAtPages refuses the columns whose pages cannot have the rows that the footer
-// claims.
+// lookAtPages refuses columns whose pages cannot have the rows that the footer claims.
 func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 	if f.rows <= fewRows {
 		return nil
@@ -59,8 +57,7 @@ func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 	return nil
 }
 
-// skim makes sure, without reading values, that the pages of the chunk can have its
-// rows.
+// skim makes sure, without reading values, that the pages of the chunk can have its rows.
 func (c *cursor) skim(ctx context.Context) error {
 	for table := false; c.left/rowsOfByte > c.pages.end-c.pages.pos-int64(c.pages.size); {
 		if err := ctx.Err(); err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// A kind is how stored values become float64. Each kind is monotone: it keeps
-// the order of the stored values, so that the converted statistics of a chunk
-// bound its converted values.
+// A kind is how stored values become float64. Each kind is monotone, so that the converted
+// statistics of a chunk bound its converted values.
 type kind uint8
 
 const (
@@ -34,8 +33,8 @@ const (
 )
 
 const (
-	// maxDecimalScale is the largest power of ten that float64 holds exactly:
-	// with an unscaled value within 2⁵³, one division rounds correctly.
+	// maxDecimalScale is the largest power of ten that float64 holds exactly: with an unscaled
+	// value within 2⁵³, one division rounds correctly.
 	maxDecimalScale = 22
 	// maxDecimalWidth bounds the bytes of a decimal; 38 digits need 16.
 	maxDecimalWidth = 32
@@ -157,8 +156,8 @@ func exactInteger(v int64) float64 {
 	return float64(v)
 }
 
-// int96Seconds converts the deprecated timestamp of Impala and older Spark:
-// nanoseconds of the day, then the Julian day number.
+// int96Seconds converts the deprecated timestamp of Impala and older Spark: nanoseconds of the
+// day, then the Julian day number.
 func int96Seconds(b []byte) float64 {
 	nanos := int64(binary.LittleEndian.Uint64(b))
 	days := int64(int32(binary.LittleEndian.Uint32(b[8:]))) - julianDay1970

@@ -8,28 +8,26 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// checkedAtOnce is how many values are decoded and then checked, while they are
-// in the processor's first cache.
+// checkedAtOnce is how many values are decoded, then checked in the processor's first cache.
 const checkedAtOnce = 2048
 
-// A cursor reads the values of one chunk as numbers, from its first to its last, as many
-// at a time as are asked for, and holds them against what the footer says of them.
+// A cursor reads the values of one chunk as numbers, in order, and checks them against the
+// footer.
 type cursor struct {
 	walker[float64]
 
 	seen statistics
 }
 
-// reset makes c a cursor before the first row of a chunk. It keeps its buffers.
-// shared is a buffer that the cursors of one goroutine may share, whole how large a page
-// may be to be read whole.
+// reset puts c before the first row of a chunk and keeps its buffers. The cursors of one
+// goroutine may have the buffer shared in common; whole bounds pages that are read whole.
 func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte, whole int) {
 	c.walker.reset(src, col, col.width, ch, codec, shared)
 	c.values.to, c.null, c.whole, c.seen = col, ingest.Null.Cell(), whole, newStatistics()
 }
 
-// read decodes the next len(dst) values. Nulls and other faults are cells made
-// by [ingest.Fault.Cell].
+// read decodes the next len(dst) values. Nulls and other faults are cells of
+// [ingest.Fault.Cell].
 func (c *cursor) read(dst []float64) error {
 	c.seen.finite = true
 	for len(dst) > 0 {
@@ -61,8 +59,7 @@ func (c *cursor) read(dst []float64) error {
 	return nil
 }
 
-// verify makes sure of the checksum of the current page, of which all values were
-// read, or not yet.
+// verify checks the checksum of the current page, before or after its last value.
 func (c *cursor) verify(all bool) error {
 	switch {
 	case !c.streams:
@@ -74,8 +71,7 @@ func (c *cursor) verify(all bool) error {
 	}
 }
 
-// finish checks, after the last row, that the chunk has no more, and its
-// statistics.
+// finish checks, after the last row, that the chunk has no more, and its statistics.
 func (c *cursor) finish() error {
 	if err := c.walker.finish(); err != nil {
 		return err
@@ -100,9 +96,8 @@ func (c *cursor) readPage(dst []float64) (lo, hi float64, finite bool, err error
 	return lo, hi, finite, nil
 }
 
-// doubles takes the next n values as they are stored, if that is how a double is
-// stored; otherwise, or if the page has fewer, it returns nil, and read is to be
-// used.
+// doubles returns the stored bytes of the next n values if they are doubles in PLAIN; nil
+// otherwise, or if the page has fewer.
 func (c *cursor) doubles(n int) []byte {
 	v := &c.values
 	if v.encoding != format.Plain || c.col.kind != kindDouble || v.more != nil && v.refill(n) != nil || 8*(v.pos+n) > len(v.data) {

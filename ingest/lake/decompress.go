@@ -12,9 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A decompressor undoes the codecs of pages. The destination has the exact
-// size that the page's header gives; nothing else is allocated by what damaged
-// input claims. It is used by one goroutine at a time.
+// A decompressor undoes the codecs of pages. Destinations have the exact size by the page's
+// header; damaged input makes it allocate nothing else. It is for one goroutine at a time.
 type decompressor struct {
 	zstd   *zstd.Decoder
 	gzip   *gzip.Reader
@@ -65,15 +64,14 @@ func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte
 
 func (d *decompressor) zstandard() (_ *zstd.Decoder, err error) {
 	if d.zstd == nil {
-		// One worker, so that no goroutine is started; the capacity of the destination
-		// limits a whole frame, whatever it claims.
+		// One worker, so that no goroutine is started; the capacity of the destination limits a
+		// whole frame, whatever it claims.
 		d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
 	}
 	return d.zstd, err
 }
 
-// stream reads what src has in a codec that can be read in pieces; first are the first
-// bytes of src.
+// stream decompresses src, whose first bytes are given, in pieces.
 func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, first []byte) (io.Reader, error) {
 	switch codec {
 	case format.Gzip:
@@ -91,8 +89,8 @@ func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, firs
 		if err != nil {
 			return nil, err
 		}
-		// A page may have several frames: none may look back farther than the first one,
-		// by which the page is read in pieces.
+		// Of several frames none may look back farther than the first, by which the way was
+		// chosen.
 		most := uint64(min(max(zstdWindow(first), zstd.MinWindowSize), maxPage))
 		return z, z.ResetWithOptions(src, zstd.WithDecoderMaxWindow(most))
 	default:
@@ -100,8 +98,8 @@ func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, firs
 	}
 }
 
-// fill reads all that r has into dst, which must be just as long. No error is io.EOF,
-// which would be the end of the chunk.
+// fill reads all of r into dst, which must be just as long. No error is io.EOF, which would be
+// the end of the chunk.
 func fill(dst []byte, r io.Reader) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return noEOF(err)

@@ -7,13 +7,12 @@ import (
 	"github.com/parquet-go/bitpack"
 )
 
-// deltaMaxBlock bounds the block size of DELTA_BINARY_PACKED. Writers use 128
-// to 2048; the format sets no limit. A miniblock is kept decoded.
+// deltaMaxBlock bounds the block size of DELTA_BINARY_PACKED, for which the format sets no
+// limit. Writers use 128 to 2048.
 const deltaMaxBlock = 1 << 13
 
-// A delta reads integers in encoding DELTA_BINARY_PACKED: blocks of differences
-// from a minimum, each block in miniblocks of their own bit width. It decodes a
-// miniblock at a time, never a claimed total.
+// A delta reads integers in DELTA_BINARY_PACKED: blocks of differences from a minimum, each in
+// miniblocks of their own bit width. It decodes a miniblock at a time, never a claimed total.
 type delta struct {
 	src    []byte // what is left; the array goes on for unpackPadding bytes
 	total  uint64 // values that are still to come
@@ -81,8 +80,7 @@ func (d *delta) varint() (uint64, error) {
 
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// read decodes len(dst) values. In 32-bit columns differences wrap at 32 bits,
-// so that only the low half of a result counts.
+// read decodes len(dst) values. In 32-bit columns differences wrap: only the low half counts.
 func (d *delta) read(dst []int64) error {
 	if uint64(len(dst)) > d.total {
 		return fmt.Errorf("the page has %d values too few: %w", uint64(len(dst))-d.total, errMalformed)

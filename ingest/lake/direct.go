@@ -9,27 +9,23 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// Doubles that a page stores as they are go directly from the file to where they
-// belong, in pieces that are looked at while they are in the second cache. The page
-// is never in memory as a whole: those of all columns together would not fit into
-// the caches. So its checksum is compared after its last piece, or at once if a piece
-// has values that damage may have made: earlier batches of a damaged page may have
-// been handed out by then, and the shard ends in an error.
+// Stored doubles go directly from the file to the batch, in pieces that are checked in the
+// second cache: whole pages of all columns would not fit into it. So the checksum is compared
+// after the last piece, or at once if a piece has values that damage may have made. Batches of
+// a damaged page may have been handed out by then; the shard ends in an error.
 //
-// So are values in BYTE_STREAM_SPLIT from pages that are too large to be read whole: a
-// piece of them comes from as many places as a value has bytes. The checksum of such a
-// page is compared before its first value, for its bytes are not read in their order;
-// what is read then is summed up by streams.
+// Values in BYTE_STREAM_SPLIT of pages too large to be read whole are read directly too, from
+// as many places as a value has bytes. They are not read in the order of the checksum: it is
+// compared before the first value, and each stream is summed up again as it is read.
 //
-// A map of the file would save a tenth at most, and only if it is of many MiB at a
-// time, which count as memory of the process.
+// A map of the file would save a tenth at most, and only one of many MiB, which count as memory
+// of the process.
 
-// directAtOnce is how many values a piece has: more than checkedAtOnce, for each
-// piece costs a system call. Pages with less are read whole, with their header.
+// directAtOnce is the number of values of a piece: each costs a system call. Smaller pages are
+// read whole, with their header.
 const directAtOnce = 8192
 
-// isDirect reports whether the values of a data page, which may be small enough to be
-// read whole, are read directly.
+// isDirect reports whether a data page, small enough to be read whole or not, is read directly.
 func (ch *chunk) isDirect(c *column, h *parquetmeta.PageHeader, small bool) bool {
 	if ch.codec != format.Uncompressed || h.Uncompressed != h.Compressed {
 		return false
@@ -40,8 +36,7 @@ func (ch *chunk) isDirect(c *column, h *parquetmeta.PageHeader, small bool) bool
 	return c.kind == kindDouble && h.Encoding == format.Plain && h.Values >= directAtOnce && !endian.IsBigEndian
 }
 
-// direct starts a data page by reading its definition levels, behind which the values
-// stand.
+// direct starts a data page by its definition levels, which come before the values.
 func (c *walker[V]) direct(h *parquetmeta.PageHeader) error {
 	if c.leveled && h.Kind == format.DataPage {
 		var length [4]byte
@@ -98,12 +93,12 @@ func (v *valueReader[V]) startSplit() error {
 	return p.compare(whole)
 }
 
-// A streamSum is the checksum of a stream of a page that was found before its first
-// value, and of what was read of it since.
+// A streamSum is the checksum of a stream, found before its first value, and that of what was
+// read since.
 type streamSum struct{ want, got uint32 }
 
-// compareStreams makes sure, after the last value, that what was read is what the
-// page's checksum was compared with.
+// compareStreams makes sure, after the last value, that the bytes read are those of the
+// checksum.
 func (v *valueReader[V]) compareStreams() error {
 	for _, s := range v.checks {
 		if s.got != s.want {

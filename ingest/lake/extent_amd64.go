@@ -15,9 +15,8 @@ func extent(values []float64) (lo, hi float64, finite bool) {
 	return copyExtent(values, arrow.Float64Traits.CastToBytes(values))
 }
 
-// copyExtent decodes len(dst) doubles in PLAIN encoding and returns what extent
-// says of them, which costs no more than the copy alone. src has their bytes, at
-// any alignment.
+// copyExtent decodes len(dst) doubles in PLAIN encoding, of bytes at any alignment, and returns
+// their extent, which costs no more than the copy.
 func copyExtent(dst []float64, src []byte) (lo, hi float64, finite bool) {
 	src = src[:8*len(dst)]
 	whole := len(dst) &^ 7

@@ -7,8 +7,7 @@ import "github.com/pacsgp/pacsgp/ingest"
 // extent is [ingest.Check]; where there is assembly, a faster one.
 func extent(values []float64) (lo, hi float64, finite bool) { return ingest.Check(values) }
 
-// copyExtent decodes len(dst) doubles in PLAIN encoding, whose bytes src has, and
-// returns what extent says of them.
+// copyExtent decodes len(dst) doubles in PLAIN encoding from src and returns their extent.
 func copyExtent(dst []float64, src []byte) (lo, hi float64, finite bool) {
 	plainDoubles(dst, src)
 	return extent(dst)

@@ -25,8 +25,8 @@ type File struct {
 	Columns []ingest.Column // of the file, then the keys of its path
 }
 
-// List returns the paths of the data files that the declared paths mean, in the order of
-// their rows. No file is opened.
+// List returns the data files that the declared paths mean, in the order of their rows. It
+// opens none.
 func List(ctx context.Context, paths []string) ([]string, error) {
 	found, _, err := listFiles(ctx, machine{}, paths)
 	if err != nil {
@@ -39,8 +39,8 @@ func List(ctx context.Context, paths []string) ([]string, error) {
 	return names, nil
 }
 
-// Files lists the data files that the paths mean and reads their footers, no
-// row. The notices say which files were passed over.
+// Files lists the data files that the paths mean and reads their footers, but no row. The
+// notices say which files were skipped.
 func Files(ctx context.Context, paths []string) (files []File, notices []string, err error) {
 	found, notices, err := listWithFooters(ctx, machine{}, paths)
 	if err != nil {
@@ -108,8 +108,8 @@ func textKeys(files []listed) map[string]bool {
 	return text
 }
 
-// describeFile reads the footer of one file, and the headers of pages where the footer
-// is hard to believe.
+// describeFile reads the footer of a file, and page headers where the footer is hard to
+// believe.
 func describeFile(ctx context.Context, from Store, l listed, textKeys map[string]bool) (*dataFile, error) {
 	file, err := from.Open(l.path)
 	if err != nil {
@@ -160,8 +160,7 @@ func places(columns []column) map[string]int {
 	return p
 }
 
-// column returns the column of a name that ingest.Select has found usable: there
-// is one of that name.
+// column returns the one column of a name that ingest.Select has found usable.
 func (f *dataFile) column(name string) *column { return &f.columns[f.places[name]] }
 
 // key returns the value of a key in the path.
@@ -184,8 +183,7 @@ func (f *dataFile) summary() File {
 	return s
 }
 
-// tables describes the columns of the files, one table for files that have the
-// same.
+// tables describes the columns of the files, one table for files with the same ones.
 func tables(files []*dataFile) []ingest.Table {
 	var ts []ingest.Table
 	seen := map[string]bool{}
@@ -204,8 +202,8 @@ func tables(files []*dataFile) []ingest.Table {
 	return ts
 }
 
-// footerCache keeps the decoded footers of the files that were opened last: the
-// shards of a file are read one after the other, by a few readers.
+// footerCache keeps the footers of the files opened last: a few readers read the shards of a
+// file one after the other.
 type footerCache struct {
 	mu   sync.Mutex
 	kept []kept
@@ -220,8 +218,8 @@ type kept struct {
 
 const (
 	footersKept = 8
-	// tailBytes is how much of a file's end is looked at where its footer is known: a
-	// file of many small row groups has a large one.
+	// tailBytes is how much of a file's end is compared where its footer is known: files of
+	// many small row groups have large footers.
 	tailBytes = 4 << 10
 )
 
@@ -237,9 +235,9 @@ func (c *footerCache) arrowFile(f *dataFile, file Blob) (*arrowipc.File, error) 
 	return k.arrow, err
 }
 
-// find returns the footer of an open file. One that is not kept is read, and refused if
-// it is not the one that was there when the source was opened; if it is kept, the size
-// and the end of the file have to be as they were.
+// find returns the footer of an open file. It reads a footer that is not kept, and refuses
+// another one than that of the opened source; of a kept one it compares size and end of the
+// file.
 func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
 	size := file.Size()
 	end := make([]byte, min(tailBytes, size))

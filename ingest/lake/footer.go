@@ -83,9 +83,8 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 	return parseFooter(b, size)
 }
 
-// refusal says why a column of a readable type cannot be read all the same. What
-// its chunks claim is looked at here, before a row is: a pass over the numbers of
-// rows must not begin because a footer claims rows that no chunk has.
+// refusal says why a column of a readable type cannot be read. Chunks are checked here, before
+// any row: no pass over row numbers must begin for rows that no chunk has.
 func (f *footer) refusal(c *column) string {
 	for g := range f.groups {
 		if f.groups[g].Rows == 0 {
@@ -124,8 +123,8 @@ func chunkRefusal(c *column, m *parquetmeta.Chunk) string {
 // refusedRLE is the message for booleans in run-length encoding.
 const refusedRLE = "booleans in encoding RLE are not read; write the column as int8, or the file with data pages 1.0 and booleans in PLAIN"
 
-// rleBooleans reports whether the footer says that data pages are run-length
-// encoded. (Where it does not say, the page does.)
+// rleBooleans reports whether the footer says that data pages are run-length encoded.
+// (Otherwise the page says it.)
 func rleBooleans(m *parquetmeta.Chunk) bool {
 	if m.Told {
 		return m.Runs
@@ -133,8 +132,8 @@ func rleBooleans(m *parquetmeta.Chunk) bool {
 	return m.RLE && !m.Plain
 }
 
-// guard runs f, which calls into libraries that may panic on damaged input, and
-// turns a panic into an error. It must not start goroutines.
+// guard turns a panic of f, which calls libraries on damaged input, into an error. f must start
+// no goroutine.
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -15,10 +15,9 @@ import (
 // maxMatches bounds the folders and files that a pattern may match on a level.
 const maxMatches = 1 << 20
 
-// expand returns the paths that a pattern matches, as filepath.Glob does, without
-// those that have a hidden name where the pattern has another one. It goes from
-// level to level and searches a folder once on each: folders that are linked to
-// each other have more paths than anybody can walk. The context can end it.
+// expand returns the paths that a pattern matches, as filepath.Glob does, without hidden names
+// that the pattern does not spell out. It searches a folder once on each level: folders linked
+// to each other have more paths than anybody can walk.
 func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 	dir, wanted := filepath.Split(pattern)
 	folders := []string{cmp.Or(dir, ".")}
@@ -64,9 +63,8 @@ func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 	return matches, nil
 }
 
-// unseen reports whether the path leads to a folder that none in seen is, and adds
-// it. One that is reached with other keys in the path is another one here: it is an
-// error if rows are found there.
+// unseen reports whether the path leads to a folder that is not in seen, and adds it. With
+// other keys in its path it is another folder here, and an error once rows are found there.
 func unseen(from Store, folder string, seen map[string]bool) bool {
 	info, err := from.Stat(folder)
 	if err != nil || !info.IsDir() {

@@ -7,17 +7,17 @@ import (
 	"github.com/parquet-go/bitpack"
 )
 
-// hybridWindow is how many packed values are unpacked at a time: a multiple of
-// 8, so that each window begins at a byte.
+// hybridWindow is how many packed values are unpacked at a time: a multiple of 8, so that
+// windows begin at a byte.
 const hybridWindow = 512
 
-// unpackPadding is how many bytes behind its input the unpacking may read. All
-// buffers of pages have that much capacity to spare.
+// unpackPadding is how many bytes behind its input the unpacking may read: all buffers of pages
+// have that much more capacity.
 const unpackPadding = 32
 
-// A hybrid reads integers of a fixed width in Parquet's mix of runs and packed
-// groups of eight: definition levels (width 1) and indexes into a dictionary.
-// It decodes what is asked for, never a run's claimed length.
+// A hybrid reads integers of a fixed width in Parquet's mix of runs and packed groups of eight:
+// definition levels (width 1) and indexes into a dictionary. It decodes what is asked for,
+// never the claimed length of a run.
 type hybrid struct {
 	src   []byte // what is left; the array goes on for unpackPadding bytes
 	width uint
@@ -51,8 +51,8 @@ func (h *hybrid) read(dst []int32) error {
 	return nil
 }
 
-// next decodes some of the next n values, at least one: either values, which
-// are valid until the next call, or a run of that many times h.value.
+// next decodes at least one of the next n values: either values, valid until the next call, or
+// a run of that many times h.value.
 func (h *hybrid) next(n int) (values []int32, run int, err error) {
 	for h.run == 0 && len(h.window) == 0 {
 		var err error
@@ -75,8 +75,8 @@ func (h *hybrid) next(n int) (values []int32, run int, err error) {
 	return values, 0, nil
 }
 
-// skipOnes skips n values if they are the next ones of a run of ones: the usual
-// case of levels, a column without nulls.
+// skipOnes skips n values of a run of ones, if there is one: the usual levels of a column
+// without nulls.
 func (h *hybrid) skipOnes(n int) bool {
 	if h.run == 0 && len(h.window) == 0 && h.packed == 0 && h.header() != nil {
 		return false // read reports it
@@ -88,8 +88,8 @@ func (h *hybrid) skipOnes(n int) bool {
 	return true
 }
 
-// groupFill is how many values may fill the last packed group up: 7 by the format, but
-// DuckDB packs 256 at a time.
+// groupFill is how many values may fill the last packed group: 7 by the format, but DuckDB
+// packs 256 at a time.
 const groupFill = 255
 
 // finished makes sure that nothing is left but what fills the last group up.

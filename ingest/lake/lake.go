@@ -18,8 +18,8 @@ var _ pipeline.Source = (*Source)(nil)
 type Config struct {
 	// Paths are files, directories and globs, in the order of their rows.
 	Paths []string
-	// Features are the columns before the target, in their order. Nil means
-	// all numeric columns that all files have, sorted by name.
+	// Features are the columns before the target, in order. Nil means all numeric columns that
+	// all files have, sorted by name.
 	Features []string
 	// Exclude names columns that are not to be default features.
 	Exclude []string
@@ -27,40 +27,37 @@ type Config struct {
 	Target string
 	// BadRows says what to do with rows that break a rule.
 	BadRows ingest.BadRows
-	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer of
-	// more than 128 columns.
+	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer of more
+	// than 128 columns.
 	BatchRows int
-	// Decoders is how many goroutines may decode at the same time. With fewer row
-	// groups than that, the columns of a row group are shared out among them.
-	// Zero means one.
+	// Decoders is how many goroutines may decode at the same time; they share the columns of a
+	// row group where there are fewer row groups. Zero means one.
 	Decoders int
-	// Pages bounds the memory, in bytes, of the pages that as many readers as Decoders have
-	// at a time. Zero means that they have what they need.
+	// Pages bounds the bytes of the pages of as many readers as Decoders. Zero means no bound.
 	Pages int64
 	// Store is where the files are. Nil means the file system of the machine.
 	Store Store
-	// NoDigests leaves the column digests out, for passes whose values nobody
-	// certifies: ColumnDigests then returns nil.
+	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes whose
+	// values nobody certifies.
 	NoDigests bool
 }
 
-// By default a batch has mostBatchRows rows, which makes one of twenty columns a little
-// over 1 MiB, but at most batchBytes, and whole blocks of leastBatchRows rows.
+// By default a batch has mostBatchRows rows, a little over 1 MiB with twenty columns, but at
+// most batchBytes, and whole blocks of leastBatchRows rows.
 const (
 	mostBatchRows  = 8192
 	leastBatchRows = 256
 	batchBytes     = 8 << 20
 )
 
-// defaultBatchRows is how many rows a batch of so many columns has by default. It
-// depends on nothing else: a budget of memory changes no batch.
+// defaultBatchRows depends on the number of columns alone: a budget of memory changes no batch.
 func defaultBatchRows(columns int) int {
 	rows := batchBytes / 8 / max(columns, 1)
 	return min(max(rows-rows%leastBatchRows, leastBatchRows), mostBatchRows)
 }
 
-// maxSample bounds the rows of all files, so that no product of a number of rows
-// and a number of workers is too large for 64 bits. Nobody has as many.
+// maxSample bounds the rows of all files, so that a number of rows times a number of workers
+// fits into 64 bits.
 const maxSample = 1 << 50
 
 // A Source is the rows of a lake. It holds no file open between readings.
@@ -93,9 +90,8 @@ type group struct {
 	batch       arrowipc.Batch // of an Arrow file
 }
 
-// Open lists the files, reads their footers and decides which columns are used.
-// No row is read. Rows are read from the files again by the Source's Open, which
-// refuses files that have changed since.
+// Open lists the files, reads their footers, but no row, and chooses the columns. The Source's
+// Open reads rows, and refuses files that have changed since.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if cfg.Store == nil {
 		cfg.Store = machine{}
@@ -161,9 +157,8 @@ func refused(files []*dataFile, columns []string, of ingest.Choice) error {
 	return nil
 }
 
-// oneMeaning reports a used column that is a point in time in one file and a number
-// in another, or local time in one and UTC in another: its values would be those of
-// two columns.
+// oneMeaning reports a used column that is a point in time in one file and a number in another,
+// or local time in one and UTC in another.
 func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) error {
 	for _, name := range columns {
 		said := make(map[meaning]*dataFile, 2)
@@ -191,8 +186,7 @@ func (s *Source) Columns() []string { return slices.Clone(s.columns) }
 // BatchRows is the largest number of rows of a batch.
 func (s *Source) BatchRows() int { return s.batchRows }
 
-// Notices returns what a user should know about the choice of files and
-// columns: what was left out, and why.
+// Notices returns what was left out of files and columns, and why.
 func (s *Source) Notices() []string { return slices.Clone(s.notices) }
 
 // Files describes the files, by their footers.

@@ -24,14 +24,13 @@ type listed struct {
 // A hiveKey is a folder name=value. Its value holds for all rows below.
 type hiveKey struct{ name, value string }
 
-// dataSuffixes are the endings of files that are read in a directory. A file
-// that is declared by its own name may have any.
+// dataSuffixes are the endings of files that are read in a directory. A file that is declared
+// by its own name may have any.
 var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 
-// listFiles returns the data files that the declared paths mean: in the order
-// of declaration, and below one declared path in bytewise order of the paths
-// with slashes. A file that is met twice is listed once. The notices say which
-// files of the directories were passed over.
+// listFiles returns the data files that the declared paths mean: in the order of declaration,
+// and below one path in bytewise order of paths with slashes. A file that is met twice is
+// listed once. The notices say which files were skipped.
 func listFiles(ctx context.Context, from Store, paths []string) (files []listed, notices []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
@@ -74,9 +73,9 @@ func (l *lister) notices() []string {
 	return said
 }
 
-// isNew reports whether a file was not listed yet, under any name. Rows that stand
-// there twice would count twice. Folders that give the two names different keys
-// leave it open which ones its rows have: that is an error.
+// isNew reports whether a file was not listed yet, under any name: its rows would count twice.
+// Two names with different keys in their paths are an error, for nobody knows which keys the
+// rows have.
 func (l *lister) isNew(path string) (bool, error) {
 	place, err := l.store.RealPath(path)
 	if err != nil {
@@ -166,8 +165,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	return l.glob(ctx, path)
 }
 
-// glob returns the files that a pattern matches, those in matched directories
-// included.
+// glob returns the files that a pattern matches, and those in directories that it matches.
 func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 	if malformed(l.store, pattern) {
 		return nil, fmt.Errorf("lake: pattern %s: %s", pattern, WantPattern)
@@ -217,10 +215,9 @@ func hiddenMatch(pattern, match string) bool {
 	return false
 }
 
-// directory returns the data files below a directory. above are the real paths
-// of the directories on the way: a link back to one of them is not followed. One
-// that was searched before is not searched again, for folders that are linked to
-// each other have more paths than anybody can walk.
+// directory returns the data files below a directory. It does not follow links back to above,
+// the real paths of the directories on the way, and searches no directory twice: folders linked
+// to each other have more paths than anybody can walk.
 func (l *lister) directory(ctx context.Context, dir string, above []string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -275,8 +272,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	return found, nil
 }
 
-// leadsNowhere reports whether an error is that of a link to what does not exist, or
-// to itself.
+// leadsNowhere reports whether a link leads to nothing, or to itself.
 func leadsNowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP)
 }
@@ -290,8 +286,7 @@ func missing(path string, err error) error {
 	return fmt.Errorf("lake: %s is a link to %q, which does not exist; restore what it leads to, or remove the link if its rows are not wanted", path, broken.to)
 }
 
-// oneLine refuses a path with a line break: what comes after it would stand in
-// reports and errors like a line of their own.
+// oneLine refuses a path with a line break, behind which it could fake a line of a report.
 func oneLine(path string) error {
 	if strings.ContainsAny(path, "\n\r") {
 		return fmt.Errorf("lake: %q has a line break in its name; rename it", path)
@@ -299,16 +294,14 @@ func oneLine(path string) error {
 	return nil
 }
 
-// hidden reports whether a name is no data by the custom of lakes: _SUCCESS,
-// _temporary, .part-0.crc.
+// hidden reports whether a name is no data by the custom of lakes: _SUCCESS, .part-0.crc.
 func hidden(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
 }
 
-// Finds returns the first of the declared paths under which a file would be
-// read if it stood at the place, or "". Places are compared as they are written
-// and with their symbolic links followed as far as they exist; links below a
-// declared path are not searched for.
+// Finds returns the first of the declared paths under which a file at the place would be read,
+// or "". It compares places as they are written, and with their links followed as far as they
+// exist; it does not search for links below a declared path.
 func Finds(paths []string, file string) string {
 	written, followed := absolute(file), resolved(file)
 	for _, p := range paths {
@@ -319,8 +312,8 @@ func Finds(paths []string, file string) string {
 	return ""
 }
 
-// reaches reports whether the file, or a directory above it that is searched
-// down to it, is what the declared path means. Both paths are absolute.
+// reaches reports whether the declared path means the file, or a directory above that is
+// searched down to it. Both paths are absolute.
 func reaches(declared, file string) bool {
 	_, err := os.Stat(declared)
 	pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(declared, "*?[")
@@ -348,8 +341,7 @@ func absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// resolved is the absolute path, with symbolic links followed as far as it
-// exists.
+// resolved is the absolute path, with symbolic links followed as far as it exists.
 func resolved(path string) string {
 	path = absolute(path)
 	for at := path; ; at = filepath.Dir(at) {
@@ -362,8 +354,8 @@ func resolved(path string) string {
 	}
 }
 
-// hiveKeys returns the folders name=value of a path, the outermost first. The
-// inner one of two with the same name holds.
+// hiveKeys returns the folders name=value of a path, the outermost first. Of two with one name
+// the inner one holds.
 func hiveKeys(path string) []hiveKey {
 	var keys []hiveKey
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(path)), "/") {

@@ -14,10 +14,10 @@ import (
 // looked is how many row groups Overhead looks into: the largest ones.
 const looked = 16
 
-// Overhead returns how many bytes of memory readers need at most that read shards at
-// the same time, beside their batches: pages, dictionaries, levels, and what the codecs
-// look back into. It looks at the first pages' headers of the largest row groups; no
-// row is read. What no page in pieces needs does not depend on the number of rows.
+// Overhead bounds the memory of readers that read shards at the same time, beside their
+// batches: pages, dictionaries, levels and what codecs look back into. It reads the headers of
+// the first pages of the largest row groups, and no row. Pages that are read in pieces need
+// memory that does not grow with their rows.
 func (s *Source) Overhead(ctx context.Context, readers int) (int64, error) {
 	type sized struct {
 		shard shard
@@ -98,8 +98,8 @@ func closeFile(f Blob, err *error) {
 	}
 }
 
-// shardOverhead is what reading one shard takes: by the headers of its first pages if
-// there is a file, or at most.
+// shardOverhead is the memory for one shard: by the headers of its first pages, or, without a
+// file, at most.
 func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64, error) {
 	if sh.file.arrow {
 		return sh.group.arrowOverhead(), nil
@@ -134,8 +134,8 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 const (
 	// cursorBytes is what a cursor has beside its pages.
 	cursorBytes = 24 << 10
-	// headersLooked is how many headers of a row group are looked at: of each chunk
-	// that of the first data page at least.
+	// headersLooked bounds the headers that are read of a row group, beyond that of the first
+	// data page of each chunk.
 	headersLooked = 1 << 15
 )
 
@@ -148,8 +148,7 @@ func (c *column) most(ch *chunk, whole int) cursorNeed {
 	return cursorNeed{2 * page, min(ch.end-ch.start, maxPage) + historyOf(ch.codec, page, nil)}
 }
 
-// overhead is what a chunk takes by the headers of its first pages, of which there are
-// so many to look at.
+// overhead is the memory for a chunk, by the headers of its first pages, at most so many.
 func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (cursorNeed, error) {
 	var raw []byte
 	var dictionary, largest cursorNeed
@@ -206,8 +205,8 @@ func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed
 	return cursorNeed{own: size, shared: body + history}
 }
 
-// farOverhead is what the current page of p takes beside, if it is snappy that is read in
-// pieces and looks back farther than they do.
+// farOverhead is what the current page takes beside, if it is snappy in pieces that looks back
+// farther than they do.
 func (c *column) farOverhead(ch *chunk, p *pageReader, whole int) int64 {
 	h := &p.header
 	if ch.codecOf(h) != format.Snappy || ch.wayOf(c, h, p.firstBytes(), whole) != inPieces || !looksFar(p) {
@@ -235,8 +234,8 @@ func historyOf(codec format.CompressionCodec, size int64, first []byte) int64 {
 // zstdState is what zstd keeps beside its window: a block, its literals, tables.
 const zstdState = 1 << 20
 
-// brotliWindow is how far a stream of brotli looks back whose first bytes are given: RFC
-// 7932, section 9.1.
+// brotliWindow is how far a brotli stream looks back, by its first bytes: RFC 7932, section
+// 9.1.
 func brotliWindow(first []byte) int64 {
 	bits := 24 // the most
 	if len(first) > 0 {
@@ -255,8 +254,8 @@ func brotliWindow(first []byte) int64 {
 	return 1 << bits
 }
 
-// looksFar reports whether the first megabyte of a page in snappy has a copy from
-// farther than snappyWindow: such a page will be decompressed as a whole.
+// looksFar reports whether the first megabyte of a page in snappy has a copy from farther than
+// snappyWindow: such pages are decompressed as a whole.
 func looksFar(p *pageReader) bool {
 	const enough = 1 << 20
 	var src body

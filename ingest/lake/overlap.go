@@ -15,9 +15,8 @@ type span struct {
 	column     *column
 }
 
-// refuseShared refuses the columns that have bytes of the file in common with another
-// one, or in two row groups: a footer that names the same pages twice makes one row
-// count as two.
+// refuseShared refuses columns that share bytes of the file with another one, or between row
+// groups: a footer that names the same pages twice makes one row count as two.
 func (f *footer) refuseShared() {
 	var spans []span
 	for i := range f.columns {

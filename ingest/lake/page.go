@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// maxPage bounds the bytes of a page that is read whole, stored or
-	// decompressed.
+	// maxPage bounds the bytes of a page that is read whole, stored or decompressed.
 	maxPage = 1 << 28
-	// maxPageHeader bounds a page's header: statistics of numbers are short. Those of
-	// texts are some of them.
+	// maxPageHeader bounds a page's header: statistics of numbers are short, those of texts are
+	// parts of them.
 	maxPageHeader = 1 << 16
-	// firstRead is what is read for the first page of a chunk: its header at
-	// least. Later pages are assumed to be as long as the one before.
+	// firstRead is what is read for the first page of a chunk. Later pages are guessed to be as
+	// long as the one before.
 	firstRead = 1 << 12
 )
 
-// A pageReader steps through the pages of one chunk. The body of a page is read
-// as a whole, into raw, or taken piece by piece.
+// A pageReader steps through the pages of one chunk. It reads bodies whole, into raw, or piece
+// by piece.
 type pageReader struct {
 	src      io.ReaderAt
 	pos, end int64   // in the file: the current page, the end of the chunk
@@ -78,8 +77,8 @@ func (p *pageReader) next() error {
 	return nil
 }
 
-// body returns the stored body of the page, its checksum verified. It is valid
-// until raw is used again.
+// body returns the stored body of the page, its checksum verified, valid until raw is used
+// again.
 func (p *pageReader) body() ([]byte, error) {
 	if p.size > maxPage {
 		return nil, fmt.Errorf("page at %d has %d bytes, of such pages at most %d are read: write smaller pages", p.pos, p.size, maxPage)
@@ -147,8 +146,8 @@ func (p *pageReader) wrongSum() error {
 	return fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
 }
 
-// extend returns at least the first n bytes of the page, or all that the chunk
-// has, of which b has been read already.
+// extend returns at least the first n bytes of the page, or all that the chunk has; b were read
+// before.
 func (p *pageReader) extend(b []byte, n int) ([]byte, error) {
 	n = int(min(int64(n), p.end-p.pos))
 	have := len(b)
@@ -185,8 +184,8 @@ func (p *pageReader) parse(b []byte) (n int, err error) {
 	return n, err
 }
 
-// grow returns a buffer of n bytes with room for unpackPadding more, reusing
-// *buf if it is long enough.
+// grow returns a buffer of n bytes with room for unpackPadding more, *buf if that is long
+// enough.
 func grow(buf *[]byte, n int) []byte {
 	if cap(*buf) < n+unpackPadding {
 		*buf = make([]byte, n+unpackPadding)

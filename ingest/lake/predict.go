@@ -27,13 +27,13 @@ type UnpredictedConfig struct {
 	Pages    int64 // bytes of memory for pages of a file, and as many for those of kept columns
 	// Before is called before the files are listed, each time: its error ends it; nil: nothing is.
 	Before func(ctx context.Context) error
-	// Name returns by which name predictions know a file, and the digest that tells it from
-	// others of this name.
+	// Name returns the name of a file among predictions, and a digest that tells it from others
+	// of this name.
 	Name func(File) (name, digest string)
 }
 
-// Unpredicted reads the files of a lake for [score.Loop], again at each call. Its methods are
-// for one goroutine, but for what pieces do.
+// Unpredicted reads the files of a lake for [score.Loop], again at each call. Its methods, but
+// for those of pieces, are for one goroutine.
 type Unpredicted struct {
 	cfg   UnpredictedConfig
 	known map[string]knownFile

@@ -18,10 +18,9 @@ type Sample struct {
 	Missing []string // in words, what is not there or has changed
 }
 
-// Find looks for the files of a manifest among the data that the paths mean. A file is known
-// by size and footer, wherever the lake is now; of files that are alike, the one whose path
-// is most like the manifest's is taken. Files that are none of the sample are not opened
-// unless they have the size of one.
+// Find looks for the files of a manifest among the data of the paths. It knows a file by size
+// and footer, wherever the lake is now; of equal files it chooses the one whose path is most
+// like the manifest's. It opens only files that have the size of one of the sample.
 func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (Sample, error) {
 	var found Sample
 	names, err := List(ctx, paths)

@@ -41,8 +41,8 @@ const (
 	aLocalTime meaning = "a point in local time"
 )
 
-// meaning returns what the values are. Dates and INT96 leave the time zone open, as
-// do files from the time before logical types.
+// meaning returns what the values are. Dates, INT96 and times before logical types leave the
+// zone open.
 func (c *column) meaning() meaning {
 	switch c.kind {
 	case kindDate, kindInt96:
@@ -62,8 +62,8 @@ const (
 	hintAgain  = "the file is damaged or was written wrongly: write it again"
 )
 
-// schemaColumns describes the columns of a footer's schema: its top-level
-// leaves, and one unusable column for each group or list.
+// schemaColumns describes the top-level leaves of a schema, and an unusable column for each
+// group or list.
 func schemaColumns(meta *parquetmeta.File) ([]column, error) {
 	elements := meta.Schema
 	if len(elements) == 0 || elements[0].Physical >= 0 {
@@ -99,8 +99,8 @@ func schemaColumns(meta *parquetmeta.File) ([]column, error) {
 	return columns, nil
 }
 
-// subtree returns where the schema goes on after element i and all that is
-// below it, and how many leaves that is.
+// subtree returns where the schema goes on behind element i and all below it, and how many
+// leaves these have.
 func subtree(elements []parquetmeta.Element, i int) (end, leaves int, err error) {
 	open := int64(1) // elements that are still to come
 	for ; open > 0; i++ {
@@ -239,8 +239,8 @@ func (c column) decimal(e *parquetmeta.Element, a annotation) column {
 	return c
 }
 
-// mostDigits is how many decimal digits fit into a signed integer of so many bytes:
-// ⌊log₁₀(2^(8·width−1)−1)⌋, by the format's definition.
+// mostDigits is how many decimal digits fit into a signed integer of so many bytes, by the
+// format: ⌊log₁₀(2^(8·width−1)−1)⌋.
 func mostDigits(width int) int {
 	return int(float64(8*width-1) * math.Log10(2)) // no power of two is a power of ten
 }

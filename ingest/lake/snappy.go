@@ -8,9 +8,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A snappyReader decompresses snappy's block format in pieces. Most writers cut their
-// input into blocks of 64 KiB, beyond which no copy looks back. Some do not, as the
-// format allows: where the first such copy is met the page is decompressed as a whole.
+// A snappyReader decompresses snappy's block format in pieces. Most writers cut their input
+// into blocks of 64 KiB, beyond which no copy looks back. The format allows others: at the
+// first such copy the page is decompressed as a whole.
 type snappyReader struct {
 	src     *body
 	buf     []byte // history, then what was decompressed and not read
@@ -73,8 +73,8 @@ func (s *snappyReader) Read(dst []byte) (int, error) {
 // errFar is the error of a copy from before what is kept.
 var errFar = fmt.Errorf("snappy: a copy from more than %d bytes before, in a page that is too large to be read whole: write smaller pages", snappyWindow)
 
-// errRepeat is the error of a copy from where the last one was, which only S2 has; the
-// library takes the one format for the other.
+// errRepeat is the error of a copy from where the last one was, which only S2 has; the library
+// reads both formats alike.
 var errRepeat = fmt.Errorf("snappy: a copy from 0 bytes before: %w", errMalformed)
 
 // errSnappy is the error of an element that cannot be.

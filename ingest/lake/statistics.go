@@ -7,9 +7,8 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// statistics are what the decoded values of a chunk say, to be compared with
-// what its writer said in the footer. Contradictions catch decoding faults and
-// damage that no checksum sees.
+// statistics are those of the decoded values of a chunk, to be compared with the footer's.
+// Contradictions catch decoding faults and damage that no checksum sees.
 type statistics struct {
 	lo, hi float64
 	nulls  int64
@@ -21,8 +20,8 @@ func newStatistics() statistics {
 	return statistics{lo: math.Inf(1), hi: math.Inf(-1), finite: true}
 }
 
-// add takes in the next values, of which lo, hi and finite are what extent says.
-// A value outside the footer's bounds is an error at once.
+// add adds the next values, with their extent. A value outside the footer's bounds is an error
+// at once.
 func (s *statistics) add(values []float64, lo, hi float64, finite bool, ch *chunk) error {
 	s.finite = s.finite && finite
 	if !finite {

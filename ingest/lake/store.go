@@ -9,16 +9,15 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// A Store is where the files of a lake are. That of the machine is the default; an
-// object store is an adapter of this. Paths are those of the job, or are made of them
-// and of the names that ReadDir returns; a slash may be at their end. Its methods may be called from several
-// goroutines.
+// A Store is where the files of a lake are: by default the machine; an object store is an
+// adapter. Paths are those of the job, and are made of them and of names from ReadDir; they may
+// end in a slash. Its methods may be called from several goroutines.
 type Store interface {
-	// Open opens a regular file, and does not wait for what stands there by now: a
-	// pipe would be opened only when somebody writes to it.
+	// Open opens a regular file, and waits for nothing: a pipe would open only when somebody
+	// writes to it.
 	Open(path string) (Blob, error)
-	// Stat describes a file or folder, whatever links lead to it. Two descriptions
-	// of one file may be told apart by their real paths, or by [os.SameFile].
+	// Stat describes a file or folder behind its links. Descriptions of one file are recognised
+	// by its real path, or by [os.SameFile].
 	Stat(path string) (fs.FileInfo, error)
 	// ReadDir names what is in a folder.
 	ReadDir(path string) ([]fs.DirEntry, error)
@@ -26,8 +25,8 @@ type Store interface {
 	RealPath(path string) (string, error)
 }
 
-// A Blob is a file that is open for reading, at any place, by several goroutines. That it is the same
-// one in each reading is seen from its size and its footer.
+// A Blob is a file that several goroutines may read at any place. Size and footer show that it
+// is the same file in each reading.
 type Blob interface {
 	io.ReaderAt
 	io.Closer

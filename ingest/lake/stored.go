@@ -14,8 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 )
 
-// Stored reads columns of one file as they are stored, of whatever flat type: for who
-// hands them on. No value becomes a float64 on the way.
+// Stored reads columns of one file as they are stored, of any flat type, to hand them on. No
+// value becomes a float64 on the way.
 type Stored struct {
 	file    *dataFile
 	columns []StoredColumn
@@ -29,8 +29,8 @@ type Stored struct {
 	out   [][]parquet.Value
 }
 
-// A StoredColumn is a column with its type as it stands in the schema of a Parquet file;
-// the types of an Arrow file have one there too.
+// A StoredColumn is a column with its type in the schema of a Parquet file; types of Arrow have
+// one there too.
 type StoredColumn struct {
 	Name string
 	Node parquet.Node // may be null; encoded with a dictionary where one makes it shorter
@@ -50,9 +50,9 @@ type storedCells interface {
 // leastStored is what a page may have in memory in any case.
 const leastStored = 16 << 20
 
-// OpenStored opens columns of the file at path. A key in the path is a text. most bounds
-// the bytes of a column's page in memory. What is no flat column, or of a type that
-// nobody can be sure of, is refused, and so is a name of two columns.
+// OpenStored opens columns of the file at path. A key in the path is a text. most bounds the
+// bytes of a page in memory. Columns that are not flat, of an uncertain type, or with a name
+// that another one has, are refused.
 func OpenStored(ctx context.Context, path string, names []string, most int64) (*Stored, error) {
 	files, _, err := listWithFooters(ctx, machine{}, []string{path})
 	if err != nil {
@@ -87,8 +87,8 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 // Columns returns the columns in the order of their names.
 func (s *Stored) Columns() []StoredColumn { return s.columns }
 
-// Next returns the next n values of each column. The slices are valid until the next
-// call; the bytes that values hold stay as they are.
+// Next returns the next n values of each column. The slices are valid until the next call; the
+// bytes of values stay.
 func (s *Stored) Next(ctx context.Context, n int) ([][]parquet.Value, error) {
 	for c := range s.out {
 		if cap(s.out[c]) < n {
@@ -208,8 +208,8 @@ func indexed(node parquet.Node) parquet.Node {
 	return parquet.Encoded(node, &parquet.RLEDictionary)
 }
 
-// indexed reports whether the largest row group has a column in a dictionary, all of it,
-// and values come twice there on average. What is damaged, reading will find.
+// indexed reports whether the largest row group has all of a column in a dictionary, with
+// values twice there on average. Damage is found by reading.
 func (s *Stored) indexed(foot *footer, c *column) bool {
 	if len(s.file.groups) == 0 {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// arrowNode is the type that values of an Arrow file have in the schema of a Parquet file.
-// Each value has one there that means the same.
+// arrowNode is the type, in the schema of a Parquet file, of values of an Arrow file, which
+// mean the same there.
 func arrowNode(typ arrow.DataType) (parquet.Node, error) {
 	switch t := typ.(type) {
 	case *arrow.DictionaryType:

@@ -11,12 +11,12 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A storedCursor reads the values of one chunk as they are stored; nulls are the zero
-// value. Byte arrays are parts of the page that has them, in memory of its own.
+// A storedCursor reads the values of one chunk as they are stored; nulls are the zero value.
+// Byte arrays are parts of their page, in memory of its own.
 type storedCursor struct{ walker[parquet.Value] }
 
-// newStoredCursor returns a cursor before the first row of a chunk, of whose pages none
-// has more than most bytes.
+// newStoredCursor returns a cursor before the first row of a chunk, with pages of at most so
+// many bytes.
 func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *storedCursor {
 	c := new(storedCursor)
 	c.reset(src, col, plainWidth(col), ch, new(decompressor), &c.raw)
@@ -121,8 +121,7 @@ func (c *storedCursor) texts(encoding format.Encoding, data []byte) (textReader[
 	return t, err
 }
 
-// lengths reads the lengths that stand before texts, at most so many, and returns what
-// comes behind.
+// lengths reads the lengths before texts, at most so many, and returns what comes behind them.
 func lengths(data []byte, most int) ([]int64, []byte, error) {
 	if len(data) == 0 {
 		return nil, nil, nil // only nulls
@@ -140,8 +139,8 @@ func lengths(data []byte, most int) ([]int64, []byte, error) {
 }
 
 // texts are byte arrays: each behind its length in PLAIN, all behind their lengths in
-// DELTA_LENGTH_BYTE_ARRAY; so is what each adds to a prefix of the one before in
-// DELTA_BYTE_ARRAY, behind the lengths of the prefixes.
+// DELTA_LENGTH_BYTE_ARRAY; in DELTA_BYTE_ARRAY they are what each adds to a prefix of the one
+// before, behind the lengths of the prefixes.
 type texts struct {
 	c        *storedCursor
 	encoding format.Encoding

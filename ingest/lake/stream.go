@@ -13,31 +13,27 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// Some writers make one page of a whole chunk. Such pages are read, decompressed and
-// decoded in pieces, so that memory does not grow with the rows of a row group; most
-// pages are small and faster to read whole. What stays in memory of a large page are
-// its definition levels, which stand before the values, an eighth of a byte a row at
-// most as writers make them. Three kinds of pages are decompressed as a whole:
-// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page, those of
-// which the codec looks back into nearly all, and snappy that was not cut into blocks of
-// 64 KiB.
+// Some writers make one page of a whole chunk. Such pages are read, decompressed and decoded in
+// pieces, so that memory does not grow with the rows of a row group; small pages, which most
+// are, read faster whole. Of a large page the definition levels stay in memory, usually at most
+// an eighth of a byte a row. Three kinds of pages are decompressed as a whole:
+// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page, those whose codec
+// looks back into nearly all, and snappy without blocks of 64 KiB.
 
 const (
-	// pagesBytes is how many bytes the whole pages of all columns may have together,
-	// and largestWhole and smallestWhole bound the share of a column. Writers aim at
-	// pages of 1 MiB.
+	// pagesBytes bounds the whole pages of all columns together; largestWhole and smallestWhole
+	// bound the share of a column. Writers aim at pages of 1 MiB.
 	pagesBytes    = 128 << 20
 	largestWhole  = 2 << 20
 	smallestWhole = 64 << 10
 
-	// storedPiece is how much is read of a file at a time, and windowBytes how much is
+	// storedPiece is how much is read of a file at a time, windowBytes how much is
 	// decompressed.
 	storedPiece = 16 << 10
 	windowBytes = 32 << 10
 )
 
-// wholePages is how large a page may be to be read whole, of a source with so many
-// columns.
+// wholePages is how large a page may be to be read whole, of a source with so many columns.
 func wholePages(columns int) int {
 	return min(max(pagesBytes/max(columns, 1), smallestWhole), largestWhole)
 }
@@ -51,8 +47,8 @@ const (
 	directly
 )
 
-// wayOf is how a data page of the given header and first stored bytes is read, where
-// pages up to a size are read whole: in pieces if that takes less memory.
+// wayOf is how a data page with this header and these first stored bytes is read, where pages
+// up to a size are read whole: in pieces if that takes less memory.
 func (ch *chunk) wayOf(c *column, h *parquetmeta.PageHeader, first []byte, whole int) way {
 	size, codec := int64(h.Uncompressed), ch.codecOf(h)
 	small := max(h.Uncompressed, h.Compressed) <= int32(whole)
@@ -98,8 +94,8 @@ type body struct {
 	start int // where it begins in the page
 }
 
-// reset starts the body of the current page of p behind what was taken of it. The
-// buffer that the page's first bytes are in may be used by others from now on.
+// reset starts the body of the current page of p behind what was taken of it. From now on
+// others may use the buffer of the page's first bytes.
 func (b *body) reset(p *pageReader) error {
 	b.pages, b.at, b.end, b.start = p, 0, 0, p.taken
 	if b.buf == nil {
@@ -165,9 +161,8 @@ func (w *window) open(codec format.CompressionCodec, size int) (err error) {
 	return noEOF(err)
 }
 
-// refill returns at least the next n bytes, or all that are left, of which rest, a
-// part of what it returned last, was not used yet. There are unpackPadding bytes of
-// the array behind them.
+// refill returns at least the next n bytes, or all that are left; rest is the unused end of
+// what it returned last. The array goes on for unpackPadding bytes.
 func (w *window) refill(rest []byte, n int) ([]byte, error) {
 	if len(rest) >= n || w.left == 0 {
 		return rest, nil
@@ -187,8 +182,8 @@ func (w *window) refill(rest []byte, n int) ([]byte, error) {
 	return buf[: have+more : have+more+unpackPadding], nil
 }
 
-// close makes sure that the page ends where the window does and takes what is stored
-// behind, so that its checksum can be compared.
+// close makes sure that the page ends with the window, and takes what is stored behind, for the
+// checksum.
 func (w *window) close() error {
 	if w.left == 0 && w.r != io.Reader(&w.body) {
 		if err := ended(w.r); err != nil {
@@ -204,8 +199,8 @@ func (w *window) close() error {
 	}
 }
 
-// sumAhead compares the checksum of a page that is taken in pieces before all of it was
-// taken. What is taken later is summed up again, for it is read again.
+// sumAhead compares the checksum of a page in pieces before all of it was taken. What is taken
+// later is summed up again, for it is read again.
 func (p *pageReader) sumAhead() error {
 	if p.verified || p.early {
 		return nil
@@ -259,8 +254,8 @@ func (c *walker[V]) startStream(h *parquetmeta.PageHeader) error {
 	return c.values.reset(h.Encoding, data, c.table, w)
 }
 
-// streamLevels reads the definition levels of a page of version 1 that is read in
-// pieces, and returns what was decompressed of the values.
+// streamLevels reads the definition levels of a page of version 1 in pieces, and returns the
+// first bytes of its values.
 func (c *walker[V]) streamLevels(h *parquetmeta.PageHeader, data []byte) ([]byte, error) {
 	n, err := levelBytes(h, data, c.more.left)
 	if err != nil {
@@ -294,8 +289,8 @@ func (c *walker[V]) closeStream() error {
 	return err
 }
 
-// firstBytes are the first stored bytes of the values of the current page, as far as
-// they were read with its header.
+// firstBytes are the first stored bytes of the page's values, as far as they were read with its
+// header.
 func (p *pageReader) firstBytes() []byte {
 	return p.ahead[min(p.head+max(0, int(p.header.Definition)), len(p.ahead)):]
 }

@@ -18,8 +18,8 @@ type Told struct {
 	TooLong       string  // a row group with a number beyond [ingest.MaxInteger]; "" if none is known
 }
 
-// Told adds up, for each used column, what the footers say. It reads them
-// again, but no row. NaN is not counted: it is no null in Parquet.
+// Told adds up, for each used column, what the footers say, which it reads again. In Parquet
+// NaN is no null and not counted.
 func (s *Source) Told(ctx context.Context) ([]Told, error) {
 	sums := make([]Told, len(s.columns))
 	for j, name := range s.columns {

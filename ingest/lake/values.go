@@ -14,8 +14,8 @@ import (
 type target[V any] interface {
 	// plain makes len(dst) values of a fixed width. src has their bytes in PLAIN.
 	plain(dst []V, src []byte)
-	// integers makes values of what is stored as BOOLEAN, INT32 or INT64; of the latter's
-	// 64 bits INT32 has the low half.
+	// integers makes values of stored BOOLEAN, INT32 or INT64; of 64 bits INT32 has the low
+	// half.
 	integers(dst []V, src []int64)
 	// texts starts a page in an encoding of byte arrays; nil if this is none.
 	texts(encoding format.Encoding, data []byte) (textReader[V], error)
@@ -136,13 +136,12 @@ func (v *valueReader[V]) read(dst []V) error {
 	}
 }
 
-// plainFill is how many zeros come after the last value in encoding PLAIN where
-// fastparquet has written the page. Of other writers they would be the sign of a
-// page that is misread.
+// plainFill is how many zeros fastparquet writes behind the last value in encoding PLAIN. Of
+// other writers they would be the sign of a misread page.
 const plainFill = 8
 
-// finished makes sure that the page has no bytes after its last value. Values of
-// another width, or a page that is not that of its header, would leave some.
+// finished makes sure that the page ends with its last value. Values of another width would
+// leave bytes.
 func (v *valueReader[V]) finished() error {
 	if v.text != nil {
 		return v.text.finished()
@@ -181,8 +180,8 @@ func (v *valueReader[V]) finished() error {
 	}
 }
 
-// noRest makes sure that the n bytes behind a page's last value, of which these are the
-// first ones, are none, or the zeros of a writer that puts them there.
+// noRest makes sure that no bytes are left behind a page's last value: n, of which these are
+// the first, unless they are the zeros of fastparquet.
 func (c *column) noRest(n int, first []byte) error {
 	if n == 0 || c.filled && n <= plainFill && n == len(first) && bytes.Count(first, []byte{0}) == n {
 		return nil
@@ -273,8 +272,8 @@ func repeat[V any](dst []V, v V) {
 	}
 }
 
-// gather sets dst[i] to table[indexes[i]] for all indexes. It stops at the first
-// index beyond the table and returns how many came before it. dst has room.
+// gather sets dst[i] to table[indexes[i]], until an index is beyond the table, and returns how
+// many came before that. dst has room.
 func gather[V any](dst []V, indexes []int32, table []V) int {
 	dst = dst[:len(indexes)]
 	i := 0
@@ -312,8 +311,8 @@ func (v *valueReader[V]) sums(dst []V) error {
 	return nil
 }
 
-// streams decodes values whose first bytes stand together, then their second
-// bytes, and so on.
+// streams decodes values whose first bytes are stored together, then their second bytes, and so
+// on.
 func (v *valueReader[V]) streams(dst []V) error {
 	width, n := v.width, len(dst)
 	if v.pos+n > v.size/width {
