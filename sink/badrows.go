@@ -11,16 +11,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// BadRows writes rows that break a row rule as Parquet, so that they can be found and
-// mended: in which file or topic (in), row group or partition (part) and row or offset (row) they
-// stand, the first bad column, the reason for all of them, and in the group values the
-// row's columns as float64, null where they are bad.
-//
-// It is for one goroutine at a time.
+// BadRows writes rows that break a row rule as Parquet, so that they can be found and mended:
+// their file or topic (in), row group or partition (part) and row or offset (row), the first
+// bad column, the reason, and in the group values the row's columns as float64, null where they
+// are bad. It is for one goroutine at a time.
 type BadRows struct {
 	w       *parquet.GenericWriter[any]
 	columns []string
-	leaf    map[string]int // place of a column among the leaves of the schema
 	row     parquet.Row
 	n       int
 }
@@ -35,44 +32,35 @@ func NewBadRows(w io.Writer, columns []string) *BadRows {
 		"in": parquet.String(), "part": parquet.Leaf(parquet.Int32Type), "row": parquet.Leaf(parquet.Int64Type),
 		"column": parquet.String(), "reason": parquet.String(), "values": values,
 	})
-	b := &BadRows{
+	return &BadRows{
 		w:       parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Zstd)),
-		columns: slices.Clone(columns), leaf: map[string]int{},
+		columns: slices.Clone(columns), row: make(parquet.Row, len(schema.Columns())),
 	}
-	for i, path := range schema.Columns() {
-		b.leaf[path[len(path)-1]] = i
-		if len(path) == 1 {
-			delete(b.leaf, path[0])
-			b.leaf["."+path[0]] = i // no column's name: those stand in the group
-		}
-	}
-	b.row = make(parquet.Row, len(schema.Columns()))
-	return b
 }
 
 // Write appends a row of a shard. It keeps nothing of it.
 func (b *BadRows) Write(shard pipeline.Shard, r pipeline.BadRow) error {
-	set := func(name string, v parquet.Value, definition int) {
-		i := b.leaf[name]
-		b.row[i] = v.Level(0, definition, i)
+	set := func(v parquet.Value, definition int, path ...string) {
+		leaf, _ := b.w.Schema().Lookup(path...)
+		b.row[leaf.ColumnIndex] = v.Level(0, definition, leaf.ColumnIndex)
 	}
 	column := ""
 	for i, v := range r.Values {
 		switch name := b.columns[i]; {
 		case math.IsNaN(v) || math.IsInf(v, 0):
-			set(name, parquet.NullValue(), 0)
+			set(parquet.NullValue(), 0, "values", name)
 			if column == "" {
 				column = name
 			}
 		default:
-			set(name, parquet.DoubleValue(v), 1)
+			set(parquet.DoubleValue(v), 1, "values", name)
 		}
 	}
-	set(".in", parquet.ByteArrayValue([]byte(shard.Place.In)), 0)
-	set(".part", parquet.Int32Value(int32(shard.Place.Part)), 0) //nolint:gosec // a row group's number
-	set(".row", parquet.Int64Value(shard.Place.At+r.Row), 0)
-	set(".column", parquet.ByteArrayValue([]byte(column)), 0)
-	set(".reason", parquet.ByteArrayValue([]byte(r.Reason)), 0)
+	set(parquet.ByteArrayValue([]byte(shard.Place.In)), 0, "in")
+	set(parquet.Int32Value(int32(shard.Place.Part)), 0, "part") //nolint:gosec // a row group's number
+	set(parquet.Int64Value(shard.Place.At+r.Row), 0, "row")
+	set(parquet.ByteArrayValue([]byte(column)), 0, "column")
+	set(parquet.ByteArrayValue([]byte(r.Reason)), 0, "reason")
 	if _, err := b.w.WriteRows([]parquet.Row{b.row}); err != nil {
 		return fmt.Errorf("sink: write bad rows: %w", err)
 	}

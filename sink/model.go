@@ -17,8 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// ErrModelFile says that bytes are no model file of a version that is known
-// here, or a damaged one. A retry on the same bytes does not help.
+// ErrModelFile says that bytes are no model file of a known version, or a damaged one. No retry
+// helps.
 var ErrModelFile = errors.New("not a valid model file")
 
 // metadataKey is the key of the metadata in the footer of a model file.
@@ -30,8 +30,7 @@ const (
 	maxMetadata = 16 << 20
 )
 
-// EncodeModel returns the bytes of a model file. The same model gives the
-// same bytes.
+// EncodeModel returns the bytes of a model file: the same ones for the same model.
 func EncodeModel(m pipeline.Model) ([]byte, error) {
 	p := m.Posterior
 	if err := checkModel(m); err != nil {
@@ -55,9 +54,9 @@ func EncodeModel(m pipeline.Model) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeModel reads a model file. It refuses what EncodeModel would not have
-// written: another version, numbers that are not finite, sizes that disagree,
-// a diagonal that is not positive. The model shares no memory with data.
+// DecodeModel reads a model file. It refuses what EncodeModel does not write: another version,
+// numbers that are not finite, sizes that disagree, a diagonal that is not positive. The model
+// shares no memory with data.
 func DecodeModel(data []byte) (pipeline.Model, error) {
 	if err := checkSeal(data); err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
@@ -97,13 +96,12 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	return m, nil
 }
 
-// MaxModelBytes bounds a model file: one of 4,000 inducing points, the most that
-// can be trained, has a quarter of it.
+// MaxModelBytes bounds a model file: the largest that can be trained, of 4,000 inducing points,
+// has a quarter of it.
 const MaxModelBytes = 1 << 30
 
-// CheckModelSize returns an error unless a file of that size may be a model file
-// by what its own footer says of the model. It reads the footer and nothing else,
-// so that nobody reads a large file that is none.
+// CheckModelSize returns an error unless a file of that size may be a model file by its own
+// footer, and reads nothing else of it.
 func CheckModelSize(r io.ReaderAt, size int64) error {
 	f, err := readFooter(r, size)
 	if err != nil {
@@ -113,8 +111,7 @@ func CheckModelSize(r io.ReaderAt, size int64) error {
 	if err != nil {
 		return fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
 	}
-	// Levels and headers of pages come on top, in all less than an eighth; the
-	// footer is held in memory twice.
+	// Levels and headers of pages come on top, less than an eighth; the footer is held twice.
 	most := tableBytes(meta.Inducing, len(meta.Features))*9/8 + 1<<16 + (size - f.end)
 	if size > min(most, MaxModelBytes) {
 		return fmt.Errorf("%w: it has %d bytes, and a model of %d inducing points in %d dimensions at most %d",
@@ -123,8 +120,8 @@ func CheckModelSize(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// marshalMeta returns the canonical JSON of the metadata: members in the order
-// of the specification, no white space, shortest numbers that read back equal.
+// marshalMeta returns the canonical JSON of the metadata: members in the order of the
+// specification, no white space, shortest numbers that read back equal.
 func marshalMeta(meta pipeline.ModelMeta) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -135,8 +132,8 @@ func marshalMeta(meta pipeline.ModelMeta) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// parseMeta reads metadata and refuses it unless it is canonical: so there are
-// no unknown, missing or doubled members.
+// parseMeta reads metadata and refuses it unless it is canonical: no member is unknown, missing
+// or doubled.
 func parseMeta(data []byte) (pipeline.ModelMeta, error) {
 	var meta pipeline.ModelMeta
 	if len(data) > maxMetadata {
@@ -210,8 +207,8 @@ func checkMeta(meta pipeline.ModelMeta) error {
 	return checkTheta(meta)
 }
 
-// checkTheta checks that the kernel's parameters are exp of grid values, to the
-// last bit: the price of θ is that of its place on the grid.
+// checkTheta checks that the kernel's parameters are exp of grid values, to the last bit: the
+// price of θ is that of its place on the grid.
 func checkTheta(meta pipeline.ModelMeta) error {
 	features := make([]string, len(meta.Features))
 	for j, a := range meta.Features {
@@ -259,12 +256,8 @@ func checkModel(m pipeline.Model) error {
 		return err
 	}
 	k := m.Posterior.Kernel
-	same := k.Family.Name == m.Meta.Kernel && len(k.Lengthscales) == len(m.Meta.Lengthscales) && k.Variance == m.Meta.Variance &&
-		m.Posterior.Jitter == m.Meta.Jitter && m.Posterior.Inducing() == m.Meta.Inducing
-	for j := 0; same && j < len(k.Lengthscales); j++ {
-		same = k.Lengthscales[j] == m.Meta.Lengthscales[j]
-	}
-	if !same {
+	if k.Family.Name != m.Meta.Kernel || !slices.Equal(k.Lengthscales, m.Meta.Lengthscales) || k.Variance != m.Meta.Variance ||
+		m.Posterior.Jitter != m.Meta.Jitter || m.Posterior.Inducing() != m.Meta.Inducing {
 		return errors.New("kernel, jitter or size of the posterior are not those of the metadata")
 	}
 	return nil

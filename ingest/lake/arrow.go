@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -19,7 +20,7 @@ func isArrow(file io.ReaderAt) bool {
 }
 
 // describeArrow reads the footer of an Arrow file; its record batches are its row groups.
-func describeArrow(file Blob, l listed) (*dataFile, error) {
+func describeArrow(_ context.Context, file Blob, l listed) (*dataFile, error) {
 	in, err := arrowipc.Open(file, file.Size(), true)
 	if err != nil {
 		return nil, err
@@ -88,42 +89,23 @@ func (a *arrowBatch) release() {
 }
 
 // startArrow reads the record batch.
-func (b *batches) startArrow() error {
-	f := b.shard.file
-	fail := func(err error) error {
-		return fmt.Errorf("lake: %s, record batch %d: %w", f.path, b.shard.group.index, err)
-	}
-	in, err := b.src.cache.arrowFile(f, b.file)
-	if err != nil {
-		return fail(err)
-	}
+func (b *batches) startArrow(in *arrowipc.File) error {
 	b.arrow = &arrowBatch{columns: make([]arrow.Array, len(b.src.columns))}
-	err = guard(func() (err error) {
+	err := guard(func() (err error) {
 		b.arrow.record, err = in.Read(b.file, b.shard.group.batch)
 		return err
 	})
 	if err != nil {
-		return fail(err)
+		return fmt.Errorf("lake: %s, record batch %d: %w", b.shard.file.path, b.shard.group.index, err)
 	}
-	b.finite = make([]bool, len(b.src.columns))
-	for j, name := range b.src.columns {
-		if b.src.digests {
-			b.digests = append(b.digests, ingest.NewDigester())
-		}
-		b.cursors = append(b.cursors, nil)
-		col := f.column(name)
-		if col.leaf < 0 {
-			b.fixed = append(b.fixed, f.key(name))
-			continue
-		}
-		b.fixed = append(b.fixed, 0)
+	return b.columns(func(j int, col *column) error {
 		column := b.arrow.record.Column(col.leaf)
 		if int64(column.Len()) != b.shard.group.rows {
-			return b.columnError(j, fmt.Errorf("%d values for %d rows: %w", column.Len(), b.shard.group.rows, errMalformed))
+			return fmt.Errorf("%d values for %d rows: %w", column.Len(), b.shard.group.rows, errMalformed)
 		}
 		b.arrow.columns[j] = column
-	}
-	return nil
+		return nil
+	})
 }
 
 // readArrow converts the next values of column j.

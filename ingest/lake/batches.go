@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -240,23 +241,11 @@ func hiveNumber(s string) (v float64, ok bool) {
 		return ingest.Null.Cell(), true
 	}
 	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || !decimalDigits(s) {
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || strings.Trim(s, "0123456789.+-eE") != "" { // 0x1p-2, 1_000
 		return math.NaN(), false
 	}
 	if v == math.Trunc(v) && math.Abs(v) > ingest.MaxInteger {
 		return ingest.TooLong.Cell(), true
 	}
 	return v, true
-}
-
-// decimalDigits excludes what Go parses beyond decimal numbers (0x1p-2, 1_000, infinity).
-func decimalDigits(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case '0' <= c && c <= '9', c == '.', c == '-', c == '+', c == 'e', c == 'E':
-		default:
-			return false
-		}
-	}
-	return true
 }

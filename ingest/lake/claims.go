@@ -144,7 +144,7 @@ func (h *hybrid) ones(n int) (ones int, err error) {
 
 // skim makes sure that the page can have n values, of which there is one at least.
 func (v *valueReader[V]) skim(n int, table bool) error {
-	have := len(v.data) + v.left()
+	have := len(v.data) + v.more.rest()
 	switch v.encoding {
 	case format.RLEDictionary:
 		if !table || len(v.data) == 0 {

@@ -46,12 +46,6 @@ const (
 	int64Precision = ingest.MaxInteger
 )
 
-// powersOfTen are exact up to 10²².
-var powersOfTen = [...]float64{
-	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
-	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
-}
-
 // plain converts len(dst) values in PLAIN encoding. src has their bytes.
 func (c *column) plain(dst []float64, src []byte) {
 	switch c.kind {
@@ -175,7 +169,7 @@ func (c *column) decimalValue(v int64) float64 {
 	case v > int64Precision || v < -int64Precision:
 		return ingest.TooLong.Cell()
 	default:
-		return float64(v) / powersOfTen[c.digits]
+		return float64(v) / math.Pow10(c.digits)
 	}
 }
 

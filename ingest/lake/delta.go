@@ -60,9 +60,7 @@ func (d *delta) reset(src []byte, more *window) error {
 
 // refill makes sure that the next n bytes are in src, if there are so many.
 func (d *delta) refill(n int) (err error) {
-	if d.more != nil && len(d.src) < n {
-		d.src, err = d.more.refill(d.src, n)
-	}
+	d.src, err = d.more.refill(d.src, n)
 	return err
 }
 

@@ -108,30 +108,36 @@ func textKeys(files []listed) map[string]bool {
 	return text
 }
 
-// describeFile reads the footer of a file, and page headers where the footer is hard to
-// believe.
+// describeFile reads the footer of one file.
 func describeFile(ctx context.Context, from Store, l listed, textKeys map[string]bool) (*dataFile, error) {
 	file, err := from.Open(l.path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
-	size := file.Size()
+	describe := describeParquet
 	if isArrow(file) {
-		f, err := describeArrow(file, l)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return nil, err
-		}
-		f.addKeys(textKeys)
-		return f, nil
+		describe = describeArrow
 	}
-	foot, err := readFooter(file, size)
-	if err == nil {
-		err = foot.lookAtPages(ctx, file)
-	}
+	f, err := describe(ctx, file, l)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	f := &dataFile{listed: l, sum: foot.sum, size: size, rows: foot.rows, columns: foot.columns}
+	for _, k := range f.keys {
+		f.columns = append(f.columns, hiveColumn(k.name, !textKeys[k.name]))
+	}
+	return f, nil
+}
+
+// describeParquet reads the footer, and page headers where it is hard to believe.
+func describeParquet(ctx context.Context, file Blob, l listed) (*dataFile, error) {
+	foot, err := readFooter(file, file.Size())
+	if err == nil {
+		err = foot.lookAtPages(ctx, file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &dataFile{listed: l, sum: foot.sum, size: file.Size(), rows: foot.rows, columns: foot.columns}
 	var first int64
 	for g := range foot.groups {
 		rows := foot.groups[g].Rows
@@ -140,15 +146,7 @@ func describeFile(ctx context.Context, from Store, l listed, textKeys map[string
 		}
 		first += rows
 	}
-	f.addKeys(textKeys)
 	return f, nil
-}
-
-// addKeys appends the keys of the path to the columns.
-func (f *dataFile) addKeys(text map[string]bool) {
-	for _, k := range f.keys {
-		f.columns = append(f.columns, hiveColumn(k.name, !text[k.name]))
-	}
 }
 
 // places returns where each name stands among the columns.
@@ -222,18 +220,6 @@ const (
 	// many small row groups have large footers.
 	tailBytes = 4 << 10
 )
-
-// footer returns the footer of an open Parquet file.
-func (c *footerCache) footer(f *dataFile, file Blob) (*footer, error) {
-	k, err := c.find(f, file)
-	return k.foot, err
-}
-
-// arrowFile returns the footer of an open Arrow file.
-func (c *footerCache) arrowFile(f *dataFile, file Blob) (*arrowipc.File, error) {
-	k, err := c.find(f, file)
-	return k.arrow, err
-}
 
 // find returns the footer of an open file. It reads a footer that is not kept, and refuses
 // another one than that of the opened source; of a kept one it compares size and end of the

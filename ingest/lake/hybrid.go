@@ -134,18 +134,11 @@ func (h *hybrid) header() error {
 }
 
 // left is how many bytes there are.
-func (h *hybrid) left() int {
-	if h.more == nil {
-		return len(h.src)
-	}
-	return len(h.src) + h.more.left
-}
+func (h *hybrid) left() int { return len(h.src) + h.more.rest() }
 
 // refill makes sure that the next n bytes are in src, if there are so many.
 func (h *hybrid) refill(n int) (err error) {
-	if h.more != nil && len(h.src) < n {
-		h.src, err = h.more.refill(h.src, n)
-	}
+	h.src, err = h.more.refill(h.src, n)
 	return err
 }
 

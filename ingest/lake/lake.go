@@ -226,17 +226,16 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
 	b := &batches{src: s, shard: sh, file: file, tools: s.tools.Get().(*tools)}
-	if sh.file.arrow {
-		if err := b.startArrow(); err != nil {
-			return nil, errors.Join(err, b.Close())
-		}
-		return b, nil
-	}
-	foot, err := s.cache.footer(sh.file, file)
+	k, err := s.cache.find(sh.file, file)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.path, err), b.Close())
 	}
-	if err := b.start(foot); err != nil {
+	if sh.file.arrow {
+		err = b.startArrow(k.arrow)
+	} else {
+		err = b.start(k.foot)
+	}
+	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
@@ -244,32 +243,37 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 
 // start makes the cursors.
 func (b *batches) start(foot *footer) error {
-	f := b.shard.file
 	b.tools.pages.held.Store(0)
 	for i := range b.tools.lanes {
 		b.tools.lanes[i].share = share{allowance: &b.tools.pages}
 	}
-	b.finite = make([]bool, len(b.src.columns))
+	return b.columns(func(j int, col *column) error {
+		ch, err := foot.chunk(b.shard.group.index, col)
+		if err != nil {
+			return err
+		}
+		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
+		c.reset(b.file, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
+		c.allowed = &l.share
+		b.cursors[j] = c
+		return nil
+	})
+}
+
+// columns opens the columns of the file and keeps the values of keys of its path.
+func (b *batches) columns(open func(j int, col *column) error) error {
+	f, n := b.shard.file, len(b.src.columns)
+	b.finite, b.fixed, b.cursors = make([]bool, n), make([]float64, n), make([]*cursor, n)
 	for j, name := range b.src.columns {
 		if b.src.digests {
 			b.digests = append(b.digests, ingest.NewDigester())
 		}
 		col := f.column(name)
 		if col.leaf < 0 {
-			b.cursors = append(b.cursors, nil)
-			b.fixed = append(b.fixed, f.key(name))
-			continue
-		}
-		ch, err := foot.chunk(b.shard.group.index, col)
-		if err != nil {
+			b.fixed[j] = f.key(name)
+		} else if err := open(j, col); err != nil {
 			return b.columnError(j, err)
 		}
-		c := b.tools.cursor(j)
-		l := &b.tools.lanes[j%b.src.lanes]
-		c.reset(b.file, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
-		c.allowed = &l.share
-		b.cursors = append(b.cursors, c)
-		b.fixed = append(b.fixed, 0)
 	}
 	return nil
 }

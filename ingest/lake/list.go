@@ -55,20 +55,20 @@ func listFiles(ctx context.Context, from Store, paths []string) (files []listed,
 	return files, l.notices(), nil
 }
 
-// notices says what was passed over.
-func (l *lister) notices() []string {
-	var said []string
-	if len(l.passed) > 0 {
-		said = append(said, fmt.Sprintf("not read for want of the ending .parquet: %s, the first is %s", count(len(l.passed), "file", "files"), l.passed[0]))
-	}
-	if len(l.odd) > 0 {
-		said = append(said, fmt.Sprintf("not read because they are neither files nor directories: %s, the first is %s", count(len(l.odd), "entry", "entries"), l.odd[0]))
-	}
-	if len(l.broken) > 0 {
-		said = append(said, fmt.Sprintf("not read because what they lead to is not there: %s, the first is %s", count(len(l.broken), "link", "links"), l.broken[0]))
-	}
-	if len(l.twins) > 0 {
-		said = append(said, fmt.Sprintf("read once though they have a second name (hard links): %s, the first is %s", count(len(l.twins), "file", "files"), l.twins[0]))
+// notices says what was skipped.
+func (l *lister) notices() (said []string) {
+	for _, n := range []struct {
+		what, one, several string
+		paths              []string
+	}{
+		{"not read for want of the ending .parquet", "file", "files", l.passed},
+		{"not read because they are neither files nor directories", "entry", "entries", l.odd},
+		{"not read because what they lead to is not there", "link", "links", l.broken},
+		{"read once though they have a second name (hard links)", "file", "files", l.twins},
+	} {
+		if len(n.paths) > 0 {
+			said = append(said, fmt.Sprintf("%s: %s, the first is %s", n.what, count(len(n.paths), n.one, n.several), n.paths[0]))
+		}
 	}
 	return said
 }

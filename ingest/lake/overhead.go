@@ -62,8 +62,7 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 			return err
 		}
 		if sh.file != file && !sh.file.arrow {
-			var err error
-			if foot, err = s.footerAgain(sh.file); err != nil {
+			if err := s.withFooter(sh.file, func(_ Blob, again *footer) error { foot = again; return nil }); err != nil {
 				return fmt.Errorf("lake: %s: %w", sh.file.path, err)
 			}
 			file = sh.file
@@ -80,22 +79,24 @@ func (s *Source) lookInto(sh shard) (need int64, err error) {
 	if sh.file.arrow {
 		return s.shardOverhead(sh, nil, nil)
 	}
-	file, err := s.store.Open(sh.file.path)
-	if err != nil {
-		return 0, fmt.Errorf("lake: %w", err)
-	}
-	defer closeFile(file, &err)
-	foot, err := s.cache.footer(sh.file, file)
-	if err != nil {
-		return 0, err
-	}
-	return s.shardOverhead(sh, foot, file)
+	err = s.withFooter(sh.file, func(file Blob, foot *footer) error {
+		need, err = s.shardOverhead(sh, foot, file)
+		return err
+	})
+	return need, err
 }
 
-func closeFile(f Blob, err *error) {
-	if closed := f.Close(); *err == nil {
-		*err = closed
+// withFooter opens a Parquet file and reads its footer again.
+func (s *Source) withFooter(f *dataFile, use func(Blob, *footer) error) error {
+	file, err := s.store.Open(f.path)
+	if err != nil {
+		return fmt.Errorf("lake: %w", err)
 	}
+	k, err := s.cache.find(f, file)
+	if err == nil {
+		err = use(file, k.foot)
+	}
+	return errors.Join(err, file.Close())
 }
 
 // shardOverhead is the memory for one shard: by the headers of its first pages, or, without a

@@ -233,8 +233,8 @@ func (c column) decimal(e *parquetmeta.Element, a annotation) column {
 		c.Use, c.Why = ingest.Unusable, fmt.Sprintf("at most %d decimal places are read; %s", maxDecimalScale, hintCast)
 	}
 	c.highest = math.MaxInt64
-	if p := max(int(a.Precision), 0); p < len(powersOfTen) && powersOfTen[p] < math.MaxInt64 {
-		c.highest = int64(powersOfTen[p]) - 1
+	if most := math.Pow10(max(int(a.Precision), 0)); most < math.MaxInt64 {
+		c.highest = int64(most) - 1
 	}
 	return c
 }

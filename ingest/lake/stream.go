@@ -164,7 +164,7 @@ func (w *window) open(codec format.CompressionCodec, size int) (err error) {
 // refill returns at least the next n bytes, or all that are left; rest is the unused end of
 // what it returned last. The array goes on for unpackPadding bytes.
 func (w *window) refill(rest []byte, n int) ([]byte, error) {
-	if len(rest) >= n || w.left == 0 {
+	if len(rest) >= n || w.rest() == 0 {
 		return rest, nil
 	}
 	size := max(n, windowBytes)
@@ -180,6 +180,14 @@ func (w *window) refill(rest []byte, n int) ([]byte, error) {
 	}
 	w.left -= more
 	return buf[: have+more : have+more+unpackPadding], nil
+}
+
+// rest is how many bytes are still to come; none without a window.
+func (w *window) rest() int {
+	if w == nil {
+		return 0
+	}
+	return w.left
 }
 
 // close makes sure that the page ends with the window, and takes what is stored behind, for the

@@ -2,7 +2,6 @@ package lake
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -37,16 +36,6 @@ func (s *Source) Told(ctx context.Context) ([]Told, error) {
 		return nil, err
 	}
 	return sums, nil
-}
-
-// footerAgain opens a file for its footer alone.
-func (s *Source) footerAgain(f *dataFile) (*footer, error) {
-	file, err := s.store.Open(f.path)
-	if err != nil {
-		return nil, fmt.Errorf("lake: %w", err)
-	}
-	foot, err := s.cache.footer(f, file)
-	return foot, errors.Join(err, file.Close())
 }
 
 // add takes in a row group.

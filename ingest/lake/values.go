@@ -154,7 +154,7 @@ func (v *valueReader[V]) finished() error {
 		}
 		return v.indexes.finished()
 	case format.DeltaBinaryPacked:
-		return v.col.noRest(len(v.delta.src)+v.left()+int(min(v.delta.total, 1)), nil)
+		return v.col.noRest(len(v.delta.src)+v.more.rest()+int(min(v.delta.total, 1)), nil)
 	case format.ByteStreamSplit:
 		if v.pages != nil && v.size == v.pos*v.width {
 			return v.compareStreams()
@@ -176,7 +176,7 @@ func (v *valueReader[V]) finished() error {
 		if v.width == 0 {
 			used = (v.pos + 7) / 8
 		}
-		return v.col.noRest(len(v.data)-used+v.left(), v.data[min(used, len(v.data)):])
+		return v.col.noRest(len(v.data)-used+v.more.rest(), v.data[min(used, len(v.data)):])
 	}
 }
 
@@ -187,14 +187,6 @@ func (c *column) noRest(n int, first []byte) error {
 		return nil
 	}
 	return fmt.Errorf("%d bytes of the page come after its last value: %w", n, errMalformed)
-}
-
-// left is how many bytes come after data.
-func (v *valueReader[V]) left() int {
-	if v.more == nil {
-		return 0
-	}
-	return v.more.left
 }
 
 // refill makes sure that the next n values in PLAIN are in data, if there are so many.
