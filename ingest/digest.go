@@ -12,9 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Digester computes a [pipeline.ColumnDigest] from a column's values as they
-// come. The digest depends on the values and their order only, not on how they
-// were cut into pieces.
+// A Digester computes a [pipeline.ColumnDigest] from a column's values, however they are cut
+// into pieces.
 type Digester struct{ h hash.Hash }
 
 // NewDigester returns a digester that has seen no value.

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// DidYouMean suggests the candidate that a misspelt name is nearest to, as a
-// question to put behind an error; "" if none is near.
+// DidYouMean suggests the candidate nearest to a misspelt name, as a question to put behind an
+// error; "" if none is near.
 func DidYouMean(name string, candidates []string) string {
 	best, least := "", 1+len(name)/3
 	length := utf8.RuneCountInString(name)
@@ -25,12 +25,12 @@ func DidYouMean(name string, candidates []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// longName is a name that nobody misspells: the distance takes a time that is a
-// product of two lengths.
+// longName is a name that nobody misspells: the distance takes time in the product of two
+// lengths.
 const longName = 200
 
-// editDistance is how many characters have to be put in, left out, replaced, or
-// exchanged with their neighbour (optimal string alignment).
+// editDistance counts characters to insert, leave out, replace, or exchange with their
+// neighbour (optimal string alignment).
 func editDistance(from, to string) int {
 	a, b := []rune(from), []rune(to)
 	if len(a) > longName || len(b) > longName {

@@ -10,9 +10,9 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// Records makes the record batches of a source: one float64 column a used
-// column, and with [Mark] the column of reasons. Its buffers come from a pool
-// to which a batch's Release returns them. It may be used by several goroutines.
+// Records makes the record batches of a source: a float64 column for each used column, and with
+// [Mark] the column of reasons. A batch's Release returns its buffers to a pool. It may be used
+// by several goroutines.
 type Records struct {
 	schema *arrow.Schema
 	names  []string
@@ -37,8 +37,8 @@ func NewRecords(names []string, bad BadRows) *Records {
 	}
 }
 
-// A Block is a batch that is being filled: Columns[j] has room for its rows.
-// Either [Records.New] turns it into a record or Drop gives it back.
+// A Block is a batch that is being filled: Columns[j] has room for its rows. [Records.New]
+// turns it into a record, or Drop gives it back.
 type Block struct {
 	Columns [][]float64
 	buffers []*memory.Buffer
@@ -64,9 +64,8 @@ func (b *Block) Drop() {
 	b.buffers, b.Columns = nil, nil
 }
 
-// New wraps the block as a record, which owns its memory from here on. bad
-// lists the rows (from 0 in the block, ascending) that have bad cells; it must
-// be empty unless the records are made for [Mark].
+// New wraps the block as a record, which owns its memory now. bad lists the rows with bad
+// cells, ascending from 0; it is empty unless the records are made for [Mark].
 func (r *Records) New(b *Block, bad []int) arrow.Record {
 	rows := 0
 	if len(b.Columns) > 0 {

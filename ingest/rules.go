@@ -9,11 +9,11 @@ import (
 type BadRows int
 
 const (
-	// Reject stops with a [BadRowError] at the first bad row. It is the
-	// default: a certificate over silently dropped rows would be false.
+	// Reject stops with a [BadRowError] at the first bad row, the default: a certificate over
+	// silently dropped rows would be false.
 	Reject BadRows = iota
-	// Mark keeps the row. Its bad cells are NaN, and the record batch has one
-	// more last column, [ReasonColumn], that says what is wrong.
+	// Mark keeps the row. Its bad cells are NaN, and a last column, [ReasonColumn], says what
+	// is wrong.
 	Mark
 )
 
@@ -25,12 +25,11 @@ func Marking(mark bool) BadRows {
 	return Reject
 }
 
-// ReasonColumn is the name of the text column that [Mark] adds: null where the
-// row is good.
+// ReasonColumn is the name of the text column that [Mark] adds, null in good rows.
 const ReasonColumn = "_reason"
 
-// MaxInteger is the largest magnitude of an integer (or of a decimal's digits
-// without its point) that a row may hold: beyond it float64 skips integers.
+// MaxInteger is the largest magnitude of an integer, or of a decimal without its point, in a
+// row: beyond it float64 skips integers.
 const MaxInteger = 1 << 53
 
 // A Fault is the rule that a cell breaks.
@@ -69,13 +68,12 @@ func (f Fault) String() string {
 	}
 }
 
-// faultCell is a quiet NaN that neither processors nor the usual writers make;
-// the fault stands in its low byte.
+// faultCell is a quiet NaN that neither processors nor usual writers make; its low byte is the
+// fault.
 const faultCell = 0x7FFC_BAD0_0000_0000
 
-// Cell returns the NaN that stands for a cell with this fault until [Check] has
-// seen it. A source whose own NaN has the very same bits is only reported in
-// other words; it is bad either way.
+// Cell returns the NaN of a cell with this fault. A source's own NaN with the same bits is bad
+// too, and only reported in other words.
 func (f Fault) Cell() float64 { return math.Float64frombits(faultCell | uint64(f)) }
 
 // FaultOf returns the fault of a decoded cell.

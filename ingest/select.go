@@ -40,8 +40,8 @@ type Choice struct {
 	Target   string   // "": none, the rows are only predicted for
 }
 
-// OrLeaveOut is what else to do about a column that cannot be used: a job can do without a
-// feature, a model that predicts cannot.
+// OrLeaveOut is another remedy for an unusable column: a job can do without a feature, a model
+// that predicts cannot.
 func (c Choice) OrLeaveOut(column string) string {
 	if c.Target == "" || column == c.Target {
 		return ""
@@ -59,10 +59,10 @@ type ChoiceError struct {
 // Error returns what is wrong.
 func (e *ChoiceError) Error() string { return "ingest: " + e.Text }
 
-// Select returns the columns that the choice means, in the order of the model:
-// the declared features in their order (or the default ones, sorted bytewise),
-// then the target. The notices say which columns the default left out and why.
-// All faults of the choice are reported together.
+// Select returns the columns that the choice means, in the order of the model: the declared
+// features in their order, or the default ones, sorted bytewise; then the target. The notices
+// say which columns the default left out and why. All faults of the choice are reported
+// together.
 func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	index := make([]map[string][]Column, len(tables))
 	for i, t := range tables {
@@ -112,8 +112,8 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	return names, append(notices, alike(names)...), nil
 }
 
-// alike says which columns have names that differ by case only: one of them is often a
-// mistake, and some programs take them for one.
+// alike reports names that differ by case only: one of them is often a mistake, and some
+// programs take them for one.
 func alike(names []string) (notices []string) {
 	first := make(map[string]string, len(names))
 	for _, name := range names {
@@ -138,8 +138,8 @@ func suggestion(faults int, name string, candidates func() []string) string {
 	return DidYouMean(name, candidates())
 }
 
-// usable explains why a named column of a table cannot be read, if so, behind so
-// many other faults.
+// usable explains why a named column of a table cannot be read, behind so many other faults; ""
+// if it can.
 func (c Choice) usable(t Table, found []Column, name string, faults int) string {
 	switch {
 	case len(found) == 0:

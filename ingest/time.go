@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Seconds returns v·10^−digits, correctly rounded, so that a point in time has
-// the same value whatever unit it is stored in. digits is 0, 3, 6 or 9.
+// Seconds returns v·10^−digits, correctly rounded: a point in time has one value in all units.
+// digits is 0, 3, 6 or 9.
 func Seconds(v int64, digits int) float64 {
 	for digits > 0 && v%1000 == 0 {
 		v /= 1000
@@ -16,8 +16,8 @@ func Seconds(v int64, digits int) float64 {
 	if -MaxInteger <= v && v <= MaxInteger {
 		return float64(v) / powers[digits]
 	}
-	// Rare: finer than float64 at this distance from 1970. The decimal
-	// conversion of the library rounds correctly.
+	// Rare: finer than float64 at this distance from 1970. The library's decimal conversion
+	// rounds correctly.
 	f, err := strconv.ParseFloat(fmt.Sprintf("%de-%d", v, digits), 64)
 	if err != nil {
 		return TooFar.Cell() // cannot happen: the number is below 10¹⁹
@@ -25,8 +25,8 @@ func Seconds(v int64, digits int) float64 {
 	return f
 }
 
-// Decimal returns digits·10^−scale, correctly rounded, or [TooLong] if float64 skips
-// integers there.
+// Decimal returns digits·10^−scale, correctly rounded, or [TooLong] where float64 skips
+// integers.
 func Decimal(digits int64, scale int) float64 {
 	if digits > MaxInteger || digits < -MaxInteger {
 		return TooLong.Cell()

@@ -17,9 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A certificateRow is a certificate as one row: the numbers that one selects,
-// sorts and joins by, and the whole document. Its columns stand in
-// docs/format.md. What a certificate does not have is null.
+// A certificateRow is a certificate as one row: the numbers to select, sort and join by, and
+// the whole document. docs/format.md has its columns. What a certificate does not have is null.
 type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`
@@ -120,14 +119,13 @@ type guaranteeRow struct {
 	Statement      string              `parquet:"statement"`
 }
 
-// ErrCertificateRow says that bytes are no certificate as a row of Parquet, a
-// damaged one, or one whose columns contradict its document. A retry on the
-// same bytes does not help.
+// ErrCertificateRow says that bytes are no certificate as a row of Parquet, a damaged one, or
+// one whose columns contradict its document. No retry helps.
 var ErrCertificateRow = errors.New("not a valid certificate row")
 
-// CertificateRow returns a Parquet file of one row with the main numbers of a
-// certificate in flat columns, a list of its guarantees, and its canonical JSON beside
-// them, so that a folder of certificates is a table. The same certificate gives the same bytes.
+// CertificateRow returns a Parquet file of one row with the main numbers of a certificate in
+// flat columns, a list of its guarantees, and its canonical JSON, so that a folder of
+// certificates is a table. The same certificate gives the same bytes.
 func CertificateRow(c certify.Certificate) ([]byte, error) {
 	row, err := newCertificateRow(c)
 	if err != nil {
@@ -139,8 +137,7 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		parquet.Compression(&parquet.Uncompressed),
 		parquet.DataPageVersion(1),
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
-		// A row of one needs no statistics, and the texts would stand in the
-		// file four times more.
+		// A row of one needs no statistics, in which the texts would be four times more.
 		parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds("document"),
 		parquet.SkipPageBounds("mean_headline"),
@@ -164,17 +161,15 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// IsCertificateRow reports whether a Parquet file looks like a certificate, to
-// tell it from a model file. Whether it is a good one is for
-// [DecodeCertificateRow] to say.
+// IsCertificateRow tells a Parquet file that looks like a certificate from a model file.
+// [DecodeCertificateRow] says whether it is a good one.
 func IsCertificateRow(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "`+certify.Format+`"`))
 }
 
-// DecodeCertificateRow reads what [CertificateRow] writes. It refuses another
-// document than certify.Marshal would have written, and flat columns that do
-// not say what the document says. Like certify.Parse it does not check that the
-// numbers follow from each other.
+// DecodeCertificateRow reads what [CertificateRow] writes. It refuses another document than
+// certify.Marshal writes, and flat columns that contradict it. Like certify.Parse it does not
+// check that the numbers follow from each other.
 func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 	if err := checkSeal(data); err != nil {
 		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate stands beside it as JSON)", ErrCertificateRow, err)

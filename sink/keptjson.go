@@ -14,11 +14,11 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A KeptJSON appends values of a kept column as JSON, which says what they mean to the last
-// digit: numbers and decimals are numbers, texts are texts, and times are texts of ISO 8601
-// with as many digits as their unit has, and Z behind them where they are of UTC. JSON stands
-// as it is. Other bytes are texts in base 64, a UUID has its usual form. What has no form, as
-// NaN, a text that is no UTF-8 or a time of no day, is null.
+// A KeptJSON appends values of a kept column as JSON, to the last digit: numbers and decimals
+// are numbers, texts are texts, and times are texts of ISO 8601 with as many digits as their
+// unit has, and Z if they are of UTC. JSON stays as it is, other bytes are base 64, a UUID has
+// its usual form. Values without a form (NaN, a text that is no UTF-8, a time of no day) are
+// null.
 type KeptJSON func(to []byte, v parquet.Value) []byte
 
 // NewKeptJSON returns the form of values of a type.

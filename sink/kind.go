@@ -107,8 +107,8 @@ func KindOf(data []byte) string {
 // IsModel reports whether data can be a model, and no certificate.
 func IsModel(data []byte) bool { return isParquet(data) && !IsCertificateRow(data) }
 
-// isForeign reports whether data are a whole Parquet file without the seal that
-// models and certificates have in their footer (docs/format.md).
+// isForeign reports whether data are a whole Parquet file without the seal of models and
+// certificates (docs/format.md).
 func isForeign(data []byte) bool {
 	return isParquet(data) && bytes.HasSuffix(data, []byte("PAR1")) && !bytes.Contains(data, []byte("pacsgp-sha256"))
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // FileObjects writes predictions of the rows of one file as JSON objects: with the path of the
-// file, the number of the row in it, and columns of the file as JSON. It is for one goroutine
-// at a time.
+// file, the number of the row, and columns of the file as JSON. It is for one goroutine at a
+// time.
 type FileObjects struct {
 	of     PredictionObjects
 	begin  []byte // of an object: it names the file
@@ -20,8 +20,8 @@ type FileObjects struct {
 	size   int      // bytes of the largest batch so far
 }
 
-// NewFileObjects writes predictions under a certificate; "": none. No object has more than
-// most bytes. [CanKeepOfFile] says which names kept columns can have.
+// NewFileObjects writes predictions under a certificate; "": none. No object has more than most
+// bytes. [CanKeepOfFile] says which names kept columns can have.
 func NewFileObjects(path, certificate string, most int, keep ...Kept) *FileObjects {
 	w := &FileObjects{most: most, values: make([][]byte, len(keep))}
 	var names []string
@@ -33,8 +33,7 @@ func NewFileObjects(path, certificate string, most int, keep ...Kept) *FileObjec
 	return w
 }
 
-// CanKeepOfFile returns an error unless a column that is kept of a file can be a member of
-// this name.
+// CanKeepOfFile returns an error unless a kept column of a file can be a member of this name.
 func CanKeepOfFile(name string) error {
 	if name == "file" {
 		return errTaken(name)
@@ -43,7 +42,7 @@ func CanKeepOfFile(name string) error {
 }
 
 // Write makes an object of each prediction but the first ones, so many. beside has the values
-// of the kept columns, for all of them.
+// of the kept columns for all of them.
 func (w *FileObjects) Write(predictions []pipeline.Prediction, beside [][]parquet.Value, without int) ([][]byte, error) {
 	text := make([]byte, 0, w.size) // where it grows, the first objects stay where they are
 	objects := make([][]byte, 0, len(predictions)-without)

@@ -10,15 +10,14 @@ import (
 )
 
 // PredictionObjects writes predictions as JSON objects, with the columns of [Predictions].
-// Before the number of the row stand the partition and the offset of the record that it is
-// of, or the file.
+// Before the number of the row come the file, or the partition and the offset of its record.
 type PredictionObjects struct {
 	certificate []byte // JSON
 	names       [][]byte
 }
 
-// NewPredictionObjects writes predictions under a certificate; "": none. Behind their
-// members stand those that are kept; [CanKeepObject] says which names they can have.
+// NewPredictionObjects writes predictions under a certificate; "": none. Kept members come
+// last; [CanKeepObject] says which names they can have.
 func NewPredictionObjects(certificate string, keep ...string) PredictionObjects {
 	o := PredictionObjects{certificate: []byte("null")}
 	if certificate != "" {
@@ -47,8 +46,7 @@ func quoted(text string) []byte {
 	return out
 }
 
-// Append appends the prediction of a row of a record. kept are JSON values; nil stands for
-// null.
+// Append appends the prediction of a row of a record. kept are JSON values; nil means null.
 func (o PredictionObjects) Append(to []byte, partition int, offset int64, row int, p pipeline.Prediction, kept ...[]byte) []byte {
 	to = append(to, `{"partition":`...)
 	to = strconv.AppendInt(to, int64(partition), 10)

@@ -15,8 +15,8 @@ var places = []Kept{
 	{"key", parquet.Leaf(parquet.ByteArrayType)},
 }
 
-// PlaceColumns are the columns behind predictions of rows of a log: the partition, the
-// offset and the key of the record, and the members that are kept of it, as JSON.
+// PlaceColumns are the columns behind predictions of rows of a log: partition, offset and key
+// of the record, and its kept members, as JSON.
 func PlaceColumns(keep ...string) []Kept {
 	columns := append([]Kept(nil), places...)
 	for _, name := range keep {
@@ -39,8 +39,8 @@ type Placed struct {
 	columns     [][]parquet.Value
 }
 
-// Add appends the prediction of a row of a record. kept are JSON values; nil stands for
-// null. It keeps key and kept.
+// Add appends the prediction of a row of a record. kept are JSON values; nil means null. It
+// keeps key and kept.
 func (b *Placed) Add(p pipeline.Prediction, partition int, offset int64, key []byte, kept ...[]byte) {
 	if b.columns == nil {
 		b.columns = make([][]parquet.Value, len(places)+len(kept))

@@ -31,8 +31,7 @@ var predictionFields = []Kept{
 	{"reason", parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))},
 }
 
-// An inOrder is a group whose fields have an order of their own; that of the library is by
-// name.
+// An inOrder is a group whose fields have their own order; the library sorts by name.
 type inOrder struct {
 	parquet.Group
 
@@ -57,12 +56,10 @@ func (g inOrder) Fields() []parquet.Field {
 	return fields
 }
 
-// Predictions writes predictions as Parquet: the row's ordinal, the mean of Q
-// and the standard deviation of f in raw units, and the certificate that they
-// are made under. A deviation that is not known well enough is null. A row that breaks the rules has nulls and a reason, and no
-// certificate: what was promised was not promised for it.
-//
-// It is for one goroutine at a time.
+// Predictions writes predictions as Parquet: the row's ordinal, the mean of Q and the standard
+// deviation of f in raw units, and the certificate that they are made under. A deviation that
+// is not known well enough is null. A row that breaks the rules has nulls and a reason, and no
+// certificate: no promise was made for it. It is for one goroutine at a time.
 type Predictions struct {
 	w           *parquet.GenericWriter[any]
 	certificate []parquet.Value // of pieceRows rows that have a prediction
@@ -73,14 +70,12 @@ type Predictions struct {
 	bytes       int64           // of the kept columns of the row group, as values
 }
 
-// pieceRows is how many rows are written at a time: their values stay in the processor's
-// cache.
+// pieceRows is how many rows are written at a time, from the processor's cache.
 const pieceRows = 512
 
-// NewPredictions starts a file. An empty certificate means none: the column
-// is null then. Behind the columns of predictions there are those that are kept, as they
-// are; [CanKeep] says which names they can have. One whose type is encoded with a
-// dictionary has one as long as that is short.
+// NewPredictions starts a file. Without a certificate ("") its column is null. Kept columns
+// come last, as they are; [CanKeep] says which names they can have. A type that is encoded with
+// a dictionary has one as long as that is short.
 func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions {
 	columns := slices.Clone(predictionFields)
 	for _, k := range keep {
@@ -88,12 +83,12 @@ func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions 
 	}
 	schema := parquet.NewSchema("prediction", newGroup(columns))
 	return &Predictions{
-		// Predictions are noise to every codec: one that takes no memory will do. Each of
-		// Zstandard's encoders takes 19 MB.
+		// Predictions are noise to every codec: one without memory will do. Each of Zstandard's
+		// encoders takes 19 MB.
 		w: parquet.NewGenericWriter[any](
 			w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy), parquet.DictionaryMaxBytes(keptPage),
-			// Those of a page would be values as long as they are, in its header; the index of
-			// columns has their first bytes.
+			// Those of a page would be whole values in its header; the index of columns has
+			// their first bytes.
 			parquet.DataPageStatistics(false),
 		),
 		kept: make([]int64, len(keep)), column: make([]parquet.Value, pieceRows),
@@ -141,8 +136,7 @@ func CanKeep(name string) error {
 
 func errTaken(name string) error { return fmt.Errorf("%q is a column of predictions", name) }
 
-// Write appends predictions, and of each kept column as many values. It keeps none of
-// them.
+// Write appends predictions, and as many values of each kept column. It keeps none of them.
 func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value) error {
 	if len(kept) != len(p.kept) {
 		return fmt.Errorf("sink: %d kept columns, want %d", len(kept), len(p.kept))
@@ -162,8 +156,7 @@ func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value
 	return nil
 }
 
-// piece appends at most pieceRows predictions, which are those from this row of the kept
-// columns on.
+// piece appends at most pieceRows predictions, those from this row of the kept columns on.
 func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parquet.Value) error {
 	writers, column := p.w.ColumnWriters(), p.column[:len(rows)]
 	write := func(c int, values []parquet.Value) error {
@@ -205,9 +198,9 @@ func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parqu
 	return err
 }
 
-// keep appends values of a kept column, at most pieceRows. A page ends where its values
-// have keptPage: the library goes by what it has in memory for one, which where there is
-// a dictionary are indexes, and looks only then at how long the dictionary has become.
+// keep appends at most pieceRows values of a kept column. A page ends where its values have
+// keptPage: the library counts its memory for a page, which are indexes where there is a
+// dictionary, and looks only then at the length of the dictionary.
 func (p *Predictions) keep(c int, values []parquet.Value) error {
 	at := predictionColumns + c
 	w := p.w.ColumnWriters()[at]
@@ -251,8 +244,8 @@ func bytesOf(v parquet.Value) int64 {
 // keptPage ends a page of a kept column, and its dictionary.
 const keptPage = 1 << 20
 
-// groupRows and groupBytes of kept columns close a row group of predictions: they bound
-// what is buffered.
+// groupRows and groupBytes of kept columns close a row group of predictions, to bound the
+// buffers.
 const (
 	groupRows  = 1 << 17
 	groupBytes = 1 << 25

@@ -9,16 +9,15 @@ import (
 	"strings"
 )
 
-// Model files and certificate rows seal themselves: the value of one key of its footer is the SHA-256
-// of the whole file, computed with zeros in the place of that value. Pages
-// have checksums, the footer has none, and the Parquet library believes the
-// sizes that it reads there: one flipped bit made it allocate 2 GiB, or gave
-// another lengthscale. With the seal nothing damaged reaches it.
+// Model files and certificate rows seal themselves: the value of one key of the footer is the
+// SHA-256 of the whole file with zeros in place of that value. Pages have checksums, the footer
+// has none, and the Parquet library believes the sizes there: one flipped bit made it allocate
+// 2 GiB, or gave another lengthscale. The seal keeps damage from it.
 const (
 	sealKey    = "pacsgp-sha256"
 	sealDigits = 2 * sha256.Size
-	// sealMark stands before the digits: the key, then the header of the value
-	// in Thrift's compact protocol (next field, binary, 64 bytes).
+	// sealMark comes before the digits: the key, then the header of the value in Thrift's
+	// compact protocol (next field, binary, 64 bytes).
 	sealMark = sealKey + "\x18\x40"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// A tableRow is one inducing point in a model file: its coordinates, its
-// whitened mean, and its rows of L and of the factor of S up to the diagonal.
+// A tableRow is one inducing point in a model file: its coordinates, its whitened mean, and its
+// rows of L and of the factor of S up to the diagonal.
 type tableRow struct {
 	Z    []float64 `parquet:"z,list"`
 	Mean float64   `parquet:"mean"`
@@ -33,8 +33,8 @@ func newTable(m, d int) table {
 	return table{m, d, make([]float64, m*d), make([]float64, m), make([]float64, m*m), make([]float64, m*m)}
 }
 
-// A column is one of the four columns: row i has size(i) values, which stand
-// at row(i). The order is that of the schema.
+// A column is one of the four columns, in the order of the schema: row(i) are the values of row
+// i.
 type column struct {
 	name string
 	list bool
@@ -57,16 +57,16 @@ func tableBytes(m, d int) int64 {
 }
 
 const (
-	// groupValues closes a row group: it bounds what the writer buffers, and
-	// depends on nothing but the shape, so that the bytes do not either.
+	// groupValues closes a row group: it bounds the writer's buffers, and depends on the shape
+	// alone, so that the bytes do too.
 	groupValues = 1 << 20
 	// pageBytes is the size at which a page is closed.
 	pageBytes = 1 << 20
 )
 
-// writeTable writes a model file. Neither compressed nor encoded: the numbers
-// are noise to every codec, the size of the file bounds the size of the table,
-// and each page carries its CRC.
+// writeTable writes a model file, neither compressed nor encoded: the numbers are noise to
+// every codec, the size of the file bounds the size of the table, and each page carries its
+// CRC.
 func writeTable(w io.Writer, metadata string, t table) error {
 	pw := parquet.NewGenericWriter[tableRow](w,
 		parquet.CreatedBy("pacsgp", "1", ""),
@@ -110,8 +110,8 @@ func listValue(v float64, j, column int, list bool) parquet.Value {
 	return parquet.DoubleValue(v).Level(repetition, definition, column)
 }
 
-// readTable reads the numbers of a model file of m rows in d dimensions. The
-// caller has checked m, d and tableBytes(m, d) against the size of the file.
+// readTable reads the numbers of a model file of m rows in d dimensions. The caller has checked
+// m, d and tableBytes(m, d) against the size of the file.
 func readTable(f *tableFile, m, d int) (table, error) {
 	if f.rows != int64(m) {
 		return table{}, fmt.Errorf("it has %d rows, and its metadata says %d inducing points", f.rows, m)
@@ -137,8 +137,7 @@ type filler struct {
 	rest []float64 // what is left to fill of it
 }
 
-// page takes the values of a page: lists are neither null nor empty, so that
-// there is a number to each level.
+// page adds the values of a page. Lists are neither null nor empty: each level has a number.
 func (f *filler) page(p page) error {
 	values, err := p.doubles()
 	if err != nil || !f.list {

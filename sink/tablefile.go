@@ -13,11 +13,10 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// Model files and certificate rows are Parquet of one plain kind: flat columns or
-// lists of numbers, encoding PLAIN, not compressed. They come from anybody, and
-// their seal is no secret. The Parquet library allocates what such a file claims;
-// what is here reads that one kind of file, in memory that is in proportion to its
-// bytes.
+// Model files and certificate rows are Parquet of one plain kind: flat columns or lists,
+// encoding PLAIN, not compressed. They come from anybody, and their seal is no secret. The
+// Parquet library allocates what such a file claims; this reader takes memory in proportion to
+// its bytes.
 
 // A node is an element of a schema, as far as it must be what a program of ours writes.
 type node struct {
@@ -67,8 +66,8 @@ type tableFile struct {
 	keys   map[string]string
 }
 
-// maxFooter bounds a footer: it holds the metadata, and a row group of a
-// million values needs some hundred bytes.
+// maxFooter bounds a footer: the metadata, and some hundred bytes for each row group of a
+// million values.
 const maxFooter = maxMetadata + 1<<20
 
 // openTable reads the footer of a file with the given schema.

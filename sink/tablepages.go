@@ -21,8 +21,8 @@ type page struct {
 	data                   []byte // PLAIN
 }
 
-// pages hands the pages of leaf column c to use, in order. levels says whether the
-// column has repetition and definition levels, of one bit each.
+// pages hands the pages of leaf column c to use, in order. It has repetition or definition
+// levels of one bit, or none.
 func (f *tableFile) pages(c int, repetition, definition bool, use func(p page) error) error {
 	for _, g := range f.groups {
 		chunk := g.Chunks[c]

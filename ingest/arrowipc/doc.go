@@ -1,5 +1,4 @@
-// Package arrowipc reads the values of Arrow IPC streams and files with the library of
-// Apache Arrow, and keeps what the library does not: it allocates what lengths say before
-// it looks, so all of them are checked first and what it may allocate is
-// bounded ([Allowance]). It panics on damage: callers recover.
+// Package arrowipc reads the values of Arrow IPC streams and files with the library of Apache
+// Arrow, which allocates on the word of lengths and panics on damage. So all lengths are
+// checked first, allocation is bounded ([Allowance]), and callers recover.
 package arrowipc

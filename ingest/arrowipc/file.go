@@ -22,9 +22,9 @@ const (
 	headBytes = 8  // the magic, and two zeros
 	// maxFooter bounds a footer: 24 bytes a record batch.
 	maxFooter = 256 << 20
-	// What a record batch may become is bounded by unpackMost, and by the larger of
-	// packedMost times what is stored and twice what its rows take: equal values can be
-	// packed into next to nothing.
+	// unpackMost bounds an unpacked record batch; so does the larger of packedMost times its
+	// stored bytes and twice what its rows take, for equal values are packed into next to
+	// nothing.
 	packedMost = 1 << 10
 	unpackMost = 1 << 30
 )
@@ -97,8 +97,8 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	return f, nil
 }
 
-// apart demands that no byte belongs to two blocks: a footer of a few bytes could else
-// repeat a record batch as often as it likes.
+// apart demands that no byte belongs to two blocks: a footer of a few bytes could else repeat a
+// record batch at will.
 func apart(dictionaries, batches []block) error {
 	all := slices.Concat(dictionaries, batches)
 	slices.SortFunc(all, func(a, b block) int { return cmp.Compare(a.offset, b.offset) })
@@ -110,9 +110,8 @@ func apart(dictionaries, batches []block) error {
 	return nil
 }
 
-// readSchemas reads the schema of the footer, by which the rows are read, and demands
-// that the one at the head says the same: readers of files take the one, readers of
-// streams the other.
+// readSchemas reads the schema of the footer and demands the same at the head: readers of files
+// use the one, readers of streams the other.
 func (f *File) readSchemas(r io.ReaderAt, footer flat, root table, end int64) error {
 	head, err := message(r, block{headBytes, -1, 0}, end)
 	if err != nil {
@@ -229,8 +228,8 @@ func (f *flat) blocks(position int, end int64) []block {
 	return all
 }
 
-// message reads the description of a message with the length before it, and checks it.
-// A description of −1 bytes is as long as it says.
+// message reads the description of a message, with the length before it, and checks it. A
+// description of −1 bytes is as long as it says.
 func message(r io.ReaderAt, at block, end int64) ([]byte, error) {
 	head := make([]byte, 8)
 	if _, err := r.ReadAt(head, at.offset); err != nil {
@@ -301,8 +300,8 @@ func (f *File) rowBytes() int64 {
 	return min((bits+7)/8, unpackMost)
 }
 
-// Read reads a record batch, with the dictionaries of the file. Who calls it recovers from
-// panics of the library, and releases the batch.
+// Read reads a record batch, with the dictionaries of the file. The caller recovers from panics
+// of the library, and releases the batch.
 func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 	parts := []io.Reader{bytes.NewReader(f.schema)}
 	stored := int64(0)

@@ -19,8 +19,8 @@ func checkMessage(description []byte) (body int64, err error) {
 // maxDepth bounds how deep types may be nested in each other.
 const maxDepth = 64
 
-// A flat is a FlatBuffer that is checked. Tables are visited once for each way to them;
-// left bounds the visits, of which no more are needed than there are bytes.
+// A flat is a FlatBuffer that is checked. Tables are visited once for each way to them; left
+// bounds the visits by the number of bytes.
 type flat struct {
 	data  []byte
 	left  int
@@ -166,8 +166,8 @@ func (f *flat) field(t table) {
 	f.each(t(6), f.keyValue)
 }
 
-// dictionaries appends the identifier of the dictionary of each field, −1 for none,
-// children after their parent.
+// dictionaries appends the identifier of the dictionary of each field, −1 for none, children
+// behind their parent.
 func (f *flat) dictionaries(t table, ids []int64) []int64 {
 	if f.depth++; f.depth > maxDepth {
 		f.bad = true

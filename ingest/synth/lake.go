@@ -19,10 +19,9 @@ const (
 	chunkRows = 1024
 )
 
-// WriteLake writes rows [first, first+rows) of the source as a lake: the given
-// number of Parquet files part-00.parquet and so on in dir, of equal length but
-// for one row, compressed with zstd, each page with its checksum. dir is made if
-// it is missing; files of these names are replaced, each as a whole.
+// WriteLake writes rows [first, first+rows) of the source as Parquet files part-00.parquet and
+// so on in dir, so many, of equal length but for one row, in zstd with checksums of pages. It
+// makes dir and replaces files of these names, each as a whole.
 func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first, rows int64) error {
 	if files < 1 || first < 0 || rows < int64(files) {
 		return fmt.Errorf("synth: %d rows from row %d on in %d files", rows, first, files)

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// MinFourier is the smallest number of Fourier features that is accepted: with
-// fewer, the drawn function is visibly no Gaussian process.
+// MinFourier is the smallest number of Fourier features: with fewer, the function is visibly no
+// Gaussian process.
 const MinFourier = 2000
 
 // Config names one source of rows. Its zero value is valid.
@@ -71,8 +71,7 @@ func New(cfg Config) (*Generator, error) {
 	return g, nil
 }
 
-// Columns returns the names of the columns, the target last. They are in
-// bytewise order.
+// Columns returns the names of the columns in bytewise order, the target last.
 func (g *Generator) Columns() []string {
 	digits := len(fmt.Sprint(g.cfg.Features))
 	var names []string
@@ -82,8 +81,7 @@ func (g *Generator) Columns() []string {
 	return append(names, "y")
 }
 
-// Lengthscales returns the lengthscales of the function's kernel, whose
-// variance is 1.
+// Lengthscales returns the lengthscales of the function's kernel, whose variance is 1.
 func (g *Generator) Lengthscales() []float64 { return append([]float64(nil), g.lengthscales...) }
 
 // Rows returns rows [first, first+n) as columns, the target last.
@@ -96,8 +94,7 @@ func (g *Generator) Rows(first int64, n int) [][]float64 {
 	return columns
 }
 
-// RowsTo fills the columns with the rows from first on, as many as the columns
-// are long.
+// RowsTo fills the columns with the rows from first on.
 func (g *Generator) RowsTo(columns [][]float64, first int64) {
 	x := make([]float64, g.cfg.Features)
 	for i := range columns[0] {

@@ -1,9 +1,8 @@
-// Package durable writes files that are whole or absent, also after a kill, a full
-// disk or a power cut.
+// Package durable writes files that are whole or absent, also after a kill, a full disk or a
+// power cut.
 //
-// Every file is written under a hidden name beside its destination, synced, renamed,
-// and the directory synced. What is left of a killed process are hidden files; [Sweep]
-// removes them.
+// Every file is written under a hidden name beside its destination, synced, renamed, and the
+// directory synced. A killed process leaves hidden files, which [Sweep] removes.
 package durable
 
 import (
@@ -21,40 +20,32 @@ import (
 // ErrNoFolder says that there is a file where a folder is to be.
 var ErrNoFolder = errors.New("a file of this name is in the way")
 
-// ErrLocked says that another process has the lock. A retry helps when that
-// process has given it back or has ended.
+// ErrLocked says that another process has the lock, until it gives it back or ends.
 var ErrLocked = errors.New("in use by another process")
 
-// FS is what durable publishing asks of a file system. [OS] is the real one;
-// tests substitute one that dies or fills up at a chosen operation.
-//
-// Names are paths; a file that does not exist is an error that
-// errors.Is(err, fs.ErrNotExist).
+// FS is the file system that durable publishing needs: [OS], or one in tests that dies or fills
+// up at a chosen operation. Names are paths; errors for absent files are fs.ErrNotExist.
 type FS interface {
 	// MkdirAll makes dir and its parents and makes their existence durable.
 	MkdirAll(dir string) error
-	// CreateTemp makes a new empty file in dir under a name that no other
-	// file has: [TempPrefix], random letters and [TempSuffix]. The process has
-	// its lock until it closes it.
+	// CreateTemp makes a new empty file in dir, named [TempPrefix], random letters and
+	// [TempSuffix]. The process has its lock until it closes it.
 	CreateTemp(dir string) (File, error)
 	// Append opens a file for appending and makes it if it is absent.
 	Append(name string) (File, error)
 	Open(name string) (io.ReadCloser, error)
-	// Truncate cuts a file to its first size bytes. The next Sync of the file
-	// makes it durable.
+	// Truncate cuts a file to its first size bytes, durably with the next Sync of the file.
 	Truncate(name string, size int64) error
 	// Rename replaces newName by oldName in one step.
 	Rename(oldName, newName string) error
 	Remove(name string) error
-	// SyncDir makes the names in dir durable: what was created, renamed or
-	// removed there before the call.
+	// SyncDir makes the names in dir durable: earlier creations, renames and removals.
 	SyncDir(dir string) error
 	// List returns the base names in dir in bytewise order.
 	List(dir string) ([]string, error)
-	// Lock takes the lock of the file name, which it makes if it is absent, for
-	// this process, without waiting, or returns [ErrLocked]. Who has not the
-	// lock can read the file all the same. The lock goes with the process,
-	// however it dies.
+	// Lock takes the lock of the file name, without waiting, or returns [ErrLocked]. It makes
+	// the file if it is absent. Others can read the file all the same. The lock goes with the
+	// process, however it dies.
 	Lock(name string) (io.Closer, error)
 }
 
@@ -65,8 +56,8 @@ type File interface {
 	Sync() error
 }
 
-// TempPrefix and TempSuffix stand around the name of every file that is not yet
-// published. The leading dot hides the file from readers of a lake.
+// TempPrefix and TempSuffix enclose the names of files that are not published yet. The leading
+// dot hides them from readers of a lake.
 const (
 	TempPrefix = ".pacsgp-"
 	TempSuffix = ".tmp"
@@ -75,8 +66,8 @@ const (
 // temporary is a name that [FS.CreateTemp] gives.
 var temporary = regexp.MustCompile("^" + regexp.QuoteMeta(TempPrefix) + "[A-Z2-7]{26}" + regexp.QuoteMeta(TempSuffix) + "$")
 
-// SyncDir makes the names in dir durable where the file system can do that. Some
-// cannot, which ends no job: [SyncNotice] says so beforehand.
+// SyncDir makes the names in dir durable where the file system can. Where it cannot no job
+// ends: [SyncNotice] tells it beforehand.
 func SyncDir(fsys FS, dir string) error {
 	if err := fsys.SyncDir(dir); err != nil && !cannotSync(err) {
 		return err
@@ -84,14 +75,13 @@ func SyncDir(fsys FS, dir string) error {
 	return nil
 }
 
-// cannotSync reports whether a file system says that it has no sync of a
-// directory.
+// cannotSync reports whether a file system has no sync of directories.
 func cannotSync(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// SyncNotice returns what a user should know before files are published in dir:
-// nothing, or that the file system cannot promise that their names survive.
+// SyncNotice says that the file system cannot promise that published names survive; "" if it
+// can.
 func SyncNotice(fsys FS, dir string) string {
 	if err := fsys.SyncDir(dir); err != nil && cannotSync(err) {
 		return fmt.Sprintf("%s: the file system cannot sync a directory (%v): files appear whole or not at all, but one that was just published may be gone after a power cut", dir, err)
@@ -125,8 +115,8 @@ func (o OS) MkdirAll(dir string) error {
 	return SyncDir(o, parent)
 }
 
-// CreateTemp makes a new hidden file, with the permissions that the user's umask
-// leaves. Its lock tells others that somebody is at work on it.
+// CreateTemp makes a new hidden file, with the permissions of the user's umask. Its lock tells
+// others that it is in use.
 func (OS) CreateTemp(dir string) (File, error) {
 	for {
 		name := filepath.Join(dir, TempPrefix+rand.Text()+TempSuffix)
@@ -134,8 +124,8 @@ func (OS) CreateTemp(dir string) (File, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Where locks are not to be had, a file without one is as good: it can
-		// only be taken for a leftover by a job that starts in the same directory.
+		// Without locks a file is as good: only a job that starts in the same directory can
+		// take it for a leftover.
 		_ = lockFile(f)
 		if at, err := os.Stat(name); err == nil {
 			if own, err := f.Stat(); err == nil && os.SameFile(at, own) {
@@ -194,5 +184,5 @@ func (OS) Lock(name string) (io.Closer, error) {
 type held struct{ *os.File }
 
 // Close gives the lock back, then the file: a process that is being started may have the file
-// for an instant still, and would have the lock with it.
+// for an instant, and would have the lock with it.
 func (h held) Close() error { return errors.Join(unlockFile(h.File), h.File.Close()) }

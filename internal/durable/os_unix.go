@@ -15,8 +15,8 @@ const nonblocking = unix.O_NONBLOCK
 // renamesOpenFiles says that a file keeps its lock while it is renamed.
 const renamesOpenFiles = true
 
-// SyncDir opens the directory and syncs it: on POSIX systems that is what
-// makes a new name survive a power cut.
+// SyncDir opens the directory and syncs it: on POSIX systems new names survive a power cut by
+// that.
 func (OS) SyncDir(dir string) error {
 	d, err := os.Open(dir) //nolint:gosec // G304: the caller's own directory
 	if err != nil {
@@ -25,8 +25,8 @@ func (OS) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// lockFile takes flock(2), which belongs to the open file: a second job in
-// the same process is refused as well.
+// lockFile takes flock(2), which belongs to the open file: a second job in the same process is
+// refused too.
 func lockFile(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

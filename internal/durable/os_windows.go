@@ -13,8 +13,8 @@ const nonblocking = 0
 // renamesOpenFiles says that a file must be closed before it is renamed.
 const renamesOpenFiles = false
 
-// SyncDir has nothing to do: Windows has no sync of a directory, and NTFS
-// writes renames to its journal.
+// SyncDir has nothing to do: Windows has no sync of a directory, and NTFS writes renames to its
+// journal.
 func (OS) SyncDir(string) error { return nil }
 
 // lockFile locks one byte far beyond the end, so that the file stays readable.

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// A Pending is a file that nobody sees until [Pending.Commit] or [CommitAll]. It is written
-// under a hidden name in the folder of its destination, so that the final rename stays
-// inside one file system. It is for one goroutine at a time.
+// A Pending is a file that nobody sees until [Pending.Commit] or [CommitAll]. Its hidden name
+// is in the folder of its destination, so that the final rename stays inside one file system.
+// It is for one goroutine at a time.
 type Pending struct {
 	fs      FS
 	file    File
@@ -22,8 +22,7 @@ type Pending struct {
 	err     error // the first failure; Commit returns it
 }
 
-// Create starts a file that Commit will publish as path, in place of what
-// may be there.
+// Create starts a file that Commit will publish as path, in place of an older one.
 func Create(fsys FS, path string) (*Pending, error) {
 	f, err := fsys.CreateTemp(filepath.Dir(path))
 	if err != nil {
@@ -52,8 +51,8 @@ func (p *Pending) Write(b []byte) (int, error) {
 	return n, p.err
 }
 
-// Sync makes the content durable under its hidden name. Commit does it too; a file that is
-// published later fails now if the disk is full. After an error the file is given up.
+// Sync makes the content durable under its hidden name, as Commit does: a full disk fails now.
+// After an error the file is given up.
 func (p *Pending) Sync() error {
 	if p.file == nil {
 		return fmt.Errorf("%s: committed or given up before", p.path)
@@ -68,10 +67,9 @@ func (p *Pending) Sync() error {
 	return p.err
 }
 
-// Commit publishes the file: content first, then the name, each made durable
-// before the next step. When it returns nil the file survives a power cut.
-// After an error nothing is at the destination but what was there before, or,
-// if only the last step failed, the whole new file.
+// Commit publishes the file: content first, then the name, each made durable before the next
+// step. When it returns nil the file survives a power cut. After an error the destination is as
+// before, or, if only the last step failed, the whole new file.
 func (p *Pending) Commit() error { return CommitAll(p) }
 
 // CommitAs is Commit under another name in the same folder.
@@ -80,9 +78,9 @@ func (p *Pending) CommitAs(name string) error {
 	return p.Commit()
 }
 
-// CommitAll publishes new files of one folder in their order. The last is seen only where
-// the others are durable. After an error before that, all are given up, and none is seen
-// unless the file system refuses to remove it.
+// CommitAll publishes new files of one folder in order. The last is seen only where the others
+// are durable. After an error before that, all are given up, and none is seen unless the file
+// system refuses to remove it.
 func CommitAll(files ...*Pending) (err error) {
 	defer func() {
 		if err == nil || files[len(files)-1].seen {
@@ -116,9 +114,9 @@ func CommitAll(files ...*Pending) (err error) {
 	return files[len(files)-1].syncDir()
 }
 
-// publish gives a durable file its name, which is not durable yet. Where the system can
-// rename an open file, its lock goes last: a sweep of another process would remove a whole
-// file between unlocking and renaming.
+// publish gives a durable file its name, which is not durable yet. Where the system can rename
+// an open file, its lock goes last: between unlocking and renaming the sweep of another process
+// would remove it.
 func (p *Pending) publish() error {
 	steps := []func(){func() { p.fail(p.file.Close()) }, p.rename}
 	if renamesOpenFiles {
@@ -139,9 +137,8 @@ func (p *Pending) rename() {
 		p.fail(err)
 	}
 	if p.err != nil {
-		// The failure to report is the first one; a leftover that cannot be
-		// removed now is removed when the directory is opened again. If it is gone,
-		// the rename has had its effect.
+		// The first failure is reported. A leftover that cannot be removed now goes when the
+		// directory is opened again. If it is gone, the rename has had its effect.
 		gone := p.fs.Remove(p.file.Name())
 		p.seen = errors.Is(gone, fs.ErrNotExist) && !errors.Is(p.err, fs.ErrNotExist)
 	}
@@ -155,8 +152,8 @@ func (p *Pending) syncDir() error {
 	return nil
 }
 
-// Abort gives the file up and removes what was written. After Commit it does
-// nothing, so that it can be deferred.
+// Abort gives the file up and removes it. After Commit it does nothing, so that it can be
+// deferred.
 func (p *Pending) Abort() {
 	if p.file == nil {
 		return
@@ -172,8 +169,7 @@ func (p *Pending) fail(err error) {
 	}
 }
 
-// Stage writes data to a file that Commit will publish as path. It is durable, and nobody
-// sees it yet.
+// Stage writes data to a file, durably and unseen, that Commit will publish as path.
 func Stage(fsys FS, path string, data []byte) (*Pending, error) {
 	p, err := Create(fsys, path)
 	if err != nil {
@@ -189,8 +185,7 @@ func Stage(fsys FS, path string, data []byte) (*Pending, error) {
 	return p, nil
 }
 
-// WriteFile publishes data as path, in place of what may be there: [Stage] and
-// [Pending.Commit].
+// WriteFile publishes data as path, in place of an older file: [Stage] and [Pending.Commit].
 func WriteFile(fsys FS, path string, data []byte) error {
 	p, err := Stage(fsys, path, data)
 	if err != nil {
@@ -199,8 +194,8 @@ func WriteFile(fsys FS, path string, data []byte) error {
 	return p.Commit()
 }
 
-// Explain returns the failure err of a write of path, with what to do about it. At least
-// size bytes were to be written.
+// Explain returns the failure err of a write of path, of at least size bytes, with what to do
+// about it.
 func Explain(path string, size int64, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

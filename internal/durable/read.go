@@ -10,9 +10,8 @@ import (
 
 var errNotRegular = errors.New("it is not a regular file")
 
-// ReadSmall returns the bytes of a regular file that cannot have more than limit of them.
-// what says what it is to be, with its article. Errors name the path: they are or wrap a
-// [fs.PathError].
+// ReadSmall returns the bytes of a regular file, at most limit. what names the file in errors,
+// with an article. Errors name the path: they are or wrap a [fs.PathError].
 func ReadSmall(path, what string, limit int64) ([]byte, error) {
 	f, size, err := OpenRegular(path)
 	if err != nil {
@@ -29,9 +28,8 @@ func ReadSmall(path, what string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// OpenRegular opens a file for reading and returns its size. What is no regular file is
-// refused, and nothing waits for it: a pipe would be opened only when somebody writes to
-// it.
+// OpenRegular opens a file for reading and returns its size. It refuses what is no regular
+// file, without waiting: a pipe would open only when somebody writes to it.
 func OpenRegular(name string) (f *os.File, size int64, err error) {
 	f, err = openRegular(name, os.O_RDONLY)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Sweep removes the unfinished files of killed commands from dir: what has a
-// name of theirs, is a regular file, and is locked by nobody who is at work on it.
+// Sweep removes the unfinished files of killed commands from dir: regular files with names of
+// theirs that nobody has locked.
 func Sweep(fsys FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {

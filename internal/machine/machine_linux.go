@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory is the most memory, in bytes, that this process can have: what the
-// machine has, with its swap, what its control groups allow, and the limit of its
-// address space. 0: not known.
+// Memory is the most memory, in bytes, that this process can have: that of the machine, with
+// its swap, within the limits of its control groups and its address space. 0: not known.
 func Memory() int64 {
 	least := int64(math.MaxInt64)
 	allow := func(bytes int64) {

@@ -15,9 +15,9 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// An About says what the predictions in a folder are about, to each process that comes later:
-// it is the certificate of the first model that predicted there, under a name that readers of
-// a lake pass over. Its id is in its name, so that damage is found.
+// An About is what the predictions in a folder are about: the certificate of the first model
+// that predicted there, kept for later processes under a name that readers of a lake skip. Its
+// id is in its name, which reveals damage.
 type About struct {
 	fs     durable.FS
 	folder string
@@ -62,8 +62,8 @@ func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *ce
 	return a, found, nil
 }
 
-// Says is the end of a sentence: where it stands what the predictions are about, and how to
-// begin anew; "": nowhere yet.
+// Says is the end of a sentence: where the certificate is, and how to begin anew; "": nowhere
+// yet.
 func (a *About) Says() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,8 +73,7 @@ func (a *About) Says() string {
 	return fmt.Sprintf(", says %s ("+anew+")", a.at, a.at)
 }
 
-// keep makes the certificate of the model that predicts the one that the folder keeps, if it
-// keeps none.
+// keep writes the certificate of the predicting model, unless the folder keeps one.
 func (a *About) keep(c certify.Certificate) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,9 +30,9 @@ func modelDigest(name string) (string, bool) {
 	return digest, name == ModelName(digest) && name == filepath.Base(name)
 }
 
-// PutModel stores a model under the SHA-256 of its bytes, which it returns.
-// Readers of the directory do not see it before [Directory.PutCertificate] has
-// been called with a certificate for it: a model without one is not published.
+// PutModel stores a model under the SHA-256 of its bytes, which it returns. Readers of the
+// directory see it from [Directory.PutCertificate] on: a model without a certificate is not
+// published.
 func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -79,11 +79,10 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	return m, nil
 }
 
-// PutCertificate publishes a certificate as a row of Parquet and as a JSON
-// document, both under the SHA-256 of the document, which it returns, and with
-// them the model that it is about, if [Directory.PutModel] was called before.
-// The document is last: where it is visible the others stand beside it. After
-// an error before that, none of the three is visible that was not before.
+// PutCertificate publishes a certificate as a row of Parquet and as a JSON document, both under
+// the SHA-256 of the document, which it returns, and its model, if [Directory.PutModel] was
+// called before. The document comes last: where it is visible so are the others. After an error
+// before that, no new file is visible.
 func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

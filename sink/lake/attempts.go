@@ -21,25 +21,22 @@ import (
 
 var _ pipeline.Attempts = (*AttemptLog)(nil)
 
-// ErrDamagedAttempts says that the log of attempts is not what was written. A
-// retry does not help: the log has to be restored, or another one be named.
+// ErrDamagedAttempts says that the log of attempts is not what was written. No retry helps:
+// restore the log, or name another one.
 var ErrDamagedAttempts = errors.New("damaged log of attempts")
 
-// An AttemptLog is a file that counts the different jobs that were tried on the
-// same rows. It has one line an attempt, in their order, all of one form and
-// length. Several directories and processes may share one: each takes the
-// file's lock to record, and lines are only ever added.
+// An AttemptLog is a file that counts the different jobs that were tried on the same rows. It
+// has one line an attempt, in order, all of one form and length. Several directories and
+// processes may share one: each takes the file's lock to record, and lines are only ever added.
 type AttemptLog struct {
-	// Notice is told, if it is not nil, that Record drops the beginning of a line
-	// which a killed job has left.
+	// Notice, if not nil, is told that Record drops the beginning of a line of a killed job.
 	Notice func(string)
 
 	fs   durable.FS
 	path string
 }
 
-// NewAttemptLog returns the log of that path, which need not be there. A nil FS
-// means [durable.OS].
+// NewAttemptLog returns the log of that path, which may be absent. A nil FS means [durable.OS].
 func NewAttemptLog(path string, fsys durable.FS) *AttemptLog {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	return &AttemptLog{fs: fsys, path: path}
@@ -51,9 +48,8 @@ func (d *Directory) AttemptLog() *AttemptLog { return NewAttemptLog(d.Path(Attem
 // Path returns the path of the file.
 func (l *AttemptLog) Path() string { return l.path }
 
-// Record appends an attempt, unless the log has it already, and returns its
-// rank: how many different attempts on rows of these targets, and in all, there
-// are up to and with it. The line is durable when Record returns. It waits for
+// Record appends an attempt, unless the log has it, durably, and returns its rank: the number
+// of different attempts on rows of these targets, and in all, up to and with it. It waits for
 // other processes that record at the same time.
 func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
 	if err := l.fs.MkdirAll(filepath.Dir(l.path)); err != nil {
@@ -85,8 +81,7 @@ func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, in
 	return onRows, inLog, nil
 }
 
-// Attempts returns the different attempts in their order, none if there is no
-// log yet.
+// Attempts returns the different attempts in order, none without a log.
 func (l *AttemptLog) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -95,15 +90,14 @@ func (l *AttemptLog) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
 	return log.attempts, err
 }
 
-// Recording takes milliseconds: who waits longer than lockPatience waits for a
-// process that stands still.
+// Recording takes milliseconds: beyond lockPatience the other process has stopped.
 const (
 	lockPause    = 5 * time.Millisecond
 	lockPatience = 30 * time.Second
 )
 
-// lock takes the lock of the log itself, so that every path to one file leads
-// to one lock. It makes the file if it is absent.
+// lock takes the lock of the log itself: every path to one file leads to one lock. It makes the
+// file if it is absent.
 func (l *AttemptLog) lock(ctx context.Context) (io.Closer, error) {
 	pause := time.NewTicker(lockPause)
 	defer pause.Stop()
@@ -130,11 +124,10 @@ func (l *AttemptLog) lock(ctx context.Context) (io.Closer, error) {
 // maxAttempts bounds the log: 64 MiB are some 190,000 lines.
 const maxAttempts = 64 << 20
 
-// A line says which version it is of and holds four SHA-256: of the multiset of
-// the targets, under which attempts are counted, of the rows, of the
-// configuration, and last of all that stands before it: of the text of the
-// check before, zeros in the first line, and of this line up to its own check.
-// So a line that is changed, lost or moved is noticed, unless it is the last.
+// A line has its version and four SHA-256: of the multiset of the targets, under which attempts
+// are counted, of the rows, of the configuration, and of all before it: the check of the line
+// before, zeros in the first line, and this line up to its own check. So a line that is
+// changed, lost or moved is noticed, unless it is the last.
 const (
 	attemptForm = `{"format":"pacsgp-attempts/2","targets":"%s","sample":"%s","configuration":"%s"`
 	checkForm   = `,"check":"%s"}` + "\n"
@@ -191,10 +184,9 @@ func (l *attemptLines) rank(a pipeline.Attempt) (onRows, inLog int) {
 	return onRows, inLog
 }
 
-// read reads the log. A last line that lacks no more than its end counts like
-// any other. One that lacks more was being written when the job died, and its
-// rank was never told to anybody: it does not count. Any other damage is an
-// error, for a log that lost lines would count too few.
+// read reads the log. A last line that lacks only its end counts. One that lacks more was being
+// written when the job died, and nobody was told its rank: it does not count. Other damage is
+// an error, for a log that lost lines would count too few.
 func (l *AttemptLog) read() (attemptLines, error) {
 	log := attemptLines{place: map[pipeline.Attempt]int{}, check: anyDigest}
 	data, err := readAtMost(l.fs, l.path, maxAttempts)
@@ -233,10 +225,9 @@ func (l *AttemptLog) read() (attemptLines, error) {
 	return log, nil
 }
 
-// beginsLine reports whether data may be what was written of a line before its
-// writer died: a part of its beginning, then perhaps zeros, which a file system
-// leaves where content was lost with the power. Nothing else is: the file could
-// be somebody's notes.
+// beginsLine reports whether data may be the beginning of a line whose writer died, and zeros,
+// which a file system leaves where a power cut lost content. Other bytes may be somebody's
+// notes.
 func beginsLine(data []byte) bool {
 	if len(data) > len(anyLine) {
 		return false
@@ -270,8 +261,8 @@ func parseAttempt(line []byte, before string) (pipeline.Attempt, error) {
 	return a, nil
 }
 
-// write appends lines, possibly none, in place of what stands behind the whole
-// ones, and makes the file and its name durable.
+// write appends lines, possibly none, behind the whole ones, and makes the file and its name
+// durable.
 func (l *AttemptLog) write(log attemptLines, lines []byte) error {
 	failed := func(err error) error { return durable.Explain(l.path, int64(len(lines)), err) }
 	if log.torn {

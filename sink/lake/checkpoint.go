@@ -13,28 +13,26 @@ import (
 	"github.com/pacsgp/pacsgp/internal/frame"
 )
 
-// ErrDamagedCheckpoint says that the checkpoint is not what was written. A
-// retry does not help; training starts anew once the file is removed.
+// ErrDamagedCheckpoint says that the checkpoint is not what was written. No retry helps;
+// training starts anew once the file is removed.
 var ErrDamagedCheckpoint = errors.New("damaged checkpoint")
 
-// checkpointFormat names the frame of a checkpoint file: the length of the state and
-// the state.
+// checkpointFormat names the frame of a checkpoint file: the length of the state and the state.
 const checkpointFormat = "pacsgp-checkpoint-file/2"
 
-// maxCheckpoint bounds what is read of a checkpoint: the largest, of several
-// candidates of 4,000 inducing points, has a few gigabytes.
+// maxCheckpoint bounds a checkpoint: the largest, of several candidates of 4,000 inducing
+// points, has a few gigabytes.
 const maxCheckpoint = 16 << 30
 
-// A Checkpoint is the place of one job's checkpoint in a directory: another job
-// that runs there before this one is finished leaves it alone. Like its
-// [Directory] it is for one goroutine at a time.
+// A Checkpoint is the place of one job's checkpoint in a directory, which other jobs leave
+// alone. Like its [Directory] it is for one goroutine at a time.
 type Checkpoint struct {
 	d    *Directory
 	name string
 }
 
-// Checkpoint returns the place of the checkpoint of the job with this identity,
-// a digest in hexadecimal.
+// Checkpoint returns the place of the checkpoint of the job with this identity, a digest in
+// hexadecimal.
 func (d *Directory) Checkpoint(job string) *Checkpoint {
 	return &Checkpoint{d: d, name: checkpointPrefix + job}
 }
@@ -58,7 +56,7 @@ func checkWhole(fsys durable.FS, path string) (err error) {
 	return readState(f, io.Discard)
 }
 
-// readState copies the state of a checkpoint file to w. It is an error unless it is what
+// readState copies the state of a checkpoint file to w, and returns an error unless it is what
 // was written.
 func readState(r io.Reader, w io.Writer) error {
 	f := frame.NewReader(r, maxCheckpoint, checkpointFormat)
@@ -66,8 +64,8 @@ func readState(r io.Reader, w io.Writer) error {
 	return f.Close()
 }
 
-// Save replaces the checkpoint by state, in one step: a job killed
-// at any moment finds the old one or the new one.
+// Save replaces the checkpoint in one step: a job killed at any moment finds the old or the new
+// one.
 func (c *Checkpoint) Save(ctx context.Context, state []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -86,8 +84,7 @@ func (c *Checkpoint) Save(ctx context.Context, state []byte) error {
 	return p.Commit()
 }
 
-// Load returns the last saved state, checked against its digest, or nil if
-// there is none.
+// Load returns the last saved state, checked against its digest, or nil if there is none.
 func (c *Checkpoint) Load(ctx context.Context) (state []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -24,21 +24,21 @@ const (
 // AttemptsFile is the log of attempts of a directory.
 const AttemptsFile = "attempts.jsonl"
 
-// A Directory is an output directory that this process alone may write to.
-// Its methods are for one goroutine at a time.
+// A Directory is an output directory that this process alone may write to. Its methods are for
+// one goroutine at a time.
 type Directory struct {
 	fs   durable.FS
 	path string
 	lock io.Closer
 
-	// staged are the models of which no certificate speaks yet, by their digest:
-	// whole and durable, under names that readers pass over.
+	// staged are the models without a certificate, by their digest: whole and durable, under
+	// names that readers skip.
 	staged map[string]*durable.Pending
 }
 
-// Open makes the directory if it is absent, takes its lock, and removes what
-// a killed job left unfinished. It returns [pipeline.ErrHeld] while another job
-// works there. A nil FS means [durable.OS].
+// Open makes the directory if it is absent, takes its lock, and removes what a killed job left
+// unfinished. It returns [pipeline.ErrHeld] while another job works there. A nil FS means
+// [durable.OS].
 func Open(path string, fsys durable.FS) (*Directory, error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	if err := fsys.MkdirAll(path); err != nil {
@@ -61,9 +61,8 @@ func Open(path string, fsys durable.FS) (*Directory, error) {
 	return d, nil
 }
 
-// Close gives up the models that got no certificate, and gives the lock back.
-// The lock file stays: removing it would let two jobs hold locks on two files of
-// one name.
+// Close gives up the models without a certificate, and gives the lock back. The lock file
+// stays: else two jobs could hold locks on two files of one name.
 func (d *Directory) Close() error {
 	for _, model := range d.staged {
 		model.Abort()
@@ -74,8 +73,7 @@ func (d *Directory) Close() error {
 // Path returns the path of an entry of the directory.
 func (d *Directory) Path(name string) string { return filepath.Join(d.path, name) }
 
-// Put publishes one file under a plain name, in place of what was there. A
-// file that has the same bytes already is left as it is.
+// Put publishes one file under a plain name, in place of an older one with other bytes.
 func (d *Directory) Put(name string, data []byte) error {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return fmt.Errorf("lake: %q is no plain name of a published file", name)
@@ -87,8 +85,8 @@ func (d *Directory) Put(name string, data []byte) error {
 	return p.Commit()
 }
 
-// stage writes a file that Commit publishes; nil: the same bytes stand there already, and
-// their name is durable now, which a job killed between rename and sync has not made it.
+// stage writes a file that Commit publishes; nil: its bytes are published already, and their
+// name is durable now, which a job killed between rename and sync has not made it.
 func (d *Directory) stage(name string, data []byte) (*durable.Pending, error) {
 	same, err := d.holds(name, data)
 	if err != nil {
@@ -139,8 +137,8 @@ func (d *Directory) holds(name string, data []byte) (bool, error) {
 	return same, nil
 }
 
-// equalContent compares a stream with data piece by piece: a model of a
-// hundred megabytes is not held twice.
+// equalContent compares a stream with data piece by piece: a model of a hundred megabytes is
+// not held twice.
 func equalContent(r io.Reader, data []byte) (bool, error) {
 	buf := make([]byte, 1<<16)
 	for {

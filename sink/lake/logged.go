@@ -40,8 +40,8 @@ type LoggedConfig struct {
 }
 
 // Logged writes predictions of rows of a topic to files: of each partition, one behind the
-// other. The name of a file says which offsets it is about. So the files that stand say,
-// whatever moment a process was killed at, how far the predictions go.
+// other. The name of a file has its offsets. So the published files say how far the predictions
+// go, whenever a process was killed.
 type Logged struct {
 	cfg   LoggedConfig
 	by    *score.Predictor // that has made what is in the open files
@@ -68,7 +68,7 @@ func NewLogged(cfg LoggedConfig) *Logged {
 	return &Logged{cfg: cfg, open: map[int]*openFile{}, ends: map[int]int64{}}
 }
 
-// Await opens a directory as [Open] does. While another process has its lock it waits, and
+// Await opens a directory as [Open] does. It waits while another process has the lock, and
 // tells why each time that it has looked.
 func Await(ctx context.Context, path string, fsys durable.FS, told func(error)) (*Directory, error) {
 	for {
@@ -85,8 +85,8 @@ func Await(ctx context.Context, path string, fsys durable.FS, told func(error)) 
 	}
 }
 
-// loggedName is the name of a file with the predictions of rows [first, end) of a partition,
-// without those offsets that have no row.
+// loggedName is the name of a file with the predictions of rows [first, end) of a partition;
+// not each of these offsets has a row.
 func loggedName(topic string, partition int, first, end int64) string {
 	return fmt.Sprintf("part-%s-%d-%020d-%020d.parquet", topic, partition, first, end)
 }
@@ -101,9 +101,8 @@ func loggedPlace(topic, name string) (partition int, end int64, ok bool) {
 	return partition, end, loggedName(topic, partition, first, end) == name
 }
 
-// Positions are the ends of the files that stand, by partition. They have to be of the topic
-// that is there now: differs returns an error if that is another one than the folder says, in
-// a file that is named.
+// Positions are the ends of the published files, by partition. differs returns an error if they
+// are of another topic, as a file that it is told says.
 func (w *Logged) Positions(differs func(was LogID, path string) error) (map[int]int64, error) {
 	names, err := w.cfg.FS.List(w.cfg.Folder)
 	if err != nil {
@@ -229,14 +228,13 @@ func (w *Logged) Close() {
 	}
 }
 
-// topicName is the name of the file beside predictions that says which topic they are of;
-// readers of a lake pass it over.
+// topicName is the name of the file beside predictions that names their topic; readers of a
+// lake skip it.
 func topicName(topic string) string { return "_topic-" + topic + ".json" }
 
 const maxTopicBytes = 1 << 16
 
-// readTopic demands that the topic is the one that the folder has predictions of, if it says
-// so.
+// readTopic demands that the topic is that of the folder's predictions, if the folder says it.
 func (w *Logged) readTopic(names []string, differs func(was LogID, path string) error) error {
 	name := topicName(w.cfg.Topic)
 	if w.noted = slices.Contains(names, name); !w.noted {

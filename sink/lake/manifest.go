@@ -27,8 +27,8 @@ func (o *Output) GetManifest(c certify.Certificate, id string) (pipeline.Manifes
 	return ReadManifest(o.fs, filepath.Join(o.path, ManifestName(id)), c, id)
 }
 
-// ReadManifest reads the manifest of a certificate. A manifest that is not about its sample
-// is refused. A nil FS means [durable.OS].
+// ReadManifest reads the manifest of a certificate, and refuses one of another sample. A nil FS
+// means [durable.OS].
 func ReadManifest(fsys durable.FS, path string, c certify.Certificate, id string) (pipeline.Manifest, error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	var m pipeline.Manifest

@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// SequencesFile is where an output says which numbers of its sequences are taken, and how far
-// the windows of topics are.
+// SequencesFile says which numbers the sequences of an output have taken, and how far the
+// windows of topics are.
 const SequencesFile = "sequences.json"
 
 const (

@@ -25,8 +25,8 @@ const (
 	PlotFile = "run.png"
 	// HandoverFile is what training has left for a last pass in parts.
 	HandoverFile = "handover.json"
-	// HandoverModel is the model of the handover. It has no certificate yet: its name is
-	// none that readers of the directory look for.
+	// HandoverModel is the model of the handover, not certified yet: readers of the directory
+	// look for other names.
 	HandoverModel = "handover.model"
 )
 
@@ -53,8 +53,8 @@ func NewOutput(path string, fsys durable.FS) *Output {
 // Folder is the path of the directory.
 func (o *Output) Folder() string { return o.path }
 
-// Hold opens the directory, unless this output has it open already. It returns
-// [pipeline.ErrHeld] while another job works there.
+// Hold opens the directory, unless this output has it open. It returns [pipeline.ErrHeld] while
+// another job works there.
 func (o *Output) Hold() (release func() error, err error) {
 	if o.holds == 0 {
 		if o.Directory, err = Open(o.path, o.fs); err != nil {
@@ -72,8 +72,8 @@ func (o *Output) Hold() (release func() error, err error) {
 	}, nil
 }
 
-// Notices say what a user should know of the place: that it cannot make files durable,
-// and which checkpoints other jobs than these have left.
+// Notices say what a user should know of the place: that it cannot make files durable, and
+// which checkpoints other jobs have left.
 func (o *Output) Notices(jobs []pipeline.Digest) ([]string, error) {
 	var said []string
 	if text := durable.SyncNotice(o.fs, o.path); text != "" {
@@ -138,8 +138,7 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 	return document, nil
 }
 
-// PutHandover writes what the last pass needs. The handover is last: where it is, the model
-// is.
+// PutHandover writes what the last pass needs, the handover last: where it is, the model is.
 func (o *Output) PutHandover(ctx context.Context, h *pipeline.Handover) error {
 	m, err := o.GetModel(ctx, h.Model)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// CurrentFile is the pointer of an output: it says which certified model is current. It is
-// replaced in one step, and only when all that it names is there.
+// CurrentFile is the pointer of an output to its current certified model. It is replaced in one
+// step, once all that it names is there.
 const CurrentFile = "current.json"
 
 const (

@@ -25,8 +25,8 @@ type storedColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Writer[storedColumns] = (*Predictions)(nil)
 
-// Predictions writes the predictions of files to files. One appears whole or not at all, and
-// that it is there is all the record there is.
+// Predictions writes the predictions of files to files, whole or not at all. That a file is
+// there is all the record there is.
 type Predictions struct {
 	fs     durable.FS
 	folder string
@@ -41,8 +41,8 @@ func NewPredictions(fsys durable.FS, folder string, about *About) *Predictions {
 	return &Predictions{fs: fsys, folder: folder, about: about, swept: map[string]bool{}}
 }
 
-// PredictionsOf is where the predictions of a file go in a folder: a path that follows from
-// its own and from its content.
+// PredictionsOf is the path of the predictions of a file in a folder: it follows from its own
+// path and content.
 func PredictionsOf(folder string, f score.File) string {
 	name := f.Name
 	for strings.HasPrefix(name, "../") {

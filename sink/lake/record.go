@@ -15,8 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// A Record is the record of a schedule: a folder with a small file a job, which one scheduler
-// at a time holds.
+// A Record is the record of a schedule: a folder with a small file a job, held by one scheduler
+// at a time.
 type Record struct {
 	fs     durable.FS
 	folder string

@@ -19,8 +19,7 @@ const maxRecord = 64 << 20
 
 var runStateName = regexp.MustCompile(`^run-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9a-f]+\.json$`)
 
-// RunStateName is the name of the record of a run. In the order of names a run comes behind
-// those that began before it.
+// RunStateName is the name of the record of a run. Runs sort by their beginning.
 func RunStateName(r *pipeline.RunState) string {
 	return fmt.Sprintf("run-%s-%s.json", r.Began.UTC().Format("20060102T150405.000000000Z"), r.Run)
 }
@@ -31,8 +30,8 @@ func (o *Output) PutRun(r *pipeline.RunState) error { return o.putJSON(RunStateN
 // Runs are the records of the runs of the output, the newest first.
 func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) { return Runs(o.fs, o.path) }
 
-// Runs are the records of runs in a folder, the newest first, each read when it is asked
-// for. What has the name of one and cannot be read is passed over. A nil FS means [durable.OS].
+// Runs are the records of runs in a folder, the newest first, each read when it is asked for.
+// Unreadable ones are skipped. A nil FS means [durable.OS].
 func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	names, err := fsys.List(folder)
@@ -57,9 +56,9 @@ func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) 
 	}, nil
 }
 
-// Retain keeps the newest finished runs, so many, with what they published, and all runs
-// that are newer than these. What a pointer or a kept run names stays, and the record of the
-// newest run of each sequence: its files are the order of the next sample.
+// Retain keeps the newest finished runs, so many, with what they published, and all newer runs.
+// What a pointer or a kept run names stays, and the record of the newest run of each sequence:
+// its files are the order of the next sample.
 func (o *Output) Retain(keep int) error {
 	all, err := o.Runs()
 	if err != nil {
@@ -98,9 +97,8 @@ func (o *Output) Retain(keep int) error {
 	return nil
 }
 
-// obsolete are the names of what old runs have left and nothing needs: all certificates
-// first, for a model without one is not published; the records last, for they name what is
-// still there.
+// obsolete are the names of what old runs have left and nothing needs: certificates first, for
+// a model without one is not published; records last, for they name what is still there.
 func obsolete(old []*pipeline.RunState, newest map[*pipeline.RunState]bool, current *pipeline.Current, certificates, models map[string]bool) []string {
 	var first, without, records []string
 	for _, r := range old {

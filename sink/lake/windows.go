@@ -18,9 +18,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Names in the output of a stream. A window at work has a folder by a number of this disk,
-// in which its spool is; one whose artifact is published has one by the number of its
-// certificate.
+// Names in the output of a stream. A window at work has a folder by a number of this disk, with
+// its spool; a published one has one by the number of its certificate.
 const (
 	openPrefix = "_window-"
 	donePrefix = "window-"

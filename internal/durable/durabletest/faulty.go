@@ -15,8 +15,8 @@ var ErrKilled = errors.New("killed")
 // A Moment is when in an operation a fault happens.
 type Moment string
 
-// The moments of an operation. A write can end in its middle; of any other operation Half
-// is Before.
+// The moments of an operation. A write can end in its middle; of other operations Half is
+// Before.
 const (
 	Before Moment = "before"
 	Half   Moment = "half"
@@ -34,8 +34,8 @@ type Fault struct {
 	Passes bool // as a full disk on which room is made; else the process is dead
 }
 
-// Faulty is a file system with a fault. Where the fault does not pass, it closes what was
-// opened or locked for writing, as a system does for a process that dies.
+// Faulty is a file system with a fault. Unless the fault passes, it closes what was opened or
+// locked for writing, as a system does for a process that dies.
 type Faulty struct {
 	Hooked
 	Fault Fault

@@ -21,8 +21,8 @@ type Operation struct {
 	Half func() // of a write: writes half of the bytes; else nil
 }
 
-// A Hooked file system leaves every operation to its hook, which calls effect to let it
-// happen and returns the error of the operation. Folders and locks are not its office.
+// A Hooked file system leaves every operation, but for folders and locks, to its hook, which
+// calls effect to let it happen and returns its error.
 type Hooked struct {
 	durable.FS
 	Hook func(op Operation, effect func() error) error

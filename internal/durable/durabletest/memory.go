@@ -1,6 +1,6 @@
-// Package durabletest holds file systems for tests of what is written through
-// [durable.FS]: [Memory] forgets at a power cut what was not synced, [Hooked] asks before
-// every change, and [Faulty] fills up or dies at a chosen one.
+// Package durabletest holds file systems for tests of [durable.FS]: [Memory] forgets at a power
+// cut what was not synced, [Hooked] asks before every change, and [Faulty] fills up or dies at
+// a chosen one.
 package durabletest
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// A Memory is a file system in memory. It keeps what a careless disk keeps: content up to
-// the last Sync of its file, and the names in a folder up to its last SyncDir.
+// A Memory is a file system in memory that keeps what a careless disk keeps: content up to the
+// last Sync of its file, and the names in a folder up to its last SyncDir.
 type Memory struct {
 	mu           sync.Mutex // of all, and of the content of the files
 	names, disk  map[string]*memoryFile
@@ -50,8 +50,8 @@ func (m *Memory) PowerCut() *Memory {
 	return left
 }
 
-// Killed returns the file system as a killed process leaves it: all that was written, and
-// no lock.
+// Killed returns the file system as a killed process leaves it: all that was written, and no
+// lock.
 func (m *Memory) Killed() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,8 +95,7 @@ func (m *Memory) Content(name string) []byte {
 	return nil
 }
 
-// Visible returns the content of the files whose names have no leading dot, by their base
-// names.
+// Visible returns the content of the files without a leading dot, by their base names.
 func (m *Memory) Visible() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
