@@ -19,10 +19,10 @@ func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault,
 		return nil, err
 	}
 	var faults []yamlfile.Fault
-	switch {
-	case t.Has("jobs") || t.Has("record"):
+	switch kindIn(t) {
+	case KindSchedule:
 		_, _, faults, err = checkSchedule(ctx, path, env)
-	case t.Has("model") && !t.Has("target"):
+	case KindScore:
 		_, faults, err = checkScore(ctx, path, env)
 	default:
 		_, faults, err = checkJob(ctx, path, env, Overrides{})
@@ -37,7 +37,14 @@ func readConfiguration[T any](ctx context.Context, path string, lookup func(stri
 	if err != nil {
 		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
-	return yamlfile.Parse[T](ctx, kindOf(reflect.TypeFor[T]()), path, raw, lookup)
+	kind := kindOf(reflect.TypeFor[T]())
+	c, t, err := yamlfile.Parse[T](ctx, kind, path, raw, lookup)
+	if err == nil && reflect.TypeFor[T]() != reflect.TypeFor[struct{}]() {
+		if is := kindIn(t); is != "" && is != kind.Name {
+			return c, t, fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", pipeline.ErrConfig, path, is, kind.Name)
+		}
+	}
+	return c, t, err
 }
 
 // defaultPoll is how often a scheduler looks whether anything is due.

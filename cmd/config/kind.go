@@ -17,6 +17,22 @@ const (
 	KindScore    = "score"
 )
 
+// kindIn is the kind of a file by its keys; "" if they do not tell.
+func kindIn(t *yamlfile.File) string {
+	switch {
+	case t.Has("jobs"):
+		return KindSchedule
+	case t.Has("target"):
+		return KindJob
+	case t.Has("model"):
+		return KindScore
+	case t.Has("record"):
+		return KindSchedule
+	default:
+		return ""
+	}
+}
+
 // ofAlternative begins the keys of an alternative of a sweep.
 var ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
 

@@ -116,13 +116,12 @@ func (l *logging) fail(w io.Writer, terminal bool, err error) {
 	type fault struct{ text, hint string }
 	var faults []fault
 	for _, line := range messageLines(err) {
-		hint, isHint := strings.CutPrefix(line, "hint: ")
-		if !isHint || len(faults) == 0 {
-			faults = append(faults, fault{text: line})
-			continue
+		text, hint := cutHint(line)
+		if text != "" || len(faults) == 0 {
+			faults = append(faults, fault{text: text})
 		}
 		last := &faults[len(faults)-1]
-		last.hint = strings.TrimPrefix(last.hint+"; "+hint, "; ")
+		last.hint = strings.Trim(last.hint+"; "+hint, "; ")
 	}
 	log := l.records(w)
 	for _, f := range faults {
@@ -132,6 +131,18 @@ func (l *logging) fail(w io.Writer, terminal bool, err error) {
 		}
 		log.Error(f.text, attrs...)
 	}
+}
+
+// cutHint cuts a line into its text and the hint that it is, or that stands in brackets at its
+// end.
+func cutHint(line string) (text, hint string) {
+	if hint, only := strings.CutPrefix(line, "hint: "); only {
+		return "", hint
+	}
+	if i := strings.LastIndex(line, " (hint: "); i > 0 && strings.HasSuffix(line, ")") {
+		return line[:i], line[i+len(" (hint: ") : len(line)-1]
+	}
+	return line, ""
 }
 
 // packageName is where an error comes from, in the words of who writes the program.

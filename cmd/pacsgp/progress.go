@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -182,7 +183,12 @@ func (d *display) say(level slog.Level, kind, text string) {
 	switch {
 	case !d.shows(level):
 	case d.log != nil:
-		d.record(level, text)
+		text, hint := cutHint(text)
+		var attrs []any
+		if hint != "" {
+			attrs = append(attrs, slog.String("hint", hint))
+		}
+		d.record(level, text, attrs...)
 	default:
 		d.end()
 		d.line(kind + text)
@@ -191,12 +197,5 @@ func (d *display) say(level slog.Level, kind, text string) {
 
 // record writes a record.
 func (d *display) record(level slog.Level, text string, attrs ...any) {
-	switch level {
-	case slog.LevelDebug:
-		d.log.Debug(text, attrs...)
-	case slog.LevelWarn:
-		d.log.Warn(text, attrs...)
-	default:
-		d.log.Info(text, attrs...)
-	}
+	d.log.Log(context.Background(), level, text, attrs...)
 }

@@ -140,7 +140,9 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
 	s := newScheduler(w, c, jobs, record)
+	quiet := true
 	s.Say = func(text string) {
+		quiet = false
 		show.event(text)
 		m.live.fact("last event", text)
 	}
@@ -163,7 +165,11 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		s.Lagged = m.lagged
 	}
 	if once {
-		return s.Once(ctx, all, clock)
+		err := s.Once(ctx, all, clock)
+		if err == nil && quiet {
+			_, err = fmt.Fprintln(w.stdout, "nothing is due: no job was run")
+		}
+		return err
 	}
 	return s.Serve(ctx, all, clock)
 }

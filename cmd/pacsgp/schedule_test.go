@@ -103,6 +103,7 @@ func TestScheduleFaults(t *testing.T) {
 	dir := t.TempDir()
 	pacsgp(t, "schedule", "-c", writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: []"), "--once").says(t, exitConfig, "[5:15] jobs[0].triggers: there is none")
 	pacsgp(t, "schedule").says(t, exitUsage, "-c:")
+	pacsgp(t, "schedule", "-c", tiny(nil).write(t, dir)).says(t, exitConfig, "job.yaml: it is a job file, and a schedule file is wanted")
 }
 
 // Runs, promotion by the rule, rollback, and verification of all on the last day.
@@ -153,7 +154,7 @@ func TestChampionAndChallenger(t *testing.T) {
 		t.Errorf("after the rollback %s is current", got.ID)
 	}
 	// Nothing new: nothing moves.
-	succeed(t, "schedule", "-c", path, "--once")
+	pacsgp(t, "schedule", "-c", path, "--once").says(t, 0, "nothing is due")
 	if got := current(t, out); got.ID != first.ID {
 		t.Errorf("an idle scheduler has moved the pointer to %s", got.ID)
 	}
