@@ -14,7 +14,6 @@ const maxNats = 1e15
 // Terms are the numbers that the bound for a draw of Q is made of.
 type Terms struct {
 	Risk            float64 // R_S(Q), an upper bound on it, in [0, 1]
-	LowerRisk       float64 // R_S(Q), a lower bound on it, in [0, Risk]
 	KL              float64 // KL(Q‖P), an upper bound on it, ≥ 0
 	LnInverseWeight float64 // ln 1/p_θ, an upper bound on it, ≥ 0
 	N               int64   // certified examples, ≥ 1
@@ -29,13 +28,10 @@ type Bounds struct {
 	Exponent       float64 // c ≥ (KL + ln 1/p_θ + ln ξ + ln 1/(δ·share))/N
 	Upper          float64 // B ≥ R(Q), in [0, 1]
 	Pinsker        float64 // ≥ Upper up to rounding, in [0, 1]: R_S + √(c/2)
-	Lower          float64 // ≤ R(Q), on the same event as Upper
 }
 
-// Bound returns B with R(Q) ≤ B, a lower bound that holds together with it, and
-// the terms between. B = kl⁻¹(R_S, c), each step rounded up; the lower bound is
-// the mirror image, from the lower bound on R_S. Terms out of range, NaN
-// included, are an error.
+// Bound returns B with R(Q) ≤ B, and the terms between. B = kl⁻¹(R_S, c), each step
+// rounded up. Terms out of range, NaN included, are an error.
 func Bound(t Terms) (Bounds, error) {
 	if err := t.validate(); err != nil {
 		return Bounds{}, fmt.Errorf("certify: bound: %w", err)
@@ -54,7 +50,6 @@ func Bound(t Terms) (Bounds, error) {
 
 	b.Upper = KLInverse(t.Risk, b.Exponent)
 	b.Pinsker = min(1, Pinsker(t.Risk, b.Exponent))
-	b.Lower = KLInverseLower(t.LowerRisk, b.Exponent)
 	return b, nil
 }
 
@@ -113,12 +108,6 @@ func (t Terms) validate() error {
 	var faults []error
 	if !(0 <= t.Risk && t.Risk <= 1) {
 		faults = append(faults, fmt.Errorf("empirical risk is %g, want a number in [0, 1]", t.Risk))
-	}
-	if !(0 <= t.LowerRisk && t.LowerRisk <= 1) {
-		faults = append(faults, fmt.Errorf("lower empirical risk is %g, want a number in [0, 1]", t.LowerRisk))
-	}
-	if t.LowerRisk > t.Risk {
-		faults = append(faults, fmt.Errorf("the lower bound on the empirical risk, %g, is above the upper one, %g", t.LowerRisk, t.Risk))
 	}
 	if !(0 <= t.KL && t.KL <= maxNats) {
 		faults = append(faults, fmt.Errorf("KL is %g, want a number from 0 to %g", t.KL, maxNats))

@@ -39,14 +39,13 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
 	ev.Sample.Rows, ev.Tallies.At(PredictorDraw, RoleTrain).Unproven, ev.Copies, ev.Dependence = ev.Ledger.Rows, 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, NewDependence(int64(n), 0)
 	found := make([]Guarantee, n+1)
 	for ones := range found {
-		ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk, ev.Constant.Risk = RiskSum{}, RiskSum{}, RiskSum{}
+		ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Constant.Risk = RiskSum{}, RiskSum{}
 		for i := range n {
 			loss := 0.
 			if i < ones {
 				loss = 1
 			}
 			add(t, &ev.Tallies.At(PredictorDraw, RoleTrain).Risk, loss)
-			addLower(t, &ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk, loss)
 			addLower(t, &ev.Constant.Risk, 1)
 		}
 		found[ones], _ = certificate(t, ev).Guarantee(GuaranteeDraw)
@@ -184,47 +183,45 @@ func TestBestOfAPeakedGridIsCovered(t *testing.T) {
 	}
 }
 
-// outside returns the largest probability, over all risks p, that p is above
-// the upper bound or below the lower one, which hold on one event. It can only
-// be largest just above an upper bound or just below a lower one.
-func outside(bounds []Guarantee) float64 {
-	n := len(bounds) - 1
+// outside returns the largest probability, over all risks p, that kl(R̂‖p) exceeds c for
+// one loss: from above or, by the symmetry of kl, from below. It is largest just beyond an
+// end.
+func outside(c float64, n int) float64 {
+	ends := make([][2]float64, n+1)
+	for k := range ends {
+		ends[k] = [2]float64{1 - KLInverse(float64(n-k)/float64(n), c), KLInverse(float64(k)/float64(n), c)}
+	}
 	var most float64
 	try := func(p float64) {
 		if !(0 < p && p < 1) {
 			return
 		}
 		var sum float64
-		for k, g := range bounds {
-			if p > g.Bound || p < g.LowerBound {
+		for k, end := range ends {
+			if p < end[0] || p > end[1] {
 				sum += binomial(n, k, p, 0)
 			}
 		}
 		most = max(most, sum)
 	}
-	for _, g := range bounds {
-		try(math.Nextafter(g.Bound, 2))
-		try(math.Nextafter(g.LowerBound, -1))
+	for _, end := range ends {
+		try(math.Nextafter(end[0], -1))
+		try(math.Nextafter(end[1], 2))
 	}
 	return most
 }
 
-// ξ(N) pays for both bounds at once, and for laws that mix predictors. There is
-// power at risks about ln(1/δ)/N: without ξ, no loss at all puts the risk above
-// the upper bound with probability δ itself (Chernoff's bound is attained
-// there), and some losses put it below the lower one in addition.
+// ξ(N) pays for both sides of one loss, and for laws that mix predictors. There is power
+// at risks about ln(1/δ)/N: without ξ, no loss at all puts the risk above its bound with
+// probability δ itself (Chernoff's bound is attained there), and some losses put it on
+// the other side in addition.
 func TestXiIsCovered(t *testing.T) {
 	const delta = .3
 	for _, n := range []int{1, 2, 3, 10, 30, 120} {
-		bounds := class{point(), point(), 1, 1}.guarantees(t, n, delta)
-		covered := outside(bounds)
-		for k, g := range bounds {
-			c := (g.Exponent - g.LnXi/float64(n)) * (1 + 1e-12)
-			bounds[k].Bound, bounds[k].LowerBound = KLInverse(g.EmpiricalRisk.Upper, c), KLInverseLower(g.EmpiricalRisk.Upper, c)
-		}
-		without := outside(bounds)
+		g := class{point(), point(), 1, 1}.guarantees(t, n, delta)[0]
+		covered, without := outside(g.Exponent, n), outside((g.Exponent-g.LnXi/float64(n))*(1+1e-12), n)
 		if !(covered <= delta) {
-			t.Errorf("N = %d: the risk is outside its bounds with probability %g, above delta = %g", n, covered, delta)
+			t.Errorf("N = %d: the risk is outside with probability %g, above delta = %g", n, covered, delta)
 		}
 		if n > 1 && !(without > 1.02*delta) {
 			t.Errorf("N = %d: without xi the risk is outside with probability %g only: this test sees nothing", n, without)

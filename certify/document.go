@@ -6,7 +6,7 @@ import (
 )
 
 // Format names the version of the certificate document.
-const Format = "pacsgp-certificate/2"
+const Format = "pacsgp-certificate/3"
 
 // A GuaranteeID names a guarantee within its certificate.
 type GuaranteeID string
@@ -75,9 +75,8 @@ const (
 )
 
 // A Guarantee is one theorem applied to one predictor. Numbers in nats are
-// upper bounds; Bound and BoundPinsker are upper bounds, LowerBound a lower
-// bound, on the expected loss of the predictor on a fresh row. What a method
-// does not use is 0: a hold-out has no KL.
+// upper bounds; Bound and BoundPinsker are upper bounds on the expected loss of the
+// predictor on a fresh row. What a method does not use is 0: a hold-out has no KL.
 type Guarantee struct {
 	ID              GuaranteeID `json:"id"`
 	Predictor       Predictor   `json:"predictor"`
@@ -90,7 +89,6 @@ type Guarantee struct {
 	Delta           float64     `json:"delta"`
 	N               int64       `json:"n"`
 	EmpiricalRisk   Risk        `json:"empirical_risk"` // of a draw of Q on train rows, of the mean on hold-out rows
-	LowerRisk       Lower       `json:"lower_risk"`     // of the same
 	Unproven        int64       `json:"unproven"`       // rows that are counted as a loss of 1
 	KL              float64     `json:"kl,omitempty"`
 	LnInverseWeight float64     `json:"ln_inverse_weight,omitempty"`
@@ -99,7 +97,6 @@ type Guarantee struct {
 	Exponent        float64     `json:"exponent,omitempty"` // (the four terms)/N
 	Bound           float64     `json:"bound"`
 	BoundPinsker    float64     `json:"bound_pinsker,omitempty"`
-	LowerBound      float64     `json:"lower_bound"`
 }
 
 // A Risk bounds an empirical risk from above: the exact sum of upper bounds on

@@ -31,7 +31,7 @@ func variants(t *testing.T) map[string]Evidence {
 		}),
 		"relative": change(func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossRelative}, "delay"} }),
 		"vacuous":  change(func(ev *Evidence) { ev.KL = 20_000 }),
-		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk }),
+		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies.At(PredictorDraw, RoleTrain).Risk }),
 		"scaled": change(func(ev *Evidence) {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),
@@ -80,7 +80,6 @@ func missAll(t testing.TB, ev *Evidence) {
 	tally := ev.Tallies.At(PredictorMean, RoleHoldout)
 	for tally.Risk.Count() < ev.Ledger.Holdout {
 		add(t, &tally.Risk, 1)
-		addLower(t, &tally.LowerRisk, 1)
 	}
 }
 
@@ -147,16 +146,16 @@ func TestCertifyUsesEveryTerm(t *testing.T) {
 	if want := math.Log(1201 * 25); !(weight > want) {
 		t.Errorf("ln 1/p is %g, not above that of the two flat grids, %g", weight, want)
 	}
-	terms := Terms{Risk: ev.Tallies.At(PredictorDraw, RoleTrain).Risk.Upper(), LowerRisk: ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk.Lower(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share(MethodPACBayes)}
+	terms := Terms{Risk: ev.Tallies.At(PredictorDraw, RoleTrain).Risk.Upper(), KL: ev.KL, LnInverseWeight: weight, N: 12_000, Delta: ev.Delta.Declared, Share: ev.Delta.Share(MethodPACBayes)}
 	want, err := Bound(terms)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Bound != want.Upper || g.BoundPinsker != want.Pinsker || g.LowerBound != want.Lower || g.Exponent != want.Exponent {
+	if g.Bound != want.Upper || g.BoundPinsker != want.Pinsker || g.Exponent != want.Exponent {
 		t.Errorf("the guarantee is %+v, want the bounds %+v", g, want)
 	}
 	for name, forget := range map[string]func(*Terms){
-		"risk": func(x *Terms) { x.Risk, x.LowerRisk = 0, 0 }, "KL": func(x *Terms) { x.KL = 0 }, "weight": func(x *Terms) { x.LnInverseWeight = 0 },
+		"risk": func(x *Terms) { x.Risk = 0 }, "KL": func(x *Terms) { x.KL = 0 }, "weight": func(x *Terms) { x.LnInverseWeight = 0 },
 		"N": func(x *Terms) { x.N *= 2 }, "delta": func(x *Terms) { x.Delta = .5 },
 	} {
 		less := terms
@@ -304,7 +303,7 @@ func TestParseIsStrict(t *testing.T) {
 		"empty":             "",
 		"null":              "null\n",
 		"unknown field":     strings.Replace(data, `"format"`, `"note": "", "format"`, 1),
-		"another format":    strings.Replace(data, "pacsgp-certificate/2", "pacsgp-certificate/1", 1),
+		"another format":    strings.Replace(data, "pacsgp-certificate/3", "pacsgp-certificate/1", 1),
 		"no final newline":  strings.TrimSuffix(data, "\n"),
 		"more white space":  strings.Replace(data, `"delta": 0.01`, `"delta":  0.01`, 1),
 		"number rewritten":  strings.Replace(data, `"delta": 0.01`, `"delta": 0.010`, 1),

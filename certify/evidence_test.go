@@ -52,13 +52,11 @@ func sound(t testing.TB) Evidence {
 	for range ev.Ledger.Train {
 		loss := .022 * random.Float64()
 		add(t, &ev.Tallies.At(PredictorDraw, RoleTrain).Risk, loss)
-		addLower(t, &ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk, loss*(1-1e-9))
 		addLower(t, &ev.Constant.Risk, .66)
 	}
 	for i := range ev.Ledger.Holdout {
 		missed := float64(1 - min(1, i/2)) // the first two rows
 		add(t, &ev.Tallies.At(PredictorMean, RoleHoldout).Risk, missed)
-		addLower(t, &ev.Tallies.At(PredictorMean, RoleHoldout).LowerRisk, missed)
 	}
 	return ev
 }
@@ -109,11 +107,9 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
 		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
 		"no rows": func(ev *Evidence) {
-			ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, RiskSum{}, Ledger{Unit: "row"}
+			ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, Ledger{Unit: "row"}
 		},
 		"a loss missing":           func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
-		"a lower loss missing":     func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk = RiskSum{} },
-		"lower losses above":       func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).LowerRisk = ev.Constant.Risk },
 		"no accuracy":              func(ev *Evidence) { ev.Accuracy = 0 },
 		"accuracy NaN":             func(ev *Evidence) { ev.Accuracy = nan },
 		"unproven negative":        func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = -1 },

@@ -64,26 +64,7 @@ func KLInverse(q, c float64) float64 {
 	if math.IsInf(c, 1) {
 		return 1
 	}
-	return bracket(q, 1, q, c)
-}
-
-// KLInverseLower returns a lower bound on
-//
-//	inf { p ∈ [0, q] : kl(q‖p) ≤ c }
-//
-// It is the mirror image of [KLInverse]: never above the infimum. It requires
-// 0 ≤ q ≤ 1 and c ≥ 0 and panics otherwise, NaN included.
-func KLInverseLower(q, c float64) float64 {
-	if !(0 <= q && q <= 1 && c >= 0) { // written so that NaN fails
-		panic("certify: KLInverseLower argument out of range")
-	}
-	if c == 0 || q == 0 {
-		return q
-	}
-	if math.IsInf(c, 1) {
-		return 0
-	}
-	return bracket(q, 0, q, c)
+	return bracket(q, c)
 }
 
 // bracket moves inner, where kl(q‖·) is not known to reach c, and outer, where
@@ -94,17 +75,18 @@ func KLInverseLower(q, c float64) float64 {
 // of the bracket or gains less than a factor of two, the number of float64
 // between the ends is halved. Every turn moves an end, so that the loop ends;
 // it takes about ten turns.
-func bracket(inner, outer, q, c float64) float64 {
+func bracket(q, c float64) float64 {
+	inner, outer := q, 1.0
 	target := empty().Add(exact(c), pow2(klError))
-	least := math.Inf(1)                                   // |kl − target| at the best value
-	proposal := q + math.Copysign(math.Sqrt(c/2), outer-q) // by Pinsker's inequality
+	least := math.Inf(1)           // |kl − target| at the best value
+	proposal := q + math.Sqrt(c/2) // by Pinsker's inequality
 	for newton := true; ; {
 		a, b := math.Float64bits(inner), math.Float64bits(outer)
-		if max(a, b)-min(a, b) <= 1 {
+		if b-a <= 1 {
 			return outer
 		}
-		p := math.Float64frombits(min(a, b) + (max(a, b)-min(a, b))/2)
-		if newton = newton && min(inner, outer) < proposal && proposal < max(inner, outer); newton {
+		p := math.Float64frombits(a + (b-a)/2)
+		if newton = newton && inner < proposal && proposal < outer; newton {
 			p = proposal
 		}
 		over := relativeEntropy(q, p)

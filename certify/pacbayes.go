@@ -16,17 +16,17 @@ func pacBayes() method {
 		}
 		draw := ev.guarantee(needs, GuaranteeDraw, methodDraw)
 		b, err := Bound(Terms{
-			Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: ev.KL, LnInverseWeight: lnInverseWeight,
+			Risk: draw.EmpiricalRisk.Upper, KL: ev.KL, LnInverseWeight: lnInverseWeight,
 			N: draw.N, Delta: ev.Delta.Declared, Share: share,
 		})
 		if err != nil {
 			return nil, err
 		}
 		draw.KL, draw.LnInverseWeight, draw.LnXi, draw.LnInverseDelta = ev.KL, lnInverseWeight, b.LnXi, b.LnInverseDelta
-		draw.Exponent, draw.Bound, draw.BoundPinsker, draw.LowerBound = b.Exponent, b.Upper, b.Pinsker, b.Lower
+		draw.Exponent, draw.Bound, draw.BoundPinsker = b.Exponent, b.Upper, b.Pinsker
 		mean := draw
 		mean.ID, mean.Predictor, mean.Method = GuaranteeMean, PredictorMean, methodMean
-		mean.Bound, mean.BoundPinsker, mean.LowerBound = min(1, 2*b.Upper), min(1, 2*b.Pinsker), 0
+		mean.Bound, mean.BoundPinsker = min(1, 2*b.Upper), min(1, 2*b.Pinsker)
 		return []Guarantee{mean, draw}, nil
 	}}
 }

@@ -61,8 +61,7 @@ func subject(g Guarantee) string {
 }
 
 // miss says what counts as a loss of 1, for losses of 0 and 1, and cost writes the others as
-// a function of the error e. A headline rounds its tolerances up; a statement, which may have
-// a lower bound beside them, must not.
+// a function of the error e. A headline rounds its tolerances up; a statement has all digits.
 func miss(l Loss, unit string, digits func(float64) string) string {
 	return l.Kind.form().words(l, func(tolerance float64) string { return amountText(digits(tolerance), unit) })
 }
@@ -112,9 +111,6 @@ func certified(g Guarantee, c Certificate) string {
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, "+
 		"for a fresh row drawn independently from %s that satisfies the row rules: %s", assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), source, claim(g, c.Declared.Unit))
 	if g.Predictor == PredictorDraw {
-		if g.LowerBound >= leastWorthSaying {
-			words += fmt.Sprintf(" (and, on the same event, at least %s%s)", atLeast(g.LowerBound), lowerTolerance(g.Loss.Loss))
-		}
 		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
 	} else {
 		words += ". "
@@ -131,18 +127,6 @@ func certified(g Guarantee, c Certificate) string {
 		words += fmt.Sprintf(". It holds together with the guarantees of the other %d of %d alternatives that the job declared, so that the best of them may be chosen", k-1, k)
 	}
 	return words + c.Delta.Sequence.words() + "."
-}
-
-// leastWorthSaying is the smallest lower bound that a sentence mentions.
-const leastWorthSaying = 1e-4
-
-// lowerTolerance says what the lower bound counts, which leaves room for the
-// accuracy on its own side.
-func lowerTolerance(l Loss) string {
-	if l.Kind.Counts() {
-		return ", even if each tolerance is wider by the accuracy"
-	}
-	return ", but for the accuracy"
 }
 
 // vacuous says why the bound says nothing.

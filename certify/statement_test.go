@@ -49,14 +49,15 @@ func TestStatementOfTheDraw(t *testing.T) {
 		"Under the stated assumptions", "confidence of at least 99 % over the draw of the N = 12000 certified rows", "reference rows are not counted",
 		"a fresh row drawn independently from the same source that satisfies the row rules",
 		`predictions of "delay" by a function drawn at random from Q are off by more than 15 "minutes" with probability at most `+AtMost(g.Bound),
-		"at least "+atLeast(g.LowerBound), "average over both", "nor of the mean of Q")
+		"average over both", "nor of the mean of Q")
+	mustNotHold(t, g.Statement, "on the same event") // nothing is promised from below
 }
 
 // The sentence about the mean speaks of the mean only, at twice the bound.
 func TestStatementOfTheMean(t *testing.T) {
 	c := certificate(t, sound(t))
 	draw, mean := guarantee(t, c, GuaranteeDraw), guarantee(t, c, GuaranteeMean)
-	if mean.Bound != 2*draw.Bound || mean.LowerBound != 0 || mean.Predictor != PredictorMean {
+	if mean.Bound != 2*draw.Bound || mean.Predictor != PredictorMean {
 		t.Errorf("guarantee of the mean is %+v", mean)
 	}
 	mustHold(t, mean.Statement, `predictions (the mean of Q) of "delay" are off by more than 15 "minutes" with`, "probability at most "+AtMost(mean.Bound), "twice the bound of pb-full", "same event",
@@ -433,9 +434,8 @@ func TestTolerancesArePrintedOutwards(t *testing.T) {
 	}
 }
 
-// A lower bound stands beside the tolerance that it is about: that errors exceed 1 often does
-// not say that they exceed 1.001 often, as a headline rounds it.
-func TestLowerBoundsStandBesideTheirTolerance(t *testing.T) {
+// A statement has a tolerance in full, a headline rounds it up.
+func TestStatementsHaveTolerancesInFull(t *testing.T) {
 	const epsilon, exact = 1.0001000012345, "1.0001000012345"
 	for name, l := range map[string]Loss{
 		"zero-one": {Kind: LossZeroOne, Epsilon: epsilon}, "band": {Kind: LossBand, Below: epsilon, Above: epsilon},
@@ -444,7 +444,7 @@ func TestLowerBoundsStandBesideTheirTolerance(t *testing.T) {
 		ev := sound(t)
 		ev.Loss.Loss = l
 		g := guarantee(t, certificate(t, ev), GuaranteeDraw)
-		mustHold(t, g.Statement, "on the same event, at least", exact)
+		mustHold(t, g.Statement, exact)
 		mustNotHold(t, g.Statement, "1.001")
 		if mustHold(t, g.Headline, "1.001"); t.Failed() {
 			t.Fatal(name)

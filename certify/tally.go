@@ -54,23 +54,22 @@ func compareKeys(a, b TallyKey) int {
 // A Tally holds what one predictor loses on the rows of one role, in exact sums. Tallies of
 // different rows merge.
 type Tally struct {
-	Risk      RiskSum // upper bounds on the losses, one a row
-	LowerRisk RiskSum // lower bounds on the same
-	Unproven  int64   // rows whose loss is counted as 1, because no interval of it was proven
+	Risk     RiskSum // bounds on the losses, one a row: upper ones, but of the constant lower ones
+	Unproven int64   // rows whose loss is counted as 1, because no bound on it was proven
 }
 
 // merge adds the rows of other.
 func (t *Tally) merge(other Tally) error {
 	t.Unproven += other.Unproven
-	return errors.Join(t.Risk.Merge(other.Risk), t.LowerRisk.Merge(other.LowerRisk))
+	return t.Risk.Merge(other.Risk)
 }
 
 // TallyBytes is the length of the binary form of a tally with its key.
-const TallyBytes = 24 + 2*RiskSumBytes
+const TallyBytes = 24 + RiskSumBytes
 
 func (t *Tally) appendBinary(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(t.Unproven)) //nolint:gosec // not negative
-	return t.LowerRisk.AppendBinary(t.Risk.AppendBinary(b))
+	return t.Risk.AppendBinary(b)
 }
 
 func (t *Tally) unmarshalBinary(data []byte) error {
@@ -78,17 +77,14 @@ func (t *Tally) unmarshalBinary(data []byte) error {
 	if t.Unproven < 0 {
 		return fmt.Errorf("certify: %d unproven rows", t.Unproven)
 	}
-	return errors.Join(t.Risk.UnmarshalBinary(data[8:8+RiskSumBytes]), t.LowerRisk.UnmarshalBinary(data[8+RiskSumBytes:]))
+	return t.Risk.UnmarshalBinary(data[8:])
 }
 
 // validate reports all faults of the losses on n rows.
 func (t *Tally) validate(n int64, ev Evidence) error {
-	faults := []error{t.Risk.validate(), t.LowerRisk.validate()}
-	if n < 1 || t.Risk.Count() != n || t.LowerRisk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of %d rows, and %d from below, for %d rows: each needs exactly one", t.Risk.Count(), t.LowerRisk.Count(), n))
-	}
-	if t.Risk.total().Cmp(t.LowerRisk.total()) < 0 {
-		faults = append(faults, errors.New("the lower bounds on the losses add up to more than the upper ones"))
+	faults := []error{t.Risk.validate()}
+	if n < 1 || t.Risk.Count() != n {
+		faults = append(faults, fmt.Errorf("losses of %d rows, for %d rows: each needs exactly one", t.Risk.Count(), n))
 	}
 	if t.Unproven < 0 || t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0 {
 		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
@@ -96,7 +92,7 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
-	return Terms{Risk: t.Risk.Upper(), LowerRisk: t.LowerRisk.Lower(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate()
+	return Terms{Risk: t.Risk.Upper(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate()
 }
 
 // guarantee returns a guarantee that states the tally of a key, without a bound.
@@ -104,13 +100,13 @@ func (ev Evidence) guarantee(key TallyKey, id GuaranteeID, theorem string) Guara
 	t := ev.Tallies.Of(key.Predictor, key.Role)
 	return Guarantee{
 		ID: id, Predictor: key.Predictor, Role: key.Role, Method: theorem, Loss: ev.Loss, Delta: ev.Delta.Declared, N: t.Risk.Count(),
-		EmpiricalRisk: Risk{Exact: t.Risk, Upper: t.Risk.Upper()}, LowerRisk: Lower{Exact: t.LowerRisk, Lower: t.LowerRisk.Lower()}, Unproven: t.Unproven,
+		EmpiricalRisk: Risk{Exact: t.Risk, Upper: t.Risk.Upper()}, Unproven: t.Unproven,
 	}
 }
 
 // tally is the tally that a guarantee states.
 func (g Guarantee) tally() Tally {
-	return Tally{Risk: g.EmpiricalRisk.Exact, LowerRisk: g.LowerRisk.Exact, Unproven: g.Unproven}
+	return Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
 }
 
 // Tallies are what a pass over rows adds up.
@@ -187,7 +183,7 @@ func ReadTallies(data []byte, rows int64) (Tallies, error) {
 			return nil, err
 		}
 		at := p<<8 | r
-		if at <= last || max(t.Risk.Count(), t.LowerRisk.Count(), t.Unproven) > rows {
+		if at <= last || max(t.Risk.Count(), t.Unproven) > rows {
 			return nil, fmt.Errorf("a tally is out of order, or has more than the %d rows that were read", rows)
 		}
 		last = at

@@ -27,17 +27,12 @@ func atLeast(x float64) string { return outward(x, false) }
 
 // RoundUp prints the exact value of x with so many decimals, rounded up: a bound is never
 // printed below itself. NaN and infinities are printed as such.
-func RoundUp(x float64, decimals int) string { return roundedText(x, decimals, true) }
-
-// RoundDown prints x rounded down.
-func RoundDown(x float64, decimals int) string { return roundedText(x, decimals, false) }
-
-func roundedText(x float64, decimals int, up bool) string {
+func RoundUp(x float64, decimals int) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
-	return rounded(r, decimals, up).FloatString(decimals)
+	return rounded(r, decimals, true).FloatString(decimals)
 }
 
 // rounded is the number of so many decimals next to r on the side asked for.

@@ -46,12 +46,12 @@ func BenchmarkLastPass(b *testing.B) {
 // lastPass returns the sum of the rows' expected losses.
 func lastPass(b *testing.B, p *Predictor, l loss.Loss, rows Rows) float64 {
 	const batch = 2048 // rows, as they come from a source
-	laws, lo, hi := NewLaws(batch), make([]float64, batch), make([]float64, batch)
+	laws, hi := NewLaws(batch), make([]float64, batch)
 	sum := 0.0
 	for from := 0; from < rows.Len(); from += batch {
 		some := rows.Slice(from, min(rows.Len(), from+batch))
 		n := some.Len()
-		fatal.If(b, p.PredictLoss(l, 0x1p-20, some.X, some.Y, laws.Slice(0, n), lo[:n], hi[:n]))
+		fatal.If(b, p.PredictLoss(l, 0x1p-20, some.X, some.Y, laws.Slice(0, n), hi[:n]))
 		for _, e := range hi[:n] {
 			sum += e
 		}

@@ -52,7 +52,7 @@ func typical(w way, e *errorTerms) float64 {
 type predictScratch struct {
 	k, t             linalg.Mat // [predictBlock×M]
 	norm, sum, image []float64  // [predictBlock]: of the rows of k
-	interval         *loss.Interval
+	losses           *loss.Upper
 }
 
 // NewPredictor returns a predictor that computes on the given number of
@@ -135,32 +135,32 @@ func (r *Predictor) PredictLaws(x []float64, laws Laws) error {
 	return r.blocks(x, laws, func(*predictScratch, int, int) {})
 }
 
-// PredictLoss does as [Predictor.PredictLaws] and writes bounds on the expected losses of
-// the targets y [n], while the rows are at hand: for a reader whose predictions are off
-// by up to accuracy, in scaled units (see [loss.Interval]).
-func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, lo, hi []float64) error {
-	return r.predictLoss((*loss.Interval).Bounds, l, accuracy, x, y, laws, lo, hi)
+// PredictLoss does as [Predictor.PredictLaws] and writes upper bounds on the expected losses
+// of the targets y [n], while the rows are at hand: for a reader whose predictions are off
+// by up to accuracy, in scaled units (see [loss.Upper]).
+func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64) error {
+	return r.predictLoss((*loss.Upper).Draws, l, accuracy, x, y, laws, hi)
 }
 
 // PredictMeanLoss does as [Predictor.PredictLoss] for the losses of the means.
-func (r *Predictor) PredictMeanLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, lo, hi []float64) error {
-	return r.predictLoss((*loss.Interval).Points, l, accuracy, x, y, laws, lo, hi)
+func (r *Predictor) PredictMeanLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64) error {
+	return r.predictLoss((*loss.Upper).Points, l, accuracy, x, y, laws, hi)
 }
 
 func (r *Predictor) predictLoss(
-	bounds func(r *loss.Interval, laws loss.Laws, lo, hi []float64), l loss.Loss, accuracy float64, x, y []float64, laws Laws, lo, hi []float64,
+	bounds func(r *loss.Upper, laws loss.Laws, hi []float64), l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64,
 ) error {
-	if n := len(laws.Mean); len(y) != n || len(lo) != n || len(hi) != n {
-		return fmt.Errorf("model: predict: %d targets, %d and %d losses for %d rows", len(y), len(lo), len(hi), n)
+	if n := len(laws.Mean); len(y) != n || len(hi) != n {
+		return fmt.Errorf("model: predict: %d targets and %d losses for %d rows", len(y), len(hi), n)
 	}
 	return r.blocks(x, laws, func(s *predictScratch, i, j int) {
-		if s.interval == nil || !s.interval.Of(l, accuracy) {
-			s.interval = loss.NewInterval(l, accuracy)
+		if s.losses == nil || !s.losses.Of(l, accuracy) {
+			s.losses = loss.NewUpper(l, accuracy)
 		}
 		some := laws.Slice(i, j)
-		bounds(s.interval, loss.Laws{
+		bounds(s.losses, loss.Laws{
 			Y: y[i:j], Mean: some.Mean, Variance: some.Variance, MeanError: some.MeanError, VarianceError: some.VarianceError,
-		}, lo[i:j], hi[i:j])
+		}, hi[i:j])
 	})
 }
 

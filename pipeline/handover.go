@@ -178,8 +178,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	draw, mean := found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain), found.Tallies.Of(certify.PredictorMean, certify.RoleTrain)
 	r.Diagnostics = Diagnostics{
 		MeanRisk: mean.Risk.Upper(), MeanSquaredError: found.Squared,
-		LossWidth: draw.Risk.Upper() - draw.LowerRisk.Lower(), Unproven: draw.Unproven,
-		Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
+		Unproven: draw.Unproven, Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{

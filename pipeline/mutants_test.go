@@ -111,23 +111,23 @@ func sumMutants() []mutant {
 		}}},
 		{"exact sums: losses rounded down", "certify", "TestRiskSumRoundsEachLossUp", []edit{{"certify/risk.go", "math.Ceil(loss * UnitsPerLoss)", "math.Floor(loss * UnitsPerLoss)"}}},
 		{"exact sums: mean rounded to nearest", "certify", "TestRiskSumIsSoundOnVectors", []edit{{"certify/risk.go", "f = math.Nextafter(f, 2)", "_ = f"}}},
-		{"rounding of the inverse of kl", "certify", "TestKLInverseIsSoundOnVectors", []edit{{"certify/kl.go", "return bracket(q, 1, q, c)", "return math.Nextafter(bracket(q, 1, q, c), 0)"}}},
+		{"rounding of the inverse of kl", "certify", "TestKLInverseIsSoundOnVectors", []edit{{"certify/kl.go", "return bracket(q, c)", "return math.Nextafter(bracket(q, c), 0)"}}},
 	}
 }
 
 // errorMutants lack a term of the intervals of losses.
 func errorMutants() []mutant {
-	const interval = "TestIntervalHoldsTheExactLoss"
+	const interval = "TestDrawsAreAboveTheExactLoss"
 	return []mutant{
-		{"intervals: the error of the mean", "model/loss", interval, []edit{{"model/loss/interval.go", "room[i] = (laws.MeanError[i] + ", "room[i] = (0*laws.MeanError[i] + "}}},
-		{"intervals: the error of the variance", "model/loss", interval, []edit{{"model/loss/interval.go", "math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))", "math.Sqrt(max(0, v)), math.Sqrt(max(0, v+0*e))"}}},
-		{"intervals: the rounding of the integral", "model/loss", interval, []edit{{"model/loss/interval.go", "rounding = 0x1p-48", "rounding = 0"}}},
-		{"accuracy: of the zero-one loss and the band", "model/loss", interval, []edit{{"model/loss/interval.go", "half-r.accuracy, half+r.accuracy\n	args", "half, half\n	args"}}},
-		{"accuracy: of predictions on hold-out rows", "model/loss", "TestPointsHoldTheExactLoss", []edit{{"model/loss/interval.go", "half-r.accuracy, half+r.accuracy\n	for", "half, half\n	for"}}},
-		{"the error of predictions on hold-out rows", "model/loss", "TestPointsHoldTheExactLoss", []edit{{"model/loss/interval.go", "pick(most < inner, 0, 1)", "pick(most-room[i] < inner, 0, 1)"}}},
-		{"accuracy: of the exponential loss", "model/loss", interval, []edit{{"model/loss/interval.go", "0.858*r.accuracy/l.epsilon + rounding", "rounding"}}},
-		{"accuracy: of the squared and the relative loss", "model/loss", interval, []edit{{"model/loss/interval.go", "float64(0.8*apart.s)+r.accuracy", "float64(0.8*apart.s)"}}},
-		{"accuracy: rows that are not proven count 1", "model/loss", "TestIntervalOfUnknownLaws", []edit{{"model/loss/interval.go", "if !proven(laws, i) || ", "if "}}},
+		{"intervals: the error of the mean", "model/loss", interval, []edit{{"model/loss/upper.go", "room[i] = (laws.MeanError[i] + ", "room[i] = (0*laws.MeanError[i] + "}}},
+		{"intervals: the error of the variance", "model/loss", interval, []edit{{"model/loss/upper.go", "math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))", "math.Sqrt(max(0, v)), math.Sqrt(max(0, v+0*e))"}}},
+		{"intervals: the rounding of the integral", "model/loss", interval, []edit{{"model/loss/upper.go", "rounding = 0x1p-48", "rounding = 0"}}},
+		{"accuracy: of the zero-one loss and the band", "model/loss", interval, []edit{{"model/loss/upper.go", "inner := half - r.accuracy", "inner := half"}}},
+		{"accuracy: of predictions on hold-out rows", "model/loss", "TestPointsAreAboveTheExactLoss", []edit{{"model/loss/upper.go", "most < half-r.accuracy", "most < half"}}},
+		{"the error of predictions on hold-out rows", "model/loss", "TestPointsAreAboveTheExactLoss", []edit{{"model/loss/upper.go", "pick(most < half", "pick(most-room[i] < half"}}},
+		{"accuracy: of the exponential loss", "model/loss", interval, []edit{{"model/loss/upper.go", "0.858*r.accuracy/l.epsilon + rounding", "rounding"}}},
+		{"accuracy: of the squared and the relative loss", "model/loss", interval, []edit{{"model/loss/upper.go", "float64(0.8*apart)+r.accuracy", "float64(0.8*apart)"}}},
+		{"accuracy: rows that are not proven count 1", "model/loss", "TestUnknownLawsCostOne", []edit{{"model/loss/upper.go", "if !proven(laws, i) || ", "if "}}},
 		{"accuracy: in the pass", "pipeline", "TestAccuracyIsCounted", []edit{{"pipeline/score.go", "accuracy:  scaledAccuracy(", "accuracy:  1e-3 * scaledAccuracy("}}},
 	}
 }

@@ -28,7 +28,7 @@ func FuzzPass(f *testing.F) {
 				summaries: []summary{{one: true}, {moments: moments{3, 1, 0}}},
 			}},
 			tallies: certify.Tallies{
-				{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}:   {Risk: risk, LowerRisk: risk, Unproven: 1},
+				{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}:   {Risk: risk, Unproven: 1},
 				{Predictor: certify.PredictorMean, Role: certify.RoleHoldout}: {Risk: risk},
 			},
 			marks: marks,

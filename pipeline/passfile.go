@@ -25,7 +25,7 @@ import (
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // All that is written is in one order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/3"
+const partFormat = "pacsgp-part/4"
 
 // MarshalBinary returns the bytes of the pass, which do not depend on how it was made.
 func (p *Pass) MarshalBinary() ([]byte, error) {

@@ -208,7 +208,7 @@ func (f *shardFold) scoreHoldout(b block) error {
 		if !(rows.laws.MeanError[i] <= w.of.accuracy) {
 			mean.Unproven++
 		}
-		if err := errors.Join(mean.Risk.Add(rows.hi[i]), mean.LowerRisk.AddLower(rows.lo[i])); err != nil {
+		if err := mean.Risk.Add(rows.hi[i]); err != nil {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
 		}
 	}
@@ -259,13 +259,10 @@ func (f *shardFold) score(b block) error {
 			}
 			err := draw.Risk.Add(rows.hi[i])
 			if err == nil {
-				err = draw.LowerRisk.AddLower(rows.lo[i])
-			}
-			if err == nil {
 				err = mean.Risk.Add(w.point(rows, i))
 			}
 			if err == nil {
-				err = constant.LowerRisk.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
+				err = constant.Risk.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 			}
 			if err != nil {
 				return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at), err)

@@ -69,7 +69,6 @@ type Result struct {
 type Diagnostics struct {
 	MeanRisk           float64    `json:"mean_empirical_risk"`  // loss of the mean of Q on the train rows
 	MeanSquaredError   float64    `json:"mean_squared_error"`   // of the mean of Q on the train rows, raw units
-	LossWidth          float64    `json:"loss_width"`           // upper less lower empirical risk: what rounding and the accuracy cost
 	Unproven           int64      `json:"unproven_rows"`        // train rows that are counted as a loss of 1
 	Neighbours         Neighbours `json:"neighbouring_targets"` //
 	Instructions       string     `json:"instruction_set"`      // of the linear algebra

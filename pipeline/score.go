@@ -62,11 +62,11 @@ func everyColumn(n int) []int {
 
 // A workspace gathers rows and scores them.
 type workspace struct {
-	of     *scorer
-	n      int       // rows gathered
-	x, y   []float64 // scaled
-	laws   model.Laws
-	lo, hi []float64 // of the expected losses
+	of   *scorer
+	n    int       // rows gathered
+	x, y []float64 // scaled
+	laws model.Laws
+	hi   []float64 // of the losses
 }
 
 // reset makes room for up to n rows and forgets those that were gathered.
@@ -76,7 +76,7 @@ func (w *workspace) reset(n int) {
 		return
 	}
 	w.x, w.y = make([]float64, n*w.of.scale.inputs()), make([]float64, n)
-	w.laws, w.lo, w.hi = model.NewLaws(n), make([]float64, n), make([]float64, n)
+	w.laws, w.hi = model.NewLaws(n), make([]float64, n)
 }
 
 // gather takes rows [from, to) of a block, with their targets if it has them.
@@ -115,21 +115,21 @@ func (w *workspace) predict() (model.Laws, error) {
 
 // scored is what a model makes of rows with targets.
 type scored struct {
-	y      []float64 // scaled targets
-	laws   model.Laws
-	lo, hi []float64 // bounds on the expected loss of a draw of Q, or on the loss of its mean
+	y    []float64 // scaled targets
+	laws model.Laws
+	hi   []float64 // upper bounds on the expected loss of a draw of Q, or on the loss of its mean
 }
 
 // score returns the losses of the gathered rows. They are valid until the next call.
 func (w *workspace) score() (scored, error) {
-	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.lo[:w.n], w.hi[:w.n]}
-	return s, w.of.predictor.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.lo, s.hi)
+	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n]}
+	return s, w.of.predictor.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.hi)
 }
 
 // scoreMeans does the same for the losses of the mean of Q.
 func (w *workspace) scoreMeans() (scored, error) {
-	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.lo[:w.n], w.hi[:w.n]}
-	return s, w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.lo, s.hi)
+	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n]}
+	return s, w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.hi)
 }
 
 // point is the loss of the mean of Q at row i, for information.

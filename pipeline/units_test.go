@@ -28,7 +28,7 @@ func (u units) apply(columns [][]float64) [][]float64 {
 func invariant(c certify.Certificate) []float64 {
 	out := []float64{c.Baseline.EmpiricalRisk.Lower, c.Baseline.Bound, c.Jitter.Limit}
 	for _, g := range c.Guarantees {
-		out = append(out, g.EmpiricalRisk.Upper, g.LowerRisk.Lower, g.KL, g.LnInverseWeight, g.LnXi, g.LnInverseDelta, g.Exponent, g.Bound, g.BoundPinsker, g.LowerBound)
+		out = append(out, g.EmpiricalRisk.Upper, g.KL, g.LnInverseWeight, g.LnXi, g.LnInverseDelta, g.Exponent, g.Bound, g.BoundPinsker)
 	}
 	for _, x := range c.Theta {
 		out = append(out, float64(x.Index))

@@ -207,7 +207,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Copies:    Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Features},
 		Dropped:   ev.Ledger.Copies, Bad: ev.Ledger.Bad,
 	}
-	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).LowerRisk = ev.Constant.Risk
+	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
 	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
 		return nil, err
 	}

@@ -208,10 +208,6 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		}, true},
 		{"risk", func(ev *certify.Evidence) {
 			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Count())
-			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk
-		}, false},
-		{"lower risk", func(ev *certify.Evidence) {
-			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Count())
 		}, false},
 		{"risk of the constant", func(ev *certify.Evidence) {
 			ev.Constant.Risk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Count())
@@ -238,7 +234,6 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 			ev.Ledger.Reference--
 			ev.Ledger.Train++
 			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, ev.Constant.Risk = lossless(ev.Ledger.Train), lossless(ev.Ledger.Train)
-			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk
 		}, true},
 		{"sample's digest", func(ev *certify.Evidence) { ev.Sample.Digest = strings.Repeat("0", 64) }, false},
 		{"shards", func(ev *certify.Evidence) { ev.Sample.Shards++ }, false},
@@ -288,10 +283,7 @@ func TestVerifyRefusesAUnitOfTheRisk(t *testing.T) {
 			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk = shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, 1)
 		},
 		"one less": func(ev *certify.Evidence) {
-			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, -1), shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk, -99)
-		},
-		"one less below": func(ev *certify.Evidence) {
-			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk = shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).LowerRisk, -1)
+			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk = shifted(t, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, -1)
 		},
 		"one less constant": func(ev *certify.Evidence) { ev.Constant.Risk = shifted(t, ev.Constant.Risk, -1) },
 	} {

@@ -33,7 +33,6 @@ type certificateRow struct {
 	DrawStatus       certify.Status `parquet:"draw_status"` // of a draw of Q
 	DrawBound        float64        `parquet:"draw_bound"`
 	DrawBoundPinsker float64        `parquet:"draw_bound_pinsker"`
-	DrawLowerBound   float64        `parquet:"draw_lower_bound"`
 	DrawHeadline     string         `parquet:"draw_headline"`
 	DrawStatement    string         `parquet:"draw_statement"`
 
@@ -51,7 +50,6 @@ type certificateRow struct {
 	SequenceNumber  *int64  `parquet:"sequence_number,optional"`
 	N               int64   `parquet:"n"`
 	EmpiricalRisk   float64 `parquet:"empirical_risk"`
-	LowerRisk       float64 `parquet:"lower_risk"`
 	KL              float64 `parquet:"kl"`
 	LnInverseWeight float64 `parquet:"ln_inverse_weight"`
 	LnXi            float64 `parquet:"ln_xi"`
@@ -114,7 +112,6 @@ type guaranteeRow struct {
 	EmpiricalRisk  float64             `parquet:"empirical_risk"`
 	LnInverseDelta float64             `parquet:"ln_inverse_delta"`
 	Bound          float64             `parquet:"bound"`
-	LowerBound     float64             `parquet:"lower_bound"`
 	Headline       string              `parquet:"headline"`
 	Statement      string              `parquet:"statement"`
 }
@@ -164,7 +161,7 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 // IsCertificateRow tells a Parquet file that looks like a certificate from a model file.
 // [DecodeCertificateRow] says whether it is a good one.
 func IsCertificateRow(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "`+certify.Format+`"`))
+	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "pacsgp-certificate/`))
 }
 
 // DecodeCertificateRow reads what [CertificateRow] writes. It refuses another document than
@@ -299,11 +296,11 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 	row := certificateRow{
 		Format:        c.Format,
 		MeanGuarantee: mean.ID, MeanN: mean.N, MeanStatus: mean.Status, MeanBound: mean.Bound, MeanHeadline: mean.Headline, MeanStatement: mean.Statement,
-		DrawStatus: draw.Status, DrawBound: draw.Bound, DrawBoundPinsker: draw.BoundPinsker, DrawLowerBound: draw.LowerBound,
+		DrawStatus: draw.Status, DrawBound: draw.Bound, DrawBoundPinsker: draw.BoundPinsker,
 		DrawHeadline: draw.Headline, DrawStatement: draw.Statement,
 		Target: draw.Loss.Target, Loss: string(draw.Loss.Kind),
 		Delta: c.Delta.Declared, Alternatives: c.Delta.Alternatives, Alternative: c.Delta.Alternative,
-		N: draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL,
+		N: draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, KL: draw.KL,
 		LnInverseWeight: draw.LnInverseWeight, LnXi: draw.LnXi, LnInverseDelta: draw.LnInverseDelta,
 		Exponent: draw.Exponent, Accuracy: c.Accuracy.Tau, Unproven: draw.Unproven,
 		BaselineConstant: c.Baseline.Constant, BaselineOrigin: c.Baseline.Origin, BaselineBound: c.Baseline.Bound,
@@ -319,7 +316,7 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 	for _, g := range c.Guarantees {
 		row.Guarantees = append(row.Guarantees, guaranteeRow{
 			ID: g.ID, Predictor: g.Predictor, Role: g.Role, Status: g.Status, N: g.N, EmpiricalRisk: g.EmpiricalRisk.Upper,
-			LnInverseDelta: g.LnInverseDelta, Bound: g.Bound, LowerBound: g.LowerBound, Headline: g.Headline, Statement: g.Statement,
+			LnInverseDelta: g.LnInverseDelta, Bound: g.Bound, Headline: g.Headline, Statement: g.Statement,
 		})
 	}
 	if s := c.Delta.Sequence; s != nil {

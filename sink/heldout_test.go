@@ -17,9 +17,9 @@ from pacsgp import losses, refusal, verify
 for stated in (0, 2, 3):
     for unproven in (0, 3):
         held = verify.HeldOut()
-        held.add(np.zeros(3), np.ones(3), np.array([True, True, False]))
+        held.add(np.ones(3), np.array([True, True, False]))
         try:
-            held.check({"ledger": {"holdout": 3}, "holdout": stated * losses.UNIT, "lower_holdout": 0, "unproven_holdout": unproven})
+            held.check({"ledger": {"holdout": 3}, "holdout": stated * losses.UNIT, "unproven_holdout": unproven})
             print("accepted", stated)
         except refusal.Refused:
             print("refused", stated)

@@ -160,9 +160,9 @@ func heavier(t testing.TB, r certify.Risk, units int64) certify.Risk {
 func refit(t testing.TB, c *certify.Certificate) {
 	t.Helper()
 	mean, draw := &c.Guarantees[0], &c.Guarantees[1]
-	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, LowerRisk: draw.LowerRisk.Lower, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta, Share: c.Delta.Share(certify.MethodPACBayes)})
+	b, err := certify.Bound(certify.Terms{Risk: draw.EmpiricalRisk.Upper, KL: draw.KL, LnInverseWeight: draw.LnInverseWeight, N: draw.N, Delta: draw.Delta, Share: c.Delta.Share(certify.MethodPACBayes)})
 	fatal.If(t, err)
-	draw.Bound, draw.BoundPinsker, draw.LowerBound = b.Upper, b.Pinsker, b.Lower
+	draw.Bound, draw.BoundPinsker = b.Upper, b.Pinsker
 	mean.Bound, mean.BoundPinsker = min(1, 2*b.Upper), min(1, 2*b.Pinsker)
 	if c.Baseline.Bound, err = certify.HoldoutBound(c.Baseline.EmpiricalRisk.Lower, draw.N, draw.Delta); err != nil {
 		t.Fatal(err)

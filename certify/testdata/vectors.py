@@ -21,7 +21,7 @@ RNG = random.Random(20040312)
 
 def digits(x):
     if 0 < x < mpf(10) ** -400:
-        return "0"  # far below the least float64, which a lower bound must then not reach
+        return "0"  # far below the least float64
     return mp.nstr(x, 40, strip_zeros=False, min_fixed=-2, max_fixed=2)
 
 
@@ -49,21 +49,18 @@ def kl_at(q, x):
     return a + b
 
 
-def invert(q, c, upper):
-    """The p on the side asked for with kl(q||p) = c, by bisection of its log-odds."""
+def invert(q, c):
+    """The p above q with kl(q||p) = c, by bisection of its log-odds."""
     q, c = mpf(q), mpf(c)
-    if upper and q == 1 or not upper and q == 0:
+    if q == 1:
         return q
     if q == 0:
         return -mp.expm1(-c)
-    if q == 1:
-        return exp(-c)
     at = log(q) - log1p(-q)
     step = mpf(1)
-    sign = 1 if upper else -1
-    while kl_at(q, at + sign * step) < c:
+    while kl_at(q, at + step) < c:
         step *= 2
-    near, far = at, at + sign * step
+    near, far = at, at + step
     for _ in range(240):
         mid = (near + far) / 2
         if kl_at(q, mid) < c:
@@ -127,8 +124,8 @@ def write_inverse():
     pairs += [(random_q(), 10 ** RNG.uniform(-12, 1.5)) for _ in range(1200)]
     pairs += [(RNG.uniform(0, .3), RNG.uniform(0, .2)) for _ in range(600)]
     for q, c in pairs:
-        rows.append([repr(q), repr(c), digits(invert(q, c, True)), digits(invert(q, c, False))])
-    write("klinverse.csv", ["q", "c", "upper", "lower"], rows)
+        rows.append([repr(q), repr(c), digits(invert(q, c))])
+    write("klinverse.csv", ["q", "c", "upper"], rows)
 
 
 def write_xi():
@@ -205,15 +202,13 @@ def write_bounds():
         weight = RNG.choice([0.0, 14.180, RNG.uniform(0, 200)])
         delta = RNG.choice(["0.01", "0.05", "0.001", "0.3", "1e-12", "0.99"])
         inverse_delta = -log(mpf(delta))
-        lower_risk = risk * rng.choice([0.0, 1.0, 1 - 1e-9, rng.random()])
         k = rng.choice([1, 1, 2, 12, 1000])
         c = (mpf(kl_q) + mpf(weight) + cache[n] + inverse_delta + log(mpf(k))) / n
-        upper = invert(risk, c, True)
+        upper = invert(risk, c)
         pinsker = min(mpf(1), mpf(risk) + sqrt(c / 2))
-        lower = invert(lower_risk, c, False)
-        holdout = invert(risk, inverse_delta / n, True)
-        rows.append([repr(risk), repr(lower_risk), repr(kl_q), repr(weight), n, delta, k] + [digits(x) for x in (c, upper, pinsker, lower, holdout)])
-    write("bounds.csv", ["risk", "lower_risk", "kl", "ln_inverse_weight", "n", "delta", "alternatives", "exponent", "upper", "pinsker", "lower", "holdout"], rows)
+        holdout = invert(risk, inverse_delta / n)
+        rows.append([repr(risk), repr(kl_q), repr(weight), n, delta, k] + [digits(x) for x in (c, upper, pinsker, holdout)])
+    write("bounds.csv", ["risk", "kl", "ln_inverse_weight", "n", "delta", "alternatives", "exponent", "upper", "pinsker", "holdout"], rows)
 
 
 def write_delta():

@@ -44,10 +44,10 @@ type Loss interface {
 	Least(y, f float64) float64
 	// Reference returns E l(y, v) for arguments and arithmetic of [Precision]
 	// bits and a variance ≥ 0, which it does not raise: a second, slow implementation
-	// that shares no numeric code with the first, nor with [Interval].
+	// that shares no numeric code with the first, nor with [Upper].
 	Reference(y, m, variance *big.Float) *big.Float
 
-	side
+	upper
 }
 
 // ErrParameter says that a loss was asked for with an impossible tolerance.

@@ -26,14 +26,14 @@ def certificate_row(path):
 
 def check_row(row, cert):
     """The columns about guarantees say what the document says."""
-    plain = ("id", "predictor", "role", "status", "n", "ln_inverse_delta", "bound", "lower_bound", "headline", "statement")
+    plain = ("id", "predictor", "role", "status", "n", "ln_inverse_delta", "bound", "headline", "statement")
     listed = [{**{k: g[k] for k in plain}, "empirical_risk": g["empirical_risk"]["upper"]} for g in cert["guarantees"]]
     need(row.get("guarantees") == [listed], "the guarantees of the row are not those of its document")
     mean = min((g for g in cert["guarantees"] if g["predictor"] == "mean of Q" and g["status"] != "conditional"), key=lambda g: g["bound"])
     draw = guarantee(cert, "pb-full")
     for column, value in {
             "mean_guarantee": mean["id"], "mean_n": mean["n"], **{f"mean_{k}": mean[k] for k in ("status", "bound", "headline", "statement")},
-            **{f"draw_{k}": draw[k] for k in ("status", "bound", "lower_bound", "headline", "statement")}}.items():
+            **{f"draw_{k}": draw[k] for k in ("status", "bound", "headline", "statement")}}.items():
         need(row.get(column) == [value], f"the column {column} is {row.get(column)}, but the document of the row gives {value!r}")
 
 
@@ -51,7 +51,7 @@ def read_certificate(path, wanted):
     for expected in filter(None, (wanted, named and named.group(1))):
         need(found == expected, f"the certificate's id is {found}, not {expected}")
     cert = read_json(data, "certificate")
-    need(isinstance(cert, dict) and cert.get("format") == "pacsgp-certificate/2", f"the format of the certificate is {cert.get('format')!r}, this program reads 'pacsgp-certificate/2'")
+    need(isinstance(cert, dict) and cert.get("format") == "pacsgp-certificate/3", f"the format of the certificate is {cert.get('format')!r}, this program reads 'pacsgp-certificate/3'")
     fits(cert, CERTIFICATE, "the certificate")
     methods = [m["id"] for m in cert["delta"]["methods"]]
     need(sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"]), "the methods are not pac-bayes, alone or with holdout")
@@ -133,7 +133,7 @@ def stated_findings(cert, job):
     sums = [("baseline", baseline["empirical_risk"], n)]
     for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
         if g:
-            sums += [(name, g["empirical_risk"], rows), ("lower_" + name, g["lower_risk"], rows)]
+            sums.append((name, g["empirical_risk"], rows))
     for name, risk, rows in sums:
         need(risk["exact"]["count"] == rows, f"a risk is over {risk['exact']['count']} rows, not over {rows}")
         found[name] = int(risk["exact"]["sum"], 16)
@@ -141,8 +141,7 @@ def stated_findings(cert, job):
     for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
         if g:
             unproven = found["unproven_" + name] = g["unproven"]
-            need(found["lower_" + name] <= found[name], "the lower sum of the losses is above the upper one")
-            need(unproven * UNIT <= found[name] and found["lower_" + name] <= (rows - unproven) * UNIT, "rows that are not proven count 1 and 0")
+            need(unproven * UNIT <= found[name], "rows that are not proven count 1")
     return found
 
 

@@ -26,21 +26,20 @@ def derive(model, job, raw, cert, found, jitter):
         declared["scaling"] = [{"column": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"])} for a in meta["features"] + [meta["target"]]]
     need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
     kinds = {k: float(v) if k in ("epsilon", "below", "above") else v for k, v in loss.items()}
-    bounds = {k: float(stated[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent", "bound", "bound_pinsker", "lower_bound")}
+    bounds = {k: float(stated[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent", "bound", "bound_pinsker")}
     def about(name, predictor, role, of, rows):
         return {"id": name, "predictor": predictor, "role": role, "method": "", "status": "", "headline": "", "statement": "", "loss": kinds, "delta": delta, "n": rows,
-                "empirical_risk": {"exact": risk(of, rows), "upper": mean_of(found[of], rows, True)},
-                "lower_risk": {"exact": risk("lower_" + of, rows), "lower": mean_of(found["lower_" + of], rows, False)}, "unproven": found["unproven_" + of]}
-    draw = {**about("pb-full", "draw of Q", "train", "risk", n), **{k: v for k, v in bounds.items() if v or k in ("ln_inverse_delta", "bound", "lower_bound")}}
-    mean = {**draw, "id": "mean-2b", "predictor": "mean of Q", "lower_bound": 0.0,
+                "empirical_risk": {"exact": risk(of, rows), "upper": mean_of(found[of], rows, True)}, "unproven": found["unproven_" + of]}
+    draw = {**about("pb-full", "draw of Q", "train", "risk", n), **{k: v for k, v in bounds.items() if v or k in ("ln_inverse_delta", "bound")}}
+    mean = {**draw, "id": "mean-2b", "predictor": "mean of Q",
             **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker") if k in draw}}
     means = [mean]
     if ledger["holdout"]:
         held = guarantee(cert, "holdout")
         means.append({**about("holdout", "mean of Q", "holdout", "holdout", ledger["holdout"]),
-                      "ln_inverse_delta": float(held["ln_inverse_delta"]), "bound": float(held["bound"]), "lower_bound": 0.0})
+                      "ln_inverse_delta": float(held["ln_inverse_delta"]), "bound": float(held["bound"])})
     document = {
-        "format": "pacsgp-certificate/2", "guarantees": sorted(means, key=lambda g: g["bound"]) + [draw],
+        "format": "pacsgp-certificate/3", "guarantees": sorted(means, key=lambda g: g["bound"]) + [draw],
         "baseline": {"constant": found["constant"], "origin": found["origin"],
                      "empirical_risk": {"exact": risk("baseline"), "lower": mean_of(found["baseline"], n, False)},
                      "bound": float(cert["baseline"]["bound"]), "statement": ""},

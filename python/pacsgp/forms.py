@@ -78,7 +78,6 @@ AFFINE = {"name": word(128), "centre": number, "scale": positive}
 PARAMETER = {"name": text, "index": count, "grid": {
     "min": number, "step": positive, "count": count, "prior": {"flat", "peaked"}, "centre?": count, "width?": positive}}
 SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
-LOWER = {"exact": SUM, "lower": share}
 
 METADATA = {
     "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
@@ -101,14 +100,14 @@ SETTINGS = {
     "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}}
 
 CERTIFICATE = {
-    "format": {"pacsgp-certificate/2"},
+    "format": {"pacsgp-certificate/3"},
     "guarantees": [{
         "id": {"holdout", "mean-2b", "pb-full"}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
         "loss": {"kind": KINDS, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,
-        "empirical_risk": {"exact": SUM, "upper": share}, "lower_risk": LOWER,
-        "unproven": count, "ln_inverse_delta": number, "bound": share, "lower_bound": share,
+        "empirical_risk": {"exact": SUM, "upper": share},
+        "unproven": count, "ln_inverse_delta": number, "bound": share,
         **{f"{k}?": number for k in ("kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker")}}],
-    "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": LOWER, "bound": share, "statement": text},
+    "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},
     "dependence": {"pairs": count, "correlation": number, "suspicious": flag},
     "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count},
     "accuracy": {"tau": positive},

@@ -17,7 +17,7 @@ def density(x):
 
 
 class Losses:
-    """Bounds on the expected loss of a draw of Q at each row (format.md, 5.3)."""
+    """Upper bounds on the expected loss of a draw of Q at each row (format.md, 5.3)."""
 
     def __init__(self, model):
         loss, self.scale = model.loss, model.target["scale"]
@@ -32,76 +32,59 @@ class Losses:
         y = self.model.scale_target(raw_y)
         room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
         two_sided = self.kind in ("zero-one", "band")
-        g = np.abs(mean - (y + (self.above - self.below) / 2 if two_sided else y))
-        room = room if two_sided else room + self.tau
-        least, most = np.maximum(0, g - room), g + room
+        most = np.abs(mean - (y + (self.above - self.below) / 2 if two_sided else y)) + (room if two_sided else room + self.tau)
         with np.errstate(all="ignore"):
             if two_sided:
-                half = (self.below + self.above) / 2
-                low, high = np.where(least > half + self.tau, 1.0, 0.0), np.where(most < half - self.tau, 0.0, 1.0)
+                high = np.where(most < (self.below + self.above) / 2 - self.tau, 0.0, 1.0)
             elif self.kind == "exponential":
-                low, high = (-np.expm1(-(d / self.below) ** 2) for d in (least, most))
+                high = ROUNDING - np.expm1(-(most / self.below) ** 2)
             elif self.kind == "squared":
-                low, high = (np.minimum(d / self.below, 1) ** 2 for d in (least, most))
+                high = ROUNDING + np.minimum(most / self.below, 1) ** 2
             else:
                 t, off = np.abs(y + self.offset), 6 * U * (np.abs(y) + abs(self.offset))
-                low, high = np.minimum(least / (t + off), 1), np.where(t > off, np.minimum(most / (t - off), 1), 1.0)
-        if not two_sided:
-            low, high = low - ROUNDING, high + ROUNDING
-        proven = mean_error <= self.tau
-        known = proven & (low <= high)
-        return np.where(known, np.clip(low, 0, 1), 0.0), np.where(known, np.clip(high, 0, 1), 1.0), proven
+                high = np.where(t > off, ROUNDING + np.minimum(most / (t - off), 1), 1.0)
+            return self.capped(high, mean_error <= self.tau)
 
-    def bounds(self, raw_y, mean, variance, mean_error, variance_error):
-        """Lower and upper ends, and which rows are proven: of the others nothing is known."""
+    def capped(self, high, proven):
+        """What is not known, NaN included, costs 1."""
+        return np.where(proven & (high <= 1), np.maximum(high, 0), 1.0), proven
+
+    def draws(self, raw_y, mean, variance, mean_error, variance_error):
+        """Upper bounds, and which rows are proven: of the others nothing is known."""
         y = self.model.scale_target(raw_y)
         room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
         proven = (mean_error <= self.tau) & np.isfinite(variance_error) & np.isfinite(variance)
         small, large = np.sqrt(np.maximum(0, variance - variance_error)), np.sqrt(np.maximum(0, variance + variance_error))
         centre = y + (self.above - self.below) / 2 if self.kind in ("zero-one", "band") else y
         g = np.abs(mean - centre)
-        least, most = np.maximum(0, g - room), g + room
-        ends = {"zero-one": self.band, "band": self.band, "exponential": self.exponential,
-                "squared": self.slope, "relative": self.slope}[self.kind]
         with np.errstate(all="ignore"):
-            low, high = ends(y, least, most, small, large)
-            ordered = low <= high
-        known = proven & ordered
-        return np.where(known, np.clip(low, 0, 1), 0.0), np.where(known, np.clip(high, 0, 1), 1.0), proven
+            high = {"zero-one": self.band, "band": self.band, "exponential": self.exponential,
+                    "squared": self.slope, "relative": self.slope}[self.kind](y, np.maximum(0, g - room), g + room, small, large)
+            return self.capped(high, proven)
 
     def band(self, y, least, most, small, large):
         """Φ((g−w)/s) + Φ(−(g+w)/s): each term is monotone in g, w and, on each side of
         its zero, in s."""
-        half = (self.below + self.above) / 2
-        inner, outer = half - self.tau, half + self.tau
-        high = ndtr((most - inner) / np.where(most > inner, small, large)) + ndtr(-(least + inner) / large)
-        low = ndtr((least - outer) / np.where(least > outer, large, small)) + ndtr(-(most + outer) / small)
-        return low - ROUNDING, high + ROUNDING
+        inner = (self.below + self.above) / 2 - self.tau
+        return ndtr((most - inner) / np.where(most > inner, small, large)) + ndtr(-(least + inner) / large) + ROUNDING
 
-    def exponential(self, y, least, most, small, large):
+    def exponential(self, y, _, most, small, large):
         """1 − ε/√k·exp(−g²/k), k = 2s² + ε²: both factors are monotone in g and in k."""
         e = self.below
         few, many = 2 * small * small + e * e, 2 * large * large + e * e
-        modulus = 0.858 * self.tau / e + ROUNDING
-        return (1 - e / np.sqrt(few) * np.exp(-least * least / many) - modulus,
-                1 - e / np.sqrt(many) * np.exp(-most * most / few) + modulus)
+        return 1 - e / np.sqrt(many) * np.exp(-most * most / few) + 0.858 * self.tau / e + ROUNDING
 
-    def slope(self, y, least, most, small, large):
+    def slope(self, y, _, most, small, large):
         """A loss that rises with |f−y| up to 1 at t: monotone in g and in t, and with s it
         moves by 0.8·steepest/t times what s moves by."""
-        steepest = 2 if self.kind == "squared" else 1
-        near = far = np.full_like(y, self.below)
+        steepest, t = 2 if self.kind == "squared" else 1, np.full_like(y, self.below)
         if self.kind == "relative":
-            t, room = np.abs(y + self.offset), 6 * U * (np.abs(y) + abs(self.offset))
-            near, far = t - room, t + room
-        move = steepest * (0.8 * (large - small + 4 * U * large) + self.tau) / near + ROUNDING
-        high = np.where(near > 0, self.sloped(most, large, near)[1] + move, 1.0)
-        low = np.where(near > 0, self.sloped(least, large, far)[0] - move, 0.0)
-        apart = 1 - 0.8 * (far + self.tau) / small - ROUNDING  # a draw is within t of y with 0.8t/s at most
-        return np.fmax(low, np.minimum(apart, high)), high
+            t = np.abs(y + self.offset) - 6 * U * (np.abs(y) + abs(self.offset))
+        move = steepest * (0.8 * (large - small + 4 * U * large) + self.tau) / t + ROUNDING
+        return np.where(t > 0, self.sloped(most, large, t) + move, 1.0)
 
     def sloped(self, g, s, t):
-        """Bounds on E at one g, s, t, but for the rounding of Φ (format.md, 5.2)."""
+        """An upper bound on E at one g, s, t, but for the rounding of Φ (format.md, 5.2)."""
         a, h, c = (-t - g) / s, -g / s, (t - g) / s
         if self.kind == "squared":
             size = (g * g + s * s) / (t * t)
@@ -110,10 +93,8 @@ class Losses:
         else:
             size = (g + s) / t
             inside = (g * (1 - ndtr(-c) - 2 * ndtr(h) + ndtr(a)) + s * (2 * density(h) - density(a) - density(c))) / t
-        e, off = ndtr(a) + ndtr(-c) + np.maximum(0, inside), ROUNDING * (1 + size)
-        wide, far = s > 1024 * t, g - t > 9 * s
-        low = np.where(far, 1 - ROUNDING, np.where(wide, 1 - 0.8 * t / s, e - off))
-        return low, np.where(far | wide, 1.0, e + off)
+        e = ndtr(a) + ndtr(-c) + np.maximum(0, inside) + ROUNDING * (1 + size)
+        return np.where((g - t > 9 * s) | (s > 1024 * t), 1.0, e)
 
 
 def exp_negative(x):

@@ -137,10 +137,6 @@ class Sentences:
             words += ("It speaks of predictions that are within "
                       f"{self.amount(self.cert['accuracy']['tau'], at_least_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
         else:
-            if g["lower_bound"] >= 1e-4:
-                zero_one = g["loss"]["kind"] in ("zero-one", "band")
-                room = ", even if each tolerance is wider by the accuracy" if zero_one else ", but for the accuracy"
-                words += f" (and, on the same event, at least {outward(g['lower_bound'], False)}{room})"
             words += (". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, "
                       "nor of the mean of Q")
         if len(self.cert["delta"]["methods"]) > 1:
@@ -189,7 +185,7 @@ ASSUMPTIONS = {
     "loss-before-rows": "The loss, its tolerance and delta follow from declarations and reference rows.",
     "roles-by-key": "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role.",
     "separate-last-pass": "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree.",
-    "losses-proven": "Each certified row has a proven interval of its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
+    "losses-proven": "Each certified row has a proven upper bound on its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",
     "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
     "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training, nor the time at which it ended.",

@@ -71,7 +71,7 @@ def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
     Returns the constant's sum, and whether as many rows are unproven as stated."""
     laws, losses = Laws(model, holds), Losses(model)
-    low = high = baseline = unproven = n = 0
+    high = baseline = unproven = n = 0
     held = HeldOut()
     digests = Digests(survey.lake, len(model.features) + 1)
     for shard, first, block in survey.lake.blocks(model.features + [model.target["name"]]):
@@ -82,47 +82,39 @@ def check_losses(model, cert, survey, constant, holds, found):
             held.add(*losses.points(y, mean, error))
         for i in range(0, block.shape[1], BLOCK):
             x, y = block[:-1, i:i + BLOCK], block[-1, i:i + BLOCK]
-            below, above, proven = losses.bounds(y, *laws.at(model.scale_features(x.T)))
-            low, high, baseline = low + units(below, False), high + units(above, True), baseline + units(constant_loss(model.loss, y, constant), False)
+            above, proven = losses.draws(y, *laws.at(model.scale_features(x.T)))
+            high, baseline = high + units(above, True), baseline + units(constant_loss(model.loss, y, constant), False)
             unproven, n = unproven + int((~proven).sum()), n + len(y)
     need(digests.found()[0] == survey.digest and n == survey.train, "the data have changed between two readings")
-    upper, lower, one = found["risk"], found["lower_risk"], n * UNIT
-    need(upper >= low, f"the upper sum of the losses is {upper / one:.12f} of N, which is below the lower one that is proven here, {low / one:.12f}")
-    need(lower <= high, f"the lower sum of the losses is {lower / one:.12f} of N, which is above the upper one that is proven here, {high / one:.12f}")
+    stated, one = found["risk"], n * UNIT
     room = Fraction(AGREEMENT) * one
     more = max(0, found["unproven_risk"] - unproven) * UNIT  # rows that are not proven there, but here
-    need(high - upper <= room, f"the empirical risk is stated as at most {upper / one:.12f}, but proven here is at most {high / one:.12f}")
-    need(lower - low <= room, f"the empirical risk is stated as at least {lower / one:.12f}, but proven here is at least {low / one:.12f}")
-    need(upper - high <= room + more and low - lower <= room + more, f"the empirical risk is stated as {lower / one:.12f} to {upper / one:.12f}, far from what is proven here, {low / one:.12f} to {high / one:.12f}")
+    need(-room <= stated - high <= room + more, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {high / one:.12f}")
     need(baseline == found["baseline"], f"the constant loses {baseline / one:.12f} on the train rows, the certificate says {found['baseline'] / one:.12f}")
-    ok(f"empirical risk: proven here from {low / one:.10f} to {high / one:.10f}, {unproven} rows unproven")
-    ok(f"stated from {lower / one:.10f} to {upper / one:.10f}: the upper end off by {(upper - high) / one:+.1e}, the lower one by {(lower - low) / one:+.1e} (at most {AGREEMENT:g})")
+    ok(f"empirical risk: proven here at most {high / one:.10f}, {unproven} rows unproven; what is stated is off by {(stated - high) / one:+.1e} (at most {AGREEMENT:g})")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     return baseline, held.check(found) and unproven == found["unproven_risk"]
 
 
 class HeldOut:
-    """Sums of the bounds on what the mean loses on hold-out rows."""
+    """The sum of the bounds on what the mean loses on hold-out rows."""
 
     def __init__(self):
-        self.low = self.high = self.unproven = 0
+        self.high = self.unproven = 0
 
-    def add(self, low, high, proven):
-        self.low, self.high = self.low + units(low, False), self.high + units(high, True)
-        self.unproven = self.unproven + int((~proven).sum())
+    def add(self, high, proven):
+        self.high, self.unproven = self.high + units(high, True), self.unproven + int((~proven).sum())
 
     def check(self, found):
-        """The stated sums are these, up to rounding; further out only as far as there are
-        more rows that are not proven. Returns whether as many are unproven."""
+        """The stated sum is this, up to rounding; larger only as far as there are more
+        rows that are not proven. Returns whether as many are unproven."""
         if "holdout" not in found:
             return True
-        n = found["ledger"]["holdout"]
-        upper, lower = found["holdout"], found["lower_holdout"]
+        n, stated = found["ledger"]["holdout"], found["holdout"]
         room = Fraction(AGREEMENT) * n * UNIT
         more = max(0, found["unproven_holdout"] - self.unproven) * UNIT
-        need(self.high - upper <= room and lower - self.low <= room, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {lower / UNIT:.3f} to {upper / UNIT:.3f}")
-        need(upper - self.high <= room + more and self.low - lower <= room + more, f"the mean loses from {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on the {n} hold-out rows, far from {lower / UNIT:.3f} to {upper / UNIT:.3f}")
-        ok(f"hold-out: the mean loses {self.low / UNIT:.3f} to {self.high / UNIT:.3f} on {n} rows, as stated")
+        need(-room <= stated - self.high <= room + more, f"the mean loses at most {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {stated / UNIT:.3f}")
+        ok(f"hold-out: the mean loses at most {self.high / UNIT:.3f} on {n} rows, as stated")
         return found["unproven_holdout"] == self.unproven
 
 

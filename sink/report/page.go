@@ -145,13 +145,11 @@ func sum(g certify.Guarantee, c certify.Certificate) []Row {
 	return []Row{
 		{"rows N", strconv.FormatInt(g.N, 10), ""},
 		{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), "of a draw of Q, at most"},
-		{"", certify.RoundDown(g.LowerRisk.Lower, 5), "and at least"},
 		nats("KL of Q from P", g.KL),
 		nats("ln 1/weight of theta", g.LnInverseWeight),
 		nats("ln xi(N)", g.LnXi),
 		nats("ln alternatives/delta", g.LnInverseDelta),
 		{"bound B", certify.RoundUp(g.Bound, 5), "Pinsker's form: " + certify.RoundUp(g.BoundPinsker, 5)},
-		{"lower bound", certify.RoundDown(g.LowerBound, 5), "on the same event"},
 		{"yardstick", certify.RoundUp(c.Baseline.Bound, 5), "of the constant " + strconv.FormatFloat(c.Baseline.Constant, 'g', 6, 64)},
 	}
 }

@@ -1,0 +1,311 @@
+package loss
+
+import (
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// Laws are the laws N(m, s²) of the predictions of some rows, known up to proven errors,
+// and the rows' targets, all in scaled units and all of one length.
+type Laws struct {
+	// Y is (y − centre)/scale, both operations rounded: |error| ≤ 2.01u|Y|, u = 2⁻⁵³.
+	Y              []float64
+	Mean, Variance []float64
+	// MeanError and VarianceError bound |Mean − m| and |Variance − s²|. NaN and
+	// infinities say that nothing is known.
+	MeanError, VarianceError []float64
+}
+
+// An Upper bounds losses from above, for the stored numbers in exact arithmetic
+// (docs/proofs.md, 10). It is for one goroutine.
+type Upper struct {
+	loss     Loss
+	accuracy float64
+	scratch  [3][]float64 // arguments and values of Φ and φ
+}
+
+// An upper writes upper bounds for rows whose errors are finite.
+type upper interface {
+	// draws gets the laws and the bound on each row's distance error.
+	draws(r *Upper, laws Laws, room, hi []float64)
+	// points is draws for the means alone.
+	points(r *Upper, laws Laws, room, hi []float64)
+	// size is the length by which rounding of the tolerances is measured.
+	size() float64
+}
+
+// NewUpper returns the bounds of a loss of this package. accuracy ≥ 0, in scaled
+// units, is what a reader's prediction may be off by: bounds hold for every prediction
+// within accuracy of a draw.
+func NewUpper(l Loss, accuracy float64) *Upper {
+	return &Upper{loss: l, accuracy: accuracy}
+}
+
+// Of reports whether r bounds this loss with this accuracy.
+func (r *Upper) Of(l Loss, accuracy float64) bool { return r.loss == l && r.accuracy == accuracy }
+
+const (
+	unitRoundoff = 0x1p-53
+	// rounding is what the arithmetic of a bound may be off by: 20u for two values of
+	// Φ (4 ulp each, and arguments within 4u: |xφ(x)| < 0.25), and as much to spare.
+	rounding = 0x1p-48
+	// beyond this many deviations from an edge Φ is below 10⁻¹⁸.
+	farAway = 9
+)
+
+// Draws writes upper bounds on each row's expected loss to hi, in [0, 1]. A row whose mean
+// is not proven to be within the accuracy gets 1. Rows do not depend on each other, nor
+// does a result on the machine.
+func (r *Upper) Draws(laws Laws, hi []float64) {
+	r.bounds(laws, r.loss.draws, r.proven, hi)
+}
+
+// Points does the same for the losses of the means: of every prediction that is within
+// the accuracy of the exact mean. Variances are not looked at. A loss that is 0 or 1 has
+// whole bounds.
+func (r *Upper) Points(laws Laws, hi []float64) {
+	r.bounds(laws, r.loss.points, r.near, hi)
+}
+
+func (r *Upper) bounds(
+	laws Laws, write func(r *Upper, laws Laws, room, hi []float64), proven func(laws Laws, i int) bool, hi []float64,
+) {
+	n := len(laws.Y)
+	room := r.take(2, n)
+	size := r.loss.size()
+	for i, y := range laws.Y {
+		// Of the distance |m − y| and of its difference to a tolerance.
+		room[i] = (laws.MeanError[i] + float64(6*unitRoundoff*(math.Abs(laws.Mean[i])+math.Abs(y)+size))) * (1 + 0x1p-40)
+	}
+	write(r, laws, room, hi)
+	for i := range n {
+		if !proven(laws, i) || !(hi[i] <= 1) { // written so that NaN fails
+			hi[i] = 1
+		}
+		hi[i] = max(0, hi[i])
+	}
+}
+
+// proven reports whether row i's mean is known to within the accuracy, and its variance.
+func (r *Upper) proven(laws Laws, i int) bool {
+	return r.near(laws, i) && laws.VarianceError[i] <= math.MaxFloat64 && !math.IsNaN(laws.Variance[i])
+}
+
+// near reports whether row i's mean is known to within the accuracy.
+func (r *Upper) near(laws Laws, i int) bool { return laws.MeanError[i] <= r.accuracy }
+
+// take returns scratch memory of n numbers.
+func (r *Upper) take(which, n int) []float64 {
+	if cap(r.scratch[which]) < n {
+		r.scratch[which] = make([]float64, n)
+	}
+	return r.scratch[which][:n]
+}
+
+// reach returns the least and the largest distance from a centre, given a computed
+// distance and its error.
+func reach(distance, room float64) (least, most float64) {
+	g := math.Abs(distance)
+	return max(0, g-room), g + room
+}
+
+// deviations returns the least and the largest deviation of row i.
+func (l Laws) deviations(i int) (least, most float64) {
+	v, e := l.Variance[i], l.VarianceError[i]
+	return math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))
+}
+
+// The expectation of a band at distance g from its middle, with half its width w, is
+//
+//	Φ((g−w)/s) + Φ(−(g+w)/s)
+//
+// and each term is monotone in g, in w and, on each side of its sign, in s.
+func (l band) draws(r *Upper, laws Laws, room, hi []float64) {
+	n := len(laws.Y)
+	middle, half := (l.above-l.below)/2, (l.above+l.below)/2
+	inner := half - r.accuracy
+	args := r.take(0, 2*n)
+	for i, y := range laws.Y {
+		least, most := reach(laws.Mean[i]-y-middle, room[i])
+		small, large := laws.deviations(i)
+		args[2*i] = (most - inner) / pick(most > inner, small, large)
+		args[2*i+1] = -(least + inner) / large
+	}
+	linalg.NormCDF(args, args)
+	for i := range n {
+		hi[i] = args[2*i] + args[2*i+1] + rounding
+		if !(inner > 0) {
+			hi[i] = 1
+		}
+	}
+}
+
+// A prediction within the accuracy is inside if the mean is inside by so much.
+func (l band) points(r *Upper, laws Laws, room, hi []float64) {
+	middle, half := (l.above-l.below)/2, (l.above+l.below)/2
+	for i, y := range laws.Y {
+		_, most := reach(laws.Mean[i]-y-middle, room[i])
+		hi[i] = pick(most < half-r.accuracy, 0, 1)
+	}
+}
+
+func (l band) size() float64 { return l.above + l.below }
+
+func pick(condition bool, yes, no float64) float64 {
+	if condition {
+		return yes
+	}
+	return no
+}
+
+// 1 − E = exp(−(g/ε)²/k)/√k, k = 1 + 2(s/ε)²: the factors are monotone in g and s. The
+// loss has slope √(2/e)/ε at most.
+func (l exponential) draws(r *Upper, laws Laws, room, hi []float64) {
+	args := r.take(0, len(laws.Y))
+	k := func(s float64) float64 {
+		t := s / l.epsilon
+		return 1 + float64(2*float64(t*t))
+	}
+	for i, y := range laws.Y {
+		_, most := reach(laws.Mean[i]-y, room[i])
+		small, _ := laws.deviations(i)
+		most /= l.epsilon
+		args[i] = -most * most / k(small)
+	}
+	linalg.Exp(args, args)
+	modulus := 0.858*r.accuracy/l.epsilon + rounding
+	for i := range args {
+		_, large := laws.deviations(i)
+		hi[i] = 1 - args[i]/math.Sqrt(k(large)) + modulus
+	}
+}
+
+func (l exponential) points(r *Upper, laws Laws, room, hi []float64) {
+	args := r.take(0, len(room))
+	for i, y := range laws.Y {
+		most := r.farthest(laws.Mean[i]-y, room[i]) / l.epsilon
+		args[i] = -most * most
+	}
+	linalg.Exp(args, args)
+	for i := range room {
+		hi[i] = 1 - args[i] + rounding
+	}
+}
+
+// farthest is the largest distance of every prediction within the accuracy.
+func (r *Upper) farthest(distance, room float64) float64 {
+	_, most := reach(distance, (room+r.accuracy)*(1+0x1p-40))
+	return most
+}
+
+func (l exponential) size() float64 { return 2 * l.epsilon }
+
+// A slope is a loss that rises with |v−y|, from 0 to 1 at t, where it stays: t = ε for
+// the squared loss, |y| for the relative one. With g = |m−y|, A = (−t−g)/s, C = (t−g)/s,
+//
+//	E = Φ(A) + Φ(−C) + inside
+//
+// It rises with g and falls with t. It moves with s by at most 0.8·steepest/t times what
+// s moves by, because |ξ| is below 0.8 on average for a standard normal ξ.
+type slope struct {
+	steepest float64
+	// inside is the part of |v−y| < t, from Φ and φ at A, −C and −g/s, and a bound on
+	// what rounding adds.
+	inside func(g, s, t float64, cdf, pdf []float64) (e, off float64)
+	// tolerance is at least this.
+	tolerance func(y float64) float64
+}
+
+func (d slope) draws(r *Upper, laws Laws, room, hi []float64) {
+	const each = 3 // points of a row
+	cdf, pdf := r.take(0, each*len(room)), r.take(1, each*len(room))
+	end := func(i int) (g, s, t, apart float64) {
+		_, most := reach(laws.Mean[i]-laws.Y[i], room[i])
+		small, large := laws.deviations(i)
+		return most, large, d.tolerance(laws.Y[i]), large - small + float64(4*unitRoundoff*large)
+	}
+	for i := range room {
+		g, s, t, _ := end(i)
+		to := cdf[each*i:]
+		to[0], to[1], to[2] = (-t-g)/s, (g-t)/s, -g/s
+	}
+	linalg.NormCDFPDF(cdf, pdf, cdf)
+	for i := range room {
+		g, s, t, apart := end(i)
+		at := each * i
+		hi[i] = d.expectation(g, s, t, cdf[at:at+each], pdf[at:at+each])
+		hi[i] += float64(d.steepest*(float64(0.8*apart)+r.accuracy))/t + rounding
+		if !(t > 0) {
+			hi[i] = 1
+		}
+	}
+}
+
+// expectation returns an upper bound on E, but for the rounding of Φ. Beyond s = 1024t the
+// density, below 0.4/s, leaves nothing.
+func (d slope) expectation(g, s, t float64, cdf, pdf []float64) float64 {
+	if g-t > farAway*s || s > 1024*t {
+		return 1
+	}
+	e, off := d.inside(g, s, t, cdf, pdf)
+	return cdf[0] + cdf[1] + max(0, e) + off
+}
+
+// The square of the loss's argument, inside:
+//
+//	((g²+s²)D + 2gs(φ(A)−φ(C)) + s²(Aφ(A)−Cφ(C)))/t²
+//
+// Each factor of Φ and φ is off by less than 20u, so that the sum is by less than 64u(g²+s²)/t².
+func squaredInside(g, s, t float64, cdf, pdf []float64) (e, off float64) {
+	a, c := (-t-g)/s, (t-g)/s
+	d := 1 - cdf[0] - cdf[1]
+	size, v := float64(g*g)+float64(s*s), float64(s*s)
+	sum := float64(size*d) + float64(2*g*s*(pdf[0]-pdf[1])) + float64(v*(float64(a*pdf[0])-float64(c*pdf[1])))
+	return sum / (t * t), 64 * unitRoundoff * size / (t * t)
+}
+
+func (l squared) draws(r *Upper, laws Laws, room, hi []float64) {
+	slope{2, squaredInside, func(float64) float64 { return l.epsilon }}.draws(r, laws, room, hi)
+}
+
+func (l squared) points(r *Upper, laws Laws, room, hi []float64) {
+	for i, y := range laws.Y {
+		most := min(r.farthest(laws.Mean[i]-y, room[i])/l.epsilon, 1)
+		hi[i] = float64(most*most) + rounding
+	}
+}
+
+func (l squared) size() float64 { return 2 * l.epsilon }
+
+// The loss's argument, inside:
+//
+//	(g(Φ(C)−2Φ(−g/s)+Φ(A)) + s(2φ(g/s)−φ(A)−φ(C)))/t
+//
+// off by less than 64u(g+s)/t.
+func relativeInside(g, s, t float64, cdf, pdf []float64) (e, off float64) {
+	sum := float64(g*(1-cdf[1]-float64(2*cdf[2])+cdf[0])) + float64(s*(float64(2*pdf[2])-pdf[0]-pdf[1]))
+	return sum / t, 64 * unitRoundoff * (g + s) / t
+}
+
+// The raw target's size in scaled units is off by rounding of the scaled target and of
+// its sum with the offset. A target of 0 costs 1.
+func (l relative) draws(r *Upper, laws Laws, room, hi []float64) {
+	slope{1, relativeInside, l.tolerance}.draws(r, laws, room, hi)
+}
+
+func (l relative) tolerance(y float64) float64 {
+	return math.Abs(y+l.offset) - float64(6*unitRoundoff*(math.Abs(y)+math.Abs(l.offset)))
+}
+
+func (l relative) points(r *Upper, laws Laws, room, hi []float64) {
+	for i, y := range laws.Y {
+		t := l.tolerance(y)
+		hi[i] = min(r.farthest(laws.Mean[i]-y, room[i])/t, 1) + rounding
+		if !(t > 0) {
+			hi[i] = 1
+		}
+	}
+}
+
+func (l relative) size() float64 { return math.Abs(l.offset) }
