@@ -3,15 +3,18 @@ package lake
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // A chunk is one column of one row group, as the footer describes it.
 type chunk struct {
+	group        int
 	start, end   int64 // where its pages are in the file
 	rows         int64
 	uncompressed int64 // bytes of all pages
@@ -39,6 +42,23 @@ func (f *footer) chunk(g int, c *column) (chunk, error) {
 	return ch, err
 }
 
+// chunks are the chunks with rows of the columns that can be read.
+func (f *footer) chunks() iter.Seq2[*column, chunk] {
+	return func(yield func(*column, chunk) bool) {
+		for i := range f.columns {
+			c := &f.columns[i]
+			for g := range f.groups {
+				if c.Use == ingest.Unusable || c.refused != "" || f.groups[g].Rows == 0 {
+					continue
+				}
+				if ch, err := f.chunk(g, c); err == nil && !yield(c, ch) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // storedChunk is chunk without the bounds of the values.
 func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 	group := &f.groups[g]
@@ -50,7 +70,7 @@ func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 		return chunk{}, errors.New(c.refused)
 	}
 	ch := chunk{
-		start: m.Data, rows: group.Rows, uncompressed: m.Uncompressed,
+		group: g, start: m.Data, rows: group.Rows, uncompressed: m.Uncompressed,
 		codec: m.Codec, counted: m.Stats.Counted, nulls: m.Stats.Nulls,
 	}
 	if d := m.Dictionary; d > 0 && d < ch.start {

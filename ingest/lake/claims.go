@@ -8,7 +8,6 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
@@ -32,26 +31,17 @@ func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 	var c cursor
 	var codec decompressor
 	var stored []byte
-	for i := range f.columns {
-		col := &f.columns[i]
-		if col.Use == ingest.Unusable {
+	for col, ch := range f.chunks() {
+		if ch.rows/rowsOfByte <= ch.end-ch.start {
 			continue
 		}
-		for g := range f.groups {
-			if f.groups[g].Rows == 0 || col.refused != "" {
-				continue
-			}
-			ch, err := f.chunk(g, col)
-			if err == nil && ch.rows/rowsOfByte > ch.end-ch.start {
-				c.reset(file, col, ch, &codec, &stored, largestWhole)
-				err = guard(func() error { return c.skim(ctx) })
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				col.refused = fmt.Sprintf("row group %d: %v", g, err)
-			}
+		c.reset(file, col, ch, &codec, &stored, largestWhole)
+		err := guard(func() error { return c.skim(ctx) })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			col.refused = fmt.Sprintf("row group %d: %v", ch.group, err)
 		}
 	}
 	return nil

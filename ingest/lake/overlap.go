@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/pacsgp/pacsgp/ingest"
 )
 
 // A span is where a chunk has its pages.
@@ -19,19 +17,8 @@ type span struct {
 // groups: a footer that names the same pages twice makes one row count as two.
 func (f *footer) refuseShared() {
 	var spans []span
-	for i := range f.columns {
-		c := &f.columns[i]
-		if c.Use == ingest.Unusable || c.refused != "" {
-			continue
-		}
-		for g := range f.groups {
-			if f.groups[g].Rows == 0 {
-				continue
-			}
-			if ch, err := f.chunk(g, c); err == nil {
-				spans = append(spans, span{ch.start, ch.end, g, c})
-			}
-		}
+	for c, ch := range f.chunks() {
+		spans = append(spans, span{ch.start, ch.end, ch.group, c})
 	}
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.group, b.group))

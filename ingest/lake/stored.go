@@ -10,8 +10,6 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 )
 
 // Stored reads columns of one file as they are stored, of any flat type, to hand them on. No
@@ -139,18 +137,25 @@ func (s *Stored) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("lake: %s: %w", s.file.path, err)
 	}
-	var record *storedRecord
+	var record arrow.Record
 	for c, column := range s.columns {
 		switch {
 		case column.column.leaf < 0:
-			s.cells[c] = storedKey(s.file.text(column.Name))
+			s.cells[c] = storedConstant{} // null
+			if text, ok := s.file.text(column.Name); ok {
+				s.cells[c] = storedConstant(parquet.ByteArrayValue([]byte(text)))
+			}
 		case s.file.arrow:
 			if record == nil {
-				if record, err = s.record(known.arrow, g); err != nil {
+				err := guard(func() (err error) {
+					record, err = known.arrow.Read(s.open, g.batch)
+					return err
+				})
+				if err != nil {
 					return s.fault(c, err)
 				}
 			}
-			s.cells[c] = record.column(column.column.leaf)
+			s.cells[c] = &storedArray{of: record.Column(column.column.leaf), rows: g.rows}
 		default:
 			ch, err := known.foot.storedChunk(g.index, column.column)
 			if err != nil {
@@ -225,16 +230,6 @@ func (s *Stored) indexed(foot *footer, c *column) bool {
 	return err == nil && h.Kind == format.DictionaryPage && h.Described && int64(h.Values) <= g.rows/2
 }
 
-// record reads the record batch of an Arrow file.
-func (s *Stored) record(in *arrowipc.File, g group) (*storedRecord, error) {
-	r := &storedRecord{rows: g.rows}
-	err := guard(func() (err error) {
-		r.record, err = in.Read(s.open, g.batch)
-		return err
-	})
-	return r, err
-}
-
 // Close closes the file.
 func (s *Stored) Close() error {
 	if s.open == nil {
@@ -266,14 +261,7 @@ func (f *dataFile) text(name string) (string, bool) {
 	return "", false
 }
 
-// storedKey is a column whose values are all that of a key in the path.
-func storedKey(value string, ok bool) storedCells {
-	if !ok {
-		return storedConstant{}
-	}
-	return storedConstant(parquet.ByteArrayValue([]byte(value)))
-}
-
+// A storedConstant is the value of each row: that of a key in the path.
 type storedConstant parquet.Value
 
 func (v storedConstant) read(dst []parquet.Value) error {

@@ -59,16 +59,6 @@ func arrowUnit(unit arrow.TimeUnit) parquet.TimeUnit {
 	}
 }
 
-// A storedRecord is a record batch of an Arrow file.
-type storedRecord struct {
-	record arrow.Record
-	rows   int64
-}
-
-func (r *storedRecord) column(i int) storedCells {
-	return &storedArray{of: r.record.Column(i), rows: r.rows}
-}
-
 // A storedArray is a column of a record batch.
 type storedArray struct {
 	of   arrow.Array
