@@ -74,28 +74,8 @@ func copied(m pipeline.Model) pipeline.Model {
 // jitter condition is met.
 func factored(t testing.TB, m *pipeline.Model) bool {
 	t.Helper()
-	q := m.Posterior
-	n, d := q.Inducing(), q.Dim()
+	q := factorised(m.Posterior)
 	m.Meta.Jitter = q.Jitter
-	for i := range n {
-		for j := range i + 1 {
-			r := 0.0
-			for k := range d {
-				u := (q.Z[i*d+k] - q.Z[j*d+k]) / q.Kernel.Lengthscales[k]
-				r += u * u
-			}
-			s := q.Kernel.Variance * math.Exp(-0.5*r)
-			if i == j {
-				s += q.Jitter
-			}
-			for k := range j {
-				s -= q.L[i*n+k] * q.L[j*n+k]
-			}
-			if q.L[i*n+j] = s / q.L[j*n+j]; i == j {
-				q.L[i*n+i] = math.Sqrt(s)
-			}
-		}
-	}
 	bound, limit, err := q.JitterCheck()
 	return err == nil && bound <= limit
 }

@@ -3,6 +3,7 @@ package sink_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -73,30 +74,28 @@ func testModel(m, d int, ard bool) pipeline.Model {
 }
 
 // factorised sets L to the Cholesky factor of K_ZZ + jI, by the textbook.
-func factorised(p *model.Posterior) *model.Posterior {
-	m, d := len(p.Mean), len(p.Kernel.Lengthscales)
-	for i := range m {
+func factorised(q *model.Posterior) *model.Posterior {
+	n, d := q.Inducing(), q.Dim()
+	for i := range n {
 		for j := range i + 1 {
 			r := 0.0
-			for c, l := range p.Kernel.Lengthscales {
-				t := (p.Z[i*d+c] - p.Z[j*d+c]) / l
-				r += t * t
+			for k, l := range q.Kernel.Lengthscales {
+				u := (q.Z[i*d+k] - q.Z[j*d+k]) / l
+				r += u * u
 			}
-			a := p.Kernel.Variance * math.Exp(-r/2)
+			s := q.Kernel.Variance * math.Exp(-0.5*r)
 			if i == j {
-				a += p.Jitter
+				s += q.Jitter
 			}
 			for k := range j {
-				a -= p.L[i*m+k] * p.L[j*m+k]
+				s -= q.L[i*n+k] * q.L[j*n+k]
 			}
-			if i == j {
-				p.L[i*m+i] = math.Sqrt(a)
-			} else {
-				p.L[i*m+j] = a / p.L[j*m+j]
+			if q.L[i*n+j] = s / q.L[j*n+j]; i == j {
+				q.L[i*n+i] = math.Sqrt(s)
 			}
 		}
 	}
-	return p
+	return q
 }
 
 func encode(t testing.TB, m pipeline.Model) []byte {
@@ -145,7 +144,7 @@ func TestModelPagesCarryChecksums(t *testing.T) {
 	}
 	// A changed value is noticed by the page's checksum: without one it would
 	// be read back.
-	at := bytes.Index(data, doubleBytes(testModel(1100, 2, true).Posterior.Mean[500]))
+	at := bytes.Index(data, binary.LittleEndian.AppendUint64(nil, math.Float64bits(testModel(1100, 2, true).Posterior.Mean[500])))
 	if at < 0 {
 		t.Fatal("the value is not stored plainly")
 	}
@@ -156,14 +155,6 @@ func TestModelPagesCarryChecksums(t *testing.T) {
 	if _, err := sink.DecodeModel(resealed(data)); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), "checksum of a page") {
 		t.Errorf("a changed value in a file that was sealed anew: %v, want the page's checksum error", err)
 	}
-}
-
-func doubleBytes(x float64) []byte {
-	b := make([]byte, 8)
-	for i := range b {
-		b[i] = byte(math.Float64bits(x) >> (8 * i))
-	}
-	return b
 }
 
 func TestEncodeModelRefusesWhatIsNoModel(t *testing.T) {
@@ -314,16 +305,21 @@ func damage(rng *rand.Rand, good []byte, kind int) []byte {
 }
 
 func TestDamagedModelIsRefused(t *testing.T) {
-	good := encode(t, testModel(40, 3, true))
+	refusesDamage(t, encode(t, testModel(40, 3, true)), 3000, sink.ErrModelFile, func(b []byte) error { _, err := sink.DecodeModel(b); return err })
+}
+
+// refusesDamage damages a file so many times: each is refused, in little memory.
+func refusesDamage(t *testing.T, good []byte, times int, want error, decode func([]byte) error) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 4))
-	for i := range 3000 {
+	for i := range times {
 		bad := damage(rng, good, i)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := sink.DecodeModel(bad)
+		err := decode(bad)
 		runtime.ReadMemStats(&after)
-		if !errors.Is(err, sink.ErrModelFile) {
-			t.Fatalf("damage %d: %v, want ErrModelFile", i, err)
+		if !errors.Is(err, want) {
+			t.Fatalf("damage %d: %v, want %v", i, err, want)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<16 {
 			t.Errorf("damage %d: %d bytes are allocated for a damaged file of %d", i, used, len(good))

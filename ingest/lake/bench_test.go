@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,31 +149,12 @@ func valuesOf(b *testing.B) func(parquet.Page) {
 	}
 }
 
-// readShards reads all rows of a source, several shards at the same time.
-func readShards(b *testing.B, src pipeline.Source, workers int) {
-	var next atomic.Int64
-	failed := make(chan error, workers)
-	for range workers {
-		go func() {
-			for i := int(next.Add(1)) - 1; i < len(src.Shards()); i = int(next.Add(1)) - 1 {
-				if err := readShard(b, src, i); err != nil {
-					failed <- err
-					return
-				}
-			}
-			failed <- nil
-		}()
+// readShards reads all rows of a source.
+func readShards(b *testing.B, src pipeline.Source) {
+	for i := range src.Shards() {
+		_, err := pipelinetest.Each(b.Context(), src, i, nil)
+		fatal.If(b, err)
 	}
-	for range workers {
-		if err := <-failed; err != nil {
-			b.Error(err)
-		}
-	}
-}
-
-func readShard(b *testing.B, src pipeline.Source, i int) error {
-	_, err := pipelinetest.Each(b.Context(), src, i, nil)
-	return err
 }
 
 // A contender is one way to read a benchmark's file.
@@ -238,24 +218,13 @@ func BenchmarkDecode(b *testing.B) {
 func benchDecode(b *testing.B, path string) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	plain, digested, put := openBench(b, path, false), openBench(b, path, true), valuesOf(b)
-	ours := contender{metric: "MB/s", read: func() { readShards(b, plain, 1) }}
-	digest := contender{metric: "digest-MB/s", read: func() { readShards(b, digested, 1) }}
+	ours := contender{metric: "MB/s", read: func() { readShards(b, plain) }}
+	digest := contender{metric: "digest-MB/s", read: func() { readShards(b, digested) }}
 	raw := contender{metric: "raw-MB/s", read: func() { rawPages(b, path, func(parquet.Page) {}) }}
 	values := contender{metric: "values-MB/s", read: func() { rawPages(b, path, put) }}
 	turns(b, plain, &raw, &ours, &values, &digest)
 	b.ReportMetric(raw.median()/ours.median(), "of-raw")
 	b.ReportMetric(values.median()/ours.median(), "of-values")
-}
-
-// BenchmarkDecodeWorkers reads with digests, on all cores: as many row groups at
-// the same time as there are cores, as a job does it.
-func BenchmarkDecodeWorkers(b *testing.B) {
-	for _, c := range benchCases {
-		b.Run(c.name, func(b *testing.B) {
-			src := openBench(b, benchFile(b, c), true)
-			turns(b, src, &contender{metric: "digest-MB/s", read: func() { readShards(b, src, runtime.GOMAXPROCS(0)) }})
-		})
-	}
 }
 
 // BenchmarkStored reads columns as they are stored: bytes of values, and what is
