@@ -8,8 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 )
 
-// An arrowReader reads messages that are Arrow IPC streams: a schema, and record batches
-// of any number of rows.
+// An arrowReader reads messages that are Arrow IPC streams, of any number of rows.
 type arrowReader struct {
 	names []string
 	room  arrowipc.Allowance // whose memory serves one message after another

@@ -21,8 +21,8 @@ import (
 // of a declared schema, or object container files, which have their own.
 const FormatAvro = "avro"
 
-// An avroReader reads the values of records that are Avro. The library decodes each row
-// into one struct, whose fields are the columns, and skips everything else.
+// An avroReader reads records of Avro. The library decodes each row into one struct, whose fields
+// are the columns, and skips everything else.
 type avroReader struct {
 	declared *avro.Schema // of all records; nil: none is declared
 	registry func(id uint32) (*avro.Schema, error)

@@ -7,8 +7,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// Behind adds to an error of a partition that ends before the offset to go on at what holds
-// that offset: the group, or files of a folder.
+// Behind adds to an error of a partition that ends too early what holds the later offset: the
+// group, or files of a folder.
 func (u *Unpredicted) Behind(err error, group, files map[int]int64, folder string) error {
 	e, ok := errors.AsType[*BehindError](err)
 	if !ok {
@@ -23,8 +23,8 @@ func (u *Unpredicted) Behind(err error, group, files map[int]int64, folder strin
 	return err
 }
 
-// Hint adds what to do to an error of a topic that was made anew, or has rows no more that are
-// not predicted. output is what to choose anew beside the group.
+// Hint adds what to do to an error of a topic that was made anew, or has lost rows without
+// predictions. output is what to choose anew beside the group.
 func (u *Unpredicted) Hint(err error, output string) error {
 	if gone, ok := errors.AsType[*GoneError](err); ok {
 		return fmt.Errorf("%w (hint: these rows had no predictions, and can get none. To go on behind them set the group to the oldest offset that is left, "+

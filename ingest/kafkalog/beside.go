@@ -25,9 +25,8 @@ func (cfg Config) beside() []string {
 	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return !isBeside(name) })
 }
 
-// besideCell is the number that the key or a header of a record is. They are bytes without a
-// type: what is read is text, as in JSON but without quotes. A record that has none has a null
-// there.
+// besideCell is the number of a record's key or header: text as in JSON, without quotes. A missing
+// one is a null.
 func besideCell(r *broker.Record, name string) (float64, error) {
 	text := r.Key
 	if header, ok := strings.CutPrefix(name, prefixHeader); ok {

@@ -47,8 +47,8 @@ func (b *block) place(r *broker.Record, rows int) {
 	}
 }
 
-// add appends the rows that read makes of a record: one of bad cells if it is none. The error
-// is the first fault.
+// add appends the rows of a record; a record that is none is one of bad cells. The error is the
+// first fault.
 func (b *block) add(read func(columns [][]float64) (rows int, err error)) (rows int, err error) {
 	have := b.rows()
 	if rows, err = read(b.columns); err != nil {
@@ -60,8 +60,7 @@ func (b *block) add(read func(columns [][]float64) (rows int, err error)) (rows 
 	return rows, b.faults(have)
 }
 
-// faults is the first fault of the rows of a record, which begin here in the columns. It
-// makes all bad values NaN.
+// faults is the first fault of the rows from have on. It makes all bad values NaN.
 func (b *block) faults(have int) (first error) {
 	for j, column := range b.columns {
 		for i, v := range column[have:] {
@@ -95,8 +94,7 @@ func (b *block) moveRest(next *block) {
 	next.offsets, next.times = next.offsets[:0], next.times[:0]
 }
 
-// schema is that of a spool's files: the decoded columns as doubles, and where each row
-// was.
+// schema is that of a spool's files: columns as doubles, and the place of each row.
 func (b *block) schema() *parquet.Schema {
 	g := parquet.Group{}
 	if b.topic != "" {
@@ -138,8 +136,7 @@ func (s *spool) store(g segment, b *block) error {
 	return s.save()
 }
 
-// packed compresses the files of all spools: its encoders, of several megabytes each, are
-// used for one file after another.
+// packed compresses the files of all spools: its encoders, of several megabytes each, are reused.
 var packed = &zstd.Codec{Level: zstd.SpeedFastest}
 
 // write writes the rows as one row group.
@@ -176,8 +173,7 @@ func (b *block) column(to *parquet.ColumnWriter, name string, partition int64) e
 	}
 }
 
-// writeValues writes what becomes of some values. A column whose values are all there
-// needs no levels.
+// writeValues writes values that are all there: they need no levels.
 func writeValues[T any](to *parquet.ColumnWriter, values []T, of func(T) parquet.Value) error {
 	var piece [1024]parquet.Value
 	for len(values) > 0 {

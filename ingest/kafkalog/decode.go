@@ -12,8 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// A Decoder makes rows of records as they come, for who needs no spool. Its methods are
-// for one goroutine.
+// A Decoder makes rows of records without a spool. Its methods are for one goroutine.
 type Decoder struct {
 	cfg     Config
 	keep    []string
@@ -33,9 +32,9 @@ func CanKeep(format, name string) error {
 	return nil
 }
 
-// Decoders returns so many decoders of the columns of cfg, which have one registry of
-// schemas. They keep these members of records beside the columns; see [CanKeep]. What they
-// ask a registry ends with ctx. Of cfg Format, Schema, Registry and Columns are used.
+// Decoders returns n decoders of the columns of cfg, which share a registry of schemas and keep
+// these members of records beside the columns (see [CanKeep]). ctx ends requests to the registry.
+// Of cfg Format, Schema, Registry and Columns are used.
 func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decoder, error) {
 	known := cfg.schemas()
 	all := make([]*Decoder, n)

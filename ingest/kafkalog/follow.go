@@ -20,8 +20,8 @@ type Taken struct {
 type Take struct {
 	Records []Taken
 	Ends    map[int]int64 // behind the take, of the partitions that it has something of
-	// Pause says that the next take comes when it was looked what more there is. A take of
-	// nothing says it too.
+	// Pause says that the next take comes after another look at the topic. A take may have nothing
+	// but this.
 	Pause bool
 }
 
@@ -34,12 +34,11 @@ const (
 	identityEvery = 5 * time.Second
 )
 
-// Follow hands over what the topic has from these offsets on, by partition, and goes on as
-// more comes: until ctx is done, use returns an error or, with once, there is no more. A
-// take belongs to who gets it. A partition that is not named begins at its earliest offset.
-// It ends with an error that is [broker.ErrAnother] soon after the topic was made anew, if
-// brokers tell; of what was handed over since it looked last it is not known of which topic
-// it is. Of cfg Client, Topic, Identity and SkipTombstones are used.
+// Follow hands over what the topic has from these offsets on, by partition, and goes on as more
+// comes: until ctx is done, use returns an error or, with once, there is no more. use owns its
+// take. Other partitions begin at their earliest offset. Soon after the topic was made anew it
+// ends with an error that is [broker.ErrAnother], if brokers tell; the last takes may be of either
+// topic. Of cfg Client, Topic, Identity and SkipTombstones are used.
 func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Take) error) error {
 	f := follower{turns: turns{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()

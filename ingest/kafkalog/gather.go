@@ -10,12 +10,10 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// A window that closes by its rows has no ends until it has them. Its partitions are read
-// in turns, so that each has its part of a backlog, as far as their records are committed;
-// then again, until there are enough. Which rows it gets depends on when they arrive; what
-// it got is recorded in its segments, which can be replayed as any. They are numbered as
-// they are cut, whatever their partition: so what has been stored at any time is the
-// beginning of the sample.
+// A window that closes by its rows has no ends until it has them. Its partitions are read in turns
+// up to their committed records, again and again. Its rows depend on when they arrive; its
+// segments record them, and are replayed as any. They are numbered as they are cut, so that the
+// stored ones are always the beginning of the sample.
 
 // errFull says that a window has all its rows.
 var errFull = errors.New("the window is closed")
@@ -179,8 +177,8 @@ func (g *gathering) flushAll() error {
 	return nil
 }
 
-// flushMost stores the largest segment while those of all partitions together have more
-// rows than a few whole ones, so that memory does not grow with the partitions.
+// flushMost stores the largest segments while all partitions hold more than a few whole ones, so
+// that memory does not grow with the partitions.
 func (g *gathering) flushMost() error {
 	for g.held() > int64(tailsAtOnce*g.cfg.segmentRows) {
 		if err := g.flush(slices.MaxFunc(g.partitions, func(p, q int) int { return cmp.Compare(g.writers[p].block.rows(), g.writers[q].block.rows()) })); err != nil {
@@ -190,9 +188,8 @@ func (g *gathering) flushMost() error {
 	return nil
 }
 
-// elapsed waits until a record of the topic is so much later than the first one of the
-// window, and returns the window up to then: in each partition up to its first record of
-// that time or later, or all that is committed.
+// elapsed waits until a record is so much later than the first one of the window, and returns the
+// window up to then: each partition up to its first record of that time or later, or its end.
 func (cfg Config) elapsed(ctx context.Context) ([]span, error) {
 	for {
 		spans, err := cfg.freeze(ctx)

@@ -82,8 +82,8 @@ func (r *jsonReader) doubt(format string, args ...any) {
 	}
 }
 
-// read appends the row that an object is to columns: NaN cells say what is wrong with a
-// value (see [ingest.Fault]). Of an object without a row the texts are kept.
+// read appends the row of an object to columns: NaN cells tell faults of values (see
+// [ingest.Fault]). An object without a row keeps its texts.
 func (r *jsonReader) read(text []byte, columns [][]float64) (rows int, err error) {
 	missing := ingest.Null.Cell()
 	for j := range r.row {

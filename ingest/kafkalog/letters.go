@@ -24,22 +24,19 @@ const (
 	headerReason    = "pacsgp.reason"
 )
 
-// lettersName is the file of the records of a segment that are no rows: a log as brokers
-// have them, of record batches of one record each.
+// lettersName is the file of a segment's dead letters: a log of batches of one record each.
 func lettersName(number, partition int) string {
 	return fmt.Sprintf("_letters-%08d-partition-%06d.log", number, partition)
 }
 
-// letters writes the dead letters of a segment while it is read, so that memory does not
-// grow with them. The file is made with the first.
+// letters writes the dead letters of a segment while it is read. The first makes the file.
 type letters struct {
 	file *durable.Pending
 	out  *bufio.Writer
 	size int64
 }
 
-// put appends a record with the reason for which it is no row. Key, value and headers
-// are as they were.
+// put appends a record, unchanged, with the reason for which it is no row.
 func (l *letters) put(cfg Config, partition int, r *broker.Record, reason error) error {
 	if l.file == nil {
 		file, err := durable.Create(cfg.files, filepath.Join(cfg.Folder, "_letters"))
@@ -89,9 +86,9 @@ func (l *letters) drop() {
 	}
 }
 
-// Letters calls use for each record of the window that is no row, or has a bad one, in the
-// order of the segments: as it was, with headers behind its own that say where it was and
-// what is wrong. The record is valid during the call.
+// Letters calls use for each record of the window that is no row, or has a bad one, in the order
+// of the segments. Headers behind its own tell its place and the reason. The record is valid
+// during the call.
 func (w *Window) Letters(use func(partition int, r broker.Record) error) error {
 	for i, path := range w.letters {
 		if path == "" {

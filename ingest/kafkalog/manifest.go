@@ -27,14 +27,13 @@ var (
 	topicName   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 )
 
-// fileName is the file of a segment, by its number within its partition. Bytewise order
-// of the names is the order of the segments.
+// fileName is the file of a segment. The bytewise order of names is the order of segments.
 func fileName(number, partition int) string {
 	return fmt.Sprintf("segment-%08d-partition-%06d.parquet", number, partition)
 }
 
-// A manifest says what a spool is and how far it has come. It is replaced in one step
-// when a segment is durable.
+// A manifest says what a spool is and how far it has come. It is replaced whole when a segment is
+// durable.
 type manifest struct {
 	Format   string `json:"format"`
 	Declared string `json:"declared"` // what the window was frozen from

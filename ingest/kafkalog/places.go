@@ -15,8 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// PlacesTold are the columns of a spool, or of a copy of it, that say where each row stood
-// in a topic, or keys of a path that are called so; nil: no file has any.
+// PlacesTold are the columns of files, or keys of their paths, that tell the places of rows in a
+// topic; nil: no file has any.
 func PlacesTold(files []lake.File) []string {
 	var told []string
 	for _, name := range []string{columnTopic, columnPartition, columnOffset} {
@@ -32,11 +32,10 @@ func called(f lake.File, name string) []ingest.Column {
 	return slices.DeleteFunc(slices.Clone(f.Columns), func(c ingest.Column) bool { return c.Name != name })
 }
 
-// CheckPlaces demands that these columns of a spool say of each row what the segments say,
-// which are its shards: the topic, the partition, and an offset of the segment that is not before
-// that of the row before. The topic has to be text in all files, the others integers; they are
-// compared to the last digit. most bounds the bytes of pages in memory. An error that wraps
-// [pipeline.ErrRefused] names the first row that stood elsewhere.
+// CheckPlaces demands that these columns tell the places of the segments, which are the shards:
+// their topic, as text, and partition and offset, as integers, which are compared to the last
+// digit; offsets lie within the segment and do not fall. most bounds the bytes of pages in memory.
+// An error that wraps [pipeline.ErrRefused] names the first row of another place.
 func CheckPlaces(ctx context.Context, files []lake.File, told []string, segments []pipeline.Segment, most int64) error {
 	for _, f := range files {
 		if f.RowGroups > len(segments) {
@@ -133,8 +132,7 @@ func checkSegment(ctx context.Context, f lake.File, src *lake.Stored, g pipeline
 	return nil
 }
 
-// integerOf is a value of a column of integers; −1, which is no place, of one that an int64
-// does not hold.
+// integerOf is a value of a column of integers; −1, which is no place, beyond int64.
 func integerOf(of parquet.Node, v parquet.Value) int64 {
 	signed := of.Type().LogicalType().Value.(*format.IntType).IsSigned
 	switch {

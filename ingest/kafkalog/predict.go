@@ -17,7 +17,7 @@ var (
 )
 
 // Unpredicted reads the rows of a topic that a group has not predicted, for [score.Loop]. Its
-// methods are for one goroutine, but for Same and what pieces do.
+// methods are for one goroutine, but for Same and those of pieces.
 type Unpredicted struct {
 	Config // Topic, Group, Client, Format, Schema, Registry, SkipTombstones; Identity is found out
 
@@ -33,8 +33,8 @@ type Unpredicted struct {
 	told    map[string]bool
 }
 
-// aboutOffsets begins the text beside the offsets. Behind it stand what the predictions are
-// about and, if brokers tell, the id of the topic with the rows and that of its cluster.
+// aboutOffsets begins the text beside the offsets, before the subject of the predictions and, if
+// brokers tell, the ids of topic and cluster.
 const aboutOffsets = "predictions "
 
 // Note is the text beside the offsets of predictions about a subject.
@@ -59,8 +59,7 @@ func readNote(text string) (subject string, of broker.Identity) {
 	return subject, of
 }
 
-// Same finds out which topic has the rows, and from then on demands that it is the same one,
-// as far as brokers tell. The first call comes before all others.
+// Same demands the topic of the first call, which comes before all others, as far as brokers tell.
 func (u *Unpredicted) Same(ctx context.Context) error {
 	is, err := u.Client.Identity(ctx, u.Topic)
 	if err != nil {
@@ -72,8 +71,8 @@ func (u *Unpredicted) Same(ctx context.Context) error {
 	return is.Same(u.Identity, u.Topic, "when this process began")
 }
 
-// Positions returns the offsets behind what the group has predicted, by partition, and what
-// these predictions are about. They have to be of the topic that is there now.
+// Positions returns the offsets behind what the group has predicted, by partition, and the subject
+// of these predictions, of the topic that is there now.
 func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject string, err error) {
 	partitions, err := u.Client.Partitions(ctx, u.Topic)
 	if err != nil {
@@ -99,8 +98,7 @@ func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject 
 	return at, subject, nil
 }
 
-// From says at which offsets the next Read begins, by partition; others begin at their
-// earliest one.
+// From sets the offsets at which the next Read begins; other partitions begin at their earliest.
 func (u *Unpredicted) From(begin map[int]int64) { u.begin = begin }
 
 // Read hands on batches of records, while the next one is read.
@@ -283,8 +281,7 @@ func (l *lot) Kept(i int) [][]byte {
 // Ends are the offsets behind the lot.
 func (l *lot) Ends() map[int]int64 { return l.ends }
 
-// Commit notes how far rows are predicted, as the member, for predictions about a subject
-// that are there for good.
+// Commit notes how far rows are predicted durably, as the member.
 func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int]int64, subject string) (err error) {
 	if u.offsets == nil {
 		if u.offsets, err = u.Client.NewWriter(ctx, ""); err != nil {

@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// A Quota is the disk that the spools of several windows have together. Who fills one
-// waits while the others leave no room, which is how a stage that trains more slowly than
-// rows arrive stops consuming. What is in memory is not counted: the limit can be exceeded
-// by a few segments.
+// A Quota is the disk of the spools of several windows. A window waits while the others leave no
+// room: so a stage that trains more slowly than rows arrive stops consuming. Memory is not
+// counted: a few segments can exceed the limit.
 type Quota struct {
 	limit   int64
 	mu      sync.Mutex

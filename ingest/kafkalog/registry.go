@@ -14,8 +14,7 @@ import (
 // Schemas is a registry of schemas.
 type Schemas struct{ Client *sr.Client }
 
-// errUnavailable says that the registry did not answer: the record may be good, so it is
-// no bad row.
+// errUnavailable says that the registry did not answer: the record may be good.
 var errUnavailable = errors.New("the registry of schemas does not answer")
 
 // schemas knows the types of the schemas that were asked for.

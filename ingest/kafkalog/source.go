@@ -73,8 +73,7 @@ type Source struct {
 
 var _ pipeline.Source = (*Source)(nil)
 
-// Open opens the spool. A window in which there was no offset, or only markers, records of
-// transactions that were aborted and tombstones, is [pipeline.ErrNoRows].
+// Open opens the spool. A window without rows is [pipeline.ErrNoRows].
 func (w *Window) Open(ctx context.Context, want pipeline.Choice) (*Source, error) {
 	if len(w.Paths) == 0 {
 		return nil, fmt.Errorf("kafka: %w", pipeline.ErrNoRows)

@@ -21,8 +21,7 @@ import (
 // FormatJSON is the format of records that are one JSON object each.
 const FormatJSON = "json"
 
-// FormatArrow is the format of records that are an Arrow IPC stream each, of any number
-// of rows up to those of a segment.
+// FormatArrow is the format of records that are Arrow IPC streams, of up to the rows of a segment.
 const FormatArrow = "arrow"
 
 // Formats are those that are read; the first one is the default.
@@ -30,8 +29,7 @@ var Formats = []string{FormatJSON, FormatArrow, FormatAvro}
 
 // A decoder makes rows of a record's value.
 type decoder interface {
-	// read appends the rows to columns. NaN cells say what is wrong with a value: see
-	// [ingest.Fault].
+	// read appends the rows to columns. NaN cells tell faults: see [ingest.Fault].
 	read(value []byte, columns [][]float64) (rows int, err error)
 }
 
@@ -83,19 +81,17 @@ type Config struct {
 	Columns    []string      // that are spooled: features and target
 	// SkipTombstones passes over records without a value. Else they are an error.
 	SkipTombstones bool
-	// Tolerant spools bad rows as they are, with NaN for each bad value; a record that
-	// is no row at all is one of NaN. Else the first one is an error.
+	// Tolerant spools bad rows with NaN for each bad value, and a record without a row as one of
+	// NaN. Else the first one is an error.
 	Tolerant bool
 	// Letters keeps the records with bad rows beside the rows: see [Window.Letters].
 	Letters bool
-	// Identity is that of the topic whose offsets Follow and Spool are given; the zero value:
-	// it is not known.
+	// Identity is that of the topic of given offsets; zero means unknown.
 	Identity broker.Identity
 	Folder   string // of the spool
 	Limit    int64  // bytes that the spool may have; 0: any
 	Quota    *Quota // that it shares with the spools of other windows; nil: none
-	// Stored is told what there is of a window that closes by Rows, whenever a round of it
-	// is durable; what it was told before is the beginning of that.
+	// Stored hears of the stored beginning of a window that closes by Rows, after each round.
 	Stored func(*Window)
 	// Progress is told the rows that were read so far, often, from several goroutines.
 	Progress func(rows int64)
@@ -109,8 +105,7 @@ type Config struct {
 // MaxSegmentRows is the largest number of rows of a segment.
 const MaxSegmentRows = 1 << 16
 
-// tailsAtOnce is how many partitions are read at the same time. Each holds the rows of
-// one segment.
+// tailsAtOnce is how many partitions are read at a time, each with the rows of a segment.
 const tailsAtOnce = 4
 
 func (cfg Config) withDefaults() (Config, error) {
@@ -150,15 +145,13 @@ func (cfg Config) withDefaults() (Config, error) {
 	return cfg, errors.Join(faults...)
 }
 
-// decoded are the columns that come out of the records' values: the others are known of
-// every record, or stand beside its value.
+// decoded are the columns within the records' values.
 func (cfg Config) decoded() []string {
 	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) || isBeside(name) })
 }
 
-// Spool consumes a window into the folder and returns it. Where the folder holds a part
-// of it already, the window is the one that was frozen then and the rest is consumed;
-// where it holds all, no broker is asked.
+// Spool consumes a window into the folder and returns it. A folder with a part of it keeps the
+// ends that were frozen then; for a whole one no broker is asked.
 func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -201,8 +194,8 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	return s.window(), nil
 }
 
-// Holds reports whether the folder has a spool of this window, or no spool: whether [Spool]
-// can go on in it; and how many rows it has.
+// Holds reports whether the folder has a spool of this window, or none, so that [Spool] can resume
+// it; and how many rows it has.
 func (cfg Config) Holds() (rows int64, ours bool, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
@@ -219,9 +212,8 @@ func (cfg Config) Holds() (rows int64, ours bool, err error) {
 	return rows, m.Format == spoolFormat && m.Declared == declared, err
 }
 
-// Following is the position of a window that begins where a group stands or, with the ends
-// of the window before it, behind that; partitions that are new begin at their earliest
-// offset.
+// Following is the position behind these ends or, without ends, that of the group; other
+// partitions begin at their earliest offset.
 func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, error) {
 	partitions, err := cfg.partitions(ctx)
 	if err != nil {
@@ -247,8 +239,7 @@ func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, 
 	return at, nil
 }
 
-// spans is where the window begins and ends in each partition; the ends of one that closes
-// by its rows are open.
+// spans are the window by partition; the ends of one that closes by its rows are open.
 func (cfg Config) spans(ctx context.Context) ([]span, error) {
 	if cfg.For > 0 {
 		return cfg.elapsed(ctx)
@@ -256,8 +247,7 @@ func (cfg Config) spans(ctx context.Context) ([]span, error) {
 	return cfg.freeze(ctx)
 }
 
-// Replay consumes the rows of these segments into an empty folder, and fails unless they
-// are as many.
+// Replay consumes the rows of these segments into an empty folder, and demands as many.
 func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Window, error) {
 	if len(segments) == 0 {
 		return nil, errors.New("kafka: no segment is named")
@@ -315,8 +305,7 @@ func (s *spool) progress(rows int) {
 	}
 }
 
-// openSpool makes the folder, or reads how far it was filled, and removes what a killed
-// process left unfinished.
+// openSpool makes or resumes the folder, and removes what a killed process left unfinished.
 func openSpool(cfg Config) (*spool, error) {
 	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {
 		return nil, fmt.Errorf("kafka: spool: %w", err)
@@ -368,8 +357,7 @@ func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
 	return s.complete(ctx)
 }
 
-// complete says that the spool has all rows of the window, which are of one topic: it is
-// asked after the last of them was read whether the topic is still the one that it was.
+// complete says that the spool has all rows of the window, all of one topic.
 func (s *spool) complete(ctx context.Context) error {
 	if err := s.sameTopic(ctx); err != nil {
 		return err
@@ -379,8 +367,8 @@ func (s *spool) complete(ctx context.Context) error {
 	return s.save()
 }
 
-// sameTopic demands that the topic is the one that it was when the window was frozen, as far
-// as brokers tell: offsets of one that was made anew are those of other rows.
+// sameTopic demands the topic of the window, as far as brokers tell: another one has other rows at
+// the same offsets.
 func (s *spool) sameTopic(ctx context.Context) error {
 	if s.m.Identity == (broker.Identity{}) {
 		return nil
@@ -420,8 +408,7 @@ func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
 	return w.finish(of.End)
 }
 
-// upTo is how far a partition is read before there is to be room for more: with a quota
-// as many offsets as a segment may have rows.
+// upTo is how far a partition is read without another look at the quota.
 func (cfg Config) upTo(first, end int64) int64 {
 	if cfg.Quota == nil {
 		return end

@@ -13,10 +13,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// SpoolStream consumes the rows of a stream into the folder: an Arrow IPC stream, or JSON
-// objects, one a line. Its first byte tells which. A stream cannot be read again, so what
-// the folder holds of an earlier one is removed first. Of cfg Columns, Tolerant, Folder,
-// Limit and Progress are used.
+// SpoolStream consumes a stream into the folder: an Arrow IPC stream, or JSON objects, one a line,
+// by its first byte. It removes what the folder holds of an earlier stream, which cannot be
+// resumed. Of cfg Columns, Tolerant, Folder, Limit and Progress are used.
 func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, error) {
 	cfg = Config{Columns: cfg.Columns, Tolerant: cfg.Tolerant, Folder: cfg.Folder, Limit: cfg.Limit, Progress: cfg.Progress, piped: true, segmentRows: cfg.segmentRows}
 	cfg, err := cfg.withDefaults()
@@ -175,8 +174,7 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 	return nil
 }
 
-// place takes rows that were appended to the columns, and stores the segments that are
-// full.
+// place places rows that were appended to the columns, and stores full segments.
 func (r *streamReader) place(rows int) error {
 	for rows > 0 {
 		n := min(rows, r.spool.cfg.segmentRows-r.block.rows())

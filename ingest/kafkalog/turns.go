@@ -11,12 +11,11 @@ import (
 // pollEvery is the pause when no partition has a new record.
 const pollEvery = 300 * time.Millisecond
 
-// maxBehind is how many looks in a row may see a partition end before the offset to go on at:
-// a new leader may not know yet how far it is.
+// maxBehind is how many looks in a row may see a partition end too early: a new leader may not
+// know its end yet.
 const maxBehind = 30
 
-// A BehindError says that a partition ends before the offset to go on at: the topic was
-// made anew, or has lost records.
+// A BehindError says that a partition ends before the offset to go on at.
 type BehindError struct {
 	Topic     string
 	Partition int
@@ -34,8 +33,8 @@ type turns struct {
 	behind int           // looks in a row at a partition that ends before its offset
 }
 
-// round reads a turn of so many offsets, at most, of each partition that has more. It reports
-// whether none had, and whether some partition ends before its offset.
+// round reads a turn of each partition that has more. It reports whether none had, and whether a
+// partition ends before its offset.
 func (t *turns) round(ctx context.Context, cfg Config, partitions []int, turn int64, read func(partition int, end int64) error) (quiet, short bool, err error) {
 	latest, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, broker.Latest)
 	if err != nil {

@@ -11,20 +11,18 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// Committed is the time of a position that means where [Config.Group] has come to, or
-// the earliest offset where it has committed none.
+// Committed is the time of a position that means that of [Config.Group], or the earliest offset.
 const Committed = -100
 
 // A Position is where a window begins or ends in each partition.
 type Position struct {
-	// Time is in milliseconds since 1970: the first record of then or later. Negative
-	// ones are [broker.Earliest], [broker.Latest] and [Committed].
+	// Time is in milliseconds since 1970: the first record at or after it. Negative ones are
+	// [broker.Earliest], [broker.Latest] and [Committed].
 	Time    int64
 	Offsets map[int]int64 // by partition, instead of Time; nil: none
 }
 
-// A span is the frozen window of one partition: from its first offset up to, and
-// without, its end.
+// A span is the frozen window of one partition: from First up to, and without, End.
 type span struct {
 	Partition int   `json:"partition"`
 	First     int64 `json:"first"`
@@ -34,8 +32,7 @@ type span struct {
 // ErrGone says that offsets of the window are not in the topic any more. No retry helps.
 var ErrGone = errors.New("the topic does not have these offsets any more")
 
-// Freeze finds out the offsets that From and To mean now: where the window begins, and where
-// it ends, by partition. No row is read.
+// Freeze returns the offsets that From and To mean now, by partition. No row is read.
 func (cfg Config) Freeze(ctx context.Context) (firsts, ends map[int]int64, err error) {
 	spans, err := cfg.freeze(ctx)
 	if err != nil {
@@ -143,8 +140,7 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 	return found, err
 }
 
-// gone is the error that offsets of a partition are not kept any more, with what is
-// known of when they went.
+// gone is the error of offsets that are not kept any more, and tells when they went.
 func (cfg Config) gone(ctx context.Context, partition int, first, start int64) error {
 	var err error = &GoneError{Topic: cfg.Topic, Partition: partition, First: first, Start: start}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // an empty partition has no oldest record

@@ -19,9 +19,8 @@ type Windows struct {
 
 var _ stream.Windows = (*Windows)(nil)
 
-// rounds is in how many parts the rows of a window become visible to a training that
-// begins before all are there: what it makes of the last part is left when the window is
-// full, and each part is a file a partition.
+// rounds is the number of parts in which early training sees a window. Its work on the last part
+// is left when the window is full, and each part is a file a partition.
 const rounds = 16
 
 // Fill consumes a window into its folder.

@@ -9,8 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A cutter says where segments end: behind so many rows, or where those that are
-// replayed did.
+// A cutter says where segments end: behind so many rows, or where replayed ones did.
 type cutter struct {
 	rows int
 	ends []pipeline.Segment // to come
@@ -166,9 +165,8 @@ func (w *writer) flush(next int64) error {
 	return nil
 }
 
-// store stores the block as a segment, behind the one before. If no other partition
-// does, it is written while the next one is read: one block of all is written so, to
-// bound the memory.
+// store stores the block as a segment, behind the one before: beside the reading of the next one,
+// unless another partition does that, to bound the memory.
 func (w *writer) store(g segment) error {
 	if err := w.stored(); err != nil {
 		return err

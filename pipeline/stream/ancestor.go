@@ -24,9 +24,9 @@ type notedAncestor struct {
 	Of pipeline.TopicIdentity `json:"of,omitzero"` // of the topic of its rows
 }
 
-// ancestor is the model that the training of a window begins with, nil for none: the one that
-// was current when this was first asked of the window. It is noted, so that a window that is
-// resumed keeps it. No row of the window may have been seen by it or by an ancestor of it.
+// ancestor is the model that the training of a window begins with, nil for none: the one that was
+// current when first asked, which a note keeps for resumed windows. Neither it nor an ancestor of
+// it may have seen rows of the window.
 func (s *Stream) ancestor(ctx context.Context, log Log, w *Window) (*pipeline.Ancestor, error) {
 	if !s.Job.Train.WarmStart {
 		return nil, nil
@@ -83,9 +83,9 @@ func (s *Stream) noted(w *Window) (a *pipeline.Ancestor, noted bool, err error) 
 	return &pipeline.Ancestor{Ancestor: said.Ancestor, From: m}, true, err
 }
 
-// chosen is the current model of the stream, if it has not seen rows of the window: neither it
-// nor an ancestor of it, which it was held against in the same way. Offsets of a topic that was
-// made anew, or is on another cluster, are not known to be those of other rows.
+// chosen is the current model of the stream, if neither it nor an ancestor, which was checked in
+// the same way, has seen rows of the window. Offsets of a replaced topic may be those of the same
+// rows.
 func (s *Stream) chosen(ctx context.Context, log Log, w *Window) (*notedAncestor, []byte, error) {
 	pointer, err := log.Current(ctx)
 	if errors.Is(err, ErrNotFound) {

@@ -58,8 +58,7 @@ func (a *ahead) close() error {
 	return release()
 }
 
-// trainEarly makes the steps for which the rows are there. Where that fails the window is
-// trained when it is full.
+// trainEarly makes the steps for which there are rows. If it fails, the full window is trained.
 func (w *work) trainEarly(ctx context.Context, open *Window) error {
 	if open.N <= w.filled || open.N == w.failed {
 		return nil

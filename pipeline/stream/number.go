@@ -17,9 +17,8 @@ type notedNumber struct {
 	Of     string `json:"of"` // digest of what it was taken for
 }
 
-// number is that of the certificate of a window: the one that was noted for it, or else a new
-// one, which is durable in the log. A number that was noted for something else may be that
-// of a certificate whose bound is known.
+// number is that of the certificate of a window: the noted one, or else a new one, durable in the
+// log. A number noted for something else may belong to a certificate whose bound is known.
 func (s *Stream) number(ctx context.Context, log Log, w *Window) (int64, error) {
 	text, where, err := s.Folders.Folder(w.N).Note(numberNote)
 	if err != nil {
@@ -51,9 +50,8 @@ func (s *Stream) keepNumber(k int64, w *Window) error {
 	return s.Folders.Folder(w.N).PutNote(numberNote, text)
 }
 
-// numbered is the SHA-256 of all that the certificate of a window follows from: the topic, the
-// segments, the job, the program and its instruction set, and the model that training begins
-// with. Two certificates that can differ have two numbers.
+// numbered is the SHA-256 of all that the certificate of a window follows from: topic, segments,
+// job, program, instruction set and ancestor. Two certificates that can differ have two numbers.
 func (s *Stream) numbered(w *Window) (string, error) {
 	job, err := s.Job.Identity()
 	if err != nil {

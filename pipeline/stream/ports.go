@@ -35,9 +35,9 @@ type Filling struct {
 
 // Windows are those of a member's partitions.
 type Windows interface {
-	// Fill blocks until window n has all its rows. It begins behind another one, or, with nil,
-	// where the group has come to. What an earlier process has left of the same window stays;
-	// where that was another window, Fill returns [ErrOther] before it reads anything.
+	// Fill blocks until window n has all its rows. It begins behind another one or, with nil, at
+	// the group's position, and resumes the same window of an earlier process; if the place has
+	// another window, it returns [ErrOther] before it reads anything.
 	Fill(ctx context.Context, n int64, behind *Window, told Filling) (*Window, error)
 	// Discard removes the rows of window n.
 	Discard(n int64) error
@@ -48,24 +48,23 @@ var ErrOther = errors.New("it has rows of another window")
 
 // A Log is what the members of a group publish to.
 type Log interface {
-	// TakeNumber takes the next number of the sequence of certificates. What it has returned
-	// is durable, and no call of any process returns it again.
+	// TakeNumber takes the next number of the sequence of certificates, durably and for this call
+	// alone.
 	TakeNumber(ctx context.Context) (int64, error)
 	// Current is what is current for the rows of this member. Nothing is [ErrNotFound].
 	Current(ctx context.Context) (Pointer, error)
-	// Pull reads an artifact that was published. One that was not, or is not there any more,
-	// is [ErrNotFound].
+	// Pull reads a published artifact. A missing one is [ErrNotFound].
 	Pull(ctx context.Context, id string) (Artifact, error)
-	// Publisher publishes what is made of a window, and with it how far the topic was read;
-	// without results only that. Rows that somebody else has published are [ErrOvertaken].
+	// Publisher publishes the results of a window and how far the topic was read; without results
+	// only that. Rows that somebody else has published are [ErrOvertaken].
 	Publisher(w *Window) pipeline.Publisher
 }
 
 var (
 	// ErrNotFound says that nothing of the name or id was published, or not all of it.
 	ErrNotFound = errors.New("not published")
-	// ErrOvertaken says that the rows of a window are in what somebody else has published.
-	// A retry does not help, a later window does.
+	// ErrOvertaken says that somebody else has published the rows of a window. A retry does not
+	// help, a later window does.
 	ErrOvertaken = errors.New("another job has published these rows")
 )
 
@@ -96,8 +95,8 @@ type Folder interface {
 	Note(name string) (text []byte, where string, err error)
 	// PutNote notes it, durably and whole.
 	PutNote(name string, text []byte) error
-	// Model decodes a model that was noted under a name; digest is the SHA-256 of its bytes.
-	// If none was, that is [io/fs.ErrNotExist].
+	// Model decodes the model of a note; digest is the SHA-256 of its bytes. A missing one is
+	// [io/fs.ErrNotExist].
 	Model(name string) (m pipeline.Model, digest string, err error)
 	// Done moves the folder to where it is found by the number of its certificate.
 	Done(k int64) error
@@ -114,13 +113,12 @@ type Tenure struct {
 
 // Events are told what a [Stream] does, by several goroutines, each at its time.
 type Events interface {
-	// Fills is told that a window begins to fill, which has so many rows of an earlier
-	// process. What it returns is told how many it has, by several goroutines.
+	// Fills hears that a window begins to fill, with so many rows of an earlier process, and
+	// returns a function that hears its rows, from several goroutines.
 	Fills(rows int64) func(rows int64)
 	// Filled is told that it has all its rows.
 	Filled(w *Window)
-	// Stepped is told of a step of a window that is not full: nobody is told of the bound
-	// before it has its number.
+	// Stepped hears of a step of an open window: its bound stays secret until it has a number.
 	Stepped()
 	// Published is told what was published of a window.
 	Published(w *Window, c certify.Certificate, status certify.Status)

@@ -11,8 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Stream makes a certificate of each window of a topic. All fields have to be given but
-// Train.
+// A Stream makes a certificate of each window of a topic. All fields but Train are needed.
 type Stream struct {
 	Job      pipeline.Job // with its defaults, under a policy of delta, without a number
 	Name     string       // of the sequence of its certificates
@@ -28,8 +27,7 @@ type Stream struct {
 	early func(pipeline.Job, pipeline.Environment) earlyTrainer // nil: [pipeline.NewAhead]
 }
 
-// Run works until ctx is done, or something fails for good. Where somebody else has published
-// rows of its windows, it fills them anew.
+// Run works until ctx is done or something fails for good. Overtaken windows are filled anew.
 func (s *Stream) Run(ctx context.Context, t Tenure) error {
 	for {
 		err := s.windows(ctx, t)
@@ -72,8 +70,8 @@ type work struct {
 // arrives reports whether windows are trained before they are full.
 func (s *Stream) arrives() bool { return s.Job.Train.Mode == pipeline.TrainArrival }
 
-// fill fills one window after the other. It resumes windows of an earlier process unless
-// another member has certified their rows.
+// fill fills one window after the other, and resumes windows of an earlier process unless another
+// member has certified their rows.
 func (w *work) fill(ctx context.Context) error {
 	left, err := w.Folders.Left()
 	if err != nil {
@@ -96,8 +94,8 @@ func (w *work) fill(ctx context.Context) error {
 		}
 		full := fullWindow{Window: window}
 		if w.Shared && w.arrives() && window.Count() > 0 {
-			// Now, and not when steps on it are done: their time depends on its values, and
-			// which of two members takes a number first would too.
+			// Not behind early steps: their time depends on values, and with it who takes a number
+			// first.
 			if full.number, err = w.number(ctx, w.Log, window); err != nil {
 				return err
 			}
@@ -125,8 +123,7 @@ func (w *work) discard(left []int64, from int64) error {
 	return nil
 }
 
-// certifyAll makes certificates of full windows, one after the other, and trains what is open
-// meanwhile. One that is full goes before one that is not.
+// certifyAll certifies full windows, one after the other, and trains on the open one meanwhile.
 func (w *work) certifyAll(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, w.close()) }()
 	for {

@@ -25,11 +25,10 @@ type storedColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Writer[storedColumns] = (*FilePredictions)(nil)
 
-// FilePredictions sends predictions of rows of files to a topic, each once. How far the rows
-// of each file are predicted stands in another topic, the record, and is sent in the
-// transaction of the predictions: readers of committed records see both or none. The
-// transactional id belongs to the record, so that of two processes the later one ends the
-// other. It is for one goroutine, but for Pack and Has.
+// FilePredictions sends predictions of rows of files to a topic, each once. Another topic, the
+// record, says how far the rows of each file are predicted, in the same transactions. The
+// transactional id belongs to the record: of two processes the later one ends the other. It is for
+// one goroutine, but for Pack and Has.
 type FilePredictions struct {
 	cfg        FilesConfig
 	writer     *broker.Writer
@@ -57,9 +56,8 @@ type FilesConfig struct {
 // RecordOf is the usual name of the record of a topic.
 func RecordOf(topic string) string { return topic + "-files" }
 
-// OpenFiles ends what an earlier process has left open and reads the record, which it makes
-// if it is not there. It is an error if the record is not whole, or is of another topic than
-// the one that is there now.
+// OpenFiles ends what an earlier process has left open, makes the record if it is not there, and
+// reads it. A record that is not whole, or is of another topic, is an error.
 func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
 	if cfg.Record == "" {
 		cfg.Record = RecordOf(cfg.Topic)
@@ -151,8 +149,8 @@ const whenBegun = "when this process began"
 // About is what the predictions are about; "": there are none.
 func (p *FilePredictions) About() string { return p.head.About }
 
-// begin notes, durably, what the predictions are about, if nothing is noted: before the first
-// of them is sent, so that a topic with predictions always has a record that says so.
+// begin notes the subject of the predictions, durably, before the first of them is sent: a topic
+// with predictions always has a record.
 func (p *FilePredictions) begin(ctx context.Context, about, certificate string) error {
 	if p.head.Format != "" {
 		return nil
@@ -203,9 +201,8 @@ func (p *FilePredictions) objectsOf(piece score.Piece[storedColumns], beside sto
 	return &fileObjects{sink.NewFileObjects(file, piece.By.Carries, most, keep...), piece.By, file}
 }
 
-// Pack packs predictions of rows of one file, in their order, but those that an earlier
-// process has sent. They have the file's name as their key, and the partition that clients of
-// Kafka give to this key: so all rows of a file are in one partition, in their order.
+// Pack packs predictions of rows of one file, in their order, but those that an earlier process
+// has sent. Their key is the file's name, so that one partition has all of them.
 func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColumns]) (func(context.Context) error, score.Tally, error) {
 	file, key := piece.File.Name, fileKey(piece.File)
 	now := Progress{File: file, Rows: piece.First, Done: piece.Last, Certificate: piece.By.ID}
@@ -250,8 +247,8 @@ func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColu
 	}, n, nil
 }
 
-// Commit makes what was sent since the last commit be there for good, with how far the rows of
-// its files are predicted now. After an error nothing more can be sent.
+// Commit makes durable what was sent since the last commit, with how far its files are predicted.
+// After an error nothing more can be sent.
 func (p *FilePredictions) Commit(ctx context.Context) error {
 	if len(p.due) == 0 {
 		return nil
@@ -302,6 +299,5 @@ func recorded(key string, value any) (broker.Record, error) {
 // Seen waits until what was committed is read.
 func (p *FilePredictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
 
-// Abort gives up what was sent since the last commit, also when ctx is done. That another
-// process has done it is no error.
+// Abort gives up what was sent since the last commit, also when ctx is done.
 func (p *FilePredictions) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, p.writer)) }

@@ -10,10 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// The record of a topic with predictions of files is a compacted topic, of which partition 0
-// is used. Under one key, which is none of a file, stands whose record it is. Under the key
-// of each file that has predictions stands how far they go. Files are numbered from 1 on, so
-// that it is seen if one is missing.
+// The record is a compacted topic, of which partition 0 is used: under one key stands whose record
+// it is, under the key of each file how far its predictions go. Numbers of files, from 1 on, show
+// that none is missing.
 const (
 	recordFormat    = "pacsgp-scored/1"
 	recordPartition = 0
@@ -90,8 +89,7 @@ func (p *FilePredictions) read(ctx context.Context) error {
 	if n := first[recordPartition]; n > 0 {
 		return fail("what stood before offset %d was deleted", n)
 	}
-	// What was written, also if it is not decided: the open transaction of somebody else would
-	// hide what is behind it.
+	// Committed or not: the open transaction of somebody else would hide what is behind it.
 	end, err := p.cfg.Client.Written(ctx, p.cfg.Record, []int{recordPartition})
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 type DeadLetters struct {
 	Client *broker.Client
 	Topic  string
-	// ID names the window that the letters are of, among all windows of all jobs. Source
-	// is the topic that they come from, and Ends is where the window ends in it.
+	// ID names the window among those of all jobs, Source is the topic of its rows, and Ends is
+	// where it ends there.
 	ID     string
 	Source string
 	Ends   map[int]int64
@@ -27,12 +27,11 @@ const (
 	lettersBytes  = 256 << 10
 )
 
-// Put sends the letters that each hands over, which have the partition they were in, in one
-// transaction, and once: that they were sent is noted in the same transaction, as the
-// offsets of a group that has the name of the window. So the letters of a window are in
-// the topic once for readers of committed records, however often its job is killed and
-// run again, until the cluster forgets the offsets of groups without members
-// (offsets.retention.minutes, a week by default).
+// Put sends the letters that each hands over, with the partition they were in, in one transaction.
+// The same transaction notes that, as offsets of a group that is named after the window: so
+// readers of committed records see letters once, however often the job is killed and run again,
+// until the cluster forgets the offsets of groups without members (offsets.retention.minutes, a
+// week by default).
 func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r broker.Record) error) error) (err error) {
 	p := post{DeadLetters: d}
 	defer func() {

@@ -11,8 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Pointers are those of a name in topics of artifacts, which are read once in a while. They
-// are for one goroutine.
+// Pointers are those of a name, which are read once in a while. They are for one goroutine.
 type Pointers struct {
 	client *broker.Client
 	topics Topics

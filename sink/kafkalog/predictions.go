@@ -13,8 +13,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Predictions sends predictions of the rows of one topic to another. It is for one
-// goroutine, but for Pack.
+// Predictions sends predictions of the rows of one topic to another. It is for one goroutine, but
+// for Pack.
 type Predictions struct {
 	cfg        PredictionsConfig
 	writer     *broker.Writer
@@ -26,8 +26,7 @@ type Predictions struct {
 
 var _ score.Writer[score.Records] = (*Predictions)(nil)
 
-// TopicDue is when to commit predictions of rows of a topic: a commit takes as long as the
-// predictions of tens of thousands of rows.
+// TopicDue is when to commit: that takes as long as the predictions of tens of thousands of rows.
 var TopicDue = score.Due{Rows: 1 << 17, Pause: true, Every: time.Second}
 
 // PredictionsConfig says whence predictions come and where they go.
@@ -39,13 +38,12 @@ type PredictionsConfig struct {
 	Keep   []string // members of records that stand beside predictions
 	As     broker.Member
 	Log    score.Log
-	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under
-	// an id that belongs to the group: of two processes the later one ends the other.
+	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under an id
+	// of the group: of two processes the later one ends the other.
 	ExactlyOnce bool
 }
 
-// NewPredictions ends what an earlier process of the group has left open, if each
-// prediction is to be there once.
+// NewPredictions ends what an earlier process has left open, for ExactlyOnce.
 func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, error) {
 	p := &Predictions{cfg: cfg, ends: map[int]int64{}}
 	transactional := ""
@@ -78,9 +76,8 @@ func send(ctx context.Context, w *broker.Writer, topic string, what parcel) erro
 
 var objectSpace sync.Pool // of *[]byte
 
-// Pack packs predictions of the rows of a piece: those of rows of one partition, in their
-// order, for the partition of the same number, as far as there are so many. Records of one
-// key are so in one partition if their rows were.
+// Pack packs predictions of the rows of a piece, in their order, for the partitions of the same
+// numbers, as far as there are so many: records of one key stay in one partition.
 func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]) (func(context.Context) error, score.Tally, error) {
 	var n score.Tally
 	var parcels []parcel
@@ -131,8 +128,7 @@ func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, 
 	return parcels, nil
 }
 
-// packed packs records, in batches of at most so many bytes before they are compressed, but
-// for a record that alone has more.
+// packed packs records into batches of at most so many bytes, uncompressed, or one record.
 func packed(records []broker.Record, most int) (pieces []broker.Packed, err error) {
 	now := time.Now().UnixMilli() // retention counts from now
 	from, bytes := 0, 0
@@ -158,8 +154,7 @@ func room(r broker.Record) int { return len(r.Key) + len(r.Value) + recordBytes 
 // recordBytes is more than a record has beside key and value.
 const recordBytes = 64
 
-// Commit notes how far the rows were predicted, as a member of the group, with what the
-// predictions are about. With ExactlyOnce, what was sent is read soon.
+// Commit notes how far the rows were predicted, as a member of the group, with the subject.
 func (p *Predictions) Commit(ctx context.Context) error {
 	if len(p.ends) == 0 {
 		return nil
@@ -177,12 +172,11 @@ func (p *Predictions) Commit(ctx context.Context) error {
 // Seen waits until what was committed is read.
 func (p *Predictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
 
-// Abort gives up what was sent since the last commit, also when ctx is done; without
-// ExactlyOnce it is read all the same. That another process has done it is no error.
+// Abort gives up what was sent since the last commit, also when ctx is done; without ExactlyOnce
+// it is read all the same.
 func (p *Predictions) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, p.writer)) }
 
-// unlessFenced passes over that a later writer of the same id has ended a transaction: it has
-// aborted it.
+// unlessFenced ignores that a later writer of the same id has aborted a transaction.
 func unlessFenced(err error) error {
 	if broker.Fenced(err) {
 		return nil
@@ -190,13 +184,13 @@ func unlessFenced(err error) error {
 	return err
 }
 
-// abortWithin is how long ending a transaction may take: an open one is a wall for who reads
-// behind it, until the broker ends it.
+// abortWithin bounds an abort: an open transaction blocks read-committed consumers until the
+// broker ends it.
 const abortWithin = 5 * time.Second
 
-// abort ends the open transaction of a writer, if it has one, also when ctx is done. That
-// brokers are away is no error; that a later writer of the same id has ended it is one, which
-// may say why a request before has failed.
+// abort ends the open transaction of a writer, if it has one, also when ctx is done. Absent
+// brokers are no error; a later writer of the same id is one, which may explain an earlier
+// failure.
 func abort(ctx context.Context, w *broker.Writer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWithin)
 	defer cancel()

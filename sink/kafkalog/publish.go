@@ -24,21 +24,18 @@ type Config struct {
 	Client *broker.Client
 	Topics Topics
 	Name   string // of the model: the key of its pointer
-	// ExactlyOnce sends everything in one transaction, under an id that belongs to the
-	// name: of two processes that publish for it the later one wins, and the other's
-	// transaction is aborted.
+	// ExactlyOnce sends everything in one transaction, under an id of the name: of two processes
+	// the later one ends the other.
 	ExactlyOnce bool
-	// Share is the partitions of the rows that a member of a group has for itself, while
-	// others publish for the same name what they make of theirs: the id of the transaction
-	// belongs to the name and the first of them, and each has a pointer of its own, see
-	// [NameOf]. nil: the name is published for as a whole.
+	// Share is the partitions of the rows of a member of a shared group: the transactional id
+	// belongs to the name and the first of them, and each has a pointer of its own, see [NameOf].
+	// nil means all.
 	Share []int
 	// Rows is which topic the rows of the certificates come from, as far as brokers tell.
 	Rows broker.Identity
 }
 
-// NameOf is the name of what is current for the rows of one partition, where members of a
-// group share them.
+// NameOf is the name of the pointer for the rows of one partition, in a shared group.
 func NameOf(name string, partition int) string { return fmt.Sprintf("%s/%d", name, partition) }
 
 // transactional is the id of the transactions.
@@ -53,20 +50,15 @@ func (cfg Config) transactional() string {
 	}
 }
 
-// EndOthers ends the transactions that earlier owners of these partitions may have left
-// open. A member of a shared group calls it once in each generation, before it looks where
-// the group stands; then nobody else can commit offsets of its partitions as long as the
-// generation stands:
+// EndOthers ends the transactions that earlier owners of these partitions may have left open. A
+// member of a shared group calls it once in each generation, before it asks for the group's
+// position: from then on nobody else can commit offsets of its partitions in this generation.
 //
-//   - Who commits them as a member of an earlier generation is refused from the moment on in
-//     which this one began. What was accepted before stands in a transaction under the id of
-//     the first partition of a share that had one of these, and so of a partition that is
-//     none behind the last of these. All such ids are taken over here, which aborts what is
-//     open under them, and waits for the end of what is about to commit.
-//   - Members of this generation have other partitions.
-//
-// Members of this generation that write under one of the ids just now are interrupted; they
-// begin again.
+// For commits of earlier generations are refused since this one began, and what was accepted
+// before is in a transaction under the id of the first partition of a share with one of these
+// partitions, so of one that is none behind the last of these. All such ids are taken over here,
+// which aborts or completes what is open under them. Other members of this generation have other
+// partitions; if they write under one of the ids just now, they begin again.
 func EndOthers(ctx context.Context, cfg Config) error {
 	if !cfg.ExactlyOnce || cfg.Share == nil {
 		return nil
@@ -89,8 +81,8 @@ type Pointer struct {
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
-	// Rows is which topic the segments are of: offsets of another one of the same name say
-	// nothing about its rows. The zero value: brokers do not tell.
+	// Rows is the topic of the segments, for another one of the same name has other rows; zero if
+	// brokers do not tell.
 	Rows broker.Identity `json:"rows,omitzero"`
 }
 
@@ -103,9 +95,8 @@ type Artifact struct{ Document, Model []byte }
 // id is the certificate's.
 func (a Artifact) id() string { return digest(a.Document) }
 
-// A Publication sends artifacts and, last, the pointer to one of them. It is a
-// [pipeline.Sink] of its topics; with ExactlyOnce what it was given is durable, and seen,
-// from [Publication.Commit] on.
+// A Publication sends artifacts and, last, the pointer to one of them. It is a [pipeline.Sink] of
+// its topics; with ExactlyOnce all is durable, and seen, from [Publication.Commit] on.
 type Publication struct {
 	cfg             Config
 	writer          *broker.Writer
@@ -115,13 +106,12 @@ type Publication struct {
 	fresh           bool              // what is put was not put before
 }
 
-// Fresh says that what will be put was not put before, as where offsets would have been
-// committed with it that are not. The topic of certificates is not read then, which has
-// all that was ever published.
+// Fresh says that what will be put was not put before: the topic of certificates, with all that
+// was ever published, is not searched for it.
 func (p *Publication) Fresh() { p.fresh = true }
 
-// Begin checks the topics and takes an id for the producer. With ExactlyOnce, what an
-// earlier process of this name has left unfinished is aborted.
+// Begin checks the topics and takes an id for the producer. With ExactlyOnce, it aborts what an
+// earlier process of this name has left unfinished.
 func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	cfg.Topics = cfg.Topics.WithDefaults()
 	if cfg.Name == "" {
@@ -136,14 +126,12 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	return p, err
 }
 
-// Put sends an artifact, its model first. One whose certificate is there is not sent
-// again.
+// Put sends an artifact, its model first, unless its certificate was published before.
 func (p *Publication) Put(ctx context.Context, a Artifact) error {
 	return p.put(ctx, a, digest(a.Model))
 }
 
-// put is Put of a model with the SHA-256 sum, whose bytes it looks at only where they
-// were not sent.
+// put is Put of a model with the SHA-256 sum, which needs no bytes if they were sent.
 func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
 	if len(a.Document) > p.document {
 		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
@@ -192,8 +180,7 @@ const (
 	headerDigest = "sha256"
 )
 
-// Point moves the pointer to a certificate that was put; of a share those of all
-// partitions that the certificate speaks of.
+// Point moves the pointer to a certificate that was put; of a share those of its partitions.
 func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certify.Guarantee) error {
 	document, err := certify.Marshal(c)
 	if err != nil {
@@ -237,11 +224,10 @@ const (
 	AtEnd
 )
 
-// Follows demands that a group stands in its topic where a window begins, or nowhere, or, if the
-// certificates of these ids were published before, where it ends: another certificate of
-// the same rows was it otherwise that brought the group there. It is to be asked behind
-// [Begin] and before anything is sent: with ExactlyOnce nobody of the same name can commit in
-// between, for the one that began later has ended the others.
+// Follows demands that a group is in its topic where a window begins, or nowhere, or where it ends
+// if the certificates of these ids were published: otherwise another certificate of the same rows
+// has moved the group. Call it behind [Begin] and before anything is sent: with ExactlyOnce nobody
+// else of the name can commit in between.
 func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic string, firsts, ends map[int]int64, ids ...string) (Stand, error) {
 	partitions := slices.Sorted(maps.Keys(firsts))
 	at, err := client.CommittedOffsets(ctx, group, topic, partitions)
@@ -272,8 +258,8 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 	return stand, nil
 }
 
-// CommitOffsets notes how far a group has come with its topic: in the transaction, if
-// there is one. It does so as a member of the group, or, with nil, for a group without members.
+// CommitOffsets notes how far a group has come, in the transaction if there is one: as a member of
+// the group or, with nil, for a group without members.
 func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, group, topic string, ends map[int]int64, metadata string) error {
 	if as != nil {
 		return p.writer.CommitOffsetsAs(ctx, *as, group, topic, ends, metadata)
@@ -281,8 +267,7 @@ func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, grou
 	return p.writer.CommitOffsets(ctx, group, topic, ends, metadata)
 }
 
-// Abort ends the transaction, if there is one, and what was sent in it is never read. It
-// does so also when ctx is done, within seconds.
+// Abort ends the transaction, if there is one, within seconds, also when ctx is done.
 func (p *Publication) Abort(ctx context.Context) error { return abort(ctx, p.writer) }
 
 // Commit makes what was sent visible, if that is left to a transaction.

@@ -25,8 +25,7 @@ const maxPieces = sink.MaxModelBytes / 1024
 
 var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Pull reads the current artifact of a name, or the one of a certificate's id, from the
-// topics, and checks every hash.
+// Pull reads the current artifact of a name, or that of a certificate's id, and checks every hash.
 func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string) (Artifact, error) {
 	t = t.WithDefaults()
 	id := nameOrID
@@ -81,8 +80,8 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 // mostShares is how many names of partitions are told.
 const mostShares = 10
 
-// shares are the names under which members of a shared group publish what is current for the
-// rows of each partition: see [NameOf]. Of many the first ones are returned, and dots.
+// shares are the names of the pointers of a shared group: see [NameOf]. Of many the first ones are
+// returned, and dots.
 func shares(ctx context.Context, client *broker.Client, topic, name string) ([]string, error) {
 	found := map[int]bool{}
 	err := scan(ctx, client, topic, false, func(_ int, r *broker.Record) error {
@@ -152,15 +151,14 @@ func header(r *broker.Record, key string) string {
 	return ""
 }
 
-// last is the value of the latest record of a key, nil if there is none. In a partition that
-// is the one behind the others, whatever clocks its writers had.
+// last is the value of the latest record of a key by its place, whatever the clocks of writers;
+// nil if there is none.
 func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte, error) {
 	var value []byte
 	var in int
 	var at int64
 	err := scan(ctx, client, topic, false, func(partition int, r *broker.Record) error {
-		// A key has one partition, unless the topic was given more of them: only then times
-		// decide.
+		// Times decide where a topic was given more partitions, so that a key has several.
 		if string(r.Key) == key && (value == nil || partition == in || r.Time >= at) {
 			value, in, at = append(make([]byte, 0, len(r.Value)), r.Value...), partition, r.Time
 		}
@@ -169,8 +167,7 @@ func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte
 	return value, err
 }
 
-// scan reads all that a topic has now; undecided, also records of transactions that were
-// aborted or have not ended.
+// scan reads all that a topic has now; undecided, committed or not.
 func scan(ctx context.Context, client *broker.Client, topic string, undecided bool, use func(partition int, r *broker.Record) error) error {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {

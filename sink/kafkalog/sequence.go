@@ -50,9 +50,8 @@ func (s *Sequence) Pull(ctx context.Context, id string) (stream.Artifact, error)
 // sequenceFormat names the version of a [taken].
 const sequenceFormat = "pacsgp-sequence/1"
 
-// taken is the value of the record that says how far a sequence has come. It stands in the
-// topic of pointers, which is compacted and so keeps the last one for ever, under a key
-// that is no name of a model.
+// taken is the value of the record that says how far a sequence has come. The topic of pointers,
+// which is compacted, keeps it under a key that is no name of a model.
 type taken struct {
 	Format string `json:"format"`
 	Name   string `json:"name"`
@@ -61,16 +60,15 @@ type taken struct {
 
 func sequenceKey(name string) string { return "sequence\n" + name }
 
-// TakeNumber takes the next number of a sequence of certificates. When it returns, the
-// number is durable: no call of any process will return it again, whatever becomes of the
-// certificate. Of two that take one at the same time the later one ends the other, whose
-// error is [broker.Fenced]; a number is lost where a process is killed before it has noted it.
+// TakeNumber takes the next number of a sequence of certificates, durably: no call of any process
+// will return it again, whatever becomes of the certificate. Of two calls at the same time the
+// later one ends the other, whose error is [broker.Fenced]; a process that is killed may lose a
+// number.
 //
-// That no two calls return the same k, and so that the parts of δ of all certificates add up
-// to δ at most: let a second call get the id of the writer behind the first one. If the first
-// one's record is stored by then, the second reads it, committed or not, and takes a larger
-// number. If it is not, it never will be, for brokers refuse what a writer sends that has
-// lost its id, and the first call returns an error.
+// No two calls return the same k, so the parts of δ of all certificates add up to δ at most: let a
+// second call get the id of the writer behind the first one. If the first one's record is stored
+// by then, the second reads it, committed or not, and takes a larger number. If not, it never will
+// be, for brokers refuse a writer that has lost its id, and the first call returns an error.
 func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name string) (int64, error) {
 	t = t.WithDefaults()
 	key := sequenceKey(name)
@@ -100,10 +98,9 @@ func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name strin
 	return number + 1, nil
 }
 
-// lastNumber is the last number that was taken, 0 if none was. It is the largest of all
-// records, also of those that are not decided: the open transaction of somebody else hides
-// what is behind it from readers of committed records, and a number that an aborted one
-// has taken is no loss.
+// lastNumber is the last number that was taken, 0 if none was: the largest of all records,
+// committed or not, for the open transaction of somebody else hides records behind it, and the
+// number of an aborted one is no loss.
 func lastNumber(ctx context.Context, client *broker.Client, topic, name string) (number int64, err error) {
 	err = scan(ctx, client, topic, true, func(_ int, r *broker.Record) error {
 		if string(r.Key) != sequenceKey(name) {

@@ -11,8 +11,8 @@ import (
 
 var _ pipeline.Sink = (*Publication)(nil)
 
-// PutModel encodes a model, keeps it until [Publication.PutCertificate] is called with a
-// certificate for it, and returns the SHA-256 of its bytes. It sends nothing.
+// PutModel encodes a model, keeps it for [Publication.PutCertificate], and returns the SHA-256 of
+// its bytes. It sends nothing.
 func (p *Publication) PutModel(ctx context.Context, m pipeline.Model) (sum string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -28,8 +28,8 @@ func (p *Publication) PutModel(ctx context.Context, m pipeline.Model) (sum strin
 	return sum, nil
 }
 
-// GetModel reads back a model that was put or that is on the topic. One that was sent
-// in a transaction is not on the topic before [Publication.Commit].
+// GetModel reads back a model that was put or is on the topic, with ExactlyOnce from
+// [Publication.Commit] on.
 func (p *Publication) GetModel(ctx context.Context, sum string) (m pipeline.Model, err error) {
 	if err := ctx.Err(); err != nil {
 		return m, err
@@ -46,8 +46,7 @@ func (p *Publication) GetModel(ctx context.Context, sum string) (m pipeline.Mode
 	return m, err
 }
 
-// PutCertificate sends a certificate behind its model, which was put or is on the topic.
-// A certificate that is on its topic is not sent again.
+// PutCertificate sends a certificate behind its model, unless it was published before.
 func (p *Publication) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
