@@ -3,21 +3,22 @@ package kafkalog
 import (
 	"context"
 	"sync"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
 // A Quota is the disk of the spools of several windows. A window waits while the others leave no
 // room: so a stage that trains more slowly than rows arrive stops consuming. Memory is not
 // counted: a few segments can exceed the limit.
 type Quota struct {
-	limit   int64
-	mu      sync.Mutex
-	used    map[string]int64 // by folder
-	changed chan struct{}    // closed when a folder is released
+	limit int64
+	mu    sync.Mutex
+	used  map[string]int64 // by folder
 }
 
 // NewQuota returns a quota of so many bytes.
 func NewQuota(limit int64) *Quota {
-	return &Quota{limit: limit, used: map[string]int64{}, changed: make(chan struct{})}
+	return &Quota{limit: limit, used: map[string]int64{}}
 }
 
 // Used is the bytes of all spools.
@@ -39,8 +40,6 @@ func (q *Quota) Release(folder string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.used, folder)
-	close(q.changed)
-	q.changed = make(chan struct{})
 }
 
 // set says what the spool in a folder has.
@@ -55,10 +54,7 @@ func (q *Quota) set(folder string, bytes int64) {
 
 // wait waits for room. A spool that fills the quota alone has none to wait for.
 func (q *Quota) wait(ctx context.Context, folder string) error {
-	if q == nil {
-		return nil
-	}
-	for {
+	for q != nil {
 		q.mu.Lock()
 		var others int64
 		for name, bytes := range q.used {
@@ -66,15 +62,14 @@ func (q *Quota) wait(ctx context.Context, folder string) error {
 				others += bytes
 			}
 		}
-		room, changed := others == 0 || others+q.used[folder] < q.limit, q.changed
+		room := others == 0 || others+q.used[folder] < q.limit
 		q.mu.Unlock()
 		if room {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
+		if err := broker.Pause(ctx, pollEvery); err != nil {
+			return err
 		}
 	}
+	return nil
 }

@@ -1,9 +1,11 @@
 package kafkalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -110,35 +112,25 @@ const tailsAtOnce = 4
 
 func (cfg Config) withDefaults() (Config, error) {
 	var faults []error
-	if !topicName.MatchString(cfg.Topic) && !cfg.piped {
-		faults = append(faults, fmt.Errorf("kafka: %q is no name of a topic", cfg.Topic))
+	demand := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("kafka: "+format, args...))
+		}
 	}
-	if cfg.Format == "" {
-		cfg.Format = FormatJSON
-	}
-	if !slices.Contains(Formats, cfg.Format) {
-		faults = append(faults, fmt.Errorf("kafka: format %q is none of %q", cfg.Format, Formats))
-	}
-	if (cfg.Schema != "" || cfg.Registry != nil) && cfg.Format != FormatAvro || cfg.Schema != "" && cfg.Registry != nil {
-		faults = append(faults, errors.New("kafka: a schema, or a registry of schemas, is for the format avro, one of them"))
-	}
-	if cfg.Rows < 0 || cfg.For < 0 || cfg.Rows > 0 && cfg.For > 0 {
-		faults = append(faults, errors.New("kafka: a window is closed by its rows, by its time or by its declared end"))
+	cfg.Format = cmp.Or(cfg.Format, FormatJSON)
+	avro := cfg.Schema != "" || cfg.Registry != nil
+	demand(cfg.piped || topicName.MatchString(cfg.Topic), "%q is no name of a topic", cfg.Topic)
+	demand(slices.Contains(Formats, cfg.Format), "format %q is none of %q", cfg.Format, Formats)
+	demand(!avro || cfg.Format == FormatAvro && (cfg.Schema == "" || cfg.Registry == nil), "a schema, or a registry of schemas, is for the format avro, one of them")
+	demand(cfg.Rows >= 0 && cfg.For >= 0 && (cfg.Rows == 0 || cfg.For == 0), "a window is closed by its rows, by its time or by its declared end")
+	demand(len(cfg.Columns) > 0, "no column is named; records of a topic do not say which ones they all have, so name the features")
+	for i, name := range cfg.Columns {
+		demand(name != "" && !slices.Contains(cfg.Columns[:i], name), "column %q is named twice, or has no name", name)
 	}
 	if cfg.Rows > 0 || cfg.For > 0 {
 		cfg.To = Position{Time: broker.Latest}
 	}
-	if len(cfg.Columns) == 0 {
-		faults = append(faults, errors.New("kafka: no column is named; records of a topic do not say which ones they all have, so name the features"))
-	}
-	for i, name := range cfg.Columns {
-		if name == "" || slices.Contains(cfg.Columns[:i], name) {
-			faults = append(faults, fmt.Errorf("kafka: column %q is named twice, or has no name", name))
-		}
-	}
-	if cfg.segmentRows == 0 {
-		cfg.segmentRows = MaxSegmentRows
-	}
+	cfg.segmentRows = cmp.Or(cfg.segmentRows, MaxSegmentRows)
 	if cfg.files == nil {
 		cfg.files = durable.OS{}
 	}
@@ -171,7 +163,11 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 		return nil, err
 	}
 	if !resumed {
-		if s.m.Spans, err = cfg.spans(ctx); err != nil {
+		freeze := cfg.freeze
+		if cfg.For > 0 {
+			freeze = cfg.elapsed
+		}
+		if s.m.Spans, err = freeze(ctx); err != nil {
 			return nil, err
 		}
 		if err := s.save(); err != nil {
@@ -228,23 +224,19 @@ func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, 
 			return Position{}, err
 		}
 	}
-	at := Position{Offsets: map[int]int64{}}
-	for _, p := range partitions {
-		if end, ok := ends[p]; ok && end >= 0 {
-			at.Offsets[p] = end
-		} else {
-			at.Offsets[p] = earliest[p]
-		}
-	}
-	return at, nil
+	return Position{Offsets: since(ends, earliest)}, nil
 }
 
-// spans are the window by partition; the ends of one that closes by its rows are open.
-func (cfg Config) spans(ctx context.Context) ([]span, error) {
-	if cfg.For > 0 {
-		return cfg.elapsed(ctx)
+// since are the offsets of the same partitions as the earliest ones, which stand for missing
+// and negative ones.
+func since(offsets, earliest map[int]int64) map[int]int64 {
+	at := maps.Clone(earliest)
+	for p := range at {
+		if offset, ok := offsets[p]; ok && offset >= 0 {
+			at[p] = offset
+		}
 	}
-	return cfg.freeze(ctx)
+	return at
 }
 
 // Replay consumes the rows of these segments into an empty folder, and demands as many.

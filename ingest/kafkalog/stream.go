@@ -35,9 +35,8 @@ func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, erro
 		return nil, err
 	}
 	r := &streamReader{spool: s, block: newBlock(cfg)}
-	in := bufio.NewReaderSize(&interruptible{ctx, from}, 1<<16)
-	if err := r.read(in); err != nil {
-		return nil, errors.Join(ctx.Err(), err)
+	if err := r.read(ctx, bufio.NewReaderSize(from, 1<<16)); err != nil {
+		return nil, err
 	}
 	if len(s.m.Segments) == 0 {
 		return nil, errors.New("stream: no row came")
@@ -51,19 +50,6 @@ func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, erro
 	return w, nil
 }
 
-// interruptible ends with its context, at the next piece that arrives.
-type interruptible struct {
-	ctx context.Context //nolint:containedctx // of one call of SpoolStream
-	in  io.Reader
-}
-
-func (r *interruptible) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.in.Read(p)
-}
-
 // A streamReader cuts the rows of a stream into segments.
 type streamReader struct {
 	spool *spool
@@ -74,7 +60,7 @@ type streamReader struct {
 // maxLine bounds a line of JSON.
 const maxLine = 16 << 20
 
-func (r *streamReader) read(in *bufio.Reader) error {
+func (r *streamReader) read(ctx context.Context, in *bufio.Reader) error {
 	head, err := in.Peek(6)
 	switch {
 	case len(head) == 0 && errors.Is(err, io.EOF):
@@ -86,9 +72,9 @@ func (r *streamReader) read(in *bufio.Reader) error {
 	case string(head[:min(4, len(head))]) == "PAR1":
 		return errors.New("stream: this is a Parquet file, which is not read in order; name the file under source.paths")
 	case head[0] == 0xFF:
-		err = r.arrow(in)
+		err = r.arrow(ctx, in)
 	default:
-		err = r.json(in)
+		err = r.json(ctx, in)
 	}
 	if err == nil && r.block.rows() > 0 {
 		err = r.flush()
@@ -97,7 +83,7 @@ func (r *streamReader) read(in *bufio.Reader) error {
 }
 
 // json reads lines.
-func (r *streamReader) json(in *bufio.Reader) error {
+func (r *streamReader) json(ctx context.Context, in *bufio.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	decode := newJSONReader(r.block.names)
@@ -112,7 +98,7 @@ func (r *streamReader) json(in *bufio.Reader) error {
 		if err != nil && !r.spool.cfg.Tolerant {
 			return fmt.Errorf("stream: line %d: %w", n, err)
 		}
-		if err := r.place(1); err != nil {
+		if err := r.place(ctx, 1); err != nil {
 			return err
 		}
 	}
@@ -125,7 +111,7 @@ func (r *streamReader) json(in *bufio.Reader) error {
 }
 
 // arrow reads record batches, at most a segment's rows of one at a time.
-func (r *streamReader) arrow(in *bufio.Reader) (err error) {
+func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) {
 	defer func() { // the border to a library that panics on damaged streams
 		if p := recover(); p != nil {
 			err = fmt.Errorf("stream: it is no Arrow IPC stream: %v", p)
@@ -156,7 +142,7 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 			if err := r.block.faults(have); err != nil && !r.spool.cfg.Tolerant {
 				return fmt.Errorf("stream: behind row %d: %w", r.rows+int64(have), err)
 			}
-			if err := r.place(rows); err != nil {
+			if err := r.place(ctx, rows); err != nil {
 				return err
 			}
 		}
@@ -175,8 +161,11 @@ func (r *streamReader) arrow(in *bufio.Reader) (err error) {
 }
 
 // place places rows that were appended to the columns, and stores full segments.
-func (r *streamReader) place(rows int) error {
+func (r *streamReader) place(ctx context.Context, rows int) error {
 	for rows > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n := min(rows, r.spool.cfg.segmentRows-r.block.rows())
 		r.block.place(&broker.Record{}, n)
 		r.spool.progress(n)

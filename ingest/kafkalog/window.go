@@ -124,12 +124,7 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 		return latest, nil
 	case Committed:
 		found, err := cfg.Client.CommittedOffsets(ctx, cfg.Group, cfg.Topic, partitions)
-		for p, offset := range found {
-			if offset < 0 {
-				found[p] = earliest[p]
-			}
-		}
-		return found, err
+		return since(found, earliest), err
 	}
 	found, err := cfg.Client.Offsets(ctx, cfg.Topic, partitions, at.Time)
 	for p, offset := range found {

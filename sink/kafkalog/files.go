@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -112,16 +111,8 @@ func (p *FilePredictions) settings(ctx context.Context) error {
 	if got := topic["cleanup.policy"]; strings.Contains(got, "compact") {
 		return fmt.Errorf("kafka: topic %q has cleanup.policy=%s: of each file one prediction would be left, for they have its path as their key; want delete", p.cfg.Topic, got)
 	}
-	p.most, p.mostNoted = largest(topic), largest(record)
+	p.most, p.mostNoted = largest(topic, 1<<20), largest(record, 1<<20)
 	return nil
-}
-
-// largest is how many bytes a batch may have; if brokers do not tell, as many as usual.
-func largest(settings broker.Settings) int {
-	if n, err := strconv.Atoi(settings["max.message.bytes"]); err == nil {
-		return n
-	}
-	return 1 << 20
 }
 
 // identities are those of both topics.

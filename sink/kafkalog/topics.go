@@ -1,6 +1,7 @@
 package kafkalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,15 +15,7 @@ type Topics struct{ Certificates, Models, Current string }
 
 // WithDefaults fills in the names that are not given.
 func (t Topics) WithDefaults() Topics {
-	for _, name := range []struct {
-		is     *string
-		wanted string
-	}{{&t.Certificates, "pacsgp-certificates"}, {&t.Models, "pacsgp-models"}, {&t.Current, "pacsgp-current"}} {
-		if *name.is == "" {
-			*name.is = name.wanted
-		}
-	}
-	return t
+	return Topics{cmp.Or(t.Certificates, "pacsgp-certificates"), cmp.Or(t.Models, "pacsgp-models"), cmp.Or(t.Current, "pacsgp-current")}
 }
 
 const (
@@ -35,16 +28,15 @@ const (
 	besidesBytes = 4 << 10
 )
 
-// settings are what the topics are made with.
-func (t Topics) settings() []struct {
+type topicSettings struct {
 	topic string
 	with  broker.Settings
-} {
+}
+
+// settings are what the topics are made with.
+func (t Topics) settings() []topicSettings {
 	size := strconv.Itoa(documentBytes)
-	return []struct {
-		topic string
-		with  broker.Settings
-	}{
+	return []topicSettings{
 		{t.Certificates, broker.Settings{"cleanup.policy": "delete", "retention.ms": keepForEver, "retention.bytes": keepForEver, "max.message.bytes": size}},
 		{t.Models, broker.Settings{"cleanup.policy": "delete", "retention.ms": keepForEver, "retention.bytes": keepForEver}},
 		{t.Current, broker.Settings{"cleanup.policy": "compact", "max.message.bytes": size}},
@@ -90,13 +82,18 @@ func check(ctx context.Context, client *broker.Client, t Topics) (piece, documen
 				faults = append(faults, fmt.Errorf("kafka: topic %q has %s=%s, want %s: what is published there would be lost", s.topic, name, got, want))
 			}
 		}
-		room[s.topic] = pieceBytes + besidesBytes
-		if n, err := strconv.Atoi(has["max.message.bytes"]); err == nil {
-			room[s.topic] = n
-			if n < 16*besidesBytes {
-				faults = append(faults, fmt.Errorf("kafka: topic %q has max.message.bytes=%d, want at least %d", s.topic, n, 16*besidesBytes))
-			}
+		room[s.topic] = largest(has, pieceBytes+besidesBytes)
+		if n := room[s.topic]; n < 16*besidesBytes {
+			faults = append(faults, fmt.Errorf("kafka: topic %q has max.message.bytes=%d, want at least %d", s.topic, n, 16*besidesBytes))
 		}
 	}
 	return min(pieceBytes, room[t.Models]-besidesBytes), min(room[t.Certificates], room[t.Current]) - besidesBytes, errors.Join(faults...)
+}
+
+// largest is how many bytes a batch may have; the usual number if brokers do not tell.
+func largest(settings broker.Settings, usual int) int {
+	if n, err := strconv.Atoi(settings["max.message.bytes"]); err == nil {
+		return n
+	}
+	return usual
 }
