@@ -45,7 +45,7 @@ func (s *spool) gather(ctx context.Context) error {
 		}
 	}()
 	for _, of := range s.m.Spans {
-		w, err := s.writer(ctx, of, &cutter{rows: s.cfg.segmentRows})
+		w, err := s.writer(ctx, of, nil)
 		if err != nil {
 			return err
 		}

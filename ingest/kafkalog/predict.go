@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -234,34 +233,28 @@ type lot struct {
 	rows    Decoded
 }
 
-var predictionSpace sync.Pool // of *[]pipeline.Prediction
-
 // predict decodes and predicts a lot.
 func (l *lot) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Prediction, score.Records) error) (err error) {
 	if l.rows, err = d.Rows(l.records); err != nil {
 		return err
 	}
 	defer l.rows.Batch.Release()
-	space, ok := predictionSpace.Get().(*[]pipeline.Prediction)
-	if !ok {
-		space = new([]pipeline.Prediction)
-	}
-	defer predictionSpace.Put(space)
-	if *space, err = ready.Batch(l.rows.Batch, (*space)[:0]); err != nil {
+	predictions, err := ready.Batch(l.rows.Batch, make([]pipeline.Prediction, 0, len(l.rows.Of)))
+	if err != nil {
 		return err
 	}
 	at := int64(0) // number of the row in its record
-	for i := range *space {
+	for i := range predictions {
 		if at++; i == 0 || l.rows.Of[i] != l.rows.Of[i-1] {
 			at = 0
 		}
-		one := &(*space)[i]
+		one := &predictions[i]
 		if fault := l.rows.Faults[i]; fault != "" {
 			*one = pipeline.Prediction{Reason: fault}
 		}
 		one.Ordinal = at
 	}
-	return use(*space, l)
+	return use(predictions, l)
 }
 
 // Place is where the record of a row stands.

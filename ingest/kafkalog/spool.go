@@ -179,7 +179,7 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	case cfg.Rows > 0:
 		err = s.gather(ctx)
 	default:
-		err = s.consume(ctx, func(span) *cutter { return &cutter{rows: cfg.segmentRows} })
+		err = s.consume(ctx, nil)
 	}
 	if resumed && errors.Is(err, ErrGone) {
 		err = fmt.Errorf("%w (hint: this window was frozen by an earlier run; remove its spool %s, and it is frozen anew)", err, cfg.Folder)
@@ -256,21 +256,19 @@ func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Wind
 	if s.m.Spans != nil {
 		return nil, fmt.Errorf("kafka: %s holds a spool already", cfg.Folder)
 	}
-	cuts := map[int]*cutter{}
+	ends := map[int][]pipeline.Segment{}
 	for i, g := range segments {
 		if g.Topic != cfg.Topic {
 			return nil, fmt.Errorf("kafka: segment %d is of the topic %q, the first of %q: one topic is replayed", i, g.Topic, cfg.Topic)
 		}
 		p := int(g.Partition)
-		if cuts[p] == nil {
-			cuts[p] = &cutter{}
-			s.m.Spans = append(s.m.Spans, span{Partition: p, First: g.First})
-		}
-		cuts[p].ends = append(cuts[p].ends, g)
 		at := slices.IndexFunc(s.m.Spans, func(s span) bool { return s.Partition == p })
-		s.m.Spans[at].End = g.End
+		if at < 0 {
+			at, s.m.Spans = len(s.m.Spans), append(s.m.Spans, span{Partition: p, First: g.First})
+		}
+		ends[p], s.m.Spans[at].End = append(ends[p], g), g.End
 	}
-	if err := s.consume(ctx, func(of span) *cutter { return cuts[of.Partition] }); err != nil {
+	if err := s.consume(ctx, ends); err != nil {
 		return nil, err
 	}
 	return s.ordered(segments)
@@ -336,12 +334,12 @@ func (s *spool) clean() error {
 	return err
 }
 
-// consume reads all partitions to their ends, a few at a time.
-func (s *spool) consume(ctx context.Context, cut func(span) *cutter) error {
+// consume reads all partitions to their ends, a few at a time, cut as these segments or by rows.
+func (s *spool) consume(ctx context.Context, ends map[int][]pipeline.Segment) error {
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(tailsAtOnce)
 	for _, of := range s.m.Spans {
-		group.Go(func() error { return s.partition(within, of, cut(of)) })
+		group.Go(func() error { return s.partition(within, of, ends[of.Partition]) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -381,8 +379,8 @@ func (s *spool) sort() {
 }
 
 // partition reads one partition to its end, from where its last segment ended.
-func (s *spool) partition(ctx context.Context, of span, cut *cutter) error {
-	w, err := s.writer(ctx, of, cut)
+func (s *spool) partition(ctx context.Context, of span, ends []pipeline.Segment) error {
+	w, err := s.writer(ctx, of, ends)
 	if err != nil {
 		return err
 	}
@@ -409,8 +407,8 @@ func (cfg Config) upTo(first, end int64) int64 {
 }
 
 // writer goes on behind the last segment of a partition.
-func (s *spool) writer(ctx context.Context, of span, cut *cutter) (*writer, error) {
-	w := &writer{spool: s, cut: cut, partition: of.Partition, first: of.First, beside: s.cfg.beside(), block: newBlock(s.cfg)}
+func (s *spool) writer(ctx context.Context, of span, ends []pipeline.Segment) (*writer, error) {
+	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, beside: s.cfg.beside(), block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {

@@ -9,25 +9,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A cutter says where segments end: behind so many rows, or where replayed ones did.
-type cutter struct {
-	rows int
-	ends []pipeline.Segment // to come
-}
-
-// past reports whether a record at this offset is behind the segment that is replayed.
-func (c *cutter) past(offset int64) bool { return len(c.ends) > 0 && offset >= c.ends[0].End }
-
-// skips reports whether it lies before it, in none.
-func (c *cutter) skips(offset int64) bool { return len(c.ends) > 0 && offset < c.ends[0].First }
-
-// full reports whether a segment of so many rows has no room for so many more.
-func (c *cutter) full(have, more int) bool { return c.rows > 0 && have > 0 && have+more > c.rows }
-
 // A writer cuts the records of a partition into segments.
 type writer struct {
 	spool     *spool
-	cut       *cutter
+	ends      []pipeline.Segment // to come, of a replay; else segments are cut by their rows
 	partition int
 	number    int        // of the segment
 	next      func() int // takes the number of a segment
@@ -44,12 +29,12 @@ type writer struct {
 
 // add decodes a record and appends its row.
 func (w *writer) add(r *broker.Record) error {
-	for w.cut.past(r.Offset) {
+	for len(w.ends) > 0 && r.Offset >= w.ends[0].End {
 		if err := w.flush(r.Offset); err != nil {
 			return err
 		}
 	}
-	if w.cut.skips(r.Offset) || r.Value == nil && w.spool.cfg.SkipTombstones {
+	if len(w.ends) > 0 && r.Offset < w.ends[0].First || r.Value == nil && w.spool.cfg.SkipTombstones {
 		return nil
 	}
 	have := w.block.rows()
@@ -64,7 +49,7 @@ func (w *writer) add(r *broker.Record) error {
 		w.stopped = r.Offset
 		return errFull
 	}
-	if w.cut.full(have, n) {
+	if w.ends == nil && have > 0 && have+n > w.spool.cfg.segmentRows {
 		if err := w.flush(r.Offset); err != nil {
 			return err
 		}
@@ -108,8 +93,8 @@ func (w *writer) bad(r *broker.Record, err error) error {
 
 // finish ends the last segments of the partition.
 func (w *writer) finish(end int64) error {
-	for len(w.cut.ends) > 0 {
-		if err := w.flush(w.cut.ends[0].End); err != nil {
+	for len(w.ends) > 0 {
+		if err := w.flush(w.ends[0].End); err != nil {
 			return err
 		}
 	}
@@ -143,9 +128,9 @@ func (w *writer) flush(next int64) error {
 	g := segment{File: fileName(number, w.partition), Segment: pipeline.Segment{
 		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
 	}}
-	if len(w.cut.ends) > 0 {
-		want := w.cut.ends[0]
-		w.cut.ends = w.cut.ends[1:]
+	if len(w.ends) > 0 {
+		want := w.ends[0]
+		w.ends = w.ends[1:]
 		g.First, g.End = want.First, want.End
 		if g.Segment != want {
 			return fmt.Errorf("kafka: topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",

@@ -220,15 +220,6 @@ type keptFolder struct{ folder }
 
 func (keptFolder) Done(int64) error { return errKilled }
 
-// TestDamagedNumber: a note that cannot be read ends the stream, and says where it is.
-func TestDamagedNumber(t *testing.T) {
-	w := newWorld(windowRows)
-	w.notes[1] = map[string][]byte{numberNote: []byte("{}")}
-	if err := w.process(t, nil); err == nil || w.taken > 0 || err.Error() != numberNote+": it holds no number (hint: remove it, and the window takes a new one)" {
-		t.Errorf("it says %v", err)
-	}
-}
-
 // TestSharedNumbersComeFirst: where members share the partitions of a job that trains early, a
 // window takes its number when it is full, while the one before is trained still.
 func TestSharedNumbersComeFirst(t *testing.T) {
@@ -373,28 +364,32 @@ func (s second) Left() ([]int64, error) {
 	return append([]int64{2}, left...)[:1], err
 }
 
-// TestDamagedAncestor: what was noted of an ancestor and cannot be read ends the stream, and
-// says where it is.
-func TestDamagedAncestor(t *testing.T) {
-	for text, want := range map[string]string{
-		"{": "ancestor.json: ",
-		`{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"one"}}`: "the SHA-256 of the model beside ancestor.json is not b (hint: remove ancestor.json",
+// TestDamagedNotes: a note that cannot be read ends the stream, and says where it is. A noted
+// ancestor without its model, left of a folder that was being removed when the process was
+// killed, is none.
+func TestDamagedNotes(t *testing.T) {
+	const ancestor = `{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"one"}}`
+	for _, c := range []struct {
+		notes map[string]string
+		want  string
+	}{
+		{map[string]string{numberNote: "{}"}, numberNote + ": it holds no number (hint: remove it, and the window takes a new one)"},
+		{map[string]string{ancestorNote: "{", ancestorModel: "c"}, "ancestor.json: "},
+		{map[string]string{ancestorNote: ancestor, ancestorModel: "c"}, "the SHA-256 of the model beside ancestor.json is not b (hint: remove ancestor.json"},
+		{map[string]string{ancestorNote: ancestor}, ""},
 	} {
 		w := newWorld(windowRows)
-		w.notes[1] = map[string][]byte{ancestorNote: []byte(text), ancestorModel: []byte("c")}
-		if err := w.process(t, nil); err == nil || len(w.published) > 0 || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: it says %v, want %s", text, err, want)
+		w.notes[1] = map[string][]byte{}
+		for name, text := range c.notes {
+			w.notes[1][name] = []byte(text)
+		}
+		err := w.process(t, nil)
+		switch {
+		case c.want != "" && (err == nil || len(w.published) > 0 || !strings.HasPrefix(err.Error(), c.want)):
+			t.Errorf("%q: it says %v, want %s", c.notes, err, c.want)
+		case c.want == "":
+			fatal.If(t, err)
+			w.each(t, 1)
 		}
 	}
-}
-
-// TestAncestorWithoutItsModel: what is left of a folder that was being removed when the process
-// was killed is no ancestor of the window that comes there next.
-func TestAncestorWithoutItsModel(t *testing.T) {
-	w := newWorld(windowRows)
-	w.notes[1] = map[string][]byte{ancestorNote: []byte(`{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"one"}}`)}
-	if err := w.process(t, nil); err != nil {
-		t.Error(err)
-	}
-	w.each(t, 1)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -150,23 +149,6 @@ func TestShortTransactions(t *testing.T) {
 	})
 	if err := publish(t, client, true); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestGroupWithMembers: a group whose members commit their own offsets is not written
-// over.
-func TestGroupWithMembers(t *testing.T) {
-	for _, exactlyOnce := range []bool{true, false} {
-		c, client := rowsCluster(t)
-		member, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumerGroup("group"), kgo.ConsumeTopics("rows"))
-		fatal.If(t, err)
-		defer member.Close()
-		if _, err := c.WaitGroupStable(t.Context(), "group", 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := publish(t, client, exactlyOnce); err == nil || !strings.Contains(err.Error(), "has 1 members") {
-			t.Errorf("exactly once %v: %v, want that the group has a member", exactlyOnce, err)
-		}
 	}
 }
 

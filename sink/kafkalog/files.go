@@ -38,7 +38,6 @@ type FilePredictions struct {
 	record     broker.Identity
 	head       recordHead
 	due        map[string]Progress // of files, behind what was sent and not committed
-	objects    sync.Pool           // of *fileObjects
 
 	mu    sync.Mutex // of what follows
 	files map[string]fileMark
@@ -170,26 +169,14 @@ const batchBytes = 128
 // FilesDue is when to commit predictions of files.
 var FilesDue = score.Due{Rows: 1 << 17, Every: time.Second}
 
-// fileObjects makes the objects of one file by one model.
-type fileObjects struct {
-	*sink.FileObjects
-
-	by   *score.Predictor
-	file string
-}
-
-// objectsOf is for predictions of a piece with these columns beside them.
-func (p *FilePredictions) objectsOf(piece score.Piece[storedColumns], beside storedColumns) *fileObjects {
-	file := piece.File.Name
-	if o, ok := p.objects.Get().(*fileObjects); ok && o.by == piece.By && o.file == file {
-		return o
-	}
+// objectsOf makes predictions of a piece with these columns beside them.
+func (p *FilePredictions) objectsOf(piece score.Piece[storedColumns], beside storedColumns) *sink.FileObjects {
 	keep := make([]sink.Kept, len(beside.Names))
 	for c := range keep {
 		keep[c] = sink.Kept{Name: beside.Names[c], Node: beside.Types[c]}
 	}
-	most := p.most - len(file) - recordBytes - batchBytes
-	return &fileObjects{sink.NewFileObjects(file, piece.By.Carries, most, keep...), piece.By, file}
+	file := piece.File.Name
+	return sink.NewFileObjects(file, piece.By.Carries, p.most-len(file)-recordBytes-batchBytes, keep...)
 }
 
 // Pack packs predictions of rows of one file, in their order, but those that an earlier process
@@ -206,9 +193,7 @@ func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColu
 			return nil
 		}
 		n = score.Count(batch[known:])
-		to := p.objectsOf(piece, beside)
-		defer p.objects.Put(to)
-		objects, err := to.Write(batch, beside.Values, known)
+		objects, err := p.objectsOf(piece, beside).Write(batch, beside.Values, known)
 		if err != nil {
 			return fmt.Errorf("%s, %w: keep fewer columns, or raise max.message.bytes of topic %q", piece.File.Path, err, p.cfg.Topic)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -74,8 +73,6 @@ func send(ctx context.Context, w *broker.Writer, topic string, what parcel) erro
 	return nil
 }
 
-var objectSpace sync.Pool // of *[]byte
-
 // Pack packs predictions of the rows of a piece, in their order, for the partitions of the same
 // numbers, as far as there are so many: records of one key stay in one partition.
 func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]) (func(context.Context) error, score.Tally, error) {
@@ -101,15 +98,7 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 
 // objects makes a record of each prediction, and packs them by partition.
 func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, of score.Records) (parcels []parcel, err error) {
-	space, ok := objectSpace.Get().(*[]byte)
-	if !ok {
-		space = new([]byte)
-	}
-	text := (*space)[:0] // of all objects: where it grows, the first ones stay where they are
-	defer func() {
-		*space = text
-		objectSpace.Put(space) // a parcel has copies
-	}()
+	text := make([]byte, 0, 256*len(batch)) // of all objects: where it grows, the first ones stay where they are
 	for _, part := range score.Parts(len(batch), of) {
 		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, part.Partition), p.cfg.Keep...)
 		records := make([]broker.Record, 0, len(part.Rows))

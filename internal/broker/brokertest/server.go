@@ -5,7 +5,6 @@ package brokertest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -32,6 +31,7 @@ type Server struct {
 	jars, folder string
 	process      *exec.Cmd
 	ended        chan struct{}
+	stop         func()
 	output       bytes.Buffer
 }
 
@@ -50,11 +50,7 @@ func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	skipShort(t)
 	s := prepare(t, o, t.TempDir())
-	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { s.stop() })
 	s.Run(t)
 	return s
 }
@@ -79,7 +75,7 @@ func prepare(t testing.TB, o Options, folder string) *Server {
 		t.Skip("no Apache Kafka: PACSGP_KAFKA is not set; make test sets it")
 	}
 	ports := freePorts(t, 3)
-	s := &Server{Address: ports[0], jars: jars, folder: folder}
+	s := &Server{Address: ports[0], jars: jars, folder: folder, stop: func() {}}
 	if o.Secure != "" {
 		s.Secure = ports[2]
 	}
@@ -90,7 +86,7 @@ func prepare(t testing.TB, o Options, folder string) *Server {
 			format = append(format, "--add-scram", fmt.Sprintf("%s=[name=%s,password=%s]", mechanism, user, password))
 		}
 	}
-	if out, err := s.java(format...).CombinedOutput(); err != nil {
+	if out, err := s.java(t.Context(), format...).CombinedOutput(); err != nil {
 		t.Fatalf("format: %v: %s", err, out)
 	}
 	return s
@@ -123,34 +119,38 @@ func properties(s *Server, controller string, o Options) string {
 	return text.String()
 }
 
-// java runs a class of the jars. It outlives the test's context, for a broker is ended
-// when the test has closed its clients.
-func (s *Server) java(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(context.Background(), "java", append([]string{"-Xmx512m", "-cp", filepath.Join(s.jars, "*")}, args...)...) //nolint:gosec // the jars of the tests
+// java runs a class of the jars.
+func (s *Server) java(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "java", append([]string{"-Xmx512m", "-cp", filepath.Join(s.jars, "*")}, args...)...) //nolint:gosec // the jars of the tests
 	cmd.Dir = s.folder
 	return cmd
 }
 
-// Run starts the process, after [Server.Kill] again, and waits for its port.
+// Run starts the process, after [Server.Kill] again, and waits for its port. It outlives the
+// test's context, for a broker is ended when the test has closed its clients.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
 	s.output.Reset()
-	s.process = s.java("kafka.Kafka", s.properties())
-	s.process.Stdout, s.process.Stderr = &s.output, &s.output
-	fatal.If(t, s.process.Start())
-	s.ended = make(chan struct{})
-	go func(p *exec.Cmd, ended chan<- struct{}) {
-		_ = p.Wait() // how it ended stands in its output
+	ctx, stop := context.WithCancel(context.Background())
+	process, ended := s.java(ctx, "kafka.Kafka", s.properties()), make(chan struct{})
+	process.Stdout, process.Stderr = &s.output, &s.output
+	process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) }
+	process.WaitDelay = 20 * time.Second
+	fatal.If(t, process.Start())
+	s.process, s.ended = process, ended
+	s.stop = func() { stop(); <-ended }
+	go func() {
+		_ = process.Wait() // how it ended stands in its output
 		close(ended)
-	}(s.process, s.ended)
+	}()
 	for range 1200 {
-		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", s.Address) // also when the test has ended
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", s.Address)
 		if err == nil {
 			_ = conn.Close()
 			return
 		}
 		select {
-		case <-s.ended:
+		case <-ended:
 			t.Fatalf("the broker ended: %s", s.output.String())
 		case <-time.After(100 * time.Millisecond):
 		}
@@ -172,26 +172,9 @@ func (s *Server) Processor() time.Duration {
 // Kill ends the process at once, as a crash does.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	fatal.If(t, s.process.Process.Signal(syscall.SIGKILL))
+	fatal.If(t, s.process.Process.Kill())
 	<-s.ended
 	s.process = nil
-}
-
-// stop ends the process that is there.
-func (s *Server) stop() error {
-	if s.process == nil {
-		return nil
-	}
-	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	select {
-	case <-s.ended:
-	case <-time.After(20 * time.Second):
-		_ = s.process.Process.Kill()
-		<-s.ended
-	}
-	return nil
 }
 
 // freePorts are addresses on loopback that nobody listens on now.
