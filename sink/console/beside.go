@@ -8,11 +8,13 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// What train writes beside certificates: docs/format.md.
+// Files beside certificates are read within bounds and without waiting, for a folder may hold
+// anything.
 const (
-	currentFile = "current.json"
 	maxPointer  = 64 << 10
 	maxManifest = 16 << 20
 )
@@ -29,43 +31,18 @@ func pointedTo(path string) string {
 	return pointer.ID
 }
 
-// A Manifest lists the files of a sample.
-type Manifest struct {
-	Format      string         `json:"format"`
-	Certificate string         `json:"certificate"`
-	Sample      string         `json:"sample"`
-	Files       []ManifestFile `json:"files"`
-}
-
-// A ManifestFile is a file of a sample.
-type ManifestFile struct {
-	Path  string `json:"path"`
-	Bytes int64  `json:"bytes"`
-	Rows  int64  `json:"rows"`
-}
-
-// mostListed is how many files of a manifest a page lists.
-const mostListed = 100
-
-// Listed are the first files.
-func (m *Manifest) Listed() []ManifestFile { return m.Files[:min(len(m.Files), mostListed)] }
-
-// manifestBeside reads the manifest of a certificate. Without one there is nothing.
-func manifestBeside(e *Entry, c certify.Certificate) (*Manifest, error) {
-	var m Manifest
-	err := readBeside(filepath.Join(filepath.Dir(e.Path), "manifest-"+e.ID+".json"), "a manifest", maxManifest, &m)
+// manifestBeside reads the manifest of a certificate, nil if there is none.
+func manifestBeside(e *Entry, c certify.Certificate) (*pipeline.Manifest, error) {
+	var m pipeline.Manifest
+	err := readBeside(filepath.Join(filepath.Dir(e.Path), lake.ManifestName(e.ID)), "a manifest", maxManifest, &m)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
+	if err == nil {
+		err = m.Check(c, e.ID)
+	}
 	if err != nil {
 		return nil, err
-	}
-	var rows int64
-	for _, f := range m.Files {
-		rows += f.Rows
-	}
-	if m.Format != "pacsgp-manifest/1" || m.Certificate != e.ID || m.Sample != c.Sample.Digest || rows != c.Sample.Rows {
-		return nil, errors.New("it is not the manifest of this certificate")
 	}
 	return &m, nil
 }

@@ -5,17 +5,16 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Chart is the bounds of a series over time. Its shapes have classes, which the style
-// sheet gives colours; statuses differ in shape as well.
+// A Chart is the bounds of a series over time. The style sheet colours its shapes by class;
+// statuses also differ in shape.
 type Chart struct {
 	ID            string // of its elements
-	Title, Words  string // for those who do not see it
+	Title, Words  string // for screen readers
 	Width, Height int
 	Marks         []Mark
 	Lines         []Line
@@ -42,7 +41,7 @@ type Tick struct {
 // A Legend is a mark or a line with its name.
 type Legend struct{ Path, Class, Name string }
 
-// mostMarks bounds the marks of a chart: so many can be told apart.
+// mostMarks is the number of distinguishable marks of a chart.
 const mostMarks = 240
 
 // drawChart draws certificates, given the latest first.
@@ -68,28 +67,24 @@ func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
 		c.YTicks = append(c.YTicks, Tick{At: round(y(v)), Label: strconv.FormatFloat(v, 'g', 3, 64)})
 	}
 	x := timeAxis(&c, first.Time, last.Time, len(points))
-	line := func(class string, number func(e *Entry) (float64, bool)) {
-		var path strings.Builder
+	line := func(class string, number func(e *Entry) float64) {
+		var path polyline
 		for i, e := range points {
-			if v, ok := number(e); ok {
-				verb := "L"
-				if path.Len() == 0 {
-					verb = "M"
-				}
-				_, _ = fmt.Fprintf(&path, "%s%.1f %.1f", verb, x(i, e.Time), y(v))
-				if len(points) == 1 && class != "bound" { // across, for one point is no line
-					path.Reset()
-					_, _ = fmt.Fprintf(&path, "M%.1f %.1fL%.1f %.1f", c.Left, y(v), c.Right, y(v))
-				}
-			}
+			path.to(x(i, e.Time), y(number(e)))
+		}
+		if len(points) == 1 && class != "bound" { // across, for one point is no line
+			at := y(number(first))
+			path.Reset()
+			path.to(c.Left, at)
+			path.to(c.Right, at)
 		}
 		c.Lines = append(c.Lines, Line{path.String(), class})
 	}
-	line("yardstick", func(e *Entry) (float64, bool) { return e.Against, true })
+	line("yardstick", func(e *Entry) float64 { return e.Against })
 	if predictor == certify.PredictorDraw {
-		line("risk", func(e *Entry) (float64, bool) { return e.Draw.Risk, true })
+		line("risk", func(e *Entry) float64 { return e.Draw.Risk })
 	}
-	line("bound", func(e *Entry) (float64, bool) { return about(e, predictor).Bound, true })
+	line("bound", func(e *Entry) float64 { return about(e, predictor).Bound })
 	kept := false
 	for i, e := range points {
 		at := x(i, e.Time)
@@ -117,8 +112,8 @@ func about(e *Entry, predictor certify.Predictor) About {
 	return e.Draw
 }
 
-// thinned are certificates in the order of time. Of those that would stand on each other
-// the one of the highest bound is shown.
+// thinned are certificates in the order of time. Of those at the same place the highest bound is
+// shown.
 func thinned(all []*Entry, predictor certify.Predictor) []*Entry {
 	groups := min(len(all), mostMarks)
 	var points []*Entry
@@ -136,8 +131,8 @@ func thinned(all []*Entry, predictor certify.Predictor) []*Entry {
 	return points
 }
 
-// timeAxis sets the ticks of the axis of time and returns where a certificate stands, by
-// its time, or by its place where all have the same.
+// timeAxis sets the ticks of the axis of time and returns the place of a certificate, by its
+// time, or by its number if all times are equal.
 func timeAxis(c *Chart, first, last time.Time, n int) func(i int, at time.Time) float64 {
 	const inset = 12
 	left, width := c.Left+inset, c.Right-c.Left-2*inset
@@ -154,7 +149,7 @@ func timeAxis(c *Chart, first, last time.Time, n int) func(i int, at time.Time) 
 	return func(_ int, at time.Time) float64 { return left + width*float64(at.Sub(first))/float64(span) }
 }
 
-// legend names what is drawn.
+// legend names the shapes.
 func (c *Chart) legend(predictor certify.Predictor, kept bool) {
 	for _, s := range []certify.Status{certify.StatusCertified, certify.StatusConditional, certify.StatusVacuous, certify.StatusIndicative} {
 		if s != certify.StatusConditional || kept {

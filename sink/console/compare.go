@@ -9,13 +9,12 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A comparison is a number or a word of both certificates. Better says which of them is
-// better where that can be said.
+// A comparison is a number or a word of both certificates. Better names the better one, if any.
 type comparison struct {
 	Name, One, Other, Better string
 }
 
-// compared puts two certificates beside each other that can be compared.
+// compared lists the numbers of two comparable certificates.
 func compared(a, b certify.Certificate) []comparison {
 	var rows []comparison
 	for _, p := range []certify.Predictor{certify.PredictorMean, certify.PredictorDraw} {
@@ -54,7 +53,7 @@ func bound(g certify.Guarantee) string {
 	return certify.AtMost(g.Bound) + ", " + string(g.Status)
 }
 
-// lower says which bound is lower, if both promise something of the same kind.
+// lower names the lower bound, if both promise the same kind of thing.
 func lower(a, b certify.Guarantee) string {
 	if a.Status != b.Status || a.Status == certify.StatusVacuous || a.Status == certify.StatusIndicative || a.Bound == b.Bound {
 		return ""
@@ -92,7 +91,7 @@ func broken(c certify.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// remarksOn say what a comparison of two certificates is not.
+// remarksOn name the limits of a comparison.
 func remarksOn(a, b certify.Certificate) []string {
 	words := []string{"Each bound holds with its own confidence. That a bound is lower does not show that the model is better: both are upper limits."}
 	switch {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -20,8 +21,8 @@ var assets embed.FS
 //go:embed pages/*.html
 var pages embed.FS
 
-// Handler serves the pages of an index, and one of what a service does now unless live is
-// nil. It admits everybody; /login is the form that asks for a token.
+// Handler serves the pages of an index, and one of the present work of a service unless live is
+// nil. It admits everybody; /login is the form for a token.
 func Handler(x *Index, live func() Live) http.Handler {
 	s := &server{index: x, pages: parsePages(), live: live}
 	mux := http.NewServeMux()
@@ -43,7 +44,7 @@ func Handler(x *Index, live func() Live) http.Handler {
 		files.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.show(w, http.StatusNotFound, "message", page{Title: "Not found", Data: []string{"There is no such page."}})
+		s.refuse(w, http.StatusNotFound, "Not found", "There is no such page.")
 	})
 	return mux
 }
@@ -51,22 +52,22 @@ func Handler(x *Index, live func() Live) http.Handler {
 type server struct {
 	index *Index
 	pages map[string]*template.Template
-	live  func() Live // nil: it is no service
+	live  func() Live // nil without a service
 }
 
-// A page is what the frame of all pages shows.
+// A page is shown in the frame of all pages.
 type page struct {
 	Title   string
 	Now     *Snapshot
 	Notices []string
 	Data    any
-	Live    bool // whether there is a page of what a service does
-	Renewed int  // seconds after which a browser loads the page again; 0: never
+	Live    bool // whether there is a page of a service
+	Renewed int  // seconds until a browser reloads the page; 0 means never
 }
 
 func parsePages() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(template.FuncMap{
-		"safe": report.Escape, "atMost": certify.AtMost, "digits": digits, "day": day, "minute": minute, "short": short, "count": count, "next": func(n int) int { return n + 1 }, "cut": cut,
+		"safe": report.Escape, "atMost": certify.AtMost, "digits": digits, "day": day, "minute": minute, "short": short, "count": certify.Count[int], "next": func(n int) int { return n + 1 }, "cut": cut,
 	}).ParseFS(pages, "pages/frame.html", "pages/parts.html"))
 	all := map[string]*template.Template{}
 	for _, name := range []string{"overview", "series", "certificate", "compare", "unreadable", "about", "message", "login", "live"} {
@@ -75,13 +76,11 @@ func parsePages() map[string]*template.Template {
 	return all
 }
 
-// digits prints a number that was declared or follows from such ones.
+// digits prints a declared number, or one that follows from such.
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
 // short is the beginning of an id.
 func short(id string) string { return id[:min(12, len(id))] }
-
-func count(n int, thing string) string { return certify.Count(n, thing) }
 
 // cut is the beginning of a reason, which may quote a file.
 func cut(text string) string {
@@ -92,7 +91,12 @@ func cut(text string) string {
 	return text
 }
 
-// show writes a page, or nothing of it if it cannot be made.
+// refuse shows reasons in place of a page.
+func (s *server) refuse(w http.ResponseWriter, status int, title string, reasons ...string) {
+	s.show(w, status, "message", page{Title: title, Now: s.index.Now(), Data: reasons})
+}
+
+// show writes a page, whole or not at all.
 func (s *server) show(w http.ResponseWriter, status int, name string, p page) {
 	if p.Now == nil {
 		p.Now = newSnapshot(nil, nil, nil, true)
@@ -111,16 +115,16 @@ func (s *server) show(w http.ResponseWriter, status int, name string, p page) {
 	_, _ = w.Write(text.Bytes())
 }
 
-// perPage is how many entries a page lists.
+// perPage bounds the list of a page.
 const perPage = 100
 
-// A Part is the entries that one page of several lists.
+// A Part is the entries on one page of several.
 type Part struct {
 	From, To, All int
 	Before, After string // addresses, or ""
 }
 
-// partOf is the part that a request asks for.
+// partOf is the part in a request.
 func partOf(r *http.Request, all int) Part {
 	number, err := strconv.Atoi(r.URL.Query().Get("page"))
 	last := max(1, (all+perPage-1)/perPage)
@@ -159,7 +163,11 @@ func (s *server) overview(w http.ResponseWriter, r *http.Request) {
 	var rows []seriesRow
 	for _, key := range now.series[part.From:part.To] {
 		all := now.bySeries[key]
-		rows = append(rows, seriesRow{key, all[0].Series, all[0], len(all), now.Current[all[0].ID], outline(all)})
+		var bounds []float64
+		for _, e := range slices.Backward(all[:min(len(all), 40)]) {
+			bounds = append(bounds, e.Draw.Bound)
+		}
+		rows = append(rows, seriesRow{key, all[0].Series, all[0], len(all), now.Current[all[0].ID], outline(bounds)})
 	}
 	s.show(w, http.StatusOK, "overview", page{Title: "Certificates", Now: now, Data: struct {
 		Rows  []seriesRow
@@ -168,29 +176,11 @@ func (s *server) overview(w http.ResponseWriter, r *http.Request) {
 	}{rows, s.index.roots, part}})
 }
 
-// outline is a small line of the latest bounds for a draw, which the table says in numbers.
-func outline(all []*Entry) string {
-	points := all[:min(len(all), 40)]
-	if len(points) < 2 {
-		return ""
-	}
-	var path strings.Builder
-	for i, e := range slices.Backward(points) {
-		verb := "L"
-		if path.Len() == 0 {
-			verb = "M"
-		}
-		x := 2 + 96*float64(len(points)-1-i)/float64(len(points)-1)
-		_, _ = fmt.Fprintf(&path, "%s%.1f %.1f", verb, x, 22-20*e.Draw.Bound)
-	}
-	return path.String()
-}
-
 func (s *server) seriesPage(w http.ResponseWriter, r *http.Request) {
 	now := s.index.Now()
 	all := now.bySeries[r.PathValue("key")]
 	if all == nil {
-		s.show(w, http.StatusNotFound, "message", page{Title: "Not found", Now: now, Data: []string{"There is no such series of certificates (any more)."}})
+		s.refuse(w, http.StatusNotFound, "Not found", "There is no such series of certificates (any more).")
 		return
 	}
 	part := partOf(r, len(all))
@@ -203,7 +193,7 @@ func (s *server) seriesPage(w http.ResponseWriter, r *http.Request) {
 	}{all[0].Series, []Chart{drawChart("mean", all, certify.PredictorMean), drawChart("draw", all, certify.PredictorDraw)}, all[part.From:part.To], part, now.Current}})
 }
 
-// read reads the certificate of an id again: what the index keeps may have changed.
+// read reads the certificate of an id again, for its file may have changed.
 func (s *server) read(now *Snapshot, id string) (e *Entry, c certify.Certificate, err error) {
 	e = now.byID[id]
 	if e == nil {
@@ -224,7 +214,7 @@ func (s *server) certificate(w http.ResponseWriter, r *http.Request) {
 		words, err = report.PageOf(c, report.Anybody)
 	}
 	if err != nil {
-		s.show(w, http.StatusNotFound, "message", page{Title: "Not readable", Now: now, Data: []string{err.Error()}})
+		s.refuse(w, http.StatusNotFound, "Not readable", err.Error())
 		return
 	}
 	manifest, err := manifestBeside(e, c)
@@ -232,42 +222,44 @@ func (s *server) certificate(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		fault = plainly(err).Error()
 	}
+	var files []pipeline.ManifestFile
+	if manifest != nil {
+		files = manifest.Files
+	}
+	const mostListed = 100
 	s.show(w, http.StatusOK, "certificate", page{Title: "Certificate " + short(e.ID), Now: now, Data: struct {
-		Entry    *Entry
-		Words    report.Page
-		Ledger   certify.Ledger
-		Current  bool
-		Manifest *Manifest
-		Fault    string // of the manifest
-	}{e, words, c.Ledger, now.Current[e.ID], manifest, fault}})
+		Entry         *Entry
+		Words         report.Page
+		Ledger        certify.Ledger
+		Current       bool
+		Files, Listed []pipeline.ManifestFile
+		Fault         string // of the manifest
+	}{e, words, c.Ledger, now.Current[e.ID], files, files[:min(len(files), mostListed)], fault}})
 }
 
 func (s *server) compare(w http.ResponseWriter, r *http.Request) {
 	now := s.index.Now()
 	query := r.URL.Query()
-	refuse := func(status int, title string, reasons ...string) {
-		s.show(w, status, "message", page{Title: title, Now: now, Data: reasons})
-	}
 	a, b := strings.TrimSpace(query.Get("a")), strings.TrimSpace(query.Get("b"))
 	if a == "" || b == "" || a == b {
-		refuse(http.StatusBadRequest, "Which two?", "Choose a first and a second certificate, which are not the same.")
+		s.refuse(w, http.StatusBadRequest, "Which two?", "Choose a first and a second certificate, which are not the same.")
 		return
 	}
 	one, first, err := s.read(now, a)
 	if err != nil {
-		refuse(http.StatusNotFound, "Not readable", err.Error())
+		s.refuse(w, http.StatusNotFound, "Not readable", err.Error())
 		return
 	}
 	other, second, err := s.read(now, b)
 	if err != nil {
-		refuse(http.StatusNotFound, "Not readable", err.Error())
+		s.refuse(w, http.StatusNotFound, "Not readable", err.Error())
 		return
 	}
 	if reasons := certify.Incomparable(first, second); reasons != nil {
 		for i, text := range reasons {
 			reasons[i] = "They differ in " + text + "."
 		}
-		refuse(http.StatusUnprocessableEntity, "These two cannot be compared", reasons...)
+		s.refuse(w, http.StatusUnprocessableEntity, "These two cannot be compared", reasons...)
 		return
 	}
 	s.show(w, http.StatusOK, "compare", page{Title: "Two certificates", Now: now, Data: struct {

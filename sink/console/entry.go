@@ -16,17 +16,17 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// maxCertificate bounds a file. A certificate about 1,000 columns has some 200 KB.
+// maxCertificate bounds a file. A certificate of 1,000 columns has some 200 KB.
 const maxCertificate = 16 << 20
 
-// An Entry is what the index keeps of a certificate.
+// An Entry is a certificate in the index.
 type Entry struct {
 	ID      string
 	Path    string
 	Time    time.Time // of the file
 	Mean    About
 	Draw    About
-	Kept    *About // the mean's number from hold-out rows, where it is conditional
+	Kept    *About // of the mean by hold-out rows, if conditional
 	Against float64
 	N       int64
 	Series  Series
@@ -34,7 +34,7 @@ type Entry struct {
 	Doubts  int
 }
 
-// An About is what a certificate says about a predictor.
+// An About is a guarantee about a predictor.
 type About struct {
 	Status certify.Status
 	Bound  float64
@@ -43,8 +43,8 @@ type About struct {
 	N      int64
 }
 
-// A Series is certificates of one kind in one folder, or in those of the windows of one
-// stream: about the same target, with the same loss and tolerance.
+// A Series is the certificates of one folder, or of the windows of one stream, with the same
+// target, loss and tolerance.
 type Series struct {
 	Folder string
 	Target string
@@ -64,8 +64,8 @@ type Fault struct {
 	Reason string
 }
 
-// readCertificate reads a file of a certificate. It must hold what its name says, and not
-// contradict itself.
+// readCertificate reads a file of a certificate, whose content must have the digest of its name
+// and not contradict itself.
 func readCertificate(path string) (c certify.Certificate, id string, err error) {
 	data, err := durable.ReadSmall(path, "a certificate", maxCertificate)
 	if err != nil {
@@ -85,7 +85,7 @@ func readCertificate(path string) (c certify.Certificate, id string, err error) 
 	return c, id, err
 }
 
-// plainly is an error of a file without its path.
+// plainly removes the path from an error of a file.
 func plainly(err error) error {
 	if at, ok := errors.AsType[*os.PathError](err); ok {
 		return at.Err
@@ -93,7 +93,7 @@ func plainly(err error) error {
 	return err
 }
 
-// entryOf is what is kept of a certificate.
+// entryOf makes the entry of a certificate.
 func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) Entry {
 	e := Entry{
 		ID: id, Path: path, Time: info.ModTime().UTC(),
@@ -119,8 +119,8 @@ func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) En
 // windowName is the folder of one window of a stream.
 var windowName = regexp.MustCompile(`^window-[0-9]{12,}$`)
 
-// seriesFolder is the folder of the series that a file belongs to. A stream has a folder for
-// each window, whose order is that of their names: window is the one of this file, or "".
+// seriesFolder is the folder of a file's series. A stream has a folder a window, in the order of
+// their names: window is that of this file, or "".
 func seriesFolder(path string) (folder, window string) {
 	folder = filepath.Dir(path)
 	if name := filepath.Base(folder); windowName.MatchString(name) {
@@ -133,7 +133,7 @@ func aboutOf(g certify.Guarantee) About {
 	return About{Status: g.Status, Bound: g.Bound, Risk: g.EmpiricalRisk.Upper, Delta: g.Delta, N: g.N}
 }
 
-// lossWords says what counts as a loss.
+// lossWords describes a loss.
 func lossWords(l certify.Loss, unit string) string {
 	if unit != "" {
 		unit = ` "` + unit + `"`

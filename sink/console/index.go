@@ -16,42 +16,43 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// Limits of what is looked at, so that no folder keeps a scan from ending.
+// Limits of a scan, so that it ends in every folder.
 const (
 	maxFiles = 100_000
 	maxDepth = 16
 )
 
-// batch is how many new files are read before pages show them.
+// batch is the number of new files after which pages are renewed.
 const batch = 512
 
-// An Index knows the certificates in folders. A file is read again only when it has become
-// another one.
+// An Index knows the certificates in folders. It reads a file again only if the file changed.
 type Index struct {
 	roots []string
 	now   atomic.Pointer[Snapshot]
 
 	scan    sync.Mutex
 	files   map[string]read   // by path
-	current map[string]string // the id that the pointer of a folder names
+	current map[string]string // ids by folders with a pointer
 }
 
-// read is what was found in a file.
+// read is the content of a file.
 type read struct {
 	info  os.FileInfo
 	entry *Entry
 	fault *Fault
 }
 
-// A Snapshot is what was found by one scan. It is not changed any more.
+// A Snapshot is the result of one scan, and constant.
 type Snapshot struct {
 	Entries []*Entry // by time, the latest first
 	Faults  []*Fault // by path
 	Notices []string
-	Whole   bool            // all files were read; false: it is still being read
-	Current map[string]bool // ids of certificates that the pointer of their folder names
+	Whole   bool            // all files were read
+	Current map[string]bool // ids of certificates named by the pointers of their folders
 
 	byID     map[string]*Entry
 	bySeries map[string][]*Entry // each as Entries
@@ -65,11 +66,10 @@ func NewIndex(roots []string) *Index {
 	return x
 }
 
-// Now returns what is known.
+// Now returns the latest snapshot.
 func (x *Index) Now() *Snapshot { return x.now.Load() }
 
-// Watch looks at the folders every two seconds until ctx is done. What cannot be read is
-// on the pages.
+// Watch scans the folders every two seconds until ctx is done. Pages show unreadable ones.
 func (x *Index) Watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		_ = x.Refresh(ctx)
@@ -80,7 +80,7 @@ func (x *Index) Watch(ctx context.Context) {
 	}
 }
 
-// Refresh looks at the folders. Pages show what it has found meanwhile.
+// Refresh scans the folders. Pages show intermediate results.
 func (x *Index) Refresh(ctx context.Context) error {
 	x.scan.Lock()
 	defer x.scan.Unlock()
@@ -143,8 +143,8 @@ func readFile(path string, info os.FileInfo) read {
 	return read{info: info, entry: &e}
 }
 
-// list finds the files that are named as certificates, and pointers to the current ones. Links to folders are not followed,
-// and folders that begin with _ or . hold no artifacts.
+// list finds files with names of certificates, and pointers. It does not follow links to folders;
+// folders whose names begin with _ or . hold no artifacts.
 func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointers, notices []string) {
 	found = map[string]os.FileInfo{}
 	looked := 0
@@ -168,7 +168,7 @@ func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointer
 				} else if err := in(path, depth+1); err != nil {
 					return err
 				}
-			case name == currentFile:
+			case name == lake.CurrentFile:
 				pointers = append(pointers, path)
 			case strings.HasPrefix(name, "certificate-") && strings.HasSuffix(name, ".json") && !f.IsDir():
 				info, err := os.Stat(path)
@@ -194,15 +194,15 @@ func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointer
 
 var errTooMany = errors.New("the folders hold more")
 
-// snapshotOf puts what was read in order. The same certificate in two folders is one, and
-// current if it is so in one of them: a pointer speaks of its own folder only, and of the
-// windows of a stream the latest that has one counts.
+// snapshotOf orders the files that were read. The same certificate in two folders is one, and
+// current if it is so in either: a pointer is about its own folder, and of the windows of a stream
+// the latest with a pointer counts.
 func snapshotOf(files map[string]read, pointed map[string]string, notices []string, whole bool) *Snapshot {
 	var entries []*Entry
 	var faults []*Fault
 	latest := map[string]string{} // window with a pointer, by the folder of its stream
 	for folder := range pointed {
-		stream, window := seriesFolder(filepath.Join(folder, currentFile))
+		stream, window := seriesFolder(filepath.Join(folder, lake.CurrentFile))
 		latest[stream] = later(latest[stream], window)
 	}
 	current := map[string]bool{}

@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -215,10 +216,13 @@ func TestPointerOfAnotherFolder(t *testing.T) {
 // only its own, whatever stands in the file.
 func TestPointerAndManifest(t *testing.T) {
 	dir := t.TempDir()
-	c := certifytest.Certificate(t, nil)
+	shard := pipeline.Digest{1}
+	c := certifytest.Certificate(t, func(ev *certify.Evidence) {
+		ev.Sample.Digest = pipeline.SampleDigest([]pipeline.Digest{shard}).String()
+	})
 	id, _ := put(t, dir, c, noon)
 	manifest := func(certificate string, rows int) []byte {
-		return fmt.Appendf(nil, `{"format":"pacsgp-manifest/1","certificate":%q,"sample":%q,"files":[{"path":"lake/<b>1.parquet","bytes":77,"rows":%d}]}`, certificate, c.Sample.Digest, rows)
+		return fmt.Appendf(nil, `{"format":"pacsgp-manifest/1","certificate":%q,"sample":%q,"files":[{"path":"lake/<b>1.parquet","bytes":77,"rows":%d,"shards":[{"rows":%[3]d,"digest":%q}]}]}`, certificate, c.Sample.Digest, rows, shard)
 	}
 	x := indexOf(t, dir)
 	for _, pointer := range []string{"", "{", `{"format":"pacsgp-current/1","id":"other"}`, strings.Repeat(" ", 1<<20)} {
@@ -240,8 +244,8 @@ func TestPointerAndManifest(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"its own": {manifest(id, 2000), "lake/<b>1.parquet 2000 77"}, "of another": {manifest("other", 2000), "not the manifest of this certificate"},
-		"of other rows": {manifest(id, 1999), "not the manifest of this certificate"}, "half": {manifest(id, 2000)[:60], "cannot be shown"},
+		"its own": {manifest(id, 2000), "lake/<b>1.parquet 2000 77"}, "of another": {manifest("other", 2000), "it is of the certificate other"},
+		"of other rows": {manifest(id, 1999), "cannot be shown"}, "half": {manifest(id, 2000)[:60], "cannot be shown"},
 	} {
 		write(t, path, m.data)
 		if status, page := get(t, h, "/certificate/"+id); status != http.StatusOK || !strings.Contains(text(page), m.want) || strings.Contains(page, "<b>") {

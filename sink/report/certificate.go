@@ -69,10 +69,9 @@ func (p *printer) section(s Section) {
 	p.fields(s.Fields)
 }
 
-// WriteHeadlines prints the status and the first line of the best guarantee about each
-// predictor, then those that hold on a condition, and what
-// speaks against believing them: other jobs on the same rows, equal rows that were declared
-// to be separate draws, neighbours that are alike. An error of w is the caller's to find.
+// WriteHeadlines prints the headlines of [PageOf] with their status, and the doubts: other jobs on
+// the same rows, equal rows declared to be separate draws, similar neighbours. The caller finds
+// errors of w.
 func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, who Reader) {
 	for _, h := range headlines(c, who) {
 		colour := red
@@ -90,8 +89,7 @@ func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, who Reader)
 	writeDoubts(w, strings.Repeat(" ", statusWidth), c, style)
 }
 
-// WriteDoubts prints what speaks against believing a certificate, without its first
-// lines. An error of w is the caller's to find.
+// WriteDoubts prints the doubts about a certificate. The caller finds errors of w.
 func WriteDoubts(w io.Writer, c certify.Certificate, style Style) { writeDoubts(w, "", c, style) }
 
 func writeDoubts(w io.Writer, margin string, c certify.Certificate, style Style) {
@@ -118,15 +116,14 @@ func (p *printer) assumption(a certify.Assumption) {
 	p.line(strings.Replace(words, mark, p.style.paint(colour, mark), 1))
 }
 
-// WriteDeclared prints the part of a certificate that does not follow from model and
-// rows.
+// WriteDeclared prints the declarations of a certificate, which do not follow from model and rows.
 func WriteDeclared(w io.Writer, c certify.Certificate, style Style) error {
 	p := &printer{w: bufio.NewWriter(w), style: style}
 	p.section(Section{Title: makersWord, Fields: declared(c)})
 	return p.w.Flush()
 }
 
-// fields prints names and what they stand for in two columns.
+// fields prints names and meanings in two columns.
 func (p *printer) fields(fields []Field) {
 	for _, f := range fields {
 		p.paragraph(f.Name+strings.Repeat(" ", max(1, 14-utf8.RuneCountInString(f.Name))), f.Words)

@@ -8,13 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns words as one line that a terminal shows as it stands: what could
-// move the cursor, change the colour, hide letters or reverse the reading order is
-// written as in \u001b, which JSON reads back. Names of columns and files, keys
-// and certificates may come from anybody.
+// Escape returns words as one harmless line for a terminal: characters that could move the cursor,
+// change the colour, hide letters or reverse the reading order become \u001b and the like, which
+// JSON reads back. Names of columns and files, keys and certificates may come from anybody.
 func Escape(words string) string { return escape(words, "") }
 
-// escape leaves the control characters of keep as they are.
+// escape keeps the characters of keep.
 func escape(words, keep string) string {
 	if strings.IndexFunc(words, hidden) < 0 && utf8.ValidString(words) {
 		return words
@@ -38,16 +37,14 @@ func escape(words, keep string) string {
 	return b.String()
 }
 
-// hidden reports whether a character does something else than to be seen: control
-// characters, format characters (those of reading order among them), separators of
-// lines and paragraphs.
+// hidden reports whether a character is invisible: control characters, format characters (such as
+// those of reading order), separators of lines and paragraphs.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// An Escaper passes text on as [Escape] writes it, line breaks and tabs excepted.
-// All that a program writes for people goes through one, so that no name can be
-// forgotten. It is for one goroutine at a time.
+// An Escaper writes text like [Escape], but keeps line breaks and tabs. All output of a program for
+// people goes through one, so that no name is forgotten. It is for one goroutine at a time.
 type Escaper struct {
 	w    io.Writer
 	rest []byte // the beginning of a character
@@ -57,7 +54,7 @@ type Escaper struct {
 // NewEscaper returns an Escaper that writes to w.
 func NewEscaper(w io.Writer) *Escaper { return &Escaper{w: w} }
 
-// Write passes text on. After a failure it does nothing but return it.
+// Write escapes and writes text. After a failure it only returns it.
 func (e *Escaper) Write(b []byte) (int, error) {
 	if e.err != nil {
 		return 0, e.err
@@ -81,8 +78,7 @@ func (e *Escaper) pass(text string) error {
 	return e.err
 }
 
-// Flush passes on what is left of a character that was cut off, and returns the
-// first failure of all writes.
+// Flush writes the rest of a character that was cut, and returns the first failure of all writes.
 func (e *Escaper) Flush() error {
 	rest := string(e.rest)
 	e.rest = nil

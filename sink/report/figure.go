@@ -29,21 +29,21 @@ type Point struct {
 	Predicted float64
 }
 
-// A Figure is what the plot of one run shows: how the bound fell while
-// training, and predictions against observations with the tolerance as a band.
+// A Figure is the plot of one run: the bound during training, and predictions against observations
+// with the tolerance as a band.
 type Figure struct {
-	Title     string   // what was certified, in one line
-	Subtitles []string // what else is to be said, a line each
+	Title     string   // the certified statement, in one line
+	Subtitles []string // a line each
 	Target    string   // name of the target, for the axes
 
 	Steps    []Step
-	Unit     string  // of Step.Pass; empty: passes over the train rows
+	Unit     string  // of Step.Pass; "" means passes over the train rows
 	Bound    float64 // for a draw of Q, after the last pass
 	Baseline float64 // the yardstick
 
 	Points       []Point
-	PointsTitle  string  // which rows they are
-	Below, Above float64 // tolerance in raw units: no loss while −Below ≤ predicted − observed ≤ Above; 0, 0: no band
+	PointsTitle  string  // names their rows
+	Below, Above float64 // tolerance in raw units: no loss while −Below ≤ predicted − observed ≤ Above; 0, 0 means no band
 }
 
 // Size of a figure on paper, and the resolution of its PNG.
@@ -53,8 +53,7 @@ const (
 	resolution = 110 // dots an inch
 )
 
-// Colours that stay apart for colour-blind readers and in grey (Okabe and Ito,
-// 2008), on a white ground.
+// Colours that colour-blind readers tell apart, also in grey (Okabe and Ito, 2008), on white.
 var (
 	ink    = color.NRGBA{R: 0x22, G: 0x26, B: 0x2d, A: 0xff}
 	faint  = color.NRGBA{R: 0x8a, G: 0x90, B: 0x99, A: 0xff}
@@ -82,11 +81,6 @@ func (f Figure) draw(c draw.Canvas) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	progress := f.progressPanel()
-	rows, err := f.rowsPanel()
-	if err != nil {
-		return fmt.Errorf("report: rows panel: %w", err)
-	}
 	c.SetColor(color.White)
 	c.Fill(c.Path())
 	const line = 14 // points
@@ -99,8 +93,8 @@ func (f Figure) draw(c draw.Canvas) error {
 	}
 	body := draw.Crop(inner, 0, 0, 0, -head)
 	split := (body.Max.X - body.Min.X) * 0.54
-	progress.Draw(draw.Crop(body, 0, split-(body.Max.X-body.Min.X)-margin/2, 0, 0))
-	rows.Draw(draw.Crop(body, split+margin/2, 0, 0, 0))
+	f.progressPanel().Draw(draw.Crop(body, 0, split-(body.Max.X-body.Min.X)-margin/2, 0, 0))
+	f.rowsPanel().Draw(draw.Crop(body, split+margin/2, 0, 0, 0))
 	return nil
 }
 

@@ -13,17 +13,17 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Page is a certificate in words, in the order in which people are to read them. Names of
-// columns and the maker's words are in it as they are: whoever shows it escapes them.
+// A Page is a certificate in words, in reading order. Names of columns and the maker's words are
+// not escaped.
 type Page struct {
 	ID        string // SHA-256 of the document
 	Headlines []Headline
-	Doubts    []string // what speaks against believing the headlines
-	Remarks   []string // on them
+	Doubts    []string // reasons not to believe the headlines
+	Remarks   []string // on the headlines
 	Sections  []Section
 }
 
-// A Headline is what a certificate says about a predictor, for the one who decides.
+// A Headline is the statement about a predictor, for a decision.
 type Headline struct {
 	Status certify.Status
 	Words  string
@@ -39,17 +39,16 @@ type Section struct {
 	Fields      []Field
 }
 
-// A Row is a number with its name and a remark. A row without a name goes on with the one
-// above.
+// A Row is a number with its name and a remark. A row without a name continues the one above.
 type Row struct{ Name, Number, Remark string }
 
-// A Field is a name and what it stands for.
+// A Field is a name and its meaning.
 type Field struct{ Name, Words string }
 
-// makersWord is the title of what is declared.
+// makersWord is the title of declarations.
 const makersWord = "What its maker says, and model and rows do not show"
 
-// A Reader is who reads a certificate.
+// A Reader is the reader of a certificate.
 type Reader int
 
 // The readers.
@@ -58,8 +57,8 @@ const (
 	Maker          // the run that made it
 )
 
-// PageOf puts a certificate into words: what it says, what the bound is made of, what it
-// rests on, and what it does not say.
+// PageOf puts a certificate into words: its statements, the terms of the bound, the assumptions,
+// and its limits.
 func PageOf(c certify.Certificate, who Reader) (Page, error) {
 	document, err := certify.Marshal(c)
 	if err != nil {
@@ -91,9 +90,8 @@ func PageOf(c certify.Certificate, who Reader) (Page, error) {
 	return p, nil
 }
 
-// headlines are the first line of the best guarantee about each predictor, the one about
-// the mean first, and of those that hold on a condition. For their maker those are the best, unless
-// he chose the split.
+// headlines are the first lines of the best guarantee about each predictor, the mean first, and of
+// conditional ones. For their maker those are the best, unless he chose the split.
 func headlines(c certify.Certificate, who Reader) []Headline {
 	about := c.About
 	if who == Maker && !c.SplitChosen() {
@@ -117,7 +115,7 @@ func headlines(c certify.Certificate, who Reader) []Headline {
 	return all
 }
 
-// remarks say on what the headlines hold.
+// remarks name the conditions of the headlines.
 func remarks(c certify.Certificate, who Reader) []string {
 	words := []string{"on the assumptions below; see what it does not say"}
 	if split := c.Split(); split != "" {
@@ -135,8 +133,7 @@ func remarks(c certify.Certificate, who Reader) []string {
 	return words
 }
 
-// sum are the terms of the bound, each rounded up and per row, so that one sees where the
-// bound is lost.
+// sum are the terms of the bound, each rounded up and per row, to show their shares.
 func sum(g certify.Guarantee, c certify.Certificate) []Row {
 	n := float64(max(g.N, 1))
 	nats := func(name string, x float64) Row {
@@ -154,7 +151,7 @@ func sum(g certify.Guarantee, c certify.Certificate) []Row {
 	}
 }
 
-// heldOut is what a bound from hold-out rows is made of.
+// heldOut are the terms of a bound from hold-out rows.
 func heldOut(g certify.Guarantee) []Row {
 	rows := []Row{{"rows", strconv.FormatInt(g.N, 10), ""}}
 	if missed, ok := Missed(g); ok {
@@ -163,7 +160,7 @@ func heldOut(g certify.Guarantee) []Row {
 	return append(rows, Row{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), ""}, Row{"bound", certify.RoundUp(g.Bound, 5), ""})
 }
 
-// Missed is how many hold-out rows a guarantee's predictor missed, if its loss counts
+// Missed is the number of hold-out rows that a guarantee's predictor missed, if its loss counts
 // misses.
 func Missed(g certify.Guarantee) (rows int64, ok bool) {
 	return int64(math.Round(g.EmpiricalRisk.Upper * float64(g.N))), g.Loss.Kind.Counts() && g.Role == certify.RoleHoldout
@@ -183,7 +180,7 @@ func roles(c certify.Certificate) string {
 	return key
 }
 
-// limits says what readers of a bound like to read into it.
+// limits are common misreadings of a bound.
 func limits() []string {
 	return []string{
 		"It promises nothing about any single row, and nothing about a part of the rows, such as one month or one station: it is an average over fresh rows of the same source.",
@@ -193,7 +190,7 @@ func limits() []string {
 	}
 }
 
-// unproven is the number of rows that count as a loss of 1, in any role.
+// unproven is the number of rows, in all roles, that count as a loss of 1.
 func unproven(c certify.Certificate) int64 {
 	byRole := map[certify.Role]int64{}
 	for _, g := range c.Guarantees {
@@ -206,7 +203,7 @@ func unproven(c certify.Certificate) int64 {
 	return n
 }
 
-// record is which rows and files the certificate is about.
+// record describes the rows and files of the certificate.
 func record(c certify.Certificate) []Field {
 	l := c.Ledger
 	features := len(c.Sample.Columns) - 1
@@ -243,7 +240,7 @@ func record(c certify.Certificate) []Field {
 	}
 }
 
-// segments says where the rows of a sample stand in a log: the offsets of each partition.
+// segments are the offsets of a sample in a log, by partition.
 func segments(all []certify.Segment) string {
 	type partition struct {
 		topic  string
@@ -272,7 +269,7 @@ func segments(all []certify.Segment) string {
 	return fmt.Sprintf("%s; topic/partition and offsets: %s", certify.Count(len(all), "segment"), strings.Join(words, ", "))
 }
 
-// copies says what was found of rows that equal an earlier one.
+// copies describes rows that equal an earlier one.
 func copies(c certify.Copies) string {
 	return fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -13,15 +14,13 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// progressPanel shows the estimates while training and, as lines across, what
-// was certified in the end.
+// progressPanel shows estimates during training and, as lines across, the certified bound.
 func (f Figure) progressPanel() *plot.Plot {
-	unit := f.Unit
-	if unit == "" {
-		unit = "passes over the train rows"
-	}
-	p := newPanel("The bound while training", unit, "risk")
-	p.Add(horizontalGrid())
+	p := newPanel("The bound while training", cmp.Or(f.Unit, "passes over the train rows"), "risk")
+	grid := plotter.NewGrid()
+	grid.Vertical.Color = nil
+	grid.Horizontal.Color, grid.Horizontal.Width = rule, 0.7
+	p.Add(grid)
 	bounds, risks := make(plotter.XYs, len(f.Steps)), make(plotter.XYs, len(f.Steps))
 	last, highest := 0.0, max(f.Bound, f.Baseline)
 	for i, s := range f.Steps {
@@ -42,14 +41,11 @@ func (f Figure) progressPanel() *plot.Plot {
 		{"estimated risk", risks, stroke(sky, 1.4)},
 		{"bound of a draw, B = " + certify.RoundUp(f.Bound, 4), across(f.Bound), stroke(green, 1.4, 6, 3)},
 	} {
-		line, err := plotter.NewLine(l.xys)
-		if err != nil {
-			// A job that is certified from a stored model has no steps.
-			continue
+		if len(l.xys) > 0 { // a job certified from a stored model has no steps
+			line := &plotter.Line{XYs: l.xys, LineStyle: l.style}
+			p.Add(line)
+			p.Legend.Add(l.name, line)
 		}
-		line.LineStyle = l.style
-		p.Add(line)
-		p.Legend.Add(l.name, line)
 	}
 	p.Legend.Top = true
 	p.Legend.XOffs, p.Legend.YOffs = -4, -4
@@ -57,18 +53,15 @@ func (f Figure) progressPanel() *plot.Plot {
 	if highest <= 0 {
 		highest = 1
 	}
-	p.Y.Min, p.Y.Max = 0, highest/0.72 // the legend stands above all lines
+	p.Y.Min, p.Y.Max = 0, highest/0.72 // room for the legend above all lines
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks(6, last), ticks(5, min(1, p.Y.Max))
 	return p
 }
 
 // rowsPanel shows predictions against observations, on the same scale on both
 // axes, with the tolerance as a band along the diagonal.
-func (f Figure) rowsPanel() (*plot.Plot, error) {
-	name := f.Target
-	if name == "" {
-		name = "target"
-	}
+func (f Figure) rowsPanel() *plot.Plot {
+	name := cmp.Or(f.Target, "target")
 	title := "Predicted and observed"
 	if f.PointsTitle != "" {
 		title += ": " + f.PointsTitle
@@ -78,51 +71,33 @@ func (f Figure) rowsPanel() (*plot.Plot, error) {
 	within, outside := f.split()
 	if f.Below > 0 || f.Above > 0 {
 		below, above := min(f.Below, hi-lo), min(f.Above, hi-lo)
-		band, err := plotter.NewPolygon(plotter.XYs{ // cut off at the axes
-			{X: lo, Y: lo},
-			{X: lo + below, Y: lo},
-			{X: hi, Y: hi - below},
-			{X: hi, Y: hi},
-			{X: hi - above, Y: hi},
-			{X: lo, Y: lo + above},
-		})
-		if err != nil {
-			return nil, err
-		}
-		band.Color, band.Width = color.NRGBA{R: 0x00, G: 0x7d, B: 0x5a, A: 0x2a}, 0
+		band := &plotter.Polygon{Color: color.NRGBA{R: 0x00, G: 0x7d, B: 0x5a, A: 0x2a}, XYs: []plotter.XYs{{ // cut off at the axes
+			{X: lo, Y: lo}, {X: lo + below, Y: lo}, {X: hi, Y: hi - below}, {X: hi, Y: hi}, {X: hi - above, Y: hi}, {X: lo, Y: lo + above},
+		}}}
 		p.Add(band)
 		p.Legend.Add("tolerance "+f.tolerance(), band)
 	}
-	diagonal, err := plotter.NewLine(plotter.XYs{{X: lo, Y: lo}, {X: hi, Y: hi}})
-	if err != nil {
-		return nil, err
-	}
-	diagonal.LineStyle = stroke(green, 0.8)
-	p.Add(diagonal)
+	p.Add(&plotter.Line{XYs: plotter.XYs{{X: lo, Y: lo}, {X: hi, Y: hi}}, LineStyle: stroke(green, 0.8)})
 	for _, group := range []struct {
-		name  string
-		xys   plotter.XYs
-		glyph draw.GlyphStyle
+		name   string
+		xys    plotter.XYs
+		color  color.Color
+		radius vg.Length
 	}{
-		{fmt.Sprintf("%d within", len(within)), within, dot(color.NRGBA{R: 0x00, G: 0x5f, B: 0x9e, A: 0x90}, 1.5)},
-		{fmt.Sprintf("%d outside", len(outside)), outside, dot(orange, 2)},
+		{"within", within, color.NRGBA{R: 0x00, G: 0x5f, B: 0x9e, A: 0x90}, 1.5},
+		{"outside", outside, orange, 2},
 	} {
-		if len(group.xys) == 0 {
-			continue
+		if len(group.xys) > 0 {
+			scatter := &plotter.Scatter{XYs: group.xys, GlyphStyle: draw.GlyphStyle{Color: group.color, Radius: group.radius, Shape: draw.CircleGlyph{}}}
+			p.Add(scatter)
+			p.Legend.Add(fmt.Sprintf("%d %s", len(group.xys), group.name), scatter)
 		}
-		scatter, err := plotter.NewScatter(group.xys)
-		if err != nil {
-			return nil, err
-		}
-		scatter.GlyphStyle = group.glyph
-		p.Add(scatter)
-		p.Legend.Add(group.name, scatter)
 	}
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.XOffs, p.Legend.YOffs = 6, -4
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = lo, hi, lo, hi
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks(5, hi), ticks(5, hi)
-	return p, nil
+	return p
 }
 
 // span is the common range of the axes: all points, and a margin.
@@ -161,8 +136,7 @@ func (f Figure) tolerance() string {
 	return fmt.Sprintf("−%.3g … +%.3g", f.Below, f.Above)
 }
 
-// ticks are about n round numbers, with as many digits as their distance asks
-// for, none beyond most.
+// ticks are about n round numbers up to most, with the digits that their distance needs.
 func ticks(n int, most float64) plot.Ticker {
 	return plot.TickerFunc(func(lo, hi float64) []plot.Tick {
 		raw := (hi - lo) / float64(n)
@@ -196,17 +170,6 @@ func label(x float64, digits int) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-func horizontalGrid() *plotter.Grid {
-	g := plotter.NewGrid()
-	g.Vertical.Color = nil
-	g.Horizontal.Color, g.Horizontal.Width = rule, 0.7
-	return g
-}
-
 func stroke(c color.Color, w vg.Length, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: w, Dashes: dashes}
-}
-
-func dot(c color.Color, radius vg.Length) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}
 }

@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// A Style says how to print for people. Its zero value is 80 columns of plain
-// text.
+// A Style is the form of text for people. Its zero value is 80 columns of plain text.
 type Style struct {
-	// Width is the number of columns. Zero means 80; what is below 40 or above
-	// 100 is taken as that, for nobody reads longer lines.
+	// Width is the number of columns, from 40 to 100: longer lines are hard to read. Zero
+	// means 80.
 	Width int
 	// Colour marks statuses by ANSI colours, beside their words.
 	Colour bool
@@ -63,8 +62,7 @@ func wrap(head, words string, width int) string {
 	return b.String()
 }
 
-// WriteWrapped prints words in lines that are no wider than the style says. An error
-// of w is the caller's to find.
+// WriteWrapped prints words in lines of the style's width. The caller finds errors of w.
 func WriteWrapped(w io.Writer, head, words string, style Style) {
 	for line := range strings.Lines(words) {
 		_, _ = io.WriteString(w, wrap(head, Escape(strings.TrimSuffix(line, "\n")), style.width())+"\n")
