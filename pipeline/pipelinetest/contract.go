@@ -12,9 +12,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// TestOutput checks that a place keeps the contract of [pipeline.Output], those of its sink
-// and its checkpoints included. place makes a new and empty place, and returns a function
-// that opens it anew, as another process would, while others have it open.
+// TestOutput checks the contract of [pipeline.Output], with those of its sink and its checkpoints.
+// place makes a new and empty place, and returns a function that opens it as another process
+// would, while others have it open.
 func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Output)) {
 	t.Helper()
 	TestSink(t, func(t *testing.T) func(*testing.T) pipeline.Sink {
@@ -37,11 +37,7 @@ func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) 
 // inTurn opens and holds a place again and again, each time once the last hold is given back.
 func inTurn(t *testing.T, open func(*testing.T) pipeline.Output) func(*testing.T) pipeline.Output {
 	release := func() error { return nil }
-	giveBack := func() {
-		if err := release(); err != nil {
-			t.Error(err)
-		}
-	}
+	giveBack := func() { must(t, "release", release()) }
 	t.Cleanup(giveBack)
 	return func(t *testing.T) pipeline.Output {
 		t.Helper()
@@ -55,9 +51,7 @@ func inTurn(t *testing.T, open func(*testing.T) pipeline.Output) func(*testing.T
 func hold(t *testing.T, o pipeline.Output) func() error {
 	t.Helper()
 	release, err := o.Hold()
-	if err != nil {
-		t.Fatalf("Hold: %v", err)
-	}
+	must(t, "Hold", err)
 	return release
 }
 
@@ -108,11 +102,10 @@ func testCertificates(t *testing.T, next func(*testing.T) pipeline.Output) {
 	if _, err := o.GetCertificate(t.Context(), hexDigest([]byte("none"))); err == nil {
 		t.Error("GetCertificate of one that was never put: no error")
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := o.GetCertificate(ctx, a.ID); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a canceled context: %v, want context.Canceled", err)
-	}
+	canceled(t, func(ctx context.Context) []error {
+		_, err := o.GetCertificate(ctx, a.ID)
+		return []error{err}
+	})
 }
 
 // publish puts a model and a certificate of it.
@@ -124,7 +117,7 @@ func publish(t *testing.T, o pipeline.Output, mean float64, software string) pip
 	return pipeline.ArtifactRef{ID: id, Model: digest}
 }
 
-// A manifest is about the sample of its certificate, and one that is not is refused.
+// A manifest about another sample than that of its certificate is refused.
 func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	shard := pipeline.Digest{7}
@@ -231,20 +224,18 @@ func testPointer(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 }
 
-// Of finished runs the newest stay, with those between them and the models that they share with
-// older ones. So does what is current, with its record.
+// The newest finished runs stay, with those between them and the models that older ones share.
+// So does the current one.
 func testRetain(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	current, old := publish(t, o, 0, "current"), publish(t, o, 1, "old")
 	sharing, kept := publish(t, o, 2, "sharing"), publish(t, o, 2, "kept")
 	newest := publish(t, o, 3, "newest")
-	for n, r := range []*pipeline.RunState{
+	for _, r := range []*pipeline.RunState{
 		state(0, pipeline.StateFinished, current), state(1, pipeline.StateFinished, old), state(2, pipeline.StateFailed),
 		state(3, pipeline.StateFinished, sharing), state(4, pipeline.StateFinished, kept), state(5, pipeline.StateFailed), state(6, pipeline.StateFinished, newest),
 	} {
-		if err := o.PutRun(r); err != nil {
-			t.Fatalf("run %d: %v", n, err)
-		}
+		must(t, "PutRun", o.PutRun(r))
 	}
 	must(t, "Point", o.Point(pipeline.Current{ArtifactRef: current, Predictor: pipeline.JudgeMean}))
 	must(t, "Retain", o.Retain(2))
@@ -265,7 +256,7 @@ func testRetain(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 }
 
-// What is known of a sequence stays, and so does the record of the run that has its last number.
+// A sequence stays, and so does the record of the run with its last number.
 func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	if at, err := o.Sequence("night"); err != nil || at.Taken != 0 || at.Topic != nil {

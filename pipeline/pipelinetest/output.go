@@ -1,6 +1,7 @@
 package pipelinetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,10 +99,7 @@ func (s *Store) PutRun(r *pipeline.RunState) error {
 	s.runs = slices.DeleteFunc(s.runs, func(old pipeline.RunState) bool { return old.Run == r.Run && old.Began.Equal(r.Began) })
 	s.runs = append(s.runs, kept)
 	slices.SortFunc(s.runs, func(a, b pipeline.RunState) int {
-		if order := b.Began.Compare(a.Began); order != 0 {
-			return order
-		}
-		return strings.Compare(b.Run, a.Run)
+		return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.Run, a.Run))
 	})
 	return nil
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// SmallModel is a valid model of one feature x and one inducing point. Models of
-// different means differ.
+// SmallModel is a valid model of one feature x and one inducing point, and a mean.
 func SmallModel(mean float64) pipeline.Model {
 	k := kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: []float64{1}, Variance: 1}
 	zero := func(name string) certify.Parameter {
@@ -33,8 +32,7 @@ func SmallModel(mean float64) pipeline.Model {
 	}
 }
 
-// SmallCertificate has the form of a certificate of the model and says nothing. Those
-// of different software differ.
+// SmallCertificate has the form of a certificate of a model by some software, and no content.
 func SmallCertificate(modelDigest, software string) certify.Certificate {
 	return certify.Certificate{
 		Format:        certify.Format,
@@ -44,53 +42,44 @@ func SmallCertificate(modelDigest, software string) certify.Certificate {
 	}
 }
 
-// TestSink checks that a sink keeps the contract of [pipeline.Sink]. place makes a new
-// and empty place, and returns a function that opens it anew, as another process
-// would; what that function returned before is not used any more.
+// TestSink checks the contract of [pipeline.Sink]. place makes a new and empty place, and returns
+// a function that opens it as another process would; the one opened before is not used any more.
 func TestSink(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Sink)) {
 	t.Helper()
-	t.Run("model", func(t *testing.T) { testModel(t, place(t)(t)) })
-	t.Run("unknown model", func(t *testing.T) { testUnknownModel(t, place(t)(t)) })
-	t.Run("certificate", func(t *testing.T) { testCertificate(t, place(t)(t)) })
-	t.Run("opened again", func(t *testing.T) { testOpenedAgain(t, place(t)) })
-	t.Run("canceled", func(t *testing.T) { testCanceledSink(t, place(t)(t)) })
+	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Sink){
+		"model": testModel, "certificate": testCertificate, "canceled": testCanceledSink,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, place(t)) })
+	}
 }
 
-// put stores a model and returns its digest, which has to look like one.
+// put stores a model and returns its digest.
 func put(t *testing.T, s pipeline.Sink, m pipeline.Model) string {
 	t.Helper()
 	digest, err := s.PutModel(t.Context(), m)
-	if err != nil {
-		t.Fatalf("PutModel: %v", err)
-	}
+	must(t, "PutModel", err)
 	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size || hex.EncodeToString(raw) != digest {
 		t.Fatalf("PutModel = %q, want a SHA-256 in hexadecimal", digest)
 	}
 	return digest
 }
 
-// holds demands that a sink gives a model back.
+// holds demands that a sink has a model.
 func holds(t *testing.T, s pipeline.Sink, digest string, want pipeline.Model) {
 	t.Helper()
 	got, err := s.GetModel(t.Context(), digest)
-	if err != nil {
-		t.Fatalf("GetModel(%s): %v", digest, err)
-	}
+	must(t, "GetModel", err)
 	a, err := json.Marshal(got.Meta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(want.Meta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, err2 := json.Marshal(want.Meta)
+	must(t, "Marshal", errors.Join(err, err2))
 	p, q := got.Posterior, want.Posterior
 	if string(a) != string(b) || !slices.Equal(p.Mean, q.Mean) || !slices.Equal(p.Z, q.Z) || !slices.Equal(p.L, q.L) || !slices.Equal(p.Factor, q.Factor) {
 		t.Errorf("GetModel(%s) is another model: %s, mean %v, want %s, mean %v", digest, a, p.Mean, b, q.Mean)
 	}
 }
 
-func testModel(t *testing.T, s pipeline.Sink) {
+func testModel(t *testing.T, open func(*testing.T) pipeline.Sink) {
+	s := open(t)
 	one := put(t, s, SmallModel(0.5))
 	if again := put(t, s, SmallModel(0.5)); again != one {
 		t.Errorf("the same model has the digests %s and %s", one, again)
@@ -102,64 +91,58 @@ func testModel(t *testing.T, s pipeline.Sink) {
 	changed := SmallModel(0.75)
 	third := put(t, s, changed)
 	changed.Posterior.Mean[0] = 7 // the caller's own
-	holds(t, s, one, SmallModel(0.5))
-	holds(t, s, other, SmallModel(0.25))
-	holds(t, s, third, SmallModel(0.75))
-}
-
-func testUnknownModel(t *testing.T, s pipeline.Sink) {
-	put(t, s, SmallModel(0.5))
 	unknown := hexDigest([]byte("no model"))
+	for digest, mean := range map[string]float64{one: 0.5, other: 0.25, third: 0.75} {
+		holds(t, s, digest, SmallModel(mean))
+	}
 	if _, err := s.GetModel(t.Context(), unknown); err == nil {
 		t.Errorf("GetModel(%s), which was never stored: no error", unknown)
 	}
 }
 
-func testCertificate(t *testing.T, s pipeline.Sink) {
+// A model lasts from its first certificate on.
+func testCertificate(t *testing.T, open func(*testing.T) pipeline.Sink) {
+	s := open(t)
 	c := SmallCertificate(put(t, s, SmallModel(0.5)), "one")
 	doc, err := certify.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // putting it twice is harmless
-		if id, err := s.PutCertificate(t.Context(), c); err != nil || id != hexDigest(doc) {
-			t.Errorf("PutCertificate = %q, %v, want the SHA-256 of the document, %s", id, err, hexDigest(doc))
-		}
-	}
+	must(t, "Marshal", err)
 	other, err := s.PutCertificate(t.Context(), SmallCertificate(c.Model.Digest, "two"))
 	if err != nil || other == hexDigest(doc) {
 		t.Errorf("another certificate of the same model: PutCertificate = %q, %v", other, err)
 	}
+	for again := range 3 { // repetition is harmless
+		if again == 2 {
+			s = open(t)
+			holds(t, s, c.Model.Digest, SmallModel(0.5))
+			if digest := put(t, s, SmallModel(0.5)); digest != c.Model.Digest {
+				t.Errorf("after opening the same model has the digest %s, before %s", digest, c.Model.Digest)
+			}
+		}
+		if id, err := s.PutCertificate(t.Context(), c); err != nil || id != hexDigest(doc) {
+			t.Errorf("PutCertificate = %q, %v, want the SHA-256 of the document, %s", id, err, hexDigest(doc))
+		}
+	}
 }
 
-func testOpenedAgain(t *testing.T, open func(t *testing.T) pipeline.Sink) {
+func testCanceledSink(t *testing.T, open func(*testing.T) pipeline.Sink) {
 	s := open(t)
 	digest := put(t, s, SmallModel(0.5))
-	c := SmallCertificate(digest, "one")
-	id, err := s.PutCertificate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s = open(t)
-	holds(t, s, digest, SmallModel(0.5))
-	if again := put(t, s, SmallModel(0.5)); again != digest {
-		t.Errorf("after opening the same model has the digest %s, before %s", again, digest)
-	}
-	if again, err := s.PutCertificate(t.Context(), c); err != nil || again != id {
-		t.Errorf("after opening PutCertificate = %q, %v, before %s", again, err, id)
-	}
+	canceled(t, func(ctx context.Context) []error {
+		_, putting := s.PutModel(ctx, SmallModel(0.25))
+		_, getting := s.GetModel(ctx, digest)
+		_, publishing := s.PutCertificate(ctx, SmallCertificate(digest, "one"))
+		return []error{putting, getting, publishing}
+	})
 }
 
-func testCanceledSink(t *testing.T, s pipeline.Sink) {
-	digest := put(t, s, SmallModel(0.5))
+// canceled demands that all calls with a canceled context say so.
+func canceled(t *testing.T, calls func(ctx context.Context) []error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, putting := s.PutModel(ctx, SmallModel(0.25))
-	_, getting := s.GetModel(ctx, digest)
-	_, publishing := s.PutCertificate(ctx, SmallCertificate(digest, "one"))
-	for _, err := range []error{putting, getting, publishing} {
+	for i, err := range calls(ctx) {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("with a canceled context: %v, want context.Canceled", err)
+			t.Errorf("call %d with a canceled context: %v, want context.Canceled", i, err)
 		}
 	}
 }

@@ -17,21 +17,17 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// TestSource checks that a source keeps the contract of [pipeline.Source]. open
-// returns the source anew, as another process would see it, and ends the part of
-// the test that it is called for if it cannot: only that part's t may be told.
-// All rows must be good ones, and there must be at least one.
+// TestSource checks the contract of [pipeline.Source]. open opens the source as another process
+// would, and fails its own t if it cannot. There must be rows, and all must be good ones.
 func TestSource(t *testing.T, open func(t *testing.T) pipeline.Source) {
 	t.Helper()
-	t.Run("columns", func(t *testing.T) { testColumns(t, open(t)) })
-	t.Run("shards", func(t *testing.T) { testShards(t, open(t)) })
-	t.Run("rows", func(t *testing.T) { testRows(t, open(t)) })
+	for name, test := range map[string]func(*testing.T, pipeline.Source){
+		"columns": testColumns, "shards": testShards, "rows": testRows, "concurrent": testConcurrent, "ownership": testOwnership,
+		"canceled": testCanceled, "out of range": testOutOfRange, "close early": testCloseEarly,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
 	t.Run("again", func(t *testing.T) { testAgain(t, open(t), open(t)) })
-	t.Run("concurrent", func(t *testing.T) { testConcurrent(t, open(t)) })
-	t.Run("ownership", func(t *testing.T) { testOwnership(t, open(t)) })
-	t.Run("canceled", func(t *testing.T) { testCanceled(t, open(t)) })
-	t.Run("out of range", func(t *testing.T) { testOutOfRange(t, open(t)) })
-	t.Run("close early", func(t *testing.T) { testCloseEarly(t, open(t)) })
 }
 
 func testColumns(t *testing.T, src pipeline.Source) {
@@ -39,9 +35,7 @@ func testColumns(t *testing.T, src pipeline.Source) {
 	if len(columns) == 0 {
 		t.Fatal("Columns() is empty")
 	}
-	sorted := slices.Clone(columns)
-	slices.Sort(sorted)
-	if len(slices.Compact(sorted)) != len(columns) {
+	if len(slices.Compact(slices.Sorted(slices.Values(columns)))) != len(columns) {
 		t.Errorf("Columns() = %q, a name occurs twice", columns)
 	}
 	columns[0] += " changed"
@@ -107,16 +101,8 @@ func Read(t testing.TB, src pipeline.Source, i int) ([][]float64, []pipeline.Col
 		t.Fatalf("Open(%d): %v", i, err)
 	}
 	columns := make([][]float64, len(src.Columns()))
-	for {
-		record, err := b.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatalf("shard %d: Next: %v", i, err)
-		}
-		appendRecord(t, columns, src.Columns(), record)
-		record.Release()
+	if err := each(t.Context(), b, func(record arrow.Record) { appendRecord(t, columns, src.Columns(), record) }); err != nil {
+		t.Fatalf("shard %d: Next: %v", i, err)
 	}
 	for range 2 {
 		if _, err := b.Next(t.Context()); !errors.Is(err, io.EOF) {
@@ -197,20 +183,28 @@ func testConcurrent(t *testing.T, src pipeline.Source) {
 	wg.Wait()
 }
 
-// Each hands the batches of shard i to use, if there is one, for as long as it runs, and
-// returns the digests of the shard's columns.
+// Each calls use, unless it is nil, with the batches of shard i, which are valid during the call,
+// and returns the digests of the shard's columns.
 func Each(ctx context.Context, src pipeline.Source, i int, use func(arrow.Record)) ([]pipeline.ColumnDigest, error) {
 	b, err := src.Open(ctx, i)
 	if err != nil {
 		return nil, err
 	}
+	if err := each(ctx, b, use); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b.ColumnDigests(), b.Close()
+}
+
+// each calls use with all batches and releases them.
+func each(ctx context.Context, b pipeline.Batches, use func(arrow.Record)) error {
 	for {
 		record, err := b.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return b.ColumnDigests(), b.Close()
+			return nil
 		}
 		if err != nil {
-			return nil, errors.Join(err, b.Close())
+			return err
 		}
 		if use != nil {
 			use(record)
@@ -224,24 +218,12 @@ func Each(ctx context.Context, src pipeline.Source, i int, use func(arrow.Record
 func testOwnership(t *testing.T, src pipeline.Source) {
 	for i := range src.Shards() {
 		want, _ := Read(t, src, i)
-		b, err := src.Open(t.Context(), i)
-		if err != nil {
-			t.Fatalf("Open(%d): %v", i, err)
-		}
 		var kept []arrow.Record
-		for {
-			record, err := b.Next(t.Context())
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatalf("shard %d: Next: %v", i, err)
-			}
+		_, err := Each(t.Context(), src, i, func(record arrow.Record) {
+			record.Retain()
 			kept = append(kept, record)
-		}
-		if err := b.Close(); err != nil {
-			t.Errorf("shard %d: Close: %v", i, err)
-		}
+		})
+		must(t, "Each", err)
 		got := make([][]float64, len(want))
 		for _, record := range kept {
 			appendRecord(t, got, src.Columns(), record)
@@ -258,9 +240,7 @@ func testOwnership(t *testing.T, src pipeline.Source) {
 func testCanceled(t *testing.T, src pipeline.Source) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b, err := src.Open(ctx, 0)
-	if err != nil {
-		t.Fatalf("Open(0): %v", err)
-	}
+	must(t, "Open(0)", err)
 	cancel()
 	if record, err := b.Next(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Next with a canceled context = %v, %v, want context.Canceled", record, err)
@@ -283,17 +263,12 @@ func testOutOfRange(t *testing.T, src pipeline.Source) {
 
 func testCloseEarly(t *testing.T, src pipeline.Source) {
 	b, err := src.Open(t.Context(), 0)
-	if err != nil {
-		t.Fatalf("Open(0): %v", err)
-	}
+	must(t, "Open(0)", err)
 	if record, err := b.Next(t.Context()); err == nil {
 		record.Release()
 	}
-	if err := b.Close(); err != nil {
-		t.Errorf("Close before the end: %v", err)
-	}
-	if err := b.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
+	for range 2 {
+		must(t, "Close before the end", b.Close())
 	}
 	if record, err := b.Next(t.Context()); err == nil {
 		t.Errorf("Next after Close = %v, want an error", record)

@@ -3,27 +3,23 @@ package pipelinetest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// TestAttempts checks that a log keeps the contract of [pipeline.Attempts]. place
-// makes a new and empty one, and returns a function that opens it anew, as another
-// process would; what that function returned before is not used any more.
+// TestAttempts checks the contract of [pipeline.Attempts]; place is as for [TestSink].
 func TestAttempts(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Attempts)) {
 	t.Helper()
 	t.Run("ranks", func(t *testing.T) { testRanks(t, place(t)) })
 	t.Run("canceled", func(t *testing.T) {
 		log := place(t)(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, _, err := log.Record(ctx, SmallAttempt('y', 'a', '1')); !errors.Is(err, context.Canceled) {
-			t.Errorf("Record with a canceled context: %v, want context.Canceled", err)
-		}
+		canceled(t, func(ctx context.Context) []error {
+			_, _, err := log.Record(ctx, SmallAttempt('y', 'a', '1'))
+			return []error{err}
+		})
 		if onRows, inLog, err := log.Record(t.Context(), SmallAttempt('y', 'a', '2')); err != nil || onRows != 1 || inLog != 1 {
-			t.Errorf("Record = %d, %d, %v, want 1, 1: what was canceled is no attempt", onRows, inLog, err)
+			t.Errorf("Record = %d, %d, %v, want 1, 1: a canceled one is no attempt", onRows, inLog, err)
 		}
 	})
 }
@@ -62,9 +58,7 @@ func testRanks(t *testing.T, open func(t *testing.T) pipeline.Attempts) {
 	}
 }
 
-// TestCheckpoints checks that a place keeps the contract of [pipeline.Checkpoints].
-// place makes a new and empty one, and returns a function that opens it anew, as
-// another process would; what that function returned before is not used any more.
+// TestCheckpoints checks the contract of [pipeline.Checkpoints]; place is as for [TestSink].
 func TestCheckpoints(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Checkpoints)) {
 	t.Helper()
 	t.Run("latest", func(t *testing.T) { testLatest(t, place(t)) })
@@ -84,9 +78,7 @@ func kept(t *testing.T, when string, c pipeline.Checkpoints, want []byte) {
 // save saves a state.
 func save(t *testing.T, c pipeline.Checkpoints, state []byte) {
 	t.Helper()
-	if err := c.Save(t.Context(), state); err != nil {
-		t.Fatalf("Save(%q): %v", state, err)
-	}
+	must(t, "Save", c.Save(t.Context(), state))
 }
 
 func testLatest(t *testing.T, open func(t *testing.T) pipeline.Checkpoints) {
@@ -98,37 +90,29 @@ func testLatest(t *testing.T, open func(t *testing.T) pipeline.Checkpoints) {
 	c = open(t)
 	kept(t, "opened again", c, []byte("second"))
 	for range 2 { // of none it is no error
-		if err := c.Clear(t.Context()); err != nil {
-			t.Errorf("Clear: %v", err)
-		}
+		must(t, "Clear", c.Clear(t.Context()))
 		kept(t, "cleared", c, nil)
 	}
 	kept(t, "cleared and opened again", open(t), nil)
 }
 
-// Neither side writes into what it has given or taken.
+// Neither side shares memory with the other.
 func testStateOwnership(t *testing.T, c pipeline.Checkpoints) {
 	state := []byte("state")
 	save(t, c, state)
 	state[0] = 'x'
 	kept(t, "the caller changes what it saved", c, []byte("state"))
 	loaded, err := c.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, "Load", err)
 	loaded[0] = 'x'
 	kept(t, "the caller changes what it loaded", c, []byte("state"))
 }
 
 func testCanceledState(t *testing.T, c pipeline.Checkpoints) {
 	save(t, c, []byte("state"))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, loading := c.Load(ctx)
-	for _, err := range []error{c.Save(ctx, []byte("other")), loading, c.Clear(ctx)} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("with a canceled context: %v, want context.Canceled", err)
-		}
-	}
+	canceled(t, func(ctx context.Context) []error {
+		_, loading := c.Load(ctx)
+		return []error{c.Save(ctx, []byte("other")), loading, c.Clear(ctx)}
+	})
 	kept(t, "after that", c, []byte("state"))
 }

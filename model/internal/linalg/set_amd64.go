@@ -18,36 +18,6 @@ func available() []*kernelSet {
 	return append(sets, &portable)
 }
 
-var avx512 = kernelSet{
-	name: "avx512",
-	mr:   8,
-	nr:   24,
-	rate: 4,
-	gemm: func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, ahead []float64) {
-		gemmAVX512(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store, &ahead[0])
-	},
-	packTrans: avx2PackTrans,
-	packRows:  avx2PackRows,
-	axpy:      avx2Axpy,
-	substitute: func(n, count, panel int, coef, x []float64, backwards bool) {
-		substitutePanels(substitute8AVX512, substitute4AVX512, substitute1AVX512, 8, n, count, panel, coef, x, backwards)
-	},
-	combine: avx2Combine,
-	dot:     avx2Dot,
-	sum:     avx2Sum,
-	moments: avx2Moments,
-	exp:     func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0], &constants[0]) },
-	cdf:     func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0], &constants[0]) },
-	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
-
-	kernelCols: 16,
-	panels: map[*Profile]panel{
-		SquaredExponential: {values: valuesOf(kernelAVX512)},
-		Matern32:           {values: valuesOf(matern32AVX512), slopes: slopesOf(matern32SlopeAVX512)},
-		Matern52:           {values: valuesOf(matern52AVX512), slopes: slopesOf(matern52SlopeAVX512)},
-	},
-}
-
 var avx2 = kernelSet{
 	name: "avx2",
 	mr:   4,
@@ -56,16 +26,28 @@ var avx2 = kernelSet{
 	gemm: func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, ahead []float64) {
 		gemmAVX2(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store, &ahead[0])
 	},
-	packTrans: avx2PackTrans,
-	packRows:  avx2PackRows,
-	axpy:      avx2Axpy,
+	packTrans: func(k int, src []float64, ld int, dst []float64, stride int) {
+		packTransAVX2(k, &src[0], ld, &dst[0], stride)
+	},
+	packRows: func(k int, src []float64, ld int, dst []float64, width int, w []float64) {
+		var weights *float64
+		if w != nil {
+			weights = &w[0]
+		}
+		packRowsAVX2(k, &src[0], ld, &dst[0], width, weights)
+	},
+	axpy: func(alpha float64, x, y []float64) { axpyAVX2(len(x), alpha, &x[0], &y[0]) },
 	substitute: func(n, count, panel int, coef, x []float64, backwards bool) {
 		substitutePanels(substitute8AVX2, substitute4AVX2, substitute1AVX2, 4, n, count, panel, coef, x, backwards)
 	},
-	combine: avx2Combine,
-	dot:     avx2Dot,
-	sum:     avx2Sum,
-	moments: avx2Moments,
+	combine: func(n int, coef []float64, stride int, rows, y []float64) {
+		if n > 0 {
+			combineAVX2(n, &coef[0], stride, &rows[0], &y[0])
+		}
+	},
+	dot:     func(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) },
+	sum:     func(x []float64) float64 { return sumAVX2(len(x), &x[0]) },
+	moments: func(x, y []float64, dst *[3]float64) { momentsAVX2(len(x), &x[0], &y[0], &dst[0]) },
 	exp:     func(dst, x []float64) { expAVX2(len(x), &dst[0], &x[0], &constants[0]) },
 	cdf:     func(dst, x []float64) { cdfAVX2(len(x), &dst[0], &x[0], &constants[0]) },
 	cdfPDF:  func(cdf, pdf, x []float64) { cdfPDFAVX2(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) },
@@ -77,6 +59,27 @@ var avx2 = kernelSet{
 		Matern52:           {values: valuesOf(matern52AVX2), slopes: slopesOf(matern52SlopeAVX2)},
 	},
 }
+
+// avx512 shares with avx2 what eight lanes make no faster.
+var avx512 = func() kernelSet {
+	s := avx2
+	s.name, s.mr, s.nr, s.rate, s.kernelCols = "avx512", 8, 24, 4, 16
+	s.gemm = func(k int, alpha float64, a, b, c []float64, ldc, rows, cols int, store bool, ahead []float64) {
+		gemmAVX512(k, alpha, &a[0], &b[0], &c[0], ldc, rows, cols, store, &ahead[0])
+	}
+	s.substitute = func(n, count, panel int, coef, x []float64, backwards bool) {
+		substitutePanels(substitute8AVX512, substitute4AVX512, substitute1AVX512, 8, n, count, panel, coef, x, backwards)
+	}
+	s.exp = func(dst, x []float64) { expAVX512(len(x), &dst[0], &x[0], &constants[0]) }
+	s.cdf = func(dst, x []float64) { cdfAVX512(len(x), &dst[0], &x[0], &constants[0]) }
+	s.cdfPDF = func(cdf, pdf, x []float64) { cdfPDFAVX512(len(x), &cdf[0], &pdf[0], &x[0], &constants[0]) }
+	s.panels = map[*Profile]panel{
+		SquaredExponential: {values: valuesOf(kernelAVX512)},
+		Matern32:           {values: valuesOf(matern32AVX512), slopes: slopesOf(matern32SlopeAVX512)},
+		Matern52:           {values: valuesOf(matern52AVX512), slopes: slopesOf(matern52SlopeAVX512)},
+	}
+	return s
+}()
 
 // valuesOf and slopesOf take an assembly entry into a [panel].
 func valuesOf(entry func(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)) func(int, int, []float64, []float64, int, float64, []float64) {
@@ -90,20 +93,6 @@ func slopesOf(entry func(rows, d int, x, z *float64, lddst int, variance, steep 
 		entry(rows, d, &x[0], &z[0], lddst, variance, steep, &dst[0], &slope[0], &constants[0])
 	}
 }
-
-func avx2PackTrans(k int, src []float64, ld int, dst []float64, stride int) {
-	packTransAVX2(k, &src[0], ld, &dst[0], stride)
-}
-
-func avx2PackRows(k int, src []float64, ld int, dst []float64, width int, w []float64) {
-	var weights *float64
-	if w != nil {
-		weights = &w[0]
-	}
-	packRowsAVX2(k, &src[0], ld, &dst[0], width, weights)
-}
-
-func avx2Axpy(alpha float64, x, y []float64) { axpyAVX2(len(x), alpha, &x[0], &y[0]) }
 
 // substitutePanels takes eight panels at a time, of the rest four, and those left one by
 // one.
@@ -127,107 +116,37 @@ func substitutePanels(eight, four, one func(n int, coef, x *float64, column, pan
 	}
 }
 
-func avx2Combine(n int, coef []float64, stride int, rows, y []float64) {
-	if n > 0 {
-		combineAVX2(n, &coef[0], stride, &rows[0], &y[0])
-	}
-}
+// The assembly. All calls go through the fields of a set, past which no compiler sees what
+// escapes.
 
-func avx2Dot(x, y []float64) float64 { return dotAVX2(len(x), &x[0], &y[0]) }
-
-func avx2Sum(x []float64) float64 { return sumAVX2(len(x), &x[0]) }
-
-func avx2Moments(x, y []float64, dst *[3]float64) { momentsAVX2(len(x), &x[0], &y[0], &dst[0]) }
-
-//go:noescape
 func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
-
-//go:noescape
 func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
-
-//go:noescape
 func packTransAVX2(k int, src *float64, ld int, dst *float64, stride int)
-
-//go:noescape
 func packRowsAVX2(k int, src *float64, ld int, dst *float64, width int, w *float64)
-
-//go:noescape
 func axpyAVX2(n int, alpha float64, x, y *float64)
-
-//go:noescape
 func combineAVX2(n int, coef *float64, stride int, rows, y *float64)
-
-//go:noescape
 func dotAVX2(n int, x, y *float64) float64
-
-//go:noescape
 func sumAVX2(n int, x *float64) float64
-
-//go:noescape
 func momentsAVX2(n int, x, y, dst *float64)
-
-//go:noescape
 func expAVX512(n int, dst, x, table *float64)
-
-//go:noescape
 func cdfAVX512(n int, dst, x, table *float64)
-
-//go:noescape
 func cdfPDFAVX512(n int, cdf, pdf, x, table *float64)
-
-//go:noescape
 func kernelAVX512(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
-
-//go:noescape
 func matern32AVX512(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
-
-//go:noescape
 func matern52AVX512(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
-
-//go:noescape
 func matern32SlopeAVX512(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
-
-//go:noescape
 func matern52SlopeAVX512(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
-
-//go:noescape
 func expAVX2(n int, dst, x, table *float64)
-
-//go:noescape
 func cdfAVX2(n int, dst, x, table *float64)
-
-//go:noescape
 func cdfPDFAVX2(n int, cdf, pdf, x, table *float64)
-
-//go:noescape
 func kernelAVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
-
-//go:noescape
 func matern32AVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
-
-//go:noescape
 func matern52AVX2(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)
-
-//go:noescape
 func matern32SlopeAVX2(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
-
-//go:noescape
 func matern52SlopeAVX2(rows, d int, x, z *float64, lddst int, variance, steep float64, dst, slope, table *float64)
-
-//go:noescape
 func substitute8AVX512(n int, coef, x *float64, column, panel int)
-
-//go:noescape
 func substitute4AVX512(n int, coef, x *float64, column, panel int)
-
-//go:noescape
 func substitute1AVX512(n int, coef, x *float64, column, panel int)
-
-//go:noescape
 func substitute8AVX2(n int, coef, x *float64, column, panel int)
-
-//go:noescape
 func substitute4AVX2(n int, coef, x *float64, column, panel int)
-
-//go:noescape
 func substitute1AVX2(n int, coef, x *float64, column, panel int)
