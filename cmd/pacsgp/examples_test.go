@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -97,63 +97,39 @@ func misfits(at string, value, form any) (found []string) {
 	return found
 }
 
-// A kubeObject is what the tests look at in a document.
-type kubeObject struct {
-	APIVersion string            `yaml:"apiVersion"`
-	Kind       string            `yaml:"kind"`
-	Data       map[string]string `yaml:"data"`
-	Spec       struct {
-		Template    podTemplate `yaml:"template"`
-		JobTemplate struct {
-			Spec struct {
-				PodFailurePolicy struct {
-					Rules []struct {
-						OnExitCodes struct {
-							ContainerName string `yaml:"containerName"`
-							Values        []int  `yaml:"values"`
-						} `yaml:"onExitCodes"`
-					} `yaml:"rules"`
-				} `yaml:"podFailurePolicy"`
-				Template podTemplate `yaml:"template"`
-			} `yaml:"spec"`
-		} `yaml:"jobTemplate"`
-	} `yaml:"spec"`
-}
-
-type podTemplate struct {
-	Spec struct {
-		TerminationGracePeriodSeconds int `yaml:"terminationGracePeriodSeconds"`
-		Containers                    []struct {
-			Name           string   `yaml:"name"`
-			Args           []string `yaml:"args"`
-			LivenessProbe  probe    `yaml:"livenessProbe"`
-			ReadinessProbe probe    `yaml:"readinessProbe"`
-		} `yaml:"containers"`
-	} `yaml:"spec"`
-}
-
-type probe struct {
-	HTTPGet struct{ Path, Scheme string } `yaml:"httpGet"`
+// at is what stands at a path of a document, as in spec.containers.0.name.
+func at(t *testing.T, value any, path string) any {
+	t.Helper()
+	for key := range strings.SplitSeq(path, ".") {
+		if list, ok := value.([]any); ok {
+			i, err := strconv.Atoi(key)
+			fatal.If(t, err)
+			value = list[i]
+		} else {
+			value = value.(map[string]any)[key]
+		}
+	}
+	return value
 }
 
 // manifests are the documents of a file by their kinds. Every key is one that its kind has.
-func manifests(t *testing.T, file string) map[string]kubeObject {
+func manifests(t *testing.T, file string) map[string]map[string]any {
 	t.Helper()
-	forms, found := map[string]map[string]any{}, map[string]kubeObject{}
+	forms, found := map[string]map[string]any{}, map[string]map[string]any{}
 	fatal.If(t, yaml.Unmarshal([]byte(kinds), &forms))
 	for text := range bytes.SplitSeq(readFile(t, filepath.Join("..", "..", "examples", file)), []byte("\n---\n")) {
-		var m kubeObject
 		var all map[string]any
-		fatal.If(t, errors.Join(yaml.Unmarshal(text, &m), yaml.Unmarshal(text, &all)))
-		form, ok := forms[m.APIVersion+" "+m.Kind]
-		if _, twice := found[m.Kind]; !ok || twice {
-			t.Fatalf("%s: a manifest of the kind %q, %q", file, m.APIVersion, m.Kind)
+		fatal.If(t, yaml.Unmarshal(text, &all))
+		kind := fmt.Sprint(all["kind"])
+		form, ok := forms[fmt.Sprint(all["apiVersion"])+" "+kind]
+		if _, twice := found[kind]; !ok || twice {
+			t.Fatalf("%s: a manifest of the kind %v, %s", file, all["apiVersion"], kind)
 		}
 		form["apiVersion"], form["kind"], form["metadata"] = "string", "string", map[string]any{"name": "string", "labels": map[string]any{"app": "string"}}
-		if wrong := misfits(m.Kind, all, form); wrong != nil {
+		if wrong := misfits(kind, all, form); wrong != nil {
 			t.Errorf("%s: %q are no keys of this kind, or not of their types", file, wrong)
 		}
-		found[m.Kind] = m
+		found[kind] = all
 	}
 	return found
 }
@@ -166,26 +142,28 @@ func TestKubernetesManifests(t *testing.T) {
 		t.Errorf("%d kinds of manifests, want 4", len(found))
 	}
 	path := filepath.Join(t.TempDir(), "job.yaml")
-	writeFile(t, path, []byte(found["ConfigMap"].Data["job.yaml"]))
+	writeFile(t, path, []byte(at(t, found["ConfigMap"], "data").(map[string]any)["job.yaml"].(string)))
 	accepted(t, path)
-	pod := found["StatefulSet"].Spec.Template.Spec
-	c := pod.Containers[0]
-	if c.Args[0] != "stream" || c.Args[2] != "/job/job.yaml" || pod.TerminationGracePeriodSeconds <= 50 {
-		t.Errorf("the container runs %q and has %d s to stop", c.Args, pod.TerminationGracePeriodSeconds)
+	pod := at(t, found["StatefulSet"], "spec.template.spec")
+	args, stops := at(t, pod, "containers.0.args"), at(t, pod, "terminationGracePeriodSeconds").(uint64)
+	if fmt.Sprint(args) != "[stream -c /job/job.yaml]" || stops <= 50 {
+		t.Errorf("the container runs %q and has %d s to stop", args, stops)
 	}
-	for path, probe := range map[string]probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
-		if probe.HTTPGet.Path != path || probe.HTTPGet.Scheme != "HTTPS" {
-			t.Errorf("the probe of %s is %v", path, probe)
+	for path, probe := range map[string]string{"/livez": "livenessProbe", "/readyz": "readinessProbe"} {
+		get := at(t, pod, "containers.0."+probe+".httpGet")
+		if at(t, get, "path") != path || at(t, get, "scheme") != "HTTPS" {
+			t.Errorf("the probe of %s is %v", path, get)
 		}
 	}
 }
 
 // The exit statuses that the CronJob does not try again are those that would come again.
 func TestCronJob(t *testing.T) {
-	run := manifests(t, "schedule/cronjob.yaml")["CronJob"].Spec.JobTemplate.Spec
-	rule, c := run.PodFailurePolicy.Rules[0].OnExitCodes, run.Template.Spec.Containers[0]
-	if want := []int{exitUsage, exitNotCertified, exitConfig}; c.Args[0] != "train" || rule.ContainerName != c.Name || !slices.Equal(rule.Values, want) {
-		t.Errorf("%q: the rule for failures is %+v, want the statuses %v", c.Args, rule, want)
+	run := at(t, manifests(t, "schedule/cronjob.yaml")["CronJob"], "spec.jobTemplate.spec")
+	rule, c := at(t, run, "podFailurePolicy.rules.0.onExitCodes"), at(t, run, "template.spec.containers.0")
+	want := fmt.Sprint([]int{exitUsage, exitNotCertified, exitConfig})
+	if at(t, c, "args.0") != "train" || at(t, rule, "containerName") != at(t, c, "name") || fmt.Sprint(at(t, rule, "values")) != want {
+		t.Errorf("%v: the rule for failures is %v, want the statuses %s", c, rule, want)
 	}
 }
 

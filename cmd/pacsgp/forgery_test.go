@@ -221,9 +221,7 @@ func TestEditedAttemptIsTheMakersWord(t *testing.T) {
 func TestTrainRefusesASentenceAsUnit(t *testing.T) {
 	dir := t.TempDir()
 	job := tiny(jobFile{"loss": `{epsilon: 0.7, unit: "units with probability at most 0.0001. (Superseded text: it"}`}).write(t, dir)
-	if a := pacsgp(t, "train", "-c", job); a.status != exitConfig || !strings.Contains(a.message, "loss.unit") {
-		t.Errorf("status %d: %s", a.status, a.message)
-	}
+	pacsgp(t, "train", "-c", job).says(t, exitConfig, "loss.unit")
 }
 
 // A job that is strict about dependence does not end well on rows that depend on

@@ -49,22 +49,16 @@ func BenchmarkStreamLatency(b *testing.B) {
 }
 
 func measureLatency(b *testing.B, rows int, mode string, warm bool) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "rows"))
-	fatal.If(b, err)
-	defer c.Close()
-	address := c.ListenAddrs()[0]
-	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("rows"), kgo.MaxBufferedRecords(rows))
-	fatal.If(b, err)
-	defer p.Close()
+	address := cluster(b, kfake.SeedTopics(1, "rows")).ListenAddrs()[0]
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.3, Features: 4})
 	fatal.If(b, err)
 	sent := 0
-	send := func(n int) {
+	produce := func(n int) {
 		records := make([]*kgo.Record, n)
 		for i, columns := 0, g.Rows(int64(sent), n); i < n; i++ {
-			records[i] = &kgo.Record{Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v,"x3":%v,"x4":%v,"y":%v}`, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i])}
+			records[i] = &kgo.Record{Topic: "rows", Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v,"x3":%v,"x4":%v,"y":%v}`, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i])}
 		}
-		fatal.If(b, p.ProduceSync(b.Context(), records...).FirstErr())
+		send(b, address, records...)
 		sent += n
 	}
 	dir := b.TempDir()
@@ -95,10 +89,10 @@ func measureLatency(b *testing.B, rows int, mode string, warm bool) {
 			}
 		}
 	}
-	send(rows)
+	produce(rows)
 	await(1)
 	last := rows / 64
-	send(rows - last)
+	produce(rows - last)
 	for before, until := time.Duration(-1), time.Now().Add(10*time.Minute); time.Now().Before(until); time.Sleep(time.Second) {
 		now := processorTime(b)
 		if before >= 0 && now-before < 100*time.Millisecond { // all steps are made
@@ -107,7 +101,7 @@ func measureLatency(b *testing.B, rows int, mode string, warm bool) {
 		before = now
 	}
 	used, began := processorTime(b), time.Now()
-	send(last)
+	produce(last)
 	await(2)
 	latency, cpu := time.Since(began).Seconds(), (processorTime(b) - used).Seconds()
 	cancel()

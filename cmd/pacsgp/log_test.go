@@ -126,24 +126,6 @@ func TestQuietStillSaysNotesAndErrors(t *testing.T) {
 	}
 }
 
-// The same job on the same files does nothing, and says so.
-func TestRerunIsSaid(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(nil).write(t, dir)
-	const words = "nothing is trained"
-	if first := succeed(t, "train", "-c", job); strings.Contains(first.log, words) {
-		t.Errorf("the first run says %q", first.log)
-	}
-	if second := succeed(t, "train", "-c", job); !strings.Contains(second.log, words) {
-		t.Errorf("the second run does not say that %s: %s", words, second.log)
-	}
-	other := succeed(t, "train", "-c", tiny(jobFile{"delta": "0.04"}).write(t, dir))
-	if strings.Contains(other.log, words) {
-		t.Errorf("another job says %q", other.log)
-	}
-}
-
 func TestVersionFlag(t *testing.T) {
 	if flag, command := succeed(t, "--version").stdout, succeed(t, "version").stdout; flag != command || !strings.HasPrefix(flag, "pacsgp ") {
 		t.Errorf("--version says %q, version %q", flag, command)

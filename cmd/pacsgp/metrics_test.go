@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -11,20 +10,15 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 )
 
 // scrape reads the metrics of a service: the sum over all labels by name.
 func scrape(t testing.TB, address string) map[string]float64 {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
-	fatal.If(t, err)
-	answer, err := http.DefaultClient.Do(r)
-	fatal.If(t, err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	fatal.If(t, err)
+	_, text := servingtest.Get(t, http.DefaultClient, "http://"+address+"/metrics")
 	all := map[string]float64{}
-	for line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		name, value, ok := strings.Cut(line, " ")
 		if !ok || strings.HasPrefix(line, "#") {
 			continue
@@ -40,6 +34,24 @@ func scrape(t testing.TB, address string) map[string]float64 {
 		all[name] += v
 	}
 	return all
+}
+
+// documentedMetrics are those in the tables of docs/metrics.md between two texts.
+func documentedMetrics(t *testing.T, from, to string) (names []string) {
+	t.Helper()
+	_, page, begins := strings.Cut(string(readFile(t, filepath.Join("..", "..", "docs", "metrics.md"))), from)
+	page, _, ends := strings.Cut(page, to)
+	if !begins || !ends {
+		t.Fatalf("the page has no table between %q and %q", from, to)
+	}
+	for line := range strings.SplitSeq(page, "\n") {
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			for _, name := range regexp.MustCompile("`(pacsgp_[a-z_]+)`").FindAllStringSubmatch(cells[1], -1) {
+				names = append(names, name[1])
+			}
+		}
+	}
+	return names
 }
 
 // Every metric that is documented exists, every one that exists is documented, and each
@@ -62,13 +74,8 @@ func TestDocumentedMetricsMove(t *testing.T) {
 		}
 	}
 	documented := map[string]bool{}
-	page, _, _ := strings.Cut(string(readFile(t, filepath.Join("..", "..", "docs", "metrics.md"))), "`pacsgp score` has") // of other services
-	for line := range strings.SplitSeq(page, "\n") {
-		if cells := strings.Split(line, "|"); len(cells) > 3 {
-			for _, name := range regexp.MustCompile("`(pacsgp_[a-z_]+)`").FindAllStringSubmatch(cells[1], -1) {
-				documented[name[1]] = true
-			}
-		}
+	for _, name := range documentedMetrics(t, "", "`pacsgp score` has") { // behind are those of other services
+		documented[name] = true
 	}
 	if len(documented) < 15 {
 		t.Fatalf("the table has %d metrics", len(documented))

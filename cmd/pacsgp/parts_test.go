@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // trainedParts trains a job without its last pass, and makes the given number of parts,
@@ -45,9 +47,7 @@ func TestPartsGiveTheSameBytes(t *testing.T) {
 			succeed(t, "train", "-c", path, "-o", whole)
 			want := published(t, whole)
 			for n := 1; n <= 4; n++ { // the lake has three shards
-				if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.RemoveAll(filepath.Join(dir, "out")))
 				parts := trainedParts(t, path, t.TempDir(), n)
 				for name := range published(t, filepath.Join(dir, "out")) {
 					if strings.HasPrefix(name, "certificate-") || strings.HasPrefix(name, "model-") {

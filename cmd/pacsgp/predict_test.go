@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A predicted row is one row of the file that predict writes.
@@ -29,9 +30,7 @@ type predicted struct {
 func predictions(t *testing.T, path string) []predicted {
 	t.Helper()
 	rows, err := parquet.ReadFile[predicted](path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return rows
 }
 

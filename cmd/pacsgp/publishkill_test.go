@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -172,9 +173,7 @@ func TestKilledAtRandom(t *testing.T) {
 		succeed(t, "topics", "-c", job)
 		for range 3 {
 			run := child(t, order{Args: []string{"train", "-c", job}})
-			if err := run.Start(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, run.Start())
 			time.Sleep(time.Duration(rng.Float64() * float64(took)))
 			_ = run.Process.Kill() // it may have come to its end
 			_ = run.Wait()

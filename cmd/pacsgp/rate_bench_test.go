@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
@@ -36,12 +34,7 @@ func measureRate(b *testing.B, rate int) {
 	const windows = 8
 	rows, address := 250_000, ""
 	if testing.Short() {
-		c, err := kfake.NewCluster(kfake.NumBrokers(1))
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer c.Close()
-		rows, address = 2_000, c.ListenAddrs()[0]
+		rows, address = 2_000, seededTopics(b)
 	} else {
 		address = brokertest.Start(b, brokertest.Options{}).Address
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A table is a Parquet file of the tests: columns by name, each a []float64, an
@@ -53,9 +55,7 @@ func (c table) bytes(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return out.Bytes()
 }
 

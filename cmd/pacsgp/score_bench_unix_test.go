@@ -16,8 +16,6 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
-	"github.com/pacsgp/pacsgp/ingest/synth"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -79,14 +77,9 @@ func BenchmarkScoreTopic(b *testing.B) { perModel(b, scoreTopic) }
 func scoreTopic(b *testing.B, inducing, rows int) {
 	s := brokertest.Start(b, brokertest.Options{})
 	dir, _ := scoredBy(b, inducing, 1, 40)
-	client, err := broker.NewClient(broker.Config{Brokers: []string{s.Address}})
-	fatal.If(b, err)
-	defer client.Close()
-	for _, topic := range []string{"features", "predictions"} {
-		if _, err := client.CreateTopic(b.Context(), topic, 2, -1, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
+	client := own(b, s.Address)
+	createTopic(b, s.Address, "features", 2)
+	createTopic(b, s.Address, "predictions", 2)
 	fillFeatures(b, s.Address, rows)
 	w := testSystem(discard{}, discard{}, plain(), nil)
 	n := 0
@@ -175,8 +168,7 @@ func compareWays(b *testing.B, rows int, broker func() time.Duration, ways ...wa
 // scoredBy is a folder with a model of so many inducing points and rows to score in new/.
 func scoredBy(b *testing.B, inducing, files int, rows int64) (dir, score string) {
 	dir = b.TempDir()
-	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.1, Features: 2})
-	fatal.If(b, err)
+	g := smallRows(b)
 	fatal.If(b, errors.Join(g.WriteLake(b.Context(), filepath.Join(dir, "lake"), 1, 0, 8000), g.WriteLake(b.Context(), filepath.Join(dir, "new"), files, 5000, rows*int64(files))))
 	succeed(b, "train", "-c", tiny(jobFile{"inducing": fmt.Sprint(inducing)}).write(b, dir))
 	score = filepath.Join(dir, "score.yaml")
@@ -237,12 +229,9 @@ func readAll(b *testing.B, src pipeline.Source) {
 
 // fillFeatures fills the topic of rows.
 func fillFeatures(b *testing.B, address string, rows int) {
-	p, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("features"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(rows))
-	fatal.If(b, err)
-	defer p.Close()
 	records := make([]*kgo.Record, rows)
 	for i := range records {
-		records[i] = &kgo.Record{Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v}`, float64(i%9973)/9973, float64(i%9901)/9901)}
+		records[i] = &kgo.Record{Topic: "features", Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v}`, float64(i%9973)/9973, float64(i%9901)/9901)}
 	}
-	fatal.If(b, p.ProduceSync(b.Context(), records...).FirstErr())
+	send(b, address, records...)
 }

@@ -150,9 +150,7 @@ func agree(t *testing.T, got map[string][]keptRow, want map[string]map[string][]
 func TestScoreFollowsThePointer(t *testing.T) {
 	dir, pointers, score := following(t, 3, 40)
 	want := expected(t, dir, pointers)
-	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "predictions of 3 new files, 120 rows, 0 of them") {
-		t.Errorf("it says %q", said)
-	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 3 new files, 120 rows, 0 of them")
 	got := scored(t, dir)
 	if files := agree(t, got, want); len(got) != 3 || files[idOf(t, pointers[0])] != 3 {
 		t.Errorf("%d files, by model %v", len(got), files)
@@ -172,9 +170,7 @@ func TestScoreFollowsThePointer(t *testing.T) {
 	point(t, dir, pointers[1])
 	writeFile(t, filepath.Join(dir, "new", "later.parquet"), readFile(t, filepath.Join(dir, "new", "part-00.parquet")))
 	want = expected(t, dir, pointers)
-	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "predictions of 1 new file, 40 rows") {
-		t.Errorf("it says %q", said)
-	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 1 new file, 40 rows")
 	if files := agree(t, scored(t, dir), want); files[idOf(t, pointers[0])] != 3 || files[idOf(t, pointers[1])] != 1 {
 		t.Errorf("by model %v", files)
 	}
@@ -190,9 +186,7 @@ func TestScoreOfBadRows(t *testing.T) {
 	y[3], x1[4] = nil, nil
 	x2 := make([]float64, 30)
 	table{"x1": x1, "x2": x2, "y": y}.write(t, filepath.Join(dir, "new", "bad.parquet"))
-	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "70 rows, 1 of them without a prediction") {
-		t.Errorf("it says %q", said)
-	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "70 rows, 1 of them without a prediction")
 	rows := scored(t, dir)["bad"]
 	if r := rows[3]; r.Mean == nil || r.Y != nil || r.X1 == nil {
 		t.Errorf("a null beside a row: %+v", r)
@@ -203,9 +197,7 @@ func TestScoreOfBadRows(t *testing.T) {
 	// A file that cannot be read stops no other one.
 	writeFile(t, filepath.Join(dir, "new", "a.parquet"), []byte("PAR1 and no more PAR1"))
 	table{"x1": x2, "x2": x2, "y": x2}.write(t, filepath.Join(dir, "new", "good.parquet"))
-	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.message, "1 file could not be predicted") {
-		t.Errorf("status %d, %q", a.status, a.message)
-	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, "1 file could not be predicted")
 	if len(scored(t, dir)["good"]) != 30 {
 		t.Error("the file behind it has no predictions")
 	}
@@ -234,11 +226,9 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 		point(t, dir, pointers[1])
 		return f
 	}
-	for name, damaged := range map[string][]byte{"a bit": flip(good, len(good)/2, 0), "half of it": good[:len(good)/2], "another model": readFile(t, filepath.Join(dir, "out", func() string {
-		var first pointer
-		fatal.If(t, json.Unmarshal(pointers[0], &first))
-		return first.Model
-	}()))} {
+	var first pointer
+	fatal.If(t, json.Unmarshal(pointers[0], &first))
+	for name, damaged := range map[string][]byte{"a bit": flip(good, len(good)/2, 0), "half of it": good[:len(good)/2], "another model": readFile(t, filepath.Join(dir, "out", first.Model))} {
 		writeFile(t, model, damaged)
 		f := begin()
 		before := len(said)

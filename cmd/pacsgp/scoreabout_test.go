@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -67,9 +68,7 @@ func TestScoreRemembersWhatItIsAbout(t *testing.T) {
 
 	// Without the record it begins anew.
 	for _, path := range []string{record, second} {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Remove(path))
 	}
 	if a := once(); a.status != 0 || len(scored(t, dir)) != 3 {
 		t.Errorf("begun anew: status %d, %s", a.status, a.message)

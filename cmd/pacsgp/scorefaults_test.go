@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 func TestScoreFaults(t *testing.T) {
@@ -11,8 +13,6 @@ func TestScoreFaults(t *testing.T) {
 	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\noutput: new/scored"))
 	pacsgp(t, "score", "-c", score, "--once").says(t, exitConfig, "pacsgp: bad score file: ", "[3:9] output: ", "lies in the data")
 	writeFile(t, score, []byte("model: nothing\nsource: {paths: [new]}\noutput: scored"))
-	if err := os.Mkdir(filepath.Join(dir, "nothing"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(filepath.Join(dir, "nothing"), 0o755))
 	pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, "nothing is current")
 }

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // With exactly_once, score is killed at requests to a real broker, and at random moments,
@@ -45,9 +47,7 @@ func TestScoreOfATopicKilled(t *testing.T) {
 				}
 			}
 		})
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, run.Start())
 		ended := make(chan struct{})
 		go func() { _ = run.Wait(); close(ended) }()
 		select {

@@ -2,32 +2,14 @@ package main
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
-
-// scoreMetricsPage is what the table of docs/metrics.md lists of score.
-func scoreMetricsPage(t *testing.T) (names []string) {
-	t.Helper()
-	_, page, _ := strings.Cut(string(readFile(t, filepath.Join("..", "..", "docs", "metrics.md"))), "`pacsgp score` has these:")
-	page, _, ok := strings.Cut(page, "`pacsgp schedule`")
-	if !ok {
-		t.Fatal("the page has no table of score")
-	}
-	for line := range strings.SplitSeq(page, "\n") {
-		if cells := strings.Split(line, "|"); len(cells) > 3 {
-			for _, name := range regexp.MustCompile("`(pacsgp_[a-z_]+)`").FindAllStringSubmatch(cells[1], -1) {
-				names = append(names, name[1])
-			}
-		}
-	}
-	return names
-}
 
 // Every documented metric of score is there and moves: rows wait while there is no model, and
 // no more when there is one.
@@ -35,9 +17,7 @@ func TestDocumentedMetricsOfScoreMove(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 60, "serve: {listen: '127.0.0.1:0'}\n")
 	s.send(t)
-	if err := (durable.OS{}).Remove(filepath.Join(s.dir, "out", sinklake.CurrentFile)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, (durable.OS{}).Remove(filepath.Join(s.dir, "out", sinklake.CurrentFile)))
 	r := startCommand(t, "score", "-c", s.score)
 	at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 	until := func(what string, is func(found map[string]float64) bool) (found map[string]float64) {
@@ -58,7 +38,7 @@ func TestDocumentedMetricsOfScoreMove(t *testing.T) {
 	found := until("no row that waits", func(found map[string]float64) bool {
 		return found["pacsgp_group_lag_offsets"] == 0 && found["pacsgp_predictions_total"] == 60
 	})
-	names := scoreMetricsPage(t)
+	names := documentedMetrics(t, "`pacsgp score` has these:", "`pacsgp schedule`")
 	if len(names) < 5 {
 		t.Fatalf("the table has %q", names)
 	}

@@ -118,13 +118,9 @@ func TestFilesSayWhichTopic(t *testing.T) {
 	s.remake(t, "first", 3)
 	second := s.toLake(t, "second", "scored", "")
 	said := filepath.Join(s.dir, "scored", "_topic-features.json")
-	if a := pacsgp(t, "score", "-c", second, "--once"); a.status != exitFailure || !strings.Contains(a.message, "than the one that "+said+" names") {
-		t.Errorf("status %d: %s", a.status, a.message)
-	}
+	pacsgp(t, "score", "-c", second, "--once").says(t, exitFailure, "than the one that "+said+" names")
 	writeFile(t, said, []byte("{}"))
-	if a := pacsgp(t, "score", "-c", second, "--once"); a.status != exitFailure || !strings.Contains(a.message, said+": it does not say which topic") {
-		t.Errorf("status %d: %s", a.status, a.message)
-	}
+	pacsgp(t, "score", "-c", second, "--once").says(t, exitFailure, said+": it does not say which topic")
 	fatal.If(t, os.Remove(said))
 	succeed(t, "score", "-c", second, "--once")
 	if n := len(s.foundInFiles(t, "scored")); n != 180 {

@@ -72,9 +72,7 @@ func TestScoreOfATopicToALake(t *testing.T) {
 	s := topicOf(t, seededTopics(t), 60, "")
 	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
 	score := s.toLake(t, "first", "lake-of-topic", "")
-	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "lake-of-topic: predictions of 63 rows, 3 of them without") {
-		t.Errorf("it says %q", said)
-	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "lake-of-topic: predictions of 63 rows, 3 of them without")
 	all := s.foundInFiles(t, "lake-of-topic")
 	if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
 		t.Errorf("by model %v", by)
@@ -107,9 +105,7 @@ func TestScoreOfATopicToALake(t *testing.T) {
 	// What these predictions are about is kept: a model about something else is refused.
 	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, s.dir))
 	s.send(t)
-	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.message, "loss or tolerance differ") {
-		t.Errorf("status %d, %q", a.status, a.message)
-	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, "loss or tolerance differ")
 }
 
 // A service writes files while rows come, and stops when it is asked to; what it has not

@@ -154,9 +154,7 @@ func TestScoreOfATopic(t *testing.T) {
 	for _, once := range []string{"", "exactly_once: true\n"} {
 		s := topicOf(t, seededTopics(t), 60, once)
 		s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
-		if said := succeed(t, "score", "-c", s.score, "--once").stdout; !strings.Contains(said, "predictions of 63 rows, 3 of them without") {
-			t.Errorf("it says %q", said)
-		}
+		pacsgp(t, "score", "-c", s.score, "--once").says(t, 0, "predictions of 63 rows, 3 of them without")
 		all := s.found(t, "predictions")
 		if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
 			t.Errorf("by model %v", by)

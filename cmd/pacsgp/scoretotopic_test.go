@@ -122,9 +122,7 @@ func TestScoreToATopic(t *testing.T) {
 		t.Errorf("by model %v", by)
 	}
 	point(t, s.dir, s.pointers[1])
-	if said := succeed(t, "score", "-c", score, "--once").stdout; !strings.Contains(said, "predictions of 0 new files") {
-		t.Errorf("it says %q", said)
-	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, 0, "predictions of 0 new files")
 	writeFile(t, filepath.Join(s.dir, "new", "later.parquet"), readFile(t, filepath.Join(s.dir, "new", "part-00.parquet")))
 	s.want = expected(t, s.dir, s.pointers)
 	succeed(t, "score", "-c", score, "--once")
@@ -134,9 +132,7 @@ func TestScoreToATopic(t *testing.T) {
 	// A model about something else is refused, by later processes too.
 	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, s.dir))
 	writeFile(t, filepath.Join(s.dir, "new", "last.parquet"), readFile(t, filepath.Join(s.dir, "new", "part-00.parquet")))
-	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.message, "it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin anew, choose another output topic)") {
-		t.Errorf("status %d, %q", a.status, a.message)
-	}
+	pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, "it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin anew, choose another output topic)")
 }
 
 // A row that breaks the rules has nulls and a reason; what is kept is kept to the last digit,

@@ -63,9 +63,7 @@ func TestStreamOnAFullDisk(t *testing.T) {
 		}
 		return effect()
 	})
-	if a := pacsgpOn(t, disk, nil, "stream", "-c", job); a.status != exitFailure || !strings.Contains(a.message, "no space left on device") {
-		t.Errorf("status %d: %s", a.status, a.message)
-	}
+	pacsgpOn(t, disk, nil, "stream", "-c", job).says(t, exitFailure, "no space left on device")
 	if found := certificates(t, address, "pacsgp-certificates"); len(found) > 0 {
 		t.Errorf("%d certificates are published", len(found))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // TestStreamIsFlat: rows at full speed, with -soak millions, through a stream of its own
@@ -40,9 +41,7 @@ func TestStreamIsFlat(t *testing.T) {
 	run.Env = append(os.Environ(), fmt.Sprintf(`%s={"Args":["stream","-c",%q]}`, childVariable, job))
 	said := &utterances{}
 	run.Stderr = said
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, run.Start())
 	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
 	began := time.Now()
 	go produce(t, s.Address, total, 0, new(atomic.Int64))

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // Delays of flights have heavy tails, and their files follow the calendar: full
@@ -15,9 +17,7 @@ func TestHeavyTailsDoNotRunAway(t *testing.T) {
 		data = filepath.Join("..", "..", "..", "shared", "data")
 	}
 	data, err := filepath.Abs(filepath.Join(data, "flights"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := os.Stat(data); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("the test data are missing: %v; set PACSGP_DATA", err)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // A fault of the choice of columns is a fault of the job, with line and column, in
@@ -120,9 +122,7 @@ func TestArgumentsInErrors(t *testing.T) {
 	if a := pacsgp(t, "inspect", loop); a.message != "pacsgp: "+loop+": a symbolic link that leads to itself\n" {
 		t.Errorf("%q", a.message)
 	}
-	if err := os.Remove(loop); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(loop))
 	smallLake(t, dir)
 	out := filepath.Join(dir, "dangling")
 	if err := os.Symlink(filepath.Join(dir, "none"), out); err != nil {

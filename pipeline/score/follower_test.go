@@ -85,7 +85,7 @@ func TestFollowerKeepsTheModelBefore(t *testing.T) {
 }
 
 // misnamed has under one name another artifact.
-type misnamed struct{ *scoretest.Pointers }
+type misnamed struct{ *Pointers }
 
 // Artifact returns an artifact.
 func (p misnamed) Artifact(ctx context.Context, at pipeline.Current) (score.Artifact, error) {
@@ -98,7 +98,7 @@ func (p misnamed) Artifact(ctx context.Context, at pipeline.Current) (score.Arti
 // What predictions are about is decided by those that are there, and without a model that fits
 // there is none.
 func TestFollowerContinues(t *testing.T) {
-	begin := func(p *scoretest.Pointers) *score.Follower {
+	begin := func(p *Pointers) *score.Follower {
 		return score.NewFollower(score.Config{Pointers: p, Ready: ready, Keeps: func() string { return ", says the folder" }, Anew: "another topic"})
 	}
 	p := models()
@@ -132,9 +132,9 @@ func TestFollowerContinues(t *testing.T) {
 
 // The contract of writers of files holds for the one in memory.
 func TestMemoryWriter(t *testing.T) {
-	place := &scoretest.Place{}
-	open := func(*testing.T) (scoretest.FileWriter[scoretest.Nothing], func()) { return place.Open(), func() {} }
-	scoretest.TestFileWriter(t, false, open, func(int) scoretest.Nothing { return scoretest.Nothing{} }, func(_ *testing.T, f score.File) (numbers []int64) {
+	place := &Place{}
+	open := func(*testing.T) (scoretest.FileWriter[Nothing], func()) { return place.Open(), func() {} }
+	scoretest.TestFileWriter(t, false, open, func(int) Nothing { return Nothing{} }, func(_ *testing.T, f score.File) (numbers []int64) {
 		for _, row := range place.Rows()[f.Name] {
 			numbers = append(numbers, row.Row)
 		}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
-	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
 )
 
 // events are what a loop has told.
@@ -60,8 +59,8 @@ func (e *events) said() []string {
 func ready(context.Context, score.Artifact) (*pipeline.Ready, error) { return nil, nil }
 
 // models are two that can replace each other, one of another subject and one of another column.
-func models() *scoretest.Pointers {
-	p := &scoretest.Pointers{}
+func models() *Pointers {
+	p := &Pointers{}
 	p.Put("one", nil, "x")
 	p.Put("two", nil, "x")
 	p.Put("other", []string{"rule"}, "x")
@@ -72,25 +71,25 @@ func models() *scoretest.Pointers {
 
 // A bench is a loop over files in memory.
 type bench struct {
-	pointers *scoretest.Pointers
-	files    *scoretest.Files
-	place    *scoretest.Place
+	pointers *Pointers
+	files    *Files
+	place    *Place
 	events   *events
 	notices  []string
 }
 
 func newBench(files ...string) *bench {
 	return &bench{
-		pointers: models(), files: &scoretest.Files{Names: files, Rows: 10, Batch: 3, Columns: []string{"x"}}, place: &scoretest.Place{}, events: &events{},
+		pointers: models(), files: &Files{Names: files, Rows: 10, Batch: 3, Columns: []string{"x"}}, place: &Place{}, events: &events{},
 	}
 }
 
 // process begins a process.
-func (b *bench) process(step func(string) error) (*score.Loop[scoretest.Nothing], *score.Follower) {
+func (b *bench) process(step func(string) error) (*score.Loop[Nothing], *score.Follower) {
 	f := score.NewFollower(score.Config{Pointers: b.pointers, Ready: ready, Notice: func(text string) { b.notices = append(b.notices, text) }})
 	w := b.place.Open()
 	w.Step = step
-	return &score.Loop[scoretest.Nothing]{
+	return &score.Loop[Nothing]{
 		Follower: f, Reader: b.files, Writer: w, Events: b.events, Has: w.Has, AtOnce: 3, Due: score.Due{Rows: 4, Every: time.Second}, Once: true, After: time.After,
 	}, f
 }
@@ -287,25 +286,25 @@ func TestWaitsForAModel(t *testing.T) {
 
 // A slow is a reader whose pieces come at their times.
 type slow struct {
-	scoretest.Files
+	Files
 
 	pauses map[int]time.Duration // before the piece that begins with this row
 	pause  int                   // the piece behind which nothing is there
 }
 
 // Read hands on the files.
-func (s *slow) Read(ctx context.Context, use func(score.Unit[scoretest.Nothing]) error) error {
-	return s.Files.Read(ctx, func(u score.Unit[scoretest.Nothing]) error { return use(slowUnit{u, s}) })
+func (s *slow) Read(ctx context.Context, use func(score.Unit[Nothing]) error) error {
+	return s.Files.Read(ctx, func(u score.Unit[Nothing]) error { return use(slowUnit{u, s}) })
 }
 
 type slowUnit struct {
-	score.Unit[scoretest.Nothing]
+	score.Unit[Nothing]
 	of *slow
 }
 
 // Cut waits before its pieces.
-func (u slowUnit) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[scoretest.Nothing]) error) error {
-	return u.Unit.Cut(ctx, by, func(p score.Piece[scoretest.Nothing]) error {
+func (u slowUnit) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[Nothing]) error) error {
+	return u.Unit.Cut(ctx, by, func(p score.Piece[Nothing]) error {
 		time.Sleep(u.of.pauses[int(p.First)])
 		p.Pause = p.First == int64(u.of.pause)
 		return next(p)
@@ -317,7 +316,7 @@ func (u slowUnit) Cut(ctx context.Context, by *score.Predictor, next func(score.
 func TestCommitsWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
-		r := &slow{Files: scoretest.Files{Names: []string{"a"}, Rows: 20, Batch: 2, Columns: []string{"x"}}, pauses: map[int]time.Duration{8: 5 * time.Second}, pause: 12}
+		r := &slow{Files: Files{Names: []string{"a"}, Rows: 20, Batch: 2, Columns: []string{"x"}}, pauses: map[int]time.Duration{8: 5 * time.Second}, pause: 12}
 		var commits []string
 		begun, sent := time.Now(), 0
 		l, f := b.process(nil)

@@ -21,7 +21,7 @@ import (
 )
 
 // Get asks an address, with names of headers and their values in turn.
-func Get(t *testing.T, client *http.Client, address string, header ...string) (status int, body string) {
+func Get(t testing.TB, client *http.Client, address string, header ...string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	fatal.If(t, err)

@@ -1,3 +1,4 @@
+// Package scoretest has what each writer of package score has to do, as a test.
 package scoretest
 
 import (
@@ -118,4 +119,16 @@ func (c contract[B]) expect(t *testing.T, w FileWriter[B], name string, rows int
 	if len(got) != rows {
 		t.Errorf("%s: %d predictions, want %d", name, len(got), rows)
 	}
+}
+
+// PieceWith is the predictions of so many rows from one on: their numbers, with what stands
+// beside them.
+func PieceWith[B any](first, rows int, last bool, beside B) score.Piece[B] {
+	return score.Piece[B]{First: int64(first), Last: last, Predict: func(_ context.Context, use func([]pipeline.Prediction, B) error) error {
+		batch := make([]pipeline.Prediction, rows)
+		for i := range batch {
+			batch[i] = pipeline.Prediction{Ordinal: int64(first + i), Mean: float64(first + i)}
+		}
+		return use(batch, beside)
+	}}
 }

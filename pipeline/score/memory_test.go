@@ -1,6 +1,4 @@
-// Package scoretest has the ports of package score in memory, and what each writer has to do
-// as a test.
-package scoretest
+package score_test
 
 import (
 	"cmp"
@@ -15,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
 )
 
 // Pointers are artifacts and a pointer in memory. They may be used by several goroutines.
@@ -137,18 +136,7 @@ func (f file) Cut(ctx context.Context, _ *score.Predictor, next func(score.Piece
 
 // Piece is the predictions of so many rows from one on: their numbers.
 func Piece(first, rows int, last bool) score.Piece[Nothing] {
-	return PieceWith(first, rows, last, Nothing{})
-}
-
-// PieceWith is the same with something beside the predictions.
-func PieceWith[B any](first, rows int, last bool, beside B) score.Piece[B] {
-	return score.Piece[B]{First: int64(first), Last: last, Predict: func(_ context.Context, use func([]pipeline.Prediction, B) error) error {
-		batch := make([]pipeline.Prediction, rows)
-		for i := range batch {
-			batch[i] = pipeline.Prediction{Ordinal: int64(first + i), Mean: float64(first + i)}
-		}
-		return use(batch, beside)
-	}}
+	return scoretest.PieceWith(first, rows, last, Nothing{})
 }
 
 // A Row is a prediction that is there.
