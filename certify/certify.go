@@ -173,11 +173,11 @@ func Recompute(c Certificate) error {
 	if err != nil {
 		return fmt.Errorf("certify: recompute: %w", err)
 	}
-	got, err := Marshal(c)
+	got, err := encode(c)
 	if err != nil {
 		return fmt.Errorf("certify: recompute: %w", err)
 	}
-	want, err := Marshal(again)
+	want, err := encode(again)
 	if err != nil {
 		return fmt.Errorf("certify: recompute: %w", err)
 	}

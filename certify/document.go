@@ -63,6 +63,8 @@ type Certificate struct {
 	Jitter        JitterCheck   `json:"jitter"`
 	Delta         Delta         `json:"delta"`
 	Declared      Declared      `json:"declared"`
+
+	document []byte // as it was read, of an earlier format
 }
 
 // A Role is what the rows are for that a guarantee is computed from.

@@ -22,8 +22,15 @@ func Schema() []byte { return bytes.Clone(schema) }
 
 // Marshal returns the canonical bytes of the certificate: indented JSON with
 // fields in a fixed order, and a newline at the end. A number that JSON cannot
-// hold is an error.
+// hold is an error. A certificate of an earlier format keeps the bytes that it was read from.
 func Marshal(c Certificate) ([]byte, error) {
+	if c.document != nil {
+		return bytes.Clone(c.document), nil
+	}
+	return encode(c)
+}
+
+func encode(c Certificate) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
@@ -37,15 +44,27 @@ func Marshal(c Certificate) ([]byte, error) {
 // Parse reads the canonical bytes of a certificate. An unknown field, another
 // format, and bytes that [Marshal] would have written otherwise are errors. It
 // does not check that the numbers follow from each other: see [Recompute].
-func Parse(data []byte) (Certificate, error) {
-	var c Certificate
-	if err := unmarshalStrict(data, &c); err != nil {
+func Parse(data []byte) (c Certificate, err error) {
+	if bytes.HasPrefix(data, []byte("{\n  \"format\": \""+formatBefore+"\",\n")) {
+		c, err = parseBefore(data)
+	} else {
+		c, err = parse(data, Format)
+	}
+	if err != nil {
 		return Certificate{}, fmt.Errorf("certify: parse certificate: %w", err)
 	}
-	if c.Format != Format {
-		return Certificate{}, fmt.Errorf("certify: parse certificate: format is %q, this program reads %q", c.Format, Format)
+	return c, nil
+}
+
+func parse(data []byte, format string) (Certificate, error) {
+	var c Certificate
+	if err := unmarshalStrict(data, &c); err != nil {
+		return Certificate{}, err
 	}
-	again, err := Marshal(c)
+	if c.Format != format {
+		return Certificate{}, fmt.Errorf("format is %q, this program reads %q", c.Format, format)
+	}
+	again, err := encode(c)
 	if err != nil {
 		return Certificate{}, err
 	}
@@ -54,7 +73,7 @@ func Parse(data []byte) (Certificate, error) {
 		for at < min(len(again), len(data)) && again[at] == data[at] {
 			at++
 		}
-		return Certificate{}, fmt.Errorf("certify: parse certificate: not in canonical form from byte %d on: was the file edited?", at)
+		return Certificate{}, fmt.Errorf("not in canonical form from byte %d on: was the file edited?", at)
 	}
 	return c, nil
 }

@@ -17,7 +17,7 @@ const fuzzedGrid = 5000
 // The golden certificates are overwritten in places: a mutation of the whole text
 // is seldom canonical.
 func FuzzParse(f *testing.F) {
-	names, err := filepath.Glob(filepath.Join("testdata", "certificate-*.json"))
+	names, err := filepath.Glob(filepath.Join("testdata", "certificate-3.json"))
 	if err != nil || len(names) == 0 {
 		f.Fatalf("%d golden certificates, %v", len(names), err)
 	}

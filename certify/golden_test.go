@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
 
@@ -36,6 +37,32 @@ func TestGoldenCertificate(t *testing.T) {
 	}
 	if !bytes.Equal(made, data) {
 		t.Error("the evidence of the golden certificate gives other bytes")
+	}
+}
+
+// So does one of the format before, in the words of this one and under its own bytes. One
+// whose numbers do not follow from its evidence is refused, whatever it says.
+func TestGoldenCertificateOfTheFormatBefore(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "certificate-2.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Recompute(c); err != nil {
+		t.Error(err)
+	}
+	if again := marshal(t, c); !bytes.Equal(again, data) {
+		t.Error("it is written as other bytes than it was read from")
+	}
+	if words := guarantee(t, c, GuaranteeDraw).Statement; bytes.Contains(data, []byte(words)) {
+		t.Errorf("its words are those of its time: %s", words)
+	}
+	bound := regexp.MustCompile(`"bound": [0-9.]+`)
+	if _, err := Parse(bound.ReplaceAll(data, []byte(`"bound": 0.001`))); err == nil {
+		t.Error("another bound is accepted")
 	}
 }
 

@@ -7,7 +7,7 @@ import re
 import pyarrow.parquet as pq
 
 from .bound import guarantee
-from .forms import CERTIFICATE
+from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, canonical_settings, check_job, for_rows, reference_count
 from .jsontext import TOKENS, compact, difference, fits, read_json
 from .losses import UNIT
@@ -51,7 +51,13 @@ def read_certificate(path, wanted):
     for expected in filter(None, (wanted, named and named.group(1))):
         need(found == expected, f"the certificate's id is {found}, not {expected}")
     cert = read_json(data, "certificate")
-    need(isinstance(cert, dict) and cert.get("format") == "pacsgp-certificate/3", f"the format of the certificate is {cert.get('format')!r}, this program reads 'pacsgp-certificate/3'")
+    need(isinstance(cert, dict) and cert.get("format") in (FORMAT, BEFORE), f"the format of the certificate is {cert.get('format')!r}, this program reads {FORMAT!r}")
+    if cert["format"] == BEFORE:  # its bounds from below are passed over, its words replaced
+        need(not row, "a certificate of an earlier format is read as JSON")
+        for g in cert["guarantees"]:
+            need(g.keys() >= {"lower_risk", "lower_bound"}, "a guarantee lacks its bound from below")
+            del g["lower_risk"], g["lower_bound"]
+        cert["format"] = FORMAT
     fits(cert, CERTIFICATE, "the certificate")
     methods = [m["id"] for m in cert["delta"]["methods"]]
     need(sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"]), "the methods are not pac-bayes, alone or with holdout")

@@ -4,7 +4,7 @@ import json
 
 from .bound import guarantee, mean_of
 from .certificate import ancestor
-from .forms import ROW_RULES
+from .forms import BEFORE, FORMAT, ROW_RULES
 from .job import floats, inducing_most, members
 from .jsontext import Raw, compact, difference, indented
 from .model import describe, value_of
@@ -39,7 +39,7 @@ def derive(model, job, raw, cert, found, jitter):
         means.append({**about("holdout", "mean of Q", "holdout", "holdout", ledger["holdout"]),
                       "ln_inverse_delta": float(held["ln_inverse_delta"]), "bound": float(held["bound"])})
     document = {
-        "format": "pacsgp-certificate/3", "guarantees": sorted(means, key=lambda g: g["bound"]) + [draw],
+        "format": FORMAT, "guarantees": sorted(means, key=lambda g: g["bound"]) + [draw],
         "baseline": {"constant": found["constant"], "origin": found["origin"],
                      "empirical_risk": {"exact": risk("baseline"), "lower": mean_of(found["baseline"], n, False)},
                      "bound": float(cert["baseline"]["bound"]), "statement": ""},
@@ -89,8 +89,19 @@ def follows(model, job, columns, train):
 
 
 def compare(cert, document, derived):
-    """Demands every byte of the document."""
+    """Demands every byte of the document. One of the format before has other words: they are
+    replaced."""
     derived = indented(compact(derived))
+    if document.startswith('{\n  "format": "' + BEFORE):
+        again = json.loads(derived)
+        need(wordless(cert) == wordless(again), f"the certificate does not follow from model, rows and configuration: {difference(wordless(cert), wordless(again))}")
+        return cert.update(again)
     if derived != document:
         raise Refused("the certificate does not follow from model, rows and configuration: " + (
             difference(cert, json.loads(derived)) if cert != json.loads(derived) else "it is not in canonical form"))
+
+
+def wordless(cert):
+    """The certificate without what differs between formats."""
+    return {**cert, "assumptions": [], "baseline": {**cert["baseline"], "statement": ""},
+            "guarantees": [{**g, "method": "", "headline": "", "statement": ""} for g in cert["guarantees"]]}

@@ -99,8 +99,9 @@ SETTINGS = {
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
     "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}}
 
+FORMAT, BEFORE = "pacsgp-certificate/3", "pacsgp-certificate/2"
 CERTIFICATE = {
-    "format": {"pacsgp-certificate/3"},
+    "format": {FORMAT},
     "guarantees": [{
         "id": {"holdout", "mean-2b", "pb-full"}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
         "loss": {"kind": KINDS, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,
