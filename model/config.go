@@ -22,6 +22,8 @@ type Config struct {
 	Kernel *kernel.Family
 	// Choice is what the choice of the kernel cost beside that of Grids, in nats.
 	Choice float64
+	// Goal is what is minimised. The bound is the default.
+	Goal Goal
 	// ARD gives each feature a lengthscale of its own.
 	ARD bool
 	// Grids has one grid a parameter: ln lengthscales (Dim of them, or one

@@ -44,8 +44,8 @@ func NewTrainerFrom(cfg Config, from *Posterior, judged Rows) (*Trainer, error) 
 	}
 	judged = usualRows(judged)
 	t.judge(judged.Slice(0, min(judged.Len(), judgedRows)))
-	t.weight = riskWeight(t.last.Risk, t.last.Bound)
-	t.expectRisk(t.last.Risk)
+	t.weigh(t.last)
+	t.expect(t.last)
 	t.skipEmptyPhases()
 	return t, nil
 }

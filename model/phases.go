@@ -40,18 +40,16 @@ func (t *Trainer) schedule() schedule {
 // back the steps since the bound was lowest.
 func (t *Trainer) endJoint() {
 	scale := t.measure()
-	t.risks[(t.step-1)%len(t.risks)] = t.last.Risk
-	risk := linalg.Sum(t.risks) / float64(len(t.risks))
-	bound := pacBound(risk, t.kl+t.last.LnInverseWeight, t.rows(), t.cfg.Delta)
-	t.reached = min(t.reached, bound)
-	if bound > rise*t.jointBound {
+	running := t.running()
+	t.reached = min(t.reached, running.value)
+	if running.value > rise*t.jointBound {
 		t.restart()
 	} else {
-		if bound < t.jointBound {
-			t.jointBound, t.jointRisk = bound, risk
+		if running.value < t.jointBound {
+			t.jointBound, t.best = running.value, running
 			t.keepBest()
 		}
-		t.weight = riskWeight(risk, bound)
+		t.weigh(running)
 		rates := t.schedule()
 		t.whiten()
 		both(t.pool, func() {
@@ -62,7 +60,7 @@ func (t *Trainer) endJoint() {
 		t.moveMean(rates.natural)
 		t.moveHyper(t.gradient, rates)
 	}
-	t.noticeFlat(bound)
+	t.noticeFlat(running.value)
 	t.freeze()
 	if t.step >= t.jointSteps() {
 		t.toGrid()
@@ -78,10 +76,21 @@ func (p Plan) window(n int64) int {
 	return int(min(mostRisks, (n+int64(p.Batch)-1)/int64(p.Batch)))
 }
 
-// expectRisk sets the running risk.
-func (t *Trainer) expectRisk(risk float64) {
+// running returns the means over the last passes, and the value that they make.
+func (t *Trainer) running() Progress {
+	at := (t.step - 1) % len(t.risks)
+	t.risks[at], t.squares[at] = t.last.Risk, t.last.squares
+	n := float64(len(t.risks))
+	p := Progress{Risk: linalg.Sum(t.risks) / n, squares: linalg.Sum(t.squares) / n, KL: t.kl, LnInverseWeight: t.last.LnInverseWeight}
+	p.Bound = pacBound(p.Risk, p.KL+p.LnInverseWeight, t.rows(), t.cfg.Delta)
+	p.value = t.value(p)
+	return p
+}
+
+// expect sets the running means.
+func (t *Trainer) expect(p Progress) {
 	for i := range t.risks {
-		t.risks[i] = risk
+		t.risks[i], t.squares[i] = p.Risk, p.squares
 	}
 }
 
@@ -141,8 +150,8 @@ func (t *Trainer) restart() {
 			t.frozen[i] = 0
 		}
 	}
-	t.expectRisk(t.jointRisk)
-	t.weight = riskWeight(t.jointRisk, t.jointBound)
+	t.expect(t.best)
+	t.weigh(t.best)
 	t.jointBound *= relief
 	t.keepNegative = 0
 	t.slowed = max(slowest, slower*t.slowed)

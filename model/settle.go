@@ -27,9 +27,9 @@ const (
 // and the better of both is refined.
 func (t *Trainer) endSettle() error {
 	scale := t.measure()
-	gain := 1 - t.last.Bound/t.best.Bound // 1 at first
+	gain := 1 - t.last.value/t.best.value // 1 at first
 	switch {
-	case t.step == 1 && t.step < t.settleSteps && t.last.Bound > harm*t.reached:
+	case t.phase == Settle && t.step == 1 && t.step < t.settleSteps && t.last.value > harm*t.reached:
 		t.best = t.last
 		t.swapBest()
 		return nil
@@ -43,28 +43,34 @@ func (t *Trainer) endSettle() error {
 	default:
 		t.settleFailed++
 	}
-	if t.step >= t.settleSteps || t.settleFlat >= settleFlats || t.settleFailed >= settleFails {
-		t.finish()
+	if last := t.step >= t.settleSteps; last || t.settleFlat >= settleFlats || t.settleFailed >= settleFails {
+		t.settled(last)
 		return nil
 	}
 	if t.settleFailed > 0 {
 		t.rate /= 2
+		t.worth /= polishMore
 		return t.halfway()
 	}
+	t.worth *= polishMore
 	t.rate = min(settleRate, settleMore*t.rate)
-	t.weight = riskWeight(t.last.Risk, t.last.Bound)
+	t.weigh(t.last)
 	t.whiten()
 	t.moveMean(t.naturalStep(t.rate, scale))
 	return nil
 }
 
-// finish ends training with the best state.
-func (t *Trainer) finish() {
+// settled takes up the best state, and ends training unless it is to be polished.
+func (t *Trainer) settled(last bool) {
+	if t.phase == Settle && t.best.value > wreck*t.reached {
+		t.notice = "training ends far above the lowest value that it has seen, which was before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)"
+	}
 	t.last = t.best
 	t.takeBest()
-	t.phase = Settled
-	if t.best.Bound > wreck*t.reached {
-		t.notice = fmt.Sprintf("training ends at a bound of about %.3g, far above the %.3g that it had reached before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)", t.best.Bound, t.reached)
+	if t.cfg.Goal == GoalBoth && t.phase == Settle && !last {
+		t.startPolish()
+	} else {
+		t.phase = Settled
 	}
 }
 
@@ -134,7 +140,10 @@ func (t *Trainer) onGrid(i int) float64 {
 
 // toGrid starts to settle. Whatever q learns from here on, it learns with the θ that
 // is certified.
-func (t *Trainer) toGrid() { t.phase, t.step, t.rate = Settle, 0, settleRate }
+func (t *Trainer) toGrid() {
+	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, settleRate, 1
+	t.best = Progress{value: math.Inf(1)}
+}
 
 // round puts the parameters on the grid that belong there. The posterior stays what it
 // is as a law of functions, as far as the new kernel allows: its mean at Z, and what
@@ -147,7 +156,7 @@ func (t *Trainer) toGrid() { t.phase, t.step, t.rate = Settle, 0, settleRate }
 func (t *Trainer) round() error {
 	to := slices.Clone(t.theta)
 	for i := range to {
-		if t.phase == Settle || t.frozen[i] == 1 {
+		if t.phase != Joint || t.frozen[i] == 1 {
 			to[i] = t.onGrid(i)
 		}
 	}

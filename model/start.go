@@ -32,9 +32,11 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	}
 	theta := e.Theta
 	for i, g := range t.cfg.Grids {
-		if i < len(theta)-1 {
+		switch {
+		case t.cfg.Goal == GoalELBO: // the estimate is its own
+		case i < len(theta)-1:
 			theta[i] += math.Log(stretch)
-		} else {
+		default:
 			theta[i] += math.Log(shrink)
 		}
 		theta[i] = g.clamp(theta[i])
@@ -70,8 +72,8 @@ func (t *Trainer) grow(rows Rows, theta []float64) error {
 			return err
 		}
 		without++
-		if bound := t.last.Bound; enough == 0 || least-bound >= min(worthwhile, worthwhilePart*least) {
-			least, enough, without = bound, m, 0
+		if value := t.last.value; enough == 0 || least-value >= min(worthwhile, worthwhilePart*least) {
+			least, enough, without = value, m, 0
 		}
 		if t.z.Rows < m {
 			break // there are no more different rows
@@ -125,17 +127,17 @@ func (t *Trainer) startPosterior(rows Rows) error {
 			return err
 		}
 		t.judge(rows.Slice(0, min(rows.Len(), judgedRows)))
-		if t.last.Bound < best {
-			best = t.last.Bound
+		if t.last.value < best {
+			best = t.last.value
 			t.best = t.last
 			t.keepBest()
 		}
 	}
 	t.takeBest()
 	t.last = t.best
-	t.best = Progress{Bound: math.Inf(1)}
-	t.weight = riskWeight(t.last.Risk, t.last.Bound)
-	t.expectRisk(t.last.Risk)
+	t.best = Progress{value: math.Inf(1)}
+	t.weigh(t.last)
+	t.expect(t.last)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // stateFormat names the version of states.
-const stateFormat = "pacsgp-trainer/6"
+const stateFormat = "pacsgp-trainer/7"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
 // to another configuration or instruction set. The run must start anew.
@@ -29,6 +29,9 @@ type state struct {
 	frozen       []float64  // 1 for each θ that is on its grid for good
 	optTheta     adam
 	optZ         adam
+	squares      []float64 // likewise, of E(f−y)²
+	likelihood   float64   // what E(f−y)²/2 is worth beside a unit of loss
+	worth, limit float64   // of polish: κ, and the highest bound
 	risks        []float64 // of the last joint passes, which make up an epoch
 	weight       float64   // b
 	slowed       float64   // factor of the rates of the joint phase
@@ -36,13 +39,12 @@ type state struct {
 	reached      float64   // the least running bound of the joint phase
 	stage        int       // of putting θ on its grid
 	jointBound   float64   // the least running bound of the joint phase, raised at each restart from it
-	jointRisk    float64   // the running risk at that step
 	gainBound    float64   // running bound when it last fell by a worthwhile gain
 	gainStep     int       // the joint step of that
 	flatAt       int       // the joint step at which the bound was found to fall no longer, or 0
 	rate         float64   // of natural-gradient steps while settling
 	last         Progress
-	best         Progress // of the settle phase
+	best         Progress // of the state that is kept: running means in the joint phase
 	bestTheta    []float64
 	bestZ        linalg.Mat
 	bestMean     []float64
@@ -59,9 +61,9 @@ func (s *state) fields() []any {
 	return []any{
 		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.mean, s.precision.Data, s.frozen,
 		s.optTheta.mean, s.optTheta.square, &s.optTheta.steps, s.optZ.mean, s.optZ.square, &s.optZ.steps,
-		s.risks, &s.weight, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.jointRisk, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
-		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight,
-		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight,
+		s.risks, s.squares, &s.weight, &s.likelihood, &s.worth, &s.limit, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
+		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight, &s.last.squares, &s.last.value,
+		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight, &s.best.squares, &s.best.value,
 		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.settleFlat, &s.notice,
 	}
 }
@@ -173,7 +175,7 @@ func (t *Trainer) stateBytes() int {
 
 // fingerprint hashes what the course of training depends on.
 func (c Config) fingerprint() string {
-	b := fmt.Appendf(nil, "%s %x %d %d %x %t %x %d %x %+v %d %s", c.Kernel.Name, c.Choice, c.Dim, c.N, c.Delta, c.ARD, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
+	b := fmt.Appendf(nil, "%v %s %x %d %d %x %t %x %d %x %+v %d %s", c.Goal, c.Kernel.Name, c.Choice, c.Dim, c.N, c.Delta, c.ARD, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
 	// The loss's parameters show in its values.
 	for _, y := range []float64{-1.3, 0.1, 2.7} {
 		for _, f := range []float64{-0.9, 0.4, 0.45, 2.1} {

@@ -23,16 +23,20 @@ type sweep struct {
 	back bool // collect the derivatives with respect to θ and Z too
 	// keepNegative is the part of negative curvature that bigH keeps, in [0, 1].
 	keepNegative float64
+	// likelihood is what E(f−y)²/2 is worth beside a unit of loss, alone without losses.
+	likelihood float64
+	alone      bool
 
 	// Of the posterior that is swept.
 	a    []float64  // [M]
 	bigA linalg.Mat // [M×M]: symmetric, or tril(A) with half its diagonal if not back
 
 	// Sums over rows.
-	seen int64
-	risk float64    // Σ E
-	h    []float64  // [M]: Σ g k
-	bigH linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times keepNegative
+	seen    int64
+	risk    float64    // Σ E
+	squares float64    // Σ E(f−y)²
+	h       []float64  // [M]: Σ g k
+	bigH    linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times keepNegative
 	columnSum
 
 	// One block.
@@ -41,6 +45,7 @@ type sweep struct {
 	slope      linalg.Mat // [B×M]: of the kernel columns, or k
 	mu, g, w   []float64
 	e, rowSums []float64 // of G
+	square     []float64
 	total      []float64 // Σ (dE/dk)∘k
 	curvature  []float64
 }
@@ -53,7 +58,7 @@ func newSweep(p *prior, l loss.Loss, m, d int) *sweep {
 		h: make([]float64, m), bigH: linalg.NewMat(m, m),
 		columnSum: newColumnSum(m, d),
 		k:         linalg.NewMat(sweepBlock, m), p: linalg.NewMat(sweepBlock, m),
-		mu: vec(), g: vec(), w: vec(), e: vec(), rowSums: vec(), curvature: vec(), total: vec(),
+		mu: vec(), g: vec(), w: vec(), e: vec(), square: vec(), rowSums: vec(), curvature: vec(), total: vec(),
 		keepNegative: 1,
 	}
 	s.slope = slopesOf(p.profile, s.k)
@@ -79,7 +84,7 @@ func (s *sweep) reset(back bool) {
 			s.bigA.Row(i)[i] *= 0.5
 		}
 	}
-	s.seen, s.risk, s.rows = 0, 0, 0
+	s.seen, s.risk, s.squares, s.rows = 0, 0, 0, 0
 	clear(s.h)
 	clear(s.bigH.Data)
 	s.columnSum.reset()
@@ -115,6 +120,13 @@ func (s *sweep) flush() {
 		s.mu[i] = linalg.Dot(k.Row(i), s.a)
 		v := s.variance + float64(parts*linalg.Dot(k.Row(i), p.Row(i)))
 		s.e[i], s.g[i], s.w[i] = s.loss.Gradient(s.y[i], s.mu[i], v)
+		off := s.mu[i] - s.y[i]
+		s.square[i] = float64(off*off) + max(0, v)
+		if s.alone {
+			s.g[i], s.w[i] = 0, 0
+		}
+		s.g[i] += float64(s.likelihood * off)
+		s.w[i] += 0.5 * s.likelihood
 		s.curvature[i] = s.w[i]
 		if s.w[i] < 0 {
 			s.curvature[i] *= s.keepNegative
@@ -123,6 +135,7 @@ func (s *sweep) flush() {
 	s.seen += int64(n)
 	for i := range n {
 		s.risk += s.e[i]
+		s.squares += s.square[i]
 		s.gSelf += s.w[i]
 	}
 	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))

@@ -39,11 +39,12 @@ type Phase int
 const (
 	Joint   Phase = iota // θ, Z and q move
 	Settle               // θ is on its grid and stays; Z stays; q is refined
+	Polish               // the same for the expected squared error, if the goal is both
 	Settled              // done
 )
 
 // String returns the phase's name.
-func (p Phase) String() string { return [...]string{"joint", "settle", "done"}[p] }
+func (p Phase) String() string { return [...]string{"joint", "settle", "polish", "done"}[p] }
 
 // Progress says where a trainer stands. Bound, Risk, KL and LnInverseWeight are those of
 // the last completed pass: estimates if it was a mini-batch, and never the
@@ -55,6 +56,9 @@ type Progress struct {
 	Risk            float64
 	KL              float64
 	LnInverseWeight float64 // ln 1/p_θ
+
+	squares float64 // mean of E(f−y)²
+	value   float64 // what is minimised
 }
 
 // A Trainer is a step machine that fits a [Posterior] by minimising the bound.
@@ -127,6 +131,7 @@ func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
 	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile, t.cfg.ARD, t.cfg.Jitter, m, t.cfg.Dim)
 	t.sweep = newSweep(t.prior, t.cfg.Loss, m, t.cfg.Dim)
+	t.squares = make([]float64, t.cfg.Plan.window(t.cfg.N))
 	t.risks = make([]float64, t.cfg.Plan.window(t.cfg.N))
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)
@@ -137,7 +142,7 @@ func (t *Trainer) allocate(m int) {
 	t.sMinus, t.work = linalg.NewMat(m, m), linalg.NewMat(m, m)
 	t.meanStep = make([]float64, m)
 	t.gradient = hyperGradient{theta: make([]float64, p), z: linalg.NewMat(m, t.cfg.Dim)}
-	t.best.Bound, t.settleSteps = math.Inf(1), t.cfg.Plan.Settle
+	t.best.value, t.settleSteps = math.Inf(1), t.cfg.Plan.Settle
 	t.slowed, t.keepNegative = 1, 1
 	t.reached, t.jointBound, t.gainBound = math.Inf(1), math.Inf(1), math.Inf(1)
 }
@@ -154,7 +159,7 @@ func (t *Trainer) Done() bool { return t.phase == Settled }
 // Want returns what the next pass is to read.
 func (t *Trainer) Want() Pass {
 	n := t.cfg.Plan.Batch
-	if t.phase == Settle {
+	if t.phase != Joint {
 		n = t.cfg.Plan.SettleBatch
 	}
 	if int64(n) >= t.cfg.N {
@@ -169,7 +174,7 @@ func (t *Trainer) Progress() Progress {
 	p.Phase, p.Step = t.phase, t.stepsDone
 	p.Steps = t.cfg.Plan.Joint + t.settleSteps
 	switch {
-	case t.phase == Settle:
+	case t.phase == Settle || t.phase == Polish:
 		p.Steps = t.stepsDone - t.step + t.settleSteps
 	case t.flatAt > 0:
 		p.Steps = t.jointSteps() + t.settleSteps
@@ -187,7 +192,7 @@ func (t *Trainer) Settle() {
 	switch t.phase {
 	case Joint:
 		t.toGrid()
-	case Settle:
+	case Settle, Polish:
 		t.settleSteps = t.step + 1
 	case Settled:
 	}
@@ -208,7 +213,7 @@ func (t *Trainer) Begin() error {
 	if err := errors.Join(t.round(), t.derive()); err != nil {
 		return err
 	}
-	t.sweep.keepNegative = t.keepNegative
+	t.sweep.keepNegative, t.sweep.likelihood, t.sweep.alone = t.keepNegative, t.likelihood, t.cfg.Goal == GoalELBO
 	t.sweep.reset(t.phase == Joint)
 	t.open = true
 	return nil
@@ -239,11 +244,11 @@ func (t *Trainer) End() error {
 	}
 	t.step++
 	t.stepsDone++
-	if t.phase == Settle {
-		return t.endSettle()
+	if t.phase == Joint {
+		t.endJoint()
+		return nil
 	}
-	t.endJoint()
-	return nil
+	return t.endSettle()
 }
 
 // measure records risk, KL and bound of the q that was swept, and returns the
@@ -252,7 +257,8 @@ func (t *Trainer) measure() (scale float64) {
 	n := t.rows()
 	risk := t.sweep.risk / float64(t.sweep.seen)
 	weight := t.lnInverseWeight()
-	t.last = Progress{Risk: risk, KL: t.kl, LnInverseWeight: weight, Bound: pacBound(risk, t.kl+weight, n, t.cfg.Delta)}
+	t.last = Progress{Risk: risk, KL: t.kl, LnInverseWeight: weight, Bound: pacBound(risk, t.kl+weight, n, t.cfg.Delta), squares: t.sweep.squares / float64(t.sweep.seen)}
+	t.last.value = t.value(t.last)
 	return n / float64(t.sweep.seen)
 }
 

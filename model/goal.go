@@ -1,0 +1,85 @@
+package model
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Goal is what a [Trainer] minimises.
+type Goal int
+
+// The goals.
+const (
+	// GoalBound is the bound.
+	GoalBound Goal = iota
+	// GoalELBO is the negative evidence lower bound of a Gaussian likelihood
+	//
+	//	½N ln(2πσ_n²) + Σ E(f−y)²/2σ_n² + KL + ln 1/p_θ
+	//
+	// with its best noise, σ_n² = Σ E(f−y)²/N.
+	GoalELBO
+	// GoalBoth is the bound, and then the expected squared error with θ and Z as they are,
+	// as far as it leaves the bound within polishMost.
+	GoalBoth
+)
+
+// goals are their names in job files.
+var goals = [...]string{"bound", "elbo", "both"}
+
+// String returns the goal's name.
+func (g Goal) String() string { return goals[g] }
+
+// NamedGoal returns the goal of a name.
+func NamedGoal(name string) (Goal, error) {
+	for i, known := range goals {
+		if name == known {
+			return Goal(i), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %q is none of %v", ErrConfig, name, goals)
+}
+
+const (
+	leastNoise  = 1e-6
+	polishMost  = 1.02 // of the bound that is reached without polish
+	polishFirst = 0.2  // worth of a nat a row, relative to the bound
+	polishMore  = 2    // growth of that worth after a step that helped
+)
+
+// value is what training minimises: the bound; the exponential of the evidence bound a
+// row, without constants; or, in the last phase, the expected squared error.
+func (t *Trainer) value(p Progress) float64 {
+	switch {
+	case t.phase == Polish && !(p.Bound <= t.limit):
+		return math.Inf(1)
+	case t.phase == Polish:
+		return p.squares
+	case t.cfg.Goal == GoalELBO:
+		return math.Sqrt(max(leastNoise, p.squares)) * math.Exp((p.KL+p.LnInverseWeight)/t.rows())
+	default:
+		return p.Bound
+	}
+}
+
+// weigh sets the prices of a unit of loss and of a nat of the likelihood in nats of the KL.
+// With the bound B and the risk R, κ nats of the likelihood are worth as much as a relative
+// change κ of B at a price of κ(B−R)/(1−B).
+func (t *Trainer) weigh(p Progress) {
+	t.weight, t.likelihood = riskWeight(p.Risk, p.Bound), 0
+	noise := max(leastNoise, p.squares)
+	switch {
+	case t.cfg.Goal == GoalELBO:
+		t.weight, t.likelihood = 1, 1/noise
+	case t.phase == Polish:
+		t.likelihood = t.worth * max(0, p.Bound-p.Risk) / max(1-p.Bound, 1e-3) / t.weight / noise
+	}
+}
+
+// startPolish goes on from the settled state, if the goal is both.
+func (t *Trainer) startPolish() {
+	t.phase, t.step, t.settleSteps = Polish, 0, t.cfg.Plan.Settle
+	t.settleFlat, t.settleFailed = 0, 0
+	t.limit, t.best.value = polishMost*t.best.Bound, t.best.squares
+	t.rate, t.worth = settleRate, polishFirst
+	t.weigh(t.best)
+}
