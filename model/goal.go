@@ -1,8 +1,8 @@
 package model
 
 import (
-	"fmt"
 	"math"
+	"slices"
 )
 
 // A Goal is what a [Trainer] minimises.
@@ -26,17 +26,16 @@ const (
 // goals are their names in job files.
 var goals = [...]string{"bound", "elbo", "both"}
 
+// Goals lists the goals' names.
+func Goals() []string { return goals[:] }
+
 // String returns the goal's name.
 func (g Goal) String() string { return goals[g] }
 
-// NamedGoal returns the goal of a name.
-func NamedGoal(name string) (Goal, error) {
-	for i, known := range goals {
-		if name == known {
-			return Goal(i), nil
-		}
-	}
-	return 0, fmt.Errorf("%w: %q is none of %v", ErrConfig, name, goals)
+// NamedGoal returns the goal of a name, if there is one.
+func NamedGoal(name string) (g Goal, ok bool) {
+	i := slices.Index(goals[:], name)
+	return Goal(max(0, i)), i >= 0
 }
 
 const (

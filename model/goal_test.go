@@ -71,11 +71,11 @@ func TestBothLeavesTheBoundAlone(t *testing.T) {
 
 func TestNamedGoal(t *testing.T) {
 	for goal, name := range goals {
-		if got, err := NamedGoal(name); err != nil || got != Goal(goal) {
-			t.Errorf("NamedGoal(%q) = %v, %v", name, got, err)
+		if got, ok := NamedGoal(name); !ok || got != Goal(goal) {
+			t.Errorf("NamedGoal(%q) = %v, %v", name, got, ok)
 		}
 	}
-	if _, err := NamedGoal("likelihood"); err == nil {
+	if _, ok := NamedGoal("likelihood"); ok {
 		t.Error("NamedGoal takes any name")
 	}
 }

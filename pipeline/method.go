@@ -44,6 +44,20 @@ func NamedMethod(name string) Method {
 	return Method(name)
 }
 
+// Objectives lists what a free-form Q may be chosen by.
+func Objectives() []string { return model.Goals() }
+
+// goal is what a free-form Q is chosen by.
+func (j Job) goal() model.Goal {
+	if goal, ok := model.NamedGoal(j.Train.Objective); ok {
+		return goal
+	}
+	if j.Spends().Uses(certify.RoleHoldout) {
+		return model.GoalBoth
+	}
+	return model.GoalBound
+}
+
 // exact reports whether all rows are inducing points.
 func (m Method) exact() bool {
 	return m == MethodKLPACGP || m == MethodSqrtPACGP || m == MethodFullGP
@@ -135,10 +149,16 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 		return
 	}
 	if t.Method == MethodFreeForm {
+		if t.Objective != "" && !slices.Contains(Objectives(), t.Objective) {
+			fault("train.objective: %q is none of %v", t.Objective, Objectives())
+		}
 		if t.Alpha != nil || t.FreeAlpha || t.Evaluations != 0 || len(t.Noise) > 0 {
 			fault("train: alpha, free_alpha, evaluations and noise belong to the methods of the paper: name one with train.method")
 		}
 		return
+	}
+	if t.Objective != "" {
+		fault("train.objective: %s says by itself what chooses its posterior", t.Method)
 	}
 	if t.Method.exact() && len(inducing) > 0 {
 		fault("inducing: %s takes all rows as inducing points", t.Method)

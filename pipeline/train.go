@@ -169,7 +169,7 @@ func (t *training) configure(family *kernel.Family) (candidate, error) {
 	}
 	c := model.Config{
 		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
-		Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), ARD: !job.Kernel.Isotropic,
+		Goal: t.job.goal(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), ARD: !job.Kernel.Isotropic,
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
 	}
 	for _, p := range theta {

@@ -123,6 +123,7 @@ type rolesConfig struct {
 
 type trainConfig struct {
 	Method      string    `yaml:"method"`
+	Objective   string    `yaml:"objective"`
 	Alpha       *float64  `yaml:"alpha"`
 	FreeAlpha   bool      `yaml:"free_alpha"`
 	Evaluations *int      `yaml:"evaluations"`
@@ -164,7 +165,7 @@ func (c JobFile) job() pipeline.Job {
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
-			Method: pipeline.NamedMethod(c.Train.Method), Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
+			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective, Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
 			Evaluations: given(c.Train.Evaluations, 0), Noise: c.Train.Noise,
 			Mode: pipeline.TrainMode(c.Train.Mode), Rows: c.planned(), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,

@@ -152,6 +152,7 @@ func choices() map[string]any {
 		"job scaling.mode":                 []pipeline.ScalingMode{pipeline.ScalingReference, pipeline.ScalingAllRows, pipeline.ScalingDeclared},
 		"job roles.by":                     []string{"hash", string(pipeline.RolesByPosition)},
 		"job train.method":                 pipeline.Methods(),
+		"job train.objective":              pipeline.Objectives(),
 		"job train.mode":                   []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass, pipeline.TrainArrival},
 		"job delta_policy":                 []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
 		"job judge":                        []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw},

@@ -95,7 +95,7 @@ SETTINGS = {
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
-    "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
+    "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo", "both"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
     "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}}
 

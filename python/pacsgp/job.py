@@ -35,7 +35,7 @@ def canonical_settings(v):
     job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout"), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
-    job["train"] = {**members(("method", train.get("method"))), **({"alpha": float(train["alpha"])} if "alpha" in train else {}),
+    job["train"] = {**members(("method", train.get("method")), ("objective", train.get("objective"))), **({"alpha": float(train["alpha"])} if "alpha" in train else {}),
                     **members(("free_alpha", train.get("free_alpha")), ("evaluations", train.get("evaluations")), ("noise", [float(x) for x in train.get("noise", [])])),
                     "mode": train["mode"], **members(("rows", train.get("rows")), ("batch", train.get("batch")), ("buffer", train.get("buffer")),
                                                      *floats(train, "passes", "time_seconds")), "seed": train["seed"], **members(("warm_start", train.get("warm_start")))}
@@ -125,7 +125,7 @@ def fits_method(job):
     if method is None:
         return not {"alpha", "free_alpha", "evaluations", "noise"} & train.keys()
     exact, bounds = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"), "PAC" in method
-    return (not {"batch", "passes", "buffer", "warm_start"} & train.keys() and not (exact and "inducing" in job)
+    return (not {"objective", "batch", "passes", "buffer", "warm_start"} & train.keys() and not (exact and "inducing" in job)
             and (alpha is None or 0 <= alpha <= 1) and (not train.get("free_alpha") or bounds and alpha is not None and 0 < alpha < 1)
             and 0 <= train.get("evaluations", 0) <= 100000 and len(train.get("noise", [])) <= 1000
             and all(1e-8 <= v <= 1e8 for v in train.get("noise", [])))
