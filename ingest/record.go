@@ -93,7 +93,6 @@ func (r *Records) New(b *Block, bad []int) arrow.Record {
 	return record
 }
 
-// reasons builds the column of reasons.
 func (r *Records) reasons(b *Block, rows int, bad []int) arrow.Array {
 	builder := array.NewStringBuilder(memory.DefaultAllocator)
 	defer builder.Release()

@@ -170,7 +170,6 @@ func list(columns []Column) string {
 	return strings.Join(names, ", ")
 }
 
-// features returns the declared features or the default ones.
 func (c Choice) features(tables []Table, index []map[string][]Column) (features, notices []string, err error) {
 	if c.Features != nil {
 		if len(c.Exclude) > 0 {
@@ -205,7 +204,6 @@ func (c Choice) features(tables []Table, index []map[string][]Column) (features,
 	return features, notices, errors.Join(errs...)
 }
 
-// allNames returns the names of the columns of all tables, sorted bytewise.
 func allNames(tables []Table) []string {
 	var names []string
 	for _, t := range tables {

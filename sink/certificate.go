@@ -102,7 +102,6 @@ type certificateRow struct {
 	Guarantees []guaranteeRow `parquet:"guarantees,list"` // all of them, in the order of the document
 }
 
-// A guaranteeRow is a guarantee as an element of a row's list.
 type guaranteeRow struct {
 	ID             certify.GuaranteeID `parquet:"id"`
 	Predictor      certify.Predictor   `parquet:"predictor"`
@@ -270,7 +269,6 @@ func plainValue(kind parquet.Kind, b []byte) (v parquet.Value, rest []byte, err 
 	}
 }
 
-// newCertificateRow returns the row that follows from a certificate.
 func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 	document, err := certify.Marshal(c)
 	if err != nil {

@@ -67,7 +67,6 @@ func parseCertificate(data []byte) (certify.Certificate, error) {
 	}
 }
 
-// errRunRecord says that a run record was given for something else.
 var errRunRecord = errors.New("it is a run record, which names the model and the certificate of its run: give one of those")
 
 // isRunRecord reports whether data are a run record of any version.

@@ -21,7 +21,6 @@ import (
 // helps.
 var ErrModelFile = errors.New("not a valid model file")
 
-// metadataKey is the key of the metadata in the footer of a model file.
 const metadataKey = "pacsgp"
 
 // Limits of a model file, far beyond what can be trained.
@@ -244,7 +243,6 @@ func checkTheta(meta pipeline.ModelMeta) error {
 	return nil
 }
 
-// checkModel checks that metadata and posterior belong together.
 func checkModel(m pipeline.Model) error {
 	if m.Posterior == nil {
 		return errors.New("it has no posterior")

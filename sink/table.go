@@ -50,7 +50,6 @@ func (t table) columns() []column {
 	}
 }
 
-// tableBytes is the size of the numbers of a table in a file.
 func tableBytes(m, d int) int64 {
 	rows := int64(m)
 	return 8 * (rows*int64(d) + rows + rows*(rows+1))

@@ -75,7 +75,6 @@ func readPageHeader(b []byte) (h parquetmeta.PageHeader, length int, err error) 
 	return h, length, nil
 }
 
-// newPage takes a body apart.
 func newPage(h parquetmeta.PageHeader, body []byte, repetition, definition bool) (page, error) {
 	p := page{values: int64(h.Values)}
 	encodings := []format.Encoding{h.RepetitionLevels, h.DefinitionLevels}

@@ -188,7 +188,6 @@ func schemaMessage(footer flat, root table) []byte {
 	return out
 }
 
-// readFooter returns the bytes of the footer.
 func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	if size < headBytes+tailBytes {
 		return nil, errFile

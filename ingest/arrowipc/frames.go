@@ -7,7 +7,6 @@ import (
 
 var errLength = errors.New("it is no Arrow IPC stream: a length lies outside of its message")
 
-// checkMessage checks the description of a message and returns the bytes of its body.
 func checkMessage(description []byte) (body int64, err error) {
 	m := flat{data: description, left: len(description)}
 	if body = m.message(); m.bad || body < 0 {

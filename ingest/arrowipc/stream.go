@@ -98,7 +98,6 @@ func (m *messages) Message() (*ipc.Message, error) {
 	return m.last, nil
 }
 
-// length reads four bytes.
 func (m *messages) length() (int64, error) {
 	size, err := m.take(4)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// maxDictionary bounds the values of a dictionary.
 const maxDictionary = 1 << 20
 
 // An Allowance allocates so many bytes and no more: what asks for more panics, which the
@@ -195,7 +194,6 @@ func appendIntegers[T int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | 
 	return to
 }
 
-// appendDictionary looks the values up.
 func appendDictionary(to []float64, a *array.Dictionary) ([]float64, error) {
 	if n := a.Dictionary().Len(); n < 0 || n > maxDictionary {
 		return to, fmt.Errorf("a dictionary of %d values, want at most %d", n, maxDictionary)

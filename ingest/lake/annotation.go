@@ -54,7 +54,6 @@ func logicalOf(e *parquetmeta.Element) parquetmeta.Logical {
 // unitDigits are the decimal places of the units of time.
 var unitDigits = map[int16]int{parquetmeta.UnitMillis: 3, parquetmeta.UnitMicros: 6, parquetmeta.UnitNanos: 9}
 
-// annotationOf reads the annotation of a leaf.
 func annotationOf(e *parquetmeta.Element) annotation {
 	a := annotation{Logical: logicalOf(e)}
 	switch a.Kind {

@@ -73,7 +73,6 @@ func arrowColumn(field arrow.Field, place int) column {
 	return c
 }
 
-// An arrowBatch is a record batch in memory.
 type arrowBatch struct {
 	record  arrow.Record
 	columns []arrow.Array // by used column; nil: a key of the path
@@ -88,7 +87,6 @@ func (a *arrowBatch) release() {
 	}
 }
 
-// startArrow reads the record batch.
 func (b *batches) startArrow(in *arrowipc.File) error {
 	b.arrow = &arrowBatch{columns: make([]arrow.Array, len(b.src.columns))}
 	err := guard(func() (err error) {
@@ -108,7 +106,6 @@ func (b *batches) startArrow(in *arrowipc.File) error {
 	})
 }
 
-// readArrow converts the next values of column j.
 func (b *batches) readArrow(j int, values []float64) error {
 	return guard(func() error {
 		slice := array.NewSlice(b.arrow.columns[j], b.read, b.read+int64(len(values)))

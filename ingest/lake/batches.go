@@ -48,7 +48,6 @@ type lane struct {
 	stored []byte
 }
 
-// cursor returns the j-th cursor.
 func (t *tools) cursor(j int) *cursor {
 	for len(t.cursors) <= j {
 		t.cursors = append(t.cursors, new(cursor))
@@ -138,7 +137,6 @@ func (b *batches) eachColumn(f func(j int) error) error {
 	return nil
 }
 
-// readColumn decodes the next values of column j.
 func (b *batches) readColumn(j int, values []float64) error {
 	c := b.cursors[j]
 	if b.arrow.has(j) {
@@ -156,7 +154,6 @@ func (b *batches) readColumn(j int, values []float64) error {
 	return err
 }
 
-// badRows returns the rows with a bad cell.
 func badRows(columns [][]float64) []int {
 	var bad []int
 	for i := range columns[0] {
@@ -185,14 +182,12 @@ func (b *batches) badRow(columns [][]float64, i int) error {
 	return nil
 }
 
-// columnError adds the place to an error of column j.
 func (b *batches) columnError(j int, err error) error {
 	from := b.shard.group.first + b.read
 	return fmt.Errorf("lake: %s, row group %d, column %q, at or after row %d: %w",
 		b.shard.file.path, b.shard.group.index, b.src.columns[j], from, err)
 }
 
-// finish checks the chunks' ends.
 func (b *batches) finish() error {
 	for j, c := range b.cursors {
 		if c == nil {

@@ -84,7 +84,6 @@ func (c *column) plain(dst []float64, src []byte) {
 	}
 }
 
-// plainDoubles copies len(dst) doubles in PLAIN encoding.
 func plainDoubles(dst []float64, src []byte) {
 	if !endian.IsBigEndian {
 		copy(arrow.Float64Traits.CastToBytes(dst), src)
@@ -139,7 +138,6 @@ func (c *column) integers(dst []float64, src []int64) {
 	}
 }
 
-// texts are no numbers.
 func (*column) texts(format.Encoding, []byte) (textReader[float64], error) { return nil, nil }
 
 // exactInteger converts an integer if float64 holds it and all its neighbours.
@@ -161,7 +159,6 @@ func int96Seconds(b []byte) float64 {
 	return ingest.Seconds(days*nanosPerDay+nanos, 9)
 }
 
-// decimalValue converts the unscaled value of a decimal.
 func (c *column) decimalValue(v int64) float64 {
 	switch {
 	case v > c.highest || v < -c.highest:

@@ -20,7 +20,6 @@ type decompressor struct {
 	brotli *brotli.Reader
 }
 
-// readableCodec reports whether decompress knows a codec.
 func readableCodec(codec format.CompressionCodec) bool {
 	switch codec {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:

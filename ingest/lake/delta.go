@@ -108,7 +108,6 @@ func (d *delta) read(dst []int64) error {
 	return nil
 }
 
-// miniblock fills the window.
 func (d *delta) miniblock() error {
 	if len(d.widths) == 0 {
 		least, err := d.varint()

@@ -66,7 +66,6 @@ type dataFile struct {
 	arrow    bool           // an Arrow IPC file: its groups are record batches
 }
 
-// listWithFooters lists files and reads their footers.
 func listWithFooters(ctx context.Context, from Store, paths []string) ([]*dataFile, []string, error) {
 	found, notices, err := listFiles(ctx, from, paths)
 	if err != nil {
@@ -108,7 +107,6 @@ func textKeys(files []listed) map[string]bool {
 	return text
 }
 
-// describeFile reads the footer of one file.
 func describeFile(ctx context.Context, from Store, l listed, textKeys map[string]bool) (*dataFile, error) {
 	file, err := from.Open(l.path)
 	if err != nil {
@@ -172,7 +170,6 @@ func (f *dataFile) key(name string) float64 {
 	return ingest.Null.Cell()
 }
 
-// summary describes the file for people.
 func (f *dataFile) summary() File {
 	s := File{File: pipeline.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified}}
 	for _, c := range f.columns {
@@ -261,7 +258,6 @@ func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
 
 var errOtherFile = errors.New("the file has changed since it was looked at first; start again when nobody writes to it")
 
-// read reads the footer of the file.
 func (k *kept) read(file Blob) error {
 	if k.file.arrow {
 		in, err := arrowipc.Open(file, file.Size(), false)

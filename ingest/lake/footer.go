@@ -74,7 +74,6 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 	return f, nil
 }
 
-// readFooter reads the footer of an open file.
 func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 	b, err := parquetmeta.Footer(r, size, maxFooter)
 	if err != nil {
@@ -120,7 +119,6 @@ func chunkRefusal(c *column, m *parquetmeta.Chunk) string {
 	return ""
 }
 
-// refusedRLE is the message for booleans in run-length encoding.
 const refusedRLE = "booleans in encoding RLE are not read; write the column as int8, or the file with data pages 1.0 and booleans in PLAIN"
 
 // rleBooleans reports whether the footer says that data pages are run-length encoded.
@@ -143,7 +141,6 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// footerFault is an error of a footer's bytes.
 func footerFault(err error) error {
 	if errors.Is(err, errShort) { // there are no more of them
 		return fmt.Errorf("footer: %w: %w", err, errMalformed)

@@ -35,7 +35,6 @@ func (h *hybrid) reset(src []byte, width uint) {
 	h.run, h.packed, h.window = 0, 0, nil
 }
 
-// read decodes len(dst) values.
 func (h *hybrid) read(dst []int32) error {
 	for len(dst) > 0 {
 		values, run, err := h.next(len(dst))
@@ -133,7 +132,6 @@ func (h *hybrid) header() error {
 	return nil
 }
 
-// left is how many bytes there are.
 func (h *hybrid) left() int { return len(h.src) + h.more.rest() }
 
 // refill makes sure that the next n bytes are in src, if there are so many.
@@ -142,7 +140,6 @@ func (h *hybrid) refill(n int) (err error) {
 	return err
 }
 
-// unpack fills the window from the packed groups.
 func (h *hybrid) unpack() error {
 	n := int(min(h.packed, hybridWindow))
 	if err := h.refill((n*int(h.width) + 7) / 8); err != nil {

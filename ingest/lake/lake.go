@@ -76,7 +76,6 @@ type Source struct {
 	cache     footerCache
 }
 
-// A shard is a row group of a file.
 type shard struct {
 	file  *dataFile
 	group group
@@ -241,7 +240,6 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 	return b, nil
 }
 
-// start makes the cursors.
 func (b *batches) start(foot *footer) error {
 	b.tools.pages.held.Store(0)
 	for i := range b.tools.lanes {

@@ -55,7 +55,6 @@ func listFiles(ctx context.Context, from Store, paths []string) (files []listed,
 	return files, l.notices(), nil
 }
 
-// notices says what was skipped.
 func (l *lister) notices() (said []string) {
 	for _, n := range []struct {
 		what, one, several string
@@ -108,7 +107,6 @@ func sameKeys(what, first, second string, keys, others []hiveKey) error {
 	return fmt.Errorf("lake: %s and %s are the same %s, but the keys in their paths differ; declare one of them", first, second, what)
 }
 
-// lister collects files.
 type lister struct {
 	store   Store
 	folders map[string]string // the path under which a directory was searched, by its real path
@@ -124,7 +122,6 @@ type lister struct {
 // A likeness is what hard links of one file have in common on every system.
 type likeness struct{ size, modified int64 }
 
-// A known file is one that was listed.
 type known struct {
 	path string
 	info fs.FileInfo
@@ -378,7 +375,6 @@ func unescape(s string) string {
 	return s
 }
 
-// count prints a number of things.
 func count(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one

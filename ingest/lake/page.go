@@ -95,7 +95,6 @@ func (p *pageReader) body() ([]byte, error) {
 	return stored, p.compare(crc32.ChecksumIEEE(stored))
 }
 
-// take reads the next len(dst) bytes of the body.
 func (p *pageReader) take(dst []byte) error {
 	if len(dst) > p.size-p.taken {
 		return errFewValues
@@ -178,7 +177,6 @@ func noEOF(err error) error {
 	return err
 }
 
-// parse decodes the page header at the start of b and returns its length.
 func (p *pageReader) parse(b []byte) (n int, err error) {
 	p.header, n, err = parquetmeta.ReadPageHeader(b)
 	return n, err

@@ -73,7 +73,6 @@ func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumn
 	return nil
 }
 
-// An unpredictedFile is one of the files.
 type unpredictedFile struct {
 	of   *Unpredicted
 	path string

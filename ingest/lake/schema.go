@@ -120,7 +120,6 @@ func subtree(elements []parquetmeta.Element, i int) (end, leaves int, err error)
 	return i, leaves, nil
 }
 
-// groupType names a nested column.
 func groupType(e *parquetmeta.Element) string {
 	switch {
 	case e.Logical.Kind == parquetmeta.LogicalList, e.Converted == deprecated.List:
@@ -166,7 +165,6 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 	return c
 }
 
-// unannotated reads a leaf that has its stored type only.
 func (c column) unannotated() column {
 	switch c.physical {
 	case format.Boolean:

@@ -77,7 +77,6 @@ var errFar = fmt.Errorf("snappy: a copy from more than %d bytes before, in a pag
 // reads both formats alike.
 var errRepeat = fmt.Errorf("snappy: a copy from 0 bytes before: %w", errMalformed)
 
-// errSnappy is the error of an element that cannot be.
 var errSnappy = fmt.Errorf("snappy: %w", errMalformed)
 
 // fill decompresses some more behind the last snappyWindow bytes.

@@ -33,7 +33,6 @@ type Blob interface {
 	Size() int64
 }
 
-// machine is the file system of this machine.
 type machine struct{}
 
 var _ Store = machine{}

@@ -123,7 +123,6 @@ func (s *Stored) fault(c int, err error) error {
 	return fmt.Errorf("lake: %s, row group %d, column %q: %w", s.file.path, s.file.groups[s.group-1].index, s.columns[c].Name, err)
 }
 
-// begin starts to read the next row group.
 func (s *Stored) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -65,7 +65,6 @@ var plainTypes = [...]parquet.Type{
 	format.Float: parquet.FloatType, format.Double: parquet.DoubleType, format.ByteArray: parquet.ByteArrayType,
 }
 
-// plainType is the stored type of a leaf.
 func plainType(e *parquetmeta.Element) (parquet.Type, error) {
 	if e.Physical != format.FixedLenByteArray {
 		return plainTypes[e.Physical], nil
@@ -79,7 +78,6 @@ func plainType(e *parquetmeta.Element) (parquet.Type, error) {
 // maxFixed bounds the bytes of values of a fixed length.
 const maxFixed = 1 << 12
 
-// decimalNode is the type of a decimal.
 func decimalNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parquet.Node, error) {
 	most, least := 1<<10, 1
 	switch e.Physical {
@@ -119,7 +117,6 @@ func textNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parquet
 	return nil, fmt.Errorf("%w: it is %s, stored as %v", ErrNotKept, a.name, e.Physical)
 }
 
-// timeNode is the type of a time of day.
 func timeNode(e *parquetmeta.Element, a annotation) (parquet.Node, error) {
 	digits := unitDigits[a.Unit]
 	if digits == 0 || (digits == 3) != (e.Physical == format.Int32) || (digits > 3) != (e.Physical == format.Int64) {

@@ -43,7 +43,6 @@ func plainWidth(c *column) int {
 	}
 }
 
-// read reads the next len(dst) values.
 func (c *storedCursor) read(dst []parquet.Value) error {
 	for len(dst) > 0 {
 		if err := c.page(); err != nil {
@@ -202,7 +201,6 @@ func (t *texts) prefixed(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// finished makes sure that nothing is left.
 func (t *texts) finished() error {
 	if t.encoding == format.Plain {
 		return t.c.col.noRest(len(t.data), t.data)

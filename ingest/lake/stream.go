@@ -38,7 +38,6 @@ func wholePages(columns int) int {
 	return min(max(pagesBytes/max(columns, 1), smallestWhole), largestWhole)
 }
 
-// A way is how a data page is read.
 type way int
 
 const (
@@ -64,7 +63,6 @@ func (ch *chunk) wayOf(c *column, h *parquetmeta.PageHeader, first []byte, whole
 	}
 }
 
-// codecOf is the codec of the values of a page.
 func (ch *chunk) codecOf(h *parquetmeta.PageHeader) format.CompressionCodec {
 	if h.Kind == format.DataPageV2 && h.Stored {
 		return format.Uncompressed

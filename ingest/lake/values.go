@@ -101,7 +101,6 @@ func (v *valueReader[V]) reset(encoding format.Encoding, data []byte, table []V,
 	return fmt.Errorf("encoding %v of %s values is not read; rewrite the file with encoding PLAIN or a dictionary", encoding, v.col.Type)
 }
 
-// read decodes the next len(dst) values.
 func (v *valueReader[V]) read(dst []V) error {
 	switch {
 	case len(dst) == 0:
@@ -204,7 +203,6 @@ func (v *valueReader[V]) refill(n int) (err error) {
 	return err
 }
 
-// errFewValues is the error of a page that ends before its last value.
 var errFewValues = fmt.Errorf("the page has fewer values than its header says: %w", errMalformed)
 
 // bits decodes booleans, the lowest bit of a byte first.
@@ -225,7 +223,6 @@ func (v *valueReader[V]) bits(dst []V) error {
 	return nil
 }
 
-// lookUp decodes indexes into the dictionary.
 func (v *valueReader[V]) lookUp(dst []V) error {
 	table := v.table
 	if len(v.data) == 0 || len(table) == 0 {

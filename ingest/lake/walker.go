@@ -69,7 +69,6 @@ func (c *walker[V]) page() error {
 	return nil
 }
 
-// endsEarly is the error of a chunk that has no more pages, but should.
 func (c *walker[V]) endsEarly() error {
 	return fmt.Errorf("the chunk ends %d rows early: %w", c.left, errMalformed)
 }
@@ -91,7 +90,6 @@ func (c *walker[V]) passed(n int) error {
 	return c.values.finished()
 }
 
-// finish makes sure that the chunk has no more rows.
 func (c *walker[V]) finish() error {
 	for c.rows == 0 && c.left == 0 {
 		if err := c.nextPage(); errors.Is(err, io.EOF) {
@@ -166,7 +164,6 @@ func (c *walker[V]) nextPage() error {
 	}
 }
 
-// wayOf is how the current page is read.
 func (c *walker[V]) wayOf(h *parquetmeta.PageHeader) way {
 	if c.most > 0 {
 		return asAWhole
@@ -239,7 +236,6 @@ func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size,
 	return dst, c.codec.decompress(codec, dst, stored)
 }
 
-// dictionary decodes the dictionary page.
 func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
 	stored, err := c.pages.body()
 	if err != nil {

@@ -42,7 +42,6 @@ func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first,
 	return nil
 }
 
-// writeFile writes one file, whole or not at all.
 func (g *Generator) writeFile(ctx context.Context, path string, first, rows int64) error {
 	f, err := durable.Create(durable.OS{}, path)
 	if err != nil {
@@ -55,7 +54,6 @@ func (g *Generator) writeFile(ctx context.Context, path string, first, rows int6
 	return f.Commit()
 }
 
-// writeRows writes rows [first, first+rows) as a Parquet file.
 func (g *Generator) writeRows(ctx context.Context, f io.Writer, first, rows int64) error {
 	fields := parquet.Group{} // sorts its columns by name, as Columns does
 	for _, name := range g.Columns() {

@@ -22,7 +22,6 @@ type Config struct {
 	Fourier int
 }
 
-// halfWidth is the half of the inputs' interval.
 const halfWidth = 3
 
 // streams of random numbers, so that changing one part leaves the others alone.
@@ -131,7 +130,6 @@ func (g *Generator) Value(x []float64) float64 {
 	return float64(g.amplitude * sum)
 }
 
-// uniform returns a number of [lo, hi).
 func uniform(rng *rand.Rand, lo, hi float64) float64 {
 	return lo + float64((hi-lo)*rng.Float64())
 }

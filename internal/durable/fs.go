@@ -180,7 +180,6 @@ func (OS) Lock(name string) (io.Closer, error) {
 	return held{f}, nil
 }
 
-// held is a file with its lock.
 type held struct{ *os.File }
 
 // Close gives the lock back, then the file: a process that is being started may have the file

@@ -144,7 +144,6 @@ func (p *Pending) rename() {
 	}
 }
 
-// syncDir makes the names in the folder of the file durable.
 func (p *Pending) syncDir() error {
 	if err := SyncDir(p.fs, filepath.Dir(p.path)); err != nil {
 		return Explain(p.path, p.written, err)
@@ -204,4 +203,30 @@ func Explain(path string, size int64, err error) error {
 		return fmt.Errorf("write %s: %w (hint: choose an output directory that this user may write to)", path, err)
 	}
 	return fmt.Errorf("write %s: %w", path, err)
+}
+
+// Sweep removes the unfinished files of killed commands from dir: regular files with names of
+// theirs that nobody has locked.
+func Sweep(fsys FS, dir string) error {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", dir, err)
+	}
+	for _, name := range names {
+		if !temporary.MatchString(name) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		lock, err := fsys.Lock(path)
+		if err != nil {
+			continue // in use, or no file of ours; nobody reads it in either case
+		}
+		if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(fmt.Errorf("remove leftover %s: %w", path, err), lock.Close())
+		}
+		if err := lock.Close(); err != nil {
+			return fmt.Errorf("remove leftover %s: %w", path, err)
+		}
+	}
+	return nil
 }

@@ -50,7 +50,6 @@ func Memory() int64 {
 	return least
 }
 
-// installedMemory is what the machine has, with its swap.
 func installedMemory() (bytes int64) {
 	text, _ := os.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(text)) {

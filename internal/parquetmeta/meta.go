@@ -182,7 +182,6 @@ func Read(b []byte) (*File, int, error) {
 	return m, r.pos, r.err
 }
 
-// leaves is the number of columns of the schema.
 func (m *File) leaves() int {
 	n := 0
 	for i := range m.Schema {
@@ -217,7 +216,6 @@ func readElement(r *reader, kind byte) Element {
 	return e
 }
 
-// readLogical reads a LogicalType.
 func readLogical(r *reader, kind byte) Logical {
 	var l Logical
 	unit := func(kind byte) {
@@ -257,7 +255,6 @@ func readRowGroup(r *reader, kind byte, leaves int) RowGroup {
 	return g
 }
 
-// readChunk reads a ColumnChunk.
 func readChunk(r *reader, kind byte) Chunk {
 	var c Chunk
 	has, _ := r.structure(kind, "", fields{1: &c.File, 3: func(kind byte) { c.describe(r, kind) }})
@@ -268,7 +265,6 @@ func readChunk(r *reader, kind byte) Chunk {
 	return c
 }
 
-// describe reads ColumnMetaData.
 func (c *Chunk) describe(r *reader, kind byte) {
 	r.structure(kind, "the description of a chunk", fields{
 		1: (*int32)(&c.Physical),
@@ -290,7 +286,6 @@ func (c *Chunk) describe(r *reader, kind byte) {
 	}, 1, 2, 3, 4, 5, 6, 7, 9)
 }
 
-// encodingStats reads a PageEncodingStats.
 func (c *Chunk) encodingStats(r *reader, kind byte) {
 	var page, encoding, count int32
 	r.structure(kind, "", fields{1: &page, 2: &encoding, 3: &count})
@@ -302,11 +297,61 @@ func (c *Chunk) encodingStats(r *reader, kind byte) {
 	c.Spelled = c.Spelled || encoding == int32(format.Plain)
 }
 
-// read reads Statistics.
 func (s *Statistics) read(r *reader, kind byte) {
 	exactMin, exactMax := true, true
 	has, _ := r.structure(kind, "", fields{
 		1: &s.Max, 2: &s.Min, 3: &s.Nulls, 5: &s.MaxValue, 6: &s.MinValue, 7: &exactMax, 8: &exactMin,
 	})
 	s.Counted, s.InexactMin, s.InexactMax = has.has(3), !exactMin, !exactMax
+}
+
+// A PageHeader is PageHeader, with the header of its kind of page.
+type PageHeader struct {
+	Kind         format.PageType
+	Uncompressed int32
+	Compressed   int32
+	Checked      bool
+	Sum          uint32
+	Described    bool // there is a header of the kind
+
+	Values   int32
+	Encoding format.Encoding
+	// In version 1, the encodings of levels:
+	DefinitionLevels, RepetitionLevels format.Encoding
+	// In version 2:
+	Nulls, Rows            int32
+	Definition, Repetition int32 // bytes of levels
+	Stored                 bool  // not compressed, whatever the chunk's codec is
+}
+
+// ReadPageHeader reads the header at the start of b and returns its length. An error
+// that wraps [ErrShort] may go away with a longer b.
+func ReadPageHeader(b []byte) (PageHeader, int, error) {
+	r := newReader(b)
+	var h PageHeader
+	var sum int32
+	// describe reads the header of a kind of page.
+	describe := func(of format.PageType, to fields, needed ...int) func(kind byte) {
+		return func(kind byte) {
+			if h.Kind != of {
+				r.failf("a page of kind %d with the header of kind %d", h.Kind, of)
+			}
+			h.Described = true
+			r.structure(kind, "a page header", to, needed...)
+		}
+	}
+	encoding, compressed := (*int32)(&h.Encoding), true
+	has, _ := r.structure(typeStruct, "a page header", fields{
+		1: (*int32)(&h.Kind), 2: &h.Uncompressed, 3: &h.Compressed, 4: &sum,
+		5: describe(format.DataPage, fields{1: &h.Values, 2: encoding, 3: (*int32)(&h.DefinitionLevels), 4: (*int32)(&h.RepetitionLevels)}, 1, 2, 3),
+		7: describe(format.DictionaryPage, fields{1: &h.Values, 2: encoding}, 1, 2),
+		8: describe(format.DataPageV2, fields{
+			1: &h.Values, 2: &h.Nulls, 3: &h.Rows, 4: encoding, 5: &h.Definition, 6: &h.Repetition, 7: &compressed,
+		}, 1, 2, 3, 4, 5, 6),
+	}, 1, 2, 3)
+	if r.err != nil {
+		return h, 0, r.err
+	}
+	h.Checked, h.Sum, h.Stored = has.has(4), uint32(sum), !compressed
+	return h, r.pos, nil
 }

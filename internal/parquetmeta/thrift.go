@@ -51,7 +51,6 @@ func (r *reader) failf(format string, args ...any) {
 	}
 }
 
-// take returns the next n bytes.
 func (r *reader) take(n uint64) []byte {
 	if r.err == nil && n > uint64(len(r.b)-r.pos) {
 		r.err = ErrShort
@@ -144,7 +143,6 @@ func (r *reader) value(kind byte, to any) {
 	}
 }
 
-// inside runs read one level deeper.
 func (r *reader) inside(read func()) {
 	if r.depth--; r.depth < 0 {
 		r.failf("nested too deep")
@@ -262,7 +260,6 @@ func (r *reader) skip(kind byte) {
 	}
 }
 
-// skipElement steps over an element of a list.
 func (r *reader) skipElement(kind byte) {
 	switch kind {
 	case typeTrue, typeFalse, typeByte:

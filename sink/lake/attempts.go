@@ -148,7 +148,6 @@ func encodeAttempt(a pipeline.Attempt, before string) (line []byte, check string
 	return fmt.Appendf([]byte(text), checkForm, check), check
 }
 
-// attemptLines is what a log holds.
 type attemptLines struct {
 	attempts []pipeline.Attempt
 	place    map[pipeline.Attempt]int

@@ -170,7 +170,6 @@ func readAtMost(fsys durable.FS, path string, limit int64) (data []byte, err err
 	return data, err
 }
 
-// readJSON decodes a document of at most limit bytes.
 func readJSON(fsys durable.FS, path string, limit int64, to any) error {
 	data, err := readAtMost(fsys, path, limit)
 	if err != nil {

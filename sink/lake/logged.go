@@ -182,7 +182,6 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	return w.open[partition], nil
 }
 
-// publish gives the open files their names.
 func (w *Logged) publish() error {
 	for _, partition := range slices.Sorted(maps.Keys(w.open)) {
 		f := w.open[partition]

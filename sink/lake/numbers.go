@@ -21,7 +21,6 @@ const (
 	maxSequences    = 16 << 20
 )
 
-// A sequences is the content of the file.
 type sequences struct {
 	Format    string                       `json:"format"`
 	Sequences map[string]pipeline.Sequence `json:"sequences"`

@@ -21,7 +21,6 @@ const (
 	maxPointer    = 1 << 20
 )
 
-// A pointer is the file.
 type pointer struct {
 	Format      string         `json:"format"`
 	ID          string         `json:"id"` // of the certificate

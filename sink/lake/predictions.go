@@ -20,7 +20,6 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// storedColumns are columns of a file that stand beside predictions.
 type storedColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Writer[storedColumns] = (*Predictions)(nil)

@@ -98,7 +98,6 @@ func (w *Windows) numbers(prefix string) ([]int64, error) {
 	return all, nil
 }
 
-// A windowFolder is the folder of a window at work.
 type windowFolder struct {
 	out     *Output
 	windows *Windows
@@ -107,7 +106,6 @@ type windowFolder struct {
 // Output is the folder as an output.
 func (f *windowFolder) Output() pipeline.Output { return f.out }
 
-// maxNote bounds a note that is no model.
 const maxNote = 1 << 20
 
 // Note reads a file.

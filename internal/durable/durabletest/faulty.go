@@ -81,12 +81,10 @@ func (f *Faulty) step(op Operation, effect func() error) error {
 	return fmt.Errorf("operation %d, %s: %w", number, op.Kind, f.Fault.Err)
 }
 
-// dead reports whether the process is.
 func (f *Faulty) dead() bool {
 	return f.Fault.At > 0 && !f.Fault.Passes && f.operations >= f.Fault.At
 }
 
-// die closes what is open.
 func (f *Faulty) die() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

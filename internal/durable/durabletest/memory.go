@@ -176,7 +176,6 @@ func (m *Memory) open(name string) (*memoryHandle, error) {
 	return &memoryHandle{of: m, name: name, file: m.names[name]}, nil
 }
 
-// existing returns a file for the operation op.
 func (m *Memory) existing(op, name string) (*memoryFile, error) {
 	if f := m.names[name]; f != nil {
 		return f, nil
