@@ -15,8 +15,8 @@ import (
 //
 // a function of θ, Z, σ_n² and α alone, by L-BFGS with exact gradients: the sparse
 // Gaussian processes of Reeb et al. 2018 (eq. 9 to 12, with prior mean 0), FITC, DTC
-// and VFE. It is the step machine that [Trainer] is, and wants full passes only: two
-// or three for each gradient. Memory is O(M² + M·block).
+// and VFE. It is a step machine like [Trainer], of full passes: two or three a gradient.
+// Memory is O(M² + M·block).
 type Collapsed struct {
 	cfg     CollapsedConfig
 	pool    *linalg.Pool
@@ -33,7 +33,7 @@ type Collapsed struct {
 	collapsedState
 }
 
-// A stage is what a Collapsed is about.
+// A stage is the present work of a Collapsed.
 type stage int
 
 const (
@@ -42,8 +42,7 @@ const (
 	finished
 )
 
-// collapsedState is what a Collapsed has between two evaluations. The search is brought to
-// where it was by its answers.
+// collapsedState is the state between two evaluations. Its answers restore the search.
 type collapsedState struct {
 	start     place
 	stage     stage
@@ -56,7 +55,7 @@ type collapsedState struct {
 	precision []float64
 }
 
-// lowest is the lowest value that was found, and where.
+// lowest is the lowest value so far, and its point.
 type lowest struct {
 	value float64
 	point []float64
@@ -95,8 +94,7 @@ func (c *Collapsed) allocate(m int) {
 	c.eval = newEvaluator(m, d, c.cfg.Parameters())
 }
 
-// launch starts the search and gives it the answers that it had. It reports whether it has
-// not ended.
+// launch starts the search and replays its answers. It reports whether the search goes on.
 func (c *Collapsed) launch() bool {
 	c.descent = newDescent(c.free(c.start), c.cfg.Evaluations)
 	for _, a := range c.answers {
@@ -108,7 +106,7 @@ func (c *Collapsed) launch() bool {
 	return c.aim()
 }
 
-// aim prepares the evaluation of the point that the search wants, if it wants one.
+// aim prepares the evaluation of the search's next point, if there is one.
 func (c *Collapsed) aim() bool {
 	if c.point = c.descent.next(); c.point == nil {
 		return false
@@ -117,8 +115,8 @@ func (c *Collapsed) aim() bool {
 	return true
 }
 
-// answer gives the search the value at its point. One that cannot be computed is a high
-// one, from which it turns back.
+// answer gives the search the value at its point. One without a gradient is high, so that the
+// search turns back.
 func (c *Collapsed) answer(e evaluation) {
 	e = e.orUnusable(len(c.point))
 	if e.value < c.best.value {
@@ -132,8 +130,7 @@ func (c *Collapsed) answer(e evaluation) {
 	}
 }
 
-// orUnusable returns e, or if it has no gradient, for a matrix could not be factorized, a
-// high value.
+// orUnusable returns e, or a high value if e has no gradient, as after a failed factorization.
 func (e evaluation) orUnusable(coordinates int) evaluation {
 	if e.gradient != nil {
 		return e
@@ -174,13 +171,13 @@ func (c *Collapsed) Close() {
 // Inducing returns M.
 func (c *Collapsed) Inducing() int { return c.start.z.Rows }
 
-// Notice returns what a user should know about the start, or "".
+// Notice returns a message for the user about the start, or "".
 func (c *Collapsed) Notice() string { return c.notice }
 
 // Done reports whether training has ended.
 func (c *Collapsed) Done() bool { return c.stage == finished }
 
-// Want returns what the next pass is to read: all rows.
+// Want asks for a pass over all rows.
 func (c *Collapsed) Want() Pass { return Pass{Kind: FullPass, Rows: int(c.cfg.N)} }
 
 // Noise returns σ_n² of the lowest point so far, in scaled units, and the α of its posterior.
@@ -192,14 +189,14 @@ func (c *Collapsed) Noise() (variance, alpha float64) {
 	return math.Exp(at.lnNoise), at.alpha
 }
 
-// Objective returns the lowest value of the objective that was found.
+// Objective returns the lowest value of the objective so far.
 func (c *Collapsed) Objective() float64 { return c.best.value }
 
-// Evaluations returns how many gradients were computed.
+// Evaluations returns the number of gradients so far.
 func (c *Collapsed) Evaluations() int { return c.evaluated }
 
-// Progress returns where training stands. While an evidence is maximised the bound is not
-// known, and said to be 1.
+// Progress returns the progress of training. While it maximises an evidence the bound is
+// unknown, and reported as 1.
 func (c *Collapsed) Progress() Progress {
 	p := c.last
 	p.Step, p.Steps = c.evaluated, c.cfg.Evaluations
@@ -261,7 +258,7 @@ func (c *Collapsed) End() error {
 	return err
 }
 
-// complete computes what follows from the sums of a pass.
+// complete evaluates the sums of a pass.
 func (c *Collapsed) complete() error {
 	if !c.fold.finite() {
 		return fmt.Errorf("%w: after %d evaluations; are the rows scaled and finite?", ErrDiverged, c.evaluated)
@@ -327,5 +324,5 @@ func (c *Collapsed) Result() (*Posterior, []int, error) {
 	return c.cfg.posterior(at.theta, at.z, c.mean, square(c.precision, len(c.mean)))
 }
 
-// StartInducing returns where the inducing points start, [M×d], sharing memory.
+// StartInducing returns the start values of the inducing points, [M×d], sharing memory.
 func (c *Collapsed) StartInducing() []float64 { return c.start.z.Data }

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// An Objective is what a [Collapsed] trainer minimises.
+// An Objective is minimised by a [Collapsed] trainer.
 type Objective int
 
 // The objectives.
@@ -31,26 +31,26 @@ func (o Objective) String() string {
 // bounds reports whether the objective has the risk in it.
 func (o Objective) bounds() bool { return o == BoundKL || o == BoundPinsker }
 
-// CollapsedConfig describes a posterior that follows from few parameters, and what they
-// are chosen by. Of the embedded Config the Plan is not used.
+// CollapsedConfig describes a posterior of few parameters, and their objective. It ignores the
+// Plan of the embedded Config.
 type CollapsedConfig struct {
 	Config
 	Objective Objective
-	// Alpha says how much of the variance that the inducing points leave is noise of its
-	// row, in [0, 1]: 1 for FITC, 0 for DTC and VFE. With EvidenceBound it must be 0.
+	// Alpha is the share, in [0, 1], of the variance left by the inducing points that is noise
+	// of its row: 1 for FITC, 0 for DTC and VFE. With EvidenceBound it must be 0.
 	Alpha float64
 	// FreeAlpha lets the objective choose α, from Alpha in (0, 1) on.
 	FreeAlpha bool
-	// PosteriorAlpha is the α of the posterior that comes out, if it is another one than
-	// the objective's: the published experiments take the posterior of FITC for every method.
+	// PosteriorAlpha is the α of the result, if other than the objective's: the published
+	// experiments take the posterior of FITC for every method.
 	PosteriorAlpha *float64
-	// Exact takes all start rows as inducing points, which stay: the exact process. All
-	// train rows must be among them.
+	// Exact makes all start rows fixed inducing points: the exact process. All train rows must
+	// be among them.
 	Exact bool
-	// Starts are where minimisation starts. Of several each one is tried on some of the
-	// start rows, and where the lowest one ends minimisation on all rows starts. None means
-	// two: lengthscales, variance and noise of 1, and what [Estimate] finds or, if a bound is
-	// minimised over Z, a [Trainer] by mini-batches of the start rows.
+	// Starts are start values. Several are tried on some of the start rows, and minimisation on
+	// all rows starts from the end of the best trial. None means two: lengthscales, variance and
+	// noise of 1, and the result of [Estimate] or, if a bound is minimised over Z, of a [Trainer]
+	// on mini-batches of the start rows.
 	Starts []Start
 	// Evaluations is the most gradients on all rows. Zero means 1,000.
 	Evaluations int
@@ -59,7 +59,7 @@ type CollapsedConfig struct {
 // DefaultEvaluations is the most gradients of a search, as in the published experiments.
 const DefaultEvaluations = 1000
 
-// A Start is where a minimisation starts.
+// A Start is the start of a minimisation.
 type Start struct {
 	Theta   []float64 // ln lengthscales, ln variance
 	LnNoise float64   // ln σ_n²

@@ -13,8 +13,8 @@ import (
 // collapsedFormat begins every state of a [Collapsed] and names its version.
 const collapsedFormat = "pacsgp-collapsed/2"
 
-// MarshalBinary returns the whole state between two passes. The passes of an evaluation
-// that has begun are made again. It is an error to call it between Begin and End.
+// MarshalBinary returns the whole state between two passes. A resumed trainer repeats the passes
+// of an unfinished evaluation. It is an error to call it between Begin and End.
 func (c *Collapsed) MarshalBinary() ([]byte, error) {
 	if c.open {
 		return nil, errors.New("model: state asked for inside a pass")
@@ -107,7 +107,7 @@ func (c CollapsedConfig) coordinates(m int) int {
 	return n
 }
 
-// fits reports whether the parts of a state belong together: a sum finds accidents, not
+// fits reports whether the parts of a state belong together: the checksum finds accidents, not
 // forgeries.
 func (c *Collapsed) fits(m, coordinates int) bool {
 	found := len(c.best.point) == coordinates
@@ -122,7 +122,7 @@ func (c *Collapsed) fits(m, coordinates int) bool {
 	return false
 }
 
-// fingerprint hashes what the course of training depends on.
+// fingerprint hashes all that the course of training depends on.
 func (c CollapsedConfig) fingerprint() string {
 	posterior := c.Alpha
 	if c.PosteriorAlpha != nil {
@@ -132,9 +132,9 @@ func (c CollapsedConfig) fingerprint() string {
 	return string(sum[:])
 }
 
-// MemoryOfCollapsed counts for m inducing points, d features (none if they stay), start rows
-// as in [MemoryOf], and up to the given number of evaluations, whose gradients a search that
-// goes on from its state is given again.
+// MemoryOfCollapsed counts for m inducing points, d features (0 if the points are fixed), start
+// rows as in [MemoryOf], and up to the given number of evaluations, whose gradients a resumed
+// search replays.
 func MemoryOfCollapsed(family *kernel.Family, m, d, rows, evaluations, workers int) Memory {
 	number := func(counts ...int) (bytes int64) {
 		for _, n := range counts {

@@ -20,7 +20,7 @@ type Config struct {
 	// Kernel is the family of the covariance function. Nil means the first of
 	// [kernel.Families].
 	Kernel *kernel.Family
-	// Choice is what the choice of the kernel cost beside that of Grids, in nats.
+	// Choice is the cost of the choice of the kernel beside Grids, in nats.
 	Choice float64
 	// Goal is what is minimised. The bound is the default.
 	Goal Goal
@@ -30,7 +30,7 @@ type Config struct {
 	// if not ARD), then ln variance.
 	Grids []Grid
 
-	// Inducing is M. Zero means what the bound of the start values asks for, at most
+	// Inducing is M. Zero means the choice of the start values' bound, at most
 	// min(N, 2000, 9√N, 300·Dim), rounded. The trainer lowers it to the number of
 	// different start rows.
 	Inducing int
@@ -150,15 +150,13 @@ func (p Plan) withDefaults(n int64, m int) Plan {
 	return p
 }
 
-// StartRows returns how many rows [NewTrainer] makes good use of: more are
-// ignored.
+// StartRows returns the greatest useful number of rows for [NewTrainer].
 func (c Config) StartRows() int {
 	return int(min(max(c.N, 1), 20_000))
 }
 
-// Scheduled returns the configuration with the number of inducing points (if it is
-// none, the most that it may be) and the plan that a trainer would use for its N,
-// before it has seen a row.
+// Scheduled returns the configuration with a trainer's plan for its N and, if it has none, the
+// greatest number of inducing points.
 func (c Config) Scheduled() Config {
 	if c.Inducing == 0 {
 		c.Inducing = defaultInducing(c.N, c.Dim)

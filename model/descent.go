@@ -13,9 +13,9 @@ type evaluation struct {
 	gradient []float64
 }
 
-// A descent is a minimisation by L-BFGS turned inside out: it says at which point it
-// wants the objective, and waits for the answer. It depends on the start and the
-// answers alone, so that giving it the same answers again brings it to where it was.
+// A descent is a minimisation by L-BFGS turned inside out: it asks for the objective at a point
+// and waits for the answer. It depends on start and answers alone, so that the same answers
+// restore it.
 type descent struct {
 	points  chan []float64
 	answers chan evaluation
@@ -37,12 +37,12 @@ func newDescent(from []float64, evaluations int) *descent {
 // by the greatest part of the gradient.
 const tolerance = 1e-8
 
-// remembered is the number of gradients from which L-BFGS makes its picture of the curvature.
-// Fifty instead of ten lower the bound by half a percent after a hundred gradients.
+// remembered is the number of gradients in L-BFGS's model of the curvature. Fifty instead of ten
+// lower the bound by half a percent after a hundred gradients.
 const remembered = 50
 
-// A line search whose steps are lost in the rounding of x asks for one point for ever.
-// A search at work asks twice, for value and gradient.
+// A line search with steps below the rounding of x repeats one point for ever. A search at work
+// asks twice, for value and gradient.
 const repeats = 20
 
 var errStalled = errors.New("model: the line search stands still")
@@ -99,8 +99,8 @@ func (s *descent) minimize(from []float64, evaluations int) {
 			return optimize.NotTerminated, nil
 		},
 	}
-	// A line search that finds no lower point ends L-BFGS. It may go on from the lowest
-	// point with what it knew of the curvature forgotten.
+	// A line search without a lower point ends L-BFGS. It may restart from the lowest point with
+	// a new model of the curvature.
 	for {
 		before := least
 		settings := &optimize.Settings{GradientThreshold: tolerance, Converger: &optimize.FunctionConverge{Absolute: tolerance, Iterations: 3}}
@@ -120,7 +120,7 @@ func equal(a, b []float64) bool {
 	return true
 }
 
-// next returns the point that is wanted, or none at the end.
+// next returns the next point, nil at the end.
 func (s *descent) next() []float64 {
 	select {
 	case p := <-s.points:

@@ -16,12 +16,12 @@ const (
 	// outwards makes up for the rounding of the bounds themselves, which have a few
 	// operations on positive numbers each.
 	outwards = 1 + 0x1p-30
-	// tail is what a kernel value may be off by, in units of σ², beside its other errors.
+	// tail is a further error of a kernel value, in units of σ².
 	tail = 0x1p-400
-	// dotTail is how many roundings a term of linalg.Dot and linalg.Sum goes through
-	// beside those of its partial sum, of which there are dotLanes.
+	// dotTail is the number of roundings of a term of linalg.Dot and linalg.Sum beside those of
+	// its partial sum, one of dotLanes.
 	dotTail, dotLanes = 24, 16
-	// productBlock is how many steps linalg's products add at a time.
+	// productBlock is the number of steps in a sum of linalg's products.
 	productBlock = 384
 )
 
@@ -36,7 +36,7 @@ func productError(m int) float64 {
 	return gamma(float64(min(m, productBlock) + m/productBlock + 3))
 }
 
-// errorTerms are what a posterior contributes to the error bounds of every row.
+// errorTerms are the terms of a posterior in the error bounds of every row.
 type errorTerms struct {
 	m                float64
 	sigma2, sigma    float64
@@ -129,8 +129,8 @@ func unwhiten(p *Posterior) (alpha []float64, residual float64) {
 	}
 }
 
-// distance returns how far x lies from the origin, in lengthscales/√stretch, or more. It is NaN
-// if a coordinate overflows, for then distances from x are not known.
+// distance returns an upper bound on the distance of x from the origin, in lengthscales/√stretch.
+// It is NaN if a coordinate overflows, for then distances from x are unknown.
 func (e *errorTerms) distance(x []float64) float64 {
 	sum := 0.0
 	for j, v := range x {

@@ -45,7 +45,7 @@ func newEvaluator(m, d, parameters int) evaluator {
 	}
 }
 
-// prepare computes what the first pass needs of the point.
+// prepare sets up the first pass at a point.
 func (c *Collapsed) prepare(at parameters) error {
 	f := c.fold
 	if err := c.prior.set(at.theta, at.z); err != nil {
@@ -192,8 +192,8 @@ func (c *Collapsed) prepull() {
 	white.solveBothSidesTrans(c.pool, f.pullA)
 }
 
-// pulled completes the gradient after the last pass. Of X the half of the lower triangle
-// is formed; see [hyperGradient].
+// pulled completes the gradient after the last pass. It forms half the lower triangle of X; see
+// [hyperGradient].
 func (c *Collapsed) pulled() evaluation {
 	e, f, white := &c.eval, c.fold, c.prior.white
 	c.pool.GemmLower(false, false, 1, e.byA, e.precision, 0, e.work)

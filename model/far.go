@@ -30,11 +30,10 @@ func quantile(z linalg.Mat, share float64) []float64 {
 	return c
 }
 
-// medians returns the lower median of each column: a middle that a few rows far away do
-// not move.
+// medians returns the lower median of each column: a few far rows do not move it.
 func medians(z linalg.Mat) []float64 { return quantile(z, 0.5) }
 
-// limits returns how far from the medians a row may lie in each feature.
+// limits returns the greatest usual distance from the medians in each feature.
 func limits(z linalg.Mat) []float64 {
 	limit, low := quantile(z, 0.9), quantile(z, 0.1)
 	for k := range limit {
@@ -52,8 +51,7 @@ func isFar(row, middle, limit []float64) bool {
 	return false
 }
 
-// usualRows returns the rows that are not far from the others, or all if that leaves
-// none.
+// usualRows returns the rows near the others, or all if there are none.
 func usualRows(rows Rows) Rows {
 	x := linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: rows.X}
 	middle, limit := medians(x), limits(x)

@@ -7,17 +7,17 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// A foldPass is one of the passes over the rows that a gradient of a [Collapsed] takes.
+// A foldPass is one of the passes over the rows for a gradient of a [Collapsed].
 type foldPass int
 
 const (
-	gatherPass foldPass = iota // adds up what the posterior is made of
+	gatherPass foldPass = iota // adds up the sums of the posterior
 	riskPass                   // adds up the risk, and its derivatives by the posterior
 	pullPass                   // adds up the derivatives by kernel columns, noise and α
 )
 
-// A fold adds up, over the rows of one pass, what a [Collapsed] needs. Like [sweep] it
-// works in unwhitened kernel columns k, where nothing takes a triangular solve a row:
+// A fold adds up the sums of one pass for a [Collapsed]. Like [sweep] it works in unwhitened
+// kernel columns k, without a triangular solve a row:
 //
 //	|φ|² = kᵀQk,  μ = kᵀa,  s² = σ² + kᵀA k
 //
@@ -28,9 +28,9 @@ type fold struct {
 	prior *prior
 	pass  foldPass
 
-	copies float64 // for which a row stands
+	copies float64 // weight of a row
 
-	// Of the point that is evaluated.
+	// Of the evaluated point.
 	alpha, noise float64
 	bigQ         linalg.Mat // [M×M]
 	a            []float64
@@ -102,8 +102,8 @@ func (f *fold) begin(pass foldPass) {
 	}
 }
 
-// add takes rows, and computes whenever a block is full. Rows that are far from all
-// others count as lost, and teach nothing.
+// add takes rows, and computes whenever a block is full. Rows far from all others count as lost
+// and have no gradient.
 func (f *fold) add(x, y []float64) {
 	f.take(x, y, f.prior, func() {
 		f.seen++
@@ -111,7 +111,7 @@ func (f *fold) add(x, y []float64) {
 	}, f.flush)
 }
 
-// flush computes the block that has been gathered.
+// flush computes the gathered block.
 func (f *fold) flush() {
 	slope := linalg.Mat{}
 	if f.pass == pullPass {

@@ -7,11 +7,10 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// NewTrainerFrom returns a trainer that starts at a posterior of before: of training on a
-// part of the rows, or of other rows. θ is put within the grids. judged are rows on which
-// the weight of the risk is estimated, as those of [NewTrainer]; they are not kept. The
-// posterior must have the kernel and the features of the configuration, and no more
-// inducing points than it may have.
+// NewTrainerFrom returns a trainer that starts from an earlier posterior, of a part of the rows or
+// of other rows, with θ moved into the grids. The weight of the risk is estimated on the judged
+// rows, as in [NewTrainer]; they are not kept. The posterior must have the kernel and the features
+// of the configuration, and at most its number of inducing points.
 func NewTrainerFrom(cfg Config, from *Posterior, judged Rows) (*Trainer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {

@@ -2,9 +2,8 @@ package model
 
 import "github.com/pacsgp/pacsgp/model/kernel"
 
-// Memory is what training and prediction hold at most, in bytes: a user sets the
-// limits of a container by it. Counted are the matrices of M² and of M rows, and
-// the blocks of rows; the rest is small.
+// Memory is the peak of training and prediction, in bytes, for the limits of a container. It
+// counts the matrices of M² and of M rows, and the blocks of rows; the rest is small.
 type Memory struct {
 	Estimate int64 // while the scales of the kernel are estimated on start rows
 	Start    int64 // while a new trainer looks for its start values

@@ -7,13 +7,13 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// A place is where a search of a [Collapsed] starts.
+// A place is the start of a search of a [Collapsed].
 type place struct {
 	parameters
 	unit []float64 // [d]: lengthscales, in which Z moves
 }
 
-// findStart takes the start of the configuration, or the best of several, and makes room.
+// findStart chooses the start, if necessary by trials, and makes room.
 func (c *Collapsed) findStart(rows Rows) error {
 	usual := rows
 	if !c.cfg.Exact {
@@ -37,8 +37,8 @@ func (c *Collapsed) findStart(rows Rows) error {
 	return nil
 }
 
-// places are those of the configured starts, or if there are none the published one and
-// one that is found on the start rows.
+// places are those of the configured starts, or the published one and one found on the start
+// rows.
 func (c *Collapsed) places(rows, usual Rows) ([]place, error) {
 	var all []place
 	for _, s := range c.cfg.Starts {
@@ -72,8 +72,8 @@ func (c *Collapsed) placeOf(s Start, rows, usual Rows) place {
 	return p
 }
 
-// trainedPlace is where a [Trainer] brings θ and Z by mini-batches of the start rows, which
-// takes fewer operations than a few gradients on many rows do.
+// trainedPlace is the result of a [Trainer] on mini-batches of the start rows, with fewer
+// operations than a few gradients on many rows.
 func (c *Collapsed) trainedPlace(rows Rows) (place, error) {
 	t, err := NewTrainer(c.cfg.Config, rows)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Collapsed) trainedPlace(rows Rows) (place, error) {
 	return p, nil
 }
 
-// estimatedStart is what the exact process finds on some of the rows.
+// estimatedStart is the estimate of the exact process on some rows.
 func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
 	e, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), c.cfg.Kernel, c.cfg.ARD)
 	if err != nil {
@@ -124,14 +124,13 @@ func (c *Collapsed) newPlace(p parameters) place {
 	return at
 }
 
-// A trial is a search on some of the start rows, each of which stands for as many as make
-// N.
+// A trial is a search on some of the start rows, each counted so often that they make N.
 const (
 	trialRows = 4096
 	trial     = 20 // gradients
 )
 
-// try searches from a place, and returns the lowest value and the place that it came to.
+// try searches from a place, and returns the lowest value and its place.
 func (c *Collapsed) try(p place, rows Rows) (least float64, end place) {
 	rows = rows.Slice(0, min(rows.Len(), max(trialRows, 2*p.z.Rows)))
 	c.start, end, least = p, p, math.Inf(1)
@@ -147,8 +146,7 @@ func (c *Collapsed) try(p place, rows Rows) (least float64, end place) {
 	return least, end
 }
 
-// evaluate computes objective and gradient from rows that are in memory, without a
-// gradient if it cannot.
+// evaluate computes objective and gradient from rows in memory; without a gradient it has failed.
 func (c *Collapsed) evaluate(point []float64, rows Rows) evaluation {
 	c.point, c.at = point, c.parametersAt(point)
 	c.fold.copies = float64(c.cfg.N) / float64(rows.Len())

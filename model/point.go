@@ -14,8 +14,8 @@ type parameters struct {
 	z       linalg.Mat
 }
 
-// A box keeps a parameter within limits: value = middle + half·tanh((u−middle)/half), which
-// is u in its middle.
+// A box keeps a parameter within limits: value = middle + half·tanh((u−middle)/half), nearly u
+// in its middle.
 type box struct{ middle, half float64 }
 
 func boxOf(least, most float64) box { return box{0.5 * (least + most), 0.5 * (most - least)} }
@@ -28,7 +28,7 @@ func (b box) value(u float64) (v, slope float64) {
 	return b.middle + b.half*t, 1 - t*t
 }
 
-// free returns u for a value, which is kept a little inside.
+// free returns u for a value, moved a little inside.
 func (b box) free(v float64) float64 {
 	if b.half == 0 {
 		return b.middle
@@ -48,7 +48,7 @@ func (c *Collapsed) thetaBox(i int) box {
 }
 
 // free returns the coordinates of a place: those of θ, ln σ_n², α if it is free, and Z if it
-// moves, in lengthscales of the place, for one step of a search moves all of them.
+// moves. Z is in lengthscales of the place, so that one step size suits all.
 func (c *Collapsed) free(p place) []float64 {
 	var u []float64
 	for i, v := range p.theta {

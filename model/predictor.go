@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// predictBlock is the number of rows that go through a worker's cache together.
+// predictBlock is the number of rows in a worker's cache.
 const predictBlock = 256
 
 // A Predictor evaluates the law of f(x) under Q. A row's result depends on the
@@ -32,11 +32,10 @@ type Predictor struct {
 
 // A way goes from kernel columns to the law of f(x).
 type way interface {
-	// backwards says whether the columns of k are those of the last inducing point to the
-	// first.
+	// backwards says whether the columns of k go from the last inducing point to the first.
 	backwards() bool
-	// predict writes the rows' variances, and of each row the squared length of what they
-	// are made from, its image. It may overwrite k and t, which are of one size.
+	// predict writes the variance of each row and its image, the squared length of the vector
+	// behind it. It may overwrite k and t, which are of one size.
 	predict(k, t linalg.Mat, variance, image []float64)
 	// varianceError bounds the error of a row's variance: its kernel column has the length
 	// k and is off by dk.
@@ -48,7 +47,7 @@ func typical(w way, e *errorTerms) float64 {
 	return w.varianceError(e, 2*e.sigma2, 100*roundoff*e.sigma2, e.sigma2)
 }
 
-// predictScratch is what one worker writes on.
+// predictScratch is the memory of one worker.
 type predictScratch struct {
 	k, t             linalg.Mat // [predictBlock×M]
 	norm, sum, image []float64  // [predictBlock]: of the rows of k

@@ -7,8 +7,8 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// A prior is the law of the values at the inducing points, K_ZZ + jI = LLᵀ, with what
-// the derivatives with respect to θ and Z take.
+// A prior is the law of the values at the inducing points, K_ZZ + jI = LLᵀ, with scratch for the
+// derivatives with respect to θ and Z.
 type prior struct {
 	pool    *linalg.Pool
 	profile *linalg.Profile
@@ -62,7 +62,7 @@ func (p *prior) set(theta []float64, z linalg.Mat) error {
 	return nil
 }
 
-// lengthscaleIndex returns which parameter feature j's lengthscale is.
+// lengthscaleIndex returns the index of the parameter of feature j's lengthscale.
 func (p *prior) lengthscaleIndex(j int) int {
 	if p.ard {
 		return j
@@ -70,7 +70,7 @@ func (p *prior) lengthscaleIndex(j int) int {
 	return 0
 }
 
-// A columnSum adds up what the kernel columns of rows contribute to the derivatives.
+// A columnSum adds up the contributions of kernel columns to the derivatives.
 type columnSum struct {
 	gx     linalg.Mat // [M×(d+1)]: Σ_i G_ij (x_i, 1), with G = (dF/dk)∘slope
 	gx2    []float64  // [d]: Σ_ij G_ij x_i²
@@ -88,9 +88,8 @@ func (c *columnSum) reset() {
 	c.gTotal, c.gSelf = 0, 0
 }
 
-// gradient sets dst to the derivatives of F that come through kernel columns, whose
-// sums are columns, and through K_ZZ, with −dF/dK_ZZ in square, symmetric, which is
-// overwritten.
+// gradient sets dst to the derivatives of F through kernel columns, with their sums columns, and
+// through K_ZZ, with −dF/dK_ZZ in square, symmetric, which it overwrites.
 func (p *prior) gradient(columns columnSum, square linalg.Mat, dst hyperGradient) {
 	clear(dst.theta)
 	clear(dst.z.Data)
@@ -98,7 +97,7 @@ func (p *prior) gradient(columns columnSum, square linalg.Mat, dst hyperGradient
 	p.squarePart(square, dst)
 }
 
-// columnPart adds what the kernel columns k(x, z) and k(x, x) = σ² contribute: d ln l_j
+// columnPart adds the contribution of the kernel columns k(x, z) and k(x, x) = σ²: d ln l_j
 // gets Σ G (x−z)_j²/l_j², dz gets Σ_i G (x−z)/l², and d ln σ² gets Σ (dF/dk)∘k + σ²Σ dF/dk(x, x).
 func (p *prior) columnPart(c columnSum, dst hyperGradient) {
 	d := len(p.invScale)
@@ -115,7 +114,7 @@ func (p *prior) columnPart(c columnSum, dst hyperGradient) {
 	}
 }
 
-// squarePart adds what K_ZZ + jI contributes. The jitter is a multiple of σ².
+// squarePart adds the contribution of K_ZZ + jI. The jitter is a multiple of σ².
 func (p *prior) squarePart(square linalg.Mat, dst hyperGradient) {
 	m, d, pulls := square.Rows, len(p.invScale), p.pull
 	if pulls.Data == nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// sweepBlock is the number of rows that are computed together. Rows are
-// gathered into blocks of this size however the caller cuts them, so that no
-// result depends on the caller's chunks.
+// sweepBlock is the number of rows computed together. Rows are gathered into such blocks, so
+// that no result depends on the caller's chunks.
 const sweepBlock = 1024
 
 // A rowBlock gathers rows.
@@ -24,8 +23,8 @@ func newRowBlock(d int) rowBlock {
 	return rowBlock{dim: d, x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: make([]float64, sweepBlock)}
 }
 
-// take takes rows, and calls full whenever there is a whole block, which full empties. For
-// a row that is far from all others, it calls far instead.
+// take gathers rows, and calls full, which empties the block, whenever it is whole. For a row far
+// from all others it calls far instead.
 func (b *rowBlock) take(x, y []float64, p *prior, far, full func()) {
 	for i := range y {
 		row := x[i*b.dim : (i+1)*b.dim]
@@ -43,8 +42,8 @@ func (b *rowBlock) take(x, y []float64, p *prior, far, full func()) {
 	}
 }
 
-// kernel empties the block and sets its kernel columns, and slopes unless there is no room
-// for them. It returns their number of rows.
+// kernel empties the block and computes its kernel columns, and slopes if there is room. It
+// returns their number of rows.
 func (b *rowBlock) kernel(p *prior, k, slope linalg.Mat) (n int) {
 	n, b.rows = b.rows, 0
 	if n == 0 {

@@ -7,13 +7,12 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// A sweep adds up, over the rows of one pass, everything that a step needs. It
-// works in unwhitened kernel columns k, where neither mean nor variance nor
-// their derivatives need a triangular solve a row:
+// A sweep adds up the sums of one pass for a step. It works in unwhitened kernel columns k,
+// where mean, variance and their derivatives need no triangular solve a row:
 //
 //	μ = kᵀa,  s² = σ² + kᵀA k,  dE/dk = g a + 2w A k
 //
-// Of the kernel's family it knows values and slopes alone, dk/d(r²) = −s/2.
+// Of the kernel's family it uses values and slopes, dk/d(r²) = −s/2.
 // With the relative jitter j, A has elements of size 1/j at most, and the
 // rounding errors of s² are of order 1e-16 M/j: harmless for training. The
 // certificate's predictor is the whitened one.
@@ -21,13 +20,13 @@ type sweep struct {
 	*prior
 	loss loss.Loss
 	back bool // collect the derivatives with respect to θ and Z too
-	// keepNegative is the part of negative curvature that bigH keeps, in [0, 1].
+	// keepNegative is the share of negative curvature in bigH, in [0, 1].
 	keepNegative float64
 	// likelihood is what E(f−y)²/2 is worth beside a unit of loss, alone without losses.
 	likelihood float64
 	alone      bool
 
-	// Of the posterior that is swept.
+	// Of the posterior.
 	a    []float64  // [M]
 	bigA linalg.Mat // [M×M]: symmetric, or tril(A) with half its diagonal if not back
 
@@ -65,7 +64,7 @@ func newSweep(p *prior, l loss.Loss, m, d int) *sweep {
 	return s
 }
 
-// slopesOf returns room for the slopes of a kernel block: the block itself where they are its
+// slopesOf returns room for the slopes of a kernel block: the block itself if they are its
 // values.
 func slopesOf(profile *linalg.Profile, block linalg.Mat) linalg.Mat {
 	if profile.SlopeIsValue {
@@ -98,7 +97,7 @@ func (s *sweep) add(x, y []float64) {
 	}, s.flush)
 }
 
-// flush computes the block that has been gathered.
+// flush computes the gathered block.
 func (s *sweep) flush() {
 	slope := linalg.Mat{}
 	if s.back {

@@ -13,10 +13,10 @@ import (
 // squared scaled distance t = Σ_j ((x_j − x'_j)/l_j)². Its functions may be called by
 // several goroutines at a time.
 type Family struct {
-	// Name is what jobs, model files and certificates call it.
+	// Name is its name in jobs, model files and certificates.
 	Name string
-	// Profile computes blocks of values, and of slopes in t: by assembly where linalg has
-	// some, else by its At.
+	// Profile computes blocks of values, and of slopes in t, by assembly if linalg has it, else
+	// by its At.
 	*linalg.Profile
 	// Values replaces every t by the value there, with the same bits on every machine.
 	Values func(t []float64)
@@ -26,10 +26,10 @@ type Family struct {
 	Errors Errors
 }
 
-// Equal reports whether both are the same family, which has one name.
+// Equal reports whether both are the same family.
 func (f Family) Equal(other Family) bool { return f.Name == other.Name }
 
-// Errors bound what rounding does to values: docs/proofs.md, section 10. Distances p are
+// Errors bound the rounding of values: docs/proofs.md, section 10. Distances p are
 // √(Stretch·t), with the profile's stretch.
 type Errors struct {
 	// Of a block. A distance that is off by Δ + δp moves a value v by at most
@@ -42,7 +42,7 @@ type Errors struct {
 	RowScale, RowRoot, RowLast float64
 }
 
-// Families are all that there are. The first is the default.
+// Families are all families. The first is the default.
 func Families() []*Family { return []*Family{SquaredExponential, Matern32, Matern52} }
 
 // ErrFamily says that there is no family of a name.

@@ -19,9 +19,8 @@ const (
 	Relative    Kind = "relative"    // min(|v−y|/|y|, 1), with y in raw units; 1 if y = 0
 )
 
-// MinVariance is the smallest variance of a prediction, in scaled units, that
-// a loss is averaged over: smaller ones, zero and negative ones (rounding)
-// included, are raised to it.
+// MinVariance is the smallest variance of a prediction, in scaled units: losses raise smaller
+// ones, zero and negative ones (rounding) included, to it.
 const MinVariance = 1e-14
 
 // A Loss is a bounded loss, averaged over Gaussian predictions. NaN in any
@@ -56,7 +55,7 @@ var ErrParameter = errors.New("loss: parameter out of range")
 // parameters are those of [New].
 type parameters struct{ epsilon, below, above, offset float64 }
 
-// losses are all that there are, each beside what makes it from its parameters.
+// losses are all losses with their constructors.
 var losses = []struct {
 	kind Kind
 	make func(p parameters) (Loss, error)
@@ -102,8 +101,8 @@ func (p parameters) tolerant(l Loss) (Loss, error) {
 	return l, nil
 }
 
-// clampVariance raises a variance to MinVariance and says whether it had to.
-// NaN stays NaN.
+// clampVariance raises a variance to MinVariance and reports whether that was necessary. NaN
+// stays NaN.
 func clampVariance(v float64) (s2 float64, clamped bool) {
 	if v < MinVariance {
 		return MinVariance, true
@@ -111,7 +110,7 @@ func clampVariance(v float64) (s2 float64, clamped bool) {
 	return v, false
 }
 
-// unit cuts rounding errors that leave [0, 1]. NaN stays NaN.
+// unit clamps e to [0, 1]. NaN stays NaN.
 func unit(e float64) float64 {
 	return max(0, min(1, e)) // min and max return NaN if an argument is NaN
 }

@@ -1,8 +1,7 @@
 package linalg
 
-// kBlock is how many steps along k one sum of a micro-kernel takes before it goes to
-// memory. Blocks start at 0. It is part of the definition of every result, the same for
-// all sets.
+// kBlock is the number of steps along k in one sum of a micro-kernel. Blocks start at 0. It is
+// part of the definition of every result, the same for all sets.
 const kBlock = 384
 
 // A source is an operand seen as panels: bands of a few neighbouring members, each
@@ -67,12 +66,11 @@ func (s *kernelSet) packMembers(dst []float64, width int, m Mat, i0, i1, k0, k1 
 	}
 }
 
-// packSteps is how many steps along k to pack for all panels before going on, if
-// members are columns: few enough rows of the matrix for all to have their pages and
-// lines at hand.
+// packSteps is the number of steps along k packed for all panels before the next ones, if members
+// are columns: so few rows of the matrix that their pages and lines stay at hand.
 const packSteps = 16
 
-// stride returns how many of the given steps to pack before going to the next panel.
+// stride returns the number of steps to pack before the next panel.
 func (src source) stride(steps int) int {
 	if src.byRow {
 		return max(steps, 1)

@@ -3,21 +3,18 @@ package linalg
 import "fmt"
 
 const (
-	// chunkRows is how many rows of the left operand are packed at a time: with kBlock
-	// steps they take three quarters of a level-2 cache of 1 MB. The more, the seldomer the right
-	// operand is read from afar.
+	// chunkRows is the number of rows of the left operand packed at a time: with kBlock steps
+	// they take three quarters of a level-2 cache of 1 MB. More rows read the right operand from
+	// afar less often.
 	chunkRows = 256
-	// lowerChunkRows is that for lower triangles, whose chunks must be many to be
-	// shared evenly.
+	// lowerChunkRows is the same for lower triangles, which need more chunks for even shares.
 	lowerChunkRows = 128
-	// slabCols is how many columns of the right operand are packed at a time.
+	// slabCols is the number of columns of the right operand packed at a time.
 	slabCols = 2016
-	// packedElements is how much of the right operand, at least one block of k, is
-	// packed before it is used: as much as a share of a level-3 cache holds, to meet
-	// seldom.
+	// packedElements is the part of the right operand, at least one block of k, packed before
+	// use: a share of a level-3 cache, so that workers seldom meet.
 	packedElements = 1 << 20
-	// serialWork is the number of multiply-adds below which sharing costs more than it
-	// gains.
+	// serialWork is the number of multiply-adds below which sharing does not pay.
 	serialWork = 1 << 17
 )
 
@@ -40,7 +37,7 @@ type product struct {
 	packed []float64 // b
 }
 
-// A shape says which steps k count for column j of a right operand.
+// A shape says which steps k enter column j of a right operand.
 type shape int8
 
 const (
@@ -94,7 +91,7 @@ func (b *batch) fill(q product, packed []float64, k0, k1 int) {
 	}
 }
 
-// pieceCount returns into how many pieces to cut the rows of an m×n×k product.
+// pieceCount returns the number of pieces of the rows of an m×n×k product.
 func (p *Pool) pieceCount(m, n, k int, lower bool) int {
 	most := chunkRows
 	if lower {
@@ -175,8 +172,8 @@ func (q *product) packPanel(i, k0, k1 int) {
 	}
 }
 
-// tileRows is the product for one chunk of rows, last chunk first, because that is the
-// longest if only a lower triangle is wanted.
+// tileRows is the product for one chunk of rows, last chunk first: it is the longest of a lower
+// triangle.
 type tileRows batch
 
 func (t *tileRows) run(i int) {

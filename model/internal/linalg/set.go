@@ -57,7 +57,7 @@ type kernelSet struct {
 
 	// kernelCols is the width of a panel of a kernel block, a multiple of squaresCols.
 	kernelCols int
-	// panels holds the assembly of profiles. What is missing is computed by [Profile.At].
+	// panels holds the assembly of profiles; [Profile.At] computes the others.
 	panels map[*Profile]panel
 }
 
@@ -70,8 +70,8 @@ type panel struct {
 	slopes func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64)
 }
 
-// ahead returns what tile i of a band is to fetch of next, the panel that the band after
-// it multiplies by, or what it has at hand if others fetch all of that.
+// ahead returns the part of next, the panel of the band after this one, that tile i of a band
+// fetches, or the panel at hand if others fetch all of it.
 func (s *kernelSet) ahead(next, hand []float64, i, k int) []float64 {
 	at := i * k * s.rate
 	if at >= min(len(next), s.nr*k) {

@@ -1,10 +1,10 @@
 package linalg
 
-// solveRowsAtOnce is how many rows to solve together. Fewer would read the packed
-// triangle too often from afar, if it is large; more would not stay in cache.
+// solveRowsAtOnce is the number of rows solved together. Fewer would read a large packed triangle
+// too often from afar; more would not stay in cache.
 const solveRowsAtOnce = 64
 
-// solveChunk returns how many of rows to solve at a time.
+// solveChunk returns the number of rows to solve at a time.
 func (p *Pool) solveChunk(rows, n int) int {
 	pieces := (rows + solveRowsAtOnce - 1) / solveRowsAtOnce
 	if rows*n*n >= serialWork {

@@ -6,8 +6,8 @@ package linalg
 // is a sum in some order, and Higham (2002), theorem 8.5, holds for any.
 const diagonalBlock = 24
 
-// zeroStep is the grain at which zeros of triangles are left out, a multiple of every
-// nr, so that a NaN spreads equally far in all sets.
+// zeroStep is the grain of omitted zeros of triangles, a multiple of every nr, so that a NaN
+// spreads equally far in all sets.
 const zeroStep = 24
 
 // A triangle is a lower triangular matrix l packed for solving x·lᵀ = b (trans) or x·l
@@ -18,7 +18,7 @@ type triangle struct {
 	trans    bool
 	offdiag  []float64 // the panels of each block of columns, all steps beside the diagonal block
 	offsets  []int     // of the blocks in offdiag
-	diagonal []float64 // what substitution needs of the diagonal blocks
+	diagonal []float64 // the diagonal blocks, for substitution
 }
 
 // blocks returns the number of blocks of columns.
@@ -29,7 +29,7 @@ func (t *triangle) cols(b int) (j0, j1 int) {
 	return b * diagonalBlock, min((b+1)*diagonalBlock, t.l.Rows)
 }
 
-// steps returns the columns of x that enter into block b of a solution.
+// steps returns the columns of x in block b of a solution.
 func (t *triangle) steps(b int) (k0, k1 int) {
 	j0, j1 := t.cols(b)
 	if t.trans {
@@ -68,8 +68,7 @@ func (p *packTriangle) run(b int) {
 	p.packDiagonal(b)
 }
 
-// packDiagonal puts the elements of a diagonal block in the order in which substitution
-// needs them.
+// packDiagonal puts the elements of a diagonal block into the order of substitution.
 func (t *triangle) packDiagonal(b int) {
 	j0, j1 := t.cols(b)
 	dst := t.diagonal[b*blockCoefficients:]
