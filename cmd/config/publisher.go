@@ -46,7 +46,7 @@ func (p *publisher) Check(ctx context.Context) (err error) {
 
 // follows demands that a window from where its group stands still begins there, or was
 // published as these certificates.
-func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*pipeline.Result) (kafkalog.Stand, error) {
+func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*pipeline.Result) (kafkalog.GroupAt, error) {
 	rows, ok := p.source.(*Topic)
 	if !ok || p.group == "" || rows.Config.From.Time != ingestlog.Committed {
 		return kafkalog.Nowhere, nil
@@ -55,11 +55,11 @@ func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*p
 	for _, r := range all {
 		ids = append(ids, r.ID)
 	}
-	stand, err := kafkalog.Follows(ctx, client, p.Topics, p.group, rows.Topic, rows.frozen.Firsts, rows.frozen.Ends, ids...)
+	at, err := kafkalog.Follows(ctx, client, p.Topics, p.group, rows.Topic, rows.frozen.Firsts, rows.frozen.Ends, ids...)
 	if err != nil {
-		return stand, fmt.Errorf("%w (hint: remove the spool %s, and the next run has the next window)", err, rows.Config.Folder)
+		return at, fmt.Errorf("%w (hint: remove the spool %s, and the next run has the next window)", err, rows.Config.Folder)
 	}
-	return stand, nil
+	return at, nil
 }
 
 // Publish sends what a job has published to its output. A member of a group sends it again
@@ -108,13 +108,13 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 			err = errors.Join(err, to.Abort(ctx))
 		}
 	}()
-	stand, err := p.follows(ctx, client, all)
+	at, err := p.follows(ctx, client, all)
 	switch { // of a member, which commits offsets with or behind what it sends
 	case err != nil:
 		return err
-	case as != nil && stand == kafkalog.AtEnd:
+	case as != nil && at == kafkalog.AtEnd:
 		return nil
-	case as != nil && stand == kafkalog.AtBegin && p.exactlyOnce:
+	case as != nil && at == kafkalog.AtBegin && p.exactlyOnce:
 		to.Fresh()
 	}
 	for _, r := range all {

@@ -51,23 +51,17 @@ func main() {
 	}
 }
 
-// A session is a user's: commands of one program, one after the other.
-type session struct {
-	program        string
-	stdout, stderr io.Writer
-}
-
 // demo runs the commands. It ends with the first that fails, and returns its error: an
 // [exec.ExitError] has the exit status of pacsgp.
 func demo(ctx context.Context, output string, stdout, stderr io.Writer) error {
 	if err := os.MkdirAll(output, 0o755); err != nil {
 		return err
 	}
-	s := session{program: filepath.Join(output, "pacsgp"), stdout: stdout, stderr: stderr}
+	program := filepath.Join(output, "pacsgp")
 	if runtime.GOOS == "windows" {
-		s.program += ".exe"
+		program += ".exe"
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", s.program, "github.com/pacsgp/pacsgp/cmd/pacsgp")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/pacsgp/pacsgp/cmd/pacsgp")
 	build.Stderr = stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("go build, in the tree of pacsgp: %w", err)
@@ -79,32 +73,30 @@ func demo(ctx context.Context, output string, stdout, stderr io.Writer) error {
 	defer cluster.Close()
 	address := cluster.ListenAddrs()[0]
 	_, _ = fmt.Fprintf(stdout, "A broker in this process listens on %s.\n", address)
+	run := func(args ...string) (printed string, err error) {
+		_, _ = fmt.Fprintf(stdout, "\n$ pacsgp %s\n", strings.Join(args, " "))
+		var text bytes.Buffer
+		c := exec.CommandContext(ctx, program, args...)
+		c.Stdout, c.Stderr = io.MultiWriter(stdout, &text), stderr
+		if err := c.Run(); err != nil {
+			return "", fmt.Errorf("pacsgp %s: %w", args[0], err)
+		}
+		return text.String(), nil
+	}
 	config := filepath.Join(output, "job.yaml")
 	if err := os.WriteFile(config, fmt.Appendf(nil, job, address), 0o644); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"demo", "--produce", address}, {"topics", "-c", config}, {"train", "-c", config}} {
-		if _, err := s.run(ctx, args...); err != nil {
+		if _, err := run(args...); err != nil {
 			return err
 		}
 	}
-	files, err := s.run(ctx, "pull", "demo", "--kafka", config, "-o", filepath.Join(output, "pulled"))
+	files, err := run("pull", "demo", "--kafka", config, "-o", filepath.Join(output, "pulled"))
 	if err != nil {
 		return err
 	}
 	pulled := strings.Split(files, "\n") // the model, the certificate, the same as a row
-	_, err = s.run(ctx, "verify", pulled[0], pulled[1], "--source", config, "--retrain")
+	_, err = run("verify", pulled[0], pulled[1], "--source", config, "--retrain")
 	return err
-}
-
-// run runs one command of pacsgp and returns what it has printed.
-func (s session) run(ctx context.Context, args ...string) (printed string, err error) {
-	_, _ = fmt.Fprintf(s.stdout, "\n$ pacsgp %s\n", strings.Join(args, " "))
-	var text bytes.Buffer
-	c := exec.CommandContext(ctx, s.program, args...)
-	c.Stdout, c.Stderr = io.MultiWriter(s.stdout, &text), s.stderr
-	if err := c.Run(); err != nil {
-		return "", fmt.Errorf("pacsgp %s: %w", args[0], err)
-	}
-	return text.String(), nil
 }

@@ -14,7 +14,7 @@ import (
 func TestScoreKeepsNoDoubtfulMember(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 20, "")
-	const twice, bytes = `member "id" stands there twice`, `no JSON: member "id" is no UTF-8`
+	const twice, bytes = `member "id" occurs twice`, `no JSON: member "id" is no UTF-8`
 	records := []struct{ text, want string }{
 		{`{"id": 1, "x1": 0.5, "x2": 0.5, "id": 2}`, twice + " null"},
 		{`{"id": 1, "x1": 0.5, "x2": 0.5, "id": 1}`, twice + " null"},

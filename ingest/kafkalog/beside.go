@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// Columns that stand beside the value of a record.
+// Columns beside the value of a record.
 const (
 	columnKey    = "$key"
 	prefixHeader = "$headers." // and the name of the header
@@ -20,7 +20,7 @@ const (
 
 func isBeside(name string) bool { return name == columnKey || strings.HasPrefix(name, prefixHeader) }
 
-// beside are the columns that stand beside the values of records.
+// beside are the columns beside the values of records.
 func (cfg Config) beside() []string {
 	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return !isBeside(name) })
 }

@@ -40,7 +40,7 @@ func newBlock(cfg Config) *block {
 
 func (b *block) rows() int { return len(b.offsets) }
 
-// place says where the next rows stand, which were appended to the columns before.
+// place gives rows that were appended to the columns the place of their record.
 func (b *block) place(r *broker.Record, rows int) {
 	for range rows {
 		b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)

@@ -55,7 +55,7 @@ func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decod
 type Decoded struct {
 	Batch  arrow.Record   // as of a source that marks bad rows; the caller releases it
 	Of     []int          // the record that each row is of
-	Faults map[int]string // of rows that stand for a record which holds none
+	Faults map[int]string // of rows of bad cells, for records without a row
 	Kept   [][]byte       // JSON, row by row; nil: the record has no such member
 
 	Missing []int // by column, the rows that have a null there

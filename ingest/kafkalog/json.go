@@ -26,7 +26,7 @@ type jsonReader struct {
 	seen  []bool
 	all   []string // the columns
 	keeps []string // names of members whose texts are kept
-	kept  [][]byte // the texts of the last object, as they stand in it; nil: it has none
+	kept  [][]byte // the texts of the last object, unchanged; nil: it has none
 	held  []bool   // which of them the object has named
 	fault error    // the first one of the last object that leaves it an object
 
@@ -180,7 +180,7 @@ func (r *jsonReader) members(of *jsonNode) error {
 // column makes a value that of a column.
 func (r *jsonReader) column(j int, text jsontext.Value) {
 	if r.seen[j] {
-		r.doubt("column %q stands there twice", r.all[j])
+		r.doubt("column %q occurs twice", r.all[j])
 		return
 	}
 	r.seen[j] = true
@@ -197,7 +197,7 @@ func (r *jsonReader) hold(n int, text []byte) {
 	switch {
 	case r.held[n]: // it is not known which one is meant
 		text = nil
-		r.doubt("member %q stands there twice", r.keeps[n])
+		r.doubt("member %q occurs twice", r.keeps[n])
 	case !utf8.Valid(text):
 		text = nil
 		r.doubt("no JSON: member %q is no UTF-8", r.keeps[n])

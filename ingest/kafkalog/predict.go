@@ -2,6 +2,7 @@ package kafkalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,7 +21,7 @@ var (
 type Unpredicted struct {
 	Config // Topic, Group, Client, Format, Schema, Registry, SkipTombstones; Identity is found out
 
-	Keep    []string // members of records that stand beside predictions
+	Keep    []string // members of records beside predictions
 	Workers int
 	Once    bool              // to what is there now; else also what comes
 	Notice  func(text string) // is told once of each partition that a certificate does not speak of
@@ -257,7 +258,7 @@ func (l *lot) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Pre
 	return use(predictions, l)
 }
 
-// Place is where the record of a row stands.
+// Place is the place of a row's record.
 func (l *lot) Place(i int) (partition int, offset int64, key []byte) {
 	r := &l.records[l.rows.Of[i]]
 	return r.Partition, r.Offset, r.Key
@@ -282,4 +283,35 @@ func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int
 		}
 	}
 	return u.offsets.CommitOffsetsAs(ctx, as, u.Group, u.Topic, ends, u.Note(subject))
+}
+
+// Behind adds to an error of a partition that ends too early what holds the later offset: the
+// group, or files of a folder.
+func (u *Unpredicted) Behind(err error, group, files map[int]int64, folder string) error {
+	e, ok := errors.AsType[*BehindError](err)
+	if !ok {
+		return err
+	}
+	switch p := e.Partition; {
+	case files[p] == e.Next && group[p] < e.Next:
+		err = fmt.Errorf("%w; the names of the files in %s say that rows up to there are predicted", err, folder)
+	case group[p] == e.Next:
+		err = fmt.Errorf("%w; group %q stands there", err, u.Group)
+	}
+	return err
+}
+
+// Hint adds what to do to an error of a topic that was made anew, or has lost rows without
+// predictions. output is what to choose anew beside the group.
+func (u *Unpredicted) Hint(err error, output string) error {
+	if gone, ok := errors.AsType[*GoneError](err); ok {
+		return fmt.Errorf("%w (hint: these rows had no predictions, and can get none. To go on behind them set the group to the oldest offset that is left, "+
+			"as with kafka-consumer-groups --group %s --topic %s:%d --reset-offsets --to-offset %d --execute; "+
+			"or predict all that is left, with another group and another output %s)", err, u.Group, gone.Topic, gone.Partition, gone.Start, output)
+	}
+	_, behind := errors.AsType[*BehindError](err)
+	if !behind && !errors.Is(err, broker.ErrAnother) {
+		return err
+	}
+	return fmt.Errorf("%w (hint: to predict the rows that are there now, choose another group and another output %s)", err, output)
 }

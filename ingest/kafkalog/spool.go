@@ -227,8 +227,7 @@ func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, 
 	return Position{Offsets: since(ends, earliest)}, nil
 }
 
-// since are the offsets of the same partitions as the earliest ones, which stand for missing
-// and negative ones.
+// since are these offsets, with the earliest ones for missing and negative ones.
 func since(offsets, earliest map[int]int64) map[int]int64 {
 	at := maps.Clone(earliest)
 	for p := range at {

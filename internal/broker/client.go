@@ -88,11 +88,7 @@ const (
 // Partitions returns the numbers of a topic's partitions, ascending.
 func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 	var found []int
-	err := c.Retry(ctx, ofTopic(topic, func(ctx context.Context) error {
-		answer, err := c.Kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
-		if err != nil {
-			return err
-		}
+	err := c.Retry(ctx, ofTopic(topic, ask(c.Kafka.Metadata, kafka.MetadataRequest{Topics: []string{topic}}, func(answer *kafka.MetadataResponse) error {
 		found = found[:0]
 		for _, t := range answer.Topics {
 			if t.Name != topic {
@@ -112,7 +108,7 @@ func (c *Client) Partitions(ctx context.Context, topic string) ([]int, error) {
 			return kafka.UnknownTopicOrPartition
 		}
 		return nil
-	}))
+	})))
 	if err != nil {
 		return nil, fmt.Errorf("kafka: topic %q: %w", topic, err)
 	}

@@ -90,8 +90,8 @@ func (f fetched) release() {
 	}
 }
 
-// registered is a variable so that it is done once, before any client exists.
-var registered = func() bool {
+// Before any client exists.
+var _ = func() bool {
 	protocol.Register(&fetch.Request{}, &answer{})
 	return true
 }()
@@ -114,12 +114,7 @@ var ErrOutOfRange = kafka.OffsetOutOfRange
 // fetch returns record batches of a range from an offset on. It waits up to a second if there is
 // none.
 func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32) (fetched, error) {
-	if !registered {
-		return fetched{}, errors.New("kafka: no decoder of answers")
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &fetch.Request{
+	response, err := exchange[*answer](ctx, c, &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(time.Second / time.Millisecond), MinBytes: 1, MaxBytes: math.MaxInt32, // the limit of the partition decides
 		IsolationLevel: of.isolation(), SessionID: -1, SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: of.Topic, Partitions: []fetch.RequestPartition{{
@@ -128,10 +123,6 @@ func (c *Client) fetch(ctx context.Context, of Range, offset int64, limit int32)
 	})
 	if err != nil {
 		return fetched{}, err
-	}
-	response, ok := message.(*answer)
-	if !ok {
-		return fetched{}, fmt.Errorf("kafka: fetch: an answer of type %T", message)
 	}
 	if response.ErrorCode != 0 {
 		return fetched{}, kafka.Error(response.ErrorCode)
@@ -190,9 +181,7 @@ func (c *Client) offsets(ctx context.Context, isolation kafka.IsolationLevel, to
 	offsets := make(map[int]int64, len(partitions))
 	for _, partition := range partitions {
 		err := c.Retry(ctx, ofTopic(topic, func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-			defer cancel()
-			message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &listoffsets.Request{
+			response, err := exchange[*listoffsets.Response](ctx, c, &listoffsets.Request{
 				ReplicaID: -1, IsolationLevel: int8(isolation),
 				Topics: []listoffsets.RequestTopic{{Topic: topic, Partitions: []listoffsets.RequestPartition{{
 					Partition: int32(partition), CurrentLeaderEpoch: -1, Timestamp: at,
@@ -201,8 +190,7 @@ func (c *Client) offsets(ctx context.Context, isolation kafka.IsolationLevel, to
 			if err != nil {
 				return err
 			}
-			response, ok := message.(*listoffsets.Response)
-			if !ok || len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {
+			if len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {
 				return errors.New("list offsets: the answer does not speak of the partition")
 			}
 			p := response.Topics[0].Partitions[0]

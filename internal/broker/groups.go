@@ -41,26 +41,16 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 		for _, p := range partitions {
 			offsets = append(offsets, kafka.OffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
 		}
-		return w.retry(ctx, func(ctx context.Context) error {
-			answer, err := w.client.Kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
-				GroupID: group, GenerationID: as.Generation, MemberID: as.ID, Topics: map[string][]kafka.OffsetCommit{topic: offsets},
-			})
-			if err != nil {
-				return err
-			}
+		return w.retry(ctx, ask(w.client.Kafka.OffsetCommit, kafka.OffsetCommitRequest{
+			GroupID: group, GenerationID: as.Generation, MemberID: as.ID, Topics: map[string][]kafka.OffsetCommit{topic: offsets},
+		}, func(answer *kafka.OffsetCommitResponse) error {
 			return each(partitions, answer.Topics[topic], func(p kafka.OffsetCommitPartition) (int, error) { return p.Partition, p.Error })
-		})
+		}))
 	}
 	w.open = true
-	err := w.retry(ctx, func(ctx context.Context) error {
-		answer, err := w.client.Kafka.AddOffsetsToTxn(ctx, &kafka.AddOffsetsToTxnRequest{
-			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
-		})
-		if err != nil {
-			return err
-		}
-		return answer.Error
-	})
+	err := w.retry(ctx, ask(w.client.Kafka.AddOffsetsToTxn, kafka.AddOffsetsToTxnRequest{
+		TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
+	}, func(answer *kafka.AddOffsetsToTxnResponse) error { return answer.Error }))
 	if err != nil {
 		return err
 	}
@@ -70,16 +60,12 @@ func (w *Writer) commitOffsets(ctx context.Context, as Member, group, topic stri
 	for _, p := range partitions {
 		offsets = append(offsets, kafka.TxnOffsetCommit{Partition: p, Offset: ends[p], Metadata: metadata})
 	}
-	return w.retry(ctx, func(ctx context.Context) error {
-		answer, err := w.client.Kafka.TxnOffsetCommit(ctx, &kafka.TxnOffsetCommitRequest{
-			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
-			GenerationID: as.Generation, MemberID: as.ID, Topics: map[string][]kafka.TxnOffsetCommit{topic: offsets},
-		})
-		if err != nil {
-			return err
-		}
+	return w.retry(ctx, ask(w.client.Kafka.TxnOffsetCommit, kafka.TxnOffsetCommitRequest{
+		TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), GroupID: group,
+		GenerationID: as.Generation, MemberID: as.ID, Topics: map[string][]kafka.TxnOffsetCommit{topic: offsets},
+	}, func(answer *kafka.TxnOffsetCommitResponse) error {
 		return each(partitions, answer.Topics[topic], func(p kafka.TxnOffsetCommitPartition) (int, error) { return p.Partition, p.Error })
-	})
+	}))
 }
 
 // errSilent is an answer that leaves out what was asked.
@@ -104,15 +90,12 @@ func each[T any](partitions []int, answers []T, of func(T) (partition int, err e
 // which could overwrite what members have committed.
 func (c *Client) unmanned(ctx context.Context, group string) error {
 	return c.Retry(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
 		// The library's own method fails where it cannot read what members say of themselves.
-		message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, &describegroups.Request{Groups: []string{group}})
+		response, err := exchange[*describegroups.Response](ctx, c, &describegroups.Request{Groups: []string{group}})
 		if err != nil {
 			return err
 		}
-		response, ok := message.(*describegroups.Response)
-		if !ok || len(response.Groups) != 1 {
+		if len(response.Groups) != 1 {
 			return errors.New("describe groups: the answer does not speak of the group")
 		}
 		switch g := response.Groups[0]; {
@@ -136,11 +119,8 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 // Committed returns CommittedOffsets, and the texts that were committed with them.
 func (c *Client) Committed(ctx context.Context, group, topic string, partitions []int) (map[int]int64, map[int]string, error) {
 	found, texts := map[int]int64{}, map[int]string{}
-	err := c.Retry(ctx, func(ctx context.Context) error {
-		answer, err := c.Kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: partitions}})
-		if err != nil {
-			return err
-		}
+	request := kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: partitions}}
+	err := c.Retry(ctx, ask(c.Kafka.OffsetFetch, request, func(answer *kafka.OffsetFetchResponse) error {
 		if errors.Is(answer.Error, kafka.GroupIdNotFound) {
 			for _, p := range partitions {
 				found[p] = -1
@@ -154,7 +134,7 @@ func (c *Client) Committed(ctx context.Context, group, topic string, partitions 
 			found[p.Partition], texts[p.Partition] = p.CommittedOffset, p.Metadata
 			return p.Partition, p.Error
 		})
-	})
+	}))
 	if err != nil {
 		return nil, nil, fmt.Errorf("kafka: offsets of group %q: %w", group, err)
 	}

@@ -36,15 +36,9 @@ func (i Identity) Same(was Identity, topic, than string) error {
 func (c *Client) Identity(ctx context.Context, topic string) (Identity, error) {
 	var found Identity
 	err := c.Retry(ctx, ofTopic(topic, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, identityRequest(topic))
+		answer, err := exchange[*identityAnswer](ctx, c, identityRequest(topic))
 		if err != nil {
 			return err
-		}
-		answer, ok := message.(*identityAnswer)
-		if !ok {
-			return errors.New("the answer does not speak of the topic")
 		}
 		if answer.code != 0 {
 			return answer.code

@@ -29,7 +29,7 @@ type Membership struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when what follows changes
-	now     *Member       // of the generation that stands; nil: there is none just now
+	now     *Member       // of the current generation; nil: there is none
 	has     []int         // the partitions of the latest generation, ascending
 	with    []int         // those that work began with
 	had     int           // the latest generation in which it had some; 0: it never had
@@ -170,7 +170,7 @@ func (m *Membership) current(ctx context.Context) (Member, error) {
 	return found, err
 }
 
-// over waits until a generation is not the one that stands.
+// over waits until a generation is over.
 func (m *Membership) over(ctx context.Context, generation int) error {
 	return m.await(ctx, func() bool { return m.now == nil || m.now.Generation != generation })
 }
@@ -218,7 +218,7 @@ func (m *Membership) await(ctx context.Context, is func() bool) error {
 	}
 }
 
-// begin says that a generation stands, in which this process is a member with partitions.
+// begin begins a generation, in which this member has these partitions.
 func (m *Membership) begin(now Member, partitions []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,7 +229,7 @@ func (m *Membership) begin(now Member, partitions []int) {
 	m.tell()
 }
 
-// end says that no generation stands.
+// end ends the generation.
 func (m *Membership) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -62,14 +62,10 @@ func (c *Client) NewWriter(ctx context.Context, transactional string) (*Writer, 
 
 // begin takes an id from the cluster.
 func (w *Writer) begin(ctx context.Context, timeout time.Duration) error {
-	return w.client.Retry(ctx, func(ctx context.Context) error {
+	return w.client.Retry(ctx, ask(w.client.Kafka.InitProducerID, kafka.InitProducerIDRequest{
 		// The zero values of id and epoch would mean an earlier producer.
-		answer, err := w.client.Kafka.InitProducerID(ctx, &kafka.InitProducerIDRequest{
-			TransactionalID: w.transactional, TransactionTimeoutMs: int(timeout / time.Millisecond), ProducerID: -1, ProducerEpoch: -1,
-		})
-		if err != nil {
-			return err
-		}
+		TransactionalID: w.transactional, TransactionTimeoutMs: int(timeout / time.Millisecond), ProducerID: -1, ProducerEpoch: -1,
+	}, func(answer *kafka.InitProducerIDResponse) error {
 		if answer.Error != nil {
 			return answer.Error
 		}
@@ -78,7 +74,7 @@ func (w *Writer) begin(ctx context.Context, timeout time.Duration) error {
 		}
 		w.producer = Producer{ID: int64(answer.Producer.ProducerID), Epoch: int16(answer.Producer.ProducerEpoch), Transactional: w.transactional != ""}
 		return nil
-	})
+	}))
 }
 
 // retry makes a request of the writer, and names what has fenced it.
@@ -140,20 +136,12 @@ func (w *Writer) join(ctx context.Context, at place) error {
 		return nil
 	}
 	w.open = true
-	err := w.retry(ctx, ofTopic(at.topic, func(ctx context.Context) error {
-		answer, err := w.client.Kafka.AddPartitionsToTxn(ctx, &kafka.AddPartitionsToTxnRequest{
-			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch),
-			Topics: map[string][]kafka.AddPartitionToTxn{at.topic: {{Partition: at.partition}}},
-		})
-		if err != nil {
-			return err
-		}
-		partitions := answer.Topics[at.topic]
-		if len(partitions) != 1 || partitions[0].Partition != at.partition {
-			return errSilent
-		}
-		return partitions[0].Error
-	}))
+	err := w.retry(ctx, ofTopic(at.topic, ask(w.client.Kafka.AddPartitionsToTxn, kafka.AddPartitionsToTxnRequest{
+		TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch),
+		Topics: map[string][]kafka.AddPartitionToTxn{at.topic: {{Partition: at.partition}}},
+	}, func(answer *kafka.AddPartitionsToTxnResponse) error {
+		return each([]int{at.partition}, answer.Topics[at.topic], func(p kafka.AddPartitionToTxnPartition) (int, error) { return p.Partition, p.Error })
+	})))
 	if err != nil {
 		return fmt.Errorf("kafka: topic %q, partition %d: join the transaction: %w", at.topic, at.partition, err)
 	}
@@ -227,19 +215,19 @@ func (w *Writer) end(ctx context.Context, commit bool) error {
 	if !w.open {
 		return nil
 	}
-	err := w.retry(ctx, func(ctx context.Context) error {
-		answer, err := w.client.Kafka.EndTxn(ctx, &kafka.EndTxnRequest{
-			TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), Committed: commit,
-		})
-		if err != nil {
-			return err
-		}
-		return answer.Error
-	})
+	err := w.retry(ctx, ask(w.client.Kafka.EndTxn, kafka.EndTxnRequest{
+		TransactionalID: w.transactional, ProducerID: int(w.producer.ID), ProducerEpoch: int(w.producer.Epoch), Committed: commit,
+	}, func(answer *kafka.EndTxnResponse) error { return answer.Error }))
 	if err != nil {
 		return fmt.Errorf("kafka: end the transaction %q: %w", w.transactional, err)
 	}
 	clear(w.joined)
 	w.open = false
 	return nil
+}
+
+// PartitionOf is the partition that clients of Kafka give to a key by default, out of ascending
+// ones.
+func PartitionOf(key []byte, partitions []int) int {
+	return kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: key}, partitions...)
 }

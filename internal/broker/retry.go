@@ -46,6 +46,32 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 	}
 }
 
+// ask is a request of the library for one call of Retry.
+func ask[Q, A any](do func(context.Context, *Q) (*A, error), request Q, verdict func(*A) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		answer, err := do(ctx, &request)
+		if err != nil {
+			return err
+		}
+		return verdict(answer)
+	}
+}
+
+// exchange makes a request of the protocol.
+func exchange[A protocol.Message](ctx context.Context, c *Client, request protocol.Message) (answer A, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	message, err := c.link.RoundTrip(ctx, c.Kafka.Addr, request)
+	if err != nil {
+		return answer, err
+	}
+	answer, ok := message.(A)
+	if !ok {
+		return answer, fmt.Errorf("kafka: an answer of type %T", message)
+	}
+	return answer, nil
+}
+
 // Pause waits for a time, or until ctx is done, which is an error.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {

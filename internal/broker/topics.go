@@ -17,11 +17,7 @@ func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, repl
 	for name, value := range settings {
 		config.ConfigEntries = append(config.ConfigEntries, kafka.ConfigEntry{ConfigName: name, ConfigValue: value})
 	}
-	err = c.Retry(ctx, func(ctx context.Context) error {
-		answer, err := c.Kafka.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{config}})
-		if err != nil {
-			return err
-		}
+	err = c.Retry(ctx, ask(c.Kafka.CreateTopics, kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{config}}, func(answer *kafka.CreateTopicsResponse) error {
 		err, spoken := answer.Errors[topic]
 		if !spoken {
 			return errors.New("the answer does not speak of the topic")
@@ -31,7 +27,7 @@ func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, repl
 			return nil
 		}
 		return err
-	})
+	}))
 	if err != nil {
 		return false, fmt.Errorf("kafka: create topic %q: %w", topic, err)
 	}
@@ -41,13 +37,9 @@ func (c *Client) CreateTopic(ctx context.Context, topic string, partitions, repl
 // TopicSettings returns the settings of a topic.
 func (c *Client) TopicSettings(ctx context.Context, topic string) (Settings, error) {
 	found := Settings{}
-	err := c.Retry(ctx, func(ctx context.Context) error {
-		answer, err := c.Kafka.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{
-			Resources: []kafka.DescribeConfigRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic}},
-		})
-		if err != nil {
-			return err
-		}
+	err := c.Retry(ctx, ask(c.Kafka.DescribeConfigs, kafka.DescribeConfigsRequest{
+		Resources: []kafka.DescribeConfigRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic}},
+	}, func(answer *kafka.DescribeConfigsResponse) error {
 		for _, r := range answer.Resources {
 			if r.Error != nil {
 				return r.Error
@@ -57,7 +49,7 @@ func (c *Client) TopicSettings(ctx context.Context, topic string) (Settings, err
 			}
 		}
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("kafka: settings of topic %q: %w", topic, err)
 	}

@@ -95,20 +95,23 @@ func (w *Writer) Close() error {
 
 // A Reader reads a frame. After an error it gives zeros.
 type Reader struct {
-	in     *bufio.Reader
-	sum    hash.Hash
-	left   int64 // bytes of the content that are still to come, at most
-	read   int64
-	buffer []byte
-	err    error
+	in      *bufio.Reader
+	sum     hash.Hash
+	content io.LimitedReader // of in, and into sum
+	size    int64            // bytes of the content, at most
+	buffer  []byte
+	err     error
 }
 
 // NewReader begins to read a frame of at most size bytes, which is to be of the
 // format. All that it has must be read, and then Close says whether it is what was
 // written.
 func NewReader(in io.Reader, size int64, format string) *Reader {
-	r := &Reader{in: bufio.NewReaderSize(in, chunk), sum: sha256.New(), left: size - sha256.Size, buffer: make([]byte, chunk)}
-	if line := format + "\n"; string(r.take(len(line))) != line {
+	r := &Reader{in: bufio.NewReaderSize(in, chunk), sum: sha256.New(), size: size - sha256.Size, buffer: make([]byte, chunk)}
+	r.content = io.LimitedReader{R: io.TeeReader(r.in, r.sum), N: r.size}
+	line := []byte(format + "\n")
+	begin := make([]byte, len(line))
+	if r.Bytes(begin); !bytes.Equal(begin, line) {
 		r.err = fmt.Errorf("%w: it does not begin with %q", ErrFormat, line)
 	}
 	return r
@@ -125,52 +128,35 @@ func (r *Reader) Failf(format string, args ...any) {
 }
 
 // Read returns how many bytes were read.
-func (r *Reader) Read() int64 { return r.read }
+func (r *Reader) Read() int64 { return r.size - r.content.N }
 
 // Left returns how many bytes of the content are still to come, at most.
-func (r *Reader) Left() int64 { return r.left }
+func (r *Reader) Left() int64 { return r.content.N }
 
-// take reads at most a chunk. The bytes are valid until the next call.
-func (r *Reader) take(n int) []byte {
-	b := r.buffer[:n]
-	if r.err == nil && int64(n) > r.left {
-		r.Failf("it ends too early")
-	}
+// Bytes fills b.
+func (r *Reader) Bytes(b []byte) {
 	if r.err == nil {
-		if _, err := io.ReadFull(r.in, b); err != nil {
+		if _, err := io.ReadFull(&r.content, b); err != nil {
 			r.Failf("it ends too early: %w", err)
 		}
 	}
 	if r.err != nil {
 		clear(b)
-		return b
-	}
-	r.sum.Write(b)
-	r.left, r.read = r.left-int64(n), r.read+int64(n)
-	return b
-}
-
-// Bytes fills b.
-func (r *Reader) Bytes(b []byte) {
-	for len(b) > 0 {
-		n := copy(b, r.take(min(len(b), chunk)))
-		b = b[n:]
 	}
 }
 
 // Copy writes the next n bytes to w.
 func (r *Reader) Copy(w io.Writer, n int64) {
-	for n > 0 && r.err == nil {
-		b := r.take(int(min(n, chunk)))
-		n -= int64(len(b))
-		if r.err == nil {
-			_, r.err = w.Write(b)
-		}
+	if r.err == nil {
+		_, r.err = io.CopyN(w, &r.content, n)
 	}
 }
 
 // Number reads a number.
-func (r *Reader) Number() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+func (r *Reader) Number() uint64 {
+	r.Bytes(r.buffer[:8])
+	return binary.LittleEndian.Uint64(r.buffer)
+}
 
 // Integer reads a number that may be negative.
 func (r *Reader) Integer() int64 { return int64(r.Number()) } //nolint:gosec // G115: modulo 2⁶⁴
@@ -189,8 +175,8 @@ func (r *Reader) UpTo(most int64) int64 {
 // come.
 func (r *Reader) Count(bytes int64) int {
 	n := r.Number()
-	if r.err == nil && n > uint64(r.left/bytes) { //nolint:gosec // G115: neither is negative
-		r.Failf("it tells of %d things of %d bytes and has %d bytes left", n, bytes, r.left)
+	if r.err == nil && n > uint64(r.Left()/bytes) { //nolint:gosec // G115: neither is negative
+		r.Failf("it tells of %d things of %d bytes and has %d bytes left", n, bytes, r.Left())
 	}
 	if r.err != nil {
 		return 0
@@ -204,7 +190,8 @@ func (r *Reader) Float() float64 { return math.Float64frombits(r.Number()) }
 // Floats fills values.
 func (r *Reader) Floats(values []float64) {
 	for len(values) > 0 {
-		b := r.take(8 * min(len(values), chunk/8))
+		b := r.buffer[:8*min(len(values), chunk/8)]
+		r.Bytes(b)
 		for i := range len(b) / 8 {
 			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
 		}
@@ -214,7 +201,7 @@ func (r *Reader) Floats(values []float64) {
 
 // Text reads a text of at most so many bytes.
 func (r *Reader) Text(most int64) string {
-	b := make([]byte, r.UpTo(min(most, max(0, r.left))))
+	b := make([]byte, r.UpTo(min(most, max(0, r.Left()))))
 	r.Bytes(b)
 	if r.err != nil {
 		return ""
@@ -232,7 +219,7 @@ var errSum = errors.New("its checksum does not agree: it was cut short, or its b
 // from the damage: in a frame whose size was told exactly.
 func (r *Reader) Close() error {
 	if r.err != nil {
-		_, _ = io.CopyN(r.sum, r.in, r.left) // short of bytes it is found below
+		_, _ = io.Copy(io.Discard, &r.content) // short of bytes it is found below
 	}
 	var want [sha256.Size]byte
 	if _, err := io.ReadFull(r.in, want[:]); err != nil || !bytes.Equal(r.sum.Sum(nil), want[:]) {

@@ -19,7 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// storedColumns are columns of a file that stand beside predictions.
+// storedColumns are columns of a file beside predictions.
 type storedColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Writer[storedColumns] = (*FilePredictions)(nil)

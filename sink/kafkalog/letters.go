@@ -105,7 +105,7 @@ func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
 	}
 	p.partition, p.bytes = partition, p.bytes+size
 	r.Key, r.Value, r.Headers = slices.Clone(r.Key), slices.Clone(r.Value), cloneHeaders(r.Headers)
-	r.Time = time.Now().UnixMilli() // its own stands in a header: retention counts from now
+	r.Time = time.Now().UnixMilli() // a header has its own: retention counts from now
 	p.waiting = append(p.waiting, r)
 	return nil
 }

@@ -34,7 +34,7 @@ type PredictionsConfig struct {
 	Group  string   // that reads the rows
 	Source string   // topic of the rows
 	Topic  string   // of predictions
-	Keep   []string // members of records that stand beside predictions
+	Keep   []string // members of records beside predictions
 	As     broker.Member
 	Log    score.Log
 	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under an id

@@ -16,7 +16,9 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
+	"github.com/pacsgp/pacsgp/sink"
 )
 
 // Config says where artifacts are published.
@@ -214,12 +216,13 @@ func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certif
 	return nil
 }
 
-// A Stand is where a group is, seen from a window of its topic.
-type Stand int
+// GroupAt is where a group is, seen from a window of its topic. An offset that was never
+// committed, or that the cluster has forgotten, is nowhere.
+type GroupAt int
 
-// Stands. An offset that was never committed, or that the cluster has forgotten, is nowhere.
+// Places of a group.
 const (
-	Nowhere Stand = iota
+	Nowhere GroupAt = iota
 	AtBegin
 	AtEnd
 )
@@ -228,7 +231,7 @@ const (
 // if the certificates of these ids were published: otherwise another certificate of the same rows
 // has moved the group. Call it behind [Begin] and before anything is sent: with ExactlyOnce nobody
 // else of the name can commit in between.
-func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic string, firsts, ends map[int]int64, ids ...string) (Stand, error) {
+func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic string, firsts, ends map[int]int64, ids ...string) (GroupAt, error) {
 	partitions := slices.Sorted(maps.Keys(firsts))
 	at, err := client.CommittedOffsets(ctx, group, topic, partitions)
 	if err != nil {
@@ -246,16 +249,16 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 		}
 		return AtEnd, nil
 	}
-	stand := AtBegin
+	found := AtBegin
 	for _, i := range partitions {
 		if at[i] >= 0 && at[i] != firsts[i] {
 			return Nowhere, fmt.Errorf("kafka: topic %q, partition %d: the window begins at the offset %d, and group %q is at %d by now: %w", topic, i, firsts[i], group, at[i], stream.ErrOvertaken)
 		}
 		if at[i] < 0 {
-			stand = Nowhere
+			found = Nowhere
 		}
 	}
-	return stand, nil
+	return found, nil
 }
 
 // CommitOffsets notes how far a group has come, in the transaction if there is one: as a member of
@@ -293,4 +296,68 @@ func sendTo(ctx context.Context, client *broker.Client, w *broker.Writer, topic,
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+var _ pipeline.Sink = (*Publication)(nil)
+
+// PutModel encodes a model, keeps it for [Publication.PutCertificate], and returns the SHA-256 of
+// its bytes. It sends nothing.
+func (p *Publication) PutModel(ctx context.Context, m pipeline.Model) (sum string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	data, err := sink.EncodeModel(m)
+	if err != nil {
+		return "", err
+	}
+	sum = digest(data)
+	if !p.sent[sum] {
+		p.models[sum] = data
+	}
+	return sum, nil
+}
+
+// GetModel reads back a model that was put or is on the topic, with ExactlyOnce from
+// [Publication.Commit] on.
+func (p *Publication) GetModel(ctx context.Context, sum string) (m pipeline.Model, err error) {
+	if err := ctx.Err(); err != nil {
+		return m, err
+	}
+	data := p.models[sum]
+	if data == nil {
+		if data, err = model(ctx, p.cfg.Client, p.cfg.Topics.Models, sum); err != nil {
+			return m, err
+		}
+	}
+	if m, err = sink.DecodeModel(data); err != nil {
+		err = fmt.Errorf("kafka: topic %q: model %s: %w", p.cfg.Topics.Models, sum, err)
+	}
+	return m, err
+}
+
+// PutCertificate sends a certificate behind its model, unless it was published before.
+func (p *Publication) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	document, err := certify.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	sum := c.Model.Digest
+	data := p.models[sum]
+	if data == nil && !p.sent[sum] {
+		if data, err = model(ctx, p.cfg.Client, p.cfg.Topics.Models, sum); err != nil {
+			return "", err
+		}
+		p.sent[sum] = true
+	}
+	a := Artifact{Document: document, Model: data}
+	if err := p.put(ctx, a, sum); err != nil {
+		return "", err
+	}
+	if p.sent[sum] {
+		delete(p.models, sum)
+	}
+	return a.id(), nil
 }

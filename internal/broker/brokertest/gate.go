@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A Gate stands before a broker whose advertised address it is, and tells of every
+// A Gate is before a broker, which advertises its address, and tells of every
 // request before it lets it through. So a test can let something happen at the third
 // fetch, and not after so many milliseconds.
 type Gate struct {

@@ -140,7 +140,7 @@ func (s *Server) Run(t testing.TB) {
 	s.process, s.ended = process, ended
 	s.stop = func() { stop(); <-ended }
 	go func() {
-		_ = process.Wait() // how it ended stands in its output
+		_ = process.Wait() // its output says how it ended
 		close(ended)
 	}()
 	for range 1200 {
