@@ -195,7 +195,7 @@ func (k *Topic) others(output string) []string {
 	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.Config.Folder) })
 }
 
-// Arguments are what means the same as DATA of a command.
+// Arguments are the arguments of a command that mean these rows.
 func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
 
 // Replay is the origin of the rows that a certificate names, read again.

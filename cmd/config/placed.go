@@ -17,8 +17,8 @@ func keyOf(fault error) (key, rest string) {
 	return key, rest
 }
 
-// choicePlaced makes faults of a choice of columns faults of the job, with the
-// place where the alternative (0: the job) makes that choice.
+// choicePlaced turns faults of a choice of columns into faults of the job file, with the place
+// where the alternative (0: the job) makes that choice.
 func choicePlaced(err error, file *yamlfile.File, alternative int) error {
 	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err

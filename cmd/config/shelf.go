@@ -78,7 +78,7 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 // partitionName is how the pointers of a shared group end.
 var partitionName = regexp.MustCompile(`/[0-9]+$`)
 
-// tell sets who hears why brokers cannot be reached.
+// tell sets who is told why brokers cannot be reached.
 func (c *JobFile) tell(told func(string)) {
 	if c.Source.Kafka.declared() {
 		c.Source.Kafka.Told = told

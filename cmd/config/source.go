@@ -11,15 +11,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// An Origin is where rows come from: what the section source of a job declares, or
-// the arguments DATA of a command. This file and kafka.go alone know the adapters
-// behind it; a new one is a type, and a case in origin and originOf.
+// An Origin is where rows come from: the section source of a job, or the arguments DATA of a
+// command. A new one is a type, and a case in origin.
 type Origin interface {
 	pipeline.Rows
-	// Finds returns the name under which a later opening would read a file that
-	// is at this path, or "".
+	// Finds returns the declared path under which a later opening would read a file at this
+	// path, or "".
 	Finds(path string) string
-	// Arguments are what means the same as DATA of a command.
+	// Arguments are the arguments of a command that mean these rows.
 	Arguments() []string
 	// Replay is the origin of the rows that a certificate names, read again.
 	Replay(c certify.Certificate) (Origin, error)
@@ -81,8 +80,8 @@ func OriginOf(arguments []string) (Origin, error) {
 	return Lake(arguments), nil
 }
 
-// MakeTemporary makes the spool of an origin, if it has one, a folder of its own that goes
-// when it was read: with the columns that are asked for, or else with those of the job.
+// MakeTemporary gives an origin that is spooled a temporary folder, which is removed when it was
+// read. The spool has the columns that are asked for first, or else those of the job.
 func MakeTemporary(from Origin, asked bool) {
 	var s *spooled
 	switch from := from.(type) {
@@ -119,7 +118,7 @@ func (l Lake) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, 
 // Finds returns the name under which a later opening would read a file at this path.
 func (l Lake) Finds(path string) string { return ingestlake.Finds(l, path) }
 
-// Arguments are what means the same as DATA of a command.
+// Arguments are the arguments of a command that mean these rows.
 func (l Lake) Arguments() []string { return l }
 
 // Replay is the origin of the rows that a certificate names, read again.

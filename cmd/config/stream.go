@@ -56,7 +56,7 @@ func (s *Stdin) consume(ctx context.Context) (err error) {
 	return err
 }
 
-// Arguments are what means the same as DATA of a command.
+// Arguments are the arguments of a command that mean these rows.
 func (s *Stdin) Arguments() []string {
 	if s.keep {
 		return []string{s.Config.Folder}

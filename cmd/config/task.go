@@ -165,10 +165,22 @@ func insideSource(source string) string {
 	return "%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or ."
 }
 
-// flags are the flags that override a key whose value prepare checks, by key.
-var flags = map[string]string{
-	"loss.epsilon": "epsilon", "delta": "delta", "inducing": "inducing", "train.passes": "passes", "train.time": "time",
-	"limit": "limit", "workers": "workers", "output": "output",
+// flags are the flags that override keys, by key. Those of epsilon and memory are texts, which
+// apply reads first.
+var flags = map[string]struct {
+	name string
+	set  func(c *JobFile, o Overrides)
+}{
+	"loss.epsilon": {"epsilon", func(*JobFile, Overrides) {}},
+	"memory":       {"memory", func(*JobFile, Overrides) {}},
+	"delta":        {"delta", func(c *JobFile, o Overrides) { c.Delta = &o.Delta }},
+	"inducing":     {"inducing", func(c *JobFile, o Overrides) { c.Inducing = o.Inducing }},
+	"train.passes": {"passes", func(c *JobFile, o Overrides) { c.Train.Passes = o.Passes }},
+	"train.time":   {"time", func(c *JobFile, o Overrides) { c.Train.Time = yamlfile.Duration(o.Time) }},
+	"train.seed":   {"seed", func(c *JobFile, o Overrides) { c.Train.Seed = o.Seed }},
+	"limit":        {"limit", func(c *JobFile, o Overrides) { c.Limit = o.Limit }},
+	"workers":      {"workers", func(c *JobFile, o Overrides) { c.Workers = o.Workers }},
+	"output":       {"output", func(c *JobFile, o Overrides) { c.Output = o.Output }},
 }
 
 // changed reports whether a flag is there.
@@ -176,42 +188,29 @@ func (o Overrides) changed(flag string) bool { return o.Given != nil && o.Given(
 
 // flag is the one that has set a key, or "".
 func (o Overrides) flag(key string) string {
-	if flag, ok := flags[key]; ok && o.changed(flag) {
+	if flag := flags[key].name; flag != "" && o.changed(flag) {
 		return flag
 	}
 	return ""
 }
 
-func (o Overrides) apply(c *JobFile) error {
+func (o Overrides) apply(c *JobFile) (err error) {
 	if o.changed("epsilon") {
-		e, err := parseEpsilon(o.Epsilon)
-		if err != nil {
+		if c.Loss.Epsilon, err = parseEpsilon(o.Epsilon); err != nil {
 			return fmt.Errorf("--epsilon: %w", err)
 		}
 		if err := c.overridden(); err != nil {
 			return err
 		}
-		c.Loss.Epsilon = e
 	}
 	if o.changed("memory") {
-		size, err := yamlfile.ParseSize(o.Memory)
-		if err != nil {
+		if c.Memory, err = yamlfile.ParseSize(o.Memory); err != nil {
 			return fmt.Errorf("--memory: %w", err)
 		}
-		c.Memory = size
 	}
-	for name, set := range map[string]func(){
-		"delta":    func() { c.Delta = &o.Delta },
-		"limit":    func() { c.Limit = o.Limit },
-		"inducing": func() { c.Inducing = o.Inducing },
-		"passes":   func() { c.Train.Passes = o.Passes },
-		"time":     func() { c.Train.Time = yamlfile.Duration(o.Time) },
-		"seed":     func() { c.Train.Seed = o.Seed },
-		"workers":  func() { c.Workers = o.Workers },
-		"output":   func() { c.Output = o.Output },
-	} {
-		if o.changed(name) {
-			set()
+	for _, flag := range flags {
+		if o.changed(flag.name) {
+			flag.set(c, o)
 		}
 	}
 	return nil

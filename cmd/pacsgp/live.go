@@ -17,7 +17,7 @@ type liveRun struct {
 	now console.Live
 }
 
-// does says in words what the service does from now on.
+// does sets what the service does from now on.
 func (l *liveRun) does(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *liveRun) behind(lags map[int]int64) (sum int64) {
 	return sum
 }
 
-// fills says how much there is of what fills.
+// fills sets how full something is.
 func (l *liveRun) fills(what string, have, of int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

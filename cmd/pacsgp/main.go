@@ -65,9 +65,8 @@ func main() {
 	os.Exit(status(err))
 }
 
-// patience is how long a command may go on after a signal: to finish a step of
-// training and save it. What takes longer, whatever it reads, is ended: files
-// appear whole or not at all at any moment.
+// patience is the time after a signal to finish a step of training and save it. Then the
+// process is ended, which loses nothing: files appear whole or not at all.
 const patience = 20 * time.Second
 
 // afterSignal calls end if the process is still there so long after ctx is done.
@@ -75,17 +74,16 @@ func afterSignal(ctx context.Context, patience func() time.Duration, end func())
 	context.AfterFunc(ctx, func() { time.AfterFunc(patience(), end) })
 }
 
-// spareMemory says when the runtime collects, unless the user says it. A trainer
-// holds a dozen large matrices and makes few new ones: a heap of twice what lives
-// would be waste.
+// spareMemory sets GOGC, unless the user does. A trainer holds a dozen large matrices and makes
+// few new ones: a heap of twice the live size would be waste.
 func spareMemory() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(30)
 	}
 }
 
-// limitMemory makes the runtime collect what is dead before a process has more
-// than plan says of its job, unless the user gives a limit. It is no hard one.
+// limitMemory sets the soft limit of the heap to what plan says of the job, unless the user
+// gives one.
 func limitMemory(bytes int64) {
 	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
 		debug.SetMemoryLimit(bytes)
@@ -106,7 +104,7 @@ type system struct {
 	sent           int64                                         // rows of files whose predictions are one transaction; 0: as many as usual
 	memory         func() int64                                  // that the process may have; 0: not known
 	room           func(folder string) (bytes int64, known bool) // on the disk
-	patience       func(time.Duration)                           // sets how long a signal is waited for; nil: nobody does
+	patience       func(time.Duration)                           // sets the patience of this process; nil: it has none
 
 	// The same without an [report.Escaper]: for colours and the progress bar, whose
 	// words are the program's own or escaped already.

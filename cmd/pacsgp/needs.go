@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Before a command starts it is known what it will take. What cannot be had is refused
-// then, with the number, and not after hours.
+// What a command will take is known before it starts. More than there is is refused then, with
+// the number, and not after hours.
 
 // needs are the bytes that a command takes of the machine.
 type needs struct {
@@ -20,12 +20,12 @@ type needs struct {
 	disk    int64 // in the folder for temporary files, to count copies
 }
 
-// surplus is how far what is needed may be below what is foreseen, in percent: tests
-// hold it to that.
+// surplus is by how many percent an estimate may exceed what a command takes; tests hold it to
+// that.
 const surplus = 25
 
-// met refuses what the budget for memory or the machine does not give. instead are
-// other ways to take less, in words.
+// met refuses a command that needs more than its budget for memory or the machine has. instead
+// names other ways to take less.
 func (n needs) met(w system, budget int64, instead string) error {
 	var faults []error
 	if n.reading > (pipeline.Resources{Memory: budget}).PageMemory() {

@@ -99,7 +99,7 @@ func printJSON(w io.Writer, document any) error {
 	return err
 }
 
-// the names who is judged, in a sentence.
+// the is the judged predictor in a sentence.
 var the = map[pipeline.Judge]string{pipeline.JudgeMean: "the mean of Q", pipeline.JudgeDraw: "a draw of Q"}
 
 // sweepTable prints what the alternatives came to.

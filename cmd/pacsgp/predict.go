@@ -139,8 +139,8 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 	return rows, refused, err
 }
 
-// replaces says that predictions are replaced that stand there, and refuses to replace
-// anything else.
+// replaces tells that predictions at the output will be replaced, and refuses to replace any
+// other file.
 func replaces(ctx context.Context, output string, notice func(string)) error {
 	at, err := os.Stat(output)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Size() == 0 {
@@ -160,8 +160,8 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 	return nil
 }
 
-// cautions is what predict, score and promote say of the certificate of a model that is
-// put to use. They check it against the model alone: the rest is its maker's word.
+// cautions is what predict, score and promote say of a certificate, which they check against its
+// model alone: the rest is its maker's word.
 func cautions(c certify.Certificate) []string {
 	var said []string
 	switch mean := c.About(certify.PredictorMean); {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -197,5 +196,12 @@ func (d *display) say(level slog.Level, kind, text string) {
 
 // record writes a record.
 func (d *display) record(level slog.Level, text string, attrs ...any) {
-	d.log.Log(context.Background(), level, text, attrs...)
+	switch level {
+	case slog.LevelDebug:
+		d.log.Debug(text, attrs...)
+	case slog.LevelWarn:
+		d.log.Warn(text, attrs...)
+	default:
+		d.log.Info(text, attrs...)
+	}
 }

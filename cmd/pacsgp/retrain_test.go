@@ -12,11 +12,11 @@ import (
 
 // heldOut makes an artifact with a guarantee from hold-out rows on 700 rows; whether the
 // mean is certified without them depends on the tolerance.
-func heldOut(t *testing.T, epsilon string, change jobFile) artifact {
+func heldOut(t *testing.T, change jobFile) artifact {
 	t.Helper()
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
-	job := jobFile{"loss": "{epsilon: " + epsilon + "}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "grid": "paper", "train": "{passes: 20}"}
+	job := jobFile{"loss": "{epsilon: 34}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "grid": "paper", "train": "{passes: 20}"}
 	maps.Copy(job, change)
 	return retrained(t, dir, job)
 }
@@ -25,7 +25,7 @@ func heldOut(t *testing.T, epsilon string, change jobFile) artifact {
 // the check ends with status 3 and says why. Training again shows one of three things that a
 // hold-out rests on, and not who chose the rows.
 func TestVerifyRetrain(t *testing.T) {
-	a := heldOut(t, "34", nil)
+	a := heldOut(t, nil)
 	if r := record(t, a.out); r.Exit != 0 || r.Status != certify.StatusConditional || r.Mean.Status != certify.StatusConditional {
 		t.Fatalf("the run says %s, exit status %d: it kept the hold-out rows apart itself, by the default key", r.Status, r.Exit)
 	}
@@ -79,7 +79,7 @@ func TestChosenKeyCountsForNothing(t *testing.T) {
 // A model that was trained in another way is refused, and a certificate from another
 // machine is not, but not taken for checked either.
 func TestVerifyRetrainOfAnotherTraining(t *testing.T) {
-	a := heldOut(t, "34", nil)
+	a := heldOut(t, nil)
 	text := string(readFile(t, a.certificate))
 	edit := func(old, by string) string {
 		t.Helper()

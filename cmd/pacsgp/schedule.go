@@ -79,24 +79,14 @@ func promoteCommand(w system) *cobra.Command {
 
 // A listedRun is what is printed of a run.
 type listedRun struct {
-	Number      uint64                  `json:"number"` // among the runs of the job
-	Job         string                  `json:"job"`
-	Trigger     string                  `json:"trigger"`
-	Moment      time.Time               `json:"moment"` // that it was due
-	Missed      int                     `json:"missed"` // moments that it stands for beside its own
-	Try         int                     `json:"try"`
-	Kills       int                     `json:"kills,omitempty"` // of this try that ended with their scheduler
-	State       pipeline.State          `json:"state"`
-	Began       time.Time               `json:"began"`
-	Ended       *time.Time              `json:"ended,omitempty"`
-	Exit        *int                    `json:"exit_status,omitempty"`
-	Fault       string                  `json:"fault,omitempty"`
-	Sequence    int64                   `json:"sequence,omitempty"` // of the certificate
-	Files       []pipeline.ManifestFile `json:"files"`
-	Window      *pipeline.TopicWindow   `json:"window,omitempty"` // of a topic
-	Certificate string                  `json:"certificate,omitempty"`
-	Current     bool                    `json:"current"`       // whether it has become current
-	Why         string                  `json:"why,omitempty"` // or why not
+	pipeline.Scheduled
+
+	State       pipeline.State `json:"state"`
+	Began       time.Time      `json:"began"`
+	Ended       *time.Time     `json:"ended,omitempty"`
+	Exit        *int           `json:"exit_status,omitempty"`
+	Fault       string         `json:"fault,omitempty"`
+	Certificate string         `json:"certificate,omitempty"`
 }
 
 // listRuns prints the runs of the jobs, in the order in which they began.
@@ -109,10 +99,7 @@ func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask) error
 		}
 		for r := range runs {
 			if of := r.Scheduled; of != nil && of.Job == j.Name {
-				all = append(all, listedRun{
-					of.Number, of.Job, of.Trigger, of.Moment, of.Missed, of.Try, of.Kills, r.State, r.Began, r.Ended, r.Exit, r.Fault,
-					of.Sequence, of.Files, of.Window, schedule.Certificate(r), of.Current, of.Why,
-				})
+				all = append(all, listedRun{*of, r.State, r.Began, r.Ended, r.Exit, r.Fault, schedule.Certificate(r)})
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()

@@ -59,7 +59,7 @@ func (m *scoreMetrics) behind(lags map[int]int64) {
 	}
 }
 
-// predicted is told what became of a file or a batch.
+// predicted counts a file or a batch.
 func (m *scoreMetrics) predicted(n score.Tally) {
 	m.why.Store(nil)
 	m.batches.Add(float64(n.Units))
@@ -69,14 +69,14 @@ func (m *scoreMetrics) predicted(n score.Tally) {
 	m.live.fact("rows without a prediction", strconv.FormatInt(m.refused.Add(n.Refused), 10))
 }
 
-// took is told the certificate of a model that is used from now on.
+// took notes the model that predicts from now on, by its certificate.
 func (m *scoreMetrics) took(id string) {
 	m.models.Inc()
 	m.live.does("Predicting.")
 	m.live.fact("certificate", id)
 }
 
-// fails is told why nothing is predicted.
+// fails notes why nothing is predicted.
 func (m *scoreMetrics) fails(err error) {
 	text := err.Error()
 	m.why.Store(&text)

@@ -56,8 +56,8 @@ func (t *File) tell(f Fault, at *token.Token) {
 	t.Faults = append(t.Faults, f)
 }
 
-// add adds what is wrong with the value of a key, nothing if err is nil. A value may be
-// secret: if variables are in it, it is not shown. What only says what it wants shows none.
+// add adds the faults of the value of a key. A value with variables may be secret: it is not
+// shown. Messages that begin with "want" show no value.
 func (t *File) add(key string, err error) {
 	for _, one := range Separate(err) {
 		f := Fault{Key: key, unread: true}
@@ -153,9 +153,9 @@ func (f found) words(variables string, k Kind) string {
 	})
 }
 
-// Judge are the faults of the file together with those that were found in what it says;
-// what follows from a value that could not be read is left out. flag names the one that has
-// set a key in the place of the file, or is "".
+// Judge joins the faults of the file's form with those of its values, in the order of their
+// places. Faults that may follow from a value that could not be read are left out. flag names the
+// flag that has set a key in the place of the file, or is "".
 func (t *File) Judge(among Faults, flag func(key string) string) []Fault {
 	faults := slices.Clone(t.Faults)
 	variables := map[string]string{} // by key: many faults may be about one long list
@@ -191,8 +191,8 @@ func (t *File) Judge(among Faults, flag func(key string) string) []Fault {
 	return faults
 }
 
-// Variables names those of which the value of a key is made, "" if there are none. What the
-// key leaves out may come from another one.
+// Variables names the variables in the value of a key, "" if there are none. A key that is left
+// out may take its value from another one.
 func (t *File) Variables(key string) string {
 	names := t.from.under(t.nodes[key])
 	if names == "" && t.Kind.Above != nil {
@@ -201,8 +201,8 @@ func (t *File) Variables(key string) string {
 	return names
 }
 
-// follows reports whether a fault may be there only because of another one: that of a value
-// that could not be read, of which it speaks.
+// follows reports whether a fault speaks of a value that could not be read: it may be there
+// only because of that.
 func (f Fault) follows(other Fault) bool {
 	if !other.unread {
 		return false

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
@@ -159,7 +158,7 @@ func (k Kind) simpleEnough(tokens token.Tokens) error {
 		return k.manyParts()
 	}
 	var faults []error
-	refuse := func(t *token.Token, text string) { faults = append(faults, faultAt(t, text)) }
+	refuse := func(t *token.Token, text string) { faults = append(faults, atToken(t, text)) }
 	var indents []int  // of the lines and dashes around a token
 	open, keys := 0, 0 // brackets, and keys in all
 	nested := func() int { return len(indents) + 1 + open }
@@ -209,10 +208,6 @@ func (k Kind) simpleEnough(tokens token.Tokens) error {
 		}
 	}
 	return errors.Join(faults...)
-}
-
-func faultAt(t *token.Token, text string) error {
-	return &yaml.SyntaxError{Message: text, Token: t}
 }
 
 // Empty reports whether the file says nothing, or could not be taken apart.

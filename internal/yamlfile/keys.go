@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"cmp"
 	"errors"
 	"reflect"
 	"regexp"
@@ -9,18 +10,27 @@ import (
 	"unicode"
 )
 
-// has reports whether a word is a key of a file, of this type, or of one of its sections.
-func has(of reflect.Type, word string) bool {
-	var in func(t reflect.Type) bool
-	in = func(t reflect.Type) bool {
-		for name, f := range Keys(t) {
-			if name == word || f.Type.Kind() == reflect.Struct && in(f.Type) {
-				return true
+// paths are the places of keys by their names, each where it stands first: those of a type and,
+// where it is to be deep, of its sections and of the entries of its lists.
+func paths(of reflect.Type, deep bool) (names []string, places map[string]string) {
+	places = map[string]string{}
+	var add func(prefix string, of reflect.Type)
+	add = func(prefix string, of reflect.Type) {
+		for name, f := range Keys(of) {
+			if _, taken := places[name]; !taken {
+				names, places[name] = append(names, name), Join(prefix, name)
+			}
+			below := f.Type
+			if below.Kind() == reflect.Slice {
+				below = below.Elem()
+			}
+			if deep && below.Kind() == reflect.Struct {
+				add(Join(prefix, name), below)
 			}
 		}
-		return false
 	}
-	return in(of)
+	add("", of)
+	return names, places
 }
 
 // didYouMean suggests a key for one that is none: one of the section, of this type, that is
@@ -29,36 +39,18 @@ func (t *File) didYouMean(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide what is wrong with it
 	}
-	var names []string
-	paths := map[string]string{}
-	var add func(prefix string, of reflect.Type, deep bool)
-	add = func(prefix string, of reflect.Type, deep bool) {
-		for name, f := range Keys(of) {
-			if _, taken := paths[name]; !taken {
-				names, paths[name] = append(names, name), Join(prefix, name)
-			}
-			below := f.Type
-			if below.Kind() == reflect.Slice {
-				below = below.Elem()
-			}
-			if deep && below.Kind() == reflect.Struct {
-				add(Join(prefix, name), below, deep)
-			}
-		}
-	}
-	suggestion := func() string {
+	suggestion := func(prefix string, names []string, places map[string]string) string {
 		text := t.Kind.DidYouMean(unknown, names)
 		for _, name := range names {
 			if strings.Contains(text, strconv.Quote(name)) {
-				return strings.Replace(text, strconv.Quote(name), paths[name], 1)
+				return strings.Replace(text, strconv.Quote(name), Join(prefix, places[name]), 1)
 			}
 		}
 		return ""
 	}
-	if add(listIndex.ReplaceAllString(section, ""), of, false); suggestion() == "" {
-		add("", t.of, true)
-	}
-	return suggestion()
+	near, places := paths(of, false)
+	all, anywhere := paths(t.of, true)
+	return cmp.Or(suggestion(listIndex.ReplaceAllString(section, ""), near, places), suggestion("", all, anywhere))
 }
 
 // wanted names the values that a key takes.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Paths is a list of files, folders and patterns.
@@ -134,9 +135,9 @@ func (b *Size) UnmarshalYAML(node ast.Node) error {
 }
 
 // At is an error at a place in the file.
-func At(node ast.Node, text string) error {
-	return &yaml.SyntaxError{Message: text, Token: node.GetToken()}
-}
+func At(node ast.Node, text string) error { return atToken(node.GetToken(), text) }
+
+func atToken(t *token.Token, text string) error { return &yaml.SyntaxError{Message: text, Token: t} }
 
 // ParseSize reads a number of bytes with its unit.
 func ParseSize(s string) (Size, error) {

@@ -36,7 +36,7 @@ func (k Kind) mark(text []byte) (string, error) {
 		return "", errors.New("it is not UTF-8; is it a " + k.Name + " file?")
 	}
 	if before, _, found := strings.Cut(string(text), "\x00"); found {
-		return "", faultAt(&token.Token{Position: &token.Position{
+		return "", atToken(&token.Token{Position: &token.Position{
 			Line: strings.Count(before, "\n") + 1, Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1,
 		}}, "it holds a NUL byte; is it a "+k.Name+" file?")
 	}

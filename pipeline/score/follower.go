@@ -33,7 +33,7 @@ var ErrNoModel = errors.New("no prediction without a model")
 // errOddRows says that the next rows lack the features of a model. Later ones may have them.
 var errOddRows = fmt.Errorf("%w for these rows", pipeline.ErrRefused)
 
-// A laterError is one of something that may come to be.
+// A laterError marks a fault that may pass.
 type laterError struct{ error }
 
 func (e laterError) Unwrap() error { return e.error }
@@ -66,9 +66,9 @@ type Predictor struct {
 	users    sync.WaitGroup
 }
 
-// SpeaksOf tells whether the certificate speaks of the rows of a partition of a topic. Where
-// keys choose the partition others are another population. A certificate of rows that came
-// from no topic, or from another one, does not say: it is for the user to know.
+// SpeaksOf reports whether the certificate covers the rows of a partition of a topic. Where keys
+// choose the partition, other partitions may hold another population. A certificate of rows from
+// elsewhere names no partition: then the user has to know.
 func (p *Predictor) SpeaksOf(topic string, partition int) bool {
 	own := p.segments[topic]
 	return len(own) == 0 || own[partition]
@@ -97,7 +97,7 @@ func newPredictor(a Artifact, ready *pipeline.Ready, subject string) *Predictor 
 	return p
 }
 
-// Close gives back what the model has taken, when nobody predicts with it any more.
+// Close waits until nobody predicts with the model, and frees it.
 func (p *Predictor) Close() {
 	p.users.Wait()
 	if p.Ready != nil {
@@ -115,11 +115,11 @@ type Config struct {
 	Notice func(text string)
 	// Cautions is what to know of a certificate, told once a model; nil: nothing.
 	Cautions func(c certify.Certificate) []string
-	// Keeps says, behind the reason why a model about something else is refused, where it
-	// stands what the predictions are about; nil or "": nothing is said.
+	// Keeps names the record of what the predictions are about, behind the reason why a model
+	// about something else is refused; nil or "" adds nothing.
 	Keeps func() string
-	// Anew is what to choose for predictions about something else, where only the word of
-	// [Follower.Continue] says what those are about that are there.
+	// Anew is what the hint tells to choose for predictions about something else, where the
+	// subject comes from [Follower.Continue].
 	Anew string
 }
 
@@ -137,8 +137,8 @@ func Verified(res pipeline.Resources) func(ctx context.Context, a Artifact) (*pi
 // A Follower has the model that is current. Its methods are for one goroutine.
 type Follower struct {
 	cfg     Config
-	refused string               // id of what was refused, which is said once
-	fault   string               // why the current model cannot be had, which is said once
+	refused string               // id of the model that was refused, which is told once
+	fault   string               // why the current model cannot be read, which is told once
 	told    map[string]bool      // ids whose cautions were told
 	first   *certify.Certificate // what predictions are about: models about other things are refused
 	subject string               // the same as a word; "": any
@@ -154,18 +154,17 @@ func NewFollower(cfg Config) *Follower {
 	return &Follower{cfg: cfg, told: map[string]bool{}}
 }
 
-// Continue says what the predictions are about that are there, by the word of
-// [pipeline.Subject], unless it is known already.
+// Continue sets the subject of earlier predictions (see [pipeline.Subject]), unless it is known.
 func (f *Follower) Continue(subject string) { f.subject = cmp.Or(f.subject, subject) }
 
-// ContinueFrom does the same by the certificate of a model that has predicted.
+// ContinueFrom does the same from the certificate of a model that has predicted.
 func (f *Follower) ContinueFrom(first certify.Certificate) (err error) {
 	f.first = &first
 	f.subject, err = pipeline.Subject(first)
 	return err
 }
 
-// Subject is what the predictions are about; "": nothing yet.
+// Subject is what the predictions are about; "" before there is a model.
 func (f *Follower) Subject() string { return f.subject }
 
 // Close gives the model back.
@@ -239,8 +238,8 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pipe
 	return nil
 }
 
-// suits returns the predictor of an artifact, unless it speaks of something else than the
-// predictions that are there.
+// suits returns the predictor of an artifact, unless it is about something else than the
+// predictions so far.
 func (f *Follower) suits(a Artifact, ready *pipeline.Ready, about pipeline.Judge) (*Predictor, error) {
 	if f.first != nil {
 		if why := pipeline.Incomparable(*f.first, a.Certificate, about); why != "" {

@@ -18,9 +18,8 @@ type Loop[B any] struct {
 	Reader   Reader[B]
 	Writer   Writer[B]
 	Events   Events
-	// Has reports whether a file has all its predictions; nil: no unit has, as of records.
-	// Then a unit that fails ends the loop; else it stops no other one, and waits for the next
-	// call of Run.
+	// Has reports whether a file has all its predictions. A file that fails stops no other one,
+	// and is tried again by the next Run. nil is for records: then a failure ends the loop.
 	Has    func(File) (bool, error)
 	AtOnce int  // pieces that are predicted and packed at the same time
 	Due    Due  // when to commit
@@ -64,8 +63,8 @@ type parcel struct {
 	err   error
 }
 
-// Rounds runs the loop and, unless that is once, again each time that so long has passed,
-// until ctx is done. What may succeed later is told, and does not end it.
+// Rounds runs the loop at this interval, or once, until ctx is done. A fault that may pass is
+// told and ends nothing.
 func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, err error) {
 	for {
 		next := l.After(every)
@@ -210,7 +209,7 @@ func (l *Loop[B]) pack(ctx context.Context, w work[B]) (parcel, error) {
 	return p, nil
 }
 
-// A sending is what was sent and not committed.
+// A sending is what was sent since the last commit.
 type sending struct {
 	Done
 

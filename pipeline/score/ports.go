@@ -53,7 +53,7 @@ type Writer[B any] interface {
 	// goroutine, in the order of the pieces, and then the next commit makes them last. A nil
 	// send means that they are there for good.
 	Pack(ctx context.Context, p Piece[B]) (send func(context.Context) error, n Tally, err error)
-	// Commit makes what was sent be there for good, once, with how far it goes.
+	// Commit makes what was sent permanent, together with its position in the source.
 	Commit(ctx context.Context) error
 }
 
@@ -74,9 +74,9 @@ type Records interface {
 	Ends() map[int]int64
 }
 
-// A Log is the source of [Records], for who commits how far they are predicted.
+// A Log is the source of [Records], for writers that commit its offsets.
 type Log interface {
-	// Same demands that the rows are those of the topic that they were.
+	// Same returns an error if the topic was made anew.
 	Same(ctx context.Context) error
 	// Note is the text beside the offsets of predictions about a subject.
 	Note(subject string) string
